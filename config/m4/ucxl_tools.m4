@@ -1,0 +1,15 @@
+# Command-line tools want CLI11, {fmt} and nlohmann-json; the library itself wants none of them.
+AC_DEFUN([UCXL_CHECK_TOOLS], [
+    AC_ARG_ENABLE([tools], [AS_HELP_STRING([--disable-tools], [do not build ucx_layout_perftest and ucx_layout_info])],
+                  [], [enable_tools=yes])
+    have_tools=$enable_tools
+    AS_IF([test "$enable_tools" = yes], [
+        PKG_CHECK_MODULES([FMT], [fmt >= 9], [],
+            [AC_MSG_ERROR([{fmt} is missing (libfmt-dev), or configure with --disable-tools])])
+        PKG_CHECK_MODULES([CLI11], [CLI11 >= 2], [],
+            [AC_MSG_ERROR([CLI11 is missing (libcli11-dev), or configure with --disable-tools])])
+        PKG_CHECK_MODULES([JSON], [nlohmann_json >= 3], [],
+            [AC_MSG_ERROR([nlohmann-json is missing (nlohmann-json3-dev), or configure with --disable-tools])])
+    ])
+    AM_CONDITIONAL([BUILD_TOOLS], [test "$enable_tools" = yes])
+])

@@ -1,0 +1,129 @@
+# shellcheck shell=bash
+# The verbs of contrib/dev. Everything below runs where the toolchain is: on the host or inside the root.
+
+jobs=$(nproc)
+
+verb_help() {
+    cat << 'END'
+usage: contrib/dev VERB [ARGS]
+
+  demo [ARGS]     build, then move real application layouts between two processes (the main job)
+  check           build and run all checks and tests; ends with "N passed, N failed"
+  build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
+  test FILTER     build, then run the tests whose program or gtest name matches FILTER
+  run CMD...      run a command with the built tools and libraries found first
+  bench [NAME]    run a benchmark (no NAME: list them)
+  asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
+  tsan [FILTER]   thread tests under ThreadSanitizer
+  fuzz [SECONDS]  run every fuzz target that long (default 60)
+  fmt             format the sources in place
+  lint            clang-format, clang-tidy, shellcheck, man pages
+  docs            doxygen; a warning is an error
+  dist            make distcheck: the release tarball builds, tests and installs by itself
+  shell           a shell where the toolchain is
+END
+}
+
+verb_packages() {
+    packages_of base
+    case $1 in
+    fmt | lint) packages_of lint ;;
+    fuzz) packages_of fuzz ;;
+    docs) packages_of docs ;;
+    shell) packages_of debug ;;
+    esac
+}
+
+variant_flags() {
+    case $1 in
+    release) echo "-O2 -g" ;;
+    asan) echo "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" ;;
+    tsan) echo "-O1 -g -fsanitize=thread" ;;
+    *)
+        echo "contrib/dev: unknown build variant '$1' (release, asan, tsan)" >&2
+        return 2
+        ;;
+    esac
+}
+
+# Out-of-tree, one folder per variant; installed into a prefix beside it so that `run` uses what a user would get.
+verb_build() {
+    local variant=${1:-release} flags dir
+    flags=$(variant_flags "$variant")
+    dir=$top/build/$variant
+    mkdir -p "$dir"
+    if [ ! -e "$top/configure" ] || [ -n "$(find "$top/configure.ac" "$top/config/m4" -newer "$top/configure" -name '*.[am][c4]')" ]; then
+        (cd "$top" && ./autogen.sh) > "$dir/autogen.log" 2>&1 || { cat "$dir/autogen.log" >&2; return 1; }
+    fi
+    if [ ! -e "$dir/Makefile" ]; then
+        (cd "$dir" && "$top/configure" --quiet --disable-static --enable-tests --prefix="$dir/install" \
+            CXXFLAGS="$flags" CFLAGS="$flags" LDFLAGS="$(echo "$flags" | grep -o -- '-fsanitize=[a-z,]*' || true)") >&2
+    fi
+    make -C "$dir" -j "$jobs" --no-print-directory -s V=0 >&2
+    make -C "$dir" -j "$jobs" --no-print-directory -s V=0 install > "$dir/install.log" 2>&1 ||
+        { cat "$dir/install.log" >&2; return 1; }
+}
+
+use_install() {
+    local dir=$top/build/$1/install
+    export PATH=$dir/bin:$PATH LD_LIBRARY_PATH=$dir/lib PKG_CONFIG_PATH=$dir/lib/pkgconfig
+}
+
+verb_run() {
+    [ $# -gt 0 ] || { echo "usage: contrib/dev run CMD..." >&2; return 2; }
+    verb_build release
+    use_install release
+    exec "$@"
+}
+
+verb_demo() {
+    verb_build release
+    use_install release
+    exec "$top/examples/demo.sh" "$@"
+}
+
+verb_check() {
+    verb_build release
+    make -C "$top/build/release" -j "$jobs" --no-print-directory -s V=0 check-programs >&2
+    exec "$top/test/run-tests" --build "$top/build/release" --source "$top" "$@"
+}
+
+verb_test() {
+    verb_build release
+    make -C "$top/build/release" -j "$jobs" --no-print-directory -s V=0 check-programs >&2
+    exec "$top/test/run-tests" --build "$top/build/release" --source "$top" --filter "${1:-}"
+}
+
+sanitized() {
+    local variant=$1 suite=$2
+    shift 2
+    verb_build "$variant"
+    make -C "$top/build/$variant" -j "$jobs" --no-print-directory -s V=0 check-programs >&2
+    exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" --variant "$suite" --filter "${1:-}"
+}
+
+verb_asan() { sanitized asan asan "$@"; }
+verb_tsan() { sanitized tsan tsan "$@"; }
+
+verb_bench() {
+    verb_build release
+    make -C "$top/build/release" -j "$jobs" --no-print-directory -s V=0 bench-programs >&2
+    use_install release
+    exec "$top/test/bench/run" "$top/build/release" "$@"
+}
+
+verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}"; }
+verb_fmt() { cd "$top" && git ls-files '*.h' '*.cc' '*.c' | xargs clang-format-19 -i; }
+verb_lint() { exec "$top/contrib/lint" "$top"; }
+verb_docs() {
+    verb_build release
+    exec make -C "$top/build/release" --no-print-directory docs
+}
+verb_dist() {
+    verb_build release
+    exec make -C "$top/build/release" -j "$jobs" --no-print-directory distcheck
+}
+verb_shell() {
+    [ ! -e "$top/build/release/install" ] || use_install release
+    exec bash -i
+}

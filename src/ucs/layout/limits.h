@@ -1,0 +1,22 @@
+// The named limits of a layout. Every builder and the wire form check all of them; tests stand on both sides of each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ucxl::limits
+{
+
+// Loops above a block, after normalisation. Keeps recursion and seek stacks in fixed arrays.
+inline constexpr unsigned max_depth = 16;
+// Entries of all loops together; an iov list of 112,000 KV-cache blocks is one loop of as many entries.
+inline constexpr std::size_t max_entries = std::size_t{1} << 22;
+// Base addresses one layout may refer to.
+inline constexpr std::uint32_t max_sources = 1u << 16;
+// Packed length, and the distance of any byte from its base address in either direction.
+inline constexpr std::uint64_t max_length = std::uint64_t{1} << 46;
+inline constexpr std::int64_t max_offset  = std::int64_t{1} << 46;
+// Dimensions of one strided or interleaved descriptor.
+inline constexpr std::size_t max_dims = max_depth;
+
+} // namespace ucxl::limits

@@ -1,0 +1,36 @@
+// Layouts as text, for tools, tests and logs.
+//
+//     expr        = NUMBER                                    a block of so many bytes; 4096, 4K, 1M, 2G (powers of 1024)
+//                 | "contig(" N "," expr ")"
+//                 | "strided(" N "," expr "," STRIDE ")"       N elements STRIDE bytes apart
+//                 | "strided(" list "x" expr "," list ")"      N dimensions: strided([128,128]x8,[131072,1024]), outermost first
+//                 | "iov(" part { "," part } ")"               part = [SOURCE ":"] expr "@" OFFSET
+//                 | "iov(" N "," MIN ".." MAX [",seed=" S] [",gap=" MIN ".." MAX] [",shuffle"] ")"
+//                                                              N blocks of random lengths and gaps (default gap 0..MAX), reproducible
+//                 | "interleaved(" source { ";" source } ")"   source = [SOURCE ":"] [REPEAT "*"] expr "@" OFFSET "," list "," list
+//                                                              (counts, strides); a plain number is a list of one
+//                 | "resized(" expr "," LB "," EXTENT ")"
+//     list        = "[" NUMBER { "," NUMBER } "]"
+//
+// White space is ignored. Errors carry the column. Nesting is limited by limits::max_depth.
+#pragma once
+
+#include "error.h"
+#include "layout.h"
+
+#include <string>
+#include <string_view>
+
+namespace ucxl
+{
+
+result<layout_ptr> parse_text(std::string_view text);
+
+// The normal form in the same grammar, so that parse_text(to_text(l)) == l; beyond max_entries of them lists are cut with
+// "..." (then it is for reading only).
+std::string to_text(const layout& of, std::size_t max_entries = 64);
+
+// One line per node, indented, for people.
+std::string describe(const layout& of, std::size_t max_entries = 16);
+
+} // namespace ucxl
