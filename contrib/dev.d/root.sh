@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Where commands run: the host when it has what the project needs, a cached Debian 13 root otherwise.
+: "${top:?set by contrib/dev}"
 
 mirror=${UCX_LAYOUT_MIRROR:-http://deb.debian.org/debian}
 suite=trixie

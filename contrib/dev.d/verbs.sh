@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # The verbs of contrib/dev. Everything below runs where the toolchain is: on the host or inside the root.
+: "${top:?set by contrib/dev}"
 
 jobs=$(nproc)
 
@@ -17,7 +18,7 @@ usage: contrib/dev VERB [ARGS]
   tsan [FILTER]   thread tests under ThreadSanitizer
   fuzz [SECONDS]  run every fuzz target that long (default 60)
   fmt             format the sources in place
-  lint            clang-format, clang-tidy, shellcheck, man pages
+  lint [FILE...]  clang-format, clang-tidy (of those files only), shellcheck, man pages
   docs            doxygen; a warning is an error
   dist            make distcheck: the release tarball builds, tests and installs by itself
   shell           a shell where the toolchain is
@@ -113,8 +114,11 @@ verb_bench() {
 }
 
 verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}"; }
-verb_fmt() { cd "$top" && git ls-files '*.h' '*.cc' '*.c' | xargs clang-format-19 -i; }
-verb_lint() { exec "$top/contrib/lint" "$top"; }
+verb_fmt() { cd "$top" && git ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 clang-format-19 -i; }
+verb_lint() {
+    verb_build release
+    exec "$top/contrib/lint" "$top" "$@"
+}
 verb_docs() {
     verb_build release
     exec make -C "$top/build/release" --no-print-directory docs
