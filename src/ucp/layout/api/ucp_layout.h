@@ -15,6 +15,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 /**
  * @defgroup UCP_LAYOUT Non-contiguous memory as one UCP buffer
  *
@@ -266,8 +268,8 @@ typedef struct ucp_layout_map_params {
     void *const      *bases;      /**< Base address of every source. The memory described must stay until the window is
                                        unmapped, and is never touched outside what the layout describes. The array is copied */
     uint32_t          num_bases;  /**< num_sources of the layout */
-    const ucp_mem_h  *base_memhs; /**< Handle of the memory of every source, or NULL entries; lets transports reuse a registration.
-                                       Must stay valid as long as the window */
+    const ucp_mem_h  *base_memhs; /**< Handle of the memory of every source, with NULL entries where there is none: a hint
+                                       for transports that register memory. No transport of this release does */
     ucs_memory_type_t memory_type; /**< Of the memory described. Only UCS_MEMORY_TYPE_HOST in this release */
     unsigned          flags;       /**< @ref ucp_layout_map_flags */
 } ucp_layout_map_params_t;
@@ -289,7 +291,8 @@ typedef struct ucp_layout_map_params {
  *         UCS_ERR_NO_DEVICE          the transport @e lay_copy is not in this context (a message says what to set in UCX_TLS),
  *         UCS_ERR_NO_MEMORY          out of memory or of reserved addresses (UCX_LAYOUT_ARENA_SIZE).
  *
- * @note Thread safe, for any thread mode of the context.
+ * @note Thread safe as ucp_mem_map is. Windows belong to the process: after fork the child must not use them with the parent's
+ *       context, as with all of UCP.
  */
 ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t *params, ucp_mem_h *memh_p,
                             void **address_p);
@@ -361,6 +364,8 @@ ucs_status_t ucp_layout_datatype_create(ucp_layout_h layout, ucp_datatype_t *dat
 void ucp_layout_datatype_destroy(ucp_datatype_t datatype);
 
 /** @} */
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

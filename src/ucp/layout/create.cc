@@ -1,0 +1,153 @@
+// ucp_layout_create and ucp_layout_parse: C parameters to builder calls.
+#include "handle.h"
+#include "status.h"
+#include "ucs/layout/build.h"
+#include "ucs/layout/text.h"
+
+#include <format>
+#include <vector>
+
+using namespace ucxl;
+
+namespace
+{
+
+constexpr std::uint64_t known_fields = UCP_LAYOUT_PARAM_FIELD_KIND | UCP_LAYOUT_PARAM_FIELD_ELEMENT |
+                                       UCP_LAYOUT_PARAM_FIELD_COUNT | UCP_LAYOUT_PARAM_FIELD_DIMS |
+                                       UCP_LAYOUT_PARAM_FIELD_IOV | UCP_LAYOUT_PARAM_FIELD_INTERLEAVED |
+                                       UCP_LAYOUT_PARAM_FIELD_EXTENT;
+
+element to_element(const ucp_layout_element_t& from)
+{
+    return from.layout == nullptr ? element{.length = from.length} : element{.nested = from.layout->value};
+}
+
+std::vector<dim> to_dims(const ucp_layout_dim_t* dims, unsigned num_dims)
+{
+    std::vector<dim> to(num_dims);
+    for (unsigned i = 0; i < num_dims; ++i) {
+        to[i] = {dims[i].count, dims[i].stride};
+    }
+    return to;
+}
+
+std::unexpected<error> invalid(std::string message)
+{
+    return fail(errc::invalid_param, std::move(message));
+}
+
+// The limit is checked before the copy, so that a wrong count cannot ask for its size in memory.
+result<void> check_list(const char* field, const void* list, std::size_t count, std::size_t limit)
+{
+    if (count > limit) {
+        return fail(errc::exceeds_limit, std::format("{} has {} elements, the limit is {}", field, count, limit));
+    }
+    if (count > 0 && list == nullptr) {
+        return invalid(std::format("{} is NULL", field));
+    }
+    return {};
+}
+
+result<layout_ptr> create_contig(const ucp_layout_params_t& params)
+{
+    const std::size_t count = (params.field_mask & UCP_LAYOUT_PARAM_FIELD_COUNT) ? params.count : 1;
+    return make_contig(count, to_element(params.element));
+}
+
+result<layout_ptr> create_strided(const ucp_layout_params_t& params)
+{
+    if (auto ok = check_list("dims", params.dims, params.num_dims, limits::max_dims); !ok) {
+        return std::unexpected(ok.error());
+    }
+    return make_strided(to_element(params.element), to_dims(params.dims, params.num_dims));
+}
+
+result<layout_ptr> create_iov(const ucp_layout_params_t& params)
+{
+    if (auto ok = check_list("iov", params.iov, params.num_iov, limits::max_entries); !ok) {
+        return std::unexpected(ok.error());
+    }
+    std::vector<iov_part> parts(params.num_iov);
+    for (std::size_t i = 0; i < params.num_iov; ++i) {
+        const auto& from = params.iov[i];
+        parts[i]         = {from.source, from.offset, to_element(from.element)};
+    }
+    return make_iov(parts);
+}
+
+result<layout_ptr> create_interleaved(const ucp_layout_params_t& params)
+{
+    if (auto ok = check_list("interleaved", params.interleaved, params.num_interleaved, limits::max_entries); !ok) {
+        return std::unexpected(ok.error());
+    }
+    std::vector<std::vector<dim>> dims(params.num_interleaved);
+    std::vector<interleaved_part> parts(params.num_interleaved);
+    for (std::size_t i = 0; i < params.num_interleaved; ++i) {
+        const auto& from = params.interleaved[i];
+        if (auto ok = check_list("interleaved[].dims", from.dims, from.num_dims, limits::max_dims); !ok) {
+            return fail(ok.error().code, std::format("interleaved[{}]: {}", i, ok.error().message));
+        }
+        dims[i]  = to_dims(from.dims, from.num_dims);
+        parts[i] = {from.source, from.offset, to_element(from.element), from.repeat, dims[i]};
+    }
+    return make_interleaved(parts);
+}
+
+result<layout_ptr> create_kind(const ucp_layout_params_t& params)
+{
+    const auto required = [&](std::uint64_t field) { return (params.field_mask & field) != 0; };
+    switch (params.kind) {
+    case UCP_LAYOUT_KIND_CONTIG:
+        return required(UCP_LAYOUT_PARAM_FIELD_ELEMENT) ? create_contig(params)
+                                                        : invalid("element is required by kind CONTIG");
+    case UCP_LAYOUT_KIND_STRIDED:
+        return required(UCP_LAYOUT_PARAM_FIELD_ELEMENT) && required(UCP_LAYOUT_PARAM_FIELD_DIMS)
+                       ? create_strided(params)
+                       : invalid("element and dims are required by kind STRIDED");
+    case UCP_LAYOUT_KIND_IOV:
+        return required(UCP_LAYOUT_PARAM_FIELD_IOV) ? create_iov(params) : invalid("iov is required by kind IOV");
+    case UCP_LAYOUT_KIND_INTERLEAVED:
+        return required(UCP_LAYOUT_PARAM_FIELD_INTERLEAVED) ? create_interleaved(params)
+                                                            : invalid("interleaved is required by kind INTERLEAVED");
+    }
+    return invalid(std::format("kind {} is unknown", static_cast<int>(params.kind)));
+}
+
+result<layout_ptr> create(const ucp_layout_params_t& params)
+{
+    if (!(params.field_mask & UCP_LAYOUT_PARAM_FIELD_KIND)) {
+        return invalid("kind is required");
+    }
+    auto made = create_kind(params);
+    if (!made || !(params.field_mask & UCP_LAYOUT_PARAM_FIELD_EXTENT)) {
+        return made;
+    }
+    if (params.extent > UCP_LAYOUT_MAX_LENGTH) {
+        return fail(errc::exceeds_limit, std::format("extent {} exceeds UCP_LAYOUT_MAX_LENGTH", params.extent));
+    }
+    return resize(**made, params.lb, static_cast<std::int64_t>(params.extent));
+}
+
+ucs_status_t finish(const char* function, result<layout_ptr> made, ucp_layout_h* layout_p)
+{
+    if (!made) {
+        return log_error(function, made.error());
+    }
+    *layout_p = new ucp_layout(std::move(*made));
+    return UCS_OK;
+}
+
+} // namespace
+
+ucs_status_t ucp_layout_create(const ucp_layout_params_t* params, ucp_layout_h* layout_p)
+{
+    return guarded(__func__, [&] {
+        const auto status = check_field_mask("ucp_layout_create", params->field_mask, known_fields);
+        return status != UCS_OK ? status : finish("ucp_layout_create", create(*params), layout_p);
+    });
+}
+
+ucs_status_t ucp_layout_parse(const char* text, ucp_layout_h* layout_p)
+{
+    return guarded(__func__, [&] { return finish("ucp_layout_parse", parse_text(text), layout_p); });
+}

@@ -1,0 +1,48 @@
+// What a ucp_layout_h points to: a shared layout, a count, and the plan compiled at first use.
+//
+// Invariant: the layout never changes; the plan is null or belongs to it. Thread safe.
+#pragma once
+
+#include "ucp_layout.h"
+#include "ucs/layout/layout.h"
+#include "ucs/pack/pack_plan.h"
+
+#include <atomic>
+#include <mutex>
+
+struct ucp_layout {
+    explicit ucp_layout(ucxl::layout_ptr of) : value(std::move(of)) {}
+
+    // The CPU plan, compiled once. Layouts that only describe parts of others never pay for one.
+    ucxl::result<ucxl::pack_plan_ptr> plan();
+
+    void retain() { _references.fetch_add(1, std::memory_order_relaxed); }
+    void release();
+
+    const ucxl::layout_ptr value;
+
+private:
+    ~ucp_layout() = default;
+
+    std::atomic<unsigned> _references{1};
+    std::mutex _lock;
+    ucxl::pack_plan_ptr _plan;
+};
+
+namespace ucxl
+{
+
+struct release_handle {
+    void operator()(ucp_layout* handle) const { handle->release(); }
+};
+
+// A counted reference to a ucp_layout_h.
+using handle_ptr = std::unique_ptr<ucp_layout, release_handle>;
+
+inline handle_ptr retain(ucp_layout* handle)
+{
+    handle->retain();
+    return handle_ptr(handle);
+}
+
+} // namespace ucxl

@@ -1,0 +1,43 @@
+// Host memory allocated under a layout (UCP_LAYOUT_MAP_FLAG_ALLOCATE): one memfd, zeroed, a part for every source that spans
+// its bounds. A memfd, because a peer on the same host can map it and a contiguous window can show it at its own address.
+//
+// Invariant: base(s) + any offset within the bounds of source s is inside the mapping; the first described byte of every source
+// lies on a page boundary of the file.
+//
+// Example: auto memory = layout_memory::allocate(*layout); memory->bases()[0][offset] = ...;
+#pragma once
+
+#include "ucs/layout/error.h"
+#include "ucs/layout/layout.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ucxl
+{
+
+class layout_memory
+{
+public:
+    // Errors: no_memory (the message has the size asked for), exceeds_limit (sizes of all sources together).
+    static result<layout_memory> allocate(const layout& of);
+    layout_memory(layout_memory&& other) noexcept;
+    layout_memory& operator=(layout_memory&&) = delete;
+    ~layout_memory();
+
+    const std::vector<std::byte*>& bases() const { return _bases; }
+    int fd() const { return _fd; }
+    // Where in the file the byte at `address` of the memory is.
+    std::uint64_t file_offset(const std::byte* address) const { return static_cast<std::uint64_t>(address - _start); }
+
+private:
+    layout_memory() = default;
+
+    int _fd              = -1;
+    std::byte* _start    = nullptr;
+    std::uint64_t _length = 0; // bytes
+    std::vector<std::byte*> _bases;
+};
+
+} // namespace ucxl

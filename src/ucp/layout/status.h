@@ -1,0 +1,72 @@
+// From the pure layers' errors to ucs_status_t, and the guard every public function runs behind.
+// This is where a status is chosen, so this is where its message is logged, once.
+#pragma once
+
+#include "ucs/layout/error.h"
+
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include <ucs/debug/log_def.h>
+#include <ucs/type/status.h>
+
+namespace ucxl
+{
+
+constexpr ucs_status_t to_status(errc code)
+{
+    switch (code) {
+    case errc::invalid_param:
+    case errc::malformed:
+        return UCS_ERR_INVALID_PARAM;
+    case errc::exceeds_limit:
+        return UCS_ERR_EXCEEDS_LIMIT;
+    case errc::no_memory:
+        return UCS_ERR_NO_MEMORY;
+    case errc::unsupported:
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_ERR_INVALID_PARAM;
+}
+
+inline ucs_status_t log_error(const char* function, const error& what)
+{
+    ucs_error("%s: %s", function, what.message.c_str());
+    return to_status(what.code);
+}
+
+inline ucs_status_t log_no_memory(const char* function)
+{
+    ucs_error("%s: out of memory", function);
+    return UCS_ERR_NO_MEMORY;
+}
+
+// Runs `body` (returning ucs_status_t) so that no exception reaches a C frame. std::length_error is what a container
+// throws instead of bad_alloc when asked for more than it can ever hold.
+template <typename Body>
+ucs_status_t guarded(const char* function, Body&& body) noexcept
+{
+    try {
+        return std::forward<Body>(body)();
+    } catch (const std::bad_alloc&) {
+        return log_no_memory(function);
+    } catch (const std::length_error&) {
+        return log_no_memory(function);
+    } catch (const std::exception& unexpected) {
+        ucs_error("%s: %s", function, unexpected.what());
+        return UCS_ERR_IO_ERROR;
+    }
+}
+
+// An unknown bit asks for something this release cannot give, so it is an error, not ignored.
+inline ucs_status_t check_field_mask(const char* function, std::uint64_t mask, std::uint64_t known)
+{
+    if ((mask & ~known) != 0) {
+        ucs_error("%s: field_mask 0x%lx has unknown bits 0x%lx", function, mask, mask & ~known);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
+} // namespace ucxl

@@ -1,0 +1,182 @@
+#include "window_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ranges>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// splitmix64's finaliser: spreads base addresses, which differ in few bits.
+std::uint64_t mix(std::uint64_t value)
+{
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
+    return value ^ (value >> 31);
+}
+
+template <typename Pointer>
+std::uint64_t content_key(const layout& of, std::span<Pointer const> bases)
+{
+    std::uint64_t key = of.hash();
+    for (const auto base : bases) {
+        key = mix(key ^ reinterpret_cast<std::uintptr_t>(base));
+    }
+    return key;
+}
+
+std::uint64_t content_key(const cached_window& of)
+{
+    return content_key(*of.layout->value, std::span<std::byte* const>(of.view->binding().bases));
+}
+
+std::vector<std::byte*> to_bytes(std::span<void* const> bases)
+{
+    std::vector<std::byte*> bytes(bases.size());
+    std::ranges::transform(bases, bytes.begin(), [](void* base) { return static_cast<std::byte*>(base); });
+    return bytes;
+}
+
+} // namespace
+
+window_cache::~window_cache()
+{
+    for (const auto& window : _windows | std::views::values) {
+        window_registry::instance().destroy(window->view);
+    }
+}
+
+result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases)
+{
+    cached_window* found = find(*layout.value, bases);
+    if (found == nullptr) {
+        auto made = create(layout, to_bytes(bases));
+        if (!made) {
+            return made;
+        }
+        found = *made;
+        try {
+            index(*found);
+        } catch (...) {
+            destroy(found);
+            throw;
+        }
+    } else if (found->users == 0) {
+        _idle.erase(found->idle_position);
+    }
+    ++found->users;
+    return found;
+}
+
+result<cached_window*> window_cache::allocate(ucp_layout& layout)
+{
+    auto memory = layout_memory::allocate(*layout.value);
+    if (!memory) {
+        return std::unexpected(memory.error());
+    }
+    auto made = create(layout, memory->bases());
+    if (!made) {
+        return made;
+    }
+    cached_window& what = **made;
+    what.memory.emplace(std::move(*memory));
+    what.users = 1;
+    if (layout.value->is_contiguous() && !layout.value->is_empty()) {
+        const auto& root  = layout.value->root();
+        const auto offset = what.memory->file_offset(what.memory->bases()[root.source] + root.offset);
+        if (auto mapped = window_registry::instance().map_identity(*what.view, what.memory->fd(), offset); !mapped) {
+            destroy(&what);
+            return std::unexpected(mapped.error());
+        }
+    }
+    return &what;
+}
+
+void window_cache::release(cached_window* what)
+{
+    if (--what->users > 0) {
+        return;
+    }
+    if (what->memory.has_value() || _max_idle == 0) {
+        destroy(what);
+        return;
+    }
+    try {
+        what->idle_position = _idle.insert(_idle.end(), what);
+    } catch (const std::bad_alloc&) {
+        destroy(what); // keeping it was an optimisation
+        return;
+    }
+    if (_idle.size() > _max_idle) {
+        cached_window* oldest = _idle.front();
+        _idle.pop_front();
+        destroy(oldest);
+    }
+}
+
+result<void> window_cache::rebind(cached_window& what, std::span<void* const> bases)
+{
+    window_binding binding{what.view->binding().plan, to_bytes(bases)};
+    auto indexed = _by_content.extract(position(what)); // the node is reused: nothing can fail once the window is bound
+    auto bound   = window_registry::instance().rebind(*what.view, std::move(binding));
+    indexed.key() = content_key(what); // the old content if rebinding failed
+    _by_content.insert(std::move(indexed));
+    return bound;
+}
+
+result<cached_window*> window_cache::create(ucp_layout& layout, std::vector<std::byte*> bases)
+{
+    auto plan = layout.plan();
+    if (!plan) {
+        return std::unexpected(plan.error());
+    }
+    auto owned       = std::make_unique<cached_window>();
+    auto* made       = owned.get();
+    const auto place = _windows.emplace(made, std::move(owned)).first;
+    auto view        = window_registry::instance().create({std::move(*plan), std::move(bases)});
+    if (!view) {
+        _windows.erase(place);
+        return std::unexpected(view.error());
+    }
+    made->layout = retain(&layout);
+    made->view   = *view;
+    return made;
+}
+
+cached_window* window_cache::find(const layout& of, std::span<void* const> bases) const
+{
+    const auto [first, last] = _by_content.equal_range(content_key(of, bases));
+    for (auto it = first; it != last; ++it) {
+        const cached_window& candidate = *it->second;
+        if (std::ranges::equal(candidate.view->binding().bases, bases) && *candidate.layout->value == of) {
+            return it->second;
+        }
+    }
+    return nullptr;
+}
+
+void window_cache::index(cached_window& what)
+{
+    _by_content.emplace(content_key(what), &what);
+}
+
+window_cache::content_index::const_iterator window_cache::position(const cached_window& what) const
+{
+    const auto [first, last] = _by_content.equal_range(content_key(what));
+    const auto it            = std::find_if(first, last, [&](const auto& pair) { return pair.second == &what; });
+    return it == last ? _by_content.end() : it;
+}
+
+void window_cache::destroy(cached_window* what)
+{
+    if (const auto indexed = position(*what); indexed != _by_content.end()) {
+        _by_content.erase(indexed);
+    }
+    window_registry::instance().destroy(what->view);
+    _windows.erase(what);
+}
+
+} // namespace ucxl

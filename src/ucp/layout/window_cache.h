@@ -1,0 +1,65 @@
+// The windows made by ucp_layout_map: which layout and bases they show, who uses them, and those nobody uses at the moment.
+//
+// A window is found again by content (layout and bases), whatever the handle of the layout, and shared. An unused window is
+// kept, up to a limit (UCX_LAYOUT_MAP_CACHE_SIZE, oldest out first): it costs address space and some hundred bytes, and mapping
+// the same thing again saves making it, and lets UCP's registration cache find its registration.
+// Windows with memory of their own are neither shared nor kept.
+//
+// Not thread safe: the caller (map.cc) holds its lock.
+#pragma once
+
+#include "handle.h"
+#include "memory.h"
+#include "ucs/window/window.h"
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+
+namespace ucxl
+{
+
+struct cached_window {
+    handle_ptr layout;
+    window* view = nullptr;
+    std::optional<layout_memory> memory;
+    unsigned users = 0; // mappings; 0: on the idle list
+    std::list<cached_window*>::iterator idle_position;
+};
+
+class window_cache
+{
+public:
+    explicit window_cache(std::size_t max_idle) : _max_idle(max_idle) {}
+    ~window_cache();
+
+    // A window over memory of the caller, used once more.
+    result<cached_window*> acquire(ucp_layout& layout, std::span<void* const> bases);
+    // A window over new memory, used once.
+    result<cached_window*> allocate(ucp_layout& layout);
+    // The opposite of both.
+    void release(cached_window* what);
+    // Only for windows over memory of the caller with one user.
+    result<void> rebind(cached_window& what, std::span<void* const> bases);
+
+    std::size_t num_idle() const { return _idle.size(); }
+
+private:
+    using owner_map     = std::unordered_map<const cached_window*, std::unique_ptr<cached_window>>;
+    using content_index = std::unordered_multimap<std::uint64_t, cached_window*>;
+
+    result<cached_window*> create(ucp_layout& layout, std::vector<std::byte*> bases);
+    cached_window* find(const layout& of, std::span<void* const> bases) const;
+    void index(cached_window& what);
+    content_index::const_iterator position(const cached_window& what) const;
+    void destroy(cached_window* what);
+
+    std::size_t _max_idle;
+    owner_map _windows;
+    content_index _by_content;
+    std::list<cached_window*> _idle; // oldest first
+};
+
+} // namespace ucxl
