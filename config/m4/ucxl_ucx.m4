@@ -1,11 +1,20 @@
 # Stock UCX with its headers. Private structures are declared per minor version in src/uct/abi, so an unknown minor is
 # refused here with the same words the library uses when it is loaded.
 AC_DEFUN([UCXL_CHECK_UCX], [
+    AC_ARG_WITH([ucx],
+                [AS_HELP_STRING([--with-ucx=PREFIX], [use the UCX in PREFIX (default: what pkg-config finds)])],
+                [], [with_ucx=])
+    AS_CASE([$with_ucx],
+            ['' | yes], [],
+            [no], [AC_MSG_ERROR([ucx-layout is an extension of UCX and cannot do without it])],
+            [UCXL_USE_UCX_PREFIX])
     PKG_CHECK_MODULES([UCX], [ucx >= 1.18], [],
-        [AC_MSG_ERROR([UCX >= 1.18 with headers was not found: install libucx-dev (Debian 13), or set PKG_CONFIG_PATH to its ucx.pc])])
+        [AC_MSG_ERROR(m4_normalize([UCX >= 1.18 with headers was not found: install libucx-dev (Debian 13), or give its
+                                    place with --with-ucx=PREFIX]))])
     UCX_VERSION=`$PKG_CONFIG --modversion ucx`
-    AS_CASE([$UCX_VERSION], [1.18.*], [],
-        [AC_MSG_ERROR([UCX $UCX_VERSION: ucx-layout knows the private interface of UCX 1.18 only (src/uct/abi); use that version])])
+    AS_CASE([$UCX_VERSION], [1.18 | 1.18.*], [],
+        [AC_MSG_ERROR(m4_normalize([UCX $UCX_VERSION: ucx-layout knows the private interface of UCX 1.18 only
+                                    (src/uct/abi); use that version, or give its place with --with-ucx=PREFIX]))])
     UCXL_SAVED_CPPFLAGS=$CPPFLAGS
     UCXL_SAVED_LIBS=$LIBS
     CPPFLAGS="$CPPFLAGS $UCX_CFLAGS"
@@ -13,8 +22,20 @@ AC_DEFUN([UCXL_CHECK_UCX], [
     AC_CHECK_HEADERS([ucp/api/ucp.h uct/api/uct.h ucs/type/class.h ucs/memory/memtype_cache.h], [],
         [AC_MSG_ERROR([a header of UCX is missing: install the -dev package that belongs to UCX $UCX_VERSION])])
     AC_CHECK_FUNCS([uct_component_register uct_tl_register ucs_memtype_cache_update], [],
-        [AC_MSG_ERROR([libuct/libucs lack a symbol an out-of-tree component needs; was this UCX built with hidden symbols?])])
+        [AC_MSG_ERROR(m4_normalize([libuct/libucs lack a symbol an out-of-tree component needs; was this UCX built with
+                                    hidden symbols?]))])
     CPPFLAGS=$UCXL_SAVED_CPPFLAGS
     LIBS=$UCXL_SAVED_LIBS
     AC_SUBST([UCX_VERSION])
+])
+
+# Puts the pkg-config folder of PREFIX first; a prefix without UCX is an error, not a silent use of another one.
+AC_DEFUN([UCXL_USE_UCX_PREFIX], [
+    ucxl_ucx_pc=
+    for ucxl_lib in lib lib64 lib/$host_cpu-linux-gnu; do
+        AS_IF([test -f "$with_ucx/$ucxl_lib/pkgconfig/ucx.pc"], [ucxl_ucx_pc=$with_ucx/$ucxl_lib/pkgconfig])
+    done
+    AS_IF([test -z "$ucxl_ucx_pc"], [AC_MSG_ERROR([--with-ucx=$with_ucx: no lib/pkgconfig/ucx.pc in that folder])])
+    PKG_CONFIG_PATH=$ucxl_ucx_pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+    export PKG_CONFIG_PATH
 ])

@@ -1,7 +1,8 @@
 # Warnings the project keeps clean; flags a compiler does not know are left out.
 AC_DEFUN([UCXL_CHECK_WARNINGS], [
     WARN_FLAGS=
-    for flag in -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual -Wundef -Wformat=2 -Wimplicit-fallthrough; do
+    for flag in -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual -Wundef -Wformat=2 \
+                -Wimplicit-fallthrough; do
         AS_VAR_PUSHDEF([cache], [ucxl_cv_flag_$flag])
         AC_CACHE_CHECK([whether the compiler knows $flag], [cache], [
             ucxl_saved=$CXXFLAGS

@@ -10,7 +10,7 @@ root=$cache/$suite
 # The same three things configure asks for first; a host that lacks one of the test libraries is told so by configure.
 host_is_enough() {
     [ -z "${UCX_LAYOUT_FORCE_ROOT:-}" ] || return 1
-    command -v pkg-config > /dev/null && pkg-config --atleast-version=1.18 ucx 2> /dev/null || return 1
+    pkg-config --atleast-version=1.18 ucx 2> /dev/null || return 1
     command -v autoreconf > /dev/null || return 1
     echo '#include <expected>
           static_assert(__cpp_lib_expected >= 202202L);' |
@@ -21,11 +21,12 @@ packages_of() {
     sed -n "s/^$1: //p" "$top/contrib/dev.d/packages"
 }
 
-as_root() {
+# Prints what to put before a command that needs root: nothing, or sudo.
+root_prefix() {
     if [ "$(id -u)" -eq 0 ]; then
-        "$@"
+        return 0
     elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
-        sudo -n -E "$@"
+        echo "sudo -n -E"
     else
         echo "contrib/dev: this host has no UCX >= 1.18 with a C++23 compiler, and making a Debian 13 root needs root" \
              "(or sudo without a password). Install these instead: $(packages_of base)" >&2
@@ -33,8 +34,16 @@ as_root() {
     fi
 }
 
+as_root() {
+    local prefix
+    prefix=$(root_prefix) || return 1
+    # shellcheck disable=SC2086 # words on purpose
+    $prefix "$@"
+}
+
 # Makes the root if it is not there and adds the packages asked for. Safe to call from several processes at once.
 root_prepare() {
+    root_prefix > /dev/null || return 1
     mkdir -p "$cache"
     local lock
     exec {lock}> "$cache/lock"
@@ -55,49 +64,94 @@ root_bootstrap() {
         }
     fi
     echo "contrib/dev: making a Debian 13 root in $root (once, about a minute)" >&2
-    # An interrupted attempt leaves the .new tree behind, never a half-made root under the final name.
+    # An interrupted attempt leaves the .new tree behind, never a half-made root under the final name. What debootstrap
+    # mounts is in a namespace of its own, so that nothing of it outlives an interruption.
     as_root rm -rf --one-file-system "$root.new" "$root"
-    as_root debootstrap --variant=minbase "$suite" "$root.new" "$mirror" > "$cache/debootstrap.log" 2>&1 || {
+    as_root unshare --mount --propagation private debootstrap --variant=minbase "$suite" "$root.new" "$mirror" \
+        > "$cache/debootstrap.log" 2>&1 || {
         tail -n 20 "$cache/debootstrap.log" >&2
         echo "contrib/dev: debootstrap of $suite from $mirror failed; the whole log is $cache/debootstrap.log" >&2
         return 1
     }
     # The root is a cache that can be made again: dpkg need not sync every file, and no service may start in it.
-    as_root sh -c "echo force-unsafe-io > '$root.new/etc/dpkg/dpkg.cfg.d/unsafe-io' &&
-                   printf '#!/bin/sh\nexit 101\n' > '$root.new/usr/sbin/policy-rc.d' &&
-                   chmod +x '$root.new/usr/sbin/policy-rc.d' && touch '$root.new/.complete' &&
-                   mv '$root.new' '$root'"
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    as_root sh -ec 'echo force-unsafe-io > "$1/etc/dpkg/dpkg.cfg.d/unsafe-io"
+                    printf "#!/bin/sh\nexit 101\n" > "$1/usr/sbin/policy-rc.d"
+                    chmod +x "$1/usr/sbin/policy-rc.d"
+                    touch "$1/.complete"
+                    mv "$1" "$2"' finish "$root.new" "$root"
+}
+
+root_has_package() {
+    local list
+    for list in "$root/var/lib/dpkg/info/$1.list" "$root/var/lib/dpkg/info/$1":*.list; do
+        [ ! -e "$list" ] || return 0
+    done
+    return 1
 }
 
 root_install() {
-    local package missing=()
+    local package missing=() repair=
     for package in "$@"; do
-        [ -e "$root/var/lib/dpkg/info/$package.list" ] || [ -e "$root/var/lib/dpkg/info/$package:amd64.list" ] ||
-            [ -e "$root/var/lib/dpkg/info/$package:arm64.list" ] || missing+=("$package")
+        root_has_package "$package" || missing+=("$package")
     done
-    [ ${#missing[@]} -gt 0 ] || return 0
+    # The mark of an installation that was interrupted: dpkg has to finish before anything else.
+    [ ! -e "$cache/installing" ] || repair='dpkg --configure -a && apt-get -qq install -y --fix-broken &&'
+    [ ${#missing[@]} -gt 0 ] || [ -n "$repair" ] || return 0
     echo "contrib/dev: installing ${#missing[@]} packages into the root" >&2
-    root_enter sh -c 'export DEBIAN_FRONTEND=noninteractive
-        apt-get -qq update && apt-get -qq install -y --no-install-recommends "$@"' install "${missing[@]}" \
+    touch "$cache/installing"
+    root_command "" sh -c "export DEBIAN_FRONTEND=noninteractive
+        $repair apt-get -qq update && apt-get -qq install -y --no-install-recommends \"\$@\"" install "${missing[@]}" \
         > "$cache/install.log" 2>&1 < /dev/null || {
         tail -n 20 "$cache/install.log" >&2
         echo "contrib/dev: installing ${missing[*]} failed; the whole log is $cache/install.log" >&2
         return 1
     }
+    rm -f "$cache/installing"
 }
 
-# Runs a command in the root. The checkout keeps its path, so that compiler messages and debuggers agree with the editor.
-root_enter() {
-    # shellcheck disable=SC2016 # expanded by the inner shell
-    as_root env UCX_LAYOUT_IN_ROOT=1 root="$root" top="$top" cwd="$PWD" \
-        unshare --mount --propagation private bash -c '
+# Where the checkout is inside the root: at its own path, so that compiler messages and debuggers agree with the editor,
+# unless Autotools cannot work in a folder of that name.
+path_in_root() {
+    case $top in
+    *[!A-Za-z0-9/._+-]*) echo /ucx-layout ;;
+    *) echo "$top" ;;
+    esac
+}
+
+# root_command USER COMMAND...: runs it in the root, in a private mount namespace, as UID:GID ("" for root).
+root_command() {
+    local user=$1 prefix
+    shift
+    prefix=$(root_prefix) || return 1
+    # Run through `exec` where this is the last thing contrib/dev does: then signals reach the command itself.
+    # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; words on purpose
+    ${root_exec:-} $prefix env UCX_LAYOUT_IN_ROOT=1 root="$root" top="$top" inside="$(path_in_root)" cwd="$PWD" \
+        user="$user" unshare --mount --propagation private bash -c '
         set -e
         for dir in proc sys dev tmp; do mount --rbind "/$dir" "$root/$dir"; done
-        mkdir -p "$root$top"
-        mount --bind "$top" "$root$top"
-        case $cwd/ in "$top"/* | /tmp/*) ;; *) cwd=$top ;; esac
+        # Names resolve as on the host, also after the network changed.
+        for file in /etc/resolv.conf /etc/hosts; do
+            [ ! -e "$file" ] || { touch "$root$file" && mount --bind "$(realpath "$file")" "$root$file"; }
+        done
+        mkdir -p "$root$inside"
+        mount --bind "$top" "$root$inside"
+        case $cwd/ in
+        "$top"/*) cwd=$inside${cwd#"$top"} ;;
+        /tmp/*) ;;
+        *) cwd=$inside ;;
+        esac
         export HOME=/root LC_ALL=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+        change=()
+        [ -z "$user" ] || { export HOME=/tmp; change=("--userspec=$user" --groups=); }
         unset LD_PRELOAD LD_LIBRARY_PATH TMPDIR
-        inner=$root; dir=$cwd; unset root top cwd
-        exec chroot "$inner" /usr/bin/env -C "$dir" "$@"' enter "$@"
+        inner=$root; dir=$cwd; unset root top inside cwd user
+        exec chroot "${change[@]}" "$inner" /usr/bin/env -C "$dir" "$@"' enter "$@"
+}
+
+# Replaces this process by contrib/dev in the root, as the user who called it: what it builds belongs to that user.
+root_enter() {
+    local user=
+    [ "$(id -u)" -eq 0 ] || user=$(id -u):$(id -g)
+    root_exec="exec" root_command "$user" "$(path_in_root)/contrib/dev" "$@"
 }

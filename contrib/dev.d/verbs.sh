@@ -49,25 +49,52 @@ variant_flags() {
 
 # Out-of-tree, one folder per variant; installed into a prefix beside it so that `run` uses what a user would get.
 verb_build() {
-    local variant=${1:-release} flags dir
+    local variant=${1:-release} flags dir lock
     flags=$(variant_flags "$variant")
     dir=$top/build/$variant
+    case $top in
+    *[!A-Za-z0-9/._+-]*)
+        echo "contrib/dev: Autotools cannot build in a folder of this name, move the checkout: $top" >&2
+        return 2
+        ;;
+    esac
     mkdir -p "$dir"
-    if [ ! -e "$top/configure" ] || [ -n "$(find "$top/configure.ac" "$top/config/m4" -newer "$top/configure" -name '*.[am][c4]')" ]; then
-        (cd "$top" && ./autogen.sh) > "$dir/autogen.log" 2>&1 || { cat "$dir/autogen.log" >&2; return 1; }
-    fi
+    # One build of a variant at a time; a second one waits and then finds nothing to do.
+    exec {lock}> "$dir/.lock"
+    flock "$lock"
+    make_configure "$dir"
     if [ ! -e "$dir/Makefile" ]; then
         (cd "$dir" && "$top/configure" --quiet --disable-static --enable-tests --prefix="$dir/install" \
-            CXXFLAGS="$flags" CFLAGS="$flags" LDFLAGS="$(echo "$flags" | grep -o -- '-fsanitize=[a-z,]*' || true)") >&2
+            CXXFLAGS="$flags" CFLAGS="$flags" LDFLAGS="$(grep -o -- '-fsanitize=[a-z,]*' <<< "$flags" || true)") >&2
     fi
-    make -C "$dir" -j "$jobs" --no-print-directory -s V=0 >&2
-    make -C "$dir" -j "$jobs" --no-print-directory -s V=0 install > "$dir/install.log" 2>&1 ||
-        { cat "$dir/install.log" >&2; return 1; }
+    in_build "$variant"
+    in_build "$variant" install > "$dir/install.log" 2>&1 || { cat "$dir/install.log" >&2; return 1; }
+    exec {lock}>&-
+}
+
+# ./configure is made where it is missing or older than what it is made from.
+make_configure() {
+    local newer lock
+    exec {lock}> "$top/build/.lock"
+    flock "$lock"
+    newer=$(find "$top/configure.ac" "$top/config/m4" -newer "$top/configure" -name '*.[am][c4]' 2> /dev/null ||
+        echo all)
+    if [ -n "$newer" ]; then
+        "$top/autogen.sh" > "$1/autogen.log" 2>&1 || { cat "$1/autogen.log" >&2; return 1; }
+    fi
+    exec {lock}>&-
+}
+
+in_build() {
+    local variant=$1
+    shift
+    make -C "$top/build/$variant" -j "$jobs" --no-print-directory -s V=0 "$@" >&2
 }
 
 use_install() {
     local dir=$top/build/$1/install
-    export PATH=$dir/bin:$PATH LD_LIBRARY_PATH=$dir/lib PKG_CONFIG_PATH=$dir/lib/pkgconfig
+    export PATH=$dir/bin:$PATH LD_LIBRARY_PATH=$dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export PKG_CONFIG_PATH=$dir/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 }
 
 verb_run() {
@@ -85,13 +112,13 @@ verb_demo() {
 
 verb_check() {
     verb_build release
-    make -C "$top/build/release" -j "$jobs" --no-print-directory -s V=0 check-programs >&2
+    in_build release check-programs
     exec "$top/test/run-tests" --build "$top/build/release" --source "$top" "$@"
 }
 
 verb_test() {
     verb_build release
-    make -C "$top/build/release" -j "$jobs" --no-print-directory -s V=0 check-programs >&2
+    in_build release check-programs
     exec "$top/test/run-tests" --build "$top/build/release" --source "$top" --filter "${1:-}"
 }
 
@@ -99,7 +126,7 @@ sanitized() {
     local variant=$1 suite=$2
     shift 2
     verb_build "$variant"
-    make -C "$top/build/$variant" -j "$jobs" --no-print-directory -s V=0 check-programs >&2
+    in_build "$variant" check-programs
     exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" --variant "$suite" --filter "${1:-}"
 }
 
@@ -108,7 +135,7 @@ verb_tsan() { sanitized tsan tsan "$@"; }
 
 verb_bench() {
     verb_build release
-    make -C "$top/build/release" -j "$jobs" --no-print-directory -s V=0 bench-programs >&2
+    in_build release bench-programs
     use_install release
     exec "$top/test/bench/run" "$top/build/release" "$@"
 }
