@@ -1,0 +1,108 @@
+#include "bounds.h"
+
+#include "checked.h"
+
+#include <algorithm>
+#include <format>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Joins spans of the same source; ascending.
+void reduce(std::vector<source_span>& spans)
+{
+    std::ranges::sort(spans, {}, &source_span::source);
+    std::size_t kept = 0;
+    for (const source_span& span : spans) {
+        if (kept > 0 && spans[kept - 1].source == span.source) {
+            spans[kept - 1].lb = std::min(spans[kept - 1].lb, span.lb);
+            spans[kept - 1].ub = std::max(spans[kept - 1].ub, span.ub);
+        } else {
+            spans[kept++] = span;
+        }
+    }
+    spans.resize(kept);
+}
+
+class bounds_of_nodes
+{
+public:
+    explicit bounds_of_nodes(const layout& of) : _of(of), _spans(of.nodes().size()) {}
+
+    result<void> run()
+    {
+        for (std::size_t i = 0; i < _spans.size(); ++i) {
+            const layout_node& node = _of.nodes()[i];
+            if (node.is_block()) {
+                _spans[i] = {{0, 0, static_cast<std::int64_t>(node.packed_length)}};
+                continue;
+            }
+            std::vector<source_span>& spans = _spans[i];
+            for (const layout_entry& entry : _of.entries_of(node)) {
+                if (auto added = add(spans, entry, node.count); !added) {
+                    return added;
+                }
+            }
+            reduce(spans);
+        }
+        return {};
+    }
+
+    const std::vector<source_span>& of_node(std::uint32_t node) const { return _spans[node]; }
+
+private:
+    result<void> add(std::vector<source_span>& spans, const layout_entry& entry, std::uint64_t count)
+    {
+        const std::vector<source_span>& below = _spans[entry.child];
+        _steps += below.size();
+        if (_steps > limits::max_span_steps) {
+            return fail(errc::exceeds_limit,
+                        std::format("uses of sources in shared parts exceed max_span_steps ({})", limits::max_span_steps));
+        }
+        // No overflow: nest::loop() bounded the loop as a whole.
+        const std::int64_t travel = static_cast<std::int64_t>(count - 1) * entry.stride;
+        for (const source_span& span : below) {
+            const source_span moved{span.source + entry.source, span.lb + entry.offset + std::min<std::int64_t>(travel, 0),
+                                    span.ub + entry.offset + std::max<std::int64_t>(travel, 0)};
+            if (!spans.empty() && spans.back().source == moved.source) {
+                spans.back().lb = std::min(spans.back().lb, moved.lb);
+                spans.back().ub = std::max(spans.back().ub, moved.ub);
+            } else {
+                spans.push_back(moved);
+            }
+        }
+        return {};
+    }
+
+    const layout& _of;
+    std::vector<std::vector<source_span>> _spans;
+    std::uint64_t _steps = 0;
+};
+
+} // namespace
+
+result<std::vector<source_span>> true_bounds(const layout& of)
+{
+    if (of.is_empty()) {
+        return std::vector<source_span>{};
+    }
+    bounds_of_nodes nodes(of);
+    if (auto done = nodes.run(); !done) {
+        return std::unexpected(std::move(done.error()));
+    }
+    std::vector<source_span> spans = nodes.of_node(of.root().child);
+    for (source_span& span : spans) {
+        span.source += of.root().source;
+        if (!checked::add(span.lb, of.root().offset, span.lb) || !checked::add(span.ub, of.root().offset, span.ub) ||
+            !checked::is_offset(span.lb) || !checked::is_offset(span.ub)) {
+            return fail(errc::exceeds_limit, std::format("source {}: a byte lies further from the base address than max_offset ({})",
+                                                         span.source, limits::max_offset));
+        }
+    }
+    return spans;
+}
+
+} // namespace ucxl

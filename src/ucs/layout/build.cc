@@ -1,0 +1,118 @@
+#include "build.h"
+
+#include "assembly.h"
+#include "checked.h"
+#include "normalise.h"
+
+#include <algorithm>
+#include <format>
+
+namespace ucxl
+{
+
+namespace
+{
+
+result<layout_ptr> strided(const element& item, std::span<const dim> dims)
+{
+    if (auto good = check_dims(dims, "strided"); !good) {
+        return std::unexpected(std::move(good.error()));
+    }
+    assembly parts;
+    auto at = parts.place(item, "strided: item");
+    if (!at) {
+        return std::unexpected(std::move(at.error()));
+    }
+    if (std::ranges::any_of(dims, [](const dim& d) { return d.count == 0; })) {
+        return parts.finish({});
+    }
+    auto moved = travel_along(dims);
+    if (!moved) {
+        // Without bytes nothing is anywhere, however far it would be moved.
+        return at->is_empty() ? parts.finish({}) : std::unexpected(std::move(moved.error()));
+    }
+    if (auto used = parts.use(item, 0, 0, *moved); !used) {
+        return std::unexpected(std::move(used.error()));
+    }
+    auto root = parts.repeat(*at, dims);
+    return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
+}
+
+result<layout_ptr> iov(std::span<const iov_part> list)
+{
+    if (list.size() > limits::max_entries) {
+        return fail(errc::exceeds_limit,
+                    std::format("iov: {} parts exceed max_entries ({})", list.size(), limits::max_entries));
+    }
+    assembly parts;
+    std::vector<nest_item> items;
+    items.reserve(list.size());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const iov_part& part = list[i];
+        const auto named     = [&](error&& what) {
+            return fail(what.code, std::format("iov: parts[{}]: {}", i, what.message));
+        };
+        if (auto good = check_part(part.source, part.offset, "part"); !good) {
+            return named(std::move(good.error()));
+        }
+        auto at = parts.place(part.item, "item");
+        if (!at) {
+            return named(std::move(at.error()));
+        }
+        if (auto used = parts.use(part.item, part.source, part.offset, {}); !used) {
+            return named(std::move(used.error()));
+        }
+        nest_item item{part.source + at->source, at->node, 0, 0};
+        if (!checked::add(part.offset, at->offset, item.offset)) {
+            return named({errc::exceeds_limit, std::format("offset exceeds max_offset ({})", limits::max_offset)});
+        }
+        items.push_back(item);
+    }
+    auto root = normalise(parts.in(), 1, std::move(items));
+    return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
+}
+
+result<layout_ptr> resized(const layout& from, std::int64_t lb, std::int64_t extent)
+{
+    std::int64_t ub;
+    if (extent < 0) {
+        return fail(errc::invalid_param, std::format("resize: extent {} is negative", extent));
+    }
+    if (!checked::is_offset(lb) || !checked::add(lb, extent, ub) || !checked::is_offset(ub)) {
+        return fail(errc::exceeds_limit, std::format("resize: lb {} or lb + extent {} exceeds max_offset ({})", lb, extent,
+                                                     limits::max_offset));
+    }
+    return layout_builder::with_bounds(from, lb, ub);
+}
+
+} // namespace
+
+result<layout_ptr> make_contig(std::uint64_t count, const element& item)
+{
+    return guarded([&]() -> result<layout_ptr> {
+        if (item.nested == nullptr && item.length > limits::max_length) {
+            return fail(errc::exceeds_limit,
+                        std::format("contig: length {} exceeds max_length ({})", item.length, limits::max_length));
+        }
+        const std::int64_t distance = item.nested ? item.nested->extent() : static_cast<std::int64_t>(item.length);
+        const dim along{count, distance};
+        return strided(item, {&along, 1});
+    });
+}
+
+result<layout_ptr> make_strided(const element& item, std::span<const dim> dims)
+{
+    return guarded([&] { return strided(item, dims); });
+}
+
+result<layout_ptr> make_iov(std::span<const iov_part> parts)
+{
+    return guarded([&] { return iov(parts); });
+}
+
+result<layout_ptr> resize(const layout& from, std::int64_t lb, std::int64_t extent)
+{
+    return guarded([&] { return resized(from, lb, extent); });
+}
+
+} // namespace ucxl

@@ -1,0 +1,165 @@
+#include "builder.h"
+
+#include "bounds.h"
+#include "checked.h"
+#include "hash.h"
+#include "overlap.h"
+
+#include <algorithm>
+#include <format>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Nodes reachable from the root, children first, in the order of their first use.
+class node_order
+{
+public:
+    explicit node_order(const nest& from) : _nest(from), _index(from.size(), no_node) {}
+
+    void visit(std::uint32_t node)
+    {
+        for (const nest_item& item : _nest.items_of(_nest.at(node))) {
+            if (_index[item.node] == no_node) {
+                visit(item.node);
+            }
+        }
+        _index[node] = static_cast<std::uint32_t>(_order.size());
+        _order.push_back(node);
+        _num_entries += _nest.at(node).num_items;
+    }
+
+    std::span<const std::uint32_t> order() const { return _order; }
+    std::uint32_t index(std::uint32_t node) const { return _index[node]; }
+    std::size_t num_entries() const { return _num_entries; }
+
+private:
+    const nest& _nest;
+    std::vector<std::uint32_t> _index;
+    std::vector<std::uint32_t> _order;
+    std::size_t _num_entries = 0;
+};
+
+} // namespace
+
+result<void> layout_builder::set_nest(const nest& from, const placed& root)
+{
+    if (from.at(root.node).depth > limits::max_depth) {
+        return fail(errc::exceeds_limit, std::format("{} nested loops exceed max_depth ({})", from.at(root.node).depth,
+                                                     limits::max_depth));
+    }
+    if (root.source + from.at(root.node).num_sources > limits::max_sources) {
+        return fail(errc::exceeds_limit, std::format("source {} exceeds max_sources ({})",
+                                                     root.source + from.at(root.node).num_sources - 1, limits::max_sources));
+    }
+    node_order ordered(from);
+    ordered.visit(root.node);
+    if (ordered.num_entries() > limits::max_entries) {
+        return fail(errc::exceeds_limit, std::format("{} entries of all loops exceed max_entries ({})",
+                                                     ordered.num_entries(), limits::max_entries));
+    }
+    layout& made = *_made;
+    made._nodes.reserve(ordered.order().size());
+    made._entries.reserve(ordered.num_entries());
+    for (std::uint32_t index : ordered.order()) {
+        const nest_node& node = from.at(index);
+        layout_node& out      = made._nodes.emplace_back();
+        out.count             = node.count;
+        out.packed_length     = node.packed_length;
+        out.depth             = node.depth;
+        out.num_blocks        = 1;
+        out.cycle_length      = node.packed_length;
+        if (node.is_block()) {
+            continue;
+        }
+        out.first_entry  = static_cast<std::uint32_t>(made._entries.size());
+        out.num_entries  = node.num_items;
+        out.cycle_length = node.packed_length / node.count;
+        out.num_blocks   = 0;
+        std::uint64_t before = 0;
+        for (const nest_item& item : from.items_of(node)) {
+            const std::uint32_t child = ordered.index(item.node);
+            made._entries.push_back({item.source, child, item.offset, item.stride, before});
+            before += made._nodes[child].packed_length;
+            out.num_blocks += made._nodes[child].num_blocks * node.count; // at most packed_length
+        }
+    }
+    made._root        = {root.source, static_cast<std::uint32_t>(made._nodes.size() - 1), root.offset, 0, 0};
+    made._num_sources = root.source + from.at(root.node).num_sources;
+    return {};
+}
+
+result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
+{
+    auto spans = true_bounds(*_made);
+    if (!spans) {
+        return std::unexpected(std::move(spans.error()));
+    }
+    layout& made = *_made;
+    for (const user_bounds& set : bounds) {
+        made._num_sources = std::max(made._num_sources, set.source + 1);
+    }
+    made._bounds.assign(made._num_sources, {});
+    for (const source_span& span : *spans) {
+        made._bounds[span.source] = {span.lb, span.ub, span.lb, span.ub};
+    }
+    for (const user_bounds& set : bounds) {
+        if (!checked::is_offset(set.lb) || !checked::is_offset(set.ub)) {
+            return fail(errc::exceeds_limit, std::format("source {}: lower bound {} or upper bound {} exceeds max_offset ({})",
+                                                         set.source, set.lb, set.ub, limits::max_offset));
+        }
+        made._bounds[set.source].lb = set.lb;
+        made._bounds[set.source].ub = set.ub;
+    }
+    return {};
+}
+
+void layout_builder::set_derived()
+{
+    layout& made = *_made;
+    made._extent = 0;
+    for (const layout_bounds& bounds : made._bounds) {
+        made._extent = std::max(made._extent, bounds.extent());
+    }
+    made._blocks = {};
+    for (const layout_node& node : made._nodes) {
+        if (node.is_block()) {
+            const std::uint64_t shortest = made._blocks.min_length;
+            made._blocks.min_length      = shortest == 0 ? node.packed_length : std::min(shortest, node.packed_length);
+            made._blocks.max_length      = std::max(made._blocks.max_length, node.packed_length);
+        }
+    }
+    made._blocks.count = made.is_empty() ? 0 : made.root_node().num_blocks;
+    made._overlap      = find_overlap(made);
+    made._hash         = hash_content(made);
+}
+
+result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, std::span<const user_bounds> bounds)
+{
+    layout_builder builder;
+    if (!root.is_empty()) {
+        if (auto done = builder.set_nest(from, root); !done) {
+            return std::unexpected(std::move(done.error()));
+        }
+    }
+    if (auto done = builder.set_bounds(bounds); !done) {
+        return std::unexpected(std::move(done.error()));
+    }
+    builder.set_derived();
+    return builder._made;
+}
+
+result<layout_ptr> layout_builder::with_bounds(const layout& from, std::int64_t lb, std::int64_t ub)
+{
+    layout_builder builder;
+    *builder._made               = from;
+    builder._made->_bounds[0].lb = lb;
+    builder._made->_bounds[0].ub = ub;
+    builder.set_derived();
+    return builder._made;
+}
+
+} // namespace ucxl

@@ -1,0 +1,190 @@
+#include "fuse.h"
+
+#include "checked.h"
+
+#include <optional>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Fewer equal steps than this are kept as entries: the loop would not be smaller.
+constexpr std::size_t min_run = 4;
+
+// The loop a run could be part of: `count` times `node`.
+struct view {
+    std::uint32_t node;
+    std::uint64_t count;
+    std::int64_t step;
+};
+
+view as_loop(const nest& in, const item_run& run)
+{
+    if (run.count > 1) {
+        return {run.item.node, run.count, run.step};
+    }
+    const nest_node& node = in.at(run.item.node);
+    if (node.is_block() || node.num_items != 1) {
+        return {run.item.node, 1, 0};
+    }
+    const nest_item& only = in.items_of(node)[0];
+    return {only.node, node.count, only.stride};
+}
+
+std::optional<item_run> join_views(const item_run& a, const view& first, const item_run& b, const view& second)
+{
+    if (first.node != second.node || (first.count == 1 && second.count == 1)) {
+        return std::nullopt;
+    }
+    const std::int64_t step = first.count > 1 ? first.step : second.step;
+    std::int64_t travel, end;
+    std::uint64_t count;
+    if ((second.count > 1 && second.step != step) || !checked::mul(first.count, step, travel) ||
+        !checked::add(a.item.offset, travel, end) || end != b.item.offset ||
+        !checked::add(first.count, second.count, count)) {
+        return std::nullopt;
+    }
+    item_run joined  = a;
+    joined.item.node = first.node;
+    joined.count     = count;
+    joined.step      = step;
+    return joined;
+}
+
+std::optional<item_run> join_blocks(nest& in, const item_run& a, const item_run& b)
+{
+    const nest_node& first  = in.at(a.item.node);
+    const nest_node& second = in.at(b.item.node);
+    std::int64_t end;
+    if (a.count != 1 || b.count != 1 || !first.is_block() || !second.is_block() ||
+        !checked::add(a.item.offset, first.ub, end) || end != b.item.offset ||
+        first.packed_length + second.packed_length > limits::max_length) {
+        return std::nullopt;
+    }
+    item_run joined  = a;
+    joined.item.node = in.block(first.packed_length + second.packed_length);
+    return joined;
+}
+
+std::optional<item_run> join(nest& in, const item_run& a, const item_run& b)
+{
+    if (a.item.source != b.item.source || a.item.stride != b.item.stride) {
+        return std::nullopt;
+    }
+    if (auto joined = join_blocks(in, a, b)) {
+        return joined;
+    }
+    const view first = as_loop(in, a), second = as_loop(in, b);
+    if (auto joined = join_views(a, first, b, second)) {
+        return joined;
+    }
+    if (b.count == 1) {
+        if (auto joined = join_views(a, first, b, {b.item.node, 1, 0})) {
+            return joined;
+        }
+    }
+    return a.count == 1 ? join_views(a, {a.item.node, 1, 0}, b, second) : std::nullopt;
+}
+
+// The last min_run single items, if they are one run.
+bool close_run(std::vector<item_run>& runs)
+{
+    if (runs.size() < min_run) {
+        return false;
+    }
+    const auto last = std::span(runs).last(min_run);
+    std::int64_t step, distance;
+    if (!checked::sub(last[1].item.offset, last[0].item.offset, step)) {
+        return false;
+    }
+    for (std::size_t i = 0; i < min_run; ++i) {
+        const nest_item& item = last[i].item;
+        if (last[i].count != 1 || item.node != last[0].item.node || item.source != last[0].item.source ||
+            item.stride != last[0].item.stride) {
+            return false;
+        }
+        if (i > 0 && (!checked::sub(item.offset, last[i - 1].item.offset, distance) || distance != step)) {
+            return false;
+        }
+    }
+    last[0].count = min_run;
+    last[0].step  = step;
+    runs.resize(runs.size() - (min_run - 1));
+    return true;
+}
+
+bool same_shape(const nest_item& a, const nest_item& b)
+{
+    return a.node == b.node && a.source == b.source && a.stride == b.stride;
+}
+
+// Length of the shortest repetition of shapes (the prefix function of Knuth, Morris and Pratt).
+std::size_t shape_period(std::span<const nest_item> items)
+{
+    std::vector<std::uint32_t> border(items.size(), 0);
+    for (std::size_t i = 1; i < items.size(); ++i) {
+        std::uint32_t length = border[i - 1];
+        while (length > 0 && !same_shape(items[i], items[length])) {
+            length = border[length - 1];
+        }
+        border[i] = length + (same_shape(items[i], items[length]) ? 1 : 0);
+    }
+    return items.size() - border.back();
+}
+
+bool moves_by_steps(std::span<const nest_item> items, std::size_t period)
+{
+    std::int64_t step, before;
+    for (std::size_t i = period; i < items.size(); ++i) {
+        if (!checked::sub(items[i].offset, items[i - period].offset, step)) {
+            return false;
+        }
+        // Two cycles always move by some step per item: a loop of them is only simpler when it is one step.
+        const std::size_t other = items.size() == 2 * period ? period : i - period;
+        if (other >= period && (!checked::sub(items[other].offset, items[other - period].offset, before) || step != before)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+std::vector<item_run> fuse(nest& in, std::span<const nest_item> items)
+{
+    std::vector<item_run> runs;
+    runs.reserve(items.size());
+    for (const nest_item& item : items) {
+        runs.push_back({item, 1, 0});
+        for (bool changed = true; changed && runs.size() > 1;) {
+            changed = false;
+            if (auto joined = join(in, runs[runs.size() - 2], runs.back())) {
+                runs.pop_back();
+                runs.back() = *joined;
+                changed     = true;
+            } else if (close_run(runs)) {
+                changed = true;
+            }
+        }
+    }
+    return runs;
+}
+
+std::size_t find_period(std::span<const nest_item> items)
+{
+    const std::size_t size = items.size();
+    const std::size_t base = shape_period(items);
+    if (size % base != 0) {
+        return size;
+    }
+    for (std::size_t period = base; period <= size / 2; period += base) {
+        if (size % period == 0 && moves_by_steps(items, period)) {
+            return period;
+        }
+    }
+    return size;
+}
+
+} // namespace ucxl

@@ -1,0 +1,154 @@
+#include "nest.h"
+
+#include "checked.h"
+
+#include <algorithm>
+#include <format>
+
+namespace ucxl
+{
+
+namespace
+{
+
+constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word)
+{
+    state = (state ^ word) * 0x9fb21c651e98df25u;
+    return state ^ (state >> 32);
+}
+
+std::uint64_t hash_of(std::uint64_t count, std::uint64_t length, std::span<const nest_item> items)
+{
+    std::uint64_t state = mix(mix(items.size(), count), length);
+    for (const nest_item& item : items) {
+        state = mix(state, (std::uint64_t{item.source} << 32) | item.node);
+        state = mix(state, static_cast<std::uint64_t>(item.offset));
+        state = mix(state, static_cast<std::uint64_t>(item.stride));
+    }
+    return state;
+}
+
+// Bounds of an item over all iterations, relative to its loop.
+bool item_bounds(const nest_item& item, const nest_node& child, std::uint64_t count, std::int64_t& lb, std::int64_t& ub)
+{
+    std::int64_t travel;
+    if (!checked::mul(count - 1, item.stride, travel) || !checked::add(item.offset, child.lb, lb) ||
+        !checked::add(item.offset, child.ub, ub)) {
+        return false;
+    }
+    return travel < 0 ? checked::add(lb, travel, lb) : checked::add(ub, travel, ub);
+}
+
+std::unexpected<error> out_of_bounds()
+{
+    return fail(errc::exceeds_limit, std::format("a byte lies further from its base address than max_offset ({})",
+                                                 limits::max_offset));
+}
+
+} // namespace
+
+std::uint32_t nest::block(std::uint64_t length)
+{
+    nest_node node;
+    node.packed_length = length;
+    node.ub            = static_cast<std::int64_t>(length);
+    node.hash          = hash_of(0, length, {});
+    return find_or_add(node, {});
+}
+
+result<std::uint32_t> nest::loop(std::uint64_t count, std::span<const nest_item> items)
+{
+    nest_node node{.count = count, .lb = INT64_MAX, .ub = INT64_MIN, .num_sources = 0};
+    for (const nest_item& item : items) {
+        const nest_node& child = _nodes[item.node];
+        std::int64_t lb, ub;
+        if (!item_bounds(item, child, count, lb, ub)) {
+            return out_of_bounds();
+        }
+        node.lb = std::min(node.lb, lb);
+        node.ub = std::max(node.ub, ub);
+        node.packed_length += child.packed_length; // both at most max_length, checked below before the next one
+        node.num_sources = std::max(node.num_sources, item.source + child.num_sources);
+        node.depth       = std::max(node.depth, child.depth + 1);
+        if (node.packed_length > limits::max_length) {
+            break;
+        }
+    }
+    if (!checked::mul(count, node.packed_length, node.packed_length) || node.packed_length > limits::max_length) {
+        return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
+    }
+    // Hoisting may move a part by as much again; only what passes any use is refused here, the exact limit is the root's.
+    if (node.lb < -4 * limits::max_offset || node.ub > 4 * limits::max_offset) {
+        return out_of_bounds();
+    }
+    if (node.num_sources > limits::max_sources) {
+        return fail(errc::exceeds_limit, std::format("a source exceeds max_sources ({})", limits::max_sources));
+    }
+    node.num_items = static_cast<std::uint32_t>(items.size());
+    node.hash      = hash_of(count, 0, items);
+    return find_or_add(node, items);
+}
+
+result<placed> nest::import(const layout& from)
+{
+    if (from.is_empty()) {
+        return placed{};
+    }
+    std::vector<std::uint32_t> known(from.nodes().size());
+    std::vector<nest_item> items;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+        const layout_node& node = from.nodes()[i];
+        if (node.is_block()) {
+            known[i] = block(node.packed_length);
+            continue;
+        }
+        items.clear();
+        for (const layout_entry& entry : from.entries_of(node)) {
+            items.push_back({entry.source, known[entry.child], entry.offset, entry.stride});
+        }
+        auto added = loop(node.count, items);
+        if (!added) {
+            return std::unexpected(std::move(added.error()));
+        }
+        known[i] = *added;
+    }
+    return placed{from.root().source, known[from.root().child], from.root().offset};
+}
+
+std::uint32_t nest::find_or_add(const nest_node& node, std::span<const nest_item> items)
+{
+    if ((_nodes.size() + 1) * 2 > _table.size()) {
+        grow_table();
+    }
+    const std::size_t mask = _table.size() - 1;
+    std::size_t slot       = node.hash & mask;
+    for (; _table[slot] != no_node; slot = (slot + 1) & mask) {
+        const nest_node& other = _nodes[_table[slot]];
+        if (other.hash == node.hash && other.count == node.count && other.packed_length == node.packed_length &&
+            std::ranges::equal(items_of(other), items)) {
+            return _table[slot];
+        }
+    }
+    const auto index = static_cast<std::uint32_t>(_nodes.size());
+    _nodes.push_back(node);
+    _nodes.back().first_item = static_cast<std::uint32_t>(_items.size());
+    _items.insert(_items.end(), items.begin(), items.end());
+    _table[slot] = index;
+    return index;
+}
+
+void nest::grow_table()
+{
+    std::vector<std::uint32_t> larger(std::max<std::size_t>(16, _table.size() * 2), no_node);
+    const std::size_t mask = larger.size() - 1;
+    for (std::uint32_t index = 0; index < _nodes.size(); ++index) {
+        std::size_t slot = _nodes[index].hash & mask;
+        while (larger[slot] != no_node) {
+            slot = (slot + 1) & mask;
+        }
+        larger[slot] = index;
+    }
+    _table = std::move(larger);
+}
+
+} // namespace ucxl

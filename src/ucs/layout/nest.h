@@ -1,0 +1,80 @@
+// The workshop of the builders: loop-nest nodes under construction, hash-consed, so that equal subtrees are one node and
+// two nodes are equal exactly when their indices are.
+//
+// Invariant: every node is in normal form and hoisted: its first block starts at offset 0 and its smallest source is 0;
+// where it really lies is kept beside it, in a `placed`. Lengths and relative bounds of every node are within limits.
+//
+// Example: nest n; auto x = n.block(8); nest_item once{.node = x, .stride = 16}; auto loop = n.loop(4, {&once, 1});
+#pragma once
+
+#include "error.h"
+#include "layout.h"
+
+#include <span>
+#include <vector>
+
+namespace ucxl
+{
+
+inline constexpr std::uint32_t no_node = UINT32_MAX;
+
+// One entry of a loop under construction.
+struct nest_item {
+    std::uint32_t source = 0;
+    std::uint32_t node   = no_node; // no_node: nothing, dropped by normalisation
+    std::int64_t offset  = 0;
+    std::int64_t stride  = 0;
+
+    bool operator==(const nest_item&) const = default;
+};
+
+// A node and where it is.
+struct placed {
+    std::uint32_t source = 0;
+    std::uint32_t node   = no_node; // no_node: empty
+    std::int64_t offset  = 0;
+
+    bool is_empty() const { return node == no_node; }
+};
+
+struct nest_node {
+    std::uint64_t count         = 0; // 0: block
+    std::uint64_t packed_length = 0;
+    std::uint32_t first_item    = 0;
+    std::uint32_t num_items     = 0;
+    std::int64_t lb             = 0; // of all sources together, relative to the node
+    std::int64_t ub             = 0;
+    std::uint32_t num_sources   = 1; // 1 + the largest source below
+    std::uint32_t depth         = 0;
+    std::uint64_t hash          = 0;
+
+    bool is_block() const { return count == 0; }
+};
+
+class nest
+{
+public:
+    // length > 0
+    std::uint32_t block(std::uint64_t length);
+    // A loop that is in normal form already (see normalise.h). Fails when a length or bound passes its limit.
+    result<std::uint32_t> loop(std::uint64_t count, std::span<const nest_item> items);
+    // The nodes of a finished layout, taken as they are.
+    result<placed> import(const layout& from);
+
+    const nest_node& at(std::uint32_t node) const { return _nodes[node]; }
+    std::span<const nest_item> items_of(const nest_node& node) const
+    {
+        return std::span(_items).subspan(node.first_item, node.num_items);
+    }
+    std::size_t size() const { return _nodes.size(); }
+
+private:
+    std::uint32_t find_or_add(const nest_node& node, std::span<const nest_item> items);
+    void grow_table();
+
+    std::vector<nest_node> _nodes;
+    std::vector<nest_item> _items;
+    std::vector<std::uint32_t> _table; // open addressing by hash; size a power of two
+};
+
+} // namespace ucxl

@@ -1,0 +1,170 @@
+#include "normalise.h"
+
+#include "checked.h"
+#include "fuse.h"
+
+#include <algorithm>
+#include <format>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Entries of count-1 children take their place. Keeps the order.
+result<void> splice(const nest& in, std::vector<nest_item>& items)
+{
+    std::uint64_t total = 0;
+    for (const nest_item& item : items) {
+        total += in.at(item.node).count == 1 ? in.at(item.node).num_items : 1;
+    }
+    if (total > limits::max_entries) {
+        return fail(errc::exceeds_limit, std::format("{} entries exceed max_entries ({})", total, limits::max_entries));
+    }
+    if (total == items.size()) {
+        return {};
+    }
+    std::vector<nest_item> flat;
+    flat.reserve(total);
+    for (const nest_item& item : items) {
+        if (in.at(item.node).count != 1) {
+            flat.push_back(item);
+            continue;
+        }
+        for (const nest_item& inner : in.items_of(in.at(item.node))) {
+            nest_item moved{item.source + inner.source, inner.node, inner.offset, item.stride};
+            if (!checked::add(item.offset, inner.offset, moved.offset)) {
+                return fail(errc::exceeds_limit, std::format("an offset exceeds max_offset ({})", limits::max_offset));
+            }
+            flat.push_back(moved);
+        }
+    }
+    items = std::move(flat);
+    return {};
+}
+
+bool has_one_stride(std::span<const nest_item> items)
+{
+    return std::ranges::all_of(items, [&](const nest_item& item) { return item.stride == items[0].stride; });
+}
+
+// A loop of one item.
+result<placed> loop_of_one(nest& in, std::uint64_t count, nest_item item)
+{
+    if (count == 1) {
+        return placed{item.source, item.node, item.offset};
+    }
+    const placed at{item.source, no_node, item.offset};
+    const nest_node child = in.at(item.node);
+    std::uint64_t length, merged_count;
+    if (child.is_block() && item.stride == static_cast<std::int64_t>(child.packed_length)) {
+        if (!checked::mul(count, child.packed_length, length) || length > limits::max_length) {
+            return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
+        }
+        return placed{at.source, in.block(length), at.offset};
+    }
+    std::int64_t inner_travel;
+    result<std::uint32_t> node;
+    if (!child.is_block() && has_one_stride(in.items_of(child)) &&
+        checked::mul(child.count, in.items_of(child)[0].stride, inner_travel) && inner_travel == item.stride &&
+        checked::mul(count, child.count, merged_count)) {
+        const auto items = in.items_of(child);
+        node             = in.loop(merged_count, std::vector<nest_item>(items.begin(), items.end()));
+    } else {
+        item.source = 0;
+        item.offset = 0;
+        node        = in.loop(count, {&item, 1});
+    }
+    if (!node) {
+        return std::unexpected(std::move(node.error()));
+    }
+    return placed{at.source, *node, at.offset};
+}
+
+// Makes pending runs into loops.
+result<bool> settle(nest& in, std::vector<item_run>& runs, std::vector<nest_item>& items)
+{
+    const bool changed = runs.size() != items.size();
+    items.clear();
+    for (const item_run& run : runs) {
+        nest_item item = run.item;
+        if (run.count > 1) {
+            auto loop = loop_of_one(in, run.count, {0, item.node, 0, run.step});
+            if (!loop) {
+                return std::unexpected(std::move(loop.error()));
+            }
+            item.node = loop->node;
+        }
+        items.push_back(item);
+    }
+    return changed;
+}
+
+// The loop of `count` over items nothing more can be done about.
+result<placed> hoist(nest& in, std::uint64_t count, std::vector<nest_item> items)
+{
+    placed at{UINT32_MAX, no_node, items[0].offset};
+    for (const nest_item& item : items) {
+        at.source = std::min(at.source, item.source);
+    }
+    for (nest_item& item : items) {
+        item.source -= at.source;
+        if (!checked::sub(item.offset, at.offset, item.offset)) {
+            return fail(errc::exceeds_limit, std::format("offsets differ by more than max_offset ({})", limits::max_offset));
+        }
+    }
+    auto node = in.loop(count, items);
+    if (!node) {
+        return std::unexpected(std::move(node.error()));
+    }
+    at.node = *node;
+    return at;
+}
+
+} // namespace
+
+result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> items)
+{
+    std::erase_if(items, [](const nest_item& item) { return item.node == no_node; });
+    if (count == 0 || items.empty()) {
+        return placed{};
+    }
+    if (count == 1) {
+        for (nest_item& item : items) {
+            item.stride = 0;
+        }
+    }
+    if (auto spliced = splice(in, items); !spliced) {
+        return std::unexpected(std::move(spliced.error()));
+    }
+    for (;;) {
+        std::vector<item_run> runs = fuse(in, items);
+        auto changed               = settle(in, runs, items);
+        if (!changed) {
+            return std::unexpected(std::move(changed.error()));
+        }
+        if (items.size() == 1) {
+            return loop_of_one(in, count, items[0]);
+        }
+        const std::size_t period = has_one_stride(items) ? find_period(items) : items.size();
+        if (period < items.size()) {
+            const std::int64_t stride  = items[0].stride;
+            const std::uint64_t cycles = items.size() / period;
+            for (std::size_t i = 0; i < period; ++i) {
+                items[i].stride = items[i + period].offset - items[i].offset;
+            }
+            items.resize(period);
+            auto inner = normalise(in, cycles, std::move(items));
+            if (!inner) {
+                return std::unexpected(std::move(inner.error()));
+            }
+            return normalise(in, count, {{inner->source, inner->node, inner->offset, stride}});
+        }
+        if (!*changed) {
+            return hoist(in, count, std::move(items));
+        }
+    }
+}
+
+} // namespace ucxl

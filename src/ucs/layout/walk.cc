@@ -1,0 +1,82 @@
+#include "walk.h"
+
+namespace ucxl
+{
+
+block_cursor::block_cursor(const layout& of) : _layout(of)
+{
+    seek(0);
+}
+
+void block_cursor::seek(std::uint64_t packed_offset)
+{
+    _depth = 0;
+    _end   = packed_offset >= _layout.packed_length();
+    if (!_end) {
+        descend(_layout.root().child, _layout.root().source, _layout.root().offset, packed_offset);
+    }
+}
+
+bool block_cursor::at_end() const
+{
+    return _end;
+}
+
+placed_block block_cursor::block(std::uint64_t max_length) const
+{
+    return {_block.source, _block.offset, std::min(_block.length, max_length)};
+}
+
+void block_cursor::advance(std::uint64_t length)
+{
+    if (length < _block.length) {
+        _block.offset += static_cast<std::int64_t>(length);
+        _block.length -= length;
+        return;
+    }
+    while (_depth > 0) {
+        level& at = _levels[_depth - 1];
+        if (++at.entry == at.node->num_entries) {
+            at.entry = 0;
+            if (++at.iteration == at.node->count) {
+                --_depth;
+                continue;
+            }
+        }
+        const layout_entry& entry = _layout.entries()[at.node->first_entry + at.entry];
+        descend(entry.child, at.source + entry.source,
+                at.offset + entry.offset + static_cast<std::int64_t>(at.iteration) * entry.stride, 0);
+        return;
+    }
+    _end = true;
+}
+
+void block_cursor::descend(std::uint32_t child, std::uint32_t source, std::int64_t offset, std::uint64_t skip)
+{
+    for (const layout_node* node = &_layout.nodes()[child];; node = &_layout.nodes()[child]) {
+        if (node->is_block()) {
+            _block = {source, offset + static_cast<std::int64_t>(skip), node->packed_length - skip};
+            return;
+        }
+        level& at    = _levels[_depth++];
+        at.node      = node;
+        at.source    = source;
+        at.offset    = offset;
+        at.iteration = 0;
+        at.entry     = 0;
+        const auto entries = _layout.entries_of(*node);
+        if (skip > 0) {
+            at.iteration = skip / node->cycle_length;
+            skip -= at.iteration * node->cycle_length;
+            const auto after = std::ranges::upper_bound(entries, skip, {}, &layout_entry::packed_offset);
+            at.entry         = static_cast<std::uint32_t>(after - entries.begin()) - 1;
+            skip -= entries[at.entry].packed_offset;
+        }
+        const layout_entry& entry = entries[at.entry];
+        source += entry.source;
+        offset += entry.offset + static_cast<std::int64_t>(at.iteration) * entry.stride;
+        child = entry.child;
+    }
+}
+
+} // namespace ucxl
