@@ -1,14 +1,24 @@
 // Windows: a layout applied to base addresses, seen through a contiguous range of reserved addresses in packed order.
 //
-// All windows live in one arena (reserved PROT_NONE, 1 TiB by default, UCX_LAYOUT_ARENA_SIZE), so that "is this address in a window, and in
-// which" is a shift and a table read: no lock, no search, any thread, at any time. An address of the arena that belongs to no live window, or
-// crosses the end of one, is answered with "none". At least one guard page follows every window. A freed range is not handed
-// out again before every other free range of its size (stale addresses stay "none" for long), and each use of a range has
-// its own generation.
+// All windows live in one arena (reserved PROT_NONE, 1 TiB by default, UCX_LAYOUT_ARENA_SIZE, made with the first window), so
+// that "is this address in a window, and in which" is a shift and a table read: no lock, no search, any thread, at any
+// time. An address of the arena that belongs to no live window, or crosses the end of one, is answered with "none". At least
+// one guard page follows every window. A freed range is handed out again as late as possible (stale addresses stay "none" for
+// long), and each use of a range has its own generation.
 //
 // A window whose layout is one contiguous block and whose memory was allocated by us may be mapped at its address
 // ("identity"): then plain loads and stores work on it, and software atomics too.
+//
+// A process that forks has the same windows in the child, over the child's copy of the memory.
+//
+// Example:
+//     auto w = window_registry::instance().create({plan, {matrix}});   // result<window*>
+//     send((*w)->address(), (*w)->length());
+//     window_registry::instance().destroy(*w);
 #pragma once
+
+#include "reader_section.h"
+#include "slot_table.h"
 
 #include "ucs/layout/error.h"
 #include "ucs/pack/pack_plan.h"
@@ -21,6 +31,8 @@
 
 namespace ucxl
 {
+
+class arena;
 
 // What a window shows. Immutable once published; rebinding publishes another one.
 struct window_binding {
@@ -35,6 +47,9 @@ public:
     std::uint64_t length() const { return _length; }         // bytes, packed
     std::uint64_t generation() const { return _generation; } // unique in the process, never 0
 
+    // Loads and stores at address() work.
+    bool is_identity() const { return _is_identity.load(std::memory_order_relaxed); }
+
     // The current plan and bases. Wait-free. What it points to stays until the window is destroyed or rebound and no
     // reader_section that began before is left.
     const window_binding& binding() const { return *_binding.load(std::memory_order_acquire); }
@@ -45,35 +60,63 @@ private:
     std::byte* _address       = nullptr;
     std::uint64_t _length     = 0;
     std::uint64_t _generation = 0;
+    std::atomic<bool> _is_identity{false};
     std::atomic<const window_binding*> _binding{nullptr};
     std::unique_ptr<const window_binding> _owned;
+    window_range _range;
 };
 
 class window_registry
 {
 public:
-    // The registry of the process, made at first use; arena_failure() says why if reserving failed.
+    // The registry of the process. Costs nothing until the first window.
     static window_registry& instance();
+    // One with an arena of its own, for tests: length is in bytes, at least one slot. Errors: no_memory, invalid_param.
+    static result<std::unique_ptr<window_registry>> create_private(std::size_t arena_length);
+    // No window is left.
+    ~window_registry();
+    window_registry(const window_registry&)            = delete;
+    window_registry& operator=(const window_registry&) = delete;
 
     bool in_arena(const void* address) const
     {
-        return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(_arena) < _arena_length;
+        const std::size_t length = _arena_length.load(std::memory_order_acquire); // 0 until everything else is there
+        return reinterpret_cast<std::uintptr_t>(address) - _base.load(std::memory_order_relaxed) < length;
     }
-    std::byte* arena() const { return _arena; } // null when reserving failed
-    std::size_t arena_length() const { return _arena_length; }
+    // Null until the first window was created; then it stays.
+    std::byte* arena_base() const { return reinterpret_cast<std::byte*>(_base.load(std::memory_order_relaxed)); }
+    std::size_t arena_length() const { return _arena_length.load(std::memory_order_relaxed); }
+    // Makes the arena if it is not there, and tells UCX's memory type cache of it. create() does so by itself.
+    // Errors: no_memory, invalid_param (UCX_LAYOUT_ARENA_SIZE).
+    result<void> reserve();
 
-    // The live window that holds all of [address, address + length), or null. Wait-free, any thread.
-    const window* find(const void* address, std::size_t length) const;
+    // The live window that holds all of [address, address + length), or null. Wait-free, any thread. Who cannot be sure that
+    // nobody destroys that window meanwhile asks within a reader_section.
+    const window* find(const void* address, std::uint64_t length) const;
 
-    // A new window over the binding. Errors: no_memory (arena or heap), invalid_param (number of bases), exceeds_limit (longer than the arena allows).
-    // An empty layout gets a window of length 0 with an address of its own.
+    // A new window over the binding. Errors: no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit
+    // (longer than the arena). An empty layout gets a window of length 0 with an address of its own.
     result<window*> create(window_binding binding);
-    // Other bases, and possibly another layout of the same packed length. The caller makes sure that no transfer is using the window.
+    // Other bases, and possibly another layout of the same packed length. Waits for reader sections. Errors: no_memory, invalid_param.
     result<void> rebind(window& of, window_binding binding);
-    // The caller makes sure that no transfer is using the window. The range goes back to "none" before this returns.
+    // Maps the file's bytes from offset (whole pages) on at the address of the window. Errors: no_memory, invalid_param (layout
+    // not contiguous, empty, or what mmap says).
+    result<void> map_identity(window& of, int fd, std::uint64_t offset);
+    // The range goes back to "none" before this returns. Waits for reader sections. No-op for null.
     void destroy(window* what);
 
-    std::size_t num_live() const;
+    std::size_t num_live() const { return _num_live.load(std::memory_order_relaxed); }
+
+private:
+    window_registry();
+
+    result<void> reserve_locked(std::size_t length);
+
+    std::atomic<std::uintptr_t> _base{0};
+    std::atomic<std::size_t> _arena_length{0};
+    std::atomic<std::size_t> _num_live{0};
+    std::unique_ptr<slot_table> _slots;
+    std::unique_ptr<arena> _arena;
 };
 
 } // namespace ucxl

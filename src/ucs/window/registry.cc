@@ -1,0 +1,222 @@
+#include "window.h"
+
+#include "arena.h"
+#include "window_config.h"
+
+#include <mutex>
+#include <new>
+#include <pthread.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// One lock for the registries of the process, so that fork has one to hold. Never destroyed.
+std::mutex& registry_lock()
+{
+    static std::mutex& lock = *new std::mutex;
+    return lock;
+}
+
+bool install_fork_handlers()
+{
+    static const bool installed = pthread_atfork(
+                                      [] {
+                                          registry_lock().lock();
+                                          readers_before_fork();
+                                      },
+                                      [] {
+                                          readers_after_fork_in_parent();
+                                          registry_lock().unlock();
+                                      },
+                                      [] {
+                                          readers_after_fork_in_child();
+                                          registry_lock().unlock();
+                                      }) == 0;
+    return installed;
+}
+
+std::uint64_t new_generation()
+{
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+result<void> check(const window_binding& binding)
+{
+    if (binding.plan == nullptr) {
+        return fail(errc::invalid_param, "a window needs a pack plan");
+    }
+    const std::size_t needed = binding.plan->source_layout()->num_sources();
+    if (binding.bases.size() != needed) {
+        return fail(errc::invalid_param, "num_bases is " + std::to_string(binding.bases.size()) +
+                                             ", but the layout has " + std::to_string(needed) + " sources");
+    }
+    return {};
+}
+
+} // namespace
+
+window_registry::window_registry()  = default;
+window_registry::~window_registry() = default;
+
+window_registry& window_registry::instance()
+{
+    static window_registry& registry = *new window_registry;
+    return registry;
+}
+
+result<std::unique_ptr<window_registry>> window_registry::create_private(std::size_t arena_length)
+{
+    std::unique_ptr<window_registry> made(new (std::nothrow) window_registry);
+    if (made == nullptr) {
+        return fail(errc::no_memory, "no memory for a window registry");
+    }
+    const std::lock_guard guard(registry_lock());
+    if (auto reserved = made->reserve_locked(arena_length); !reserved) {
+        return std::unexpected(reserved.error());
+    }
+    return made;
+}
+
+result<void> window_registry::reserve()
+{
+    if (arena_base() != nullptr) {
+        return {};
+    }
+    auto config = read_window_config();
+    if (!config) {
+        return std::unexpected(config.error());
+    }
+    const std::lock_guard guard(registry_lock());
+    return _arena != nullptr ? result<void>() : reserve_locked(config->arena_length);
+}
+
+result<void> window_registry::reserve_locked(std::size_t length)
+{
+    if (!install_fork_handlers()) {
+        return fail(errc::no_memory, "no memory for the fork handlers of the window registry");
+    }
+    auto reserved = arena::reserve(length);
+    if (!reserved) {
+        return std::unexpected(reserved.error());
+    }
+    auto slots = slot_table::create(static_cast<std::uint32_t>((*reserved)->length() / slot_table::slot_length));
+    if (!slots) {
+        return std::unexpected(slots.error());
+    }
+    _arena = std::move(*reserved);
+    _slots = std::move(*slots);
+    _base.store(reinterpret_cast<std::uintptr_t>(_arena->base()));
+    _arena_length.store(_arena->length(), std::memory_order_release);
+    return {};
+}
+
+const window* window_registry::find(const void* address, std::uint64_t length) const
+{
+    if (!in_arena(address)) {
+        return nullptr;
+    }
+    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - _base.load(std::memory_order_relaxed);
+    const window* found        = _slots->lookup(offset);
+    if (found == nullptr) {
+        return nullptr;
+    }
+    const auto into = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->_address);
+    return into <= found->_length && length <= found->_length - into ? found : nullptr;
+}
+
+result<window*> window_registry::create(window_binding binding)
+{
+    if (auto ok = check(binding); !ok) {
+        return std::unexpected(ok.error());
+    }
+    if (auto ok = reserve(); !ok) {
+        return std::unexpected(ok.error());
+    }
+    const std::uint64_t length = binding.plan->packed_length();
+    const std::uint64_t needed = round_to_pages(length) + page_length();
+    if (needed > arena_length()) {
+        return fail(errc::exceeds_limit, "a window of " + std::to_string(length) + " bytes does not fit into the " +
+                                             std::to_string(arena_length()) +
+                                             " bytes reserved for windows (UCX_LAYOUT_ARENA_SIZE)");
+    }
+    std::unique_ptr<window> made(new (std::nothrow) window);
+    std::unique_ptr<const window_binding> owned(new (std::nothrow) window_binding(std::move(binding)));
+    if (made == nullptr || owned == nullptr) {
+        return fail(errc::no_memory, "no memory for a window");
+    }
+    const std::lock_guard guard(registry_lock());
+    auto range = _slots->allocate(needed);
+    if (!range) {
+        return std::unexpected(range.error());
+    }
+    made->_address    = _arena->base() + range->offset;
+    made->_length     = length;
+    made->_generation = new_generation();
+    made->_range      = *range;
+    made->_owned      = std::move(owned);
+    made->_binding.store(made->_owned.get());
+    _slots->publish(*range, made.get());
+    _num_live.fetch_add(1, std::memory_order_relaxed);
+    return made.release();
+}
+
+result<void> window_registry::rebind(window& of, window_binding binding)
+{
+    if (auto ok = check(binding); !ok) {
+        return ok;
+    }
+    if (binding.plan->packed_length() != of._length) {
+        return fail(errc::invalid_param, "the layout has " + std::to_string(binding.plan->packed_length()) +
+                                             " packed bytes, but the window has " + std::to_string(of._length));
+    }
+    if (of.is_identity()) {
+        return fail(errc::invalid_param, "a window with memory mapped at its address cannot be bound elsewhere");
+    }
+    std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));
+    if (next == nullptr) {
+        return fail(errc::no_memory, "no memory for the bases of a window");
+    }
+    of._binding.store(next.get());
+    wait_for_readers();
+    of._owned = std::move(next);
+    return {};
+}
+
+result<void> window_registry::map_identity(window& of, int fd, std::uint64_t offset)
+{
+    if (of._length == 0 || !of.binding().plan->source_layout()->is_contiguous()) {
+        return fail(errc::invalid_param, "only memory under a contiguous layout can be mapped at the window's address");
+    }
+    auto mapped = _arena->map_file(of._range.offset, round_to_pages(of._length), fd, offset);
+    if (mapped) {
+        of._is_identity.store(true, std::memory_order_relaxed);
+    }
+    return mapped;
+}
+
+void window_registry::destroy(window* what)
+{
+    if (what == nullptr) {
+        return;
+    }
+    const std::unique_ptr<window> owned(what);
+    {
+        const std::lock_guard guard(registry_lock());
+        _slots->unpublish(what->_range);
+    }
+    wait_for_readers();
+    // Outside the lock: UCM's handlers run in there. A range that cannot be cleared is never handed out again, its
+    // addresses stay "none".
+    const bool is_clear = _arena->clear(what->_range.offset, round_to_pages(what->_length)).has_value();
+    const std::lock_guard guard(registry_lock());
+    _num_live.fetch_sub(1, std::memory_order_relaxed);
+    if (is_clear) {
+        _slots->release(what->_range);
+    }
+}
+
+} // namespace ucxl

@@ -1,0 +1,106 @@
+// Who has which part of the arena: the lookup from an offset to its window, and the free ranges.
+//
+// The arena is cut into slots of 64 MiB. A slot is free, or one of the slots of a large window, or carved into equal
+// chunks of a power of two (64 KiB .. 32 MiB) with at most one window each. So a lookup is a shift and one or two loads, and
+// a small window does not use up a slot. Offsets are from the start of the arena.
+//
+//     offset 0        64 MiB       128 MiB      192 MiB
+//     | chunks of 64K | big window ............ | free ...
+//
+// Freed chunks queue up behind the other free chunks of their size, and free slots are searched from where the last search
+// ended, so a range is used again as late as possible. Slots all of whose chunks are free are given back when
+// no free slot is left.
+//
+// Thread safety: lookup() any time; everything else one thread at a time. wait_for_readers() is called where a
+// chunk table goes away.
+//
+// Example: auto range = table.allocate(100000); table.publish(*range, w); table.lookup(range->offset + 5) == w;
+#pragma once
+
+#include "ucs/layout/error.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace ucxl
+{
+
+class window;
+
+struct window_range {
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0; // whole chunks or slots
+};
+
+class slot_table
+{
+public:
+    static constexpr unsigned slot_shift       = 26; // 64 MiB
+    static constexpr unsigned min_chunk_shift  = 16; // 64 KiB
+    static constexpr unsigned max_chunk_shift  = slot_shift - 1;
+    static constexpr std::uint64_t slot_length = std::uint64_t{1} << slot_shift;
+    static constexpr std::uint32_t max_slots   = 1u << 20; // 64 TiB
+
+    // Errors: no_memory. num_slots <= max_slots.
+    static result<std::unique_ptr<slot_table>> create(std::uint32_t num_slots);
+    ~slot_table();
+    slot_table(const slot_table&)            = delete;
+    slot_table& operator=(const slot_table&) = delete;
+
+    // The window of the chunk or slot that holds the offset (which must be inside the arena), or null.
+    const window* lookup(std::uint64_t offset) const
+    {
+        const std::uintptr_t slot = _slots[offset >> slot_shift].load();
+        if ((slot & chunk_tag) == 0) {
+            return reinterpret_cast<const window*>(slot);
+        }
+        const auto& chunks = *reinterpret_cast<const chunk_table*>(slot - chunk_tag);
+        return chunks.windows[(offset & (slot_length - 1)) >> chunks.shift].load();
+    }
+
+    // A free range of at least so many bytes (> 0). Errors: no_memory.
+    result<window_range> allocate(std::uint64_t length);
+    void publish(const window_range& range, const window* what);
+    // After it lookup() answers null; who found the window before may still be using it.
+    void unpublish(const window_range& range) { publish(range, nullptr); }
+    // The range was unpublished, or never published.
+    void release(const window_range& range);
+
+private:
+    static constexpr std::uintptr_t chunk_tag = 1;
+    static constexpr std::uint32_t no_chunk   = UINT32_MAX;
+    // Chunks of all slots are numbered slot << chunk_bits | chunk.
+    static constexpr unsigned chunk_bits = slot_shift - min_chunk_shift;
+
+    struct chunk_table {
+        unsigned shift;
+        std::uint32_t num_chunks;
+        std::uint32_t num_used;
+        std::unique_ptr<std::atomic<const window*>[]> windows;
+        std::unique_ptr<std::uint32_t[]> next; // in the queue of free chunks of this size
+    };
+    struct chunk_queue {
+        std::uint32_t head = no_chunk;
+        std::uint32_t tail = no_chunk;
+    };
+
+    slot_table() = default;
+
+    chunk_table* chunks_of(std::uint32_t slot) const;
+    std::uint32_t& next_of(std::uint32_t chunk) const;
+    void push(chunk_queue& queue, std::uint32_t chunk) const;
+    result<std::uint32_t> take_slots(std::uint32_t count);
+    bool find_free_slots(std::uint32_t count, std::uint32_t& first) const;
+    result<void> carve(unsigned shift);
+    bool reclaim_carved_slots();
+
+    std::uint32_t _num_slots = 0;
+    std::uint32_t _search    = 0; // where the next search for free slots starts
+    std::unique_ptr<std::atomic<std::uintptr_t>[]> _slots;
+    std::unique_ptr<bool[]> _taken;
+    std::array<chunk_queue, max_chunk_shift + 1> _free; // by shift
+};
+
+} // namespace ucxl

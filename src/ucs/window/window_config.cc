@@ -1,0 +1,48 @@
+#include "window_config.h"
+
+#include <ucs/config/parser.h>
+
+#include <mutex>
+
+namespace ucxl
+{
+
+namespace
+{
+
+ucs_config_field_t fields[] = {
+    {"ARENA_SIZE", "1t",
+     "Addresses to reserve for windows. No memory is used for them. If so many cannot be reserved, half as many are\n"
+     "tried, and so on.",
+     offsetof(window_config, arena_length), UCS_CONFIG_TYPE_MEMUNITS},
+    {}};
+
+constinit ucs_config_global_list_entry_t table = {.name   = "layout windows",
+                                                  .prefix = "LAYOUT_",
+                                                  .table  = fields,
+                                                  .size   = sizeof(window_config),
+                                                  .list   = {},
+                                                  .flags  = 0};
+
+} // namespace
+
+result<window_config> read_window_config()
+{
+    window_config config{};
+    if (ucs_config_parser_fill_opts(&config, &table, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
+        return fail(errc::invalid_param, "UCX_LAYOUT_ARENA_SIZE is not a size");
+    }
+    ucs_config_parser_release_opts(&config, fields);
+    return config;
+}
+
+void register_window_config()
+{
+    static std::once_flag once;
+    std::call_once(once, [] {
+        ucs_list_add_tail(&ucs_config_global_list, &table.list);
+        (void)read_window_config();
+    });
+}
+
+} // namespace ucxl

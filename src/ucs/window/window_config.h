@@ -1,0 +1,21 @@
+// The options of the window registry, UCX_LAYOUT_*, in UCX's own configuration system: `ucx_info -cf` shows them.
+#pragma once
+
+#include "ucs/layout/error.h"
+
+#include <cstddef>
+
+namespace ucxl
+{
+
+struct window_config {
+    std::size_t arena_length; // UCX_LAYOUT_ARENA_SIZE, bytes
+};
+
+// Reads the environment now. Errors: invalid_param.
+result<window_config> read_window_config();
+
+// Adds the table to UCX's list of tables, once, and reads it, so that UCX does not call its variables unused.
+void register_window_config();
+
+} // namespace ucxl
