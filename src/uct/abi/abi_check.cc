@@ -1,0 +1,56 @@
+#include "abi_check.h"
+
+#include "uct_abi_1_18.h"
+
+#include <ucp/api/ucp.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+constexpr std::size_t stats_pointer = sizeof(void*); // what a build with statistics appends to every base object
+
+std::unexpected<error> refuse(const std::string& what)
+{
+    return fail(errc::unsupported, what);
+}
+
+} // namespace
+
+ucx_facts loaded_ucx()
+{
+    ucx_facts facts{};
+    ucp_get_version(&facts.major, &facts.minor, &facts.release);
+    facts.base_iface_length = uct_base_iface_t_class.size;
+    facts.base_ep_length    = uct_base_ep_t_class.size;
+    return facts;
+}
+
+result<void> abi_check(const ucx_facts& of)
+{
+    const std::string supported = std::to_string(abi::ucx_major) + "." + std::to_string(abi::ucx_minor) + ".x";
+    const std::string loaded =
+        std::to_string(of.major) + "." + std::to_string(of.minor) + "." + std::to_string(of.release);
+    if (of.major != abi::ucx_major || of.minor != abi::ucx_minor) {
+        return refuse("UCX " + loaded + " is loaded, but this ucx-layout was built for UCX " + supported +
+                      ": use that UCX, or an ucx-layout made for yours");
+    }
+    if (of.base_iface_length == sizeof(abi::base_iface) + stats_pointer &&
+        of.base_ep_length == sizeof(abi::base_ep) + stats_pointer) {
+        return refuse("the UCX " + loaded +
+                      " loaded was built with --enable-stats, which changes its private "
+                      "structures: use an UCX " +
+                      supported + " built without it");
+    }
+    if (of.base_iface_length != sizeof(abi::base_iface) || of.base_ep_length != sizeof(abi::base_ep)) {
+        return refuse("the UCX " + loaded + " loaded has base structures of " + std::to_string(of.base_iface_length) +
+                      " and " + std::to_string(of.base_ep_length) + " bytes instead of " +
+                      std::to_string(sizeof(abi::base_iface)) + " and " + std::to_string(sizeof(abi::base_ep)) +
+                      ": it is not an unmodified release of " + supported);
+    }
+    return {};
+}
+
+} // namespace ucxl
