@@ -1,0 +1,155 @@
+#include "layout_md.h"
+
+#include "observe.h"
+#include "ucs/window/window.h"
+
+#include <climits>
+#include <new>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// What every registration hands out: there is nothing to remember, but UCP takes null for "not registered".
+char registered;
+
+void close(uct_md_h md)
+{
+    observe_close(md);
+    delete md;
+}
+
+ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
+{
+    uct_md_base_md_query(attr);
+    // Without NEED_RKEY, so that UCP registers nothing when it stages a window through lay_copy.
+    attr->flags            = UCT_MD_FLAG_REG;
+    attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST) | UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    attr->detect_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    return UCS_OK;
+}
+
+ucs_status_t mem_reg(uct_md_h md, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
+{
+    observe_registration(md);
+    *memh = &registered;
+    return UCS_OK;
+}
+
+ucs_status_t mem_dereg(uct_md_h, const abi::mem_dereg_params* params)
+{
+    const bool invalidate = (params->field_mask & abi::mem_dereg_params::has_flags) != 0 &&
+                            (params->flags & abi::mem_dereg_params::invalidate) != 0;
+    return invalidate ? UCS_ERR_UNSUPPORTED : UCS_OK;
+}
+
+ucs_status_t mkey_pack(uct_md_h, uct_mem_h, void*, std::size_t, const abi::mkey_pack_params*, void*)
+{
+    return UCS_OK;
+}
+
+ucs_status_t detect_memory_type(uct_md_h, const void* address, std::size_t, ucs_memory_type_t* type)
+{
+    if (!window_registry::instance().in_arena(address)) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    *type = UCS_MEMORY_TYPE_RDMA;
+    return UCS_OK;
+}
+
+ucs_status_t mem_query(uct_md_h md, const void* address, std::size_t length, uct_md_mem_attr_t* attr)
+{
+    ucs_memory_type_t type;
+    if (const auto status = detect_memory_type(md, address, length, &type); status != UCS_OK) {
+        return status;
+    }
+    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_MEM_TYPE) {
+        attr->mem_type = type;
+    }
+    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_SYS_DEV) {
+        attr->sys_dev = UCS_SYS_DEVICE_ID_UNKNOWN;
+    }
+    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_BASE_ADDRESS) {
+        attr->base_address = const_cast<void*>(address);
+    }
+    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_ALLOC_LENGTH) {
+        attr->alloc_length = length;
+    }
+    if (attr->field_mask & (UCT_MD_MEM_ATTR_FIELD_DMABUF_FD)) {
+        attr->dmabuf_fd = UCT_DMABUF_FD_INVALID;
+    }
+    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_DMABUF_OFFSET) {
+        attr->dmabuf_offset = 0;
+    }
+    return UCS_OK;
+}
+
+template <typename... Args>
+ucs_status_t not_supported(Args...)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+uct_md_ops md_ops = {
+    .close              = close,
+    .query              = query,
+    .mem_alloc          = not_supported,
+    .mem_free           = not_supported,
+    .mem_advise         = not_supported,
+    .mem_reg            = mem_reg,
+    .mem_dereg          = mem_dereg,
+    .mem_query          = mem_query,
+    .mkey_pack          = mkey_pack,
+    .mem_attach         = not_supported,
+    .detect_memory_type = detect_memory_type,
+};
+
+ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)
+{
+    auto* made = new (std::nothrow) uct_md{&md_ops, component};
+    if (made == nullptr) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    *md = made;
+    return UCS_OK;
+}
+
+ucs_status_t rkey_release(uct_component*, uct_rkey_t, void*)
+{
+    return UCS_OK;
+}
+
+void md_vfs_init(uct_md_h)
+{
+}
+
+ucs_config_field_t md_config_table[] = {{"", "", nullptr, 0, UCS_CONFIG_TYPE_TABLE(uct_md_config_table)}, {}};
+
+} // namespace
+
+constinit uct_component layout_component = {
+    .name               = "layout",
+    .query_md_resources = uct_md_query_single_md_resource,
+    .md_open            = md_open,
+    .cm_open            = not_supported,
+    .rkey_unpack        = uct_md_stub_rkey_unpack,
+    .rkey_ptr           = not_supported,
+    .rkey_release       = rkey_release,
+    .rkey_compare       = uct_base_rkey_compare,
+    .md_config          = {.name   = "layout memory domain",
+                           .prefix = "LAYOUT_",
+                           .table  = md_config_table,
+                           .size   = sizeof(char), // uct_md_config_t has no fields of its own
+                           .list   = {},
+                           .flags  = 0},
+    .cm_config          = {.name = "", .prefix = "", .table = nullptr, .size = 0, .list = {}, .flags = 0},
+    .tl_list            = {&layout_component.tl_list, &layout_component.tl_list},
+    .list               = {},
+    .flags              = 0,
+    .md_vfs_init        = md_vfs_init,
+};
+
+} // namespace ucxl
