@@ -49,6 +49,20 @@ bool has_one_stride(std::span<const nest_item> items)
     return std::ranges::all_of(items, [&](const nest_item& item) { return item.stride == items[0].stride; });
 }
 
+// Iterations `stride` apart touch.
+bool is_one_block(const nest_node& child, std::int64_t stride)
+{
+    return child.is_block() && stride == static_cast<std::int64_t>(child.packed_length);
+}
+
+// The next iteration of a loop around child starts where child's own next iteration would.
+bool continues(const nest& in, const nest_node& child, std::int64_t stride)
+{
+    std::int64_t travel;
+    return !child.is_block() && has_one_stride(in.items_of(child)) &&
+           checked::mul(child.count, in.items_of(child)[0].stride, travel) && travel == stride;
+}
+
 // A loop of one item.
 result<placed> loop_of_one(nest& in, std::uint64_t count, nest_item item)
 {
@@ -58,17 +72,17 @@ result<placed> loop_of_one(nest& in, std::uint64_t count, nest_item item)
     const placed at{item.source, no_node, item.offset};
     const nest_node child = in.at(item.node);
     std::uint64_t length, merged_count;
-    if (child.is_block() && item.stride == static_cast<std::int64_t>(child.packed_length)) {
+    if (is_one_block(child, item.stride)) {
         if (!checked::mul(count, child.packed_length, length) || length > limits::max_length) {
             return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
         }
         return placed{at.source, in.block(length), at.offset};
     }
-    std::int64_t inner_travel;
     result<std::uint32_t> node;
-    if (!child.is_block() && has_one_stride(in.items_of(child)) &&
-        checked::mul(child.count, in.items_of(child)[0].stride, inner_travel) && inner_travel == item.stride &&
-        checked::mul(count, child.count, merged_count)) {
+    if (continues(in, child, item.stride)) {
+        if (!checked::mul(count, child.count, merged_count)) {
+            return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
+        }
         const auto items = in.items_of(child);
         node             = in.loop(merged_count, std::vector<nest_item>(items.begin(), items.end()));
     } else {
@@ -122,7 +136,29 @@ result<placed> hoist(nest& in, std::uint64_t count, std::vector<nest_item> items
     return at;
 }
 
+bool is_hoisted(std::span<const nest_item> items)
+{
+    return items[0].offset == 0 && std::ranges::min(items, {}, &nest_item::source).source == 0;
+}
+
 } // namespace
+
+bool is_normal(nest& in, std::uint64_t count, std::span<const nest_item> items)
+{
+    if (count == 0 || items.empty() || !is_hoisted(items)) {
+        return false;
+    }
+    for (const nest_item& item : items) {
+        if (in.at(item.node).count == 1 || (count == 1 && item.stride != 0)) {
+            return false;
+        }
+    }
+    if (items.size() == 1) {
+        const nest_node& child = in.at(items[0].node);
+        return count > 1 && !is_one_block(child, items[0].stride) && !continues(in, child, items[0].stride);
+    }
+    return fuse(in, items).size() == items.size() && (!has_one_stride(items) || find_period(items) == items.size());
+}
 
 result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> items)
 {

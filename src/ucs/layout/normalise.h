@@ -24,4 +24,7 @@ namespace ucxl
 // Items may have no_node (nothing). Fails with exceeds_limit when a limit is passed.
 result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> items);
 
+// Whether normalise() would make a loop of exactly these items. In time linear in the list, whatever it is.
+bool is_normal(nest& in, std::uint64_t count, std::span<const nest_item> items);
+
 } // namespace ucxl

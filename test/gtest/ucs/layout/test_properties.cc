@@ -1,7 +1,9 @@
 // What must hold for every layout, over random ones of every kind.
 #include "common/random_spec.h"
 
+#include "ucs/layout/normalise.h"
 #include "ucs/layout/walk.h"
+#include "ucs/layout/wire.h"
 
 #include <gtest/gtest.h>
 
@@ -50,6 +52,103 @@ TEST(layout_properties, bounds_are_those_of_the_reference_walker)
             EXPECT_EQ(made.bounds(source), found == expected.end() ? layout_bounds{} : found->second) << source;
         }
         EXPECT_EQ(made.extent(), extent_of(of));
+    });
+}
+
+// Every loop put through the rules once more, from the blocks up.
+TEST(layout_properties, normal_form_is_idempotent)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
+        nest again;
+        std::vector<placed> nodes;
+        for (const layout_node& node : made.nodes()) {
+            if (node.is_block()) {
+                nodes.push_back({0, again.block(node.packed_length), 0});
+                continue;
+            }
+            std::vector<nest_item> items;
+            for (const layout_entry& entry : made.entries_of(node)) {
+                items.push_back({entry.source, nodes[entry.child].node, entry.offset, entry.stride});
+            }
+            EXPECT_TRUE(is_normal(again, node.count, items));
+            auto at = normalise(again, node.count, items);
+            ASSERT_TRUE(at.has_value());
+            EXPECT_EQ(at->source, 0u);
+            EXPECT_EQ(at->offset, 0);
+            EXPECT_TRUE(std::ranges::equal(again.items_of(again.at(at->node)), items));
+            EXPECT_EQ(again.at(at->node).count, node.count);
+            nodes.push_back(*at);
+        }
+        EXPECT_EQ(again.size(), made.nodes().size());
+    });
+}
+
+TEST(layout_properties, seek_finds_every_offset)
+{
+    for_random_layouts(num_layouts / 4, overlapping::anyhow, [](random& from, const spec& of, const layout& made) {
+        const auto expected = segments_of(of);
+        for (int i = 0; i < 8; ++i) {
+            std::uint64_t skip = from.below(made.packed_length() + 1);
+            block_cursor cursor(made);
+            cursor.seek(skip);
+            std::vector<segment> rest = expected;
+            while (!rest.empty() && skip >= rest.front().length) {
+                skip -= rest.front().length;
+                rest.erase(rest.begin());
+            }
+            if (!rest.empty()) {
+                rest.front().offset += static_cast<std::int64_t>(skip);
+                rest.front().length -= skip;
+            }
+            std::vector<segment> actual;
+            while (!cursor.at_end()) {
+                const placed_block block = cursor.block(1 + from.below(64));
+                actual.push_back({block.source, block.offset, block.length});
+                cursor.advance(block.length);
+            }
+            EXPECT_EQ(to_string(joined(actual)), to_string(rest));
+        }
+    });
+}
+
+TEST(layout_properties, overlap_is_never_wrong)
+{
+    for (const overlapping policy : {overlapping::anyhow, overlapping::never, overlapping::always}) {
+        for_random_layouts(num_layouts / 4, policy, [](random&, const spec& of, const layout& made) {
+            EXPECT_EQ(made.overlap(), has_overlap(of) ? overlap::some : overlap::none);
+        });
+    }
+}
+
+TEST(layout_properties, wire_form_round_trips)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random& from, const spec&, const layout& made) {
+        std::vector<std::byte> bytes(wire_length(made));
+        auto length = pack_wire(made, bytes);
+        ASSERT_TRUE(length.has_value());
+        EXPECT_EQ(*length, bytes.size());
+        bytes.resize(bytes.size() + from.below(4));
+        std::size_t consumed = 0;
+        auto back            = unpack_wire(bytes, &consumed);
+        ASSERT_TRUE(back.has_value()) << back.error().message;
+        EXPECT_EQ(consumed, *length);
+        EXPECT_EQ(**back, made);
+        EXPECT_EQ((*back)->hash(), made.hash());
+    });
+}
+
+// A list of the blocks is another way to say the same.
+TEST(layout_properties, list_of_the_blocks_describes_the_same_bytes)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout&) {
+        std::vector<iov_part> parts;
+        const auto expected = segments_of(of);
+        for (const segment& next : expected) {
+            parts.push_back({next.source, next.offset, {next.length, nullptr}});
+        }
+        auto made = make_iov(parts);
+        ASSERT_TRUE(made.has_value());
+        EXPECT_EQ(to_string(segments_of(**made)), to_string(expected));
     });
 }
 

@@ -1,0 +1,75 @@
+#include "common/alloc_failure.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace
+{
+
+thread_local std::int64_t allocations_left = -1;
+thread_local bool has_failed               = false;
+
+void* allocate(std::size_t size, std::size_t alignment)
+{
+    if (allocations_left >= 0 && allocations_left-- == 0) {
+        has_failed = true;
+        throw std::bad_alloc();
+    }
+    void* memory = alignment > alignof(std::max_align_t)
+                       ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
+                       : std::malloc(size == 0 ? 1 : size);
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
+    return memory;
+}
+
+} // namespace
+
+namespace ucxl::test
+{
+
+void fail_allocation_after(std::int64_t allocations)
+{
+    has_failed       = false;
+    allocations_left = allocations;
+}
+
+bool stop_failing_allocations()
+{
+    allocations_left = -1;
+    return has_failed;
+}
+
+} // namespace ucxl::test
+
+// The array and nothrow forms of the standard library call these.
+void* operator new(std::size_t size)
+{
+    return allocate(size, 1);
+}
+
+void* operator new(std::size_t size, std::align_val_t alignment)
+{
+    return allocate(size, static_cast<std::size_t>(alignment));
+}
+
+void operator delete(void* memory) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::align_val_t) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
+{
+    std::free(memory);
+}
