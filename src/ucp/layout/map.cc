@@ -5,7 +5,7 @@
 #include "handle.h"
 #include "status.h"
 #include "window_cache.h"
-#include "uct/abi/abi_check.h"
+#include "uct/layout/init.h"
 #include "uct/layout/md_observer.h"
 
 #include <format>
@@ -329,7 +329,7 @@ ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t
         if (status != UCS_OK) {
             return status;
         }
-        if (const auto known = abi_check(); !known) {
+        if (const auto known = uct_layout_status(); !known) {
             log_error("ucp_layout_map", known.error());
             return UCS_ERR_NO_DEVICE;
         }

@@ -4,18 +4,13 @@
 
 #include <ucp/api/ucp.h>
 
-namespace ucxl
+namespace ucxl::abi
 {
 
 namespace
 {
 
 constexpr std::size_t stats_pointer = sizeof(void*); // what a build with statistics appends to every base object
-
-std::unexpected<error> refuse(const std::string& what)
-{
-    return fail(errc::unsupported, what);
-}
 
 } // namespace
 
@@ -28,29 +23,29 @@ ucx_facts loaded_ucx()
     return facts;
 }
 
-result<void> abi_check(const ucx_facts& of)
+std::expected<void, std::string> abi_check(const ucx_facts& of)
 {
-    const std::string supported = std::to_string(abi::ucx_major) + "." + std::to_string(abi::ucx_minor) + ".x";
+    const std::string supported = std::to_string(ucx_major) + "." + std::to_string(ucx_minor) + ".x";
     const std::string loaded =
         std::to_string(of.major) + "." + std::to_string(of.minor) + "." + std::to_string(of.release);
-    if (of.major != abi::ucx_major || of.minor != abi::ucx_minor) {
-        return refuse("UCX " + loaded + " is loaded, but this ucx-layout was built for UCX " + supported +
-                      ": use that UCX, or an ucx-layout made for yours");
+    if (of.major != ucx_major || of.minor != ucx_minor) {
+        return std::unexpected("UCX " + loaded + " is loaded, but this ucx-layout was built for UCX " + supported +
+                               ": use that UCX, or an ucx-layout made for yours");
     }
-    if (of.base_iface_length == sizeof(abi::base_iface) + stats_pointer &&
-        of.base_ep_length == sizeof(abi::base_ep) + stats_pointer) {
-        return refuse("the UCX " + loaded +
-                      " loaded was built with --enable-stats, which changes its private "
-                      "structures: use an UCX " +
-                      supported + " built without it");
+    if (of.base_iface_length == sizeof(base_iface) + stats_pointer &&
+        of.base_ep_length == sizeof(base_ep) + stats_pointer) {
+        return std::unexpected("the UCX " + loaded +
+                               " loaded was built with --enable-stats, which changes its private "
+                               "structures: use an UCX " +
+                               supported + " built without it");
     }
-    if (of.base_iface_length != sizeof(abi::base_iface) || of.base_ep_length != sizeof(abi::base_ep)) {
-        return refuse("the UCX " + loaded + " loaded has base structures of " + std::to_string(of.base_iface_length) +
-                      " and " + std::to_string(of.base_ep_length) + " bytes instead of " +
-                      std::to_string(sizeof(abi::base_iface)) + " and " + std::to_string(sizeof(abi::base_ep)) +
-                      ": it is not an unmodified release of " + supported);
+    if (of.base_iface_length != sizeof(base_iface) || of.base_ep_length != sizeof(base_ep)) {
+        return std::unexpected("the UCX " + loaded + " loaded has base structures of " +
+                               std::to_string(of.base_iface_length) + " and " + std::to_string(of.base_ep_length) +
+                               " bytes instead of " + std::to_string(sizeof(base_iface)) + " and " +
+                               std::to_string(sizeof(base_ep)) + ": it is not an unmodified release of " + supported);
     }
     return {};
 }
 
-} // namespace ucxl
+} // namespace ucxl::abi

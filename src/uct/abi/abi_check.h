@@ -4,14 +4,14 @@
 // objects of libuct carry the size of the structures they initialise, which also tells a build with statistics from one
 // without: with statistics every base object has one pointer more and its init function two arguments more.
 //
-// Example: if (auto ok = abi_check(); !ok) { report(ok.error()); }
+// Example: if (auto ok = abi::abi_check(); !ok) { report(ok.error()); }
 #pragma once
 
-#include "ucs/layout/error.h"
-
 #include <cstddef>
+#include <expected>
+#include <string>
 
-namespace ucxl
+namespace ucxl::abi
 {
 
 struct ucx_facts {
@@ -25,7 +25,7 @@ struct ucx_facts {
 // Of the UCX in this process.
 ucx_facts loaded_ucx();
 
-// Errors: unsupported; the message says what was found, what is supported and what to do.
-result<void> abi_check(const ucx_facts& of = loaded_ucx());
+// The error says what was found, what is supported and what to do.
+std::expected<void, std::string> abi_check(const ucx_facts& of = loaded_ucx());
 
-} // namespace ucxl
+} // namespace ucxl::abi

@@ -12,12 +12,17 @@
 namespace ucxl
 {
 
+result<void> uct_layout_status()
+{
+    return abi::abi_check().transform_error([](const std::string& why) { return error{errc::unsupported, why}; });
+}
+
 void uct_layout_init()
 {
     static std::once_flag once;
     std::call_once(once, [] {
-        if (const auto known = abi_check(); !known) {
-            ucs_error("ucx-layout is not available: %s", known.error().message.c_str());
+        if (const auto status = uct_layout_status(); !status) {
+            ucs_error("ucx-layout is not available: %s", status.error().message.c_str());
             return;
         }
         register_window_config();

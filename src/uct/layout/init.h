@@ -2,11 +2,16 @@
 // the parts statically calls it before its first ucp_init().
 #pragma once
 
+#include "ucs/layout/error.h"
+
 namespace ucxl
 {
 
 // Registers the component `layout`, its transport and its options, once. An UCX whose private interface is another one is
-// left alone; one error is logged, and abi_check() tells the same to who asks later.
+// left alone; one error is logged, and uct_layout_status() tells the same to who asks later.
 void uct_layout_init();
+
+// Errors: unsupported, with what was found and what is supported.
+result<void> uct_layout_status();
 
 } // namespace ucxl
