@@ -1,0 +1,247 @@
+#include "program.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Blocks of one iteration that make a record; with more of them walking costs less than a kernel call per block and batch.
+constexpr std::uint64_t max_parts = 32;
+// Fewer iterations do not pay for the kernel calls of a record.
+constexpr std::uint64_t min_record_count = 8;
+// Rows of up to this many small blocks are better a record, one kernel call per column, than a run of two loops.
+constexpr std::uint64_t max_short_row   = 8;
+constexpr std::uint64_t max_short_block = 64;
+// Whatever has no better form and this few blocks is listed.
+constexpr std::uint64_t max_listed_loop = 64;
+// Blocks of one list entry that go into the table around it.
+constexpr std::uint64_t max_listed_entry = 4;
+// What a record moves before it goes to its next part has to stay in the first level cache.
+constexpr std::uint64_t batch_bytes = 8192;
+constexpr std::uint64_t max_batch   = 64;
+
+class program_compiler
+{
+public:
+    explicit program_compiler(const layout& of) : _layout(of), _placed(of.nodes().size()) {}
+
+    compiled_program compile()
+    {
+        _program.in_order = _layout.overlap() != overlap::none;
+        if (!_layout.is_empty()) {
+            const layout_entry& root = _layout.root();
+            _program.root            = link_to(place(root.child), root.source, root.offset, 0, 0);
+        }
+        return std::move(_program);
+    }
+
+private:
+    // A step, and where it is used from the place of its node.
+    struct placed_step {
+        std::uint32_t index  = std::numeric_limits<std::uint32_t>::max();
+        std::uint32_t source = 0;
+        std::int64_t offset  = 0;
+    };
+
+    const layout_node& node_at(std::uint32_t index) const { return _layout.nodes()[index]; }
+
+    static step_link link_to(const placed_step& to, std::uint32_t source, std::int64_t offset, std::int64_t stride,
+                             std::uint64_t packed_offset)
+    {
+        return {to.index, source + to.source, offset + to.offset, stride, packed_offset};
+    }
+
+    // Every node is compiled once, however often it is used. Recursion is bounded by limits::max_depth.
+    placed_step place(std::uint32_t index)
+    {
+        placed_step& known = _placed[index];
+        if (known.index == placed_step().index) {
+            known = make(node_at(index));
+        }
+        return known;
+    }
+
+    placed_step make(const layout_node& node)
+    {
+        block_run run;
+        placed_step at;
+        if (as_run(node, run, at)) {
+            at.index = add_run(run);
+            return at;
+        }
+        at                         = placed_step();
+        const std::uint64_t blocks = node.num_blocks / node.count;
+        if (node.count >= min_record_count && blocks <= max_parts) {
+            at.index = add_record(node);
+            return at;
+        }
+        if (node.num_blocks <= max_listed_loop) {
+            const std::size_t first = _program.rows.size();
+            list_node(node, 0, 0);
+            at.index = add_table(first);
+            return at;
+        }
+        return make_loop(node);
+    }
+
+    // Blocks of one size in at most two loops.
+    bool as_run(const layout_node& node, block_run& run, placed_step& at) const
+    {
+        if (node.is_block()) {
+            run = {.length = node.cycle_length};
+            return true;
+        }
+        if (node.num_entries != 1) {
+            return false;
+        }
+        const layout_entry& entry = _layout.entries_of(node)[0];
+        const layout_node& child  = node_at(entry.child);
+        if (!child.is_block() && child.depth > 1) {
+            return false;
+        }
+        if (!as_run(child, run, at)) {
+            return false;
+        }
+        at.source += entry.source;
+        at.offset += entry.offset;
+        if (child.is_block()) {
+            run.count  = node.count;
+            run.stride = entry.stride;
+            return true;
+        }
+        run.outer_count       = node.count;
+        run.outer_stride      = entry.stride;
+        const bool short_rows = run.count <= max_short_row && run.length <= max_short_block;
+        return !short_rows || node.count < min_record_count;
+    }
+
+    std::uint32_t add(const step& what)
+    {
+        _program.steps.push_back(what);
+        return static_cast<std::uint32_t>(_program.steps.size() - 1);
+    }
+
+    std::uint32_t add_run(const block_run& run)
+    {
+        return add({.kind          = step_kind::run,
+                    .packed_length = run.packed_length(),
+                    .kernels       = &select_kernels(run),
+                    .run           = run});
+    }
+
+    std::uint32_t add_record(const layout_node& node)
+    {
+        const std::size_t first = _program.parts.size();
+        std::uint64_t packed    = 0;
+        for (const layout_entry& entry : _layout.entries_of(node)) {
+            visit(node_at(entry.child), entry.source, entry.offset,
+                  [&](std::uint32_t source, std::int64_t offset, std::uint64_t length) {
+                      const block_run column{.length = length, .count = node.count, .stride = entry.stride};
+                      _program.parts.push_back({&select_kernels(column), offset, entry.stride, length, packed, source});
+                      packed += length;
+                  });
+        }
+        const std::uint64_t batch = std::clamp<std::uint64_t>(batch_bytes / node.cycle_length, 1, max_batch);
+        return add({.kind          = step_kind::record,
+                    .packed_length = node.packed_length,
+                    .count         = node.count,
+                    .cycle_length  = node.cycle_length,
+                    .first         = static_cast<std::uint32_t>(first),
+                    .size          = static_cast<std::uint32_t>(_program.parts.size() - first),
+                    .batch         = static_cast<std::uint32_t>(batch)});
+    }
+
+    // fn(source, offset, length) for each block below a node, in packed order; the caller knows that there are few.
+    template <typename Fn>
+    void visit(const layout_node& node, std::uint32_t source, std::int64_t offset, Fn&& fn) const
+    {
+        if (node.is_block()) {
+            fn(source, offset, node.cycle_length);
+            return;
+        }
+        for (std::uint64_t i = 0; i < node.count; ++i) {
+            for (const layout_entry& entry : _layout.entries_of(node)) {
+                visit(node_at(entry.child), source + entry.source,
+                      offset + entry.offset + static_cast<std::int64_t>(i) * entry.stride, fn);
+            }
+        }
+    }
+
+    void list_node(const layout_node& node, std::uint32_t source, std::int64_t offset)
+    {
+        visit(node, source, offset, [&](std::uint32_t from, std::int64_t at, std::uint64_t length) {
+            for (std::uint64_t cut; length > 0; length -= cut, at += static_cast<std::int64_t>(cut)) {
+                cut = std::min(length, max_row_length);
+                _program.rows.push_back({at, static_cast<std::uint32_t>(cut), from});
+            }
+        });
+    }
+
+    // Of the rows listed since `first`.
+    std::uint32_t add_table(std::size_t first)
+    {
+        step table{.kind  = step_kind::table,
+                   .first = static_cast<std::uint32_t>(first),
+                   .size  = static_cast<std::uint32_t>(_program.rows.size() - first)};
+        for (std::size_t i = first; i < _program.rows.size(); ++i) {
+            _program.row_positions.push_back(table.packed_length);
+            table.packed_length += _program.rows[i].length;
+            table.one_source = table.one_source && _program.rows[i].source == 0;
+        }
+        return add(table);
+    }
+
+    bool is_listed(const layout_entry& entry) const { return node_at(entry.child).num_blocks <= max_listed_entry; }
+
+    placed_step make_loop(const layout_node& node)
+    {
+        std::vector<step_link> links;
+        const auto entries = _layout.entries_of(node);
+        for (std::size_t i = 0; i < entries.size();) {
+            const layout_entry& entry = entries[i];
+            std::size_t end           = i;
+            while (end < entries.size() && is_listed(entries[end]) && entries[end].stride == entry.stride) {
+                ++end;
+            }
+            if (end - i < 2) {
+                links.push_back(
+                    link_to(place(entry.child), entry.source, entry.offset, entry.stride, entry.packed_offset));
+                ++i;
+                continue;
+            }
+            const std::size_t first = _program.rows.size();
+            for (; i < end; ++i) {
+                list_node(node_at(entries[i].child), entries[i].source, entries[i].offset);
+            }
+            links.push_back({add_table(first), 0, 0, entry.stride, entry.packed_offset});
+        }
+        if (node.count == 1 && links.size() == 1) {
+            return {links[0].child, links[0].source, links[0].offset};
+        }
+        const auto first = static_cast<std::uint32_t>(_program.links.size());
+        _program.links.insert(_program.links.end(), links.begin(), links.end());
+        return {add({.kind          = step_kind::loop,
+                     .packed_length = node.packed_length,
+                     .count         = node.count,
+                     .cycle_length  = node.cycle_length,
+                     .first         = first,
+                     .size          = static_cast<std::uint32_t>(links.size())})};
+    }
+
+    const layout& _layout;
+    std::vector<placed_step> _placed;
+    compiled_program _program;
+};
+
+} // namespace
+
+compiled_program compile_program(const layout& of)
+{
+    return program_compiler(of).compile();
+}
+
+} // namespace ucxl

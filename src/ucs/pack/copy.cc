@@ -1,0 +1,144 @@
+// Memory of one plan straight into memory of another.
+#include "transfer.h"
+
+#include <array>
+#include <cassert>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Shorter pieces cost less through the buffer: two kernel calls for many blocks instead of some steps for each piece.
+constexpr std::uint64_t min_direct_length = 1024;
+constexpr std::size_t buffer_length       = 8192;
+
+// What can be moved from the place of a cursor without looking at it again: `blocks` blocks of `length` bytes.
+struct piece {
+    std::byte* address;
+    std::uint64_t length;
+    std::uint64_t blocks;
+    std::int64_t stride;
+    const kernel_set* kernels; // of blocks > 1
+};
+
+piece piece_of_run(const program_cursor& at, std::byte* memory)
+{
+    const block_run& run = at.leaf().run;
+    std::uint64_t skip   = at.skip();
+    if (skip == 0) {
+        return {memory, run.length, run.count, run.stride, at.leaf().kernels};
+    }
+    const std::uint64_t row = run.outer_count == 1 ? 0 : skip / run.row_length();
+    skip -= row * run.row_length();
+    const std::uint64_t block = skip / run.length;
+    skip -= block * run.length;
+    memory += static_cast<std::int64_t>(row) * run.outer_stride + static_cast<std::int64_t>(block) * run.stride +
+              static_cast<std::int64_t>(skip);
+    if (skip > 0) {
+        return {memory, run.length - skip, 1, 0, nullptr};
+    }
+    return {memory, run.length, run.count - block, run.stride, at.leaf().kernels};
+}
+
+piece piece_of_table(const program_cursor& at, base_list bases)
+{
+    const std::uint64_t* positions = &at.program().row_positions[at.leaf().first];
+    const std::uint64_t* found     = std::upper_bound(positions, positions + at.leaf().size, at.skip()) - 1;
+    const table_row& row           = at.program().rows[at.leaf().first + static_cast<std::size_t>(found - positions)];
+    const std::uint64_t into       = at.skip() - *found;
+    return {bases[at.source() + row.source] + (at.offset() + row.offset + static_cast<std::int64_t>(into)),
+            row.length - into, 1, 0, nullptr};
+}
+
+piece piece_of_record(const program_cursor& at, base_list bases)
+{
+    const std::uint64_t iteration = at.skip() / at.leaf().cycle_length;
+    const std::uint64_t skip      = at.skip() - iteration * at.leaf().cycle_length;
+    const record_part* part       = &at.program().parts[at.leaf().first];
+    while (skip >= part->packed_offset + part->length) {
+        ++part;
+    }
+    const std::uint64_t into = skip - part->packed_offset;
+    return {bases[at.source() + part->source] +
+                (at.offset() + part->offset + static_cast<std::int64_t>(iteration) * part->stride +
+                 static_cast<std::int64_t>(into)),
+            part->length - into, 1, 0, nullptr};
+}
+
+piece piece_at(const program_cursor& at, base_list bases)
+{
+    switch (at.leaf().kind) {
+    case step_kind::table:
+        return piece_of_table(at, bases);
+    case step_kind::record:
+        return piece_of_record(at, bases);
+    case step_kind::run:
+    case step_kind::loop:
+        break; // a loop is never a leaf
+    }
+    return piece_of_run(at, bases[at.source()] + at.offset());
+}
+
+void advance(program_cursor& at, std::uint64_t length)
+{
+    while (length > 0) {
+        const std::uint64_t size = std::min(length, at.left());
+        at.advance(size);
+        length -= size;
+    }
+}
+
+// Moves some bytes, at most `length`, and returns how many.
+std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& from, base_list from_bases,
+                        std::uint64_t length)
+{
+    const piece target = piece_at(to, to_bases);
+    const piece origin = piece_at(from, from_bases);
+    if (const std::uint64_t size = std::min(target.length, length);
+        size >= min_direct_length && target.length >= origin.length) {
+        transfer<direction::gather>(from, from_bases, size, target.address);
+        advance(to, size);
+        return size;
+    }
+    if (const std::uint64_t size = std::min(origin.length, length); size >= min_direct_length) {
+        transfer<direction::scatter>(to, to_bases, size, origin.address);
+        advance(from, size);
+        return size;
+    }
+    if (target.length == origin.length) {
+        const std::uint64_t blocks = std::min({target.blocks, origin.blocks, length / target.length});
+        if (const std::uint64_t size = blocks * target.length; blocks > 1 && size >= min_direct_length) {
+            target.kernels->move(target.address, target.stride, origin.address, origin.stride, blocks, target.length);
+            advance(to, size);
+            advance(from, size);
+            return size;
+        }
+    }
+    std::array<std::byte, buffer_length> buffer;
+    const std::uint64_t size = std::min<std::uint64_t>(length, buffer.size());
+    transfer<direction::gather>(from, from_bases, size, buffer.data());
+    transfer<direction::scatter>(to, to_bases, size, buffer.data());
+    return size;
+}
+
+} // namespace
+
+void pack_plan::copy(const pack_plan& to, base_list to_bases, std::uint64_t to_offset, const pack_plan& from,
+                     base_list from_bases, std::uint64_t from_offset, std::uint64_t length)
+{
+    assert(to_offset <= to.packed_length() && length <= to.packed_length() - to_offset);
+    assert(from_offset <= from.packed_length() && length <= from.packed_length() - from_offset);
+    assert(to_bases.size() >= to._layout->num_sources() && from_bases.size() >= from._layout->num_sources());
+    if (length == 0) {
+        return;
+    }
+    program_cursor target(*to._program, to_offset);
+    program_cursor origin(*from._program, from_offset);
+    while (length > 0) {
+        length -= copy_some(target, to_bases, origin, from_bases, length);
+    }
+}
+
+} // namespace ucxl

@@ -1,0 +1,52 @@
+#include "pack_plan.h"
+
+#include "transfer.h"
+
+#include <cassert>
+#include <new>
+
+namespace ucxl
+{
+
+pack_plan::pack_plan(layout_ptr of, std::unique_ptr<const program> code)
+    : _layout(std::move(of)), _program(std::move(code))
+{
+}
+
+pack_plan::~pack_plan() = default;
+
+result<pack_plan_ptr> pack_plan::compile(layout_ptr of)
+{
+    try {
+        auto code = std::make_unique<const program>(compile_program(*of));
+        return pack_plan_ptr(new pack_plan(std::move(of), std::move(code)));
+    } catch (const std::bad_alloc&) {
+        // Short enough to need no memory itself.
+        return fail(errc::no_memory, "pack plan");
+    }
+}
+
+void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to) const
+{
+    assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
+    if (length > 0) {
+        program_cursor at(*_program, offset);
+        transfer<direction::gather>(at, bases, length, static_cast<std::byte*>(to));
+    }
+}
+
+void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from) const
+{
+    assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
+    if (length > 0) {
+        program_cursor at(*_program, offset);
+        transfer<direction::scatter>(at, bases, length, static_cast<const std::byte*>(from));
+    }
+}
+
+std::string pack_plan::describe() const
+{
+    return describe_program(*_program);
+}
+
+} // namespace ucxl

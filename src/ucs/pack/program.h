@@ -1,0 +1,75 @@
+// The compiled form of a layout: a graph of steps in flat arrays. Leaves move bytes with kernels, loops only lead to other steps.
+//
+//     run     blocks of one size in one or two loops, one kernel call
+//     table   blocks that have nothing in common, one call for all
+//     record  a few blocks repeated: for 64 iterations at a time, one kernel call per block of the iteration
+//     loop    anything else
+//
+// Invariant: steps are relative to where they are used (as layout nodes are), so that equal parts exist once; a loop has
+// links, sorted by packed_offset; there are at most limits::max_depth loops on the way to a leaf.
+#pragma once
+
+#include "kernels.h"
+#include "pack_plan.h"
+
+#include "ucs/layout/limits.h"
+
+#include <vector>
+
+namespace ucxl
+{
+
+enum class step_kind : std::uint8_t { run, table, record, loop };
+
+struct step {
+    step_kind kind;
+    bool one_source             = true; // table: every row has source 0
+    std::uint64_t packed_length = 0;
+    std::uint64_t count         = 1; // record, loop: iterations
+    std::uint64_t cycle_length  = 0; // record, loop: packed bytes of an iteration
+    std::uint32_t first         = 0; // in rows, parts or links
+    std::uint32_t size          = 0;
+    std::uint32_t batch         = 0;       // record: iterations of one part before the next part
+    const kernel_set* kernels   = nullptr; // run
+    block_run run{};
+};
+
+// Where a loop leads to; of iteration i at offset + i * stride.
+struct step_link {
+    std::uint32_t child;
+    std::uint32_t source;
+    std::int64_t offset;
+    std::int64_t stride;
+    std::uint64_t packed_offset; // in the iteration
+};
+
+// One block of each iteration of a record.
+struct record_part {
+    const kernel_set* kernels;
+    std::int64_t offset;
+    std::int64_t stride;
+    std::uint64_t length;
+    std::uint64_t packed_offset; // in the iteration
+    std::uint32_t source;
+};
+
+struct compiled_program {
+    std::vector<step> steps;
+    std::vector<step_link> links;
+    std::vector<table_row> rows;
+    std::vector<std::uint64_t> row_positions; // packed offset of each row in its table
+    std::vector<record_part> parts;
+    step_link root{}; // packed_offset and stride 0
+    // Blocks may overlap: a scatter has to keep to packed order.
+    bool in_order = false;
+};
+
+// The empty layout has no steps. Throws std::bad_alloc.
+compiled_program compile_program(const layout& of);
+// One line per step, outermost first; cut when there are many.
+std::string describe_program(const compiled_program& program);
+
+struct pack_plan::program : compiled_program {
+};
+
+} // namespace ucxl

@@ -1,0 +1,252 @@
+#include "transfer.h"
+
+#include "copy_block.h"
+
+namespace ucxl
+{
+
+namespace
+{
+
+template <direction way>
+struct mover {
+    using packed_t = packed_pointer<way>;
+
+    const compiled_program& program;
+    std::byte* const* bases;
+
+    static void bytes(packed_t packed, std::byte* memory, std::uint64_t length)
+    {
+        if constexpr (way == direction::gather) {
+            copy_any(packed, memory, length);
+        } else {
+            copy_any(memory, packed, length);
+        }
+    }
+
+    static void blocks(const kernel_set& kernels, packed_t packed, std::byte* memory, const block_run& run)
+    {
+        if constexpr (way == direction::gather) {
+            kernels.gather(packed, memory, run);
+        } else {
+            kernels.scatter(memory, packed, run);
+        }
+    }
+
+    void leaf(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+              packed_t packed) const
+    {
+        switch (what.kind) {
+        case step_kind::run:
+            run(what, bases[source] + offset, skip, length, packed);
+            return;
+        case step_kind::table:
+            table(what, source, offset, skip, length, packed);
+            return;
+        case step_kind::record:
+            record(what, source, offset, skip, length, packed);
+            return;
+        case step_kind::loop:
+            return; // never a leaf
+        }
+    }
+
+    static void run(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
+    {
+        const block_run& shape = what.run;
+        if (length == what.packed_length) {
+            blocks(*what.kernels, packed, memory, shape);
+            return;
+        }
+        if (shape.outer_count == 1) {
+            row(what, memory, skip, length, packed);
+            return;
+        }
+        const std::uint64_t row_length = shape.row_length();
+        const std::uint64_t first      = skip / row_length;
+        skip -= first * row_length;
+        memory += static_cast<std::int64_t>(first) * shape.outer_stride;
+        if (skip > 0 || length < row_length) {
+            const std::uint64_t head = std::min(length, row_length - skip);
+            row(what, memory, skip, head, packed);
+            memory += shape.outer_stride;
+            packed += head;
+            length -= head;
+        }
+        if (const std::uint64_t rows = length / row_length; rows > 0) {
+            block_run part   = shape;
+            part.outer_count = rows;
+            blocks(*what.kernels, packed, memory, part);
+            memory += static_cast<std::int64_t>(rows) * shape.outer_stride;
+            packed += rows * row_length;
+            length -= rows * row_length;
+        }
+        if (length > 0) {
+            row(what, memory, 0, length, packed);
+        }
+    }
+
+    // A part of one row.
+    static void row(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
+    {
+        const block_run& shape = what.run;
+        if (shape.count == 1) {
+            bytes(packed, memory + skip, length);
+            return;
+        }
+        const std::uint64_t first = skip / shape.length;
+        skip -= first * shape.length;
+        memory += static_cast<std::int64_t>(first) * shape.stride;
+        if (skip > 0 || length < shape.length) {
+            const std::uint64_t head = std::min(length, shape.length - skip);
+            bytes(packed, memory + skip, head);
+            memory += shape.stride;
+            packed += head;
+            length -= head;
+        }
+        const std::uint64_t whole = length / shape.length;
+        if (whole > 0) {
+            blocks(*what.kernels, packed, memory, {.length = shape.length, .count = whole, .stride = shape.stride});
+        }
+        const std::uint64_t tail = length - whole * shape.length;
+        if (tail > 0) {
+            bytes(packed + whole * shape.length, memory + static_cast<std::int64_t>(whole) * shape.stride, tail);
+        }
+    }
+
+    packed_t rows(const step& what, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,
+                  packed_t packed) const
+    {
+        const table_row* from = &program.rows[what.first] + first;
+        if constexpr (way == direction::gather) {
+            return what.one_source ? gather_table(packed, bases[source] + offset, from, count)
+                                   : gather_table(packed, bases + source, offset, from, count);
+        } else {
+            return what.one_source ? scatter_table(bases[source] + offset, packed, from, count)
+                                   : scatter_table(bases + source, offset, packed, from, count);
+        }
+    }
+
+    void table(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+               packed_t packed) const
+    {
+        if (length == what.packed_length) {
+            rows(what, source, offset, 0, what.size, packed);
+            return;
+        }
+        const table_row* all           = &program.rows[what.first];
+        const std::uint64_t* positions = &program.row_positions[what.first];
+        const std::uint64_t* end       = positions + what.size;
+        std::size_t at = static_cast<std::size_t>(std::upper_bound(positions, end, skip) - positions) - 1;
+        if (const std::uint64_t into = skip - positions[at]; into > 0) {
+            const std::uint64_t head = std::min(length, all[at].length - into);
+            bytes(packed, row_address(all[at], source, offset) + into, head);
+            packed += head;
+            skip += head;
+            length -= head;
+            ++at;
+        }
+        // The row that holds the first byte behind the range.
+        const std::size_t last =
+            static_cast<std::size_t>(std::upper_bound(positions + at, end, skip + length) - positions) - 1;
+        const bool cut         = length > 0 && skip + length < what.packed_length;
+        const std::size_t stop = cut ? last : length > 0 ? what.size : at;
+        packed                 = rows(what, source, offset, at, stop - at, packed);
+        if (cut) {
+            bytes(packed, row_address(all[last], source, offset), skip + length - positions[last]);
+        }
+    }
+
+    std::byte* row_address(const table_row& row, std::uint32_t source, std::int64_t offset) const
+    {
+        return bases[source + row.source] + (offset + row.offset);
+    }
+
+    void record(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+                packed_t packed) const
+    {
+        std::uint64_t iteration = 0;
+        if (skip > 0) {
+            iteration = skip / what.cycle_length;
+            skip -= iteration * what.cycle_length;
+        }
+        if (skip > 0 || length < what.cycle_length) {
+            const std::uint64_t head = std::min(length, what.cycle_length - skip);
+            cut_iteration(what, source, offset, iteration, skip, head, packed);
+            ++iteration;
+            packed += head;
+            length -= head;
+        }
+        const std::uint64_t whole = length / what.cycle_length;
+        const std::uint64_t batch = way == direction::scatter && program.in_order ? 1 : what.batch;
+        for (std::uint64_t left = whole; left > 0;) {
+            const std::uint64_t count = std::min(left, batch);
+            iterations(what, source, offset, iteration, count, packed);
+            iteration += count;
+            left -= count;
+            packed += count * what.cycle_length;
+        }
+        if (const std::uint64_t tail = length - whole * what.cycle_length; tail > 0) {
+            cut_iteration(what, source, offset, iteration, 0, tail, packed);
+        }
+    }
+
+    std::byte* part_address(const record_part& part, std::uint32_t source, std::int64_t offset,
+                            std::uint64_t iteration) const
+    {
+        return bases[source + part.source] +
+               (offset + part.offset + static_cast<std::int64_t>(iteration) * part.stride);
+    }
+
+    void iterations(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+                    std::uint64_t count, packed_t packed) const
+    {
+        const auto cycle        = static_cast<std::int64_t>(what.cycle_length);
+        const record_part* part = &program.parts[what.first];
+        const record_part* end  = part + what.size;
+        for (; part != end; ++part) {
+            std::byte* memory = part_address(*part, source, offset, iteration);
+            if constexpr (way == direction::gather) {
+                part->kernels->move(packed + part->packed_offset, cycle, memory, part->stride, count, part->length);
+            } else {
+                part->kernels->move(memory, part->stride, packed + part->packed_offset, cycle, count, part->length);
+            }
+        }
+    }
+
+    // A part of one iteration.
+    void cut_iteration(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+                       std::uint64_t skip, std::uint64_t length, packed_t packed) const
+    {
+        const record_part* part = &program.parts[what.first];
+        while (skip >= part->packed_offset + part->length) {
+            ++part;
+        }
+        for (skip -= part->packed_offset; length > 0; ++part, skip = 0) {
+            const std::uint64_t size = std::min(length, part->length - skip);
+            bytes(packed, part_address(*part, source, offset, iteration) + skip, size);
+            packed += size;
+            length -= size;
+        }
+    }
+};
+
+} // namespace
+
+template <direction way>
+void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed)
+{
+    const mover<way> move{at.program(), bases.data()};
+    while (length > 0) {
+        const std::uint64_t size = std::min(length, at.left());
+        move.leaf(at.leaf(), at.source(), at.offset(), at.skip(), size, packed);
+        at.advance(size);
+        packed += size;
+        length -= size;
+    }
+}
+
+template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*);
+template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*);
+
+} // namespace ucxl

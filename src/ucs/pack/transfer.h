@@ -1,0 +1,25 @@
+// Moving a packed sub-range between contiguous bytes and the memory of a plan: the part between walking and kernels. Kernels
+// see whole blocks only; what is left of a block, a row or an iteration at both ends of the range is moved here.
+//
+// Example: program_cursor at(program, offset); transfer<direction::gather>(at, bases, length, buffer);
+#pragma once
+
+#include "cursor.h"
+
+namespace ucxl
+{
+
+enum class direction { gather, scatter };
+
+// The contiguous side: written by a gather, read by a scatter.
+template <direction way>
+using packed_pointer = std::conditional_t<way == direction::gather, std::byte*, const std::byte*>;
+
+// Moves `length` bytes, at most those to the end of the program, and leaves the cursor behind them.
+template <direction way>
+void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed);
+
+extern template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*);
+extern template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*);
+
+} // namespace ucxl

@@ -1,0 +1,89 @@
+#include "sample.h"
+
+#include "ucs/pack/pack_plan.h"
+
+#include <gtest/gtest.h>
+
+namespace
+{
+
+using namespace ucxl;
+using namespace ucxl::test;
+
+struct side {
+    sample what;
+    pack_plan_ptr plan;
+    sample_memory memory;
+
+    side(sample of, guard_side guard, test::random& numbers)
+        : what(std::move(of)), plan(*pack_plan::compile(what.what)), memory(what, guard, numbers)
+    {
+    }
+};
+
+void check_copy(const side& to, std::uint64_t to_offset, const side& from, std::uint64_t from_offset,
+                std::uint64_t length)
+{
+    const auto expected  = to.memory.after_write(to.what, to_offset, from.memory.read(from.what, from_offset, length));
+    const auto untouched = from.memory.contents();
+    pack_plan::copy(*to.plan, to.memory.bases(), to_offset, *from.plan, from.memory.bases(), from_offset, length);
+    ASSERT_EQ(to.memory.contents(), expected) << to_offset << " <- " << from_offset << ", " << length << " bytes\nto\n"
+                                              << to.plan->describe() << "\nfrom\n"
+                                              << from.plan->describe();
+    ASSERT_EQ(from.memory.contents(), untouched);
+}
+
+void check_pair(const side& to, const side& from, test::random& numbers, unsigned ranges)
+{
+    const std::uint64_t both = std::min(to.what.bytes.size(), from.what.bytes.size());
+    ASSERT_NO_FATAL_FAILURE(check_copy(to, 0, from, 0, both));
+    for (; ranges > 0; --ranges) {
+        const std::uint64_t length = pick(numbers, 0, both);
+        ASSERT_NO_FATAL_FAILURE(check_copy(to, pick(numbers, 0, to.what.bytes.size() - length), from,
+                                           pick(numbers, 0, from.what.bytes.size() - length), length));
+    }
+}
+
+TEST(pack_copy, any_range_between_any_layouts_matches_the_oracle)
+{
+    const std::uint64_t first = run_seed();
+    for (std::uint64_t round = 0; round < 600; ++round) {
+        SCOPED_TRACE(testing::Message() << "seed " << first + round);
+        test::random numbers(first + round);
+        const side to(random_sample(numbers), guard_side::back, numbers);
+        const side from(random_sample(numbers), guard_side::front, numbers);
+        ASSERT_NO_FATAL_FAILURE(check_pair(to, from, numbers, 8));
+    }
+}
+
+TEST(pack_copy, large_blocks_of_all_forms_meet)
+{
+    test::random numbers(7);
+    const spec_ptr big = spec::block(3000), mid = spec::block(1100), small = spec::block(12);
+    std::vector<spec_part> parts;
+    for (int i = 0; i < 80; ++i) {
+        parts.push_back({.source = static_cast<std::uint32_t>(i % 2),
+                         .offset = (i * 33 % 80) * 3100,
+                         .item   = i % 3 == 0 ? big : mid,
+                         .dims   = {}});
+    }
+    const std::vector<spec_ptr> all{
+        spec::block(60000),
+        spec::strided(big, {{20, 3100}}),
+        spec::strided(mid, {{5, 20000}, {11, 1101}}),
+        spec::strided(small, {{5000, 32}}),
+        spec::strided(small, {{5000, -16}}),
+        spec::strided(small, {{50, 4000}, {100, 40}}),
+        spec::strided(spec::block(100), {{600, 128}}),
+        spec::strided(spec::iov({{0, 0, mid, 1, {}}, {0, 2000, small, 1, {}}}), {{54, 2100}}),
+        spec::iov(parts),
+    };
+    for (const spec_ptr& to : all) {
+        for (const spec_ptr& from : all) {
+            ASSERT_NO_FATAL_FAILURE(check_pair(side(sample_of(to), guard_side::front, numbers),
+                                               side(sample_of(from), guard_side::back, numbers), numbers, 3));
+        }
+    }
+}
+
+} // namespace
