@@ -2,14 +2,14 @@
 # Where commands run: the host when it has what the project needs, a cached Debian 13 root otherwise.
 : "${top:?set by contrib/dev}"
 
-mirror=${UCX_LAYOUT_MIRROR:-http://deb.debian.org/debian}
+mirror=${UCXL_DEV_MIRROR:-http://deb.debian.org/debian}
 suite=trixie
-cache=${UCX_LAYOUT_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ucx-layout}
+cache=${UCXL_DEV_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ucx-layout}
 root=$cache/$suite
 
 # The same three things configure asks for first; a host that lacks one of the test libraries is told so by configure.
 host_is_enough() {
-    [ -z "${UCX_LAYOUT_FORCE_ROOT:-}" ] || return 1
+    [ -z "${UCXL_DEV_FORCE_ROOT:-}" ] || return 1
     pkg-config --atleast-version=1.18 ucx 2> /dev/null || return 1
     command -v autoreconf > /dev/null || return 1
     echo '#include <expected>
@@ -126,7 +126,7 @@ root_command() {
     prefix=$(root_prefix) || return 1
     # Run through `exec` where this is the last thing contrib/dev does: then signals reach the command itself.
     # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; words on purpose
-    ${root_exec:-} $prefix env UCX_LAYOUT_IN_ROOT=1 root="$root" top="$top" inside="$(path_in_root)" cwd="$PWD" \
+    ${root_exec:-} $prefix env UCXL_DEV_IN_ROOT=1 root="$root" top="$top" inside="$(path_in_root)" cwd="$PWD" \
         user="$user" unshare --mount --propagation private bash -c '
         set -e
         for dir in proc sys dev tmp; do mount --rbind "/$dir" "$root/$dir"; done
