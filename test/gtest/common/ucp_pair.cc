@@ -189,8 +189,8 @@ ucs_status_t ucp_pair::access(bool is_put, const void* from, void* to, std::size
 {
     void* remote = is_put ? to : const_cast<void*>(from);
     ucp_mem_map_params_t params;
-    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
-                        UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
     params.address     = remote;
     params.length      = length + 1;
     params.memory_type = type;

@@ -15,8 +15,8 @@ namespace ucxl::test
 
 struct ucp_options {
     std::vector<std::pair<std::string, std::string>> config; // {"TLS", "posix,lay_copy"}
-    bool self     = false;                                   // one worker, connected to itself
-    bool wakeup   = false;                                   // the wakeup feature, and waiting on the worker's descriptor
+    bool self   = false;                                     // one worker, connected to itself
+    bool wakeup = false; // the wakeup feature, and waiting on the worker's descriptor
 };
 
 class ucp_pair
@@ -28,9 +28,9 @@ public:
     ucp_pair(const ucp_pair&)            = delete;
     ucp_pair& operator=(const ucp_pair&) = delete;
 
-    ucp_context_h context(unsigned side) const { return _sides[index(side)].context; }
-    ucp_worker_h worker(unsigned side) const { return _sides[index(side)].worker; }
-    ucp_ep_h ep(unsigned side) const { return _sides[index(side)].ep; }
+    ucp_context_h context(unsigned which) const { return _sides[index(which)].context; }
+    ucp_worker_h worker(unsigned which) const { return _sides[index(which)].worker; }
+    ucp_ep_h ep(unsigned which) const { return _sides[index(which)].ep; }
 
     // From side 0 to side 1; both sides are done when they return. The status is that of the first operation that failed.
     ucs_status_t send_tag(const void* from, void* to, std::size_t length);
@@ -52,7 +52,7 @@ private:
     };
     struct remote_memory;
 
-    std::size_t index(unsigned side) const { return _self ? 0 : side; }
+    std::size_t index(unsigned which) const { return _self ? 0 : which; }
     void open(side& which, const ucp_options& options);
     void connect(side& from, const side& to);
     void progress();

@@ -42,9 +42,7 @@ std::vector<std::byte> pattern(std::size_t length, std::uint8_t seed)
 }
 
 patterned_window::patterned_window(window_shape shape, std::uint64_t length, std::uint8_t seed)
-    : _shape(shape),
-      _length(length),
-      _memory(pattern((length / shape.block + 1) * shape.stride, seed)),
+    : _shape(shape), _length(length), _memory(pattern((length / shape.block + 1) * shape.stride, seed)),
       _initial(_memory)
 {
     auto plan = value(pack_plan::compile(shape_layout(shape, length)));

@@ -120,25 +120,63 @@ ucs_status_t get(ucp_pair& pair, const void* from, void* to, std::size_t length,
     return pair.get(from, to, length, type_of(remote));
 }
 
-TEST_P(transfers, tag_between_windows) { check_all(place::window, place::window, place::window, tag); }
-TEST_P(transfers, tag_window_to_host) { check_all(place::window, place::host, place::host, tag); }
-TEST_P(transfers, tag_host_to_window) { check_all(place::host, place::window, place::window, tag); }
-TEST_P(transfers, tag_between_hosts) { check_all(place::host, place::host, place::host, tag); }
-TEST_P(transfers, stream_between_windows) { check_all(place::window, place::window, place::window, stream); }
-TEST_P(transfers, am_eager_from_window) { check_all(place::window, place::host, place::host, am_eager); }
+TEST_P(transfers, tag_between_windows)
+{
+    check_all(place::window, place::window, place::window, tag);
+}
+TEST_P(transfers, tag_window_to_host)
+{
+    check_all(place::window, place::host, place::host, tag);
+}
+TEST_P(transfers, tag_host_to_window)
+{
+    check_all(place::host, place::window, place::window, tag);
+}
+TEST_P(transfers, tag_between_hosts)
+{
+    check_all(place::host, place::host, place::host, tag);
+}
+TEST_P(transfers, stream_between_windows)
+{
+    check_all(place::window, place::window, place::window, stream);
+}
+TEST_P(transfers, am_eager_from_window)
+{
+    check_all(place::window, place::host, place::host, am_eager);
+}
 TEST_P(transfers, am_rendezvous_between_windows)
 {
     check_all(place::window, place::window, place::window, am_rendezvous);
 }
 // With UCX_PROTO_ENABLE=n stock UCP emulates put and get by plain memory accesses, whatever the memory type.
-class remote_access : public transfers {};
+class remote_access : public transfers
+{
+};
 
-TEST_P(remote_access, put_between_windows) { check_all(place::window, place::window, place::window, put); }
-TEST_P(remote_access, put_host_to_window) { check_all(place::host, place::window, place::window, put); }
-TEST_P(remote_access, put_window_to_host) { check_all(place::window, place::host, place::host, put); }
-TEST_P(remote_access, get_between_windows) { check_all(place::window, place::window, place::window, get); }
-TEST_P(remote_access, get_host_from_window) { check_all(place::window, place::host, place::window, get); }
-TEST_P(remote_access, get_window_from_host) { check_all(place::host, place::window, place::host, get); }
+TEST_P(remote_access, put_between_windows)
+{
+    check_all(place::window, place::window, place::window, put);
+}
+TEST_P(remote_access, put_host_to_window)
+{
+    check_all(place::host, place::window, place::window, put);
+}
+TEST_P(remote_access, put_window_to_host)
+{
+    check_all(place::window, place::host, place::host, put);
+}
+TEST_P(remote_access, get_between_windows)
+{
+    check_all(place::window, place::window, place::window, get);
+}
+TEST_P(remote_access, get_host_from_window)
+{
+    check_all(place::window, place::host, place::window, get);
+}
+TEST_P(remote_access, get_window_from_host)
+{
+    check_all(place::host, place::window, place::host, get);
+}
 
 std::vector<setting> settings(const std::string& proto)
 {
@@ -153,8 +191,8 @@ std::vector<setting> settings(const std::string& proto)
     add("any", "all");
     add("self", "all", true);
     add("wakeup", "posix,lay_copy", false, true);
-    all.push_back({"rendezvous",
-                   {.config = {{"TLS", "posix,cma,lay_copy"}, {"RNDV_THRESH", "0"}, {"PROTO_ENABLE", proto}}}});
+    all.push_back(
+        {"rendezvous", {.config = {{"TLS", "posix,cma,lay_copy"}, {"RNDV_THRESH", "0"}, {"PROTO_ENABLE", proto}}}});
     all.push_back({"no_memtype_cache", {.config = {{"TLS", "posix,cma,lay_copy"}, {"PROTO_ENABLE", proto}}}, true});
     return all;
 }
