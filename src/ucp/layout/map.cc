@@ -6,6 +6,7 @@
 #include "status.h"
 #include "window_cache.h"
 #include "uct/layout/init.h"
+#include "uct/layout/init.h"
 #include "uct/layout/md_observer.h"
 
 #include <format>
