@@ -72,9 +72,13 @@ result<layout_ptr> iov(std::span<const iov_part> list)
     return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
 }
 
-result<layout_ptr> resized(const layout& from, std::int64_t lb, std::int64_t extent)
+result<layout_ptr> resized(const layout& from, std::int64_t lb, std::int64_t extent, std::uint32_t source)
 {
     std::int64_t ub;
+    if (source >= limits::max_sources) {
+        return fail(errc::exceeds_limit,
+                    std::format("resize: source {} exceeds max_sources ({})", source, limits::max_sources));
+    }
     if (extent < 0) {
         return fail(errc::invalid_param, std::format("resize: extent {} is negative", extent));
     }
@@ -82,7 +86,7 @@ result<layout_ptr> resized(const layout& from, std::int64_t lb, std::int64_t ext
         return fail(errc::exceeds_limit, std::format("resize: lb {} or lb + extent {} exceeds max_offset ({})", lb, extent,
                                                      limits::max_offset));
     }
-    return layout_builder::with_bounds(from, lb, ub);
+    return layout_builder::with_bounds(from, {source, lb, ub});
 }
 
 } // namespace
@@ -110,9 +114,9 @@ result<layout_ptr> make_iov(std::span<const iov_part> parts)
     return guarded([&] { return iov(parts); });
 }
 
-result<layout_ptr> resize(const layout& from, std::int64_t lb, std::int64_t extent)
+result<layout_ptr> resize(const layout& from, std::int64_t lb, std::int64_t extent, std::uint32_t source)
 {
-    return guarded([&] { return resized(from, lb, extent); });
+    return guarded([&] { return resized(from, lb, extent, source); });
 }
 
 } // namespace ucxl

@@ -117,6 +117,16 @@ result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
     return {};
 }
 
+// A source without bytes whose bounds were set back to 0 is as if it had never been there.
+void layout_builder::drop_unused_sources()
+{
+    layout& made = *_made;
+    while (made._num_sources > 1 && made._bounds.back() == layout_bounds{}) {
+        made._bounds.pop_back();
+        --made._num_sources;
+    }
+}
+
 void layout_builder::set_derived()
 {
     layout& made = *_made;
@@ -152,12 +162,22 @@ result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, 
     return builder._made;
 }
 
-result<layout_ptr> layout_builder::with_bounds(const layout& from, std::int64_t lb, std::int64_t ub)
+result<layout_ptr> layout_builder::with_bounds(const layout& from, const user_bounds& set)
 {
     layout_builder builder;
-    *builder._made               = from;
-    builder._made->_bounds[0].lb = lb;
-    builder._made->_bounds[0].ub = ub;
+    layout& made      = *builder._made;
+    made              = from;
+    layout_bounds now = set.source < made._num_sources ? made._bounds[set.source] : layout_bounds{};
+    now.lb            = set.lb;
+    now.ub            = set.ub;
+    if (set.source >= made._num_sources && now != layout_bounds{}) {
+        made._num_sources = set.source + 1;
+        made._bounds.resize(made._num_sources);
+    }
+    if (set.source < made._num_sources) {
+        made._bounds[set.source] = now;
+    }
+    builder.drop_unused_sources();
     builder.set_derived();
     return builder._made;
 }

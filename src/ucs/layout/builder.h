@@ -19,12 +19,13 @@ class layout_builder
 public:
     // `bounds`: each source at most once, in any order.
     static result<layout_ptr> finish(const nest& from, const placed& root, std::span<const user_bounds> bounds = {});
-    // The same bytes, other bounds of source 0.
-    static result<layout_ptr> with_bounds(const layout& from, std::int64_t lb, std::int64_t ub);
+    // The same bytes, other bounds of one source.
+    static result<layout_ptr> with_bounds(const layout& from, const user_bounds& set);
 
 private:
     result<void> set_nest(const nest& from, const placed& root);
     result<void> set_bounds(std::span<const user_bounds> bounds);
+    void drop_unused_sources();
     void set_derived();
 
     std::shared_ptr<layout> _made = std::make_shared<layout>();

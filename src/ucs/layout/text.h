@@ -9,10 +9,10 @@
 //                                                              N blocks of random lengths and gaps (default gap 0..MAX), reproducible
 //                 | "interleaved(" source { ";" source } ")"   source = [SOURCE ":"] [REPEAT "*"] expr "@" OFFSET "," list "," list
 //                                                              (counts, strides); a plain number is a list of one
-//                 | "resized(" expr "," LB "," EXTENT ")"
+//                 | "resized(" expr "," bounds { ";" bounds } ")"  bounds = [SOURCE ":"] LB "," EXTENT
 //     list        = "[" NUMBER { "," NUMBER } "]"
 //
-// White space is ignored. Errors carry the column. Nesting is limited by limits::max_depth.
+// White space is ignored. Errors carry the column. Expressions nest to limits::max_depth + 4, enough for any normal form.
 #pragma once
 
 #include "error.h"

@@ -34,7 +34,7 @@ public:
     // Uses at most so many bytes and blocks.
     spec_ptr make(std::uint64_t bytes, std::uint64_t blocks, unsigned depth, std::uint32_t sources)
     {
-        if (depth == 0 || blocks <= 1 || bytes <= 1 || _random.one_in(6)) {
+        if (depth == 0 || blocks <= 1 || bytes <= 1 || _random.one_in(10)) {
             return block(bytes);
         }
         switch (_random.below(_options.resized_items ? 6 : 5)) {
@@ -66,6 +66,13 @@ private:
         return spec::block(std::clamp<std::uint64_t>(length, 1, std::max<std::uint64_t>(1, bytes)));
     }
 
+    // How much of what is left goes into this level: mostly little, so that something is left for the levels below.
+    std::uint64_t share_of(std::uint64_t left)
+    {
+        left = std::max<std::uint64_t>(1, left);
+        return 1 + _random.below(_random.one_in(3) ? left : std::min<std::uint64_t>(left, 2 + left / 8));
+    }
+
     std::uint64_t count(std::uint64_t most)
     {
         return is_empty_now() ? 0 : 1 + _random.below(std::min<std::uint64_t>(most, _random.one_in(4) ? most : 8));
@@ -74,7 +81,7 @@ private:
     // Overlapping bytes come from an item's extent smaller than its bytes.
     spec_ptr contig(std::uint64_t bytes, std::uint64_t blocks, unsigned depth, std::uint32_t sources)
     {
-        const std::uint64_t times = count(std::min(bytes, blocks));
+        const std::uint64_t times = count(share_of(std::min(bytes, blocks)));
         const std::uint64_t share = std::max<std::uint64_t>(1, times);
         spec_ptr item             = make(bytes / share, blocks / share, depth - 1, sources);
         const true_range range    = range_of(*item);
@@ -112,7 +119,7 @@ private:
 
     spec_ptr strided(std::uint64_t bytes, std::uint64_t blocks, unsigned depth, std::uint32_t sources)
     {
-        const std::uint64_t most = 1 + _random.below(std::min(bytes, blocks));
+        const std::uint64_t most = share_of(std::min(bytes, blocks));
         spec_ptr item            = make(bytes / most, blocks / most, depth - 1, sources);
         const true_range range   = range_of(*item);
         std::uint64_t times;
@@ -157,7 +164,7 @@ private:
         std::int64_t end = _random.between(-32, 32);
         std::vector<dim> same;
         for (std::uint64_t i = 0; i < number; ++i) {
-            const std::uint64_t most = 1 + _random.below(std::min(bytes, blocks) / number);
+            const std::uint64_t most = share_of(std::min(bytes, blocks) / number);
             spec_part part;
             part.source            = static_cast<std::uint32_t>(_random.below(sources));
             part.item              = make(bytes / number / most, blocks / number / most, depth - 1, 1);

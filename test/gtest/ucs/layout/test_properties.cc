@@ -2,6 +2,7 @@
 #include "common/random_spec.h"
 
 #include "ucs/layout/normalise.h"
+#include "ucs/layout/text.h"
 #include "ucs/layout/walk.h"
 #include "ucs/layout/wire.h"
 
@@ -134,6 +135,17 @@ TEST(layout_properties, wire_form_round_trips)
         EXPECT_EQ(consumed, *length);
         EXPECT_EQ(**back, made);
         EXPECT_EQ((*back)->hash(), made.hash());
+    });
+}
+
+TEST(layout_properties, text_form_round_trips)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
+        const std::string text = to_text(made, SIZE_MAX);
+        auto back              = parse_text(text);
+        ASSERT_TRUE(back.has_value()) << text << ": " << back.error().message;
+        EXPECT_EQ(to_text(**back, SIZE_MAX), text);
+        EXPECT_EQ(**back, made) << text;
     });
 }
 
