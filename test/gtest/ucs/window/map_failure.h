@@ -1,0 +1,12 @@
+// Makes mmap() of this program fail on demand.
+#pragma once
+
+#include <cstdint>
+
+namespace ucxl::test
+{
+
+// The calls of mmap() in this thread until one fails with ENOMEM; negative: none fails.
+void fail_map_after(std::int64_t calls);
+
+} // namespace ucxl::test

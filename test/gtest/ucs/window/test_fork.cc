@@ -1,0 +1,82 @@
+#include "window_helpers.h"
+
+#include <cstring>
+#include <thread>
+
+#include <sys/wait.h>
+
+using namespace ucxl;
+using namespace ucxl::test;
+
+namespace
+{
+
+// Runs fn in a child; a child that hangs is ended by its alarm.
+template <typename Fn>
+::testing::AssertionResult in_child(Fn&& fn)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        _exit(fn() ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        return ::testing::AssertionSuccess();
+    }
+    return ::testing::AssertionFailure() << "the child ended with wait status " << status;
+}
+
+TEST(registry_fork, child_has_the_windows_and_may_make_others)
+{
+    window_registry& registry = window_registry::instance();
+    std::byte memory[16]{std::byte{1}};
+    window* one = *registry.create(binding_of(16, memory));
+    EXPECT_TRUE(in_child([&] {
+        const window* found = registry.find(one->address(), 16);
+        if (found != one || found->binding().bases.at(0)[0] != std::byte{1}) {
+            return false;
+        }
+        window* other = *registry.create(binding_of(16, memory));
+        registry.destroy(one);
+        registry.destroy(other);
+        return registry.num_live() == 0;
+    }));
+    EXPECT_EQ(registry.find(one->address(), 16), one) << "the parent keeps its own";
+    registry.destroy(one);
+}
+
+TEST(registry_fork, no_lock_or_section_of_another_thread_is_left)
+{
+    const auto registry = private_registry(64 * mib);
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] {
+        while (!stop.load()) {
+            registry->destroy(*registry->create(binding_of(1)));
+        }
+    });
+    threads.emplace_back([&] {
+        while (!stop.load()) {
+            const reader_section guard;
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+    });
+    for (unsigned i = 0; i < 50; ++i) {
+        ASSERT_TRUE(in_child([&] {
+            for (unsigned step = 0; step < 10; ++step) {
+                registry->destroy(*registry->create(binding_of(1)));
+            }
+            // A thread of the child may get the stack of one that did not come along.
+            std::thread([&] { registry->destroy(*registry->create(binding_of(1))); }).join();
+            return true;
+        }));
+    }
+    stop.store(true);
+    for (std::thread& one : threads) {
+        one.join();
+    }
+}
+
+} // namespace
