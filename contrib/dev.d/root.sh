@@ -10,7 +10,7 @@ root=$cache/$suite
 # The same three things configure asks for first; a host that lacks one of the test libraries is told so by configure.
 host_is_enough() {
     [ -z "${UCXL_DEV_FORCE_ROOT:-}" ] || return 1
-    pkg-config --atleast-version=1.18 ucx 2> /dev/null || return 1
+    pkg-config --exists 'ucx >= 1.18' 'ucx < 1.19' 2> /dev/null || return 1
     command -v autoreconf > /dev/null || return 1
     echo '#include <expected>
           static_assert(__cpp_lib_expected >= 202202L);' |
@@ -28,7 +28,7 @@ root_prefix() {
     elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
         echo "sudo -n -E"
     else
-        echo "contrib/dev: this host has no UCX >= 1.18 with a C++23 compiler, and making a Debian 13 root needs root" \
+        echo "contrib/dev: this host has no UCX 1.18 with a C++23 compiler, and making a Debian 13 root needs root" \
              "(or sudo without a password). Install these instead: $(packages_of base)" >&2
         return 1
     fi
