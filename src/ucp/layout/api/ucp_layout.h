@@ -113,8 +113,8 @@ enum ucp_layout_params_field {
 typedef struct ucp_layout_params {
     uint64_t                        field_mask; /**< Mask of valid fields, @ref ucp_layout_params_field; others are ignored.
                                                      An unknown bit is UCS_ERR_INVALID_PARAM */
-    ucp_layout_kind_t               kind;
-    ucp_layout_element_t            element;
+    ucp_layout_kind_t               kind;            /**< What it is made from (required) */
+    ucp_layout_element_t            element;         /**< What is repeated */
     size_t                          count;           /**< Elements; they follow each other at the element's extent */
     const ucp_layout_dim_t         *dims;            /**< Outermost (slowest) dimension first */
     unsigned                        num_dims;        /**< 0 .. UCP_LAYOUT_MAX_DEPTH; 0: the element once */
@@ -190,7 +190,7 @@ typedef struct ucp_layout_attr {
     size_t               min_block;     /**< Shortest block */
     size_t               max_block;     /**< Longest block */
     unsigned             depth;         /**< Loops nested in the normal form */
-    ucp_layout_overlap_t overlap;
+    ucp_layout_overlap_t overlap;       /**< Whether some byte is described more than once */
     uint64_t             hash;        /**< Of the content; the same in every process */
     size_t               wire_length; /**< Bytes @ref ucp_layout_pack writes */
 } ucp_layout_attr_t;
@@ -213,7 +213,7 @@ enum ucp_layout_print_flags {
 ucs_status_t ucp_layout_print(ucp_layout_h layout, FILE *stream, unsigned flags);
 
 /**
- * Callback of @ref ucp_layout_walk: a block of @e length bytes at @e offset from base address @e source.
+ * Callback of @ref ucp_layout_walk for a block of @e length bytes at @e offset from base address @e source.
  * Any status but UCS_OK ends the walk.
  */
 typedef ucs_status_t (*ucp_layout_walk_cb_t)(void *arg, uint32_t source, ptrdiff_t offset, size_t length);
