@@ -37,7 +37,6 @@ public:
         for (std::size_t i = 0; i < _spans.size(); ++i) {
             const layout_node& node = _of.nodes()[i];
             if (node.is_block()) {
-                _spans[i] = {{0, 0, static_cast<std::int64_t>(node.packed_length)}};
                 continue;
             }
             std::vector<source_span>& spans = _spans[i];
@@ -51,12 +50,20 @@ public:
         return {};
     }
 
-    const std::vector<source_span>& of_node(std::uint32_t node) const { return _spans[node]; }
+    // Of the root, relative to it.
+    std::vector<source_span> of_root()
+    {
+        const layout_node& root = _of.root_node();
+        return root.is_block() ? std::vector<source_span>{{0, 0, static_cast<std::int64_t>(root.packed_length)}}
+                               : std::move(_spans[_of.root().child]);
+    }
 
 private:
     result<void> add(std::vector<source_span>& spans, const layout_entry& entry, std::uint64_t count)
     {
-        const std::vector<source_span>& below = _spans[entry.child];
+        const layout_node& child = _of.nodes()[entry.child];
+        const source_span block{0, 0, static_cast<std::int64_t>(child.packed_length)};
+        const std::span<const source_span> below = child.is_block() ? std::span(&block, 1) : std::span(_spans[entry.child]);
         _steps += below.size();
         if (_steps > limits::max_span_steps) {
             return fail(errc::exceeds_limit,
@@ -93,7 +100,7 @@ result<std::vector<source_span>> true_bounds(const layout& of)
     if (auto done = nodes.run(); !done) {
         return std::unexpected(std::move(done.error()));
     }
-    std::vector<source_span> spans = nodes.of_node(of.root().child);
+    std::vector<source_span> spans = nodes.of_root();
     for (source_span& span : spans) {
         span.source += of.root().source;
         if (!checked::add(span.lb, of.root().offset, span.lb) || !checked::add(span.ub, of.root().offset, span.ub) ||

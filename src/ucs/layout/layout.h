@@ -105,8 +105,9 @@ public:
     // The distance at which a second element of this layout follows the first: the largest extent of all sources.
     std::int64_t extent() const { return _extent; }
     const block_stats& blocks() const { return _blocks; }
-    // Exact for one strided nest of any depth and for lists whose parts have disjoint bounds; otherwise decided by
-    // enumeration up to a fixed cost, and `maybe` beyond. Different sources are taken as different memory.
+    // Exact for strided nests, alone or many together, as long as the search stays below max_overlap_nests and max_overlap_steps
+    // of limits.h (it does for all that lies apart, and wherever each stride passes what is inside it); `maybe` beyond.
+    // Different sources are taken as different memory.
     ucxl::overlap overlap() const { return _overlap; }
 
     // Of the content (nest, bounds, extent); equal layouts have equal hashes, in every process and release of this format.
