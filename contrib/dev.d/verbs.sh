@@ -142,7 +142,7 @@ verb_bench() {
 
 verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}"; }
 verb_fmt() {
-    cd "$top"
+    cd "$top" || return
     git ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 contrib/dev.d/wrap-comments
     git ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 clang-format-19 -i
 }

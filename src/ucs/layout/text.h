@@ -1,14 +1,14 @@
 // Layouts as text, for tools, tests and logs.
 //
-//     expr        = NUMBER                                    a block of so many bytes; 4096, 4K, 1M, 2G (powers of 1024)
+//     expr        = NUMBER                                     a block of so many bytes: 4096, 4K, 1M, 2G
 //                 | "contig(" N "," expr ")"
 //                 | "strided(" N "," expr "," STRIDE ")"       N elements STRIDE bytes apart
-//                 | "strided(" list "x" expr "," list ")"      N dimensions: strided([128,128]x8,[131072,1024]), outermost first
+//                 | "strided(" list "x" expr "," list ")"      N dimensions, outermost first
 //                 | "iov(" part { "," part } ")"               part = [SOURCE ":"] expr "@" OFFSET
 //                 | "iov(" N "," MIN ".." MAX [",seed=" S] [",gap=" MIN ".." MAX] [",shuffle"] ")"
-//                                                              N blocks of random lengths and gaps (default gap 0..MAX), reproducible
-//                 | "interleaved(" source { ";" source } ")"   source = [SOURCE ":"] [REPEAT "*"] expr "@" OFFSET "," list "," list
-//                                                              (counts, strides); a plain number is a list of one
+//                                                              N blocks of random lengths and gaps (0..MAX)
+//                 | "interleaved(" source { ";" source } ")"   source = [SOURCE ":"] [REPEAT "*"] expr "@" OFFSET
+//                                                              "," list "," list (counts, strides; N means [N])
 //                 | "resized(" expr "," bounds { ";" bounds } ")"  bounds = [SOURCE ":"] LB "," EXTENT
 //     list        = "[" NUMBER { "," NUMBER } "]"
 //

@@ -70,8 +70,8 @@ typedef enum ucp_layout_kind {
 /** What is repeated: @e length contiguous bytes, or a whole layout. */
 typedef struct ucp_layout_element {
     size_t       length; /**< Bytes; ignored when @e layout is set. 0 is allowed: no bytes */
-    ucp_layout_h layout; /**< Nested layout, or NULL. The new layout keeps what it needs of it, so it may be destroyed at once.
-                              Its source numbers are added to the source number given beside the element */
+    ucp_layout_h layout; /**< Nested layout, or NULL. The new layout keeps what it needs of it, so it may be destroyed
+                              at once. Its source numbers are added to the one given beside the element */
 } ucp_layout_element_t;
 
 /** One dimension. */
@@ -87,8 +87,8 @@ typedef struct ucp_layout_iov {
     ucp_layout_element_t element; /**< What is there */
 } ucp_layout_iov_t;
 
-/** One source of @ref UCP_LAYOUT_KIND_INTERLEAVED. Every cycle takes the next @e repeat elements, enumerated by @e dims with
- *  the last dimension fastest. Sources may differ in @e repeat and in total; one that has run out is skipped. */
+/** One source of @ref UCP_LAYOUT_KIND_INTERLEAVED. Every cycle takes the next @e repeat elements, enumerated by @e dims
+ *  with the last dimension fastest. Sources may differ in @e repeat and in total; one that has run out is skipped. */
 typedef struct ucp_layout_interleaved {
     uint32_t                source;   /**< Which base address, 0 based */
     ptrdiff_t               offset;   /**< Bytes from that base address to the first element */
@@ -111,8 +111,8 @@ enum ucp_layout_params_field {
 
 /** Parameters of @ref ucp_layout_create. */
 typedef struct ucp_layout_params {
-    uint64_t                        field_mask; /**< Mask of valid fields, @ref ucp_layout_params_field; others are ignored.
-                                                     An unknown bit is UCS_ERR_INVALID_PARAM */
+    uint64_t                        field_mask; /**< Mask of valid fields, @ref ucp_layout_params_field; others are
+                                                     ignored. An unknown bit is UCS_ERR_INVALID_PARAM */
     ucp_layout_kind_t               kind;            /**< What it is made from (required) */
     ucp_layout_element_t            element;         /**< What is repeated */
     size_t                          count;           /**< Elements; they follow each other at the element's extent */
@@ -122,8 +122,8 @@ typedef struct ucp_layout_params {
     size_t                          num_iov;         /**< 0 makes the layout empty */
     const ucp_layout_interleaved_t *interleaved;     /**< In the order of each cycle */
     size_t                          num_interleaved; /**< 0 makes the layout empty */
-    ptrdiff_t                       lb;     /**< Lower bound of source 0, as in MPI_Type_create_resized */
-    size_t                          extent; /**< Distance of consecutive elements, see CONTIG and datatypes with count > 1 */
+    ptrdiff_t                       lb;              /**< Lower bound of source 0, as in MPI_Type_create_resized */
+    size_t                          extent;          /**< Distance of consecutive elements: CONTIG, datatypes with count > 1 */
 } ucp_layout_params_t;
 
 /**
@@ -247,8 +247,8 @@ ucs_status_t ucp_layout_unpack(const void *buffer, size_t length, ucp_layout_h *
 
 /** Flags of @ref ucp_layout_map. */
 enum ucp_layout_map_flags {
-    /** The library allocates zeroed memory for every source, bounds included, shared with other processes where the transport
-     *  can use that. The addresses are asked for with @ref ucp_layout_mem_query; bases must not be given. */
+    /** The library allocates zeroed memory for every source, bounds included, shared with other processes where the
+     *  transport can use that. The addresses are asked for with @ref ucp_layout_mem_query; bases must not be given. */
     UCP_LAYOUT_MAP_FLAG_ALLOCATE = UCS_BIT(0)
 };
 
@@ -266,10 +266,11 @@ typedef struct ucp_layout_map_params {
     uint64_t          field_mask; /**< Mask of valid fields, @ref ucp_layout_map_params_field */
     ucp_layout_h      layout;     /**< May be destroyed after the call */
     void *const      *bases;      /**< Base address of every source. The memory described must stay until the window is
-                                       unmapped, and is never touched outside what the layout describes. The array is copied */
+                                       unmapped, and is never touched outside what the layout describes. The array is
+                                       copied */
     uint32_t          num_bases;  /**< num_sources of the layout */
-    const ucp_mem_h  *base_memhs; /**< Handle of the memory of every source, with NULL entries where there is none: a hint
-                                       for transports that register memory. No transport of this release does */
+    const ucp_mem_h  *base_memhs; /**< Handle of the memory of every source, NULL where there is none: a hint for
+                                       transports that register memory. No transport of this release does */
     ucs_memory_type_t memory_type; /**< Of the memory described. Only UCS_MEMORY_TYPE_HOST in this release */
     unsigned          flags;       /**< @ref ucp_layout_map_flags */
 } ucp_layout_map_params_t;
@@ -288,7 +289,8 @@ typedef struct ucp_layout_map_params {
  * @return UCS_OK, or
  *         UCS_ERR_INVALID_PARAM      a field is wrong (a message names it),
  *         UCS_ERR_UNSUPPORTED        a memory type not served,
- *         UCS_ERR_NO_DEVICE          the transport @e lay_copy is not in this context (a message says what to set in UCX_TLS),
+ *         UCS_ERR_NO_DEVICE          the transport @e lay_copy is not in this context (a message says what to set
+ *                                    in UCX_TLS),
  *         UCS_ERR_NO_MEMORY          out of memory or of reserved addresses (UCX_LAYOUT_ARENA_SIZE).
  *
  * @note Thread safe as ucp_mem_map is. Windows belong to the process: after fork the child must not use them with the parent's
@@ -300,7 +302,8 @@ ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t
 /**
  * @brief Apply the layout of a window to other base addresses, keeping window address, handle and remote keys.
  *
- * @param [in] memh       From @ref ucp_layout_map, without ALLOCATE, and mapped once (a shared window is refused with UCS_ERR_BUSY).
+ * @param [in] memh       From @ref ucp_layout_map, without ALLOCATE, and mapped once (a shared window is refused
+ *                        with UCS_ERR_BUSY).
  * @param [in] bases      Base address of every source.
  * @param [in] num_bases  num_sources of the layout.
  *
