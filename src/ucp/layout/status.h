@@ -32,7 +32,7 @@ constexpr ucs_status_t to_status(errc code)
 
 inline ucs_status_t log_error(const char* function, const error& what)
 {
-    ucs_error("%s: %s", function, what.message.c_str());
+    ucs_error("%s: %s%s", function, what.code == errc::no_memory ? "out of memory: " : "", what.message.c_str());
     return to_status(what.code);
 }
 

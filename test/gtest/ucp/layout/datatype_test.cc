@@ -1,0 +1,145 @@
+// ucp_layout_datatype: what is sent and received through a layout as a generic datatype.
+#include "loopback.h"
+#include "common/log_guard.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace
+{
+
+using ucx_layout::datatype;
+using ucx_layout::layout;
+using ucxl::test::contiguous;
+using ucxl::test::ucx_test;
+using ucxl::test::loopback;
+using ucxl::test::side;
+
+std::vector<unsigned char> random_bytes(std::size_t count)
+{
+    std::mt19937 random(7);
+    std::vector<unsigned char> bytes(count);
+    std::ranges::generate(bytes, [&] { return static_cast<unsigned char>(random()); });
+    return bytes;
+}
+
+
+class datatype_of : public ucx_test, public testing::WithParamInterface<std::size_t>
+{
+protected:
+    static constexpr std::size_t rows = 50, block = 12, stride = 40;
+    static constexpr std::size_t extent = (rows - 1) * stride + block;
+
+    loopback _loop;
+    layout _column   = *layout::strided(block, {{rows, stride}});
+    datatype _type   = *datatype::create(_column);
+    std::size_t _count = GetParam();
+    std::size_t _packed = _count * rows * block;
+
+    // Where packed byte `at` is in memory.
+    static std::size_t place(std::size_t at)
+    {
+        const std::size_t one = rows * block;
+        return at / one * extent + at % one / block * stride + at % block;
+    }
+};
+
+TEST_P(datatype_of, count_columns_sends_them_one_after_another)
+{
+    auto memory = random_bytes(_count * extent + 1);
+    std::vector<unsigned char> received(_packed + 1, 0xee);
+    ASSERT_EQ(_loop.transfer({memory.data(), _count, _type.get()}, contiguous(received.data(), _packed)), UCS_OK);
+    for (std::size_t at = 0; at < _packed; ++at) {
+        ASSERT_EQ(received[at], memory[place(at)]) << "packed byte " << at;
+    }
+    EXPECT_EQ(received[_packed], 0xee);
+}
+
+TEST_P(datatype_of, count_columns_receives_and_leaves_the_gaps)
+{
+    auto sent = random_bytes(_packed + 1);
+    std::vector<unsigned char> memory(_count * extent + 1, 0xee), expected = memory;
+    for (std::size_t at = 0; at < _packed; ++at) {
+        expected[place(at)] = sent[at];
+    }
+    ASSERT_EQ(_loop.transfer(contiguous(sent.data(), _packed), {memory.data(), _count, _type.get()}), UCS_OK);
+    EXPECT_EQ(memory, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(counts, datatype_of, testing::Values(0, 1, 2, 3, 100, 5000), testing::PrintToStringParamName());
+
+class layout_datatype : public ucx_test
+{
+};
+
+TEST_F(layout_datatype, several_sources_take_an_array_of_base_addresses)
+{
+    loopback loop;
+    const auto pair = *layout::parse("interleaved(0:2@0,8,2;1:4@0,8,4)");
+    const auto type = *datatype::create(pair);
+    auto shorts = random_bytes(16), words = random_bytes(32);
+    std::reverse(words.begin(), words.end());
+    void* bases[] = {shorts.data(), words.data()};
+    std::vector<unsigned char> received(48), expected;
+    for (std::size_t i = 0; i < 8; ++i) {
+        expected.insert(expected.end(), &shorts[2 * i], &shorts[2 * i] + 2);
+        expected.insert(expected.end(), &words[4 * i], &words[4 * i] + 4);
+    }
+    ASSERT_EQ(loop.transfer({bases, 1, type.get()}, contiguous(received.data(), 48)), UCS_OK);
+    EXPECT_EQ(received, expected);
+}
+
+TEST_F(layout_datatype, several_sources_refuse_a_count_above_one)
+{
+    loopback loop;
+    const auto pair = *layout::parse("interleaved(0:2@0,8,2;1:4@0,8,4)");
+    const auto type = *datatype::create(pair);
+    std::vector<unsigned char> memory(64);
+    void* bases[] = {memory.data(), memory.data() + 32};
+    logs().expect("count is 2");
+    EXPECT_EQ(loop.transfer({bases, 2, type.get()}, contiguous(memory.data(), 0)), UCS_OK) << "nothing is sent";
+}
+
+TEST_F(layout_datatype, longer_messages_than_the_layout_are_truncated_errors)
+{
+    loopback loop;
+    const auto type = *datatype::create(*layout::strided(8, {{2, 16}}));
+    std::vector<unsigned char> memory(64, 0xee), sent(17);
+    EXPECT_EQ(loop.transfer(contiguous(sent.data(), 17), {memory.data(), 1, type.get()}), UCS_ERR_MESSAGE_TRUNCATED);
+    EXPECT_EQ(std::count(memory.begin() + 24, memory.end(), 0xee), 40);
+}
+
+TEST_F(layout_datatype, many_different_counts_stay_correct)
+{
+    loopback loop;
+    const auto type = *datatype::create(*layout::strided(4, {{2, 8}}));
+    auto memory     = random_bytes(12 * 200);
+    for (std::size_t count = 0; count < 200; ++count) {
+        std::vector<unsigned char> received(count * 8);
+        ASSERT_EQ(loop.transfer({memory.data(), count, type.get()}, contiguous(received.data(), received.size())), UCS_OK);
+        for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(std::memcmp(&received[8 * i], &memory[12 * i], 4), 0) << count << " elements, element " << i;
+            ASSERT_EQ(std::memcmp(&received[8 * i + 4], &memory[12 * i + 8], 4), 0) << count << " elements, element " << i;
+        }
+    }
+}
+
+TEST_F(layout_datatype, the_layout_may_be_destroyed_first)
+{
+    loopback loop;
+    const auto type = [] { return *datatype::create(*layout::strided(8, {{2, 16}})); }();
+    auto memory     = random_bytes(24);
+    std::vector<unsigned char> received(16);
+    ASSERT_EQ(loop.transfer({memory.data(), 1, type.get()}, contiguous(received.data(), 16)), UCS_OK);
+    EXPECT_EQ(std::memcmp(received.data() + 8, memory.data() + 16, 8), 0);
+}
+
+TEST_F(layout_datatype, destroy_of_a_foreign_datatype_does_nothing)
+{
+    ucp_layout_datatype_destroy(ucp_dt_make_contig(8));
+}
+
+} // namespace
