@@ -47,7 +47,7 @@ TEST(registry_fork, child_has_the_windows_and_may_make_others)
     registry.destroy(one);
 }
 
-TEST(registry_fork, no_lock_or_section_of_another_thread_is_left)
+TEST(registry_fork, no_lock_or_section_is_inherited)
 {
     const auto registry = private_registry(64 * mib);
     std::atomic<bool> stop{false};
@@ -64,7 +64,7 @@ TEST(registry_fork, no_lock_or_section_of_another_thread_is_left)
         }
     });
     for (unsigned i = 0; i < 50; ++i) {
-        ASSERT_TRUE(in_child([&] {
+        EXPECT_TRUE(in_child([&] {
             for (unsigned step = 0; step < 10; ++step) {
                 registry->destroy(*registry->create(binding_of(1)));
             }
