@@ -13,7 +13,7 @@ namespace ucxl::test
 namespace
 {
 
-constexpr int num_layouts = 20000;
+constexpr int num_layouts = 8000;
 
 // Calls check(random, spec, layout) for random layouts of varied size. The seed of a failing one is in the message.
 template <typename Fn>

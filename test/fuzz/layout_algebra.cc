@@ -1,0 +1,176 @@
+// The bytes are operations on a stack of descriptors; what the builders make of the top is compared with the reference walker.
+#include "fuzz_target.h"
+
+#include "common/spec.h"
+#include "ucs/layout/text.h"
+#include "ucs/layout/walk.h"
+#include "ucs/layout/wire.h"
+
+#include <algorithm>
+#include <span>
+
+using namespace ucxl;
+using namespace ucxl::test;
+using fuzz::require;
+
+namespace
+{
+
+constexpr std::uint64_t max_bytes = 4096;
+
+class machine
+{
+public:
+    explicit machine(std::span<const std::uint8_t> code) : _code(code) {}
+
+    spec_ptr run()
+    {
+        _stack.push_back(spec::block(1 + byte() % 16));
+        for (int steps = 0; !_code.empty() && steps < 24; ++steps) {
+            step();
+        }
+        return _stack.back();
+    }
+
+private:
+    std::uint8_t byte()
+    {
+        if (_code.empty()) {
+            return 0;
+        }
+        const std::uint8_t value = _code.front();
+        _code                    = _code.subspan(1);
+        return value;
+    }
+
+    // Mostly small, seldom large, both signs.
+    std::int64_t offset()
+    {
+        const int value = static_cast<std::int8_t>(byte());
+        return value > 100 ? (value - 100) * 1000 : value < -100 ? (value + 100) * 1000 : value;
+    }
+
+    std::vector<dim> dims(std::uint64_t& times)
+    {
+        std::vector<dim> made(byte() % 4);
+        times = 1;
+        for (dim& along : made) {
+            along.count  = byte() % 9;
+            along.stride = offset();
+            times *= along.count;
+        }
+        return made;
+    }
+
+    spec_ptr any() const { return _stack[_stack.size() - 1 - _pick % _stack.size()]; }
+
+    // Only what the slow walker can follow is kept.
+    void keep(spec_ptr made, std::uint64_t bytes)
+    {
+        if (bytes <= max_bytes) {
+            _stack.push_back(std::move(made));
+        }
+    }
+
+    void step()
+    {
+        const std::uint8_t operation = byte();
+        _pick                        = operation / 8u;
+        const spec_ptr item          = any();
+        const std::uint64_t length   = std::max<std::uint64_t>(1, packed_length_of(*item));
+        std::uint64_t times;
+        switch (operation % 8) {
+        case 0:
+        case 1:
+            return keep(spec::block(byte() % 64), 0);
+        case 2: {
+            const std::uint64_t count = byte() % 16;
+            return keep(spec::contig(count, item), count * length);
+        }
+        case 3:
+        case 4: {
+            auto along = dims(times);
+            return keep(spec::strided(item, std::move(along)), times * length);
+        }
+        case 5:
+            return list();
+        case 6:
+            return interleave();
+        default: {
+            const std::int64_t lb = offset();
+            return keep(spec::resized(item, lb, byte()), length);
+        }
+        }
+    }
+
+    void list()
+    {
+        std::vector<spec_part> parts(1 + byte() % 12);
+        std::uint64_t bytes = 0;
+        for (spec_part& part : parts) {
+            const std::uint8_t how = byte();
+            _pick                  = how / 4u;
+            part.source            = how % 4u == 3 ? 1 : 0;
+            part.item              = any();
+            part.offset            = offset();
+            bytes += packed_length_of(*part.item);
+        }
+        keep(spec::iov(std::move(parts)), bytes);
+    }
+
+    void interleave()
+    {
+        std::vector<spec_part> parts(1 + byte() % 4);
+        std::uint64_t bytes = 0;
+        for (spec_part& part : parts) {
+            const std::uint8_t how = byte();
+            _pick                  = how / 16u;
+            part.repeat            = 1 + how % 4u;
+            part.source            = how / 4u % 4u;
+            part.item              = any();
+            part.offset            = offset();
+            std::uint64_t times;
+            part.dims = dims(times);
+            bytes += std::max<std::uint64_t>(1, packed_length_of(*part.item)) * times;
+        }
+        keep(spec::interleaved(std::move(parts)), bytes);
+    }
+
+    std::span<const std::uint8_t> _code;
+    std::vector<spec_ptr> _stack;
+    std::size_t _pick = 0;
+};
+
+void compare(const spec& of, const layout& made)
+{
+    const std::string name = to_string(of);
+    require(segments_of(made) == segments_of(of), "blocks of " + name + ": " + to_text(made));
+    const auto bounds = bounds_of(of);
+    for (std::uint32_t source = 0; source < made.num_sources(); ++source) {
+        const auto found = bounds.find(source);
+        require(made.bounds(source) == (found == bounds.end() ? layout_bounds{} : found->second), "bounds of " + name);
+    }
+    require(made.num_sources() == num_sources_of(of) && made.extent() == extent_of(of), "sources or extent of " + name);
+    const overlap expected = has_overlap(of) ? overlap::some : overlap::none;
+    require(made.overlap() == overlap::maybe || made.overlap() == expected, "overlap of " + name);
+}
+
+} // namespace
+
+UCXL_FUZZ_TARGET(layout_algebra)
+{
+    const spec_ptr of = machine({data, size}).run();
+    auto made         = build(*of);
+    if (!made) {
+        require(made.error().code == errc::exceeds_limit, to_string(*of) + ": " + made.error().message);
+        return 0;
+    }
+    compare(*of, **made);
+    std::vector<std::byte> bytes(wire_length(**made));
+    require(pack_wire(**made, bytes).has_value(), "pack");
+    auto back = unpack_wire(bytes);
+    require(back && **back == **made, "wire form of " + to_string(*of) + (back ? "" : ": " + back.error().message));
+    auto read = parse_text(to_text(**made, SIZE_MAX));
+    require(read && **read == **made, "text of " + to_string(*of) + ": " + to_text(**made, SIZE_MAX));
+    return 0;
+}
