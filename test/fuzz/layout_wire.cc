@@ -28,7 +28,8 @@ UCXL_FUZZ_TARGET(layout_wire)
     for_each_block(of, 0, std::min<std::uint64_t>(of.packed_length(), 1 << 20), [&](const placed_block& block) {
         const layout_bounds& bounds = of.bounds(block.source);
         require(block.offset >= bounds.true_lb &&
-                    block.offset + static_cast<std::int64_t>(block.length) <= bounds.true_ub, "block within bounds");
+                    block.offset + static_cast<std::int64_t>(block.length) <= bounds.true_ub,
+                "block within bounds");
         length += block.length;
         return ++blocks < 4096;
     });

@@ -65,7 +65,8 @@ input mutated(random& from, const std::vector<input>& corpus)
             break;
         case 2: {
             const input& other = corpus[from.below(corpus.size())];
-            bytes.insert(position, other.begin(), other.begin() + static_cast<std::ptrdiff_t>(from.below(other.size() + 1)));
+            bytes.insert(position, other.begin(),
+                         other.begin() + static_cast<std::ptrdiff_t>(from.below(other.size() + 1)));
             break;
         }
         default:

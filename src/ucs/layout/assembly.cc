@@ -37,7 +37,8 @@ result<void> check_part(std::uint32_t source, std::int64_t offset, std::string_v
                     std::format("{}: source {} exceeds max_sources ({})", name, source, limits::max_sources));
     }
     if (!checked::is_offset(offset)) {
-        return fail(errc::exceeds_limit, std::format("{}: offset {} exceeds max_offset ({})", name, offset, limits::max_offset));
+        return fail(errc::exceeds_limit,
+                    std::format("{}: offset {} exceeds max_offset ({})", name, offset, limits::max_offset));
     }
     return {};
 }
@@ -45,7 +46,8 @@ result<void> check_part(std::uint32_t source, std::int64_t offset, std::string_v
 result<void> check_dims(std::span<const dim> dims, std::string_view name)
 {
     if (dims.size() > limits::max_dims) {
-        return fail(errc::exceeds_limit, std::format("{}: {} dims exceed max_dims ({})", name, dims.size(), limits::max_dims));
+        return fail(errc::exceeds_limit,
+                    std::format("{}: {} dims exceed max_dims ({})", name, dims.size(), limits::max_dims));
     }
     return {};
 }
@@ -97,8 +99,9 @@ result<void> assembly::use(const element& item, std::uint32_t source, std::int64
                         std::format("source {}: a bound exceeds max_offset ({})", bounds.source, limits::max_offset));
         }
         if (_bounds.size() >= limits::max_span_steps) {
-            return fail(errc::exceeds_limit, std::format("uses of sources with user-set bounds exceed max_span_steps ({})",
-                                                         limits::max_span_steps));
+            return fail(
+                errc::exceeds_limit,
+                std::format("uses of sources with user-set bounds exceed max_span_steps ({})", limits::max_span_steps));
         }
         _bounds.push_back(bounds);
         return {};

@@ -63,16 +63,18 @@ private:
     {
         const layout_node& child = _of.nodes()[entry.child];
         const source_span block{0, 0, static_cast<std::int64_t>(child.packed_length)};
-        const std::span<const source_span> below = child.is_block() ? std::span(&block, 1) : std::span(_spans[entry.child]);
+        const std::span<const source_span> below =
+            child.is_block() ? std::span(&block, 1) : std::span(_spans[entry.child]);
         _steps += below.size();
         if (_steps > limits::max_span_steps) {
-            return fail(errc::exceeds_limit,
-                        std::format("uses of sources in shared parts exceed max_span_steps ({})", limits::max_span_steps));
+            return fail(errc::exceeds_limit, std::format("uses of sources in shared parts exceed max_span_steps ({})",
+                                                         limits::max_span_steps));
         }
         // No overflow: nest::loop() bounded the loop as a whole.
         const std::int64_t travel = static_cast<std::int64_t>(count - 1) * entry.stride;
         for (const source_span& span : below) {
-            const source_span moved{span.source + entry.source, span.lb + entry.offset + std::min<std::int64_t>(travel, 0),
+            const source_span moved{span.source + entry.source,
+                                    span.lb + entry.offset + std::min<std::int64_t>(travel, 0),
                                     span.ub + entry.offset + std::max<std::int64_t>(travel, 0)};
             if (!spans.empty() && spans.back().source == moved.source) {
                 spans.back().lb = std::min(spans.back().lb, moved.lb);
@@ -105,8 +107,9 @@ result<std::vector<source_span>> true_bounds(const layout& of)
         span.source += of.root().source;
         if (!checked::add(span.lb, of.root().offset, span.lb) || !checked::add(span.ub, of.root().offset, span.ub) ||
             !checked::is_offset(span.lb) || !checked::is_offset(span.ub)) {
-            return fail(errc::exceeds_limit, std::format("source {}: a byte lies further from the base address than max_offset ({})",
-                                                         span.source, limits::max_offset));
+            return fail(errc::exceeds_limit,
+                        std::format("source {}: a byte lies further from the base address than max_offset ({})",
+                                    span.source, limits::max_offset));
         }
     }
     return spans;

@@ -83,8 +83,8 @@ result<layout_ptr> resized(const layout& from, std::int64_t lb, std::int64_t ext
         return fail(errc::invalid_param, std::format("resize: extent {} is negative", extent));
     }
     if (!checked::is_offset(lb) || !checked::add(lb, extent, ub) || !checked::is_offset(ub)) {
-        return fail(errc::exceeds_limit, std::format("resize: lb {} or lb + extent {} exceeds max_offset ({})", lb, extent,
-                                                     limits::max_offset));
+        return fail(errc::exceeds_limit, std::format("resize: lb {} or lb + extent {} exceeds max_offset ({})", lb,
+                                                     extent, limits::max_offset));
     }
     return layout_builder::with_bounds(from, {source, lb, ub});
 }

@@ -48,12 +48,13 @@ private:
 result<void> layout_builder::set_nest(const nest& from, const placed& root)
 {
     if (from.at(root.node).depth > limits::max_depth) {
-        return fail(errc::exceeds_limit, std::format("{} nested loops exceed max_depth ({})", from.at(root.node).depth,
-                                                     limits::max_depth));
+        return fail(errc::exceeds_limit,
+                    std::format("{} nested loops exceed max_depth ({})", from.at(root.node).depth, limits::max_depth));
     }
     if (root.source + from.at(root.node).num_sources > limits::max_sources) {
-        return fail(errc::exceeds_limit, std::format("source {} exceeds max_sources ({})",
-                                                     root.source + from.at(root.node).num_sources - 1, limits::max_sources));
+        return fail(errc::exceeds_limit,
+                    std::format("source {} exceeds max_sources ({})", root.source + from.at(root.node).num_sources - 1,
+                                limits::max_sources));
     }
     node_order ordered(from);
     ordered.visit(root.node);
@@ -75,10 +76,10 @@ result<void> layout_builder::set_nest(const nest& from, const placed& root)
         if (node.is_block()) {
             continue;
         }
-        out.first_entry  = static_cast<std::uint32_t>(made._entries.size());
-        out.num_entries  = node.num_items;
-        out.cycle_length = node.packed_length / node.count;
-        out.num_blocks   = 0;
+        out.first_entry      = static_cast<std::uint32_t>(made._entries.size());
+        out.num_entries      = node.num_items;
+        out.cycle_length     = node.packed_length / node.count;
+        out.num_blocks       = 0;
         std::uint64_t before = 0;
         for (const nest_item& item : from.items_of(node)) {
             const std::uint32_t child = ordered.index(item.node);
@@ -108,8 +109,9 @@ result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
     }
     for (const user_bounds& set : bounds) {
         if (!checked::is_offset(set.lb) || !checked::is_offset(set.ub)) {
-            return fail(errc::exceeds_limit, std::format("source {}: lower bound {} or upper bound {} exceeds max_offset ({})",
-                                                         set.source, set.lb, set.ub, limits::max_offset));
+            return fail(errc::exceeds_limit,
+                        std::format("source {}: lower bound {} or upper bound {} exceeds max_offset ({})", set.source,
+                                    set.lb, set.ub, limits::max_offset));
         }
         made._bounds[set.source].lb = set.lb;
         made._bounds[set.source].ub = set.ub;

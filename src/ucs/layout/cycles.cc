@@ -51,8 +51,8 @@ result<void> datum_sequence::append_level(assembly& parts, std::size_t level, st
         return {};
     }
     if (items.size() >= limits::max_entries) {
-        return fail(errc::exceeds_limit, std::format("the cycles expand to more than max_entries ({}) entries",
-                                                     limits::max_entries));
+        return fail(errc::exceeds_limit,
+                    std::format("the cycles expand to more than max_entries ({}) entries", limits::max_entries));
     }
     if (level == _dims.size()) {
         items.push_back({_item.source, _item.node, offset, 0});

@@ -143,7 +143,8 @@ bool moves_by_steps(std::span<const nest_item> items, std::size_t period)
         }
         // Two cycles always move by some step per item: a loop of them is only simpler when it is one step.
         const std::size_t other = items.size() == 2 * period ? period : i - period;
-        if (other >= period && (!checked::sub(items[other].offset, items[other - period].offset, before) || step != before)) {
+        if (other >= period &&
+            (!checked::sub(items[other].offset, items[other - period].offset, before) || step != before)) {
             return false;
         }
     }

@@ -112,8 +112,7 @@ private:
         const auto consider = [&](std::size_t pivot) {
             double cost = 1;
             for (std::size_t level = 0; level <= _top; ++level) {
-                const bool written_out =
-                    pivot <= _top && level <= pivot ? level < pivot : !is_uniform(level, cycle);
+                const bool written_out = pivot <= _top && level <= pivot ? level < pivot : !is_uniform(level, cycle);
                 cost *= written_out ? static_cast<double>(radix(level)) : 1;
             }
             if (best == 0 || cost < best) {
@@ -174,7 +173,8 @@ private:
         for (std::uint64_t i = 0; i < _units[level]; ++i) {
             for (const datum_sequence* source : _sources) {
                 const std::size_t before = inner.size();
-                if (auto done = source->append(_parts, (cycle + i) * source->repeat(), source->repeat(), inner); !done) {
+                if (auto done = source->append(_parts, (cycle + i) * source->repeat(), source->repeat(), inner);
+                    !done) {
                     return done;
                 }
                 for (std::size_t k = before; k < inner.size(); ++k) {
@@ -237,7 +237,8 @@ result<void> add_source(assembly& parts, const interleaved_part& part, std::vect
     std::uint64_t total = 1;
     for (const dim& along : part.dims) {
         if (!checked::mul(total, along.count, total) || total > limits::max_length) {
-            return fail(errc::exceeds_limit, std::format("datums of all dims exceed max_length ({})", limits::max_length));
+            return fail(errc::exceeds_limit,
+                        std::format("datums of all dims exceed max_length ({})", limits::max_length));
         }
     }
     placed first{at->source + part.source, at->node, 0};
@@ -261,8 +262,8 @@ std::vector<std::uint64_t> phase_borders(std::span<const datum_sequence> sources
     return borders;
 }
 
-result<void> append_phase(assembly& parts, std::span<const datum_sequence> sources, std::uint64_t begin, std::uint64_t end,
-                          std::vector<nest_item>& items)
+result<void> append_phase(assembly& parts, std::span<const datum_sequence> sources, std::uint64_t begin,
+                          std::uint64_t end, std::vector<nest_item>& items)
 {
     std::vector<const datum_sequence*> active;
     bool is_short = false;

@@ -31,10 +31,10 @@ namespace ucxl
 {
 
 struct layout_entry {
-    std::uint32_t source = 0; // added to the source of the entries above
-    std::uint32_t child  = 0; // index into nodes()
-    std::int64_t offset  = 0; // bytes
-    std::int64_t stride  = 0; // bytes from one iteration of the loop to the next; 0 where the loop runs once
+    std::uint32_t source        = 0; // added to the source of the entries above
+    std::uint32_t child         = 0; // index into nodes()
+    std::int64_t offset         = 0; // bytes
+    std::int64_t stride         = 0; // bytes from one iteration of the loop to the next; 0 where the loop runs once
     std::uint64_t packed_offset = 0; // bytes of the entries before this one, in the same iteration
 
     bool operator==(const layout_entry&) const = default;

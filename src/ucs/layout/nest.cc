@@ -41,8 +41,8 @@ bool item_bounds(const nest_item& item, const nest_node& child, std::uint64_t co
 
 std::unexpected<error> out_of_bounds()
 {
-    return fail(errc::exceeds_limit, std::format("a byte lies further from its base address than max_offset ({})",
-                                                 limits::max_offset));
+    return fail(errc::exceeds_limit,
+                std::format("a byte lies further from its base address than max_offset ({})", limits::max_offset));
 }
 
 } // namespace

@@ -125,7 +125,8 @@ result<placed> hoist(nest& in, std::uint64_t count, std::vector<nest_item> items
     for (nest_item& item : items) {
         item.source -= at.source;
         if (!checked::sub(item.offset, at.offset, item.offset)) {
-            return fail(errc::exceeds_limit, std::format("offsets differ by more than max_offset ({})", limits::max_offset));
+            return fail(errc::exceeds_limit,
+                        std::format("offsets differ by more than max_offset ({})", limits::max_offset));
         }
     }
     auto node = in.loop(count, items);

@@ -78,7 +78,8 @@ private:
             std::uint32_t own = no_chain;
             if (!_path.empty()) {
                 own = static_cast<std::uint32_t>(_chains.size());
-                _chains.push_back({static_cast<std::uint32_t>(_strides.size()), static_cast<std::uint32_t>(_path.size()), length});
+                _chains.push_back(
+                    {static_cast<std::uint32_t>(_strides.size()), static_cast<std::uint32_t>(_path.size()), length});
                 _strides.insert(_strides.end(), _path.begin(), _path.end());
             }
             _nests.push_back({lb, ub + length, source, own});
@@ -100,9 +101,8 @@ private:
 
     std::span<const steps> strides_of(const strided_nest& nest) const
     {
-        return nest.chain == no_chain
-                   ? std::span<const steps>{}
-                   : std::span(_strides).subspan(_chains[nest.chain].first, _chains[nest.chain].num);
+        return nest.chain == no_chain ? std::span<const steps>{}
+                                      : std::span(_strides).subspan(_chains[nest.chain].first, _chains[nest.chain].num);
     }
 
     std::int64_t length_of(const strided_nest& nest) const

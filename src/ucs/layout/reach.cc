@@ -109,7 +109,8 @@ private:
 
 } // namespace
 
-reached window_reached(std::int64_t from, std::vector<steps> terms, std::int64_t lo, std::int64_t hi, std::uint64_t& budget)
+reached window_reached(std::int64_t from, std::vector<steps> terms, std::int64_t lo, std::int64_t hi,
+                       std::uint64_t& budget)
 {
     std::ranges::sort(terms, std::greater{}, &steps::step);
     std::size_t kept = 0;

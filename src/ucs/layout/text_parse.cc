@@ -1,5 +1,5 @@
-#include "builder.h"
 #include "build.h"
+#include "builder.h"
 #include "checked.h"
 #include "text.h"
 
@@ -138,10 +138,10 @@ private:
         if (!is_digit_next()) {
             return wrong("a number");
         }
-        const std::size_t begin = _at;
-        const char* end         = _text.data() + _text.size();
-        const auto [stop, code] = std::from_chars(_text.data() + _at, end, value);
-        _at                     = static_cast<std::size_t>(stop - _text.data());
+        const std::size_t begin  = _at;
+        const char* end          = _text.data() + _text.size();
+        const auto [stop, code]  = std::from_chars(_text.data() + _at, end, value);
+        _at                      = static_cast<std::size_t>(stop - _text.data());
         const std::uint64_t unit = take("K") ? 1u << 10 : take("M") ? 1u << 20 : take("G") ? 1u << 30 : 1;
         if (code != std::errc() || !checked::mul(value, unit, value)) {
             _at = begin;
@@ -152,7 +152,7 @@ private:
 
     bool signed_number(std::int64_t& value)
     {
-        const bool is_negative = take("-");
+        const bool is_negative  = take("-");
         const std::size_t begin = _at;
         std::uint64_t size;
         if (!number(size)) {
@@ -255,7 +255,8 @@ private:
     {
         std::uint64_t count;
         element inner;
-        return number(count) && need(",") && expression(inner) && need(")") && set(make_contig(count, inner), begin, item);
+        return number(count) && need(",") && expression(inner) && need(")") &&
+               set(make_contig(count, inner), begin, item);
     }
 
     bool strided(std::size_t begin, element& item)

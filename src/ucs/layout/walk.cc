@@ -58,12 +58,12 @@ void block_cursor::descend(std::uint32_t child, std::uint32_t source, std::int64
             _block = {source, offset + static_cast<std::int64_t>(skip), node->packed_length - skip};
             return;
         }
-        level& at    = _levels[_depth++];
-        at.node      = node;
-        at.source    = source;
-        at.offset    = offset;
-        at.iteration = 0;
-        at.entry     = 0;
+        level& at          = _levels[_depth++];
+        at.node            = node;
+        at.source          = source;
+        at.offset          = offset;
+        at.iteration       = 0;
+        at.entry           = 0;
         const auto entries = _layout.entries_of(*node);
         if (skip > 0) {
             at.iteration = skip / node->cycle_length;

@@ -64,7 +64,8 @@ public:
                 !checked::is_offset(wire::unzigzag(offset))) {
                 return malformed(_at, "root source or offset");
             }
-            root = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(num_nodes - 1), wire::unzigzag(offset)};
+            root = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(num_nodes - 1),
+                    wire::unzigzag(offset)};
         }
         for (std::uint64_t i = 0; i < num_nodes; ++i) {
             if (auto done = node(i); !done) {
@@ -212,7 +213,8 @@ result<std::size_t> pack_wire(const layout& of, std::span<std::byte> into)
     return guarded([&]() -> result<std::size_t> {
         const std::size_t length = wire_length(of);
         if (into.size() < length) {
-            return fail(errc::invalid_param, std::format("wire form: {} bytes do not fit into {}", length, into.size()));
+            return fail(errc::invalid_param,
+                        std::format("wire form: {} bytes do not fit into {}", length, into.size()));
         }
         writer bytes{into.data()};
         wire::encode(of, bytes);

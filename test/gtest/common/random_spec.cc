@@ -192,7 +192,8 @@ private:
     {
         spec_ptr item          = make(bytes, blocks, depth - 1, sources);
         const true_range range = range_of(*item);
-        return spec::resized(item, range.lb + _random.between(-8, 8), _random.between(0, 2 * (range.ub - range.lb) + 8));
+        return spec::resized(item, range.lb + _random.between(-8, 8),
+                             _random.between(0, 2 * (range.ub - range.lb) + 8));
     }
 
     random& _random;

@@ -16,13 +16,13 @@ enum class overlapping {
 };
 
 struct random_options {
-    std::uint64_t max_bytes   = 2048; // packed
-    std::uint64_t max_blocks  = 256;  // as described
-    unsigned max_depth        = 4;    // descriptors above a block
-    std::uint32_t num_sources = 1;    // sources 0 .. num_sources - 1 may be used
-    bool negative_strides     = true;
-    bool empty_parts          = true; // lengths, counts of 0
-    bool resized_items        = true;
+    std::uint64_t max_bytes             = 2048; // packed
+    std::uint64_t max_blocks            = 256;  // as described
+    unsigned max_depth                  = 4;    // descriptors above a block
+    std::uint32_t num_sources           = 1;    // sources 0 .. num_sources - 1 may be used
+    bool negative_strides               = true;
+    bool empty_parts                    = true; // lengths, counts of 0
+    bool resized_items                  = true;
     ucxl::test::overlapping overlapping = overlapping::anyhow;
 };
 

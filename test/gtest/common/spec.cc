@@ -12,7 +12,7 @@ namespace ucxl::test
 namespace
 {
 
-using visitor = std::function<void(const segment&)>;
+using visitor    = std::function<void(const segment&)>;
 using bounds_map = std::map<std::uint32_t, layout_bounds>;
 
 void visit(const spec& of, std::uint32_t source, std::int64_t offset, const visitor& see);
@@ -378,7 +378,8 @@ std::string to_string(const spec& of)
     const auto parts = [&](bool is_interleaved) {
         std::string text = "({";
         for (const spec_part& part : of.parts) {
-            text += std::format("{}{{{}, {}, {}", text.size() > 2 ? ", " : "", part.source, part.offset, to_string(*part.item));
+            text += std::format("{}{{{}, {}, {}", text.size() > 2 ? ", " : "", part.source, part.offset,
+                                to_string(*part.item));
             text += is_interleaved ? std::format(", {}, {}}}", part.repeat, to_string(part.dims)) : "}";
         }
         return text + "})";

@@ -31,14 +31,14 @@ struct spec_part {
 struct spec {
     enum class kind { block, contig, strided, iov, interleaved, resized };
 
-    kind what             = kind::block;
-    std::uint64_t length  = 0; // block
-    std::uint64_t count   = 0; // contig
-    std::vector<dim> dims;     // strided
+    kind what            = kind::block;
+    std::uint64_t length = 0;     // block
+    std::uint64_t count  = 0;     // contig
+    std::vector<dim> dims;        // strided
     std::vector<spec_part> parts; // iov, interleaved
-    std::int64_t lb     = 0;   // resized
+    std::int64_t lb     = 0;      // resized
     std::int64_t extent = 0;
-    spec_ptr item;             // contig, strided, resized
+    spec_ptr item; // contig, strided, resized
 
     static spec_ptr block(std::uint64_t length);
     static spec_ptr contig(std::uint64_t count, spec_ptr item);

@@ -88,7 +88,8 @@ std::string spec_memory::first_difference(const spec_memory& other) const
         }
         const auto differs = std::ranges::mismatch(mine, its).in1;
         if (differs != mine.end()) {
-            return std::format("source {}: bytes differ at offset {}", source, differs - mine.begin() + _buffers[source].lb);
+            return std::format("source {}: bytes differ at offset {}", source,
+                               differs - mine.begin() + _buffers[source].lb);
         }
     }
     return {};

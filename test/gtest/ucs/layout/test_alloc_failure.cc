@@ -83,12 +83,14 @@ TEST(alloc_failure, random_layouts)
         random from(seed);
         const spec_ptr of = random_spec(from, {.max_blocks = 40});
         EXPECT_GE(fail_every_allocation([&] {
-            try {
-                return is_right(build(*of));
-            } catch (const std::bad_alloc&) {
-                return true; // of the helper, outside the builders
-            }
-        }), 0) << "UCXL_TEST_SEED=" << seed;
+                      try {
+                          return is_right(build(*of));
+                      } catch (const std::bad_alloc&) {
+                          return true; // of the helper, outside the builders
+                      }
+                  }),
+                  0)
+            << "UCXL_TEST_SEED=" << seed;
     }
 }
 
