@@ -1,0 +1,59 @@
+// Stock UCX between the processes of a team: one context, one worker, an endpoint to every other process.
+//
+// Nothing here knows about windows: the addresses given to send() and receive() may be windows or ordinary memory.
+#pragma once
+
+#include "team.h"
+
+#include <memory>
+#include <ucp/api/ucp.h>
+#include <vector>
+
+namespace examples
+{
+
+template <auto destroy>
+struct ucx_destroy {
+    template <typename T>
+    void operator()(T* handle) const
+    {
+        destroy(handle);
+    }
+};
+
+class ucx_link
+{
+public:
+    // Every member of the team at the same time.
+    static std::unique_ptr<ucx_link> create(team& all);
+    ~ucx_link();
+    ucx_link(const ucx_link&)            = delete;
+    ucx_link& operator=(const ucx_link&) = delete;
+
+    ucp_context_h context() const { return _context.get(); }
+    ucp_ep_h endpoint(unsigned rank) const { return _endpoints[rank]; }
+
+    // Each returns a request to wait() for, or null when it is done already.
+    ucs_status_ptr_t send(unsigned to, const void* buffer, std::size_t length_bytes, ucp_tag_t tag);
+    ucs_status_ptr_t receive(void* buffer, std::size_t length_bytes, ucp_tag_t tag);
+    // remote_key: of the memory at remote_address in process `to`.
+    ucs_status_ptr_t put(unsigned to, const void* buffer, std::size_t length_bytes, std::uint64_t remote_address,
+                         ucp_rkey_h remote_key);
+    ucs_status_ptr_t flush(unsigned to);
+
+    void wait(ucs_status_ptr_t request);
+    // Lets the peers finish what they have with us, then closes; the last call of every member, at the same time.
+    void close();
+
+private:
+    explicit ucx_link(team& all) : _team(all) {}
+    void progress();
+
+    team& _team;
+    std::unique_ptr<ucp_context, ucx_destroy<ucp_cleanup>> _context;
+    std::unique_ptr<ucp_worker, ucx_destroy<ucp_worker_destroy>> _worker;
+    std::vector<ucp_ep_h> _endpoints;
+    unsigned _idle_rounds = 0;
+};
+
+} // namespace examples

@@ -1,0 +1,141 @@
+#include "measure.h"
+
+#include "exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+namespace examples
+{
+
+using method = void (exchange::*)(unsigned iterations);
+static constexpr std::array<method, 3> methods{&exchange::ping_pong_windows, &exchange::ping_pong_packed,
+                                               &exchange::put_windows};
+static constexpr std::array<const char*, 3> method_names{"windows", "packing", "put"};
+static constexpr std::array<unsigned, 3> transfers{2, 2, 1}; // of one iteration
+
+// Contents differ between processes and between checks: stale or mixed up data cannot pass.
+static std::uint64_t send_seed(unsigned rank, unsigned generation)
+{
+    return 1000 + 2 * generation + rank;
+}
+static constexpr std::uint64_t background_seed = 7;
+
+static double seconds(team& both, exchange& moved, method how, unsigned iterations)
+{
+    both.barrier();
+    const auto begin = std::chrono::steady_clock::now();
+    (moved.*how)(iterations);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Both sides' findings, the same text in both processes; empty when all is well.
+static std::string agree(team& both, const std::string& mine)
+{
+    for (const std::string& text : both.gather(mine)) {
+        if (!text.empty()) {
+            return text;
+        }
+    }
+    return {};
+}
+
+// What has arrived is what the peer's memory of this generation holds. With put only the second process receives.
+static std::string verify_arrived(team& both, exchange& moved, const pattern& what, unsigned m, unsigned generation)
+{
+    std::string wrong;
+    const bool received = methods[m] != &exchange::put_windows || both.rank() == 1;
+    if (received) {
+        wrong = verify(moved.receive_memory(), what, send_seed(1 - both.rank(), generation), background_seed);
+    }
+    return agree(both, wrong.empty() ? wrong : std::string(method_names[m]) + ": " + wrong);
+}
+
+// One iteration of every method with fresh contents.
+static std::string verify_all(team& both, exchange& moved, const pattern& what, unsigned first_generation)
+{
+    for (unsigned m = 0; m < methods.size(); ++m) {
+        const unsigned generation = first_generation + m;
+        moved.send_memory().fill(send_seed(both.rank(), generation));
+        both.barrier();
+        (moved.*methods[m])(1);
+        if (std::string wrong = verify_arrived(both, moved, what, m, generation); !wrong.empty()) {
+            return wrong;
+        }
+    }
+    return {};
+}
+
+// Rank 0 decides; the text form of the number travels.
+static unsigned choose_iterations(team& both, exchange& moved, unsigned m, double seconds_a_round)
+{
+    constexpr unsigned max_iterations = 100000;
+    unsigned tried                    = 1;
+    double took                       = seconds(both, moved, methods[m], tried);
+    while (true) {
+        took = std::stod(both.gather(std::to_string(took))[0]);
+        if (took > seconds_a_round / 4 || tried >= max_iterations) {
+            return static_cast<unsigned>(std::clamp(tried * seconds_a_round / took, 1.0, 1.0 * max_iterations));
+        }
+        tried = std::min(tried * 4, max_iterations);
+        took  = seconds(both, moved, methods[m], tried);
+    }
+}
+
+static double median(std::vector<double>& values)
+{
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+static void time_all(team& both, exchange& moved, const measure_settings& settings, row& result)
+{
+    std::array<unsigned, 3> iterations;
+    for (unsigned m = 0; m < methods.size(); ++m) {
+        iterations[m] = choose_iterations(both, moved, m, settings.seconds_a_round);
+    }
+    std::array<std::vector<double>, 3> rounds;
+    for (unsigned round = 0; round < settings.rounds; ++round) {
+        for (unsigned m = 0; m < methods.size(); ++m) {
+            rounds[m].push_back(seconds(both, moved, methods[m], iterations[m]) / iterations[m] / transfers[m]);
+        }
+    }
+    result.windows_s     = median(rounds[0]);
+    result.packed_s      = median(rounds[1]);
+    result.put_s         = median(rounds[2]);
+    result.windows_min_s = std::ranges::min(rounds[0]);
+    result.packed_min_s  = std::ranges::min(rounds[1]);
+    result.put_min_s     = std::ranges::min(rounds[2]);
+}
+
+row measure(team& both, ucx_link& link, const pattern& what, const measure_settings& settings)
+{
+    exchange moved(both, link, what);
+    moved.receive_memory().fill(background_seed);
+    row result{};
+    result.bytes  = moved.length_bytes();
+    result.blocks = moved.blocks();
+
+    std::string wrong = verify_all(both, moved, what, 0);
+    if (wrong.empty()) {
+        // The contents sent meanwhile are those of the last check, so what many iterations left behind can be verified
+        // too.
+        const unsigned generation = methods.size() - 1;
+        time_all(both, moved, settings, result);
+        moved.ping_pong_windows(1);
+        wrong = verify_arrived(both, moved, what, 0, generation);
+    }
+    if (wrong.empty()) {
+        wrong = verify_all(both, moved, what, methods.size());
+    }
+    result.verified = wrong.empty();
+    std::snprintf(result.why, sizeof(result.why), "%s", wrong.c_str());
+    both.barrier(); // the peer may still be reading this side's window
+    return result;
+}
+
+} // namespace examples

@@ -1,0 +1,29 @@
+// One line of the result: a pattern over one selection of transports. Plain data, it lives in memory shared by the
+// processes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace examples
+{
+
+struct row {
+    std::uint32_t pattern;   // index in all_patterns()
+    std::uint32_t transport; // index in the transports asked for
+    std::size_t bytes, blocks;
+    // Of the rounds: half round trips, and one put with its flush.
+    double windows_s, packed_s, put_s; // medians
+    double windows_min_s, packed_min_s, put_min_s;
+    bool verified;
+    char why[200]; // what was wrong, when not verified
+};
+
+struct row_board {
+    static constexpr unsigned max_rows = 1024;
+    std::atomic<unsigned> count;
+    row rows[max_rows];
+};
+
+} // namespace examples
