@@ -1,6 +1,7 @@
 #include "program.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace ucxl
@@ -9,7 +10,8 @@ namespace ucxl
 namespace
 {
 
-// Blocks of one iteration that make a record; with more of them walking costs less than a kernel call per block and batch.
+// Blocks of one iteration that make a record; with more of them walking costs less than a kernel call per block and
+// batch.
 constexpr std::uint64_t max_parts = 32;
 // Fewer iterations do not pay for the kernel calls of a record.
 constexpr std::uint64_t min_record_count = 8;
@@ -31,7 +33,7 @@ public:
 
     compiled_program compile()
     {
-        _program.in_order = _layout.overlap() != overlap::none;
+        _program.tables = _kernels.tables;
         if (!_layout.is_empty()) {
             const layout_entry& root = _layout.root();
             _program.root            = link_to(place(root.child), root.source, root.offset, 0, 0);
@@ -129,30 +131,93 @@ private:
     {
         return add({.kind          = step_kind::run,
                     .packed_length = run.packed_length(),
-                    .kernels       = &select_kernels(run),
+                    .kernels       = &_kernels.blocks(run),
                     .run           = run});
     }
 
     std::uint32_t add_record(const layout_node& node)
     {
-        const std::size_t first = _program.parts.size();
-        std::uint64_t packed    = 0;
+        const std::size_t first = _program.parts.size(), first_column = _program.columns.size();
+        std::uint64_t packed = 0;
         for (const layout_entry& entry : _layout.entries_of(node)) {
             visit(node_at(entry.child), entry.source, entry.offset,
                   [&](std::uint32_t source, std::int64_t offset, std::uint64_t length) {
-                      const block_run column{.length = length, .count = node.count, .stride = entry.stride};
-                      _program.parts.push_back({&select_kernels(column), offset, entry.stride, length, packed, source});
+                      _program.parts.push_back({offset, entry.stride, length, packed, source});
                       packed += length;
                   });
         }
-        const std::uint64_t batch = std::clamp<std::uint64_t>(batch_bytes / node.cycle_length, 1, max_batch);
+        const std::span<const record_part> parts = std::span(_program.parts).subspan(first);
+        add_columns(parts);
         return add({.kind          = step_kind::record,
                     .packed_length = node.packed_length,
                     .count         = node.count,
                     .cycle_length  = node.cycle_length,
                     .first         = static_cast<std::uint32_t>(first),
-                    .size          = static_cast<std::uint32_t>(_program.parts.size() - first),
-                    .batch         = static_cast<std::uint32_t>(batch)});
+                    .size          = static_cast<std::uint32_t>(parts.size()),
+                    .first_column  = static_cast<std::uint32_t>(first_column),
+                    .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
+                    .batch         = batch_of(node, parts)});
+    }
+
+    void add_columns(std::span<const record_part> parts)
+    {
+        for (std::size_t i = 0; i < parts.size();) {
+            std::size_t size           = std::min(max_group, parts.size() - i);
+            const group_kernels* group = nullptr;
+            while (size > 1 && (group = group_of(parts.subspan(i, size))) == nullptr) {
+                --size;
+            }
+            const block_kernels& one =
+                _kernels.blocks({.length = parts[i].length, .count = 2, .stride = parts[i].stride});
+            _program.columns.push_back({group, &one, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(size)});
+            i += size;
+        }
+    }
+
+    const group_kernels* group_of(std::span<const record_part> parts) const
+    {
+        std::array<std::uint64_t, max_group> lengths;
+        std::ranges::transform(parts, lengths.begin(), &record_part::length);
+        return _kernels.group(std::span(lengths).first(parts.size()));
+    }
+
+    // Columns one after the other change the order of the blocks of a batch. Where two of them may overlap, a batch is
+    // one iteration, so that a scatter leaves what comes last.
+    static std::uint32_t batch_of(const layout_node& node, std::span<const record_part> parts)
+    {
+        const auto batch =
+            static_cast<std::int64_t>(std::clamp<std::uint64_t>(batch_bytes / node.cycle_length, 1, max_batch));
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            for (std::size_t k = 0; k < i; ++k) {
+                if (may_meet(parts[i], parts[k], batch)) {
+                    return 1;
+                }
+            }
+        }
+        return static_cast<std::uint32_t>(batch);
+    }
+
+    static bool may_meet(const record_part& one, const record_part& other, std::int64_t batch)
+    {
+        if (one.source != other.source || batch == 1) {
+            return false;
+        }
+        const auto meet = [&](std::int64_t low, std::int64_t high) {
+            return low < static_cast<std::int64_t>(other.length) && -high < static_cast<std::int64_t>(one.length);
+        };
+        // Distance from other to one, for the iterations of both.
+        const std::int64_t apart = one.offset - other.offset;
+        if (one.stride == other.stride) {
+            for (std::int64_t i = 1 - batch; i < batch; ++i) {
+                if (meet(apart + i * one.stride, apart + i * one.stride)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        const std::int64_t one_end = (batch - 1) * one.stride, other_end = (batch - 1) * other.stride;
+        return meet(apart + std::min<std::int64_t>(one_end, 0) - std::max<std::int64_t>(other_end, 0),
+                    apart + std::max<std::int64_t>(one_end, 0) - std::min<std::int64_t>(other_end, 0));
     }
 
     // fn(source, offset, length) for each block below a node, in packed order; the caller knows that there are few.
@@ -233,6 +298,7 @@ private:
     }
 
     const layout& _layout;
+    const kernel_library& _kernels = best_kernels();
     std::vector<placed_step> _placed;
     compiled_program _program;
 };

@@ -12,7 +12,7 @@ namespace
 
 // Shorter pieces cost less through the buffer: two kernel calls for many blocks instead of some steps for each piece.
 constexpr std::uint64_t min_direct_length = 1024;
-constexpr std::size_t buffer_length       = 8192;
+constexpr std::size_t buffer_length       = 16384;
 
 // What can be moved from the place of a cursor without looking at it again: `blocks` blocks of `length` bytes.
 struct piece {
@@ -20,7 +20,7 @@ struct piece {
     std::uint64_t length;
     std::uint64_t blocks;
     std::int64_t stride;
-    const kernel_set* kernels; // of blocks > 1
+    const block_kernels* kernels; // of blocks > 1
 };
 
 piece piece_of_run(const program_cursor& at, std::byte* memory)

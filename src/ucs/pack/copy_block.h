@@ -1,7 +1,10 @@
-// Copies of one block, inlined into every kernel. They touch the block's bytes only: a block that is no power of two is
-// covered by two moves that overlap inside it.
+// Copies of one block, inlined into every kernel. They touch the block's bytes only: what is no multiple of a vector is
+// covered by two moves that overlap inside it. `width`: bytes of the widest vector to use; the compiler splits what the
+// instruction set of the caller does not have.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -10,50 +13,77 @@ namespace ucxl
 
 #define UCXL_INLINE [[gnu::always_inline]] inline
 
-// length known to the compiler
-template <std::size_t length>
-UCXL_INLINE void copy_fixed(std::byte* __restrict to, const std::byte* __restrict from)
+template <std::size_t size>
+UCXL_INLINE void copy_vector(std::byte* __restrict to, const std::byte* __restrict from)
 {
-    std::memcpy(to, from, length);
+    if constexpr (size >= 16) {
+        typedef char vector __attribute__((vector_size(size), aligned(1), may_alias));
+        *reinterpret_cast<vector*>(to) = *reinterpret_cast<const vector*>(from);
+    } else {
+        std::memcpy(to, from, size);
+    }
 }
 
-// step < length <= steps * step
-template <std::size_t step, std::size_t steps>
+// length known to the compiler
+template <std::size_t length, std::size_t width>
+UCXL_INLINE void copy_fixed(std::byte* __restrict to, const std::byte* __restrict from)
+{
+    constexpr std::size_t step = std::min(std::bit_floor(length), width);
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < length / step; ++i) {
+        copy_vector<step>(to + i * step, from + i * step);
+    }
+    // Shorter moves where they do it in one, otherwise one that overlaps the last.
+    constexpr std::size_t tail = length % step;
+    if constexpr (std::has_single_bit(tail)) {
+        copy_vector<tail>(to + length - tail, from + length - tail);
+    } else if constexpr (tail > 0) {
+        constexpr std::size_t over = std::bit_ceil(tail);
+        copy_vector<over>(to + length - over, from + length - over);
+    }
+}
+
+// (steps - 1) * width < length <= steps * width, steps >= 2
+template <std::size_t steps, std::size_t width>
 UCXL_INLINE void copy_steps(std::byte* __restrict to, const std::byte* __restrict from, std::size_t length)
 {
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (std::size_t i = 0; i + 1 < steps; ++i) {
-        copy_fixed<step>(to + i * step, from + i * step);
+        copy_vector<width>(to + i * width, from + i * width);
     }
-    copy_fixed<step>(to + length - step, from + length - step);
+    copy_vector<width>(to + length - width, from + length - width);
 }
 
 // size <= length <= 2 * size
-template <std::size_t size>
+template <std::size_t size, std::size_t width>
 UCXL_INLINE void copy_ends(std::byte* __restrict to, const std::byte* __restrict from, std::size_t length)
 {
-    copy_fixed<size>(to, from);
-    copy_fixed<size>(to + length - size, from + length - size);
+    copy_fixed<size, width>(to, from);
+    copy_fixed<size, width>(to + length - size, from + length - size);
 }
 
+// Beyond this a call of memcpy costs less than what it moves.
+inline constexpr std::size_t max_inline_length = 256;
+
+template <std::size_t width>
 UCXL_INLINE void copy_any(std::byte* __restrict to, const std::byte* __restrict from, std::size_t length)
 {
-    if (length > 256) {
+    if (length > max_inline_length) {
         std::memcpy(to, from, length);
     } else if (length > 128) {
-        copy_ends<128>(to, from, length);
+        copy_ends<128, width>(to, from, length);
     } else if (length > 64) {
-        copy_ends<64>(to, from, length);
+        copy_ends<64, width>(to, from, length);
     } else if (length > 32) {
-        copy_ends<32>(to, from, length);
+        copy_ends<32, width>(to, from, length);
     } else if (length >= 16) {
-        copy_ends<16>(to, from, length);
+        copy_ends<16, width>(to, from, length);
     } else if (length >= 8) {
-        copy_ends<8>(to, from, length);
+        copy_ends<8, width>(to, from, length);
     } else if (length >= 4) {
-        copy_ends<4>(to, from, length);
+        copy_ends<4, width>(to, from, length);
     } else if (length >= 2) {
-        copy_ends<2>(to, from, length);
+        copy_ends<2, width>(to, from, length);
     } else if (length == 1) {
         *to = *from;
     }

@@ -1,7 +1,8 @@
-// A place in a program: a leaf, where it is, and how many of its packed bytes are behind. Moves from leaf to leaf in packed order.
+// A place in a program: a leaf, where it is, and how many of its packed bytes are behind. Moves from leaf to leaf in
+// packed order.
 //
-// Invariant: not at the end, `skip` is less than the packed length of the leaf. No allocation; seeking divides once per loop level,
-// moving on does not.
+// Invariant: not at the end, `skip` is less than the packed length of the leaf. No allocation; seeking divides once per
+// loop level, moving on does not.
 //
 // Example: program_cursor at(program, offset); at.leaf(); ...; at.advance(bytes);
 #pragma once

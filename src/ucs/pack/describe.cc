@@ -56,10 +56,9 @@ private:
         }
     }
 
-    static std::string kernel_text(const kernel_set& kernels, std::uint64_t length)
+    static std::string kernel_text(const block_kernels& kernels, std::uint64_t length)
     {
-        const std::string name = kernels.name;
-        return name.ends_with('>') ? name : std::format("{}({})", name, length);
+        return std::format("{}({})", kernels.name, length);
     }
 
     static std::string run_text(const step& what)
@@ -79,10 +78,22 @@ private:
     {
         line(depth, std::format("{} x record of {} blocks, {} bytes, {} at a time", what.count, what.size,
                                 what.cycle_length, what.batch));
-        for (std::uint32_t i = what.first; i < what.first + what.size; ++i) {
-            const record_part& part = _program.parts[i];
-            line(depth + 1, std::format("{} stride {}", kernel_text(*part.kernels, part.length), part.stride));
+        for (std::uint32_t i = what.first_column; i < what.first_column + what.num_columns; ++i) {
+            line(depth + 1, column_text(what, _program.columns[i]));
         }
+    }
+
+    std::string column_text(const step& what, const record_column& column) const
+    {
+        const record_part* part = &_program.parts[what.first + column.first_part];
+        if (column.group == nullptr) {
+            return std::format("{} stride {}", kernel_text(*column.kernels, part->length), part->stride);
+        }
+        std::string text = "group";
+        for (std::uint32_t i = 0; i < column.num_parts; ++i) {
+            text += std::format("{} {} stride {}", i == 0 ? "" : ",", part[i].length, part[i].stride);
+        }
+        return text;
     }
 
     void describe_loop(const step& what, unsigned depth)

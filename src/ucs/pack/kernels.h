@@ -1,16 +1,18 @@
 // Kernels: move blocks of one size between contiguous ("packed") bytes and strided memory, or from strided to strided.
 //
-// Invariant: a kernel reads and writes exactly the bytes of the blocks it was given, whole blocks only, and none of its pointers
-// alias. Everything about sizes that can be known without an address is chosen once, by select_kernels(); a new kernel (a
-// blocked transpose, say) is added by letting select_kernels() return it for the shapes it is good at.
+// Invariant: a kernel reads and writes exactly the bytes of the blocks it was given, whole blocks only, and none of its
+// pointers alias. What can be known without an address is chosen once, when a plan is compiled: the library for the
+// CPU, then the kernel for the shape. A new kernel (a blocked transpose, say) is added by letting
+// kernel_library::blocks return it for the shapes it is good at; a new instruction set is one more library.
 //
 // Example: the first 100 doubles of a column with 8 KB from row to row:
 //     const block_run run{.length = 8, .count = 100, .stride = 8192};
-//     select_kernels(run).gather(buffer, column, run);
+//     best_kernels().blocks(run).gather(buffer, column, run);
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace ucxl
 {
@@ -27,7 +29,8 @@ struct block_run {
     std::uint64_t packed_length() const { return row_length() * outer_count; }
 };
 
-struct kernel_set {
+// In packed order, also where blocks overlap.
+struct block_kernels {
     // The run given may have other counts and strides than the one the kernel was selected for, but the same length.
     void (*gather)(std::byte* packed, const std::byte* memory, const block_run& run);
     void (*scatter)(std::byte* memory, const std::byte* packed, const block_run& run);
@@ -37,7 +40,21 @@ struct kernel_set {
     const char* name; // for people
 };
 
-const kernel_set& select_kernels(const block_run& run);
+inline constexpr std::size_t max_group = 3;
+
+// A block of every iteration.
+struct block_column {
+    std::byte* memory; // of the first iteration
+    std::int64_t stride;
+};
+
+// Two or three small blocks of every iteration, neighbours in packed order, moved iteration by iteration: stores that
+// follow each other in memory are cheaper than a pass for each block. `cycle`: packed bytes from iteration to
+// iteration.
+struct group_kernels {
+    void (*gather)(std::byte* packed, std::int64_t cycle, const block_column* columns, std::uint64_t count);
+    void (*scatter)(const block_column* columns, const std::byte* packed, std::int64_t cycle, std::uint64_t count);
+};
 
 // A block that lies anywhere. Many of them with nothing in common are moved by one loop over a table.
 struct table_row {
@@ -48,12 +65,30 @@ struct table_row {
 
 inline constexpr std::uint64_t max_row_length = std::uint64_t{1} << 30;
 
-// One base address for all rows (their source is not looked at), or one for each source. Return the end of the packed bytes.
-std::byte* gather_table(std::byte* packed, const std::byte* base, const table_row* rows, std::size_t count);
-std::byte* gather_table(std::byte* packed, std::byte* const* bases, std::int64_t offset, const table_row* rows,
-                        std::size_t count);
-const std::byte* scatter_table(std::byte* base, const std::byte* packed, const table_row* rows, std::size_t count);
-const std::byte* scatter_table(std::byte* const* bases, std::int64_t offset, const std::byte* packed,
-                               const table_row* rows, std::size_t count);
+// With one base address the source of a row is not looked at. Return the end of the packed bytes.
+struct table_kernels {
+    std::byte* (*gather)(std::byte* packed, const std::byte* base, const table_row* rows, std::size_t count);
+    std::byte* (*gather_sources)(std::byte* packed, std::byte* const* bases, std::int64_t offset, const table_row* rows,
+                                 std::size_t count);
+    const std::byte* (*scatter)(std::byte* base, const std::byte* packed, const table_row* rows, std::size_t count);
+    const std::byte* (*scatter_sources)(std::byte* const* bases, std::int64_t offset, const std::byte* packed,
+                                        const table_row* rows, std::size_t count);
+};
+
+// All kernels for one instruction set.
+struct kernel_library {
+    const char* name;
+    const block_kernels& (*blocks)(const block_run& run);
+    // Null if there is none for these lengths.
+    const group_kernels* (*group)(std::span<const std::uint64_t> lengths);
+    table_kernels tables;
+};
+
+// What this CPU can run, slowest first; never empty.
+std::span<const kernel_library* const> usable_kernels();
+inline const kernel_library& best_kernels()
+{
+    return *usable_kernels().back();
+}
 
 } // namespace ucxl

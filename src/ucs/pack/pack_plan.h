@@ -1,10 +1,10 @@
-// A pack plan: a layout compiled for the CPU. It gathers any packed sub-range of the described memory into contiguous bytes,
-// scatters contiguous bytes back, or copies from one plan's memory straight into another's.
+// A pack plan: a layout compiled for the CPU. It gathers any packed sub-range of the described memory into contiguous
+// bytes, scatters contiguous bytes back, or copies from one plan's memory straight into another's.
 //
-// The seam: compile() chooses everything that can be chosen without an address (which kernel for which loop); run() only
-// walks. A kernel moves `count` blocks of one fixed shape; there is one indirect call per run of blocks, never per block, and no
-// division, lock or allocation on the way. Faster kernels are added in kernels.h/.cc and chosen in compile(); callers and
-// walking do not change.
+// The seam: compile() chooses everything that can be chosen without an address (which kernel for which loop); running
+// only walks. There is one indirect call per run of blocks, never per block where runs are long; no lock, no
+// allocation, and divisions only to find where a call begins and ends. Faster kernels are added in kernels.h and
+// kernel_bodies.inc and chosen in compile(); callers and walking do not change.
 //
 // Example:
 //     auto plan = pack_plan::compile(layout);                       // result<pack_plan_ptr>
@@ -49,11 +49,12 @@ public:
     // All three: offset + length <= packed_length() (asserted). Lengths and offsets are in packed bytes.
     void gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to) const;
     void scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from) const;
-    // One pass, without a buffer between. The two memories must not overlap.
+    // One pass over each memory: straight where blocks are large or alike, otherwise through some KB of stack, which
+    // stay in the first level cache. The two memories must not overlap.
     static void copy(const pack_plan& to, base_list to_bases, std::uint64_t to_offset, const pack_plan& from,
                      base_list from_bases, std::uint64_t from_offset, std::uint64_t length);
 
-    // The kernels chosen, outermost loop first, for people: "8192 x copy<8> stride 65536".
+    // The kernels chosen, outermost loop first, for people: "8192 x copy(8) stride 65536".
     std::string describe() const;
 
 private:

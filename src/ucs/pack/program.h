@@ -1,12 +1,13 @@
-// The compiled form of a layout: a graph of steps in flat arrays. Leaves move bytes with kernels, loops only lead to other steps.
+// The compiled form of a layout: a graph of steps in flat arrays. Leaves move bytes with kernels, loops only lead to
+// other steps.
 //
 //     run     blocks of one size in one or two loops, one kernel call
 //     table   blocks that have nothing in common, one call for all
-//     record  a few blocks repeated: for 64 iterations at a time, one kernel call per block of the iteration
+//     record  a few blocks repeated: for some iterations at a time, one kernel call per column of blocks
 //     loop    anything else
 //
-// Invariant: steps are relative to where they are used (as layout nodes are), so that equal parts exist once; a loop has
-// links, sorted by packed_offset; there are at most limits::max_depth loops on the way to a leaf.
+// Invariant: steps are relative to where they are used (as layout nodes are), so that equal parts exist once; a loop
+// has links, sorted by packed_offset; there are at most limits::max_depth loops on the way to a leaf.
 #pragma once
 
 #include "kernels.h"
@@ -23,14 +24,16 @@ enum class step_kind : std::uint8_t { run, table, record, loop };
 
 struct step {
     step_kind kind;
-    bool one_source             = true; // table: every row has source 0
-    std::uint64_t packed_length = 0;
-    std::uint64_t count         = 1; // record, loop: iterations
-    std::uint64_t cycle_length  = 0; // record, loop: packed bytes of an iteration
-    std::uint32_t first         = 0; // in rows, parts or links
-    std::uint32_t size          = 0;
-    std::uint32_t batch         = 0;       // record: iterations of one part before the next part
-    const kernel_set* kernels   = nullptr; // run
+    bool one_source              = true; // table: every row has source 0
+    std::uint64_t packed_length  = 0;
+    std::uint64_t count          = 1; // record, loop: iterations
+    std::uint64_t cycle_length   = 0; // record, loop: packed bytes of an iteration
+    std::uint32_t first          = 0; // in rows, parts or links
+    std::uint32_t size           = 0;
+    std::uint32_t first_column   = 0;       // record
+    std::uint32_t num_columns    = 0;       // record
+    std::uint32_t batch          = 0;       // record: iterations of one column before the next column
+    const block_kernels* kernels = nullptr; // run
     block_run run{};
 };
 
@@ -45,12 +48,19 @@ struct step_link {
 
 // One block of each iteration of a record.
 struct record_part {
-    const kernel_set* kernels;
     std::int64_t offset;
     std::int64_t stride;
     std::uint64_t length;
     std::uint64_t packed_offset; // in the iteration
     std::uint32_t source;
+};
+
+// Neighbouring parts that are moved together.
+struct record_column {
+    const group_kernels* group;   // of several parts
+    const block_kernels* kernels; // of one part
+    std::uint32_t first_part;     // in the record
+    std::uint32_t num_parts;
 };
 
 struct compiled_program {
@@ -59,9 +69,9 @@ struct compiled_program {
     std::vector<table_row> rows;
     std::vector<std::uint64_t> row_positions; // packed offset of each row in its table
     std::vector<record_part> parts;
+    std::vector<record_column> columns;
+    table_kernels tables{};
     step_link root{}; // packed_offset and stride 0
-    // Blocks may overlap: a scatter has to keep to packed order.
-    bool in_order = false;
 };
 
 // The empty layout has no steps. Throws std::bad_alloc.

@@ -18,13 +18,13 @@ struct mover {
     static void bytes(packed_t packed, std::byte* memory, std::uint64_t length)
     {
         if constexpr (way == direction::gather) {
-            copy_any(packed, memory, length);
+            copy_any<16>(packed, memory, length);
         } else {
-            copy_any(memory, packed, length);
+            copy_any<16>(memory, packed, length);
         }
     }
 
-    static void blocks(const kernel_set& kernels, packed_t packed, std::byte* memory, const block_run& run)
+    static void blocks(const block_kernels& kernels, packed_t packed, std::byte* memory, const block_run& run)
     {
         if constexpr (way == direction::gather) {
             kernels.gather(packed, memory, run);
@@ -117,13 +117,14 @@ struct mover {
     packed_t rows(const step& what, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,
                   packed_t packed) const
     {
-        const table_row* from = &program.rows[what.first] + first;
+        const table_row* from        = &program.rows[what.first] + first;
+        const table_kernels& kernels = program.tables;
         if constexpr (way == direction::gather) {
-            return what.one_source ? gather_table(packed, bases[source] + offset, from, count)
-                                   : gather_table(packed, bases + source, offset, from, count);
+            return what.one_source ? kernels.gather(packed, bases[source] + offset, from, count)
+                                   : kernels.gather_sources(packed, bases + source, offset, from, count);
         } else {
-            return what.one_source ? scatter_table(bases[source] + offset, packed, from, count)
-                                   : scatter_table(bases + source, offset, packed, from, count);
+            return what.one_source ? kernels.scatter(bases[source] + offset, packed, from, count)
+                                   : kernels.scatter_sources(bases + source, offset, packed, from, count);
         }
     }
 
@@ -178,9 +179,8 @@ struct mover {
             length -= head;
         }
         const std::uint64_t whole = length / what.cycle_length;
-        const std::uint64_t batch = way == direction::scatter && program.in_order ? 1 : what.batch;
         for (std::uint64_t left = whole; left > 0;) {
-            const std::uint64_t count = std::min(left, batch);
+            const std::uint64_t count = std::min<std::uint64_t>(left, what.batch);
             iterations(what, source, offset, iteration, count, packed);
             iteration += count;
             left -= count;
@@ -201,15 +201,33 @@ struct mover {
     void iterations(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                     std::uint64_t count, packed_t packed) const
     {
-        const auto cycle        = static_cast<std::int64_t>(what.cycle_length);
-        const record_part* part = &program.parts[what.first];
-        const record_part* end  = part + what.size;
-        for (; part != end; ++part) {
-            std::byte* memory = part_address(*part, source, offset, iteration);
-            if constexpr (way == direction::gather) {
-                part->kernels->move(packed + part->packed_offset, cycle, memory, part->stride, count, part->length);
+        const record_column* column = &program.columns[what.first_column];
+        const record_column* end    = column + what.num_columns;
+        for (; column != end; ++column) {
+            const record_part* part = &program.parts[what.first + column->first_part];
+            std::array<block_column, max_group> columns;
+            for (std::uint32_t i = 0; i < column->num_parts; ++i) {
+                columns[i] = {part_address(part[i], source, offset, iteration), part[i].stride};
+            }
+            move_column(*column, columns.data(), packed + part->packed_offset,
+                        static_cast<std::int64_t>(what.cycle_length), count, part->length);
+        }
+    }
+
+    static void move_column(const record_column& column, const block_column* columns, packed_t packed,
+                            std::int64_t cycle, std::uint64_t count, std::uint64_t length)
+    {
+        if constexpr (way == direction::gather) {
+            if (column.group != nullptr) {
+                column.group->gather(packed, cycle, columns, count);
             } else {
-                part->kernels->move(memory, part->stride, packed + part->packed_offset, cycle, count, part->length);
+                column.kernels->move(packed, cycle, columns->memory, columns->stride, count, length);
+            }
+        } else {
+            if (column.group != nullptr) {
+                column.group->scatter(columns, packed, cycle, count);
+            } else {
+                column.kernels->move(columns->memory, columns->stride, packed, cycle, count, length);
             }
         }
     }

@@ -1,5 +1,6 @@
-// Moving a packed sub-range between contiguous bytes and the memory of a plan: the part between walking and kernels. Kernels
-// see whole blocks only; what is left of a block, a row or an iteration at both ends of the range is moved here.
+// Moving a packed sub-range between contiguous bytes and the memory of a plan: the part between walking and kernels.
+// Kernels see whole blocks only; what is left of a block, a row or an iteration at both ends of the range is moved
+// here.
 //
 // Example: program_cursor at(program, offset); transfer<direction::gather>(at, bases, length, buffer);
 #pragma once

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
 #include <numeric>
+#include <string>
+#include <tuple>
 #include <vector>
 
 namespace
@@ -48,7 +51,7 @@ void fill(std::span<std::byte> bytes, unsigned start)
     }
 }
 
-void check(const block_run& run, guard_side side)
+void check(const kernel_library& library, const block_run& run, guard_side side)
 {
     const shape of(run);
     const guarded_memory memory(of.extent, side), packed(run.packed_length(), side);
@@ -58,7 +61,7 @@ void check(const block_run& run, guard_side side)
 
     std::vector<std::byte> expected;
     of.each([&](std::int64_t at) { expected.insert(expected.end(), base + at, base + at + run.length); });
-    const kernel_set& kernels = select_kernels(run);
+    const block_kernels& kernels = library.blocks(run);
     kernels.gather(packed.data(), base, run);
     ASSERT_TRUE(std::ranges::equal(expected, packed.bytes())) << "gather";
 
@@ -73,7 +76,7 @@ void check(const block_run& run, guard_side side)
     ASSERT_TRUE(std::ranges::equal(image, memory.bytes())) << "scatter";
 }
 
-void check_move(const block_run& run, std::int64_t other_stride)
+void check_move(const kernel_library& library, const block_run& run, std::int64_t other_stride)
 {
     const shape to({.length = run.length, .count = run.count, .stride = other_stride}), from(run);
     const guarded_memory target(to.extent, guard_side::back), origin(from.extent, guard_side::front);
@@ -85,7 +88,7 @@ void check_move(const block_run& run, std::int64_t other_stride)
         std::memcpy(image.data() + (at * other_stride - to.low), origin.data() + (at * run.stride - from.low),
                     run.length);
     }
-    select_kernels(run).move(target.data() - to.low, other_stride, origin.data() - from.low, run.stride, run.count,
+    library.blocks(run).move(target.data() - to.low, other_stride, origin.data() - from.low, run.stride, run.count,
                              run.length);
     ASSERT_TRUE(std::ranges::equal(image, target.bytes()));
 }
@@ -98,8 +101,13 @@ std::vector<std::uint64_t> lengths()
     return all;
 }
 
-class kernels : public testing::TestWithParam<guard_side>
+using library_and_guard = std::tuple<const kernel_library*, guard_side>;
+
+class kernels : public testing::TestWithParam<library_and_guard>
 {
+public:
+    static const kernel_library& library() { return *std::get<0>(GetParam()); }
+    static guard_side guard() { return std::get<1>(GetParam()); }
 };
 
 TEST_P(kernels, every_length_moves_odd_counts_both_ways)
@@ -108,7 +116,7 @@ TEST_P(kernels, every_length_moves_odd_counts_both_ways)
         for (const std::uint64_t count : {1, 2, 3, 4, 5, 7, 17}) {
             SCOPED_TRACE(testing::Message() << "length " << length << " count " << count);
             const auto near = static_cast<std::int64_t>(length + 1);
-            ASSERT_NO_FATAL_FAILURE(check({.length = length, .count = count, .stride = near}, GetParam()));
+            ASSERT_NO_FATAL_FAILURE(check(library(), {.length = length, .count = count, .stride = near}, guard()));
         }
     }
 }
@@ -118,8 +126,8 @@ TEST_P(kernels, negative_and_wide_strides_reach_every_block)
     for (const std::uint64_t length : lengths()) {
         SCOPED_TRACE(testing::Message() << "length " << length);
         const auto wide = static_cast<std::int64_t>(length * 2 + 13);
-        ASSERT_NO_FATAL_FAILURE(check({.length = length, .count = 9, .stride = -wide}, GetParam()));
-        ASSERT_NO_FATAL_FAILURE(check({.length = length, .count = 9, .stride = wide}, GetParam()));
+        ASSERT_NO_FATAL_FAILURE(check(library(), {.length = length, .count = 9, .stride = -wide}, guard()));
+        ASSERT_NO_FATAL_FAILURE(check(library(), {.length = length, .count = 9, .stride = wide}, guard()));
     }
 }
 
@@ -128,17 +136,16 @@ TEST_P(kernels, two_loops_follow_both_strides)
     for (const std::uint64_t length : lengths()) {
         SCOPED_TRACE(testing::Message() << "length " << length);
         const auto wide = static_cast<std::int64_t>(length + 5);
-        ASSERT_NO_FATAL_FAILURE(
-            check({.length = length, .count = 3, .stride = wide, .outer_count = 5, .outer_stride = 3 * wide + 11},
-                  GetParam()));
         ASSERT_NO_FATAL_FAILURE(check(
-            {.length = length, .count = 5, .stride = 3 * wide, .outer_count = 3, .outer_stride = -wide}, GetParam()));
+            library(), {.length = length, .count = 3, .stride = wide, .outer_count = 5, .outer_stride = 3 * wide + 11},
+            guard()));
+        ASSERT_NO_FATAL_FAILURE(check(
+            library(), {.length = length, .count = 5, .stride = 3 * wide, .outer_count = 3, .outer_stride = -wide},
+            guard()));
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(guard, kernels, testing::Values(guard_side::front, guard_side::back));
-
-TEST(kernels, every_alignment_of_both_sides)
+TEST_P(kernels, every_alignment_of_both_sides)
 {
     for (const std::uint64_t length : {1, 3, 8, 12, 16, 24, 32, 48, 63, 64, 65, 100, 128, 256, 300, 1000}) {
         std::vector<std::byte> memory(4 * length + 5 * 64), packed(3 * length + 64), expected;
@@ -151,7 +158,7 @@ TEST(kernels, every_alignment_of_both_sides)
                     const std::byte* block = memory.data() + from + at;
                     expected.insert(expected.end(), block, block + length);
                 });
-                select_kernels(run).gather(packed.data() + to, memory.data() + from, run);
+                library().blocks(run).gather(packed.data() + to, memory.data() + from, run);
                 ASSERT_EQ(std::memcmp(expected.data(), packed.data() + to, 3 * length), 0)
                     << length << ' ' << from << ' ' << to;
             }
@@ -159,31 +166,113 @@ TEST(kernels, every_alignment_of_both_sides)
     }
 }
 
-TEST(kernels, move_keeps_to_both_strides)
+TEST_P(kernels, move_keeps_to_both_strides)
 {
     for (const std::uint64_t length : lengths()) {
         SCOPED_TRACE(testing::Message() << "length " << length);
         const auto wide = static_cast<std::int64_t>(length + 3);
-        ASSERT_NO_FATAL_FAILURE(check_move({.length = length, .count = 7, .stride = wide}, wide + 20));
-        ASSERT_NO_FATAL_FAILURE(check_move({.length = length, .count = 6, .stride = -wide}, wide));
-        ASSERT_NO_FATAL_FAILURE(check_move({.length = length, .count = 1, .stride = 0}, 0));
+        ASSERT_NO_FATAL_FAILURE(check_move(library(), {.length = length, .count = 7, .stride = wide}, wide + 20));
+        ASSERT_NO_FATAL_FAILURE(check_move(library(), {.length = length, .count = 6, .stride = -wide}, wide));
+        ASSERT_NO_FATAL_FAILURE(check_move(library(), {.length = length, .count = 1, .stride = 0}, 0));
     }
 }
 
-TEST(kernels, tables_copy_every_length)
+TEST_P(kernels, tables_copy_every_length)
 {
-    for (const guard_side side : {guard_side::front, guard_side::back}) {
-        for (std::uint32_t length = 0; length <= 700; ++length) {
-            const guarded_memory memory(length, side), packed(length, side);
-            fill(memory.bytes(), length);
-            const table_row row{.offset = 40, .length = length, .source = 0};
-            ASSERT_EQ(gather_table(packed.data(), memory.data() - 40, &row, 1), packed.data() + length);
-            ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
-            fill(packed.bytes(), length + 1);
-            ASSERT_EQ(scatter_table(memory.data() - 40, packed.data(), &row, 1), packed.data() + length);
-            ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
+    const table_kernels& tables = library().tables;
+    for (std::uint32_t length = 0; length <= 700; ++length) {
+        const guarded_memory memory(length, guard()), packed(length, guard());
+        std::byte* const bases[] = {nullptr, nullptr, memory.data() + 60};
+        const table_row row{.offset = -40, .length = length, .source = 2};
+        fill(memory.bytes(), length);
+        ASSERT_EQ(tables.gather(packed.data(), memory.data() + 40, &row, 1), packed.data() + length);
+        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
+        fill(packed.bytes(), length + 1);
+        ASSERT_EQ(tables.scatter_sources(bases, -20, packed.data(), &row, 1), packed.data() + length);
+        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
+        fill(memory.bytes(), length + 2);
+        ASSERT_EQ(tables.gather_sources(packed.data(), bases, -20, &row, 1), packed.data() + length);
+        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
+        fill(packed.bytes(), length + 3);
+        ASSERT_EQ(tables.scatter(memory.data() + 40, packed.data(), &row, 1), packed.data() + length);
+        ASSERT_TRUE(std::ranges::equal(memory.bytes(), packed.bytes())) << length;
+    }
+}
+
+// Each block of the group in memory of its own, the packed bytes with a gap behind each iteration.
+void check_group(const kernel_library& library, const std::vector<std::uint64_t>& lengths, std::uint64_t count,
+                 guard_side side)
+{
+    const group_kernels* group = library.group(lengths);
+    ASSERT_NE(group, nullptr);
+    const std::uint64_t bytes = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}), cycle = bytes + 3;
+    const guarded_memory packed(cycle * (count - 1) + bytes, side);
+    fill(packed.bytes(), 5);
+    std::vector<std::byte> image(packed.bytes().begin(), packed.bytes().end());
+    std::vector<std::unique_ptr<guarded_memory>> memory;
+    std::vector<block_column> columns;
+    std::uint64_t into = 0;
+    for (const std::uint64_t length : lengths) {
+        const std::uint64_t stride = length + 2 * lengths.size();
+        memory.push_back(std::make_unique<guarded_memory>(stride * (count - 1) + length, side));
+        fill(memory.back()->bytes(), static_cast<unsigned>(length * 3 + into));
+        columns.push_back({memory.back()->data(), static_cast<std::int64_t>(stride)});
+        for (std::uint64_t i = 0; i < count; ++i) {
+            std::memcpy(image.data() + i * cycle + into, memory.back()->data() + i * stride, length);
+        }
+        into += length;
+    }
+    group->gather(packed.data(), static_cast<std::int64_t>(cycle), columns.data(), count);
+    ASSERT_TRUE(std::ranges::equal(image, packed.bytes()));
+
+    fill(packed.bytes(), 200);
+    into = 0;
+    std::vector<std::vector<std::byte>> images;
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+        images.emplace_back(memory[k]->bytes().begin(), memory[k]->bytes().end());
+        for (std::uint64_t i = 0; i < count; ++i) {
+            std::memcpy(images[k].data() + i * static_cast<std::uint64_t>(columns[k].stride),
+                        packed.data() + i * cycle + into, lengths[k]);
+        }
+        into += lengths[k];
+    }
+    group->scatter(columns.data(), packed.data(), static_cast<std::int64_t>(cycle), count);
+    for (std::size_t k = 0; k < lengths.size(); ++k) {
+        ASSERT_TRUE(std::ranges::equal(images[k], memory[k]->bytes())) << k;
+    }
+}
+
+TEST_P(kernels, every_group_moves_its_blocks_only)
+{
+    for (const std::uint64_t a : {4, 8, 12, 16}) {
+        for (const std::uint64_t b : {4, 8, 12, 16}) {
+            for (const std::uint64_t count : {1, 2, 3, 8}) {
+                SCOPED_TRACE(testing::Message() << a << ' ' << b << " count " << count);
+                ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b}, count, guard()));
+                for (const std::uint64_t c : {4, 8, 12, 16}) {
+                    ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b, c}, count, guard()));
+                }
+            }
         }
     }
 }
+
+TEST_P(kernels, other_groups_are_refused)
+{
+    const std::uint64_t lengths[] = {8, 12, 16, 4, 20, 8, 3, 8};
+    const std::span<const std::uint64_t> all(lengths);
+    EXPECT_EQ(library().group(all.first(1)), nullptr);
+    EXPECT_EQ(library().group(all.first(4)), nullptr);
+    EXPECT_EQ(library().group(all.subspan(3, 2)), nullptr);
+    EXPECT_EQ(library().group(all.subspan(5, 3)), nullptr);
+}
+
+INSTANTIATE_TEST_SUITE_P(library, kernels,
+                         testing::Combine(testing::ValuesIn(usable_kernels().begin(), usable_kernels().end()),
+                                          testing::Values(guard_side::front, guard_side::back)),
+                         [](const auto& of) {
+                             return std::string(std::get<0>(of.param)->name) +
+                                    (std::get<1>(of.param) == guard_side::front ? "_front" : "_back");
+                         });
 
 } // namespace

@@ -1,5 +1,5 @@
 // Allocation failures and layouts larger than any buffer.
-#include "failing_new.h"
+#include "common/alloc_failure.h"
 
 #include "ucs/layout/build.h"
 #include "ucs/pack/pack_plan.h"
@@ -13,7 +13,6 @@ namespace
 {
 
 using namespace ucxl;
-using test::allocations_left;
 
 layout_ptr many_forms()
 {
@@ -32,19 +31,11 @@ layout_ptr many_forms()
 TEST(pack_plan_memory, every_failing_allocation_is_no_memory)
 {
     const layout_ptr of = many_forms();
-    long steps          = 0;
-    for (bool done = false; !done; ++steps) {
-        ASSERT_LT(steps, 10000);
-        allocations_left = steps;
-        auto made        = pack_plan::compile(of);
-        allocations_left = -1;
-        done             = made.has_value();
-        if (!done) {
-            ASSERT_EQ(made.error().code, errc::no_memory);
-            ASSERT_EQ(of.use_count(), 1);
-        }
-    }
-    EXPECT_GT(steps, 5);
+    const auto failures = test::fail_every_allocation([&] {
+        auto made = pack_plan::compile(of);
+        return made.has_value() || (made.error().code == errc::no_memory && of.use_count() == 1);
+    });
+    EXPECT_GT(failures, 5);
 }
 
 TEST(pack_plan_memory, running_a_plan_allocates_nothing)
@@ -53,11 +44,11 @@ TEST(pack_plan_memory, running_a_plan_allocates_nothing)
     std::vector<std::byte> memory(9'000'000), target(9'000'000), packed(plan->packed_length());
     std::byte* bases[]        = {memory.data()};
     std::byte* target_bases[] = {target.data()};
-    allocations_left          = 0;
+    test::fail_allocation_after(0);
     plan->gather(bases, 1, packed.size() - 2, packed.data());
     plan->scatter(bases, 1, packed.size() - 2, packed.data());
     pack_plan::copy(*plan, target_bases, 1, *plan, bases, 3, packed.size() - 4);
-    allocations_left = -1;
+    EXPECT_FALSE(test::stop_failing_allocations());
 }
 
 class sparse_memory
@@ -86,7 +77,8 @@ private:
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
-// Marks packed bytes around `at` through the layout's own definition (given as a function) and reads them back by gather.
+// Marks packed bytes around `at` through the layout's own definition (given as a function) and reads them back by
+// gather.
 template <typename Place>
 void check_far(const layout_ptr& of, const sparse_memory& memory, Place&& place, std::uint64_t at)
 {

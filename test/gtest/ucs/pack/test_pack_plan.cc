@@ -181,9 +181,15 @@ TEST(pack_plan, overlapping_blocks_scatter_in_packed_order)
 {
     test::random numbers(4);
     const spec_ptr point = spec::iov({at(0, 0, spec::block(8)), at(0, 4, spec::block(12)), at(0, 2, spec::block(3))});
-    for (const spec_ptr& of : {spec::strided(spec::block(16), {{50, 5}}), spec::strided(spec::block(300), {{50, -70}}),
-                               spec::strided(point, {{100, 3}}), spec::strided(spec::block(4), {{20, 3}, {20, 1}}),
-                               spec::strided(spec::block(8), {{64, 0}})}) {
+    const spec_part crossing{0, 0, spec::block(8), 1, {{60, 10}}}, opposite{0, 400, spec::block(8), 1, {{60, -7}}};
+    for (const spec_ptr& of :
+         {spec::strided(spec::block(16), {{50, 5}}), spec::strided(spec::block(300), {{50, -70}}),
+          spec::strided(point, {{100, 3}}), spec::strided(spec::block(4), {{20, 3}, {20, 1}}),
+          spec::strided(spec::block(8), {{64, 0}}),
+          // the second block of an iteration is the first one of the tenth after it
+          spec::strided(spec::iov({at(0, 0, spec::block(8)), at(0, 100, spec::block(8))}), {{90, 10}}),
+          spec::strided(spec::iov({at(0, 100, spec::block(8)), at(0, 0, spec::block(8))}), {{90, 10}}),
+          spec::interleaved({crossing, opposite})}) {
         ASSERT_NO_FATAL_FAILURE(check_ranges(sample_of(of), guard_side::back, numbers, 50));
     }
 }
@@ -191,7 +197,7 @@ TEST(pack_plan, overlapping_blocks_scatter_in_packed_order)
 TEST(pack_plan, describe_names_the_kernels)
 {
     EXPECT_EQ(plan_of(sample_of(spec::strided(spec::block(8), {{8192, 65536}})))->describe(),
-              "8192 x copy<8> stride 65536");
+              "8192 x copy(8) stride 65536");
     EXPECT_EQ(plan_of(sample_of(spec::strided(spec::block(100), {{4, 99999}, {20, 200}})))->describe(),
               "4 x stride 99999, 20 x vector(100) stride 200");
     EXPECT_EQ(plan_of(sample_of(spec::block(4096)))->describe(), "memcpy(4096)");

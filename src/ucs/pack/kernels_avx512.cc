@@ -1,0 +1,16 @@
+#include "copy_block.h"
+#include "kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#ifdef __x86_64__
+// After the headers: what they define stays code for every CPU.
+#ifndef __clang__
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx2,bmi2")
+#endif
+#define UCXL_KERNELS avx512
+#define UCXL_WIDTH 64
+#include "kernel_bodies.inc"
+#endif

@@ -1,0 +1,10 @@
+#include "copy_block.h"
+#include "kernels.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#define UCXL_KERNELS generic
+#define UCXL_WIDTH 16
+#include "kernel_bodies.inc"
