@@ -67,13 +67,14 @@ struct cqc : structure<cqc, 64> {
     static constexpr f<0x168, 24> producer_counter{};
     static constexpr f<0x180, 12> local_partition_id{};
     static constexpr f<0x18c, 20> process_id{};
+    static constexpr f<0x1b0, 16> thread_id{};
     static constexpr f<0x1c0, 64> dbr_addr{};
     using fields =
         field_list<status, as_notify, initiator_src_dct, dbr_umem_valid, cqe_sz, cc, scqe_break_moderation_en, oi,
                    cq_period_mode, cqe_compression_en, mini_cqe_res_format, st, cqe_comp_layout, dbr_umem_id,
                    page_offset, mini_cqe_res_format_ext, cq_timestamp_format, log_cq_size, uar_page, cq_period,
                    cq_max_count, c_eqn, log_page_size, last_notified_index, last_solicit_index, consumer_counter,
-                   producer_counter, local_partition_id, process_id, dbr_addr>;
+                   producer_counter, local_partition_id, process_id, thread_id, dbr_addr>;
 };
 static_assert(well_formed<cqc>);
 

@@ -86,7 +86,7 @@ static_assert(well_formed<gid>);
 
 // Followed by gids_num entries in all.
 struct query_hca_vport_gid_out : command_output<query_hca_vport_gid_out, 32> {
-    static constexpr f<0x050, 16> gids_num{};
+    static constexpr f<0x060, 16> gids_num{};
     static constexpr part<0x080, gid> gid0{};
     using fields = field_list<status, syndrome, gids_num, gid0>;
 };
