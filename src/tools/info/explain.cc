@@ -1,0 +1,189 @@
+#include "explain.h"
+
+#include "tools/common/made.h"
+#include "tools/common/print_layout.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace ucxl::info
+{
+
+using nlohmann::ordered_json;
+using tools::print_layout;
+
+namespace
+{
+
+// Sources beyond this are counted, not listed, in text; JSON has them all.
+constexpr std::uint32_t listed_sources = 16;
+
+struct block {
+    std::uint32_t source;
+    std::ptrdiff_t offset;
+    std::size_t length;
+};
+
+const char* name_of(ucp_layout_overlap_t overlap)
+{
+    switch (overlap) {
+    case UCP_LAYOUT_OVERLAP_NONE:
+        return "none";
+    case UCP_LAYOUT_OVERLAP_SOME:
+        return "some";
+    case UCP_LAYOUT_OVERLAP_MAYBE:
+        return "maybe";
+    }
+    return "unknown";
+}
+
+std::vector<block> first_blocks(const ucx_layout::layout& layout, std::size_t wanted)
+{
+    struct list {
+        std::vector<block> blocks;
+        std::size_t wanted;
+    } found{.blocks = {}, .wanted = wanted};
+    const auto add = [](void* arg, std::uint32_t source, std::ptrdiff_t offset, std::size_t length) -> ucs_status_t {
+        auto& into = *static_cast<list*>(arg);
+        if (into.blocks.size() == into.wanted) {
+            return UCS_ERR_CANCELED;
+        }
+        try {
+            into.blocks.push_back({.source = source, .offset = offset, .length = length});
+        } catch (const std::bad_alloc&) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        return UCS_OK;
+    };
+    if (wanted > 0) {
+        const ucs_status_t status = ucp_layout_walk(layout.get(), 0, layout.packed_length(), add, &found);
+        if (status != UCS_ERR_CANCELED) {
+            tools::check(status, "ucp_layout_walk");
+        }
+    }
+    return std::move(found.blocks);
+}
+
+std::string indent(const std::string& lines)
+{
+    std::string result = "  ";
+    for (const char c : lines) {
+        result += c;
+        if (c == '\n') {
+            result += "  ";
+        }
+    }
+    return result;
+}
+
+std::string describe_sources(const ucx_layout::layout& layout, std::uint32_t num_sources)
+{
+    std::string text;
+    for (std::uint32_t source = 0; source < std::min(num_sources, listed_sources); ++source) {
+        const ucp_layout_attr_t attr = tools::bounds(layout, source);
+        text += fmt::format("  source {:<5} bytes from {} to {}", source, attr.true_lb, attr.true_ub);
+        if (attr.lb != attr.true_lb || attr.ub != attr.true_ub) {
+            text += fmt::format(", set bounds {} to {}", attr.lb, attr.ub);
+        }
+        text += '\n';
+    }
+    if (num_sources > listed_sources) {
+        text += fmt::format("  and {} more\n", num_sources - listed_sources);
+    }
+    return text;
+}
+
+std::string list_blocks(const std::vector<block>& blocks)
+{
+    std::string text = fmt::format("first blocks\n  {:>8} {:>16} {:>12}\n", "source", "offset", "length");
+    for (const block& each : blocks) {
+        text += fmt::format("  {:>8} {:>16} {:>12}\n", each.source, each.offset, each.length);
+    }
+    return text;
+}
+
+} // namespace
+
+std::string explain_as_text(const ucx_layout::layout& layout, std::size_t num_blocks)
+{
+    const ucp_layout_attr_t attr = tools::attributes(layout);
+    const auto line = [](const char* name, const auto& value) { return fmt::format("{:<15}{}\n", name, value); };
+    std::string text;
+    text += line("layout", print_layout(layout, UCP_LAYOUT_PRINT_TEXT));
+    text += line("packed length", attr.packed_length);
+    text += line("extent", attr.extent);
+    text += line("sources", attr.num_sources);
+    text += describe_sources(layout, attr.num_sources);
+    text += line("blocks", attr.num_blocks);
+    text += line("block length", attr.min_block == attr.max_block
+                                     ? fmt::format("{}", attr.max_block)
+                                     : fmt::format("{} to {}", attr.min_block, attr.max_block));
+    text += line("depth", attr.depth);
+    text += line("overlap", name_of(attr.overlap));
+    text += line("wire length", attr.wire_length);
+    text += line("hash", fmt::format("{:016x}", attr.hash));
+    text += fmt::format("normal form\n{}\n", indent(print_layout(layout, UCP_LAYOUT_PRINT_NORMAL)));
+    text += fmt::format("copied by\n{}\n", indent(print_layout(layout, UCP_LAYOUT_PRINT_PLAN)));
+    const std::vector<block> blocks = first_blocks(layout, num_blocks);
+    return blocks.empty() ? text : text + list_blocks(blocks);
+}
+
+std::string explain_as_json(const ucx_layout::layout& layout, std::size_t num_blocks)
+{
+    const ucp_layout_attr_t attr = tools::attributes(layout);
+    ordered_json sources         = ordered_json::array();
+    for (std::uint32_t source = 0; source < attr.num_sources; ++source) {
+        const ucp_layout_attr_t of = tools::bounds(layout, source);
+        sources.push_back({{"true_lb", of.true_lb}, {"true_ub", of.true_ub}, {"lb", of.lb}, {"ub", of.ub}});
+    }
+    ordered_json blocks = ordered_json::array();
+    for (const block& each : first_blocks(layout, num_blocks)) {
+        blocks.push_back({{"source", each.source}, {"offset", each.offset}, {"length", each.length}});
+    }
+    const ordered_json document{{"layout", print_layout(layout, UCP_LAYOUT_PRINT_TEXT)},
+                                {"packed_length", attr.packed_length},
+                                {"extent", attr.extent},
+                                {"sources", std::move(sources)},
+                                {"num_blocks", attr.num_blocks},
+                                {"min_block", attr.min_block},
+                                {"max_block", attr.max_block},
+                                {"depth", attr.depth},
+                                {"overlap", name_of(attr.overlap)},
+                                {"wire_length", attr.wire_length},
+                                {"hash", fmt::format("{:016x}", attr.hash)},
+                                {"normal_form", print_layout(layout, UCP_LAYOUT_PRINT_NORMAL)},
+                                {"plan", print_layout(layout, UCP_LAYOUT_PRINT_PLAN)},
+                                {"blocks", std::move(blocks)}};
+    return document.dump(2) + "\n";
+}
+
+std::string wire_bytes(const ucx_layout::layout& layout)
+{
+    std::size_t length = tools::attributes(layout).wire_length;
+    std::string bytes(length, '\0');
+    tools::check(ucp_layout_pack(layout.get(), bytes.data(), &length), "ucp_layout_pack");
+    bytes.resize(length);
+    return bytes;
+}
+
+std::string to_hex(const std::string& bytes)
+{
+    std::string text;
+    text.reserve(2 * bytes.size() + 1);
+    for (const char byte : bytes) {
+        fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
+    }
+    return text + "\n";
+}
+
+std::string limits_as_text()
+{
+    return fmt::format("depth         {}\nsources       {}\nlist entries  {}\nlength        {} bytes, packed and from "
+                       "a base address\n",
+                       static_cast<unsigned>(UCP_LAYOUT_MAX_DEPTH), static_cast<unsigned>(UCP_LAYOUT_MAX_SOURCES),
+                       static_cast<unsigned>(UCP_LAYOUT_MAX_ENTRIES), UCP_LAYOUT_MAX_LENGTH);
+}
+
+} // namespace ucxl::info

@@ -1,0 +1,105 @@
+// ucx_layout_info: explains a layout.
+#include "explain.h"
+#include "tools/common/failure.h"
+#include "tools/common/load_layout.h"
+#include "tools/common/log.h"
+#include "tools/common/version.h"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace
+{
+
+using ucxl::tools::give_up;
+
+constexpr const char* examples = R"(
+examples:
+  ucx_layout_info 'strided(1024,8,8192)'                       a matrix column
+  ucx_layout_info 'strided([128,128]x8,[131072,1024])'         a face of a 3-D array
+  ucx_layout_info 'iov(10000,8..256,seed=1)' --blocks 10       random blocks, the first ten listed
+  ucx_layout_info @halo.json --json                            a description in a file, for programs
+The grammar is in the manual page ucx_layout_info(1).)";
+
+struct options {
+    std::string layout;
+    std::string wire; // file, or "hex"
+    std::size_t num_blocks = 0;
+    bool json              = false;
+    bool limits            = false;
+};
+
+void write_file(const std::string& path, const std::string& bytes)
+{
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    if (!(file << bytes) || !file.flush()) {
+        give_up("{}: {}", path, std::strerror(errno));
+    }
+}
+
+void print(const std::string& text)
+{
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+        give_up("standard output: {}", std::strerror(errno));
+    }
+}
+
+void run(const options& given)
+{
+    using namespace ucxl::info;
+    if (given.limits) {
+        print(limits_as_text());
+        return;
+    }
+    const ucx_layout::layout layout = ucxl::tools::load_layout(given.layout);
+    if (given.wire == "hex") {
+        print(to_hex(wire_bytes(layout)));
+        return;
+    }
+    if (!given.wire.empty()) {
+        write_file(given.wire, wire_bytes(layout));
+    }
+    print(given.json ? explain_as_json(layout, given.num_blocks) : explain_as_text(layout, given.num_blocks));
+}
+
+void add_options(CLI::App& app, options& into)
+{
+    app.usage("usage: ucx_layout_info LAYOUT|@FILE.json [OPTIONS]");
+    app.footer(examples);
+    app.add_option("layout", into.layout, "a layout as text, or @ and a file with its JSON description");
+    app.add_option("--blocks", into.num_blocks, "list the first N blocks")->type_name("N");
+    app.add_option("--wire", into.wire, "write the wire form to FILE, or print it in hexadecimal (hex)")
+        ->type_name("FILE|hex");
+    app.add_flag("--json", into.json, "print JSON");
+    app.add_flag("--limits", into.limits, "print the limits of a layout");
+    app.set_version_flag("-V,--version", ucxl::tools::version_text("ucx_layout_info"), "print the version");
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    CLI::App app("Explains a layout: where its bytes are, its normal form, its cost.", "ucx_layout_info");
+    options given;
+    try {
+        ucxl::tools::log_to_stderr();
+        add_options(app, given);
+        app.parse(argc, argv);
+        if (given.layout.empty() && !given.limits) {
+            std::fputs(app.help().c_str(), stderr);
+            return 2;
+        }
+        run(given);
+        return EXIT_SUCCESS;
+    } catch (const CLI::Success& shown) {
+        return app.exit(shown);
+    } catch (const CLI::Error& error) {
+        fmt::print(stderr, "ucx_layout_info: {}\ntry ucx_layout_info --help\n", error.what());
+        return 2;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "ucx_layout_info: {}\n", error.what());
+        return EXIT_FAILURE;
+    }
+}

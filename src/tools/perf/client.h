@@ -1,0 +1,12 @@
+// The client drives: it tells the server what to run, measures and reports.
+#pragma once
+
+#include "oob.h"
+#include "options.h"
+
+namespace ucxl::perf
+{
+
+void run_client(const options& given, oob_socket& peer);
+
+} // namespace ucxl::perf

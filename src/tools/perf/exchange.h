@@ -1,0 +1,43 @@
+// One test with one method, between the two processes: what each side does for `count` messages.
+//
+// The order of calls is the same on both sides: make_exchange(), then for every round prepare_*(), a message over the
+// socket that the server is ready, run_client() against run_server(), a barrier. run_client() returns when every
+// message has arrived and, if the method copies, has been copied to its place.
+#pragma once
+
+#include "method.h"
+#include "statistics.h"
+
+#include <memory>
+#include <optional>
+
+namespace ucxl::perf
+{
+
+class exchange
+{
+public:
+    exchange()                           = default;
+    virtual ~exchange()                  = default;
+    exchange(const exchange&)            = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    virtual void prepare_client(std::uint64_t /*count*/) {}
+    virtual void prepare_server(std::uint64_t /*count*/) {}
+    virtual void run_client(std::uint64_t count, method_statistics& statistics) = 0;
+    virtual void run_server(std::uint64_t count)                                = 0;
+
+    // What the last byte of a message is when the test uses it as a signal, after a run of one message.
+    virtual std::optional<std::byte> signal_of_first() const { return std::nullopt; }
+};
+
+std::unique_ptr<exchange> make_exchange(const settings& what, session& with, method& how);
+
+// Tags of the tag-matching calls.
+enum : ucp_tag_t { tag_data = 1, tag_word = 2 };
+
+// A small message beside the measured ones, in order with itself only.
+void send_word(session& with, std::uint64_t value);
+std::uint64_t receive_word(session& with);
+
+} // namespace ucxl::perf

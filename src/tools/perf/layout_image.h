@@ -1,0 +1,98 @@
+// Memory for one layout, filled and checked: the described bytes carry a pattern of the message number, every other
+// byte (gaps, and a margin around each source) a canary, so that a byte too much or in the wrong place is seen.
+//
+//     image.fill(7);                        the pattern of message 7 at the described bytes
+//     image.clear();                        canaries everywhere
+//     image.check(7);                       "" or what is wrong; leaves the image cleared
+//
+// Invariant: bases()[s] is where source s of the layout has offset 0. The memory is the process's own, or (allocate)
+// belongs to a window that the library allocated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <ucp_layout.hpp>
+#include <utility>
+#include <vector>
+
+namespace ucxl::perf
+{
+
+struct memory_block {
+    std::byte* address;
+    std::size_t length;
+};
+
+class anonymous_mapping
+{
+public:
+    static anonymous_mapping create(std::size_t length);
+    anonymous_mapping() = default;
+    anonymous_mapping(anonymous_mapping&& other) noexcept { swap(other); }
+    anonymous_mapping& operator=(anonymous_mapping&& other) noexcept
+    {
+        swap(other);
+        return *this;
+    }
+    ~anonymous_mapping();
+    std::byte* data() const { return _data; }
+    std::size_t size() const { return _size; }
+
+private:
+    void swap(anonymous_mapping& other) noexcept
+    {
+        std::swap(_data, other._data);
+        std::swap(_size, other._size);
+    }
+
+    std::byte* _data  = nullptr;
+    std::size_t _size = 0;
+};
+
+class layout_image
+{
+public:
+    // allocate: memory of a window made with UCP_LAYOUT_MAP_FLAG_ALLOCATE.
+    static layout_image create(ucp_context_h context, ucx_layout::layout layout, bool allocate);
+
+    const ucx_layout::layout& layout() const { return _layout; }
+    std::span<void* const> bases() const { return _bases; }
+    // In packed order.
+    std::span<const memory_block> blocks() const { return _blocks; }
+    std::size_t packed_length() const { return _packed_length; }
+    // Where the last packed byte lives. Not for an empty layout.
+    std::byte* last_byte() const { return _blocks.back().address + _blocks.back().length - 1; }
+    // The window that owns the memory, if the library allocated it.
+    const ucx_layout::window* allocated() const { return _allocated ? &*_allocated : nullptr; }
+
+    void fill(std::uint64_t message);
+    void clear();
+    // last: what the last packed byte must be, where the test uses it as a signal.
+    std::string check(std::uint64_t message, std::optional<std::byte> last = std::nullopt);
+
+private:
+    // One source with its margins.
+    struct region {
+        std::byte* begin;
+        std::byte* end;
+    };
+
+    void place_sources(ucp_context_h context, bool allocate);
+    void list_blocks();
+    std::string check_gaps() const;
+
+    explicit layout_image(ucx_layout::layout layout);
+
+    ucx_layout::layout _layout;
+    std::size_t _packed_length;
+    anonymous_mapping _own;
+    std::optional<ucx_layout::window> _allocated;
+    std::vector<void*> _bases;
+    std::vector<region> _regions;
+    std::vector<memory_block> _blocks;
+};
+
+} // namespace ucxl::perf

@@ -1,0 +1,185 @@
+#include "method.h"
+
+#include "method_pack.h"
+#include "registered_memory.h"
+#include "tools/common/made.h"
+
+#include <algorithm>
+
+namespace ucxl::perf
+{
+
+namespace
+{
+
+bool is_one_sided(const settings& what)
+{
+    const carrier by = info_of(what.test).carried_by;
+    return by == carrier::put || by == carrier::get;
+}
+
+// The stock calls on a window: nothing to do around them.
+class window_method : public method
+{
+public:
+    window_method(session& with, image_pair& images, bool pass_memh)
+        : method(images), _source(map(with, images.source)), _destination(map(with, images.destination)),
+          _pass_memh(pass_memh)
+    {
+    }
+
+    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(_source); }
+    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(_destination); }
+    exposed_memory exposed_outgoing() const override { return exposed(_source); }
+    exposed_memory exposed_incoming() const override { return exposed(_destination); }
+
+private:
+    static ucx_layout::window map(session& with, const layout_image& image)
+    {
+        const tools::held_log log;
+        return tools::made(ucx_layout::window::map(with.context(), image.layout(), image.bases()), log,
+                           "mapping a window");
+    }
+    wire_buffer buffer(const ucx_layout::window& window) const
+    {
+        return {.address = window.address(), .count = window.length(), .memh = _pass_memh ? window.memh() : nullptr};
+    }
+    static exposed_memory exposed(const ucx_layout::window& window)
+    {
+        return {.memh = window.memh(), .address = reinterpret_cast<std::uintptr_t>(window.address())};
+    }
+
+    ucx_layout::window _source;
+    ucx_layout::window _destination;
+    bool _pass_memh;
+};
+
+class datatype_method : public method
+{
+public:
+    explicit datatype_method(image_pair& images)
+        : method(images), _source(create(images.source)), _destination(create(images.destination))
+    {
+    }
+
+    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(source(), _source); }
+    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(destination(), _destination); }
+
+private:
+    static ucx_layout::datatype create(const layout_image& image)
+    {
+        const tools::held_log log;
+        return tools::made(ucx_layout::datatype::create(image.layout()), log, "ucp_layout_datatype_create");
+    }
+    static wire_buffer buffer(const layout_image& image, const ucx_layout::datatype& datatype)
+    {
+        // One source: its base address. Several: the array of them, which UCP only hands through.
+        void* const array = const_cast<void*>(static_cast<const void*>(image.bases().data()));
+        return {
+            .address = image.bases().size() == 1 ? image.bases()[0] : array, .count = 1, .datatype = datatype.get()};
+    }
+
+    ucx_layout::datatype _source;
+    ucx_layout::datatype _destination;
+};
+
+class iov_method : public method
+{
+public:
+    explicit iov_method(image_pair& images)
+        : method(images), _source(list(images.source)), _destination(list(images.destination))
+    {
+    }
+
+    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(_source); }
+    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(_destination); }
+
+private:
+    static std::vector<ucp_dt_iov_t> list(const layout_image& image)
+    {
+        std::vector<ucp_dt_iov_t> entries;
+        entries.reserve(image.blocks().size());
+        for (const memory_block& block : image.blocks()) {
+            entries.push_back({.buffer = block.address, .length = block.length});
+        }
+        return entries;
+    }
+    static wire_buffer buffer(const std::vector<ucp_dt_iov_t>& entries)
+    {
+        return {.address  = const_cast<ucp_dt_iov_t*>(entries.data()),
+                .count    = entries.size(),
+                .datatype = ucp_dt_make_iov()};
+    }
+
+    std::vector<ucp_dt_iov_t> _source;
+    std::vector<ucp_dt_iov_t> _destination;
+};
+
+// The same bytes in plain buffers.
+class contig_method : public method
+{
+public:
+    contig_method(session& with, std::unique_ptr<image_pair> images, bool registered)
+        : method(*images), _images(std::move(images))
+    {
+        if (registered) {
+            _source      = add(with, source());
+            _destination = add(with, destination());
+        }
+    }
+
+    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(source(), _source); }
+    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(destination(), _destination); }
+    exposed_memory exposed_outgoing() const override { return exposed(source(), _source); }
+    exposed_memory exposed_incoming() const override { return exposed(destination(), _destination); }
+
+    static std::unique_ptr<image_pair> make_images(session& with, std::size_t size)
+    {
+        const auto image = [&] {
+            const tools::held_log log;
+            auto plain = ucx_layout::layout::contig(1, {.length = size, .layout = nullptr});
+            return layout_image::create(with.context(), tools::made(std::move(plain), log, "contig"), false);
+        };
+        return std::make_unique<image_pair>(image_pair{.source = image(), .destination = image()});
+    }
+
+private:
+    static registered_memory add(session& with, const layout_image& image)
+    {
+        return registered_memory::create(with.context(), image.blocks().front().address, image.packed_length());
+    }
+    static wire_buffer buffer(const layout_image& image, const registered_memory& memory)
+    {
+        return {.address = image.blocks().front().address, .count = image.packed_length(), .memh = memory.memh()};
+    }
+    static exposed_memory exposed(const layout_image& image, const registered_memory& memory)
+    {
+        return {.memh = memory.memh(), .address = reinterpret_cast<std::uintptr_t>(image.blocks().front().address)};
+    }
+
+    std::unique_ptr<image_pair> _images;
+    registered_memory _source;
+    registered_memory _destination;
+};
+
+} // namespace
+
+std::unique_ptr<method> make_method(method_kind kind, session& with, image_pair& images, const settings& what)
+{
+    const bool registered = what.pass_memh || is_one_sided(what);
+    switch (kind) {
+    case method_kind::window:
+        return std::make_unique<window_method>(with, images, what.pass_memh);
+    case method_kind::datatype:
+        return std::make_unique<datatype_method>(images);
+    case method_kind::pack:
+        return std::make_unique<pack_method>(with, images, what.outstanding, registered);
+    case method_kind::iov:
+        return std::make_unique<iov_method>(images);
+    case method_kind::contig:
+        return std::make_unique<contig_method>(with, contig_method::make_images(with, what.message_size), registered);
+    }
+    tools::give_up("method number {} is unknown", static_cast<unsigned>(kind));
+}
+
+} // namespace ucxl::perf

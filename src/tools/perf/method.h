@@ -1,0 +1,68 @@
+// One way of moving a layout: what is given to the UCP calls at both ends, and what the user has to do around them.
+//
+// Both ends live in each process, since a ping-pong goes both ways: outgoing() is the source image, incoming() the
+// destination. Slots are the messages in flight; only methods that copy have more than one buffer.
+#pragma once
+
+#include "layout_image.h"
+#include "session.h"
+#include "settings.h"
+
+#include <memory>
+
+namespace ucxl::perf
+{
+
+struct wire_buffer {
+    void* address           = nullptr;
+    std::size_t count       = 0;
+    ucp_datatype_t datatype = ucp_dt_make_contig(1);
+    ucp_mem_h memh          = nullptr;
+};
+
+// Memory the peer may put to or get from; slots are `slot_distance` bytes apart (0: all the same).
+struct exposed_memory {
+    ucp_mem_h memh            = nullptr;
+    std::uint64_t address     = 0;
+    std::size_t slot_distance = 0;
+};
+
+struct image_pair {
+    layout_image source;
+    layout_image destination;
+};
+
+class method
+{
+public:
+    explicit method(image_pair& images) : _images(images) {}
+    virtual ~method()                = default;
+    method(const method&)            = delete;
+    method& operator=(const method&) = delete;
+
+    virtual wire_buffer outgoing(unsigned slot) const = 0;
+    virtual wire_buffer incoming(unsigned slot) const = 0;
+    // For one-sided tests.
+    virtual exposed_memory exposed_outgoing() const { return {}; }
+    virtual exposed_memory exposed_incoming() const { return {}; }
+    // Where the last byte of a message put into that slot appears.
+    virtual std::byte* signal_byte(unsigned /*slot*/) const { return _images.destination.last_byte(); }
+
+    // The user's own work. A method that copies needs to be told of every message, also of one-sided ones.
+    virtual bool copies() const { return false; }
+    virtual void before_send(unsigned /*slot*/) {}
+    virtual void after_receive(unsigned /*slot*/) {}
+    // Takes a whole message that UCX has at hand as plain bytes; false: receive it into incoming().
+    virtual bool take(const void* /*data*/) { return false; }
+
+    layout_image& source() const { return _images.source; }
+    layout_image& destination() const { return _images.destination; }
+
+private:
+    image_pair& _images;
+};
+
+// images: of the layouts; the method `contig` makes its own.
+std::unique_ptr<method> make_method(method_kind kind, session& with, image_pair& images, const settings& what);
+
+} // namespace ucxl::perf

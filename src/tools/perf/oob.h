@@ -1,0 +1,99 @@
+// The socket beside UCX: how the two processes agree on a test, exchange addresses and keys, and tell each other what
+// failed.
+//
+// Messages are framed {magic, kind, length}. What comes from the peer is hostile: a wrong magic, an unexpected kind or
+// a length over the limit of the reader ends the run, and memory grows only with bytes that really came. A peer that
+// fails sends its sentence as a last message; whoever reads next shows it.
+//
+//     oob_socket peer = oob_socket::connect("node7", 13337);
+//     peer.send(oob_kind::address, bytes);
+//     std::vector<std::byte> theirs = peer.receive(oob_kind::address, 1 << 20);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ucxl::perf
+{
+
+enum class oob_kind : std::uint32_t { failed = 1, setup, address, key, command, status, done };
+
+class file_descriptor
+{
+public:
+    explicit file_descriptor(int fd = -1) : _fd(fd) {}
+    file_descriptor(file_descriptor&& other) noexcept : _fd(std::exchange(other._fd, -1)) {}
+    file_descriptor& operator=(file_descriptor&& other) noexcept
+    {
+        std::swap(_fd, other._fd);
+        return *this;
+    }
+    ~file_descriptor();
+    int get() const { return _fd; }
+
+private:
+    int _fd;
+};
+
+class oob_socket
+{
+public:
+    // Tries for a few seconds: the server may be starting.
+    static oob_socket connect(const std::string& host, std::uint16_t port);
+    // Waits for one client on every local address, then stops listening.
+    static oob_socket accept(std::uint16_t port);
+    // Two connected ends: one for this process, one that a child takes over with inherit().
+    static std::pair<oob_socket, oob_socket> pair();
+    static oob_socket inherit(int fd);
+    // The descriptor, no longer closed by exec().
+    int inheritable() const;
+
+    // Both sides first: the program and the version of what follows.
+    void greet();
+
+    void send(oob_kind kind, std::span<const std::byte> payload);
+    void send_text(oob_kind kind, const std::string& text);
+    std::vector<std::byte> receive(oob_kind kind, std::size_t max_length);
+    // For plain values.
+    template <typename T>
+    void send_value(oob_kind kind, const T& value)
+    {
+        send(kind, std::as_bytes(std::span(&value, 1)));
+    }
+    template <typename T>
+    T receive_value(oob_kind kind)
+    {
+        T value;
+        receive_exactly(kind, std::as_writable_bytes(std::span(&value, 1)));
+        return value;
+    }
+
+    // Both sides are here.
+    void barrier();
+    // Something can be read, be it the end of the stream.
+    bool readable() const;
+    // Throws when the peer has closed its end, with its last words if it left some.
+    void check_peer();
+    // Tells the peer why this side ends; the peer may be gone already.
+    void send_failure(const std::string& why) noexcept;
+
+    const std::string& peer_name() const { return _peer_name; }
+
+private:
+    oob_socket(file_descriptor fd, std::string peer_name) : _fd(std::move(fd)), _peer_name(std::move(peer_name)) {}
+
+    std::size_t receive_header(oob_kind kind, std::size_t max_length);
+    void receive_exactly(oob_kind kind, std::span<std::byte> into);
+    void read(std::span<std::byte> into);
+    void write(std::span<const std::byte> from);
+    [[noreturn]] void report_peer_failure(std::size_t length);
+
+    file_descriptor _fd;
+    std::string _peer_name;
+};
+
+} // namespace ucxl::perf

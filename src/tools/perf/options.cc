@@ -1,0 +1,249 @@
+#include "options.h"
+
+#include "settings.h"
+#include "tools/common/failure.h"
+#include "tools/common/number.h"
+#include "tools/common/version.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <sched.h>
+
+namespace ucxl::perf
+{
+
+namespace
+{
+
+template <typename Table>
+std::string describe(const Table& table)
+{
+    std::string text;
+    for (const auto& entry : table) {
+        text += fmt::format("\n    {:12} {}", entry.name, entry.description);
+    }
+    return text;
+}
+
+template <typename Table>
+std::string names(const Table& table)
+{
+    std::vector<std::string_view> all;
+    for (const auto& entry : table) {
+        all.push_back(entry.name);
+    }
+    return fmt::format("{}", fmt::join(all, ", "));
+}
+
+// Layouts contain commas, in brackets; the comma between two layouts is outside of them.
+std::vector<std::string> split_layouts(const std::string& text)
+{
+    std::vector<std::string> parts(1);
+    int open = 0;
+    for (const char c : text) {
+        open += (c == '(' || c == '[') ? 1 : 0;
+        open -= (c == ')' || c == ']') ? 1 : 0;
+        if (c == ',' && open == 0) {
+            parts.emplace_back();
+        } else {
+            parts.back() += c;
+        }
+    }
+    return parts;
+}
+
+std::vector<std::string> split(const std::string& text)
+{
+    return CLI::detail::split(text, ',');
+}
+
+[[noreturn]] void reject(const std::string& why)
+{
+    throw CLI::ValidationError(why);
+}
+
+// What was typed, before it means anything.
+struct raw_options {
+    std::string test;
+    std::string sizes;
+    std::string layouts;
+    std::string methods = "window";
+    std::string cpus;
+    unsigned threads = 1;
+    bool json        = false;
+    bool csv         = false;
+    bool validate    = false;
+    bool no_validate = false;
+};
+
+void read_methods(const std::string& text, options& into)
+{
+    for (const std::string& name : split(text)) {
+        if (name == "all") {
+            std::ranges::for_each(methods, [&](const method_info& each) { into.methods.push_back(each.kind); });
+            continue;
+        }
+        const method_info* const found = find_by_name(methods, name);
+        if (found == nullptr) {
+            reject(fmt::format("--method: \"{}\" is not one of {}, all", name, names(methods)));
+        }
+        into.methods.push_back(found->kind);
+    }
+    std::vector<method_kind> once;
+    for (const method_kind kind : into.methods) {
+        if (std::ranges::find(once, kind) == once.end()) {
+            once.push_back(kind);
+        }
+    }
+    into.methods = once;
+}
+
+void read_cpus(const std::string& text, options& into)
+{
+    for (const std::string& part : split(text)) {
+        const auto cpu = tools::parse_size(part);
+        if (!cpu || *cpu >= CPU_SETSIZE) {
+            reject(fmt::format("-c: \"{}\" is not a processor number", part));
+        }
+        into.cpus.push_back(static_cast<int>(*cpu));
+    }
+}
+
+void read_sizes(const std::string& text, options& into)
+{
+    for (const std::string& part : split(text)) {
+        const auto size = tools::parse_size(part);
+        if (!size || *size == 0) {
+            reject(fmt::format("-s: \"{}\" is not a size in bytes (1 or more; 4096, 4K, 1M, 2G)", part));
+        }
+        into.sizes.push_back(*size);
+    }
+}
+
+void interpret(const raw_options& raw, options& into)
+{
+    if (!raw.test.empty()) {
+        const test_info* const found = find_by_name(tests, raw.test);
+        if (found == nullptr) {
+            reject(fmt::format("-t: \"{}\" is not one of {}", raw.test, names(tests)));
+        }
+        into.test       = found->kind;
+        into.test_given = true;
+    }
+    if (!raw.layouts.empty()) {
+        into.layouts = split_layouts(raw.layouts);
+        if (into.layouts.size() > 2) {
+            reject(fmt::format("-l: {} layouts given; one for both sides, or the send layout and the receive layout",
+                               into.layouts.size()));
+        }
+    }
+    if (!raw.sizes.empty()) {
+        read_sizes(raw.sizes, into);
+    }
+    if (!raw.cpus.empty()) {
+        read_cpus(raw.cpus, into);
+    }
+    read_methods(raw.methods, into);
+    if (raw.threads != 1) {
+        reject("-T: only one thread per process is supported");
+    }
+    if (raw.json && raw.csv) {
+        reject("-v and --json exclude each other");
+    }
+    into.format = raw.json ? output_format::json : raw.csv ? output_format::csv : output_format::table;
+    // Where the time of single messages matters, the data is checked beside the measurement anyway.
+    into.validate        = raw.no_validate ? false : raw.validate || info_of(into.test).ping_pong;
+    const bool is_client = into.self || !into.host.empty();
+    if (into.self && !into.host.empty()) {
+        reject("--self starts its own server, so no host can be given");
+    }
+    if (is_client && !into.test_given) {
+        reject(fmt::format("-t TEST is missing; one of {}", names(tests)));
+    }
+    if (is_client && into.sizes.empty() && into.layouts.empty()) {
+        reject("give the data: -l LAYOUT, or -s SIZE for contiguous bytes");
+    }
+    if (into.rounds == 0) {
+        reject("--rounds: at least 1 is needed");
+    }
+}
+
+void add_setup_options(CLI::App& app, raw_options& raw, options& into)
+{
+    app.add_option("host", into.host, "the server's name or address; without it, this is the server");
+    app.add_option("-t", raw.test, "test to run:" + describe(tests))->type_name("TEST");
+    app.add_option("-l", raw.layouts, "layout of both sides, or send and receive layout; text or @FILE.json")
+        ->type_name("LAYOUT[,LAYOUT]");
+    app.add_option("-s", raw.sizes, "message sizes; the layout is repeated up to each (its packed length)")
+        ->type_name("SIZE[,SIZE...]");
+    app.add_option("--method", raw.methods,
+                   "how the data is moved, or all; with several, each is compared to the first (window):" +
+                       describe(methods))
+        ->type_name("NAME[,NAME...]");
+    app.add_option("-n", into.iterations, "messages per method (what takes --time seconds)")
+        ->check(CLI::Range(std::uint64_t{1}, max_iterations))
+        ->type_name("N");
+    app.add_option("-w", into.warmup, "messages before measuring (10000, or what takes 50 ms)")
+        ->check(CLI::Range(std::uint64_t{0}, max_iterations))
+        ->type_name("N");
+    app.add_option("-O", into.outstanding, "messages in flight (32 in bandwidth tests, as far as 64 MB hold them)")
+        ->check(CLI::Range(std::uint32_t{1}, max_outstanding))
+        ->type_name("N");
+    app.add_option("-c", raw.cpus, "run on these processors; with --self the second one is the server's")
+        ->type_name("CPU[,CPU...]");
+    app.add_option("-p", into.port, "TCP port of the set-up (13337)")->check(CLI::Range(1, 65535))->type_name("PORT");
+    app.add_option("-T", raw.threads, "threads per process; only 1")->type_name("N");
+    app.add_flag("-z", into.pass_memh, "give registered memory handles to every call");
+    app.add_flag("--allocate", into.allocate,
+                 "let ucp_layout_map allocate the memory, so that transports may share it");
+    app.add_flag("--self", into.self, "fork the server: one command on one host");
+    app.add_option("--inherited", into.inherited)->group(""); // not for users
+    app.add_option("--rounds", into.rounds, "rounds in which the methods take turns (11)")->type_name("N");
+    app.add_option("--time", into.seconds, "seconds per method (1)")->check(CLI::Range(0.001, 86400.0))->type_name("S");
+}
+
+void add_output_options(CLI::App& app, raw_options& raw, options& into)
+{
+    app.add_flag("-f", into.final_only, "print the final numbers only");
+    app.add_flag("-v", raw.csv, "print comma-separated values");
+    app.add_flag("--json", raw.json, "print one JSON document");
+    app.add_option("-R", into.rank, "rank of the percentile column (50)")
+        ->check(CLI::Range(0.0, 100.0))
+        ->type_name("P");
+    app.add_flag("--validate", raw.validate, "check what arrives (always in latency tests)");
+    app.add_flag("--no-validate", raw.no_validate, "check nothing");
+    app.set_version_flag("-V,--version", tools::version_text("ucx_layout_perftest"), "print the version");
+}
+
+} // namespace
+
+std::optional<options> parse_options(int argc, char** argv, int* exit_status)
+{
+    CLI::App app("Measures layout windows, and what users do without them, between two processes over UCX.",
+                 "ucx_layout_perftest");
+    app.usage("usage: ucx_layout_perftest [OPTIONS]                       the server\n"
+              "       ucx_layout_perftest HOST -t TEST -l LAYOUT [OPTIONS]  the client\n"
+              "       ucx_layout_perftest --self -t TEST -l LAYOUT [OPTIONS]  both, on this host");
+    options result;
+    raw_options raw;
+    add_setup_options(app, raw, result);
+    add_output_options(app, raw, result);
+    try {
+        app.parse(argc, argv);
+        interpret(raw, result);
+    } catch (const CLI::CallForHelp& help) {
+        *exit_status = app.exit(help);
+        return std::nullopt;
+    } catch (const CLI::CallForVersion& version) {
+        *exit_status = app.exit(version);
+        return std::nullopt;
+    } catch (const CLI::Error& error) {
+        fmt::print(stderr, "ucx_layout_perftest: {}\ntry ucx_layout_perftest --help\n", error.what());
+        *exit_status = 2;
+        return std::nullopt;
+    }
+    return result;
+}
+
+} // namespace ucxl::perf

@@ -1,0 +1,44 @@
+// The command line of ucx_layout_perftest; letters mean what they mean in ucx_perftest where that has them.
+#pragma once
+
+#include "test_kinds.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ucxl::perf
+{
+
+enum class output_format { table, csv, json };
+
+struct options {
+    std::string host; // empty: this is the server
+    bool self       = false;
+    test_kind test  = test_kind::tag_lat;
+    bool test_given = false;
+    std::vector<std::uint64_t> sizes; // empty: the packed length of the layout
+    std::vector<std::string> layouts; // none, one for both sides, or send and receive
+    std::vector<method_kind> methods;
+    std::uint64_t iterations = 0; // of each method; 0: what takes `seconds`
+    std::optional<std::uint64_t> warmup;
+    std::optional<std::uint32_t> outstanding;
+    std::uint32_t rounds = 11;
+    double seconds       = 1.0;
+    double rank          = 50.0;
+    std::vector<int> cpus;
+    std::uint16_t port   = 13337;
+    bool final_only      = false;
+    bool validate        = true;
+    bool allocate        = false;
+    bool pass_memh       = false;
+    output_format format = output_format::table;
+    std::optional<int> inherited; // the server of --self: its end of the socket
+};
+
+// nullopt: help or version was printed, or the command line is wrong and was explained; *exit_status says what to end
+// with.
+std::optional<options> parse_options(int argc, char** argv, int* exit_status);
+
+} // namespace ucxl::perf

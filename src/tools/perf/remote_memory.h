@@ -1,0 +1,25 @@
+// What the peer exposes for puts and gets: its address and remote key, exchanged over the socket.
+#pragma once
+
+#include "method.h"
+#include "session.h"
+
+namespace ucxl::perf
+{
+
+class remote_memory
+{
+public:
+    // Both sides call it: sends what this side exposes, takes what the peer does.
+    static remote_memory trade(session& with, const exposed_memory& own);
+
+    std::uint64_t address(unsigned slot) const { return _address + slot * _slot_distance; }
+    ucp_rkey_h key() const { return _key.get(); }
+
+private:
+    std::uint64_t _address       = 0;
+    std::uint64_t _slot_distance = 0;
+    rkey_handle _key;
+};
+
+} // namespace ucxl::perf

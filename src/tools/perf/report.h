@@ -1,0 +1,45 @@
+// What the client prints: ucx_perftest's table, with a column that compares each method to the first; or
+// comma-separated values, or one JSON document for all sizes.
+#pragma once
+
+#include "options.h"
+#include "settings.h"
+#include "statistics.h"
+
+#include <string>
+#include <vector>
+
+namespace ucxl::perf
+{
+
+// A method, or an operation of mem_map, in the rounds so far.
+struct report_row {
+    std::string name;
+    method_statistics statistics;
+    std::uint64_t validated = 0; // messages
+};
+
+struct skipped_method {
+    std::string name;
+    std::string reason;
+};
+
+class reporter
+{
+public:
+    virtual ~reporter()                                                            = default;
+    virtual void begin(const settings& what, const layout_pair& layouts)           = 0;
+    virtual void skipped(const skipped_method& method)                             = 0;
+    virtual void progress(const report_row& row)                                   = 0;
+    virtual void finish(const settings& what, const std::vector<report_row>& rows) = 0;
+    virtual void end() {}
+};
+
+std::unique_ptr<reporter> make_reporter(const options& given);
+
+// "strided(16384,64,128)", cut where it is long.
+std::string layout_text(const ucx_layout::layout& layout);
+// "1048576 bytes in 16384 blocks of 64 bytes"
+std::string layout_summary(const ucx_layout::layout& layout);
+
+} // namespace ucxl::perf

@@ -1,0 +1,33 @@
+// A ring of operations in flight, one per slot: a slot is used again when what it did before is complete.
+#pragma once
+
+#include "session.h"
+
+#include <utility>
+#include <vector>
+
+namespace ucxl::perf
+{
+
+class requests_in_flight
+{
+public:
+    requests_in_flight(session& with, unsigned slots) : _with(with), _requests(slots) {}
+
+    unsigned slot_of(std::uint64_t message) const { return static_cast<unsigned>(message % _requests.size()); }
+    unsigned slots() const { return static_cast<unsigned>(_requests.size()); }
+    void finish(unsigned slot) { _with.finish(std::exchange(_requests[slot], nullptr), "a transfer"); }
+    void start(unsigned slot, ucs_status_ptr_t request) { _requests[slot] = request; }
+    void finish_all()
+    {
+        for (unsigned slot = 0; slot < slots(); ++slot) {
+            finish(slot);
+        }
+    }
+
+private:
+    session& _with;
+    std::vector<ucs_status_ptr_t> _requests;
+};
+
+} // namespace ucxl::perf

@@ -1,0 +1,121 @@
+#include "server.h"
+
+#include "bench.h"
+#include "report.h"
+#include "tools/common/failure.h"
+#include "tools/common/load_layout.h"
+
+#include <optional>
+
+namespace ucxl::perf
+{
+
+namespace
+{
+
+class server_run
+{
+public:
+    server_run(session& with, agreed_run run) : _with(with), _bench(with, std::move(run)) {}
+
+    // Until the client ends the run.
+    void serve();
+
+private:
+    void measure(const command& wanted);
+    void validate(const command& wanted);
+
+    session& _with;
+    bench _bench;
+};
+
+void server_run::serve()
+{
+    for (;;) {
+        _with.wait_for_message();
+        const auto wanted = _with.peer().receive_value<command>(oob_kind::command);
+        if (wanted.kind == command_kind::end_run) {
+            _with.barrier();
+            return;
+        }
+        if (wanted.method >= _bench.num_methods() || wanted.count == 0 || wanted.count > max_iterations) {
+            tools::give_up("{} asks for {} messages of method {}", _with.peer().peer_name(), wanted.count,
+                           wanted.method);
+        }
+        if (wanted.kind == command_kind::measure) {
+            measure(wanted);
+        } else if (wanted.kind == command_kind::validate) {
+            validate(wanted);
+        } else {
+            tools::give_up("{} sent command {}, unknown here", _with.peer().peer_name(),
+                           static_cast<std::uint32_t>(wanted.kind));
+        }
+    }
+}
+
+void server_run::measure(const command& wanted)
+{
+    exchange& test = _bench.exchange_of(wanted.method);
+    test.prepare_server(wanted.count);
+    _with.peer().send(oob_kind::status, {});
+    test.run_server(wanted.count);
+    _with.barrier();
+}
+
+void server_run::validate(const command& wanted)
+{
+    exchange& test         = _bench.exchange_of(wanted.method);
+    const test_info& about = info_of(_bench.what().test);
+    _bench.fill(wanted.method, pattern_of_server(wanted.number));
+    _with.barrier();
+    test.prepare_server(1);
+    _with.peer().send(oob_kind::status, {});
+    test.run_server(1);
+    _with.flush();
+    _with.barrier();
+    if (about.carried_by != carrier::get) {
+        _bench.check(wanted.method, pattern_of_client(wanted.number));
+    }
+    _with.barrier();
+}
+
+void use_own_layouts(const std::vector<std::string>& own, agreed_run& run)
+{
+    if (!own.empty()) {
+        run.layouts.send    = repeat_to(tools::load_layout(own.front()), run.what.message_size, "server's send");
+        run.layouts.receive = repeat_to(tools::load_layout(own.back()), run.what.message_size, "server's receive");
+    }
+}
+
+void announce(const agreed_run& run)
+{
+    fmt::print("{}, {} bytes\n  send: {}\n  receive: {}\n", info_of(run.what.test).name, run.what.message_size,
+               layout_text(run.layouts.send), layout_text(run.layouts.receive));
+    std::fflush(stdout);
+}
+
+} // namespace
+
+void run_server(const options& own, oob_socket& peer)
+{
+    session with(peer);
+    with.open();
+    for (;;) {
+        with.wait_for_message();
+        const std::vector<std::byte> setup = peer.receive(oob_kind::setup, max_setup_length);
+        if (setup.empty()) {
+            break;
+        }
+        agreed_run run = decode(setup);
+        use_own_layouts(own.layouts, run);
+        require_fitting(run.what, run.layouts);
+        if (!own.inherited) {
+            announce(run);
+        }
+        peer.send(oob_kind::status, {});
+        server_run(with, std::move(run)).serve();
+    }
+    with.close();
+}
+
+} // namespace ucxl::perf

@@ -1,0 +1,74 @@
+// What is known of one method after some rounds. Times are seconds per message.
+#pragma once
+
+#include "ticks.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace ucxl::perf
+{
+
+// Counts of tick intervals in classes of at most 0.4 % width, so that any percentile is cheap, whatever the number of
+// messages.
+class tick_histogram
+{
+public:
+    void add(std::uint64_t ticks) { ++_counts[index_of(ticks)]; }
+    // Largest interval of the class that holds the rank; 0 when nothing was added.
+    std::uint64_t percentile(double rank) const;
+
+private:
+    static constexpr unsigned precision_bits = 8;
+    static constexpr std::size_t num_classes = (64 - precision_bits + 1) << precision_bits;
+
+    static std::size_t index_of(std::uint64_t ticks);
+    static std::uint64_t upper_end(std::size_t index);
+
+    std::vector<std::uint32_t> _counts = std::vector<std::uint32_t>(num_classes);
+};
+
+double median(std::vector<double> values);
+
+// ways: how many messages one measured interval stands for (2 in a ping-pong).
+class method_statistics
+{
+public:
+    explicit method_statistics(double ways) : _ways(ways) {}
+
+    // Around the messages of one round; lap() after each of them.
+    void begin()
+    {
+        _last  = ticks_now();
+        _begin = _last;
+    }
+    void lap()
+    {
+        const std::uint64_t now = ticks_now();
+        _histogram.add(now - _last);
+        _last = now;
+    }
+    void end(std::uint64_t iterations);
+
+    std::uint64_t iterations() const { return _iterations; }
+    std::size_t rounds() const { return _rounds.size(); }
+    double percentile(double rank) const;
+    double average() const { return _seconds / static_cast<double>(_iterations) / _ways; }
+    double median_of_rounds() const { return median(_rounds); }
+    // Of the last round alone.
+    double last_round() const { return _rounds.back(); }
+    // Median over the rounds of: how much faster than `other` in the same round (1: as fast).
+    double speed_against(const method_statistics& other) const;
+
+private:
+    double _ways;
+    std::uint64_t _begin      = 0;
+    std::uint64_t _last       = 0;
+    std::uint64_t _iterations = 0;
+    double _seconds           = 0;
+    std::vector<double> _rounds;
+    tick_histogram _histogram;
+};
+
+} // namespace ucxl::perf

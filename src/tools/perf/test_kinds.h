@@ -1,0 +1,87 @@
+// The tests and methods by name, and what each of them is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ucxl::perf
+{
+
+enum class test_kind : std::uint32_t {
+    tag_lat,
+    tag_bw,
+    am_lat,
+    am_bw,
+    stream_lat,
+    stream_bw,
+    put_lat,
+    put_bw,
+    get,
+    mem_map,
+};
+
+enum class carrier : std::uint32_t { tag, am, stream, put, get, none };
+
+struct test_info {
+    test_kind kind;
+    std::string_view name;
+    std::string_view description;
+    carrier carried_by;
+    bool ping_pong;               // both sides send; what is reported is half of a round trip
+    std::string_view time_column; // as ucx_perftest calls it
+    unsigned outstanding;         // default of -O
+};
+
+inline constexpr std::array tests{
+    test_info{test_kind::tag_lat, "tag_lat", "tag match latency", carrier::tag, true, "latency", 1},
+    test_info{test_kind::tag_bw, "tag_bw", "tag match bandwidth", carrier::tag, false, "overhead", 32},
+    test_info{test_kind::am_lat, "am_lat", "active message latency", carrier::am, true, "latency", 1},
+    test_info{test_kind::am_bw, "am_bw", "active message bandwidth", carrier::am, false, "overhead", 32},
+    test_info{test_kind::stream_lat, "stream_lat", "stream latency", carrier::stream, true, "latency", 1},
+    test_info{test_kind::stream_bw, "stream_bw", "stream bandwidth", carrier::stream, false, "overhead", 32},
+    test_info{test_kind::put_lat, "ucp_put_lat", "put latency", carrier::put, true, "latency", 1},
+    test_info{test_kind::put_bw, "ucp_put_bw", "put bandwidth", carrier::put, false, "overhead", 32},
+    test_info{test_kind::get, "ucp_get", "get latency / bandwidth", carrier::get, false, "latency", 1},
+    test_info{test_kind::mem_map, "mem_map", "cost of mapping windows", carrier::none, false, "cost", 1},
+};
+
+inline const test_info& info_of(test_kind kind)
+{
+    return tests[static_cast<std::size_t>(kind)];
+}
+
+enum class method_kind : std::uint8_t { window, datatype, pack, iov, contig };
+
+struct method_info {
+    method_kind kind;
+    std::string_view name;
+    std::string_view description;
+};
+
+inline constexpr std::array methods{
+    method_info{method_kind::window, "window", "a window of ucp_layout_map, given to the stock calls"},
+    method_info{method_kind::datatype, "datatype", "a datatype of ucp_layout_datatype_create, nothing mapped"},
+    method_info{method_kind::pack, "pack", "loops that copy the blocks into and out of a contiguous buffer"},
+    method_info{method_kind::iov, "iov", "the blocks as a UCP_DATATYPE_IOV list"},
+    method_info{method_kind::contig, "contig", "as many bytes in plain buffers: the bound, no gather or scatter"},
+};
+
+inline const method_info& info_of(method_kind kind)
+{
+    return methods[static_cast<std::size_t>(kind)];
+}
+
+template <typename Table>
+constexpr auto find_by_name(const Table& table, std::string_view name) -> const typename Table::value_type*
+{
+    for (const auto& entry : table) {
+        if (entry.name == name) {
+            return &entry;
+        }
+    }
+    return nullptr;
+}
+
+} // namespace ucxl::perf

@@ -1,0 +1,205 @@
+// Parts of ucx_layout_perftest by themselves: above all, that its checks can fail.
+#include "tools/common/made.h"
+#include "tools/common/number.h"
+#include "tools/perf/layout_image.h"
+#include "tools/perf/pack_loops.h"
+#include "tools/perf/settings.h"
+#include "tools/perf/statistics.h"
+
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+namespace ucxl::perf
+{
+
+namespace
+{
+
+using testing::HasSubstr;
+
+ucx_layout::layout parse(const std::string& text)
+{
+    const tools::held_log log;
+    return tools::made(ucx_layout::layout::parse(text.c_str()), log, text);
+}
+
+layout_image image_of(const std::string& text)
+{
+    return layout_image::create(nullptr, parse(text), false);
+}
+
+TEST(layout_image, what_was_filled_is_right_once)
+{
+    layout_image image = image_of("strided(10,8,24)");
+    image.fill(7);
+    EXPECT_EQ("", image.check(7));
+    EXPECT_THAT(image.check(7), HasSubstr("packed byte 0"));
+}
+
+TEST(layout_image, another_message_is_not_this_one)
+{
+    layout_image image = image_of("strided(10,8,24)");
+    image.fill(8);
+    EXPECT_NE("", image.check(7));
+}
+
+TEST(layout_image, every_wrong_byte_is_found)
+{
+    layout_image image = image_of("strided(3,4,9)");
+    for (std::size_t block = 0; block < 3; ++block) {
+        for (std::size_t byte = 0; byte < 4; ++byte) {
+            image.fill(1);
+            image.blocks()[block].address[byte] ^= std::byte{1};
+            EXPECT_THAT(image.check(1),
+                        HasSubstr("byte " + std::to_string(byte) + " of block " + std::to_string(block)));
+        }
+    }
+}
+
+TEST(layout_image, byte_written_between_or_around_blocks_is_found)
+{
+    layout_image image     = image_of("strided(3,4,9)");
+    std::byte* const first = image.blocks()[0].address;
+    for (const std::ptrdiff_t offset : {-1, 4, 8, 13, 22, 30}) {
+        image.fill(1);
+        first[offset] = std::byte{0};
+        EXPECT_THAT(image.check(1), HasSubstr("outside the layout"));
+    }
+}
+
+TEST(layout_image, last_byte_can_be_a_signal)
+{
+    layout_image image = image_of("strided(3,4,9)");
+    image.fill(1);
+    *image.last_byte() = std::byte{42};
+    EXPECT_EQ("", image.check(1, std::byte{42}));
+}
+
+TEST(layout_image, sources_do_not_share_memory)
+{
+    layout_image image = image_of("iov(8@0,1:8@-100,2:8@1000)");
+    image.fill(3);
+    EXPECT_EQ("", image.check(3));
+    EXPECT_EQ(3U, image.bases().size());
+}
+
+RC_GTEST_PROP(pack_loops, pack_and_unpack_agree_with_copying_bytes_in_order, ())
+{
+    const auto count       = *rc::gen::inRange(1, 50);
+    const auto length      = *rc::gen::inRange(1, 70);
+    const auto kind        = *rc::gen::inRange(0, 3);
+    const std::string text = kind == 0   ? fmt::format("strided({},{},{})", count, length, length + 5)
+                             : kind == 1 ? fmt::format("iov({},{}..{},seed=1,shuffle)", count, length, length)
+                                         : fmt::format("iov({},1..{},seed=1)", count, length);
+    layout_image image     = image_of(text);
+    image.fill(1);
+    std::vector<std::byte> expected;
+    for (const memory_block& block : image.blocks()) {
+        expected.insert(expected.end(), block.address, block.address + block.length);
+    }
+    const pack_loops loops(image.blocks());
+    std::vector<std::byte> packed(expected.size());
+    loops.pack(packed.data());
+    RC_ASSERT(packed == expected);
+    image.clear();
+    loops.unpack(packed.data());
+    RC_ASSERT(image.check(1) == "");
+}
+
+TEST(statistics, percentile_is_within_its_class)
+{
+    tick_histogram histogram;
+    EXPECT_EQ(0U, histogram.percentile(50));
+    for (std::uint64_t i = 1; i <= 100000; ++i) {
+        histogram.add(i);
+    }
+    for (const double rank : {1.0, 50.0, 99.0, 100.0}) {
+        EXPECT_NEAR(rank * 1000, static_cast<double>(histogram.percentile(rank)), rank * 1000 * 0.004 + 1);
+    }
+    histogram.add(UINT64_MAX);
+    EXPECT_EQ(UINT64_MAX, histogram.percentile(100));
+}
+
+TEST(statistics, median)
+{
+    EXPECT_EQ(0, median({}));
+    EXPECT_EQ(3, median({3}));
+    EXPECT_EQ(2.5, median({4, 1, 2, 3}));
+    EXPECT_EQ(2, median({9, 1, 2}));
+}
+
+TEST(numbers, sizes_with_units)
+{
+    EXPECT_EQ(4096U, tools::parse_size("4096"));
+    EXPECT_EQ(4096U, tools::parse_size("4K"));
+    EXPECT_EQ(std::uint64_t{3} << 30, tools::parse_size("3G"));
+    for (const char* wrong : {"", "K", "-1", "1KB", "0x10", "99999999999999999999", "18446744073709551615K", " 1"}) {
+        EXPECT_EQ(std::nullopt, tools::parse_size(wrong)) << wrong;
+    }
+    EXPECT_EQ("64K", tools::format_size(65536));
+    EXPECT_EQ("65537", tools::format_size(65537));
+    EXPECT_EQ("0", tools::format_size(0));
+}
+
+agreed_run sample()
+{
+    return {.what    = {.test         = test_kind::am_bw,
+                        .chosen       = {method_kind::pack, method_kind::window},
+                        .message_size = 32,
+                        .outstanding  = 5,
+                        .allocate     = true,
+                        .pass_memh    = false,
+                        .validate     = true},
+            .layouts = {.send = parse("strided(4,8,16)"), .receive = parse("32")}};
+}
+
+TEST(settings, survive_the_socket)
+{
+    const agreed_run sent     = sample();
+    const agreed_run received = decode(encode(sent.what, sent.layouts));
+    EXPECT_EQ(sent.what.test, received.what.test);
+    EXPECT_EQ(sent.what.chosen, received.what.chosen);
+    EXPECT_EQ(sent.what.message_size, received.what.message_size);
+    EXPECT_EQ(sent.what.outstanding, received.what.outstanding);
+    EXPECT_EQ(sent.what.allocate, received.what.allocate);
+    EXPECT_EQ(sent.what.pass_memh, received.what.pass_memh);
+    EXPECT_EQ(sent.what.validate, received.what.validate);
+    EXPECT_EQ(tools::attributes(sent.layouts.send).hash, tools::attributes(received.layouts.send).hash);
+    EXPECT_EQ(tools::attributes(sent.layouts.receive).hash, tools::attributes(received.layouts.receive).hash);
+}
+
+TEST(settings, cut_anywhere_are_refused)
+{
+    const agreed_run sent              = sample();
+    const std::vector<std::byte> bytes = encode(sent.what, sent.layouts);
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+        EXPECT_THROW(decode(std::span(bytes).first(length)), tools::failure) << length;
+    }
+}
+
+TEST(settings, with_any_byte_changed_are_refused_or_in_range)
+{
+    const agreed_run sent              = sample();
+    const std::vector<std::byte> bytes = encode(sent.what, sent.layouts);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
+            std::vector<std::byte> changed = bytes;
+            changed[i]                     = std::byte(value);
+            try {
+                const agreed_run received = decode(changed);
+                EXPECT_LE(received.what.chosen.size(), methods.size());
+                EXPECT_GE(received.what.outstanding, 1U);
+                EXPECT_LE(received.what.outstanding, max_outstanding);
+                EXPECT_LE(received.what.message_size, UCP_LAYOUT_MAX_LENGTH);
+            } catch (const tools::failure&) {
+                continue;
+            }
+        }
+    }
+}
+
+} // namespace
+
+} // namespace ucxl::perf
