@@ -110,6 +110,15 @@ TEST(slot_table, run_across_the_place_where_the_search_starts)
     EXPECT_EQ(table->allocate(slot)->offset, 0u);
 }
 
+TEST(slot_table, run_never_goes_over_the_end)
+{
+    const auto table       = table_of(4);
+    const window_range one = *table->allocate(slot);
+    ASSERT_TRUE(table->allocate(2 * slot).has_value());
+    table->release(one); // the first and the last slot are free, and the search starts at the last
+    EXPECT_FALSE(table->allocate(2 * slot).has_value());
+}
+
 TEST(slot_table, exhaustion_names_the_option_and_passes)
 {
     const auto table        = table_of(2);
