@@ -4,6 +4,7 @@
 
 #include "ucs/layout/error.h"
 
+#include <cstdint>
 #include <new>
 #include <stdexcept>
 #include <utility>

@@ -3,7 +3,6 @@
 #include "ucs/layout/walk.h"
 
 #include <algorithm>
-#include <format>
 #include <functional>
 
 namespace ucxl::test
@@ -154,15 +153,6 @@ bounds_map set_bounds_of(const spec& of)
     return bounds;
 }
 
-std::string to_string(const std::vector<dim>& dims)
-{
-    std::string text = "{";
-    for (const dim& along : dims) {
-        text += std::format("{}{{{}, {}}}", text.size() > 1 ? ", " : "", along.count, along.stride);
-    }
-    return text + "}";
-}
-
 spec_ptr make(spec&& of)
 {
     return std::make_shared<const spec>(std::move(of));
@@ -306,108 +296,6 @@ bool has_overlap(const spec& of)
         }
     }
     return false;
-}
-
-namespace
-{
-
-result<element> element_of(const spec& of)
-{
-    if (of.what == spec::kind::block) {
-        return element{of.length, nullptr};
-    }
-    auto nested = build(of);
-    return nested ? result<element>(element{0, *nested}) : std::unexpected(std::move(nested.error()));
-}
-
-result<layout_ptr> build_iov(const spec& of)
-{
-    std::vector<iov_part> parts;
-    for (const spec_part& part : of.parts) {
-        auto item = element_of(*part.item);
-        if (!item) {
-            return std::unexpected(std::move(item.error()));
-        }
-        parts.push_back({part.source, part.offset, *item});
-    }
-    return make_iov(parts);
-}
-
-result<layout_ptr> build_interleaved(const spec& of)
-{
-    std::vector<interleaved_part> parts;
-    for (const spec_part& part : of.parts) {
-        auto item = element_of(*part.item);
-        if (!item) {
-            return std::unexpected(std::move(item.error()));
-        }
-        parts.push_back({part.source, part.offset, *item, part.repeat, part.dims});
-    }
-    return make_interleaved(parts);
-}
-
-} // namespace
-
-result<layout_ptr> build(const spec& of)
-{
-    if (of.what == spec::kind::iov) {
-        return build_iov(of);
-    }
-    if (of.what == spec::kind::interleaved) {
-        return build_interleaved(of);
-    }
-    if (of.what == spec::kind::block) {
-        return make_contig(1, {of.length, nullptr});
-    }
-    auto item = element_of(*of.item);
-    if (!item) {
-        return std::unexpected(std::move(item.error()));
-    }
-    if (of.what == spec::kind::contig) {
-        return make_contig(of.count, *item);
-    }
-    if (of.what == spec::kind::strided) {
-        return make_strided(*item, of.dims);
-    }
-    auto whole = make_contig(1, *item);
-    return whole ? resize(**whole, of.lb, of.extent) : std::unexpected(std::move(whole.error()));
-}
-
-std::string to_string(const spec& of)
-{
-    const auto parts = [&](bool is_interleaved) {
-        std::string text = "({";
-        for (const spec_part& part : of.parts) {
-            text += std::format("{}{{{}, {}, {}", text.size() > 2 ? ", " : "", part.source, part.offset,
-                                to_string(*part.item));
-            text += is_interleaved ? std::format(", {}, {}}}", part.repeat, to_string(part.dims)) : "}";
-        }
-        return text + "})";
-    };
-    switch (of.what) {
-    case spec::kind::block:
-        return std::format("spec::block({})", of.length);
-    case spec::kind::contig:
-        return std::format("spec::contig({}, {})", of.count, to_string(*of.item));
-    case spec::kind::strided:
-        return std::format("spec::strided({}, {})", to_string(*of.item), to_string(of.dims));
-    case spec::kind::iov:
-        return "spec::iov" + parts(false);
-    case spec::kind::interleaved:
-        return "spec::interleaved" + parts(true);
-    case spec::kind::resized:
-        return std::format("spec::resized({}, {}, {})", to_string(*of.item), of.lb, of.extent);
-    }
-    return {};
-}
-
-std::string to_string(const std::vector<segment>& segments)
-{
-    std::string text;
-    for (const segment& next : segments) {
-        text += std::format("{}:{}+{} ", next.source, next.offset, next.length);
-    }
-    return text;
 }
 
 } // namespace ucxl::test
