@@ -278,12 +278,13 @@ void oob_socket::check_peer()
     if (poll(&poller, 1, 0) <= 0) {
         return;
     }
-    // A peer that has finished before us left messages that are still to be read in their turn.
+    // Its last words, or an earlier message that nobody will need any more.
     frame next{};
-    if (recv(_fd.get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) != sizeof(next) ||
-        next.kind == oob_kind::failed) {
-        receive(oob_kind::failed, 0);
+    if (recv(_fd.get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) == sizeof(next) &&
+        next.kind != oob_kind::failed) {
+        give_up("{} has closed the connection", _peer_name);
     }
+    receive(oob_kind::failed, 0);
 }
 
 void oob_socket::send_failure(const std::string& why) noexcept

@@ -76,7 +76,7 @@ public:
     void barrier();
     // Something can be read, be it the end of the stream.
     bool readable() const;
-    // Throws when the peer has closed its end, with its last words if it left some.
+    // Throws when the peer has closed its end, with its last words if it left some. For waits that no message ends.
     void check_peer();
     // Tells the peer why this side ends; the peer may be gone already.
     void send_failure(const std::string& why) noexcept;

@@ -29,9 +29,10 @@ class reporter
 public:
     virtual ~reporter()                                                            = default;
     virtual void begin(const settings& what, const layout_pair& layouts)           = 0;
-    virtual void skipped(const skipped_method& method)                             = 0;
     virtual void progress(const report_row& row)                                   = 0;
     virtual void finish(const settings& what, const std::vector<report_row>& rows) = 0;
+    // After finish() of the run it belongs to.
+    virtual void skipped(const skipped_method& method) = 0;
     virtual void end() {}
 };
 

@@ -72,7 +72,7 @@ void json_reporter::begin(const settings& what, const layout_pair& layouts)
 
 void json_reporter::skipped(const skipped_method& method)
 {
-    _document->run["skipped"].push_back({{"method", method.name}, {"reason", method.reason}});
+    _document->root["runs"].back()["skipped"].push_back({{"method", method.name}, {"reason", method.reason}});
 }
 
 void json_reporter::finish(const settings& what, const std::vector<report_row>& rows)

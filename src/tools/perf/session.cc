@@ -120,8 +120,13 @@ void session::wait_for_message()
 {
     // A system call per round would cost the peer's one-sided operations more than they need themselves.
     constexpr unsigned rounds_per_look = 64;
-    unsigned round                     = 0;
-    progress_until([&] { return round++ % rounds_per_look == 0 && _peer.readable(); });
+    // Not through progress(): a peer that has said its last word and gone is in order here.
+    for (unsigned round = 0; round % rounds_per_look != 0 || !_peer.readable(); ++round) {
+        if (ucp_worker_progress(_worker.get()) == 0 && ++_idle >= idle_limit) {
+            _idle = 0;
+            sched_yield();
+        }
+    }
 }
 
 void session::barrier()
