@@ -1,0 +1,38 @@
+// Messages between two peers beside UCX, over one end of a socket pair: addresses, remote keys, barriers.
+//
+// A channel without a descriptor is a loopback, for a scenario where one process plays both roles.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ucxl::two_process
+{
+
+using bytes = std::vector<std::byte>;
+
+class channel
+{
+public:
+    static constexpr int loopback = -1;
+
+    explicit channel(int fd) : _fd(fd) {}
+
+    int fd() const { return _fd; }
+    // Messages are small (addresses, keys), they fit the socket's buffer. Throws when the other peer is gone.
+    void send(std::span<const std::byte> message);
+    // Empty when no whole message is there yet. Throws when the other peer is gone.
+    std::optional<bytes> try_receive();
+
+private:
+    bool read_available();
+
+    int _fd;
+    bytes _partial;
+    std::deque<bytes> _messages;
+};
+
+} // namespace ucxl::two_process

@@ -1,0 +1,19 @@
+// What a peer with the library and one with stock UCX alone do together.
+#pragma once
+
+#include "session.h"
+
+#include <array>
+
+namespace ucxl::two_process
+{
+
+// Lengths role 0 sends from a window to role 1.
+inline constexpr std::array<std::size_t, 5> window_lengths = {1, 64, 5000, 70000, 1 << 20};
+
+bytes test_pattern(std::size_t length, unsigned salt);
+
+// Role 0 sends host memory of a length that depends on the round and gets it back from role 1.
+void echo(session& in, unsigned round);
+
+} // namespace ucxl::two_process

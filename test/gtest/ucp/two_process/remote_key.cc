@@ -1,0 +1,68 @@
+#include "remote_key.h"
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+void append_number(bytes& to, std::uint64_t number)
+{
+    const auto part = std::as_bytes(std::span(&number, 1));
+    to.insert(to.end(), part.begin(), part.end());
+}
+
+std::uint64_t take_number(std::span<const std::byte>& from)
+{
+    std::uint64_t number = 0;
+    check(from.size() >= sizeof(number), "a message with a key is too short");
+    std::memcpy(&number, from.data(), sizeof(number));
+    from = from.subspan(sizeof(number));
+    return number;
+}
+
+} // namespace
+
+bytes pack_key(ucp_context_h context, ucp_mem_h memh)
+{
+    void* packed       = nullptr;
+    std::size_t length = 0;
+    check_ok(ucp_rkey_pack(context, memh, &packed, &length), "ucp_rkey_pack");
+    const auto* const begin = static_cast<const std::byte*>(packed);
+    bytes key(begin, begin + length);
+    ucp_rkey_buffer_release(packed);
+    return key;
+}
+
+void append_key(bytes& to, ucp_context_h context, ucp_mem_h memh, const void* address)
+{
+    const bytes key = pack_key(context, memh);
+    append_number(to, reinterpret_cast<std::uint64_t>(address));
+    append_number(to, key.size());
+    to.insert(to.end(), key.begin(), key.end());
+}
+
+remote_key::remote_key(ucp_ep_h endpoint, std::span<const std::byte>& from) : _address(take_number(from))
+{
+    const auto length = take_number(from);
+    check(from.size() >= length, "a message with a key is too short");
+    check_ok(ucp_ep_rkey_unpack(endpoint, from.data(), &_key), "ucp_ep_rkey_unpack");
+    from = from.subspan(length);
+}
+
+remote_key::remote_key(remote_key&& other) noexcept : _address(other._address), _key(std::exchange(other._key, nullptr))
+{
+}
+
+remote_key::~remote_key()
+{
+    if (_key != nullptr) {
+        ucp_rkey_destroy(_key);
+    }
+}
+
+} // namespace ucxl::two_process

@@ -1,0 +1,32 @@
+// Remote keys on their way from one peer to the other, with the address they are for.
+#pragma once
+
+#include "session.h"
+
+namespace ucxl::two_process
+{
+
+// The bytes of ucp_rkey_pack.
+bytes pack_key(ucp_context_h context, ucp_mem_h memh);
+
+// Appends a message that remote_key::take() understands.
+void append_key(bytes& to, ucp_context_h context, ucp_mem_h memh, const void* address);
+
+class remote_key
+{
+public:
+    // Takes what append_key() wrote from the front of a message.
+    remote_key(ucp_ep_h endpoint, std::span<const std::byte>& from);
+    remote_key(remote_key&& other) noexcept;
+    remote_key& operator=(remote_key&& other) = delete;
+    ~remote_key();
+
+    std::uint64_t address() const { return _address; }
+    ucp_rkey_h get() const { return _key; }
+
+private:
+    std::uint64_t _address = 0;
+    ucp_rkey_h _key        = nullptr;
+};
+
+} // namespace ucxl::two_process

@@ -1,0 +1,165 @@
+#include "session.h"
+
+#include "child.h"
+
+#include <poll.h>
+#include <sched.h>
+
+namespace ucxl::two_process
+{
+
+context_handle::context_handle(const peer_arguments& arguments, bool many_workers)
+{
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+    params.features   = UCP_FEATURE_TAG | UCP_FEATURE_STREAM | UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO32 |
+                      UCP_FEATURE_AMO64 | (arguments.wakeup ? UCP_FEATURE_WAKEUP : 0);
+    params.mt_workers_shared = many_workers;
+    ucp_context_h made       = nullptr;
+    check_ok(ucp_init(&params, nullptr, &made), "ucp_init");
+    _context.reset(made);
+}
+
+session::session(const peer_arguments& arguments, const context_handle& context, const session_options& options)
+    : _arguments(arguments),
+      _channel(arguments.role == 2 ? channel::loopback : first_channel_fd + static_cast<int>(arguments.thread)),
+      _context(context.get())
+{
+    ucp_worker_params_t params{};
+    params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    params.thread_mode = UCS_THREAD_MODE_SINGLE;
+    check_ok(ucp_worker_create(_context, &params, &_worker), "ucp_worker_create");
+    if (arguments.wakeup) {
+        check_ok(ucp_worker_get_efd(_worker, &_event_fd), "ucp_worker_get_efd");
+    }
+    connect(options);
+}
+
+session::~session()
+{
+    if (_worker != nullptr) {
+        ucp_worker_destroy(_worker);
+    }
+}
+
+void session::connect(const session_options& options)
+{
+    ucp_address_t* own = nullptr;
+    std::size_t length = 0;
+    check_ok(ucp_worker_get_address(_worker, &own, &length), "ucp_worker_get_address");
+    const bytes other = exchange({reinterpret_cast<const std::byte*>(own), length});
+    ucp_worker_release_address(_worker, own);
+
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address    = reinterpret_cast<const ucp_address_t*>(other.data());
+    if (options.error_handling) {
+        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        params.err_mode        = UCP_ERR_HANDLING_MODE_PEER;
+        params.err_handler.arg = this;
+        params.err_handler.cb  = [](void* self, ucp_ep_h, ucs_status_t status) {
+            static_cast<session*>(self)->_endpoint_error = status;
+        };
+    }
+    check_ok(ucp_ep_create(_worker, &params, &_endpoint), "ucp_ep_create");
+}
+
+// False when there is nothing to do and, with wakeup, the worker is armed.
+bool session::progress_or_arm()
+{
+    if (ucp_worker_progress(_worker) != 0) {
+        return true;
+    }
+    if (_event_fd < 0) {
+        return false;
+    }
+    const ucs_status_t status = ucp_worker_arm(_worker);
+    check(status == UCS_OK || status == UCS_ERR_BUSY, "ucp_worker_arm: {}", ucs_status_string(status));
+    return status == UCS_ERR_BUSY;
+}
+
+void session::turn()
+{
+    if (_event_fd >= 0) {
+        if (ucp_worker_progress(_worker) == 0) {
+            check_ok(ucp_worker_wait(_worker), "ucp_worker_wait");
+        }
+    } else if (!progress_or_arm()) {
+        sched_yield();
+    }
+}
+
+void session::turn_for_channel()
+{
+    if (progress_or_arm()) {
+        return;
+    }
+    if (_event_fd < 0) {
+        sched_yield();
+        return;
+    }
+    pollfd descriptors[] = {{.fd = _event_fd, .events = POLLIN, .revents = 0},
+                            {.fd = _channel.fd(), .events = POLLIN, .revents = 0}};
+    poll(descriptors, 2, -1);
+}
+
+ucs_status_t session::wait(ucs_status_ptr_t request)
+{
+    if (!UCS_PTR_IS_PTR(request)) {
+        return UCS_PTR_STATUS(request);
+    }
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+        turn();
+    }
+    const ucs_status_t status = ucp_request_check_status(request);
+    ucp_request_free(request);
+    return status;
+}
+
+void session::flush()
+{
+    const ucp_request_param_t param{};
+    check_ok(wait(ucp_ep_flush_nbx(_endpoint, &param)), "ucp_ep_flush_nbx");
+}
+
+bytes session::receive()
+{
+    for (;;) {
+        if (auto message = _channel.try_receive()) {
+            return std::move(*message);
+        }
+        turn_for_channel();
+    }
+}
+
+bytes session::exchange(std::span<const std::byte> message)
+{
+    _channel.send(message);
+    return receive();
+}
+
+void session::close_endpoint(unsigned flags)
+{
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags        = flags;
+    const auto status  = wait(ucp_ep_close_nbx(_endpoint, &param));
+    if (flags == 0) {
+        check_ok(status, "ucp_ep_close_nbx");
+    }
+    _endpoint = nullptr;
+}
+
+void session::close()
+{
+    barrier();
+    close_endpoint(0);
+    barrier();
+}
+
+void session::abandon()
+{
+    close_endpoint(UCP_EP_CLOSE_FLAG_FORCE);
+}
+
+} // namespace ucxl::two_process

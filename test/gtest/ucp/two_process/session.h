@@ -1,0 +1,97 @@
+// What a peer works with: a context, a worker, an endpoint to the other peer, and the channel beside it.
+//
+// A peer plays role 0 or role 1; when a process is alone it plays both, its endpoint leads back to itself and its
+// channel is a loopback, so that one and the same scenario code serves both cases: `if (session.plays(0)) ...`.
+#pragma once
+
+#include "channel.h"
+#include "check.h"
+
+#include <memory>
+#include <string>
+
+#include <ucp/api/ucp.h>
+
+namespace ucxl::two_process
+{
+
+// What the parent said on the command line.
+struct peer_arguments {
+    int role;            // 0, 1, or 2: both
+    std::uint64_t seed;  // of the scenario; the same in both peers
+    unsigned rounds;     // how long the scenario is
+    bool wakeup;         // sleep until something happens instead of polling
+    unsigned thread = 0; // which of the socket pairs to use
+
+    bool plays(int which) const { return role == which || role == 2; }
+};
+
+// One UCP context.
+class context_handle
+{
+public:
+    explicit context_handle(const peer_arguments& arguments, bool many_workers = false);
+
+    ucp_context_h get() const { return _context.get(); }
+
+private:
+    struct cleanup {
+        void operator()(ucp_context* context) const { ucp_cleanup(context); }
+    };
+    std::unique_ptr<ucp_context, cleanup> _context;
+};
+
+struct session_options {
+    bool error_handling = false; // endpoints with UCP_ERR_HANDLING_MODE_PEER
+};
+
+class session
+{
+public:
+    session(const peer_arguments& arguments, const context_handle& context, const session_options& options = {});
+    ~session();
+    session(const session&)            = delete;
+    session& operator=(const session&) = delete;
+
+    bool plays(int role) const { return _arguments.plays(role); }
+    const peer_arguments& arguments() const { return _arguments; }
+    ucp_context_h context() const { return _context; }
+    ucp_worker_h worker() const { return _worker; }
+    ucp_ep_h endpoint() const { return _endpoint; }
+    // Of the endpoint, UCS_OK as long as nothing was reported to its error handler.
+    ucs_status_t endpoint_error() const { return _endpoint_error; }
+
+    // Lets UCP work once. Nothing to do: yields the processor, or with wakeup sleeps until UCP has something.
+    void turn();
+    // Completes and releases a request (or returns its immediate status).
+    ucs_status_t wait(ucs_status_ptr_t request);
+    // Everything started on the endpoint is done at the target too.
+    void flush();
+
+    // Sends a message beside UCX and waits for the other peer's.
+    bytes exchange(std::span<const std::byte> message);
+    void barrier() { exchange({}); }
+    channel& side_channel() { return _channel; }
+
+    // Ends the endpoint in agreement with the other peer; the worker goes with the session.
+    void close();
+    // Ends the endpoint when the other peer is gone.
+    void abandon();
+
+private:
+    bool progress_or_arm();
+    void turn_for_channel();
+    void connect(const session_options& options);
+    bytes receive();
+    void close_endpoint(unsigned flags);
+
+    peer_arguments _arguments;
+    channel _channel;
+    ucp_context_h _context;
+    ucp_worker_h _worker         = nullptr;
+    ucp_ep_h _endpoint           = nullptr;
+    ucs_status_t _endpoint_error = UCS_OK;
+    int _event_fd                = -1;
+};
+
+} // namespace ucxl::two_process

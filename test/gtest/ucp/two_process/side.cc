@@ -1,0 +1,206 @@
+#include "side.h"
+
+#include <cstring>
+
+namespace ucxl::two_process
+{
+
+const char* name_of(side_kind kind)
+{
+    switch (kind) {
+    case side_kind::host:
+        return "host";
+    case side_kind::window:
+        return "window";
+    case side_kind::allocated:
+        return "allocated window";
+    case side_kind::datatype:
+        return "datatype";
+    }
+    return "?";
+}
+
+namespace
+{
+
+std::vector<void*> pointers(std::span<std::byte* const> bases)
+{
+    return {bases.begin(), bases.end()};
+}
+
+// What [true_lb, true_ub) of every source is copied through, to and from memory the library allocated.
+template <typename Copy>
+void for_each_source(const test::spec& of, Copy&& copy)
+{
+    for (const auto& [source, bounds] : test::bounds_of(of)) {
+        if (bounds.true_ub > bounds.true_lb) {
+            copy(source, bounds.true_lb, static_cast<std::size_t>(bounds.true_ub - bounds.true_lb));
+        }
+    }
+}
+
+} // namespace
+
+side::side(session& of, const side_plan& plan, std::uint64_t length)
+    : _session(of), _kind(plan.kind), _seed(plan.seed), _before(plan.before), _length(length), _count(length)
+{
+    test::random random(plan.seed);
+    if (_kind == side_kind::datatype) {
+        make_datatype(random, length);
+        return;
+    }
+    const std::uint64_t total = plan.before + length + plan.after;
+    _spec                     = _kind == side_kind::host ? test::spec::block(total) : spec_of_length(random, total);
+    _misalign                 = random.below(64);
+    make_memory();
+    if (_kind == side_kind::host) {
+        make_host(plan);
+    } else {
+        make_window(_kind == side_kind::allocated);
+    }
+    _buffer    = static_cast<std::byte*>(_buffer) + plan.before;
+    _pass_memh = plan.pass_memh;
+}
+
+side::~side()
+{
+    if (_kind == side_kind::host && _memh != nullptr) {
+        ucp_mem_unmap(_session.context(), _memh);
+    }
+}
+
+void side::make_memory()
+{
+    _actual   = std::make_unique<test::spec_memory>(*_spec, _seed, _misalign);
+    _expected = std::make_unique<test::spec_memory>(*_spec, _seed, _misalign);
+}
+
+void side::make_host(const side_plan& plan)
+{
+    _buffer = _actual->bases()[0];
+    if (!plan.remote && !plan.pass_memh) {
+        return;
+    }
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.address    = _buffer;
+    params.length     = std::max<std::uint64_t>(1, _actual->packed_length()); // the margin behind is ours too
+    check_ok(ucp_mem_map(_session.context(), &params, &_memh), "ucp_mem_map");
+}
+
+void side::make_window(bool allocate)
+{
+    const auto layout = create_layout(*_spec);
+    check(layout.packed_length() == _actual->packed_length(), "{} has packed length {}, not {}", to_string(*_spec),
+          layout.packed_length(), _actual->packed_length());
+    auto made = allocate ? ucx_layout::window::allocate(_session.context(), layout)
+                         : ucx_layout::window::map(_session.context(), layout, pointers(_actual->bases()));
+    check(made.has_value(), "no window of {}: {}", to_string(*_spec), ucs_status_string(made ? UCS_OK : made.error()));
+    _window.emplace(std::move(*made));
+    _memh   = _window->memh();
+    _buffer = _window->address();
+    if (allocate) {
+        _library_bases.resize(_actual->bases().size());
+        check_ok(_window->bases(_library_bases), "ucp_layout_mem_query");
+        move_to_library();
+    }
+}
+
+// Several elements only of a layout of one source.
+void side::make_datatype(test::random& random, std::uint64_t length)
+{
+    std::uint64_t count = 1;
+    for (const std::uint64_t candidate : {2u, 3u, 7u, 64u}) {
+        if (length > 0 && length % candidate == 0 && length / candidate >= length / 4096 && random.one_in(2)) {
+            count = candidate;
+        }
+    }
+    const auto element = spec_of_length(random, length / count, count > 1 ? 1 : 3);
+    _spec              = count > 1 ? test::spec::contig(count, element) : element;
+    _misalign          = random.below(64);
+    make_memory();
+    auto made = ucx_layout::datatype::create(create_layout(*element));
+    check(made.has_value(), "ucp_layout_datatype_create: {}", ucs_status_string(made ? UCS_OK : made.error()));
+    _datatype.emplace(std::move(*made));
+    _count          = count;
+    _datatype_bases = pointers(_actual->bases());
+    _buffer         = _datatype_bases.size() > 1 ? static_cast<void*>(_datatype_bases.data()) : _datatype_bases[0];
+}
+
+void side::move_to_library()
+{
+    for_each_source(*_spec, [&](std::uint32_t source, std::int64_t lb, std::size_t length) {
+        std::memcpy(static_cast<std::byte*>(_library_bases[source]) + lb, _actual->bases()[source] + lb, length);
+    });
+}
+
+void side::move_from_library()
+{
+    for_each_source(*_spec, [&](std::uint32_t source, std::int64_t lb, std::size_t length) {
+        std::memcpy(_actual->bases()[source] + lb, static_cast<std::byte*>(_library_bases[source]) + lb, length);
+    });
+}
+
+void side::describe_to(ucp_request_param_t& param) const
+{
+    if (_datatype) {
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+        param.datatype = _datatype->get();
+    }
+    if (_pass_memh) {
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        param.memh = _memh;
+    }
+}
+
+void side::put_message(std::span<const std::byte> message)
+{
+    _actual->scatter(_before, message);
+    _expected->scatter(_before, message);
+    if (!_library_bases.empty()) {
+        move_to_library();
+    }
+}
+
+void side::expect_message(std::span<const std::byte> message)
+{
+    _expected->scatter(_before, message);
+}
+
+void side::accept_content()
+{
+    if (!_library_bases.empty()) {
+        move_from_library();
+    }
+    _expected->scatter(_before, _actual->gather(_before, _length));
+}
+
+void side::verify()
+{
+    if (!_library_bases.empty()) {
+        move_from_library();
+    }
+    const auto difference = _actual->first_difference(*_expected);
+    check(difference.empty(), "memory is not as it has to be: {}\n  of {}", difference, text());
+}
+
+void side::rebind()
+{
+    auto other = std::make_unique<test::spec_memory>(*_spec, _seed, _misalign);
+    other->scatter(0, _actual->gather());
+    check_ok(_window->rebind(pointers(other->bases())), "ucp_layout_rebind");
+    // What was under the window before must not be touched any more; it is gone, so that an access is seen by
+    // sanitizers.
+    _actual = std::move(other);
+}
+
+std::string side::text() const
+{
+    std::string spec = to_string(*_spec);
+    if (spec.size() > 2000) {
+        spec = spec.substr(0, 2000) + "...";
+    }
+    return std::format("{}, packed offset {}, count {}: {}", name_of(_kind), _before, _count, spec);
+}
+
+} // namespace ucxl::two_process

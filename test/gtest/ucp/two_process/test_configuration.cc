@@ -1,0 +1,130 @@
+// Processes without what windows need: UCX_TLS that leaves lay_copy out, and peers that do not load the library.
+#include "plain_peer.h"
+#include "scenario.h"
+#include "transfer.h"
+#include "transports.h"
+
+#include <algorithm>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+void run_host_batches(session& in)
+{
+    for (unsigned round = 0; round < in.arguments().rounds; ++round) {
+        test::random random(derive_seed(in.arguments().seed, round));
+        auto plan = random_batch(
+            random, {.operations = {operation::tag, operation::stream, operation::am, operation::put, operation::get},
+                     .lengths    = {0, 1, 64, 4096, 65536, 1 << 20}});
+        for (auto& transfer : plan.transfers) {
+            for (auto& each : transfer.sides) {
+                each.kind = each.kind == side_kind::datatype ? side_kind::datatype : side_kind::host;
+            }
+        }
+        run_batch(in, plan);
+    }
+}
+
+// Every way to make a window says what is missing; host memory and datatypes do not need lay_copy.
+void without_lay_copy(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    const auto layout = ucx_layout::layout::strided(8, {{100, 32}});
+    check(layout.has_value(), "ucp_layout_create failed");
+    std::vector<std::byte> memory(100 * 32);
+    for (int turn = 0; turn < 2; ++turn) {
+        const auto mapped = ucx_layout::window::map(context.get(), *layout, memory.data());
+        check(!mapped && mapped.error() == UCS_ERR_NO_DEVICE, "ucp_layout_map gave {}",
+              ucs_status_string(mapped ? UCS_OK : mapped.error()));
+        const auto allocated = ucx_layout::window::allocate(context.get(), *layout);
+        check(!allocated && allocated.error() == UCS_ERR_NO_DEVICE, "ucp_layout_map with ALLOCATE gave {}",
+              ucs_status_string(allocated ? UCS_OK : allocated.error()));
+        run_host_batches(in);
+    }
+    in.close();
+}
+
+void send_window(session& in, std::size_t length)
+{
+    side window(in, {.kind = side_kind::window, .seed = 3}, length);
+    window.put_message(test_pattern(length, 0));
+    const ucp_request_param_t param{};
+    check_ok(in.wait(ucp_tag_send_nbx(in.endpoint(), window.buffer(), window.count(), length, &param)),
+             "ucp_tag_send_nbx");
+    window.verify();
+}
+
+// The other peer is stock UCX: host memory goes both ways, and messages from windows arrive, as the sender stages them.
+void beside_plain_peer(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        echo(in, round);
+    }
+    for (const auto length : window_lengths) {
+        send_window(in, length);
+    }
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        echo(in, round);
+    }
+    in.close();
+}
+
+const scenario incomplete("without_lay_copy", without_lay_copy);
+const scenario plain("plain_peer", beside_plain_peer);
+
+class without_transport : public testing::TestWithParam<std::tuple<const char*, const char*>>
+{
+};
+
+std::string incomplete_name(const testing::TestParamInfo<std::tuple<const char*, const char*>>& of)
+{
+    std::string name = std::get<0>(of.param);
+    std::ranges::replace(name, ',', '_');
+    return name + (*std::get<1>(of.param) == 'y' ? "_v2" : "_v1");
+}
+
+TEST_P(without_transport, map_says_what_to_set_and_host_memory_works)
+{
+    const auto& [tls, protocols] = GetParam();
+    pair_config config{
+        .scenario = "without_lay_copy", .variables = {{"UCX_TLS", tls}, {"UCX_PROTO_ENABLE", protocols}}, .rounds = 4};
+    for (auto& peer : config.expected) {
+        peer.output = "ERROR.*UCX_TLS.*lay_copy";
+    }
+    EXPECT_PAIR(config);
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, without_transport,
+                         testing::Combine(testing::Values("posix", "posix,cma", "tcp", "sysv,self"), both_protocols()),
+                         incomplete_name);
+
+// Only eager messages: to a rendezvous from a window the plain peer logs "cannot find remote protocol for: rndv_recv
+// into host memory from rdma" (protocols of the second kind, UCX 1.18), and then neither side's request ever ends.
+class plain_peer : public testing::TestWithParam<setting>
+{
+};
+
+TEST_P(plain_peer, exchanges_host_memory_and_receives_from_windows)
+{
+    auto config        = config_for(GetParam(), "plain_peer", 5);
+    config.programs[1] = peer_program::plain;
+    config.variables.emplace_back("UCX_RNDV_THRESH", "inf");
+    if (std::get<0>(GetParam()).tls != nullptr) {
+        config.expected[1].output = "WARN  transport 'lay_copy' is not available"; // which UCX_TLS asks for
+    }
+    EXPECT_PAIR(config);
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, plain_peer,
+                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "tcp"})), both_protocols()),
+                         setting_name);
+
+} // namespace
+
+} // namespace ucxl::two_process

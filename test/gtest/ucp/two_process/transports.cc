@@ -1,0 +1,46 @@
+#include "transports.h"
+
+#include <algorithm>
+
+namespace ucxl::two_process
+{
+
+const std::vector<transport_set>& all_transports()
+{
+    static const std::vector<transport_set> all = {
+        {"default", nullptr, false},      {"posix", "posix,lay_copy", false},
+        {"sysv", "sysv,lay_copy", false}, {"posix_cma", "posix,cma,lay_copy", false},
+        {"tcp", "tcp,lay_copy", false},   {"self", "self,lay_copy", true},
+        {"self_default", nullptr, true},
+    };
+    return all;
+}
+
+std::vector<transport_set> transports(std::initializer_list<std::string_view> names)
+{
+    std::vector<transport_set> some;
+    std::ranges::copy_if(all_transports(), std::back_inserter(some),
+                         [&](const auto& each) { return std::ranges::find(names, each.name) != names.end(); });
+    return some;
+}
+
+std::string setting_name(const testing::TestParamInfo<setting>& of)
+{
+    const auto& [with, protocols] = of.param;
+    return std::string(with.name) + (*protocols == 'y' ? "_v2" : "_v1");
+}
+
+pair_config config_for(const setting& with, const char* scenario, unsigned rounds)
+{
+    const auto& [transports, protocols] = with;
+    pair_config config{.scenario = scenario, .variables = {{"UCX_PROTO_ENABLE", protocols}}, .rounds = rounds};
+    if (transports.tls != nullptr) {
+        config.variables.emplace_back("UCX_TLS", transports.tls);
+    }
+    if (transports.alone) {
+        config.programs[1] = peer_program::none;
+    }
+    return config;
+}
+
+} // namespace ucxl::two_process

@@ -1,0 +1,33 @@
+// The settings every kind of transfer runs with: which transports, and which of UCP's two protocol implementations.
+#pragma once
+
+#include "pair.h"
+
+#include <initializer_list>
+#include <string_view>
+#include <tuple>
+
+namespace ucxl::two_process
+{
+
+struct transport_set {
+    const char* name;
+    const char* tls; // UCX_TLS, null: unset
+    bool alone;      // one process that talks to itself
+};
+
+const std::vector<transport_set>& all_transports();
+std::vector<transport_set> transports(std::initializer_list<std::string_view> names);
+
+// UCX_TLS and UCX_PROTO_ENABLE, the parameter of most tests.
+using setting = std::tuple<transport_set, const char*>;
+
+std::string setting_name(const testing::TestParamInfo<setting>& of);
+pair_config config_for(const setting& with, const char* scenario, unsigned rounds);
+
+inline auto both_protocols()
+{
+    return testing::Values("y", "n");
+}
+
+} // namespace ucxl::two_process
