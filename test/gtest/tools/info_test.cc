@@ -131,11 +131,11 @@ TEST(info, wrong_description_says_where)
 
 TEST(info, description_nested_without_end_is_refused)
 {
-    std::string text = "8";
+    std::string text;
     for (int i = 0; i < 100000; ++i) {
-        text = R"({"kind":"contig","element":)" + text;
+        text += R"({"kind":"contig","element":)";
     }
-    text += std::string(100000, '}');
+    text += '8' + std::string(100000, '}');
     const temporary_file file(text);
     const outcome result = run_tool(tool, {file.argument()});
     EXPECT_EQ(1, result.status);
