@@ -33,9 +33,11 @@ constexpr bool within_aligned(unsigned offset, unsigned width, unsigned word_bit
 
 constexpr unsigned word_bits_for(unsigned offset, unsigned width)
 {
-    for (unsigned bits : {8U, 16U, 32U, 64U})
-        if (within_aligned(offset, width, bits))
+    for (unsigned bits : {8U, 16U, 32U, 64U}) {
+        if (within_aligned(offset, width, bits)) {
             return bits;
+        }
+    }
     return 64;
 }
 
@@ -51,8 +53,9 @@ constexpr Word load_big_endian(const std::byte* from)
 {
     if consteval {
         Word word = 0;
-        for (std::size_t i = 0; i < sizeof(Word); i++)
+        for (std::size_t i = 0; i < sizeof(Word); i++) {
             word = static_cast<Word>((std::uint64_t{word} << 8) | std::to_integer<std::uint64_t>(from[i]));
+        }
         return word;
     } else {
         Word word;
@@ -65,11 +68,13 @@ template <std::unsigned_integral Word>
 constexpr void store_big_endian(std::byte* to, Word word)
 {
     if consteval {
-        for (std::size_t i = 0; i < sizeof(Word); i++)
+        for (std::size_t i = 0; i < sizeof(Word); i++) {
             to[i] = static_cast<std::byte>(std::uint64_t{word} >> (8 * (sizeof(Word) - 1 - i)));
+        }
     } else {
-        if constexpr (std::endian::native == std::endian::little)
+        if constexpr (std::endian::native == std::endian::little) {
             word = std::byteswap(word);
+        }
         std::memcpy(to, &word, sizeof(word));
     }
 }

@@ -144,4 +144,14 @@ static_assert(well_formed<mini_cqe>);
 
 inline constexpr unsigned max_mini_cqes = 7;
 
+struct compressed_cqe : structure<compressed_cqe, 64> {
+    static constexpr part<0x000, mini_cqe, max_mini_cqes> mini{};
+    static constexpr f<0x1f8, 4, cqe_opcode> opcode{};
+    static constexpr f<0x1fc, 2, cqe_format> format{};
+    static constexpr f<0x1fe, 1> solicited{};
+    static constexpr f<0x1ff, 1> owner{};
+    using fields = field_list<mini, opcode, format, solicited, owner>;
+};
+static_assert(well_formed<compressed_cqe>);
+
 } // namespace ucxl::prm

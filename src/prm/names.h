@@ -21,8 +21,9 @@ consteval std::string_view last_name(std::string_view function)
     const auto value = function.find("= ") + 2;
     const auto end   = function.find_first_of(";]", value);
     auto name        = function.substr(value, end - value);
-    if (const auto colons = name.rfind("::"); colons != name.npos)
+    if (const auto colons = name.rfind("::"); colons != name.npos) {
         name.remove_prefix(colons + 2);
+    }
     return name;
 }
 
@@ -70,9 +71,11 @@ struct any_of : one_of<Values...> {
 template <typename Enum>
 constexpr std::string_view name_of(Enum value)
 {
-    for (const named_value& known : value_names<Enum>::values)
-        if (known.value == static_cast<std::uint64_t>(std::to_underlying(value)))
+    for (const named_value& known : value_names<Enum>::values) {
+        if (known.value == static_cast<std::uint64_t>(std::to_underlying(value))) {
             return known.name;
+        }
+    }
     return {};
 }
 

@@ -141,7 +141,7 @@ struct dctc : structure<dctc, 112> {
 };
 static_assert(well_formed<dctc>);
 
-struct create_dct_in : command_input<create_dct_in, 128> {
+struct create_dct_in : command_input<create_dct_in, 176> {
     static constexpr part<0x080, dctc> dct_context{};
     using fields = field_list<opcode, uid, op_mod, dct_context>;
 };

@@ -7,21 +7,21 @@ namespace ucxl::prm
 {
 
 enum class qp_state : std::uint8_t {
-    reset        = 0,
-    init         = 1,
-    rtr          = 2,
-    rts          = 3,
-    send_error   = 4,
-    send_drain   = 5,
-    error        = 6,
-    send_drained = 7,
-    suspended    = 9,
+    reset         = 0,
+    init          = 1,
+    rtr           = 2,
+    rts           = 3,
+    send_error    = 4,
+    send_drain    = 5,
+    error         = 6,
+    send_draining = 7,
+    suspended     = 9,
 };
 
 template <>
 struct value_names<qp_state>
     : one_of<qp_state::reset, qp_state::init, qp_state::rtr, qp_state::rts, qp_state::send_error, qp_state::send_drain,
-             qp_state::error, qp_state::send_drained, qp_state::suspended> {
+             qp_state::error, qp_state::send_draining, qp_state::suspended> {
 };
 
 enum class qp_service : std::uint8_t {
@@ -115,24 +115,28 @@ struct value_names<scatter_to_cqe> : one_of<scatter_to_cqe::none, scatter_to_cqe
 
 // opt_param_mask of the transitions: which optional fields of the context the command carries.
 enum class qp_optional : std::uint32_t {
-    alternate_path         = 1U << 0,
-    remote_read_enable     = 1U << 1,
-    remote_atomic_enable   = 1U << 2,
-    remote_write_enable    = 1U << 3,
-    pkey_index             = 1U << 4,
-    q_key                  = 1U << 5,
-    rnr_timeout            = 1U << 6,
-    primary_path           = 1U << 7,
-    sra_max                = 1U << 8,
-    rra_max                = 1U << 9,
-    pm_state               = 1U << 10,
-    retry_count            = 1U << 12,
-    rnr_retry              = 1U << 13,
-    ack_timeout            = 1U << 14,
-    lag_tx_port_affinity   = 1U << 15,
-    srq                    = 1U << 18,
-    dc_half_handshake_cnak = 1U << 19,
-    counter_set_id         = 1U << 25,
+    alternate_path       = 1U << 0,
+    remote_read_enable   = 1U << 1,
+    remote_atomic_enable = 1U << 2,
+    remote_write_enable  = 1U << 3,
+    pkey_index           = 1U << 4,
+    q_key                = 1U << 5,
+    rnr_timeout          = 1U << 6,
+    primary_path         = 1U << 7,
+    sra_max              = 1U << 8,
+    rra_max              = 1U << 9,
+    pm_state             = 1U << 10,
+    retry_count          = 1U << 12,
+    rnr_retry            = 1U << 13,
+    ack_timeout          = 1U << 14,
+    lag_tx_port_affinity = 1U << 15,
+    primary_port         = 1U << 16,
+    srq                  = 1U << 18,
+    cqn_rcv              = 1U << 19,
+    dc_half_handshake    = 1U << 20,
+    dc_key               = 1U << 21,
+    pacing_index         = 1U << 22,
+    counter_set_id       = 1U << 25,
 };
 
 template <>
@@ -141,7 +145,8 @@ struct value_names<qp_optional>
              qp_optional::remote_write_enable, qp_optional::pkey_index, qp_optional::q_key, qp_optional::rnr_timeout,
              qp_optional::primary_path, qp_optional::sra_max, qp_optional::rra_max, qp_optional::pm_state,
              qp_optional::retry_count, qp_optional::rnr_retry, qp_optional::ack_timeout,
-             qp_optional::lag_tx_port_affinity, qp_optional::srq, qp_optional::dc_half_handshake_cnak,
+             qp_optional::lag_tx_port_affinity, qp_optional::primary_port, qp_optional::srq, qp_optional::cqn_rcv,
+             qp_optional::dc_half_handshake, qp_optional::dc_key, qp_optional::pacing_index,
              qp_optional::counter_set_id> {
 };
 

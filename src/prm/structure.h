@@ -149,8 +149,9 @@ consteval bool ordered(field_list<Fields...>)
     };
     unsigned end = 0;
     for (const range& r : {range{Fields.offset, Fields.offset + Fields.size_bits, Fields.alternative}...}) {
-        if (r.alternative ? r.begin >= end : r.begin < end)
+        if (r.alternative ? r.begin >= end : r.begin < end) {
             return false;
+        }
         end = std::max(end, r.end);
     }
     return true;

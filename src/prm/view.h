@@ -32,19 +32,21 @@ namespace detail
 template <typename T>
 constexpr std::uint64_t raw(T value)
 {
-    if constexpr (std::is_enum_v<T>)
+    if constexpr (std::is_enum_v<T>) {
         return static_cast<std::uint64_t>(std::to_underlying(value));
-    else
+    } else {
         return static_cast<std::uint64_t>(value);
+    }
 }
 
 template <typename T>
 constexpr bool negative(T value)
 {
-    if constexpr (std::is_signed_v<T>)
+    if constexpr (std::is_signed_v<T>) {
         return value < 0;
-    else
+    } else {
         return false;
+    }
 }
 
 // Every value of T fits in that many bits; an enumeration can hold values it has no name for.
@@ -72,12 +74,13 @@ public:
 
     static constexpr std::optional<basic_view> over(std::span<Byte> bytes)
     {
-        if (bytes.size() < S::size_bytes)
+        if (bytes.size() < S::size_bytes) {
             return std::nullopt;
+        }
         return basic_view(bytes.data());
     }
 
-    explicit constexpr basic_view(std::span<Byte, S::size_bytes> bytes) : base_(bytes.data()) {}
+    explicit constexpr basic_view(std::span<Byte, S::size_bytes> bytes) : _base(bytes.data()) {}
 
     constexpr operator basic_view<S, const std::byte>() const
         requires(!std::is_const_v<Byte>)
@@ -87,13 +90,13 @@ public:
 
     constexpr std::span<Byte, S::size_bytes> span() const
     {
-        return std::span<Byte, S::size_bytes>(base_, S::size_bytes);
+        return std::span<Byte, S::size_bytes>(_base, S::size_bytes);
     }
 
     template <unsigned Offset, unsigned Width, typename V, bool A>
     constexpr V get(field<S, Offset, Width, V, A>) const
     {
-        return static_cast<V>(bit_range<Offset, Width>::load(base_));
+        return static_cast<V>(bit_range<Offset, Width>::load(_base));
     }
 
     // False, and nothing written, when the value does not fit in the field.
@@ -101,9 +104,10 @@ public:
         requires(!std::is_const_v<Byte>)
     [[nodiscard]] constexpr bool set(field<S, Offset, Width, V, A> place, T value) const
     {
-        if (!fits(place, value))
+        if (!fits(place, value)) {
             return false;
-        bit_range<Offset, Width>::store(base_, detail::raw(value));
+        }
+        bit_range<Offset, Width>::store(_base, detail::raw(value));
         return true;
     }
 
@@ -112,7 +116,7 @@ public:
         requires(!std::is_const_v<Byte> && detail::never_wider<T, Width>)
     constexpr void put(field<S, Offset, Width, V, A>, T value) const
     {
-        bit_range<Offset, Width>::store(base_, value);
+        bit_range<Offset, Width>::store(_base, value);
     }
 
     template <auto Value, unsigned Offset, unsigned Width, typename V, bool A>
@@ -120,47 +124,47 @@ public:
     constexpr void put(field<S, Offset, Width, V, A> place) const
     {
         static_assert(fits(place, Value), "the constant does not fit in the field");
-        bit_range<Offset, Width>::store(base_, detail::raw(Value));
+        bit_range<Offset, Width>::store(_base, detail::raw(Value));
     }
 
     // Element of an array; the index is the caller's to check, as with operator[].
     template <unsigned Offset, unsigned Width, unsigned Count>
     constexpr unsigned_of<Width> get(field_array<S, Offset, Width, Count>, std::size_t index) const
     {
-        return detail::load_big_endian<unsigned_of<Width>>(base_ + Offset / 8 + index * (Width / 8));
+        return detail::load_big_endian<unsigned_of<Width>>(_base + Offset / 8 + index * (Width / 8));
     }
 
     template <unsigned Offset, unsigned Width, unsigned Count>
         requires(!std::is_const_v<Byte>)
     constexpr void put(field_array<S, Offset, Width, Count>, std::size_t index, unsigned_of<Width> value) const
     {
-        detail::store_big_endian(base_ + Offset / 8 + index * (Width / 8), value);
+        detail::store_big_endian(_base + Offset / 8 + index * (Width / 8), value);
     }
 
     template <unsigned Offset, typename Part, bool A>
     constexpr basic_view<Part, Byte> at(part_field<S, Offset, Part, 1, A>) const
     {
-        return basic_view<Part, Byte>(std::span<Byte, Part::size_bytes>(base_ + Offset / 8, Part::size_bytes));
+        return basic_view<Part, Byte>(std::span<Byte, Part::size_bytes>(_base + Offset / 8, Part::size_bytes));
     }
 
     template <unsigned Offset, typename Part, unsigned Count>
         requires(Count > 1)
     constexpr basic_view<Part, Byte> at(part_field<S, Offset, Part, Count, false>, std::size_t index) const
     {
-        Byte* const first = base_ + Offset / 8 + index * Part::size_bytes;
+        Byte* const first = _base + Offset / 8 + index * Part::size_bytes;
         return basic_view<Part, Byte>(std::span<Byte, Part::size_bytes>(first, Part::size_bytes));
     }
 
     template <unsigned Offset, unsigned Bytes>
     constexpr std::span<Byte, Bytes> at(bytes_field<S, Offset, Bytes>) const
     {
-        return std::span<Byte, Bytes>(base_ + Offset / 8, Bytes);
+        return std::span<Byte, Bytes>(_base + Offset / 8, Bytes);
     }
 
 private:
-    explicit constexpr basic_view(Byte* base) : base_(base) {}
+    explicit constexpr basic_view(Byte* base) : _base(base) {}
 
-    Byte* base_;
+    Byte* _base;
 };
 
 template <typename S>
@@ -183,17 +187,17 @@ template <hardware_structure S, typename Byte>
 class view_list
 {
 public:
-    explicit constexpr view_list(std::span<Byte> bytes) : bytes_(bytes) {}
+    explicit constexpr view_list(std::span<Byte> bytes) : _bytes(bytes) {}
 
-    constexpr std::size_t size() const { return bytes_.size() / S::size_bytes; }
+    constexpr std::size_t size() const { return _bytes.size() / S::size_bytes; }
 
     constexpr basic_view<S, Byte> operator[](std::size_t index) const
     {
-        return basic_view<S, Byte>(bytes_.subspan(index * S::size_bytes).template first<S::size_bytes>());
+        return basic_view<S, Byte>(_bytes.subspan(index * S::size_bytes).template first<S::size_bytes>());
     }
 
 private:
-    std::span<Byte> bytes_;
+    std::span<Byte> _bytes;
 };
 
 } // namespace ucxl::prm

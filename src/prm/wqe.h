@@ -181,6 +181,13 @@ struct wqe_address_vector : structure<wqe_address_vector, 48> {
 };
 static_assert(well_formed<wqe_address_vector>);
 
+// The shared receive queue that an XRC send goes to.
+struct wqe_xrc_segment : structure<wqe_xrc_segment, 16> {
+    static constexpr f<0x00, 32> xrc_srqn{};
+    using fields = field_list<xrc_srqn>;
+};
+static_assert(well_formed<wqe_xrc_segment>);
+
 // A gather or scatter entry. `in_line` set: the bytes themselves follow byte_count (wqe_inline_segment).
 struct wqe_data_segment : structure<wqe_data_segment, 16> {
     static constexpr f<0x000, 1> in_line{};

@@ -14,6 +14,8 @@
 extern "C" int fuzz_layout_wire(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_layout_text(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_layout_algebra(const std::uint8_t* data, std::size_t size);
+extern "C" int fuzz_prm_command(const std::uint8_t* data, std::size_t size);
+extern "C" int fuzz_prm_wqe(const std::uint8_t* data, std::size_t size);
 
 namespace ucxl::test
 {
@@ -30,6 +32,8 @@ constexpr target targets[] = {
     {"layout_wire", fuzz_layout_wire, 6000},
     {"layout_text", fuzz_layout_text, 4000},
     {"layout_algebra", fuzz_layout_algebra, 3000},
+    {"prm_command", fuzz_prm_command, 4000},
+    {"prm_wqe", fuzz_prm_wqe, 4000},
 };
 
 using input = std::vector<std::uint8_t>;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "prm/cqe.h"
+#include "prm/eq.h"
 #include "prm/mkey.h"
 #include "prm/qp.h"
 #include "prm/umr.h"
@@ -109,6 +110,18 @@ TEST(prm_view, reaches_parts_at_their_offset)
     EXPECT_EQ(bytes.bytes[16], std::byte{0x40});
 }
 
+TEST(prm_view, reaches_elements_of_arrays)
+{
+    storage<compressed_cqe> cqe;
+    (*cqe).at(compressed_cqe::mini, 6).put(mini_cqe::byte_cnt, std::uint32_t{0x01020304});
+    EXPECT_EQ(cqe.bytes[6 * 8 + 4], std::byte{0x01});
+    storage<create_eq_in> in;
+    (*in).put(create_eq_in::event_bitmask, 3, 0x0102030405060708);
+    EXPECT_EQ((*in).get(create_eq_in::event_bitmask, 3), 0x0102030405060708U);
+    EXPECT_EQ(in.bytes[0x2c0 / 8 + 3 * 8], std::byte{0x01});
+    EXPECT_EQ((*in).get(create_eq_in::event_bitmask, 2), 0U);
+}
+
 TEST(prm_view, lists_whole_elements_only)
 {
     std::array<std::byte, 3 * klm::size_bytes + 5> bytes{};
@@ -121,12 +134,14 @@ TEST(prm_view, lists_whole_elements_only)
 TEST(prm_view, leaves_bytes_outside_the_smallest_word_alone)
 {
     storage<cqe64> bytes;
-    for (auto& b : bytes.bytes)
+    for (auto& b : bytes.bytes) {
         b = std::byte{0x5a};
+    }
     (*bytes).put<cqe_opcode::requester>(cqe64::opcode);
     (*bytes).put<true>(cqe64::owner);
-    for (std::size_t i = 0; i < 63; i++)
+    for (std::size_t i = 0; i < 63; i++) {
         EXPECT_EQ(bytes.bytes[i], std::byte{0x5a}) << i;
+    }
     EXPECT_EQ(bytes.bytes[63], std::byte{0x0b});
     static_assert(decltype(cqe64::owner)::bits::word_bits == 8);
 }
