@@ -42,8 +42,9 @@ extern "C" {
  * Conventions are those of UCP: the caller sets @e field_mask to the fields it filled in; a function returns a status and writes its
  * outputs only on success; whoever finds an error logs it once, at level error. Sizes, offsets and strides are bytes.
  *
- * Both peers of a transfer that involves a window need this library: stock UCX has no transport for the memory type of windows
- * (UCS_MEMORY_TYPE_RDMA) and refuses such a transfer.
+ * Both peers of a transfer that involves a window need this library. To stock UCX a window is memory of type
+ * UCS_MEMORY_TYPE_RDMA, for which it has no transport: short messages from a window still reach a peer without the
+ * library, longer ones (rendezvous) and remote access do not, and may never complete.
  * @{
  */
 

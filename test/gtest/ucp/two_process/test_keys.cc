@@ -2,7 +2,7 @@
 // never a crash.
 //
 // A key of stock UCX begins with a bit map of memory domains and a memory type, which ucp_ep_rkey_unpack of 1.18
-// takes as they are (a wrong memory type alone crashes it in the cost estimation), so these bytes are left alone.
+// takes as they are: with these bytes mutated too it crashes inside ucp_ep_rkey_unpack, so they are left alone.
 // Then follow, for every domain, the length of its part and the part itself; a window's key has only our domain.
 #include "remote_key.h"
 #include "scenario.h"
