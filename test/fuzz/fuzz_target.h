@@ -1,5 +1,5 @@
-// A fuzz target is one function of a few bytes that aborts when something is wrong. The same source is a libFuzzer program
-// (test/fuzz/run) and part of the replay test (test_corpus.cc), where each has its own name.
+// A fuzz target is one function of a few bytes that aborts when something is wrong. The same source is a libFuzzer
+// program (test/fuzz/run) and part of the replay test (test_corpus.cc), where each has its own name.
 //
 // Example: UCXL_FUZZ_TARGET(layout_text) { ...; return 0; }     with data and size
 #pragma once

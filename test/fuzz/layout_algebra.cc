@@ -1,4 +1,5 @@
-// The bytes are operations on a stack of descriptors; what the builders make of the top is compared with the reference walker.
+// The bytes are operations on a stack of descriptors; what the builders make of the top is compared with the reference
+// walker.
 #include "fuzz_target.h"
 
 #include "common/spec.h"

@@ -1,4 +1,5 @@
-// Any bytes as a wire form: refused, or a layout whose wire form is exactly these bytes and that can be walked and used.
+// Any bytes as a wire form: refused, or a layout whose wire form is exactly these bytes and that can be walked and
+// used.
 #include "fuzz_target.h"
 
 #include "ucs/layout/build.h"

@@ -102,8 +102,8 @@ result<layout_ptr> create_kind(const ucp_layout_params_t& params)
                                                         : invalid("element is required by kind CONTIG");
     case UCP_LAYOUT_KIND_STRIDED:
         return required(UCP_LAYOUT_PARAM_FIELD_ELEMENT) && required(UCP_LAYOUT_PARAM_FIELD_DIMS)
-                       ? create_strided(params)
-                       : invalid("element and dims are required by kind STRIDED");
+                   ? create_strided(params)
+                   : invalid("element and dims are required by kind STRIDED");
     case UCP_LAYOUT_KIND_IOV:
         return required(UCP_LAYOUT_PARAM_FIELD_IOV) ? create_iov(params) : invalid("iov is required by kind IOV");
     case UCP_LAYOUT_KIND_INTERLEAVED:

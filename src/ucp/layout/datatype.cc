@@ -15,10 +15,10 @@ namespace
 
 // One operation: what UCP calls the state between start and finish.
 struct transfer {
-    const pack_plan* plan; // of all elements together, or of one element
-    std::uint64_t total;   // packed bytes of all elements
-    std::int64_t extent;   // from one element to the next, where the plan is of one
-    std::byte* base;       // of a layout of one source
+    const pack_plan* plan;         // of all elements together, or of one element
+    std::uint64_t total;           // packed bytes of all elements
+    std::int64_t extent;           // from one element to the next, where the plan is of one
+    std::byte* base;               // of a layout of one source
     std::vector<std::byte*> bases; // of a layout of several
 
     base_list first_bases() const { return bases.empty() ? base_list(&base, 1) : base_list(bases); }
@@ -90,8 +90,8 @@ void* start(void* context, const void* buffer, std::size_t count)
     auto& plans = *static_cast<repeated_plans*>(context);
     std::unique_ptr<transfer> started;
     guarded("layout datatype", [&] {
-        auto state         = transfer_pool::of_thread().take();
-        const auto& of     = plans.element_layout();
+        auto state          = transfer_pool::of_thread().take();
+        const auto& of      = plans.element_layout();
         ucs_status_t status = set_bases(*state, of, buffer, count);
         if (status != UCS_OK) {
             return status;
@@ -132,9 +132,10 @@ std::size_t pack(void* state, std::size_t offset, void* dest, std::size_t max_le
     const auto& of                = *static_cast<const transfer*>(state);
     const std::uint64_t available = of.total - std::min<std::uint64_t>(offset, of.total);
     const std::uint64_t length    = std::min<std::uint64_t>(max_length, available);
-    for_each_part(of, offset, length, [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
-        of.plan->gather(bases, within, part, static_cast<std::byte*>(dest) + done);
-    });
+    for_each_part(of, offset, length,
+                  [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
+                      of.plan->gather(bases, within, part, static_cast<std::byte*>(dest) + done);
+                  });
     return length;
 }
 
@@ -147,9 +148,10 @@ ucs_status_t unpack(void* state, std::size_t offset, const void* src, std::size_
     if (offset > of.total || length > of.total - offset) {
         return UCS_ERR_MESSAGE_TRUNCATED;
     }
-    for_each_part(of, offset, length, [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
-        of.plan->scatter(bases, within, part, static_cast<const std::byte*>(src) + done);
-    });
+    for_each_part(of, offset, length,
+                  [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
+                      of.plan->scatter(bases, within, part, static_cast<const std::byte*>(src) + done);
+                  });
     return UCS_OK;
 }
 

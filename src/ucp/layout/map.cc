@@ -1,13 +1,13 @@
 // ucp_layout_map, _rebind, _mem_query and _unmap.
 //
-// A mapping is one stock ucp_mem_h over one window of the cache; mapping the same content in the same context again counts up.
-#include "options.h"
+// A mapping is one stock ucp_mem_h over one window of the cache; mapping the same content in the same context again
+// counts up.
 #include "handle.h"
+#include "options.h"
 #include "status.h"
-#include "window_cache.h"
-#include "uct/layout/init.h"
 #include "uct/layout/init.h"
 #include "uct/layout/md_observer.h"
+#include "window_cache.h"
 
 #include <format>
 #include <mutex>
@@ -52,7 +52,8 @@ struct map_state {
     window_cache cache{map_cache_size()};
     std::unordered_map<ucp_mem_h, mapping> mappings;
     std::unordered_map<mapping_key, ucp_mem_h, mapping_key_hash> by_window;
-    // Contexts seen to have our memory domain, with that domain: in them a memory registration of a window may be found in UCP's cache.
+    // Contexts seen to have our memory domain, with that domain: in them a memory registration of a window may be found
+    // in UCP's cache.
     std::unordered_map<ucp_context_h, const void*> md_of_context;
 
     static map_state& instance();
@@ -63,7 +64,8 @@ map_state& map_state::instance()
     static map_state& state = *[] {
         auto* made = new map_state;
         // A child forked while another thread maps must not inherit a held lock.
-        pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); }, [] { instance().lock.unlock(); });
+        pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); },
+                       [] { instance().lock.unlock(); });
         // A closed context's address may be that of the next one, which may lack our domain.
         on_md_close([](const void* md) {
             const std::lock_guard guard(instance().lock);
@@ -125,7 +127,8 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
     if (status != UCS_OK) {
         return status;
     }
-    request = {params.layout, allocate ? std::span<void* const>() : std::span(params.bases, params.num_bases), allocate};
+    request = {params.layout, allocate ? std::span<void* const>() : std::span(params.bases, params.num_bases),
+               allocate};
     return UCS_OK;
 }
 
@@ -140,16 +143,17 @@ ucs_status_t check_md(map_state& state, ucp_context_h context, std::uint64_t reg
     if (state.md_of_context.contains(context)) {
         return UCS_OK;
     }
-    ucs_error("ucp_layout_map: the transport lay_copy is not in this UCP context. UCX_TLS (or the TLS option of the context) "
-              "leaves it out: add lay_copy to the list, for example UCX_TLS=posix,cma,lay_copy");
+    ucs_error(
+        "ucp_layout_map: the transport lay_copy is not in this UCP context. UCX_TLS (or the TLS option of the context) "
+        "leaves it out: add lay_copy to the list, for example UCX_TLS=posix,cma,lay_copy");
     return UCS_ERR_NO_DEVICE;
 }
 
 ucs_status_t map_memory(map_state& state, ucp_context_h context, const window& view, ucp_mem_h* memh_p)
 {
     ucp_mem_map_params_t params;
-    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
-                        UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
     params.address     = view.address();
     params.length      = std::max<std::uint64_t>(view.length(), 1); // UCP has one shared handle for all empty memory
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
@@ -202,8 +206,8 @@ ucs_status_t map(ucp_context_h context, const map_request& request, ucp_mem_h* m
 {
     auto& state = map_state::instance();
     const std::lock_guard guard(state.lock);
-    auto window = request.allocate ? state.cache.allocate(*request.layout)
-                                   : state.cache.acquire(*request.layout, request.bases);
+    auto window =
+        request.allocate ? state.cache.allocate(*request.layout) : state.cache.acquire(*request.layout, request.bases);
     if (!window) {
         return log_error("ucp_layout_map", window.error());
     }
@@ -289,7 +293,8 @@ ucs_status_t fill(const cached_window& window, ucp_layout_mem_attr_t& attr)
     const auto& bases = window.view->binding().bases;
     if (asked(UCP_LAYOUT_MEM_ATTR_FIELD_BASES)) {
         if (attr.num_bases < bases.size()) {
-            ucs_error("ucp_layout_mem_query: num_bases is %u, the layout has %zu sources", attr.num_bases, bases.size());
+            ucs_error("ucp_layout_mem_query: num_bases is %u, the layout has %zu sources", attr.num_bases,
+                      bases.size());
             return UCS_ERR_BUFFER_TOO_SMALL;
         }
         std::copy(bases.begin(), bases.end(), attr.bases);

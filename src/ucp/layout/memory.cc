@@ -51,8 +51,9 @@ result<layout_memory> layout_memory::allocate(const layout& of)
         ranges[source] = range_of(of.bounds(source));
         total += ranges[source].length; // every length is below 2^48 and there are at most 2^16 of them: checked below
         if (total > limits::max_length) {
-            return fail(errc::exceeds_limit,
-                        std::format("the memory of all sources together exceeds the limit of {} bytes", limits::max_length));
+            return fail(
+                errc::exceeds_limit,
+                std::format("the memory of all sources together exceeds the limit of {} bytes", limits::max_length));
         }
     }
 
@@ -82,10 +83,8 @@ result<layout_memory> layout_memory::allocate(const layout& of)
 }
 
 layout_memory::layout_memory(layout_memory&& other) noexcept
-    : _fd(std::exchange(other._fd, -1)),
-      _start(std::exchange(other._start, nullptr)),
-      _length(std::exchange(other._length, 0)),
-      _bases(std::move(other._bases))
+    : _fd(std::exchange(other._fd, -1)), _start(std::exchange(other._start, nullptr)),
+      _length(std::exchange(other._length, 0)), _bases(std::move(other._bases))
 {
 }
 

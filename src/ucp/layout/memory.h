@@ -1,8 +1,9 @@
-// Host memory allocated under a layout (UCP_LAYOUT_MAP_FLAG_ALLOCATE): one memfd, zeroed, a part for every source that spans
-// its bounds. A memfd, because a peer on the same host can map it and a contiguous window can show it at its own address.
+// Host memory allocated under a layout (UCP_LAYOUT_MAP_FLAG_ALLOCATE): one memfd, zeroed, a part for every source that
+// spans its bounds. A memfd, because a peer on the same host can map it and a contiguous window can show it at its own
+// address.
 //
-// Invariant: base(s) + any offset within the bounds of source s is inside the mapping; the first described byte of every source
-// lies on a page boundary of the file.
+// Invariant: base(s) + any offset within the bounds of source s is inside the mapping; the first described byte of
+// every source lies on a page boundary of the file.
 //
 // Example: auto memory = layout_memory::allocate(*layout); memory->bases()[0][offset] = ...;
 #pragma once
@@ -34,8 +35,8 @@ public:
 private:
     layout_memory() = default;
 
-    int _fd              = -1;
-    std::byte* _start    = nullptr;
+    int _fd               = -1;
+    std::byte* _start     = nullptr;
     std::uint64_t _length = 0; // bytes
     std::vector<std::byte*> _bases;
 };

@@ -27,7 +27,8 @@ ucs_config_field_t map_option_table[] = {
 
 ucs_config_global_list_entry_t map_option_entry;
 
-// Filled in here and not by an initialiser, which might run after this constructor and cut the entry out of the list again.
+// Filled in here and not by an initialiser, which might run after this constructor and cut the entry out of the list
+// again.
 [[gnu::constructor]] void register_options()
 {
     map_option_entry.name   = "layout windows";

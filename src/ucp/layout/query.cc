@@ -12,11 +12,10 @@ using namespace ucxl;
 namespace
 {
 
-constexpr std::uint64_t known_fields = UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_ATTR_FIELD_NUM_SOURCES |
-                                       UCP_LAYOUT_ATTR_FIELD_BOUNDS | UCP_LAYOUT_ATTR_FIELD_EXTENT |
-                                       UCP_LAYOUT_ATTR_FIELD_BLOCKS | UCP_LAYOUT_ATTR_FIELD_DEPTH |
-                                       UCP_LAYOUT_ATTR_FIELD_OVERLAP | UCP_LAYOUT_ATTR_FIELD_HASH |
-                                       UCP_LAYOUT_ATTR_FIELD_WIRE_LENGTH;
+constexpr std::uint64_t known_fields =
+    UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_ATTR_FIELD_BOUNDS |
+    UCP_LAYOUT_ATTR_FIELD_EXTENT | UCP_LAYOUT_ATTR_FIELD_BLOCKS | UCP_LAYOUT_ATTR_FIELD_DEPTH |
+    UCP_LAYOUT_ATTR_FIELD_OVERLAP | UCP_LAYOUT_ATTR_FIELD_HASH | UCP_LAYOUT_ATTR_FIELD_WIRE_LENGTH;
 
 constexpr ucp_layout_overlap_t to_c(overlap from)
 {
@@ -126,7 +125,8 @@ ucs_status_t ucp_layout_walk(ucp_layout_h layout, size_t offset, size_t length, 
 {
     const std::uint64_t packed_length = layout->value->packed_length();
     if (offset > packed_length || length > packed_length - offset) {
-        ucs_error("ucp_layout_walk: offset %zu and length %zu pass the packed length %lu", offset, length, packed_length);
+        ucs_error("ucp_layout_walk: offset %zu and length %zu pass the packed length %lu", offset, length,
+                  packed_length);
         return UCS_ERR_INVALID_PARAM;
     }
     return guarded(__func__, [&] {

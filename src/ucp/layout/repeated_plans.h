@@ -1,5 +1,5 @@
-// Plans of a datatype for "count elements, one after another": a transfer of 1,000 columns of 8 bytes each runs one kernel
-// instead of 1,000.
+// Plans of a datatype for "count elements, one after another": a transfer of 1,000 columns of 8 bytes each runs one
+// kernel instead of 1,000.
 //
 // Invariant: a plan handed out stays as long as this object. Thread safe; count 1 takes no lock.
 #pragma once
@@ -21,7 +21,8 @@ public:
     repeated_plans(handle_ptr layout, pack_plan_ptr element);
 
     const layout& element_layout() const { return *_layout->value; }
-    // Of `count` elements, or of one element where there is no such plan (too many counts, or beyond a limit of layouts).
+    // Of `count` elements, or of one element where there is no such plan (too many counts, or beyond a limit of
+    // layouts).
     const pack_plan& get(std::uint64_t count);
 
 private:

@@ -19,7 +19,7 @@ std::uint64_t mix(std::uint64_t value)
 }
 
 template <typename Pointer>
-std::uint64_t content_key(const layout& of, std::span<Pointer const> bases)
+std::uint64_t content_key(const layout& of, std::span<const Pointer> bases)
 {
     std::uint64_t key = of.hash();
     for (const auto base : bases) {

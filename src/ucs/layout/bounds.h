@@ -15,8 +15,8 @@ struct source_span {
     std::int64_t ub;
 };
 
-// Of all sources that have bytes, ascending. Fails when a byte is further than max_offset from its base address, or when
-// nodes that use many sources are shared so often that the answer would take more than max_span_steps.
+// Of all sources that have bytes, ascending. Fails when a byte is further than max_offset from its base address, or
+// when nodes that use many sources are shared so often that the answer would take more than max_span_steps.
 result<std::vector<source_span>> true_bounds(const layout& of);
 
 } // namespace ucxl

@@ -44,8 +44,8 @@ result<layout_ptr> make_strided(const element& item, std::span<const dim> dims);
 // Parts in the order given.
 result<layout_ptr> make_iov(std::span<const iov_part> parts);
 result<layout_ptr> make_interleaved(std::span<const interleaved_part> parts);
-// The same bytes with another lower bound and extent of one source (and so, mostly, another distance in make_contig and in
-// datatypes of count > 1: that is the largest extent of all sources).
+// The same bytes with another lower bound and extent of one source (and so, mostly, another distance in make_contig and
+// in datatypes of count > 1: that is the largest extent of all sources).
 result<layout_ptr> resize(const layout& from, std::int64_t lb, std::int64_t extent, std::uint32_t source = 0);
 
 } // namespace ucxl

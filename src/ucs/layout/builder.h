@@ -1,5 +1,5 @@
-// The last step of every builder: a normalised nest becomes a layout. Orders the nodes, fills in what is derived from them
-// (packed offsets, statistics, bounds, overlap, hash) and checks the limits that hold for a whole layout.
+// The last step of every builder: a normalised nest becomes a layout. Orders the nodes, fills in what is derived from
+// them (packed offsets, statistics, bounds, overlap, hash) and checks the limits that hold for a whole layout.
 #pragma once
 
 #include "nest.h"

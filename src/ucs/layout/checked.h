@@ -1,4 +1,5 @@
-// Arithmetic on untrusted 64-bit values. Every function returns false, and leaves the result alone, when it would overflow.
+// Arithmetic on untrusted 64-bit values. Every function returns false, and leaves the result alone, when it would
+// overflow.
 //
 // Example: if (!checked::mul(count, stride, span)) { return fail(errc::exceeds_limit, ...); }
 #pragma once

@@ -21,7 +21,8 @@ public:
     std::int64_t offset(std::uint64_t datum) const;
     // Appends datums [first, first + count) as at most 2 * dims loops.
     result<void> append(assembly& parts, std::uint64_t first, std::uint64_t count, std::vector<nest_item>& items) const;
-    // Cycle counts after which an inner dimension wraps. False if one does so inside a cycle, differently from cycle to cycle.
+    // Cycle counts after which an inner dimension wraps. False if one does so inside a cycle, differently from cycle to
+    // cycle.
     bool add_breaks(std::vector<std::uint64_t>& breaks) const;
 
 private:

@@ -14,8 +14,8 @@ struct item_run {
     std::int64_t step   = 0; // 0 for count 1
 };
 
-// Neighbours that continue each other, joined. Blocks that touch become larger blocks in `in`; runs are left to the caller
-// to make into loops, so that a long run costs one node.
+// Neighbours that continue each other, joined. Blocks that touch become larger blocks in `in`; runs are left to the
+// caller to make into loops, so that a long run costs one node.
 std::vector<item_run> fuse(nest& in, std::span<const nest_item> items);
 
 // The smallest p, dividing items.size(), such that items[i + p] is items[i] moved by a step that depends on i % p only

@@ -1,5 +1,6 @@
-// Interleaved layouts. The cycles are cut into phases with the same sources, each taking the same number of datums; a phase
-// whose sources wrap their dimensions after 1 | b1 | b2 ... cycles is nested along that chain, any other is expanded.
+// Interleaved layouts. The cycles are cut into phases with the same sources, each taking the same number of datums; a
+// phase whose sources wrap their dimensions after 1 | b1 | b2 ... cycles is nested along that chain, any other is
+// expanded.
 #include "assembly.h"
 #include "build.h"
 #include "checked.h"
@@ -104,8 +105,8 @@ private:
                });
     }
 
-    // A loop moves all of its child alike, so sources that move differently can share only one loop, the pivot: below it
-    // every cycle is written out, above it every iteration is. Choose the cheapest; _pivot == _top + 1: none.
+    // A loop moves all of its child alike, so sources that move differently can share only one loop, the pivot: below
+    // it every cycle is written out, above it every iteration is. Choose the cheapest; _pivot == _top + 1: none.
     void choose_pivot(std::uint64_t cycle)
     {
         double best         = 0;

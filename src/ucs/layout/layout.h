@@ -1,4 +1,5 @@
-// A layout: an immutable description of where bytes are, as a loop nest. No addresses: it is applied to base addresses later.
+// A layout: an immutable description of where bytes are, as a loop nest. No addresses: it is applied to base addresses
+// later.
 //
 //     node  = block{length} | loop{count, entries[]}
 //     entry = {source, offset, stride, child}
@@ -10,9 +11,10 @@
 //
 // so a child is written once, relative to where it is used. The root is an entry that is run once.
 //
-// Invariant: normal form. Children come before their parents in nodes() (no cycles), equal subtrees are one node, no node is
-// empty, a loop is never what a block or a simpler loop could say (see normalise.h). The empty layout has no nodes.
-// Two layouts with the same bytes at the same places in the same order mostly, not always, have the same normal form.
+// Invariant: normal form. Children come before their parents in nodes() (no cycles), equal subtrees are one node, no
+// node is empty, a loop is never what a block or a simpler loop could say (see normalise.h). The empty layout has no
+// nodes. Two layouts with the same bytes at the same places in the same order mostly, not always, have the same normal
+// form.
 //
 // Example: column of a 1024 x 1024 matrix of doubles = loop{1024, {{0, 0, 8192, block{8}}}}.
 //
@@ -105,12 +107,13 @@ public:
     // The distance at which a second element of this layout follows the first: the largest extent of all sources.
     std::int64_t extent() const { return _extent; }
     const block_stats& blocks() const { return _blocks; }
-    // Exact for strided nests, alone or many together, as long as the search stays below max_overlap_nests and max_overlap_steps
-    // of limits.h (it does for all that lies apart, and wherever each stride passes what is inside it); `maybe` beyond.
-    // Different sources are taken as different memory.
+    // Exact for strided nests, alone or many together, as long as the search stays below max_overlap_nests and
+    // max_overlap_steps of limits.h (it does for all that lies apart, and wherever each stride passes what is inside
+    // it); `maybe` beyond. Different sources are taken as different memory.
     ucxl::overlap overlap() const { return _overlap; }
 
-    // Of the content (nest, bounds, extent); equal layouts have equal hashes, in every process and release of this format.
+    // Of the content (nest, bounds, extent); equal layouts have equal hashes, in every process and release of this
+    // format.
     std::uint64_t hash() const { return _hash; }
     bool operator==(const layout& other) const;
 

@@ -18,7 +18,8 @@ inline constexpr std::uint64_t max_length = std::uint64_t{1} << 46;
 inline constexpr std::int64_t max_offset  = std::int64_t{1} << 46;
 // Work for the bounds of sources: one step per source of a part, for every use of the part.
 inline constexpr std::uint64_t max_span_steps = std::uint64_t{1} << 24;
-// Work for overlap detection, which beyond it answers `maybe`: strided nests (ways from the root to a block), and tries.
+// Work for overlap detection, which beyond it answers `maybe`: strided nests (ways from the root to a block), and
+// tries.
 inline constexpr std::uint64_t max_overlap_nests = std::uint64_t{1} << 22;
 inline constexpr std::uint64_t max_overlap_steps = std::uint64_t{1} << 20;
 // Dimensions of one strided or interleaved descriptor.

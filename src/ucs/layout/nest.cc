@@ -77,7 +77,8 @@ result<std::uint32_t> nest::loop(std::uint64_t count, std::span<const nest_item>
     if (!checked::mul(count, node.packed_length, node.packed_length) || node.packed_length > limits::max_length) {
         return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
     }
-    // Hoisting may move a part by as much again; only what passes any use is refused here, the exact limit is the root's.
+    // Hoisting may move a part by as much again; only what passes any use is refused here, the exact limit is the
+    // root's.
     if (node.lb < -4 * limits::max_offset || node.ub > 4 * limits::max_offset) {
         return out_of_bounds();
     }

@@ -1,5 +1,5 @@
-// The workshop of the builders: loop-nest nodes under construction, hash-consed, so that equal subtrees are one node and
-// two nodes are equal exactly when their indices are.
+// The workshop of the builders: loop-nest nodes under construction, hash-consed, so that equal subtrees are one node
+// and two nodes are equal exactly when their indices are.
 //
 // Invariant: every node is in normal form and hoisted: its first block starts at offset 0 and its smallest source is 0;
 // where it really lies is kept beside it, in a `placed`. Lengths and relative bounds of every node are within limits.

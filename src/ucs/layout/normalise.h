@@ -1,11 +1,12 @@
-// The rules of the normal form. normalise() makes one loop whose children are normal already; applied bottom up, it makes
-// any nest normal. A rule never changes which bytes are visited, nor their order.
+// The rules of the normal form. normalise() makes one loop whose children are normal already; applied bottom up, it
+// makes any nest normal. A rule never changes which bytes are visited, nor their order.
 //
 //   - what is empty goes: entries without bytes, loops of count 0
 //   - a loop of count 1 inside another loop is spliced into its parent's entries, so only a root may be one
 //   - a loop of count 1 with one entry is that entry; blocks at stride == length are one block
 //   - a loop over one loop of n iterations whose entries all have stride k is one loop when its own stride is n * k
-//   - neighbours that continue each other are one: blocks that touch; a loop and what would be its next or previous iteration
+//   - neighbours that continue each other are one: blocks that touch; a loop and what would be its next or previous
+//   iteration
 //   - four or more neighbours that differ by equal steps only are a loop; a whole list that repeats is a loop from the
 //     shortest repetition on (three times, or twice at one common step)
 //   - the first block of a node is at offset 0 and its smallest source is 0 (hoisted to where it is used); stride is 0

@@ -1,6 +1,7 @@
-// The order of visiting does not matter here, so a layout is a set of strided nests: one for each way from the root to a block,
-// with positive strides. Two of them, or one and itself, share a byte if a sum of their strides falls into a window as long as
-// their blocks. Nests are swept in the order of their lower bounds, and only those whose bounds meet are compared.
+// The order of visiting does not matter here, so a layout is a set of strided nests: one for each way from the root to
+// a block, with positive strides. Two of them, or one and itself, share a byte if a sum of their strides falls into a
+// window as long as their blocks. Nests are swept in the order of their lower bounds, and only those whose bounds meet
+// are compared.
 #include "overlap.h"
 
 #include "reach.h"
@@ -110,7 +111,8 @@ private:
         return nest.chain == no_chain ? nest.ub - nest.lb : _chains[nest.chain].length;
     }
 
-    // Two different iterations: the difference of their indices is not 0, and positive in the first place where it is not.
+    // Two different iterations: the difference of their indices is not 0, and positive in the first place where it is
+    // not.
     reached overlaps_itself(const strided_nest& nest)
     {
         const std::span<const steps> strides = strides_of(nest);

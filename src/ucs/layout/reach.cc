@@ -11,8 +11,8 @@ namespace
 
 using wide = __int128;
 
-// The smallest x >= 0 with low <= (a * x) mod m <= high, -1 if there is none; 0 <= low <= high < m. As in Euclid's algorithm, the
-// question for (a, m) is one for (m mod a, a).
+// The smallest x >= 0 with low <= (a * x) mod m <= high, -1 if there is none; 0 <= low <= high < m. As in Euclid's
+// algorithm, the question for (a, m) is one for (m mod a, a).
 wide first_in_residues(wide a, wide m, wide low, wide high)
 {
     if (low == 0) {

@@ -18,9 +18,9 @@ struct steps {
 
 enum class reached { no, yes, unknown };
 
-// Whether some from + sum of x_k * step_k lies in [lo, hi], lo <= hi. Exact in O(log step) for up to two different steps and in a
-// few tries for more when each is larger than all smaller ones together; counts its tries down from `budget`, and answers
-// unknown when that is used up. All values within +-2^62.
+// Whether some from + sum of x_k * step_k lies in [lo, hi], lo <= hi. Exact in O(log step) for up to two different
+// steps and in a few tries for more when each is larger than all smaller ones together; counts its tries down from
+// `budget`, and answers unknown when that is used up. All values within +-2^62.
 reached window_reached(std::int64_t from, std::vector<steps> terms, std::int64_t lo, std::int64_t hi,
                        std::uint64_t& budget);
 

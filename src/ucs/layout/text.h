@@ -12,7 +12,8 @@
 //                 | "resized(" expr "," bounds { ";" bounds } ")"  bounds = [SOURCE ":"] LB "," EXTENT
 //     list        = "[" NUMBER { "," NUMBER } "]"
 //
-// White space is ignored. Errors carry the column. Expressions nest to limits::max_depth + 4, enough for any normal form.
+// White space is ignored. Errors carry the column. Expressions nest to limits::max_depth + 4, enough for any normal
+// form.
 #pragma once
 
 #include "error.h"
@@ -26,8 +27,8 @@ namespace ucxl
 
 result<layout_ptr> parse_text(std::string_view text);
 
-// The normal form in the same grammar, so that parse_text(to_text(l)) == l; beyond max_entries of them lists are cut with
-// "..." (then it is for reading only).
+// The normal form in the same grammar, so that parse_text(to_text(l)) == l; beyond max_entries of them lists are cut
+// with "..." (then it is for reading only).
 std::string to_text(const layout& of, std::size_t max_entries = 64);
 
 // One line per node, indented, for people.

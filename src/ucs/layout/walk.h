@@ -3,7 +3,8 @@
 // Example: bytes of source 0 from packed offset 100, at most 50 of them:
 //     block_cursor cursor(layout);
 //     cursor.seek(100);
-//     for (std::uint64_t left = 50; left > 0 && !cursor.at_end(); ) { auto b = cursor.block(left); ...; cursor.advance(b.length); left -= b.length; }
+//     for (std::uint64_t left = 50; left > 0 && !cursor.at_end(); ) { auto b = cursor.block(left); ...;
+//     cursor.advance(b.length); left -= b.length; }
 #pragma once
 
 #include "layout.h"

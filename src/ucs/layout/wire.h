@@ -1,6 +1,6 @@
-// The wire form of a layout: versioned, little endian, position independent. What comes back from unpack_wire() is in normal
-// form whatever the bytes were, or an error: the bytes may be hostile, nothing outside them is read, and neither memory nor
-// time grows beyond what limits.h and the size of the input allow.
+// The wire form of a layout: versioned, little endian, position independent. What comes back from unpack_wire() is in
+// normal form whatever the bytes were, or an error: the bytes may be hostile, nothing outside them is read, and neither
+// memory nor time grows beyond what limits.h and the size of the input allow.
 #pragma once
 
 #include "error.h"

@@ -6,9 +6,9 @@
 //             | 2 * count + 1, entries, entry...                a loop
 //     entry   = source, back, offset, [stride]                  stride only where count > 1
 //
-// Numbers are LEB128, in as few bytes as possible; signed ones are zigzag coded. `back` counts nodes backwards from the one before
-// this node; offset and stride are differences from the entry before (from 0 for the first). Source bounds are there for
-// sources whose lb or ub is not that of their bytes (flag 1), ascending: {source, lb, ub - lb}.
+// Numbers are LEB128, in as few bytes as possible; signed ones are zigzag coded. `back` counts nodes backwards from the
+// one before this node; offset and stride are differences from the entry before (from 0 for the first). Source bounds
+// are there for sources whose lb or ub is not that of their bytes (flag 1), ascending: {source, lb, ub - lb}.
 //
 // Nothing derived is on the wire, and a layout has exactly one wire form.
 #pragma once

@@ -20,8 +20,9 @@ namespace ucxl
 class arena
 {
 public:
-    // Whole slots of the slot table: length is rounded down to such, and halved down to min_length (or to the length asked
-    // for, if that is less) until the system gives that much. Errors: no_memory, invalid_param (less than one slot).
+    // Whole slots of the slot table: length is rounded down to such, and halved down to min_length (or to the length
+    // asked for, if that is less) until the system gives that much. Errors: no_memory, invalid_param (less than one
+    // slot).
     static constexpr std::size_t min_length = std::size_t{1} << 30;
     static result<std::unique_ptr<arena>> reserve(std::size_t length);
     ~arena();

@@ -1,11 +1,11 @@
-// A reader section: while one is open, no window (or binding) that was found in it is freed, even if another thread destroys
-// it right then. Opening costs one atomic store and takes no lock; sections of one thread may nest.
+// A reader section: while one is open, no window (or binding) that was found in it is freed, even if another thread
+// destroys it right then. Opening costs one atomic store and takes no lock; sections of one thread may nest.
 //
 // A transfer between live windows needs none of this: its caller keeps them. It is for addresses that came from
 // elsewhere and may be stale: the answer of window_registry::find() stays usable until the section closes.
 //
-// Invariant: a thread in a section never waits for another thread; window_registry::destroy() and rebind() are never called
-// in one (they would wait for themselves).
+// Invariant: a thread in a section never waits for another thread; window_registry::destroy() and rebind() are never
+// called in one (they would wait for themselves).
 //
 // Example: reader_section guard; if (const window* w = registry.find(address, length)) { use(w->binding()); }
 #pragma once
@@ -43,8 +43,8 @@ public:
     {
         detail::reader_slot& mine = detail::this_reader;
         if (mine.depth++ == 0) {
-            // Sequentially consistent, so that either the reads that follow see what a writer unpublished, or the writer
-            // sees this section and waits for it.
+            // Sequentially consistent, so that either the reads that follow see what a writer unpublished, or the
+            // writer sees this section and waits for it.
             mine.since.store(detail::reader_epoch.load(std::memory_order_relaxed));
         }
     }

@@ -1,14 +1,14 @@
 // Who has which part of the arena: the lookup from an offset to its window, and the free ranges.
 //
 // The arena is cut into slots of 64 MiB. A slot is free, or one of the slots of a large window, or carved into equal
-// chunks of a power of two (64 KiB .. 32 MiB) with at most one window each. So a lookup is a shift and one or two loads, and
-// a small window does not use up a slot. Offsets are from the start of the arena.
+// chunks of a power of two (64 KiB .. 32 MiB) with at most one window each. So a lookup is a shift and one or two
+// loads, and a small window does not use up a slot. Offsets are from the start of the arena.
 //
 //     offset 0        64 MiB       128 MiB      192 MiB
 //     | chunks of 64K | big window ............ | free ...
 //
-// Freed chunks queue up behind the other free chunks of their size, and free slots are searched from where the last search
-// ended, so a range is used again as late as possible. Slots all of whose chunks are free are given back when
+// Freed chunks queue up behind the other free chunks of their size, and free slots are searched from where the last
+// search ended, so a range is used again as late as possible. Slots all of whose chunks are free are given back when
 // no free slot is left.
 //
 // Thread safety: lookup() any time; everything else one thread at a time. wait_for_readers() is called where a

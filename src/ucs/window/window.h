@@ -1,10 +1,10 @@
 // Windows: a layout applied to base addresses, seen through a contiguous range of reserved addresses in packed order.
 //
-// All windows live in one arena (reserved PROT_NONE, 1 TiB by default, UCX_LAYOUT_ARENA_SIZE, made with the first window), so
-// that "is this address in a window, and in which" is a shift and a table read: no lock, no search, any thread, at any
-// time. An address of the arena that belongs to no live window, or crosses the end of one, is answered with "none". At least
-// one guard page follows every window. A freed range is handed out again as late as possible (stale addresses stay "none" for
-// long), and each use of a range has its own generation.
+// All windows live in one arena (reserved PROT_NONE, 1 TiB by default, UCX_LAYOUT_ARENA_SIZE, made with the first
+// window), so that "is this address in a window, and in which" is a shift and a table read: no lock, no search, any
+// thread, at any time. An address of the arena that belongs to no live window, or crosses the end of one, is answered
+// with "none". At least one guard page follows every window. A freed range is handed out again as late as possible
+// (stale addresses stay "none" for long), and each use of a range has its own generation.
 //
 // A window whose layout is one contiguous block and whose memory was allocated by us may be mapped at its address
 // ("identity"): then plain loads and stores work on it, and software atomics too.
@@ -90,17 +90,18 @@ public:
     // Errors: no_memory, invalid_param (UCX_LAYOUT_ARENA_SIZE).
     result<void> reserve();
 
-    // The live window that holds all of [address, address + length), or null. Wait-free, any thread. Who cannot be sure that
-    // nobody destroys that window meanwhile asks within a reader_section.
+    // The live window that holds all of [address, address + length), or null. Wait-free, any thread. Who cannot be sure
+    // that nobody destroys that window meanwhile asks within a reader_section.
     const window* find(const void* address, std::uint64_t length) const;
 
-    // A new window over the binding. Errors: no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit
-    // (longer than the arena). An empty layout gets a window of length 0 with an address of its own.
+    // A new window over the binding. Errors: no_memory (arena or heap), invalid_param (number of bases, arena size),
+    // exceeds_limit (longer than the arena). An empty layout gets a window of length 0 with an address of its own.
     result<window*> create(window_binding binding);
-    // Other bases, and possibly another layout of the same packed length. Waits for reader sections. Errors: no_memory, invalid_param.
+    // Other bases, and possibly another layout of the same packed length. Waits for reader sections. Errors: no_memory,
+    // invalid_param.
     result<void> rebind(window& of, window_binding binding);
-    // Maps the file's bytes from offset (whole pages) on at the address of the window. Errors: no_memory, invalid_param (layout
-    // not contiguous, empty, or what mmap says).
+    // Maps the file's bytes from offset (whole pages) on at the address of the window. Errors: no_memory, invalid_param
+    // (layout not contiguous, empty, or what mmap says).
     result<void> map_identity(window& of, int fd, std::uint64_t offset);
     // The range goes back to "none" before this returns. Waits for reader sections. No-op for null.
     void destroy(window* what);

@@ -1,6 +1,6 @@
-// The private interface of UCX 1.18 between libuct and a component: what UCX's own components get from headers that are not
-// installed. Only declarations; field order and sizes are facts about the binary, the sizes are asserted in uct_abi_1_18.cc
-// and the version is asked for at run time (abi_check.h).
+// The private interface of UCX 1.18 between libuct and a component: what UCX's own components get from headers that are
+// not installed. Only declarations; field order and sizes are facts about the binary, the sizes are asserted in
+// uct_abi_1_18.cc and the version is asked for at run time (abi_check.h).
 //
 // Types that the installed headers announce by name are defined under that name; the others live in ucxl::abi.
 #pragma once

@@ -25,8 +25,9 @@ struct lay_copy_config {
     double latency;
 };
 
-// Why these prices: UCP asks for SHORT when it plans an eager protocol and for ZCOPY when it plans a rendezvous pipeline. Eager is faster
-// for windows at every size, because the FIFO stays in cache while pipeline fragments do not; the gap makes UCP see that.
+// Why these prices: UCP asks for SHORT when it plans an eager protocol and for ZCOPY when it plans a rendezvous
+// pipeline. Eager is faster for windows at every size, because the FIFO stays in cache while pipeline fragments do not;
+// the gap makes UCP see that.
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, offsetof(lay_copy_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
     {"SHORT_BW", "30GBs", "Bandwidth UCP is told for short operations, with which it plans eager protocols",

@@ -1,5 +1,5 @@
-// The component `layout` and its memory domain: it tells stock UCP that window addresses are memory of type RDMA, and takes
-// every registration, because a window needs none to be copied by the CPU.
+// The component `layout` and its memory domain: it tells stock UCP that window addresses are memory of type RDMA, and
+// takes every registration, because a window needs none to be copied by the CPU.
 //
 // Invariant: mem_reg accepts whatever the domain advertises (UCP aborts otherwise); what is wrong with an address shows
 // when it is used.

@@ -1,6 +1,6 @@
-// What the API layer can observe of the memory domain `layout`. UCP has no call that tells whether a context contains a given
-// memory domain; but ucp_mem_map of a window calls its mem_reg in the calling thread if, and only if, it does (unless UCP finds the
-// registration in its cache).
+// What the API layer can observe of the memory domain `layout`. UCP has no call that tells whether a context contains a
+// given memory domain; but ucp_mem_map of a window calls its mem_reg in the calling thread if, and only if, it does
+// (unless UCP finds the registration in its cache).
 //
 // Example:
 //     const auto before = md_observer::registrations();
@@ -20,8 +20,9 @@ struct md_observer {
     static const void* last_md();
 };
 
-// Calls `callback` whenever a `layout` memory domain is about to close, in the closing thread and with no lock held. For
-// the life of the process; callable from any thread, at most max_md_close_callbacks times (more are ignored and false is returned).
+// Calls `callback` whenever a `layout` memory domain is about to close, in the closing thread and with no lock held.
+// For the life of the process; callable from any thread, at most max_md_close_callbacks times (more are ignored and
+// false is returned).
 using md_close_callback                          = void (*)(const void* md);
 inline constexpr unsigned max_md_close_callbacks = 8;
 bool on_md_close(md_close_callback callback);

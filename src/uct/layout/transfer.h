@@ -8,8 +8,8 @@
 namespace ucxl
 {
 
-// Copies; the ranges do not overlap. False, with nothing touched and the address logged, if a side is an address of the window arena but
-// not (all) in one live window. No allocation, no lock.
+// Copies; the ranges do not overlap. False, with nothing touched and the address logged, if a side is an address of the
+// window arena but not (all) in one live window. No allocation, no lock.
 bool transfer(void* to, const void* from, std::size_t length);
 
 } // namespace ucxl

@@ -1,7 +1,8 @@
-// Allocation failures on demand. A program that links libtest_alloc_failure.la has its operator new replaced by one that
-// throws std::bad_alloc for the Nth allocation of the calling thread.
+// Allocation failures on demand. A program that links libtest_alloc_failure.la has its operator new replaced by one
+// that throws std::bad_alloc for the Nth allocation of the calling thread.
 //
-// Example: fail_every_allocation([&] { auto made = make_iov(parts); return made || made.error().code == errc::no_memory; });
+// Example: fail_every_allocation([&] { auto made = make_iov(parts); return made || made.error().code ==
+// errc::no_memory; });
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,9 @@ void fail_allocation_after(std::int64_t allocations);
 // Whether the failure asked for has happened. Asks for no more.
 bool stop_failing_allocations();
 
-// Calls fn with the first allocation failing, then with the second one ... until it needs no more of them. fn returns whether
-// it did right. Returns how many allocations were made to fail, or the number of the first one that fn got wrong, negated, minus 1.
+// Calls fn with the first allocation failing, then with the second one ... until it needs no more of them. fn returns
+// whether it did right. Returns how many allocations were made to fail, or the number of the first one that fn got
+// wrong, negated, minus 1.
 template <typename Fn>
 std::int64_t fail_every_allocation(Fn&& fn)
 {

@@ -1,6 +1,7 @@
 // Random descriptor trees of every kind, nested, with negative and zero strides, empty parts and several sources.
 //
-// Example: test::random random(seed); spec_ptr of = random_spec(random, {.max_bytes = 4096, .overlapping = overlapping::never});
+// Example: test::random random(seed); spec_ptr of = random_spec(random, {.max_bytes = 4096, .overlapping =
+// overlapping::never});
 #pragma once
 
 #include "common/random.h"

@@ -1,5 +1,5 @@
-// Descriptors as a tree, and what they mean, said a second time and slowly: the oracle of every test. Nothing here uses the code of
-// src/ucs/layout except build(), which hands the tree to the builders.
+// Descriptors as a tree, and what they mean, said a second time and slowly: the oracle of every test. Nothing here uses
+// the code of src/ucs/layout except build(), which hands the tree to the builders.
 //
 // Example: spec_ptr column = spec::strided(spec::block(8), {{1024, 8192}});
 //          EXPECT_EQ(blocks_of(*build(*column)), segments_of(*column));

@@ -1,6 +1,6 @@
-// Memory for the bytes a spec describes, one buffer per source with margins around the bytes, and gather and scatter over it
-// by the reference walker. Make two with the same seed, let the code under test work on one and the oracle on the other, and
-// compare: gaps and margins count.
+// Memory for the bytes a spec describes, one buffer per source with margins around the bytes, and gather and scatter
+// over it by the reference walker. Make two with the same seed, let the code under test work on one and the oracle on
+// the other, and compare: gaps and margins count.
 //
 // Example: spec_memory actual(*of, seed), expected(*of, seed);
 //          (*plan)->scatter(actual.bases(), 10, data.size(), data.data());

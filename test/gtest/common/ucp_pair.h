@@ -32,10 +32,12 @@ public:
     ucp_worker_h worker(unsigned which) const { return _sides[index(which)].worker; }
     ucp_ep_h ep(unsigned which) const { return _sides[index(which)].ep; }
 
-    // From side 0 to side 1; both sides are done when they return. The status is that of the first operation that failed.
+    // From side 0 to side 1; both sides are done when they return. The status is that of the first operation that
+    // failed.
     ucs_status_t send_tag(const void* from, void* to, std::size_t length);
     ucs_status_t send_stream(const void* from, void* to, std::size_t length);
-    // The payload of an eager active message is host memory of UCP's, so `to` must be host memory too, or rendezvous be asked for.
+    // The payload of an eager active message is host memory of UCP's, so `to` must be host memory too, or rendezvous be
+    // asked for.
     ucs_status_t send_am(const void* from, void* to, std::size_t length, bool rendezvous);
     // Side 0 writes to, or reads from, memory of side 1 of type `type`.
     ucs_status_t put(const void* from, void* to, std::size_t length, ucs_memory_type_t type);

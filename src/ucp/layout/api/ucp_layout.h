@@ -20,10 +20,11 @@ extern "C" {
 /**
  * @defgroup UCP_LAYOUT Non-contiguous memory as one UCP buffer
  *
- * A @e layout describes where bytes are, without addresses. A @e window is a layout applied to base addresses: a range of
- * reserved addresses, as long as the packed layout, that shows the described bytes in packed order. The window address goes
- * into the stock UCP calls - ucp_tag_send_nbx, ucp_stream_send_nbx, ucp_am_send_nbx, ucp_put_nbx, ucp_get_nbx, the receive
- * calls, ucp_rkey_pack - as any other buffer. No byte is packed by the application, and the CPU cannot access a window itself.
+ * A @e layout describes where bytes are, without addresses. A @e window is a layout applied to base addresses: a range
+ * of reserved addresses, as long as the packed layout, that shows the described bytes in packed order. The window
+ * address goes into the stock UCP calls - ucp_tag_send_nbx, ucp_stream_send_nbx, ucp_am_send_nbx, ucp_put_nbx,
+ * ucp_get_nbx, the receive calls, ucp_rkey_pack - as any other buffer. No byte is packed by the application, and the
+ * CPU cannot access a window itself.
  *
  * @code{.c}
  * ucp_layout_dim_t dim          = {.count = 1024, .stride = 8192};
@@ -39,8 +40,9 @@ extern "C" {
  * ucp_tag_send_nbx(ep, window, 8 * 1024, tag, &request_param);
  * @endcode
  *
- * Conventions are those of UCP: the caller sets @e field_mask to the fields it filled in; a function returns a status and writes its
- * outputs only on success; whoever finds an error logs it once, at level error. Sizes, offsets and strides are bytes.
+ * Conventions are those of UCP: the caller sets @e field_mask to the fields it filled in; a function returns a status
+ * and writes its outputs only on success; whoever finds an error logs it once, at level error. Sizes, offsets and
+ * strides are bytes.
  *
  * Both peers of a transfer that involves a window need this library. To stock UCX a window is memory of type
  * UCS_MEMORY_TYPE_RDMA, for which it has no transport: short messages from a window still reach a peer without the
@@ -112,7 +114,7 @@ enum ucp_layout_params_field {
 
 /** Parameters of @ref ucp_layout_create. */
 typedef struct ucp_layout_params {
-    uint64_t                        field_mask; /**< Mask of valid fields, @ref ucp_layout_params_field; others are
+    uint64_t                        field_mask;      /**< Mask of valid fields, @ref ucp_layout_params_field; others are
                                                      ignored. An unknown bit is UCS_ERR_INVALID_PARAM */
     ucp_layout_kind_t               kind;            /**< What it is made from (required) */
     ucp_layout_element_t            element;         /**< What is repeated */
@@ -124,7 +126,7 @@ typedef struct ucp_layout_params {
     const ucp_layout_interleaved_t *interleaved;     /**< In the order of each cycle */
     size_t                          num_interleaved; /**< 0 makes the layout empty */
     ptrdiff_t                       lb;              /**< Lower bound of source 0, as in MPI_Type_create_resized */
-    size_t                          extent;          /**< Distance of consecutive elements: CONTIG, datatypes with count > 1 */
+    size_t                          extent; /**< Distance of consecutive elements: CONTIG, datatypes with count > 1 */
 } ucp_layout_params_t;
 
 /**
@@ -133,8 +135,8 @@ typedef struct ucp_layout_params {
  * @param [in]  params    What it is. Everything is copied.
  * @param [out] layout_p  The layout, to be released with @ref ucp_layout_destroy.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM (a message names the field), UCS_ERR_EXCEEDS_LIMIT (a message names the limit) or
- *         UCS_ERR_NO_MEMORY.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (a message names the field), UCS_ERR_EXCEEDS_LIMIT (a message names the limit)
+ *         or UCS_ERR_NO_MEMORY.
  *
  * @note Thread safe. Cost: linear in the number of list entries.
  */
@@ -192,8 +194,8 @@ typedef struct ucp_layout_attr {
     size_t               max_block;     /**< Longest block */
     unsigned             depth;         /**< Loops nested in the normal form */
     ucp_layout_overlap_t overlap;       /**< Whether some byte is described more than once */
-    uint64_t             hash;        /**< Of the content; the same in every process */
-    size_t               wire_length; /**< Bytes @ref ucp_layout_pack writes */
+    uint64_t             hash;          /**< Of the content; the same in every process */
+    size_t               wire_length;   /**< Bytes @ref ucp_layout_pack writes */
 } ucp_layout_attr_t;
 
 /**
@@ -241,8 +243,8 @@ ucs_status_t ucp_layout_pack(ucp_layout_h layout, void *buffer, size_t *length_p
 /**
  * @brief Make a layout from a wire form. The bytes may be hostile.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM (not a wire form), UCS_ERR_UNSUPPORTED (of a newer version), UCS_ERR_EXCEEDS_LIMIT or
- *         UCS_ERR_NO_MEMORY.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (not a wire form), UCS_ERR_UNSUPPORTED (of a newer version),
+ *         UCS_ERR_EXCEEDS_LIMIT or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ucp_layout_unpack(const void *buffer, size_t length, ucp_layout_h *layout_p);
 
@@ -264,13 +266,13 @@ enum ucp_layout_map_params_field {
 
 /** Parameters of @ref ucp_layout_map. */
 typedef struct ucp_layout_map_params {
-    uint64_t          field_mask; /**< Mask of valid fields, @ref ucp_layout_map_params_field */
-    ucp_layout_h      layout;     /**< May be destroyed after the call */
-    void *const      *bases;      /**< Base address of every source. The memory described must stay until the window is
+    uint64_t          field_mask;  /**< Mask of valid fields, @ref ucp_layout_map_params_field */
+    ucp_layout_h      layout;      /**< May be destroyed after the call */
+    void *const      *bases;       /**< Base address of every source. The memory described must stay until the window is
                                        unmapped, and is never touched outside what the layout describes. The array is
                                        copied */
-    uint32_t          num_bases;  /**< num_sources of the layout */
-    const ucp_mem_h  *base_memhs; /**< Handle of the memory of every source, NULL where there is none: a hint for
+    uint32_t          num_bases;   /**< num_sources of the layout */
+    const ucp_mem_h  *base_memhs;  /**< Handle of the memory of every source, NULL where there is none: a hint for
                                        transports that register memory. No transport of this release does */
     ucs_memory_type_t memory_type; /**< Of the memory described. Only UCS_MEMORY_TYPE_HOST in this release */
     unsigned          flags;       /**< @ref ucp_layout_map_flags */
@@ -281,8 +283,8 @@ typedef struct ucp_layout_map_params {
  *
  * @param [in]  context    UCP context the window will be used with.
  * @param [in]  params     What to show.
- * @param [out] memh_p     A stock memory handle of the window: for UCP_OP_ATTR_FIELD_MEMH, ucp_rkey_pack, ucp_mem_query.
- *                         Released with @ref ucp_layout_unmap, not with ucp_mem_unmap.
+ * @param [out] memh_p     A stock memory handle of the window: for UCP_OP_ATTR_FIELD_MEMH, ucp_rkey_pack and
+ *                         ucp_mem_query. Released with @ref ucp_layout_unmap, not with ucp_mem_unmap.
  * @param [out] address_p  Address of the window, for stock UCP calls. Not accessible by the CPU.
  *
  * Mapping the same layout (by content) over the same bases again gives the same window, counted, and is cheap.
@@ -294,8 +296,8 @@ typedef struct ucp_layout_map_params {
  *                                    in UCX_TLS),
  *         UCS_ERR_NO_MEMORY          out of memory or of reserved addresses (UCX_LAYOUT_ARENA_SIZE).
  *
- * @note Thread safe as ucp_mem_map is. Windows belong to the process: after fork the child must not use them with the parent's
- *       context, as with all of UCP.
+ * @note Thread safe as ucp_mem_map is. Windows belong to the process: after fork the child must not use them with the
+ *       parent's context, as with all of UCP.
  */
 ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t *params, ucp_mem_h *memh_p,
                             void **address_p);
@@ -354,11 +356,13 @@ ucs_status_t ucp_layout_unmap(ucp_context_h context, ucp_mem_h memh);
 /**
  * @brief Make a UCP datatype of a layout, for tag, stream and active messages, without mapping anything.
  *
- * With it the @e buffer of a call is the base address and @e count the number of layouts, one after another at the extent.
- * A layout of several sources takes a pointer to an array of base addresses (void *const *) as buffer, and count 1.
+ * With it the @e buffer of a call is the base address and @e count the number of layouts, one after another at the
+ * extent. A layout of several sources takes a pointer to an array of base addresses (void *const *) as buffer, and
+ * count 1.
  *
  * @param [in]  layout      May be destroyed after the call.
- * @param [out] datatype_p  A generic datatype, to be released with @ref ucp_layout_datatype_destroy after all operations on it.
+ * @param [out] datatype_p  A generic datatype, to be released with @ref ucp_layout_datatype_destroy after all
+ * operations on it.
  *
  * @return UCS_OK or UCS_ERR_NO_MEMORY.
  */

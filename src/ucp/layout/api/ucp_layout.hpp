@@ -35,7 +35,7 @@ using result = std::expected<T, ucs_status_t>;
 
 // What mdspan is in the eyes of this header: a pointer, and per dimension a size and a distance in elements.
 template <typename T>
-concept mdspan_like = requires(const T& view, std::size_t dimension) {
+concept mdspan_like = requires(const T &view, std::size_t dimension) {
     { *view.data_handle() };
     { T::rank() } -> std::convertible_to<std::size_t>;
     { view.extent(dimension) } -> std::convertible_to<std::size_t>;
@@ -53,9 +53,9 @@ public:
     // Takes over a handle.
     explicit layout(ucp_layout_h handle) : _handle(handle) {}
 
-    static result<layout> create(const ucp_layout_params_t& params)
+    static result<layout> create(const ucp_layout_params_t &params)
     {
-        return make([&](ucp_layout_h* made) { return ucp_layout_create(&params, made); });
+        return make([&](ucp_layout_h *made) { return ucp_layout_create(&params, made); });
     }
 
     static result<layout> contig(std::size_t count, element item)
@@ -107,7 +107,7 @@ public:
 
     // The elements a view shows, from its data_handle(), the last dimension fastest.
     template <mdspan_like View>
-    static result<layout> of(const View& view)
+    static result<layout> of(const View &view)
     {
         using value_type = std::remove_cvref_t<decltype(*view.data_handle())>;
         static_assert(std::is_trivially_copyable_v<value_type>, "elements must be plain bytes");
@@ -115,20 +115,21 @@ public:
         static_assert(rank <= UCP_LAYOUT_MAX_DEPTH, "more dimensions than a layout may have");
         dim dims[rank > 0 ? rank : 1];
         for (std::size_t i = 0; i < rank; ++i) {
-            dims[i].count  = static_cast<std::size_t>(view.extent(i));
-            dims[i].stride = static_cast<std::ptrdiff_t>(view.stride(i)) * static_cast<std::ptrdiff_t>(sizeof(value_type));
+            dims[i].count = static_cast<std::size_t>(view.extent(i));
+            dims[i].stride =
+                static_cast<std::ptrdiff_t>(view.stride(i)) * static_cast<std::ptrdiff_t>(sizeof(value_type));
         }
         return strided({.length = sizeof(value_type), .layout = nullptr}, std::span<const dim>(dims, rank));
     }
 
-    static result<layout> parse(const char* text)
+    static result<layout> parse(const char *text)
     {
-        return make([&](ucp_layout_h* made) { return ucp_layout_parse(text, made); });
+        return make([&](ucp_layout_h *made) { return ucp_layout_parse(text, made); });
     }
 
     static result<layout> unpack(std::span<const std::byte> wire)
     {
-        return make([&](ucp_layout_h* made) { return ucp_layout_unpack(wire.data(), wire.size(), made); });
+        return make([&](ucp_layout_h *made) { return ucp_layout_unpack(wire.data(), wire.size(), made); });
     }
 
     result<ucp_layout_attr_t> query(std::uint64_t fields, std::uint32_t source = 0) const
@@ -149,13 +150,13 @@ public:
 
 private:
     struct destroy {
-        void operator()(ucp_layout* handle) const { ucp_layout_destroy(handle); }
+        void operator()(ucp_layout *handle) const { ucp_layout_destroy(handle); }
     };
 
     template <typename Create>
-    static result<layout> make(Create&& call)
+    static result<layout> make(Create &&call)
     {
-        ucp_layout_h made         = nullptr;
+        ucp_layout_h       made   = nullptr;
         const ucs_status_t status = call(&made);
         return status == UCS_OK ? result<layout>(layout(made)) : std::unexpected(status);
     }
@@ -166,9 +167,9 @@ private:
 class window
 {
 public:
-    static result<window> map(ucp_context_h context, const ucp_layout_map_params_t& params)
+    static result<window> map(ucp_context_h context, const ucp_layout_map_params_t &params)
     {
-        window made;
+        window             made;
         const ucs_status_t status = ucp_layout_map(context, &params, &made._memh, &made._address);
         if (status != UCS_OK) {
             return std::unexpected(status);
@@ -182,7 +183,7 @@ public:
     }
 
     // One base address for every source of the layout.
-    static result<window> map(ucp_context_h context, const layout& of, std::span<void* const> bases)
+    static result<window> map(ucp_context_h context, const layout &of, std::span<void *const> bases)
     {
         ucp_layout_map_params_t params{};
         params.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES;
@@ -192,20 +193,20 @@ public:
         return map(context, params);
     }
 
-    static result<window> map(ucp_context_h context, const layout& of, void* base)
+    static result<window> map(ucp_context_h context, const layout &of, void *base)
     {
-        return map(context, of, std::span<void* const>(&base, 1));
+        return map(context, of, std::span<void *const>(&base, 1));
     }
 
     // A window over what a view shows.
     template <mdspan_like View>
-    static result<window> map(ucp_context_h context, const View& view)
+    static result<window> map(ucp_context_h context, const View &view)
     {
-        return layout::of(view).and_then([&](const layout& of) { return map(context, of, view.data_handle()); });
+        return layout::of(view).and_then([&](const layout &of) { return map(context, of, view.data_handle()); });
     }
 
     // With zeroed memory of its own, see bases().
-    static result<window> allocate(ucp_context_h context, const layout& of)
+    static result<window> allocate(ucp_context_h context, const layout &of)
     {
         ucp_layout_map_params_t params{};
         params.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
@@ -214,15 +215,13 @@ public:
         return map(context, params);
     }
 
-    window(window&& other) noexcept
-        : _context(std::exchange(other._context, nullptr)),
-          _memh(std::exchange(other._memh, nullptr)),
-          _address(std::exchange(other._address, nullptr)),
-          _length(std::exchange(other._length, 0))
+    window(window &&other) noexcept
+        : _context(std::exchange(other._context, nullptr)), _memh(std::exchange(other._memh, nullptr)),
+          _address(std::exchange(other._address, nullptr)), _length(std::exchange(other._length, 0))
     {
     }
 
-    window& operator=(window&& other) noexcept
+    window &operator=(window &&other) noexcept
     {
         if (this != &other) {
             release();
@@ -236,17 +235,17 @@ public:
 
     ~window() { release(); }
 
-    void* address() const { return _address; }
+    void       *address() const { return _address; }
     std::size_t length() const { return _length; } // bytes, packed
-    ucp_mem_h memh() const { return _memh; }
+    ucp_mem_h   memh() const { return _memh; }
 
-    ucs_status_t rebind(std::span<void* const> bases)
+    ucs_status_t rebind(std::span<void *const> bases)
     {
         return ucp_layout_rebind(_memh, bases.data(), static_cast<std::uint32_t>(bases.size()));
     }
 
     // Fills in the base address of every source; into.size() must be at least their number.
-    ucs_status_t bases(std::span<void*> into) const
+    ucs_status_t bases(std::span<void *> into) const
     {
         ucp_layout_mem_attr_t attr{};
         attr.field_mask = UCP_LAYOUT_MEM_ATTR_FIELD_BASES;
@@ -266,24 +265,24 @@ private:
     }
 
     ucp_context_h _context = nullptr;
-    ucp_mem_h _memh        = nullptr;
-    void* _address         = nullptr;
-    std::size_t _length    = 0;
+    ucp_mem_h     _memh    = nullptr;
+    void         *_address = nullptr;
+    std::size_t   _length  = 0;
 };
 
 class datatype
 {
 public:
-    static result<datatype> create(const layout& of)
+    static result<datatype> create(const layout &of)
     {
-        ucp_datatype_t made       = 0;
+        ucp_datatype_t     made   = 0;
         const ucs_status_t status = ucp_layout_datatype_create(of.get(), &made);
         return status == UCS_OK ? result<datatype>(datatype(made)) : std::unexpected(status);
     }
 
-    datatype(datatype&& other) noexcept : _value(std::exchange(other._value, ucp_datatype_t{0})) {}
+    datatype(datatype &&other) noexcept : _value(std::exchange(other._value, ucp_datatype_t{0})) {}
 
-    datatype& operator=(datatype&& other) noexcept
+    datatype &operator=(datatype &&other) noexcept
     {
         std::swap(_value, other._value);
         return *this;

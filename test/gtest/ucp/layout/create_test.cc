@@ -108,8 +108,8 @@ TEST_F(create, iov_keeps_the_order_of_its_parts)
 // The vertices of mission.md: X Y Z of one array, R G B of another, S T of a third, six cycles.
 TEST_F(create, interleaved_takes_three_three_and_two_per_cycle)
 {
-    const ucp_layout_dim_t six[] = {{18, 4}};
-    const ucp_layout_dim_t st[]  = {{12, 4}};
+    const ucp_layout_dim_t six[]             = {{18, 4}};
+    const ucp_layout_dim_t st[]              = {{12, 4}};
     const ucp_layout_interleaved_t sources[] = {
         {0, 0, {4, nullptr}, 3, six, 1}, {1, 0, {4, nullptr}, 3, six, 1}, {2, 0, {4, nullptr}, 2, st, 1}};
     auto vertices = layout::interleave(sources);
@@ -128,7 +128,7 @@ TEST_F(create, extent_can_be_set)
 {
     ucp_layout_params_t params{};
     params.field_mask = UCP_LAYOUT_PARAM_FIELD_KIND | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_EXTENT;
-    params.kind           = UCP_LAYOUT_KIND_CONTIG;
+    params.kind       = UCP_LAYOUT_KIND_CONTIG;
     params.element.length = 8;
     params.lb             = -4;
     params.extent         = 100;
@@ -186,36 +186,50 @@ const ucp_layout_interleaved_t no_repeat{0, 0, {4, nullptr}, 0, &a_dim, 1};
 
 INSTANTIATE_TEST_SUITE_P(
     fields, create_refuses,
-    testing::Values(
-        bad_create{"no_kind", 0, [](auto&) {}, UCS_ERR_INVALID_PARAM, "kind"},
-        bad_create{"unknown_kind", with_kind, [](auto& p) { p.kind = static_cast<ucp_layout_kind_t>(99); },
-                   UCS_ERR_INVALID_PARAM, "kind 99"},
-        bad_create{"unknown_bit", std::uint64_t{1} << 63 | with_kind, [](auto&) {}, UCS_ERR_INVALID_PARAM, "field_mask"},
-        bad_create{"contig_without_element", with_kind, [](auto&) {}, UCS_ERR_INVALID_PARAM, "element"},
-        bad_create{"strided_without_dims", with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT,
-                   [](auto& p) { p.kind = UCP_LAYOUT_KIND_STRIDED; }, UCS_ERR_INVALID_PARAM, "dims"},
-        bad_create{"dims_null", with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_DIMS,
-                   [](auto& p) { p.kind = UCP_LAYOUT_KIND_STRIDED; p.num_dims = 1; }, UCS_ERR_INVALID_PARAM, "dims is NULL"},
-        bad_create{"dims_too_many", with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_DIMS,
-                   [](auto& p) { p.kind = UCP_LAYOUT_KIND_STRIDED; p.num_dims = 17; p.dims = &a_dim; },
-                   UCS_ERR_EXCEEDS_LIMIT, "limit is 16"},
-        bad_create{"iov_missing", with_kind, [](auto& p) { p.kind = UCP_LAYOUT_KIND_IOV; }, UCS_ERR_INVALID_PARAM, "iov"},
-        bad_create{"iov_too_long", with_kind | UCP_LAYOUT_PARAM_FIELD_IOV,
-                   [](auto& p) { p.kind = UCP_LAYOUT_KIND_IOV; p.num_iov = SIZE_MAX; }, UCS_ERR_EXCEEDS_LIMIT, "iov"},
-        bad_create{"interleaved_missing", with_kind, [](auto& p) { p.kind = UCP_LAYOUT_KIND_INTERLEAVED; },
-                   UCS_ERR_INVALID_PARAM, "interleaved"},
-        bad_create{"repeat_zero", with_kind | UCP_LAYOUT_PARAM_FIELD_INTERLEAVED,
-                   [](auto& p) {
-                       p.kind            = UCP_LAYOUT_KIND_INTERLEAVED;
-                       p.num_interleaved = 1;
-                       p.interleaved     = &no_repeat;
-                   },
-                   UCS_ERR_INVALID_PARAM, "repeat"},
-        bad_create{"length_too_large", with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT,
-                   [](auto& p) { p.element.length = SIZE_MAX; }, UCS_ERR_EXCEEDS_LIMIT, "length"},
-        bad_create{"extent_too_large",
-                   with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_EXTENT,
-                   [](auto& p) { p.extent = SIZE_MAX; }, UCS_ERR_EXCEEDS_LIMIT, "extent"}),
+    testing::Values(bad_create{"no_kind", 0, [](auto&) {}, UCS_ERR_INVALID_PARAM, "kind"},
+                    bad_create{"unknown_kind", with_kind, [](auto& p) { p.kind = static_cast<ucp_layout_kind_t>(99); },
+                               UCS_ERR_INVALID_PARAM, "kind 99"},
+                    bad_create{"unknown_bit", std::uint64_t{1} << 63 | with_kind, [](auto&) {}, UCS_ERR_INVALID_PARAM,
+                               "field_mask"},
+                    bad_create{"contig_without_element", with_kind, [](auto&) {}, UCS_ERR_INVALID_PARAM, "element"},
+                    bad_create{"strided_without_dims", with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT,
+                               [](auto& p) { p.kind = UCP_LAYOUT_KIND_STRIDED; }, UCS_ERR_INVALID_PARAM, "dims"},
+                    bad_create{"dims_null", with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_DIMS,
+                               [](auto& p) {
+                                   p.kind     = UCP_LAYOUT_KIND_STRIDED;
+                                   p.num_dims = 1;
+                               },
+                               UCS_ERR_INVALID_PARAM, "dims is NULL"},
+                    bad_create{"dims_too_many",
+                               with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_DIMS,
+                               [](auto& p) {
+                                   p.kind     = UCP_LAYOUT_KIND_STRIDED;
+                                   p.num_dims = 17;
+                                   p.dims     = &a_dim;
+                               },
+                               UCS_ERR_EXCEEDS_LIMIT, "limit is 16"},
+                    bad_create{"iov_missing", with_kind, [](auto& p) { p.kind = UCP_LAYOUT_KIND_IOV; },
+                               UCS_ERR_INVALID_PARAM, "iov"},
+                    bad_create{"iov_too_long", with_kind | UCP_LAYOUT_PARAM_FIELD_IOV,
+                               [](auto& p) {
+                                   p.kind    = UCP_LAYOUT_KIND_IOV;
+                                   p.num_iov = SIZE_MAX;
+                               },
+                               UCS_ERR_EXCEEDS_LIMIT, "iov"},
+                    bad_create{"interleaved_missing", with_kind, [](auto& p) { p.kind = UCP_LAYOUT_KIND_INTERLEAVED; },
+                               UCS_ERR_INVALID_PARAM, "interleaved"},
+                    bad_create{"repeat_zero", with_kind | UCP_LAYOUT_PARAM_FIELD_INTERLEAVED,
+                               [](auto& p) {
+                                   p.kind            = UCP_LAYOUT_KIND_INTERLEAVED;
+                                   p.num_interleaved = 1;
+                                   p.interleaved     = &no_repeat;
+                               },
+                               UCS_ERR_INVALID_PARAM, "repeat"},
+                    bad_create{"length_too_large", with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT,
+                               [](auto& p) { p.element.length = SIZE_MAX; }, UCS_ERR_EXCEEDS_LIMIT, "length"},
+                    bad_create{"extent_too_large",
+                               with_kind | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_EXTENT,
+                               [](auto& p) { p.extent = SIZE_MAX; }, UCS_ERR_EXCEEDS_LIMIT, "extent"}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(parse, makes_what_create_makes)
@@ -323,9 +337,9 @@ TEST_F(print, shows_text_normal_form_and_plan)
     char* text;
     std::size_t size;
     FILE* stream = open_memstream(&text, &size);
-    EXPECT_EQ(ucp_layout_print(made->get(), stream,
-                               UCP_LAYOUT_PRINT_TEXT | UCP_LAYOUT_PRINT_NORMAL | UCP_LAYOUT_PRINT_PLAN),
-              UCS_OK);
+    EXPECT_EQ(
+        ucp_layout_print(made->get(), stream, UCP_LAYOUT_PRINT_TEXT | UCP_LAYOUT_PRINT_NORMAL | UCP_LAYOUT_PRINT_PLAN),
+        UCS_OK);
     std::fclose(stream);
     const std::string shown(text, size);
     std::free(text);

@@ -1,6 +1,6 @@
 // ucp_layout_datatype: what is sent and received through a layout as a generic datatype.
-#include "loopback.h"
 #include "common/log_guard.h"
+#include "loopback.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,9 +14,9 @@ namespace
 using ucx_layout::datatype;
 using ucx_layout::layout;
 using ucxl::test::contiguous;
-using ucxl::test::ucx_test;
 using ucxl::test::loopback;
 using ucxl::test::side;
+using ucxl::test::ucx_test;
 
 std::vector<unsigned char> random_bytes(std::size_t count)
 {
@@ -26,7 +26,6 @@ std::vector<unsigned char> random_bytes(std::size_t count)
     return bytes;
 }
 
-
 class datatype_of : public ucx_test, public testing::WithParamInterface<std::size_t>
 {
 protected:
@@ -34,9 +33,9 @@ protected:
     static constexpr std::size_t extent = (rows - 1) * stride + block;
 
     loopback _loop;
-    layout _column   = *layout::strided(block, {{rows, stride}});
-    datatype _type   = *datatype::create(_column);
-    std::size_t _count = GetParam();
+    layout _column      = *layout::strided(block, {{rows, stride}});
+    datatype _type      = *datatype::create(_column);
+    std::size_t _count  = GetParam();
     std::size_t _packed = _count * rows * block;
 
     // Where packed byte `at` is in memory.
@@ -69,7 +68,8 @@ TEST_P(datatype_of, count_columns_receives_and_leaves_the_gaps)
     EXPECT_EQ(memory, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(counts, datatype_of, testing::Values(0, 1, 2, 3, 100, 5000), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(counts, datatype_of, testing::Values(0, 1, 2, 3, 100, 5000),
+                         testing::PrintToStringParamName());
 
 class layout_datatype : public ucx_test
 {
@@ -119,10 +119,12 @@ TEST_F(layout_datatype, many_different_counts_stay_correct)
     auto memory     = random_bytes(12 * 200);
     for (std::size_t count = 0; count < 200; ++count) {
         std::vector<unsigned char> received(count * 8);
-        ASSERT_EQ(loop.transfer({memory.data(), count, type.get()}, contiguous(received.data(), received.size())), UCS_OK);
+        ASSERT_EQ(loop.transfer({memory.data(), count, type.get()}, contiguous(received.data(), received.size())),
+                  UCS_OK);
         for (std::size_t i = 0; i < count; ++i) {
             ASSERT_EQ(std::memcmp(&received[8 * i], &memory[12 * i], 4), 0) << count << " elements, element " << i;
-            ASSERT_EQ(std::memcmp(&received[8 * i + 4], &memory[12 * i + 8], 4), 0) << count << " elements, element " << i;
+            ASSERT_EQ(std::memcmp(&received[8 * i + 4], &memory[12 * i + 8], 4), 0)
+                << count << " elements, element " << i;
         }
     }
 }

@@ -1,8 +1,8 @@
-// Every way to make something through the C API, with its Nth allocation failing for every N: the status is NO_MEMORY, outputs
-// stay as they were, and the next try works. What leaks is found by the AddressSanitizer run.
-#include "context.h"
+// Every way to make something through the C API, with its Nth allocation failing for every N: the status is NO_MEMORY,
+// outputs stay as they were, and the next try works. What leaks is found by the AddressSanitizer run.
 #include "common/alloc_failure.h"
 #include "common/log_guard.h"
+#include "context.h"
 
 #include <vector>
 

@@ -48,8 +48,8 @@ public:
     ucs_status_t transfer(const side& from, const side& to)
     {
         ucp_request_param_t param{};
-        param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
-        param.datatype     = to.datatype;
+        param.op_attr_mask  = UCP_OP_ATTR_FIELD_DATATYPE;
+        param.datatype      = to.datatype;
         auto* const receive = ucp_tag_recv_nbx(_worker, to.buffer, to.count, 1, ~ucp_tag_t{0}, &param);
         param.datatype      = from.datatype;
         EXPECT_EQ(wait(ucp_tag_send_nbx(_ep, from.buffer, from.count, 1, &param)), UCS_OK);

@@ -1,6 +1,6 @@
 // ucp_layout_map and what belongs to it, in one process: sharing, rebinding, allocation, refusals, transfers to itself.
-#include "context.h"
 #include "common/log_guard.h"
+#include "context.h"
 
 #include <cstring>
 #include <numeric>
@@ -19,7 +19,7 @@ class mapping : public ucx_test
 {
 protected:
     context _context;
-    layout _column = *layout::strided(8, {{64, 128}});
+    layout _column                 = *layout::strided(8, {{64, 128}});
     std::vector<std::byte> _matrix = std::vector<std::byte>(64 * 128);
     std::vector<std::byte> _other  = std::vector<std::byte>(64 * 128);
 };
@@ -40,10 +40,10 @@ TEST_F(mapping, gives_an_address_as_long_as_the_packed_layout)
 
 TEST_F(mapping, of_the_same_content_again_is_the_same_window)
 {
-    const auto equal  = *layout::parse("strided(64,8,128)");
-    auto first        = window::map(_context.get(), _column, _matrix.data());
-    auto second       = window::map(_context.get(), equal, _matrix.data());
-    auto elsewhere    = window::map(_context.get(), _column, _other.data());
+    const auto equal = *layout::parse("strided(64,8,128)");
+    auto first       = window::map(_context.get(), _column, _matrix.data());
+    auto second      = window::map(_context.get(), equal, _matrix.data());
+    auto elsewhere   = window::map(_context.get(), _column, _other.data());
     EXPECT_EQ(first->address(), second->address());
     EXPECT_EQ(first->memh(), second->memh());
     EXPECT_NE(first->address(), elsewhere->address());
@@ -242,8 +242,11 @@ INSTANTIATE_TEST_SUITE_P(
         bad_map{"wrong_number", [](auto& p) { p.num_bases = 2; }, UCS_ERR_INVALID_PARAM, "num_bases is 2"},
         bad_map{"unknown_bit", [](auto& p) { p.field_mask |= 1u << 30; }, UCS_ERR_INVALID_PARAM, "field_mask"},
         bad_map{"unknown_flag",
-                [](auto& p) { p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS; p.flags = 2; }, UCS_ERR_INVALID_PARAM,
-                "flags 0x2"},
+                [](auto& p) {
+                    p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
+                    p.flags = 2;
+                },
+                UCS_ERR_INVALID_PARAM, "flags 0x2"},
         bad_map{"bases_and_allocate",
                 [](auto& p) {
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;

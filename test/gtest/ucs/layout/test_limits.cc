@@ -102,7 +102,8 @@ TEST(limits, entries)
     EXPECT_TRUE(make_iov(parts).has_value());
 }
 
-// Two sources that wrap after coprime numbers of datums have nothing regular in common: every cycle is an entry of its own.
+// Two sources that wrap after coprime numbers of datums have nothing regular in common: every cycle is an entry of its
+// own.
 TEST(limits, cycles_that_do_not_nest_expand_up_to_max_entries)
 {
     const auto made = [](std::uint64_t rows) {

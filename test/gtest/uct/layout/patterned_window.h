@@ -1,4 +1,5 @@
-// A window over its own memory, with a pattern in it, and what its packed bytes should be, said without the code under test.
+// A window over its own memory, with a pattern in it, and what its packed bytes should be, said without the code under
+// test.
 #pragma once
 
 #include "ucs/window/window.h"
