@@ -22,6 +22,7 @@ namespace
 struct options {
     std::vector<std::size_t> payloads{65536, 1048576, 16777216};
     std::string only;
+    bool demo_only     = false;
     unsigned rounds    = 31;
     double sample_time = 400e-6; // seconds
 };
@@ -148,56 +149,65 @@ void row(const options& how, const pack_case& of)
     std::fflush(stdout);
 }
 
-void whole_layouts(const options& how, std::size_t payload)
+void rows(const options& how, const std::vector<pack_case>& cases, const std::string& title)
 {
-    fmt::print("\n{} KB packed, GB/s            plan            hand   memcpy   plan/hand   plan/memcpy\n",
-               payload / 1024);
+    fmt::print("\n{:26}            plan            hand   memcpy   plan/hand   plan/memcpy\n", title);
     fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6}  {:>5} {:>5}  {:>5} {:>5}\n", "layout", "pack", "unpack", "pack",
                "unpack", "", "pack", "unpk", "pack", "unpk");
-    for (const pack_case& of : pack_cases(payload)) {
+    for (const pack_case& of : cases) {
         if (of.name.find(how.only) != std::string::npos) {
             row(how, of);
         }
     }
 }
 
+// A transport's fragment: no multiple of any block.
+constexpr std::size_t fragment = 8212;
+
+void fragment_row(const options& how, const pack_case& of)
+{
+    const pack_plan_ptr plan = compiled(of);
+    bench_memory memory(of);
+    const std::size_t length = plan->packed_length();
+    std::vector<std::byte> packed(length, std::byte{1});
+    const auto each = [&](auto&& move) {
+        for (std::size_t at = 0; at < length; at += fragment) {
+            move(at, std::min(fragment, length - at));
+        }
+    };
+    const auto gather = [&](std::size_t at, std::size_t size) {
+        plan->gather(memory.bases(), at, size, packed.data() + at);
+    };
+    const auto scatter = [&](std::size_t at, std::size_t size) {
+        plan->scatter(memory.bases(), at, size, packed.data() + at);
+    };
+    constexpr unsigned calls = 512;
+    const auto tiny          = [&](auto&& move) {
+        for (unsigned i = 0; i < calls; ++i) {
+            move((i * 7919ul * 8) % (length - 8), 8);
+        }
+    };
+    const paired pack   = measure(how, {[&] { each(gather); }, [&] { gather(0, length); },
+                                        [&] { of.pack(packed.data(), memory.data()); }, [&] { tiny(gather); }});
+    const paired unpack = measure(how, {[&] { each(scatter); }, [&] { scatter(0, length); },
+                                        [&] { of.unpack(memory.data(), packed.data()); }, [&] { tiny(scatter); }});
+    fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.1f} {:6.1f}\n", of.name, pack.ratio[2], unpack.ratio[2],
+               pack.ratio[1], unpack.ratio[1], pack.time[3] * 1e9 / calls, unpack.time[3] * 1e9 / calls);
+    std::fflush(stdout);
+}
+
 // What a transport does: fragments in sequence, each call beginning anew. And the cost of a call that moves next to
 // nothing.
-void fragments(const options& how)
+void fragments(const options& how, const std::vector<pack_case>& cases, const std::string& title)
 {
-    fmt::print("\n1024 KB in fragments of 8 KB: time of all calls / one call; ns of a call for 8 bytes anywhere\n");
-    fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}\n", "layout", "pack", "unpack", "ns", "ns");
-    for (const pack_case& of : pack_cases(1048576)) {
-        if (of.name.find(how.only) == std::string::npos) {
-            continue;
+    fmt::print("\n{} in fragments of {} bytes: fragments/hand; fragments/one call; ns of a call for 8 bytes anywhere\n",
+               title, fragment);
+    fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6} {:>6}\n", "layout", "pack", "unpack", "pack", "unpack", "ns",
+               "ns");
+    for (const pack_case& of : cases) {
+        if (of.name.find(how.only) != std::string::npos) {
+            fragment_row(how, of);
         }
-        const pack_plan_ptr plan = compiled(of);
-        bench_memory memory(of);
-        const std::size_t length = plan->packed_length(), fragment = 8192;
-        std::vector<std::byte> packed(length, std::byte{1});
-        const auto each = [&](auto&& move) {
-            for (std::size_t at = 0; at < length; at += fragment) {
-                move(at, std::min(fragment, length - at));
-            }
-        };
-        const auto gather = [&](std::size_t at, std::size_t size) {
-            plan->gather(memory.bases(), at, size, packed.data() + at);
-        };
-        const auto scatter = [&](std::size_t at, std::size_t size) {
-            plan->scatter(memory.bases(), at, size, packed.data() + at);
-        };
-        constexpr unsigned calls = 512;
-        const auto tiny          = [&](auto&& move) {
-            for (unsigned i = 0; i < calls; ++i) {
-                move((i * 7919ul * 8) % (length - 8), 8);
-            }
-        };
-        const paired pack = measure(how, {[&] { gather(0, length); }, [&] { each(gather); }, [&] { tiny(gather); }});
-        const paired unpack =
-            measure(how, {[&] { scatter(0, length); }, [&] { each(scatter); }, [&] { tiny(scatter); }});
-        fmt::print("{:26} {:6.2f} {:6.2f}  {:6.1f} {:6.1f}\n", of.name, pack.ratio[1], unpack.ratio[1],
-                   pack.time[2] * 1e9 / calls, unpack.time[2] * 1e9 / calls);
-        std::fflush(stdout);
     }
 }
 
@@ -243,6 +253,7 @@ int main(int argc, char** argv)
     bool quick = false;
     app.add_flag("--quick", quick, "under 30 s, coarser");
     app.add_option("--only", how.only, "layouts whose name holds this text");
+    app.add_flag("--demo", how.demo_only, "the layouts of the demo only");
     app.add_option("--payload", how.payloads, "packed bytes of every layout");
     CLI11_PARSE(app, argc, argv);
     if (quick) {
@@ -251,11 +262,17 @@ int main(int argc, char** argv)
         how.payloads    = {65536, 1048576};
     }
     try {
-        for (const std::size_t payload : how.payloads) {
-            whole_layouts(how, payload);
+        if (!how.demo_only) {
+            for (const std::size_t payload : how.payloads) {
+                rows(how, pack_cases(payload), fmt::format("{} KB packed, GB/s", payload / 1024));
+            }
+            fragments(how, pack_cases(1048576), "1024 KB");
         }
-        fragments(how);
-        copies(how);
+        rows(how, demo_cases(), "as in the demo, GB/s");
+        fragments(how, demo_cases(), "the same");
+        if (!how.demo_only) {
+            copies(how);
+        }
     } catch (const std::exception& error) {
         fmt::print(stderr, "bench pack: {}\n", error.what());
         return 1;

@@ -25,5 +25,7 @@ struct pack_case {
 
 // Of about so many packed bytes each.
 std::vector<pack_case> pack_cases(std::size_t payload);
+// The layouts of the demo that are not among those; of the sizes they have there.
+std::vector<pack_case> demo_cases();
 
 } // namespace ucxl::bench
