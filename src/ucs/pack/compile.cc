@@ -25,6 +25,12 @@ constexpr std::uint64_t max_listed_entry = 4;
 // What a record moves before it goes to its next part has to stay in the first level cache.
 constexpr std::uint64_t batch_bytes = 8192;
 constexpr std::uint64_t max_batch   = 64;
+// With one column the batch is one kernel call only.
+constexpr std::uint64_t max_single_batch = 1024;
+// Entries of one block each, of one length and source, that are worth a table of their own.
+constexpr std::uint32_t min_even_rows = 24;
+// Rows of blocks closer than this share cache lines.
+constexpr std::uint64_t cache_line = 64;
 
 class program_compiler
 {
@@ -132,7 +138,23 @@ private:
         return add({.kind          = step_kind::run,
                     .packed_length = run.packed_length(),
                     .kernels       = &_kernels.blocks(run),
+                    .is_panel      = is_panel(run),
                     .run           = run});
+    }
+
+    // Rows that share cache lines and lie within one stride of their blocks, so that none overlap.
+    bool is_panel(const block_run& run) const
+    {
+        const std::uint64_t stride = magnitude(run.stride), outer_stride = magnitude(run.outer_stride);
+        return _kernels.blocks(run).gather_panel != nullptr && run.outer_count > 1 && run.count > 1 &&
+               outer_stride >= run.length && outer_stride < cache_line && stride > cache_line &&
+               run.outer_count <= (stride - run.length) / outer_stride + 1;
+    }
+
+    static std::uint64_t magnitude(std::int64_t value)
+    {
+        const auto bits = static_cast<std::uint64_t>(value);
+        return value < 0 ? 0 - bits : bits;
     }
 
     std::uint32_t add_record(const layout_node& node)
@@ -148,15 +170,16 @@ private:
         }
         const std::span<const record_part> parts = std::span(_program.parts).subspan(first);
         add_columns(parts);
-        return add({.kind          = step_kind::record,
-                    .packed_length = node.packed_length,
-                    .count         = node.count,
-                    .cycle_length  = node.cycle_length,
-                    .first         = static_cast<std::uint32_t>(first),
-                    .size          = static_cast<std::uint32_t>(parts.size()),
-                    .first_column  = static_cast<std::uint32_t>(first_column),
-                    .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
-                    .batch         = batch_of(node, parts)});
+        return add(
+            {.kind          = step_kind::record,
+             .packed_length = node.packed_length,
+             .count         = node.count,
+             .cycle_length  = node.cycle_length,
+             .first         = static_cast<std::uint32_t>(first),
+             .size          = static_cast<std::uint32_t>(parts.size()),
+             .first_column  = static_cast<std::uint32_t>(first_column),
+             .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
+             .batch = batch_of(node, parts, static_cast<std::uint32_t>(_program.columns.size() - first_column))});
     }
 
     void add_columns(std::span<const record_part> parts)
@@ -183,18 +206,25 @@ private:
 
     // Columns one after the other change the order of the blocks of a batch. Where two of them may overlap, a batch is
     // one iteration, so that a scatter leaves what comes last.
-    static std::uint32_t batch_of(const layout_node& node, std::span<const record_part> parts)
+    static std::uint32_t batch_of(const layout_node& node, std::span<const record_part> parts, std::uint32_t columns)
     {
-        const auto batch =
-            static_cast<std::int64_t>(std::clamp<std::uint64_t>(batch_bytes / node.cycle_length, 1, max_batch));
+        const std::uint64_t batch = std::clamp<std::uint64_t>(batch_bytes / node.cycle_length, 1, max_batch);
+        if (columns == 1 && !any_meet(parts, max_single_batch)) {
+            return max_single_batch;
+        }
+        return any_meet(parts, static_cast<std::int64_t>(batch)) ? 1 : static_cast<std::uint32_t>(batch);
+    }
+
+    static bool any_meet(std::span<const record_part> parts, std::int64_t batch)
+    {
         for (std::size_t i = 0; i < parts.size(); ++i) {
             for (std::size_t k = 0; k < i; ++k) {
                 if (may_meet(parts[i], parts[k], batch)) {
-                    return 1;
+                    return true;
                 }
             }
         }
-        return static_cast<std::uint32_t>(batch);
+        return false;
     }
 
     static bool may_meet(const record_part& one, const record_part& other, std::int64_t batch)
@@ -262,15 +292,56 @@ private:
 
     bool is_listed(const layout_entry& entry) const { return node_at(entry.child).num_blocks <= max_listed_entry; }
 
+    // End of the entries from `first` that are one block each, of one length, source and stride.
+    std::size_t even_until(std::span<const layout_entry> entries, std::size_t first) const
+    {
+        const layout_entry& entry = entries[first];
+        const layout_node& block  = node_at(entry.child);
+        if (!block.is_block() || _kernels.rows(block.cycle_length) == nullptr) {
+            return first;
+        }
+        std::size_t end = first + 1;
+        while (end < entries.size() && entries[end].source == entry.source && entries[end].stride == entry.stride &&
+               node_at(entries[end].child).is_block() &&
+               node_at(entries[end].child).cycle_length == block.cycle_length) {
+            ++end;
+        }
+        return end;
+    }
+
+    // Rows have source 0: the link has that of the entries.
+    std::uint32_t add_even_table(std::span<const layout_entry> entries)
+    {
+        const std::size_t first    = _program.rows.size();
+        const std::uint64_t length = node_at(entries[0].child).cycle_length;
+        for (const layout_entry& entry : entries) {
+            _program.rows.push_back({entry.offset, static_cast<std::uint32_t>(length), 0});
+        }
+        const std::uint32_t index        = add_table(first);
+        _program.steps[index].row_length = static_cast<std::uint32_t>(length);
+        _program.steps[index].rows       = _kernels.rows(length);
+        return index;
+    }
+
     placed_step make_loop(const layout_node& node)
     {
         std::vector<step_link> links;
         const auto entries = _layout.entries_of(node);
         for (std::size_t i = 0; i < entries.size();) {
             const layout_entry& entry = entries[i];
-            std::size_t end           = i;
+            if (const std::size_t even = even_until(entries, i); even - i >= min_even_rows) {
+                links.push_back(
+                    {add_even_table(entries.subspan(i, even - i)), entry.source, 0, entry.stride, entry.packed_offset});
+                i = even;
+                continue;
+            }
+            std::size_t end = i;
             while (end < entries.size() && is_listed(entries[end]) && entries[end].stride == entry.stride) {
-                ++end;
+                const std::size_t even = even_until(entries, end);
+                if (even - end >= min_even_rows) {
+                    break;
+                }
+                end = std::max(even, end + 1);
             }
             if (end - i < 2) {
                 links.push_back(

@@ -2,8 +2,8 @@
 //
 // Invariant: a kernel reads and writes exactly the bytes of the blocks it was given, whole blocks only, and none of its
 // pointers alias. What can be known without an address is chosen once, when a plan is compiled: the library for the
-// CPU, then the kernel for the shape. A new kernel (a blocked transpose, say) is added by letting
-// kernel_library::blocks return it for the shapes it is good at; a new instruction set is one more library.
+// CPU, then the kernel for the shape. A new kernel is added by letting kernel_library::blocks return it for the
+// shapes it is good at; a new instruction set is one more library.
 //
 // Example: the first 100 doubles of a column with 8 KB from row to row:
 //     const block_run run{.length = 8, .count = 100, .stride = 8192};
@@ -29,7 +29,17 @@ struct block_run {
     std::uint64_t packed_length() const { return row_length() * outer_count; }
 };
 
-// In packed order, also where blocks overlap.
+// Rows that lie beside each other in memory, as the columns of a matrix: block i of a row is at row * row_stride + i *
+// stride in memory and at row * pitch + i * length in the packed bytes.
+struct block_panel {
+    std::uint64_t count; // blocks of a row
+    std::int64_t stride;
+    std::uint64_t rows;
+    std::int64_t row_stride;
+    std::int64_t pitch;
+};
+
+// In packed order, also where blocks overlap; panels excepted.
 struct block_kernels {
     // The run given may have other counts and strides than the one the kernel was selected for, but the same length.
     void (*gather)(std::byte* packed, const std::byte* memory, const block_run& run);
@@ -37,6 +47,10 @@ struct block_kernels {
     // Strides are bytes; one row of `count` blocks.
     void (*move)(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride,
                  std::uint64_t count, std::uint64_t length);
+    // Blocks of different rows that share a cache line are moved together. The blocks must not overlap. Null for
+    // lengths at which it does not pay.
+    void (*gather_panel)(std::byte* packed, const std::byte* memory, const block_panel& panel);
+    void (*scatter_panel)(std::byte* memory, const std::byte* packed, const block_panel& panel);
     const char* name; // for people
 };
 
@@ -75,6 +89,12 @@ struct table_kernels {
                                         const table_row* rows, std::size_t count);
 };
 
+// Rows of one length and the source of the base address.
+struct row_kernels {
+    void (*gather)(std::byte* packed, const std::byte* base, const table_row* rows, std::size_t count);
+    void (*scatter)(std::byte* base, const std::byte* packed, const table_row* rows, std::size_t count);
+};
+
 // All kernels for one instruction set.
 struct kernel_library {
     const char* name;
@@ -82,6 +102,8 @@ struct kernel_library {
     // Null if there is none for these lengths.
     const group_kernels* (*group)(std::span<const std::uint64_t> lengths);
     table_kernels tables;
+    // Null if there is none for this length.
+    const row_kernels* (*rows)(std::uint64_t length);
 };
 
 // What this CPU can run, slowest first; never empty.

@@ -34,6 +34,9 @@ struct step {
     std::uint32_t num_columns    = 0;       // record
     std::uint32_t batch          = 0;       // record: iterations of one column before the next column
     const block_kernels* kernels = nullptr; // run
+    bool is_panel                = false;   // run
+    std::uint32_t row_length     = 0;       // table: of every row, with kernels of its own; then one_source
+    const row_kernels* rows      = nullptr;
     block_run run{};
 };
 

@@ -54,6 +54,10 @@ struct mover {
     static void run(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
     {
         const block_run& shape = what.run;
+        if (what.is_panel) {
+            panel(what, memory, skip, length, packed);
+            return;
+        }
         if (length == what.packed_length) {
             blocks(*what.kernels, packed, memory, shape);
             return;
@@ -83,6 +87,60 @@ struct mover {
         }
         if (length > 0) {
             row(what, memory, 0, length, packed);
+        }
+    }
+
+    static void panel(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
+    {
+        const block_run& shape = what.run;
+        const auto block_at    = [&](std::uint64_t row, std::uint64_t i) {
+            return memory + static_cast<std::int64_t>(row) * shape.outer_stride +
+                   static_cast<std::int64_t>(i) * shape.stride;
+        };
+        std::uint64_t first = skip / shape.length, row = first / shape.count, i = first - row * shape.count;
+        if (skip -= first * shape.length; skip > 0) {
+            const std::uint64_t head = std::min(length, shape.length - skip);
+            bytes(packed, block_at(row, i) + skip, head);
+            packed += head;
+            length -= head;
+            ++first;
+            if (++i == shape.count) {
+                i = 0;
+                ++row;
+            }
+        }
+        const std::uint64_t blocks = length / shape.length, end = first + blocks;
+        const std::uint64_t end_row = end / shape.count, end_i = end - end_row * shape.count;
+        // Rows that are cut at either end make up to three panels of whole ones.
+        const std::uint64_t cuts[] = {0, std::min(i, end_i), std::max(i, end_i), shape.count};
+        for (std::size_t k = 0; k < 3; ++k) {
+            const std::uint64_t low = cuts[k], high = cuts[k + 1];
+            const std::uint64_t from_row = low >= i ? row : row + 1, to_row = high <= end_i ? end_row + 1 : end_row;
+            if (low < high && from_row < to_row) {
+                panel_blocks(*what.kernels, packed + (from_row * shape.count + low - first) * shape.length,
+                             block_at(from_row, low),
+                             {.count      = high - low,
+                              .stride     = shape.stride,
+                              .rows       = to_row - from_row,
+                              .row_stride = shape.outer_stride,
+                              .pitch      = static_cast<std::int64_t>(shape.row_length())},
+                             shape.length);
+            }
+        }
+        if (length -= blocks * shape.length; length > 0) {
+            bytes(packed + blocks * shape.length, block_at(end_row, end_i), length);
+        }
+    }
+
+    static void panel_blocks(const block_kernels& kernels, packed_t packed, std::byte* memory, const block_panel& part,
+                             std::uint64_t length)
+    {
+        if (part.rows == 1) {
+            blocks(kernels, packed, memory, {.length = length, .count = part.count, .stride = part.stride});
+        } else if constexpr (way == direction::gather) {
+            kernels.gather_panel(packed, memory, part);
+        } else {
+            kernels.scatter_panel(memory, packed, part);
         }
     }
 
@@ -117,7 +175,15 @@ struct mover {
     packed_t rows(const step& what, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,
                   packed_t packed) const
     {
-        const table_row* from        = &program.rows[what.first] + first;
+        const table_row* from = &program.rows[what.first] + first;
+        if (what.rows != nullptr) {
+            if constexpr (way == direction::gather) {
+                what.rows->gather(packed, bases[source] + offset, from, count);
+            } else {
+                what.rows->scatter(bases[source] + offset, packed, from, count);
+            }
+            return packed + count * what.row_length;
+        }
         const table_kernels& kernels = program.tables;
         if constexpr (way == direction::gather) {
             return what.one_source ? kernels.gather(packed, bases[source] + offset, from, count)

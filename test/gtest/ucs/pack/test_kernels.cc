@@ -145,6 +145,106 @@ TEST_P(kernels, two_loops_follow_both_strides)
     }
 }
 
+// The packed rows with gaps between them.
+void check_panel(const kernel_library& library, const block_run& run, std::uint64_t gap, guard_side side)
+{
+    const shape of(run);
+    const std::uint64_t pitch = run.row_length() + gap;
+    const guarded_memory memory(of.extent, side), packed(pitch * (run.outer_count - 1) + run.row_length(), side);
+    std::byte* base = memory.data() - of.low;
+    fill(memory.bytes(), 1);
+    fill(packed.bytes(), 101);
+    const auto each = [&](auto&& fn) {
+        std::uint64_t number = 0;
+        of.each([&](std::int64_t at) {
+            fn(static_cast<std::size_t>(at - of.low), number / run.count * pitch + number % run.count * run.length);
+            ++number;
+        });
+    };
+    const block_panel panel{.count      = run.count,
+                            .stride     = run.stride,
+                            .rows       = run.outer_count,
+                            .row_stride = run.outer_stride,
+                            .pitch      = static_cast<std::int64_t>(pitch)};
+
+    std::vector<std::byte> image(packed.bytes().begin(), packed.bytes().end());
+    each([&](std::size_t in_memory, std::size_t in_packed) {
+        std::memcpy(image.data() + in_packed, memory.data() + in_memory, run.length);
+    });
+    library.blocks(run).gather_panel(packed.data(), base, panel);
+    ASSERT_TRUE(std::ranges::equal(image, packed.bytes())) << "gather";
+
+    fill(packed.bytes(), 33);
+    image.assign(memory.bytes().begin(), memory.bytes().end());
+    each([&](std::size_t in_memory, std::size_t in_packed) {
+        std::memcpy(image.data() + in_memory, packed.data() + in_packed, run.length);
+    });
+    library.blocks(run).scatter_panel(base, packed.data(), panel);
+    ASSERT_TRUE(std::ranges::equal(image, memory.bytes())) << "scatter";
+}
+
+TEST_P(kernels, panels_move_their_blocks_only)
+{
+    for (const std::uint64_t length : {1, 2, 4, 8, 12, 16, 20, 24, 28, 32}) {
+        for (const std::uint64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 21}) {
+            for (const std::uint64_t count : {1, 2, 15, 16, 17, 33}) {
+                SCOPED_TRACE(testing::Message() << length << ": " << rows << " x " << count);
+                const auto close = static_cast<std::int64_t>(length), apart = close + 3;
+                const auto stride = static_cast<std::int64_t>(rows) * apart + 5;
+                ASSERT_NO_FATAL_FAILURE(check_panel(library(), {length, count, stride, rows, close}, 0, guard()));
+                ASSERT_NO_FATAL_FAILURE(check_panel(library(), {length, count, -stride, rows, apart}, 1, guard()));
+                ASSERT_NO_FATAL_FAILURE(check_panel(library(), {length, count, stride, rows, -close}, 64, guard()));
+            }
+        }
+    }
+}
+
+TEST_P(kernels, long_odd_blocks_have_no_panels)
+{
+    for (const std::uint64_t length : {3, 7, 30, 36, 64, 100, 1000}) {
+        EXPECT_EQ(library().blocks({.length = length}).gather_panel, nullptr) << length;
+        EXPECT_EQ(library().blocks({.length = length}).scatter_panel, nullptr) << length;
+    }
+}
+
+TEST_P(kernels, rows_of_every_length_go_where_the_table_says)
+{
+    for (std::uint64_t length = 1; length <= 64; ++length) {
+        const row_kernels* moves = library().rows(length);
+        ASSERT_NE(moves, nullptr) << length;
+        for (const std::uint64_t count : {0, 1, 2, 3, 4, 5, 11}) {
+            SCOPED_TRACE(testing::Message() << length << ": " << count);
+            const std::uint64_t stride = length + 5;
+            const guarded_memory memory(count == 0 ? 0 : stride * (count - 1) + length, guard());
+            const guarded_memory packed(count * length, guard());
+            std::vector<table_row> rows;
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const std::uint64_t place = count - 1 - i;
+                rows.push_back({static_cast<std::int64_t>(place * stride) - 40, static_cast<std::uint32_t>(length), 0});
+            }
+            const auto place_of = [&](std::uint64_t i) { return static_cast<std::size_t>(rows[i].offset + 40); };
+            fill(memory.bytes(), 3);
+            std::vector<std::byte> expected;
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const std::byte* block = memory.data() + place_of(i);
+                expected.insert(expected.end(), block, block + length);
+            }
+            moves->gather(packed.data(), memory.data() + 40, rows.data(), count);
+            ASSERT_TRUE(std::ranges::equal(expected, packed.bytes())) << "gather";
+
+            fill(packed.bytes(), 90);
+            expected.assign(memory.bytes().begin(), memory.bytes().end());
+            for (std::uint64_t i = 0; i < count; ++i) {
+                std::memcpy(expected.data() + place_of(i), packed.data() + i * length, length);
+            }
+            moves->scatter(memory.data() + 40, packed.data(), rows.data(), count);
+            ASSERT_TRUE(std::ranges::equal(expected, memory.bytes())) << "scatter";
+        }
+    }
+    EXPECT_EQ(library().rows(0), nullptr);
+    EXPECT_EQ(library().rows(65), nullptr);
+}
+
 TEST_P(kernels, every_alignment_of_both_sides)
 {
     for (const std::uint64_t length : {1, 3, 8, 12, 16, 24, 32, 48, 63, 64, 65, 100, 128, 256, 300, 1000}) {

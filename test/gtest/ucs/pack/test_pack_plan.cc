@@ -100,6 +100,14 @@ std::vector<sample> forms()
         list.push_back(at(0, (place * 37 % 90) * 70, spec::block(1 + i % 60)));
         sources.push_back(at(static_cast<std::uint32_t>(i % 3), place * 70, spec::block(1 + i % 60)));
     }
+    std::vector<spec_part> even;
+    for (std::uint64_t i = 0; i < 70; ++i) {
+        const auto place = static_cast<std::int64_t>(i);
+        const auto part  = [&](std::uint32_t source, std::uint64_t length) {
+            return at(source, (place * 29 % 70) * 30, spec::block(length));
+        };
+        even.push_back(i < 31 ? part(1, 7) : i < 34 ? part(0, i - 20) : part(2, 12));
+    }
     const auto cycles = [](std::uint32_t source, std::int64_t offset, std::uint64_t length, std::uint64_t repeat,
                            dim datums) { return spec_part{source, offset, spec::block(length), repeat, {datums}}; };
     std::vector<sample> made;
@@ -107,7 +115,10 @@ std::vector<sample> forms()
          {spec::block(300), spec::strided(b7, {{9, 11}}), spec::strided(b7, {{9, 110}, {11, -10}}),
           spec::strided(b7, {{3, 1110}, {9, 110}, {11, 10}}), spec::strided(spec::block(5), {{20, 30}, {4, 6}}),
           spec::strided(point, {{21, 192}, {2, 48}}), spec::strided(point, {{3, 9000}, {21, 192}, {2, -48}}),
-          spec::iov(list), spec::iov(sources), spec::strided(spec::iov(list), {{3, 7001}}),
+          spec::strided(b8, {{11, 8}, {21, 100}}), spec::strided(spec::block(4), {{5, -6}, {17, 90}}),
+          spec::strided(spec::block(16), {{3, 300}, {4, 20}, {9, -77}}), spec::iov(even),
+          spec::strided(spec::iov(even), {{2, 9001}}), spec::iov(list), spec::iov(sources),
+          spec::strided(spec::iov(list), {{3, 7001}}),
           spec::iov({at(0, 0, spec::strided(b7, {{40, 9}})), at(1, 5, b8), at(2, 0, spec::strided(point, {{15, 50}}))}),
           spec::interleaved({cycles(0, 0, 4, 3, {30, 4}), cycles(1, 0, 4, 3, {30, 4}), cycles(2, 0, 4, 2, {20, 4})}),
           spec::interleaved(
