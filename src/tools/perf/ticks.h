@@ -3,9 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace ucxl::perf
 {
@@ -13,7 +10,7 @@ namespace ucxl::perf
 inline std::uint64_t ticks_now()
 {
 #if defined(__x86_64__)
-    return __rdtsc();
+    return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
     std::uint64_t value;
     asm volatile("mrs %0, cntvct_el0" : "=r"(value));
