@@ -174,6 +174,10 @@ struct command_input : structure<Self, SizeBytes> {
     static constexpr field<Self, 0x00, 16, command, false> opcode{};
     static constexpr field<Self, 0x10, 16, std::uint16_t, false> uid{};
     static constexpr field<Self, 0x30, 16, std::uint16_t, false> op_mod{};
+
+private:
+    command_input() = default;
+    friend Self;
 };
 
 // What every output mailbox begins with. A syndrome is the device's own word for what it disliked; 0 when nothing.
@@ -181,6 +185,10 @@ template <typename Self, unsigned SizeBytes>
 struct command_output : structure<Self, SizeBytes> {
     static constexpr field<Self, 0x00, 8, command_status, false> status{};
     static constexpr field<Self, 0x20, 32, std::uint32_t, false> syndrome{};
+
+private:
+    command_output() = default;
+    friend Self;
 };
 
 // A command of which nothing is known yet but that it is one.

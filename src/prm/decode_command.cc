@@ -234,11 +234,12 @@ void append_capability(std::string& to, text::bytes in, text::bytes out)
 {
     constexpr std::size_t begin = any_output::size_bytes;
     const auto view             = const_view<any_input>::over(in);
-    const auto info             = view ? page_info(page_of(view->get(any_input::op_mod))) : nullptr;
+    const auto page             = page_of(view ? view->get(any_input::op_mod) : std::uint16_t{0});
+    const auto* info            = view ? page_info(page) : nullptr;
     if (info == nullptr) {
         return append_rest(to, out, begin);
     }
-    text::append_structure(to, name_of(page_of(view->get(any_input::op_mod))), *info, out.subspan(begin), 1);
+    text::append_structure(to, name_of(page), *info, out.subspan(begin), 1);
     append_rest(to, out, begin + info->size_bytes);
 }
 

@@ -34,14 +34,14 @@ void append_mini_cqes(std::string& to, const_view<compressed_cqe> cqe)
 
 void append_cqe64(std::string& to, text::bytes cqe)
 {
-    const auto view   = *const_view<cqe64>::over(cqe);
+    const auto view   = const_view<cqe64>(cqe.first<cqe64::size_bytes>());
     const auto opcode = view.get(cqe64::opcode);
     const auto name   = name_of(opcode);
     to += "cqe ";
     to += name.empty() ? "unknown" : name;
     to += ":\n";
     if (opcode != cqe_opcode::invalid && view.get(cqe64::format) == cqe_format::compressed) {
-        append_mini_cqes(to, *const_view<compressed_cqe>::over(cqe));
+        append_mini_cqes(to, const_view<compressed_cqe>(cqe.first<compressed_cqe::size_bytes>()));
     } else if (is_error(opcode)) {
         text::append_structure(to, "error", info_of<cqe64_error>, cqe, 1);
     } else {
@@ -96,7 +96,7 @@ std::string decode_cqe(std::span<const std::byte> cqe)
         text::append_bytes(to, "more", cqe.subspan(cqe64::size_bytes), 1);
         return to;
     }
-    const auto view = *const_view<cqe128>::over(cqe);
+    const auto view = const_view<cqe128>(cqe.first<cqe128::size_bytes>());
     append_cqe64(to, view.at(cqe128::cqe).span());
     text::append_bytes(to, "data", view.at(cqe128::data), 1);
     text::append_bytes(to, "more", cqe.subspan(cqe128::size_bytes), 1);
@@ -108,13 +108,13 @@ std::string decode_eqe(std::span<const std::byte> eqe)
     std::string to;
     const auto view = const_view<prm::eqe>::over(eqe);
     text::append_structure(to, "event", info_of<prm::eqe>, eqe);
-    const auto info = view ? event_info(view->get(prm::eqe::event_type)) : nullptr;
-    if (info != nullptr) {
+    if (!view) {
+        return to;
+    }
+    if (const auto* info = event_info(view->get(prm::eqe::event_type))) {
         text::append_structure(to, "data", *info, view->at(prm::eqe::event_data), 1);
     }
-    if (view) {
-        text::append_bytes(to, "more", eqe.subspan(prm::eqe::size_bytes), 1);
-    }
+    text::append_bytes(to, "more", eqe.subspan(prm::eqe::size_bytes), 1);
     return to;
 }
 

@@ -51,8 +51,8 @@ struct value_names<atomic_operation>
 
 // The sizes are masks: bit n stands for operands of 2^n bytes.
 struct atomic_caps : structure<atomic_caps, 256> {
-    static constexpr f<0x040, 2> atomic_req_8B_endianness_mode{};
-    static constexpr f<0x046, 1> supported_atomic_req_8B_endianness_mode_1{};
+    static constexpr f<0x040, 2> atomic_req_8b_endianness_mode{};
+    static constexpr f<0x046, 1> supported_atomic_req_8b_endianness_mode_1{};
     static constexpr f<0x090, 16, atomic_operation> atomic_operations{};
     static constexpr f<0x0b0, 16> atomic_size_qp{};
     static constexpr f<0x0d0, 16> atomic_size_dc{};
@@ -60,7 +60,7 @@ struct atomic_caps : structure<atomic_caps, 256> {
     static constexpr f<0x290, 16> swap_pci_atomic{};
     static constexpr f<0x2a0, 16> compare_swap_pci_atomic{};
     using fields =
-        field_list<atomic_req_8B_endianness_mode, supported_atomic_req_8B_endianness_mode_1, atomic_operations,
+        field_list<atomic_req_8b_endianness_mode, supported_atomic_req_8b_endianness_mode_1, atomic_operations,
                    atomic_size_qp, atomic_size_dc, fetch_add_pci_atomic, swap_pci_atomic, compare_swap_pci_atomic>;
 };
 static_assert(well_formed<atomic_caps>);

@@ -93,7 +93,7 @@ std::optional<wqe_segment> send_wqe_walk::control()
     if (!segment) {
         return std::nullopt;
     }
-    const auto view        = *const_view<wqe_control_segment>::over(segment->bytes);
+    const const_view<wqe_control_segment> view(segment->bytes.first<wqe_control_segment::size_bytes>());
     const std::size_t size = std::size_t{view.get(wqe_control_segment::ds)} * wqe_unit_bytes;
     if (size < wqe_unit_bytes) {
         _fault = wqe_fault::too_short;
@@ -225,7 +225,7 @@ std::optional<wqe_segment> send_wqe_walk::umr_control()
     if (!segment) {
         return std::nullopt;
     }
-    const auto view = *const_view<wqe_umr_control_segment>::over(segment->bytes);
+    const const_view<wqe_umr_control_segment> view(segment->bytes.first<wqe_umr_control_segment::size_bytes>());
     _inline_entries = view.get(wqe_umr_control_segment::inline_entries);
     _entries_bytes  = view.get(wqe_umr_control_segment::klm_octowords) * wqe_unit_bytes;
     if (!view.get(wqe_umr_control_segment::translation_offset_en)) {

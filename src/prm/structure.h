@@ -133,6 +133,10 @@ struct structure {
     template <unsigned Offset, unsigned Bytes>
         requires(Offset + Bytes * 8 <= SizeBytes * 8)
     using bytes = bytes_field<Self, Offset, Bytes>;
+
+private:
+    structure() = default;
+    friend Self;
 };
 
 namespace detail

@@ -120,7 +120,7 @@ void append_undeclared(std::string& to, const structure_info& info, bytes data)
 
 void append_label(std::string& to, std::string_view label, unsigned indent)
 {
-    to.append(indent * 2, ' ');
+    to.append(std::size_t{indent} * 2, ' ');
     to += label;
     to += ':';
 }

@@ -57,6 +57,12 @@ const std::map<std::string, differences> expected = {
       .only_theirs = anything}},
     {"rdma_core.cmd_hca_cap_2", {.only_theirs = anything}},
     {"ucx.cmd_hca_cap_2", {.only_theirs = anything}},
+    {"rdma_core.atomic_caps",
+     {.renamed = {{"atomic_req_8b_endianness_mode", "atomic_req_8B_endianness_mode"},
+                  {"supported_atomic_req_8b_endianness_mode_1", "supported_atomic_req_8B_endianness_mode_1"}}}},
+    {"ucx.atomic_caps",
+     {.renamed = {{"atomic_req_8b_endianness_mode", "atomic_req_8B_endianness_mode"},
+                  {"supported_atomic_req_8b_endianness_mode_1", "supported_atomic_req_8B_endianness_mode_1"}}}},
     // rdma-core has one scheme where the page now has two.
     {"rdma_core.odp_cap",
      {.only_theirs = {"sig", "rc_odp_caps", "uc_odp_caps", "ud_odp_caps", "xrc_odp_caps", "dc_odp_caps"}}},
