@@ -10,13 +10,12 @@ namespace ucxl::prm
 {
 
 enum class object_type : std::uint16_t {
-    mkey_by_name = 0x0024,
     reserved_qpn = 0x002c,
     mkey         = 0xff01,
 };
 
 template <>
-struct value_names<object_type> : one_of<object_type::mkey_by_name, object_type::reserved_qpn, object_type::mkey> {
+struct value_names<object_type> : one_of<object_type::reserved_qpn, object_type::mkey> {
 };
 
 struct general_object_in : command_input<general_object_in, 16> {
