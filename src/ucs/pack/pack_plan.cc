@@ -30,8 +30,7 @@ void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t leng
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
     if (length > 0) {
-        program_cursor at(*_program, offset);
-        transfer<direction::gather>(at, bases, length, static_cast<std::byte*>(to));
+        transfer<direction::gather>(*_program, bases, offset, length, static_cast<std::byte*>(to));
     }
 }
 
@@ -39,8 +38,7 @@ void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t len
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
     if (length > 0) {
-        program_cursor at(*_program, offset);
-        transfer<direction::scatter>(at, bases, length, static_cast<const std::byte*>(from));
+        transfer<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     }
 }
 

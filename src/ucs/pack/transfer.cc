@@ -201,6 +201,10 @@ struct mover {
             rows(what, source, offset, 0, what.size, packed);
             return;
         }
+        if (what.rows != nullptr) {
+            even_table(what, bases[source] + offset, skip, length, packed);
+            return;
+        }
         const table_row* all           = &program.rows[what.first];
         const std::uint64_t* positions = &program.row_positions[what.first];
         const std::uint64_t* end       = positions + what.size;
@@ -221,6 +225,31 @@ struct mover {
         packed                 = rows(what, source, offset, at, stop - at, packed);
         if (cut) {
             bytes(packed, row_address(all[last], source, offset), skip + length - positions[last]);
+        }
+    }
+
+    // Rows of one length need no search.
+    void even_table(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length,
+                    packed_t packed) const
+    {
+        const std::uint64_t row_length = what.row_length;
+        const std::uint64_t first      = skip / row_length;
+        const table_row* row           = &program.rows[what.first] + first;
+        if (skip -= first * row_length; skip > 0) {
+            const std::uint64_t head = std::min(length, row_length - skip);
+            bytes(packed, memory + row->offset + static_cast<std::int64_t>(skip), head);
+            packed += head;
+            length -= head;
+            ++row;
+        }
+        const std::uint64_t count = length / row_length;
+        if constexpr (way == direction::gather) {
+            what.rows->gather(packed, memory, row, count);
+        } else {
+            what.rows->scatter(memory, packed, row, count);
+        }
+        if (length -= count * row_length; length > 0) {
+            bytes(packed + count * row_length, memory + row[count].offset, length);
         }
     }
 
@@ -318,6 +347,19 @@ struct mover {
 } // namespace
 
 template <direction way>
+void transfer(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
+              packed_pointer<way> packed)
+{
+    const step_link& root = program.root;
+    if (const step& only = program.steps[root.child]; only.kind != step_kind::loop) {
+        mover<way>{program, bases.data()}.leaf(only, root.source, root.offset, offset, length, packed);
+        return;
+    }
+    program_cursor at(program, offset);
+    transfer<way>(at, bases, length, packed);
+}
+
+template <direction way>
 void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed)
 {
     const mover<way> move{at.program(), bases.data()};
@@ -330,6 +372,9 @@ void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_
     }
 }
 
+template void transfer<direction::gather>(const compiled_program&, base_list, std::uint64_t, std::uint64_t, std::byte*);
+template void transfer<direction::scatter>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
+                                           const std::byte*);
 template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*);
 template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*);
 

@@ -20,6 +20,15 @@ using packed_pointer = std::conditional_t<way == direction::gather, std::byte*, 
 template <direction way>
 void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed);
 
+// [offset, offset + length) of the program, without a cursor where there is only one leaf; length > 0.
+template <direction way>
+void transfer(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
+              packed_pointer<way> packed);
+
+extern template void transfer<direction::gather>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
+                                                 std::byte*);
+extern template void transfer<direction::scatter>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
+                                                  const std::byte*);
 extern template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*);
 extern template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*);
 

@@ -299,13 +299,14 @@ TEST_P(kernels, tables_copy_every_length)
     }
 }
 
-// Each block of the group in memory of its own, the packed bytes with a gap behind each iteration.
+// Each block of the group in memory of its own; `gap` bytes behind each iteration of the packed bytes and some behind
+// each block, both without if it is 0.
 void check_group(const kernel_library& library, const std::vector<std::uint64_t>& lengths, std::uint64_t count,
-                 guard_side side)
+                 guard_side side, std::uint64_t gap)
 {
     const group_kernels* group = library.group(lengths);
     ASSERT_NE(group, nullptr);
-    const std::uint64_t bytes = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}), cycle = bytes + 3;
+    const std::uint64_t bytes = std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}), cycle = bytes + gap;
     const guarded_memory packed(cycle * (count - 1) + bytes, side);
     fill(packed.bytes(), 5);
     std::vector<std::byte> image(packed.bytes().begin(), packed.bytes().end());
@@ -313,7 +314,7 @@ void check_group(const kernel_library& library, const std::vector<std::uint64_t>
     std::vector<block_column> columns;
     std::uint64_t into = 0;
     for (const std::uint64_t length : lengths) {
-        const std::uint64_t stride = length + 2 * lengths.size();
+        const std::uint64_t stride = length + gap * lengths.size();
         memory.push_back(std::make_unique<guarded_memory>(stride * (count - 1) + length, side));
         fill(memory.back()->bytes(), static_cast<unsigned>(length * 3 + into));
         columns.push_back({memory.back()->data(), static_cast<std::int64_t>(stride)});
@@ -346,11 +347,13 @@ TEST_P(kernels, every_group_moves_its_blocks_only)
 {
     for (const std::uint64_t a : {4, 8, 12, 16}) {
         for (const std::uint64_t b : {4, 8, 12, 16}) {
-            for (const std::uint64_t count : {1, 2, 3, 8}) {
+            for (const std::uint64_t count : {1, 2, 3, 4, 8, 15}) {
                 SCOPED_TRACE(testing::Message() << a << ' ' << b << " count " << count);
-                ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b}, count, guard()));
+                ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b}, count, guard(), 3));
+                ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b}, count, guard(), 0));
                 for (const std::uint64_t c : {4, 8, 12, 16}) {
-                    ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b, c}, count, guard()));
+                    ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b, c}, count, guard(), 3));
+                    ASSERT_NO_FATAL_FAILURE(check_group(library(), {a, b, c}, count, guard(), 0));
                 }
             }
         }
