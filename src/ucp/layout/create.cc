@@ -4,7 +4,9 @@
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
 
+#include <cstring>
 #include <format>
+#include <utility>
 #include <vector>
 
 using namespace ucxl;
@@ -95,6 +97,13 @@ result<layout_ptr> create_interleaved(const ucp_layout_params_t& params)
 
 result<layout_ptr> create_kind(const ucp_layout_params_t& params)
 {
+    // A C caller may have left anything in there, and reading what is no enumerator as an enumeration is undefined.
+    int kind;
+    static_assert(sizeof(kind) == sizeof(params.kind));
+    std::memcpy(&kind, &params.kind, sizeof(kind));
+    if (kind < UCP_LAYOUT_KIND_CONTIG || kind > UCP_LAYOUT_KIND_INTERLEAVED) {
+        return invalid(std::format("kind {} is unknown", kind));
+    }
     const auto required = [&](std::uint64_t field) { return (params.field_mask & field) != 0; };
     switch (params.kind) {
     case UCP_LAYOUT_KIND_CONTIG:
@@ -110,7 +119,7 @@ result<layout_ptr> create_kind(const ucp_layout_params_t& params)
         return required(UCP_LAYOUT_PARAM_FIELD_INTERLEAVED) ? create_interleaved(params)
                                                             : invalid("interleaved is required by kind INTERLEAVED");
     }
-    return invalid(std::format("kind {} is unknown", static_cast<int>(params.kind)));
+    std::unreachable();
 }
 
 result<layout_ptr> create(const ucp_layout_params_t& params)

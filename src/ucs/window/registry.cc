@@ -60,7 +60,12 @@ result<void> check(const window_binding& binding)
 } // namespace
 
 window_registry::window_registry()  = default;
-window_registry::~window_registry() = default;
+window_registry::~window_registry()
+{
+    if (_slots != nullptr) {
+        _slots->for_each([](const window* left) { delete left; });
+    }
+}
 
 window_registry& window_registry::instance()
 {

@@ -67,6 +67,26 @@ public:
     void unpublish(const window_range& range) { publish(range, nullptr); }
     // The range was unpublished, or never published.
     void release(const window_range& range);
+    // fn(window) for every published window, once.
+    template <typename Fn>
+    void for_each(Fn&& fn) const
+    {
+        std::uintptr_t before = 0; // a window over several slots is in all of them
+        for (std::uint32_t number = 0; number < _num_slots; ++number) {
+            const std::uintptr_t slot = _slots[number].load();
+            if ((slot & chunk_tag) != 0) {
+                const auto& chunks = *reinterpret_cast<const chunk_table*>(slot - chunk_tag);
+                for (std::uint32_t chunk = 0; chunk < chunks.num_chunks; ++chunk) {
+                    if (const window* const in = chunks.windows[chunk].load()) {
+                        fn(in);
+                    }
+                }
+            } else if (slot != 0 && slot != before) {
+                fn(reinterpret_cast<const window*>(slot));
+            }
+            before = slot;
+        }
+    }
 
 private:
     static constexpr std::uintptr_t chunk_tag = 1;

@@ -73,7 +73,7 @@ public:
     static window_registry& instance();
     // One with an arena of its own, for tests: length is in bytes, at least one slot. Errors: no_memory, invalid_param.
     static result<std::unique_ptr<window_registry>> create_private(std::size_t arena_length);
-    // No window is left.
+    // Of a private one: the windows that are left go with it.
     ~window_registry();
     window_registry(const window_registry&)            = delete;
     window_registry& operator=(const window_registry&) = delete;

@@ -43,10 +43,30 @@ bool stop_failing_allocations()
 
 } // namespace ucxl::test
 
-// The array and nothrow forms of the standard library call these.
+// The standard library's array and nothrow forms call the first of these. The sanitizers' own do not, and would see memory
+// of one allocator freed by the other, so all forms are here.
 void* operator new(std::size_t size)
 {
     return allocate(size, 1);
+}
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept
+{
+    try {
+        return allocate(size, 1);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+void* operator new[](std::size_t size)
+{
+    return allocate(size, 1);
+}
+
+void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept
+{
+    return operator new(size, nothrow);
 }
 
 void* operator new(std::size_t size, std::align_val_t alignment)
@@ -70,6 +90,16 @@ void operator delete(void* memory, std::align_val_t) noexcept
 }
 
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete[](void* memory) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete[](void* memory, std::size_t) noexcept
 {
     std::free(memory);
 }

@@ -86,6 +86,9 @@ bool in_child(const std::function<bool()>& fn)
 
 TEST_F(arena_test, address_space_limit_gives_a_smaller_one)
 {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the sanitizer's shadow memory does not fit under a limit on the address space";
+#endif
     EXPECT_TRUE(in_child([] {
         const rlimit limit{16ul << 30, 16ul << 30};
         if (setrlimit(RLIMIT_AS, &limit) != 0) {
