@@ -108,7 +108,7 @@ TEST_P(fuzz_corpus, is_handled_when_mutated)
 }
 
 INSTANTIATE_TEST_SUITE_P(targets, fuzz_corpus, ::testing::ValuesIn(targets),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 } // namespace
 } // namespace ucxl::test
