@@ -43,8 +43,8 @@ bool stop_failing_allocations()
 
 } // namespace ucxl::test
 
-// The standard library's array and nothrow forms call the first of these. The sanitizers' own do not, and would see memory
-// of one allocator freed by the other, so all forms are here.
+// The standard library's array and nothrow forms call the first of these. The sanitizers' own do not, and would see
+// memory of one allocator freed by the other, so all forms are here.
 void* operator new(std::size_t size)
 {
     return allocate(size, 1);
