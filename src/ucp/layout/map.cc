@@ -10,7 +10,9 @@
 #include "window_cache.h"
 
 #include <format>
+#include <memory>
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -149,7 +151,14 @@ ucs_status_t check_md(map_state& state, ucp_context_h context, std::uint64_t reg
     return UCS_ERR_NO_DEVICE;
 }
 
-ucs_status_t map_memory(map_state& state, ucp_context_h context, const window& view, ucp_mem_h* memh_p)
+struct unmap_memory {
+    ucp_context_h context;
+    void operator()(ucp_mem_h memh) const { ucp_mem_unmap(context, memh); }
+};
+
+using memh_owner = std::unique_ptr<std::remove_pointer_t<ucp_mem_h>, unmap_memory>;
+
+ucs_status_t map_memory(map_state& state, ucp_context_h context, const window& view, memh_owner& memh)
 {
     ucp_mem_map_params_t params;
     params.field_mask =
@@ -159,18 +168,13 @@ ucs_status_t map_memory(map_state& state, ucp_context_h context, const window& v
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
 
     const auto registrations = md_observer::registrations();
-    ucp_mem_h memh;
-    auto status = ucp_mem_map(context, &params, &memh);
+    ucp_mem_h mapped;
+    const auto status = ucp_mem_map(context, &params, &mapped);
     if (status != UCS_OK) {
         return status; // logged by UCP
     }
-    status = check_md(state, context, registrations);
-    if (status != UCS_OK) {
-        ucp_mem_unmap(context, memh);
-        return status;
-    }
-    *memh_p = memh;
-    return UCS_OK;
+    memh = memh_owner(mapped, {context});
+    return check_md(state, context, registrations);
 }
 
 // The window is used once more on entry; on failure the caller gives that use back.
@@ -182,23 +186,19 @@ ucs_status_t attach(map_state& state, ucp_context_h context, cached_window& wind
         *memh_p = known->second;
         return UCS_OK;
     }
-    // Room first, so that nothing can fail once UCP has made the handle.
-    state.by_window.reserve(state.by_window.size() + 1);
-    state.mappings.reserve(state.mappings.size() + 1);
-    ucp_mem_h memh;
-    const auto status = map_memory(state, context, *window.view, &memh);
+    memh_owner memh;
+    const auto status = map_memory(state, context, *window.view, memh);
     if (status != UCS_OK) {
         return status;
     }
+    const auto added = state.mappings.emplace(memh.get(), mapping{context, &window, 1}).first;
     try {
-        state.mappings.emplace(memh, mapping{context, &window, 1});
-        state.by_window.emplace(mapping_key{context, &window}, memh);
+        state.by_window.emplace(mapping_key{context, &window}, memh.get());
     } catch (...) {
-        state.mappings.erase(memh);
-        ucp_mem_unmap(context, memh);
+        state.mappings.erase(added);
         throw;
     }
-    *memh_p = memh;
+    *memh_p = memh.release();
     return UCS_OK;
 }
 
