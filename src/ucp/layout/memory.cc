@@ -1,5 +1,7 @@
 #include "memory.h"
 
+#include "ucs/window/arena.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -15,17 +17,6 @@ namespace ucxl
 namespace
 {
 
-std::uint64_t page_size()
-{
-    static const auto size = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    return size;
-}
-
-std::uint64_t round_up(std::uint64_t value)
-{
-    return (value + page_size() - 1) / page_size() * page_size();
-}
-
 struct source_range {
     std::int64_t low;      // lowest offset from the base address that belongs to the source
     std::uint64_t padding; // bytes before it, to bring the first described byte to a page boundary
@@ -37,8 +28,8 @@ source_range range_of(const layout_bounds& bounds)
     const std::int64_t low  = std::min(bounds.lb, bounds.true_lb);
     const std::int64_t high = std::max(bounds.ub, bounds.true_ub);
     const auto lead         = static_cast<std::uint64_t>(bounds.true_lb - low);
-    const auto padding      = round_up(lead) - lead;
-    return {low, padding, round_up(padding + static_cast<std::uint64_t>(high - low))};
+    const auto padding      = round_to_pages(lead) - lead;
+    return {low, padding, round_to_pages(padding + static_cast<std::uint64_t>(high - low))};
 }
 
 } // namespace
@@ -63,7 +54,7 @@ result<layout_memory> layout_memory::allocate(const layout& of)
     if (memory._fd < 0) {
         return fail(errc::no_memory, std::format("memfd_create failed: {}", std::strerror(errno)));
     }
-    const std::uint64_t length = std::max(total, page_size());
+    const std::uint64_t length = std::max(total, page_length());
     if (ftruncate(memory._fd, static_cast<off_t>(length)) != 0) {
         return fail(errc::no_memory, std::format("no file of {} bytes: {}", length, std::strerror(errno)));
     }

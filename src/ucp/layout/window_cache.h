@@ -45,8 +45,6 @@ public:
     // Only for windows over memory of the caller with one user.
     result<void> rebind(cached_window& what, std::span<void* const> bases);
 
-    std::size_t num_idle() const { return _idle.size(); }
-
 private:
     using owner_map     = std::unordered_map<const cached_window*, std::unique_ptr<cached_window>>;
     using content_index = std::unordered_multimap<std::uint64_t, cached_window*>;
