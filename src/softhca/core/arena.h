@@ -1,0 +1,111 @@
+// The memory that all processes of one fabric share: every record of every device, in tables of fixed size. It is mapped
+// sparse, so a table costs what is used of it. All-zero memory with a formatted head is an empty fabric.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fault_rule.h"
+#include "objects.h"
+#include "statistics.h"
+
+namespace ucxl::softhca
+{
+
+inline constexpr std::uint64_t arena_magic   = 0x61636874666f7331; // "1softhca"
+inline constexpr std::uint32_t arena_version = 1;
+
+inline constexpr std::size_t max_clients   = 256;
+inline constexpr std::size_t max_functions = 32;
+inline constexpr std::size_t max_pds       = 1U << 14;
+inline constexpr std::size_t max_uars      = 1U << 12;
+inline constexpr std::size_t max_umems     = 1U << 17;
+inline constexpr std::size_t max_mkeys     = 1U << 17; // an index is a key without its variant byte
+inline constexpr std::size_t max_cqs       = 1U << 14;
+inline constexpr std::size_t max_srqs      = 1U << 12;
+inline constexpr std::size_t max_qps       = 1U << 15;
+
+// Of 16 bytes: KLMs, KSMs, repeat blocks.
+inline constexpr std::size_t max_translation_entries = 1U << 24;
+
+inline constexpr std::size_t max_devices        = 8;
+inline constexpr std::size_t memic_bytes        = 1U << 18; // of one device
+inline constexpr std::size_t memic_page_bytes   = 4096;
+inline constexpr std::size_t memic_granule_bytes = 64;
+
+using translation_entry = std::array<std::byte, 16>;
+
+// A table whose ids are its indices. Index 0 is never given out, so 0 can mean none.
+template <typename Record, std::size_t Count>
+struct table {
+    std::uint32_t cursor = 0; // where the search for a free record goes on
+    std::uint32_t live   = 0;
+    std::array<Record, Count> records;
+
+    // Null for what is not there, whatever number is asked for.
+    Record* find(std::uint64_t id)
+    {
+        if (id == 0 || id >= Count || records[id].owner.life != life::live) {
+            return nullptr;
+        }
+        return &records[id];
+    }
+};
+
+// Values of 16-byte translation entries are allocated in runs; which are taken follows from the keys, so that a repair
+// can rebuild it. See translation_pool.h.
+struct translation_table {
+    std::array<std::uint32_t, 26> free_heads; // by log2 of the run, 0 for none; an entry of a free run holds the next
+    std::uint32_t fresh;                      // the first entry never used yet
+    std::uint32_t unused;
+    alignas(64) std::array<translation_entry, max_translation_entries> entries;
+};
+
+struct memic_device {
+    std::array<std::uint8_t, memic_bytes / memic_granule_bytes> granule_owner; // nonzero: allocated
+    std::array<std::uint32_t, memic_bytes / memic_granule_bytes> length;       // at the first granule, in granules
+    std::array<ownership, memic_bytes / memic_granule_bytes> owner;            // at the first granule
+    std::uint32_t used_bytes;
+    alignas(memic_page_bytes) std::array<std::byte, memic_bytes> bytes;
+};
+
+struct arena {
+    std::uint64_t magic;
+    std::uint32_t version;
+    std::uint32_t functions;
+    std::uint64_t bytes;
+    std::uint32_t profile; // softhca::profile
+    std::uint32_t unused;
+    alignas(64) statistics counts;
+    fault_plan faults;
+
+    std::array<client_record, max_clients> clients; // index 0 is never used
+    std::array<function_record, max_functions> function_table;
+    table<pd_record, max_pds> pds;
+    table<uar_record, max_uars> uars;
+    table<umem_record, max_umems> umems;
+    table<cq_record, max_cqs> cqs;
+    table<srq_record, max_srqs> srqs;
+    table<qp_record, max_qps> qps;
+    table<mkey_record, max_mkeys> mkeys;
+    translation_table translations;
+    alignas(memic_page_bytes) std::array<memic_device, max_devices> memic;
+
+    // The record of a key as a WQE has it: index in the upper 24 bits, variant in the low 8, which has to agree.
+    mkey_record* find_key(std::uint32_t key)
+    {
+        mkey_record* const found = mkeys.find(key >> 8);
+        return found != nullptr && found->variant == (key & 0xff) ? found : nullptr;
+    }
+};
+
+// What the model's functions work on, in one process.
+struct environment {
+    arena& memory;
+    host& outside;
+    client_id self;
+};
+
+} // namespace ucxl::softhca

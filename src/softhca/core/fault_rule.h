@@ -1,0 +1,39 @@
+// What --fault asks for: rules in shared memory, counted over all processes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ucxl::softhca
+{
+
+enum class fault_kind : std::uint8_t {
+    none,
+    command,     // by opcode: answered with `status` instead of being executed
+    wqe,         // by opcode: completed with syndrome `status`, the queue pair in error
+    delay,       // a WQE by opcode: executed `amount` ns later
+    drop,        // a message by opcode: lost on the wire, so that it is tried again; `times` of them
+    key_limit,   // at most `amount` live keys
+    memic_limit, // at most `amount` bytes of device memory
+};
+
+inline constexpr std::uint32_t any_opcode = 0xffffffff;
+
+struct fault_rule {
+    fault_kind kind      = fault_kind::none;
+    std::uint8_t status  = 0;
+    std::uint32_t opcode = any_opcode;
+    std::uint64_t first  = 0; // the number of the first occurrence hit, from 1
+    std::uint64_t times  = 1; // how many from there on
+    std::uint64_t amount = 0;
+    std::uint64_t seen   = 0; // occurrences so far
+};
+
+inline constexpr std::size_t max_fault_rules = 16;
+
+struct fault_plan {
+    std::array<fault_rule, max_fault_rules> rules;
+};
+
+} // namespace ucxl::softhca

@@ -1,0 +1,23 @@
+// What a queue pair does: send queues are executed by the process they belong to, which does the responder's part in the
+// peer's memory too, so that the peer's process need not run.
+#pragma once
+
+#include <cstdint>
+
+#include "arena.h"
+
+namespace ucxl::softhca
+{
+
+// Executes what the send queue has, up to `budget` WQEs, as far as the peer lets it. Returns whether any WQE was
+// executed or completed. Where it has to wait, send_queue_state says until when and host::wake_at was called. Under the
+// lock. Reads the producer counter from the doorbell record.
+bool run_send_queue(environment& device, std::uint32_t qpn, unsigned budget);
+
+// To the state error, with all that was posted flushed to the CQs; `syndrome` events are the caller's. Idempotent.
+void fail_queue_pair(environment& device, std::uint32_t qpn);
+
+// Flushes what was posted since to a queue pair in error. Returns whether there was anything.
+bool flush_queue_pair(environment& device, std::uint32_t qpn);
+
+} // namespace ucxl::softhca

@@ -1,0 +1,44 @@
+// Moves bytes between two lists of memory references, each translated through its keys: gather, scatter, both at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "access.h"
+
+namespace ucxl::softhca
+{
+
+// One element of a scatter/gather list, or bytes of the caller's own (data != nullptr: key and address mean nothing).
+struct reference {
+    std::uint32_t key     = 0;
+    std::uint64_t address = 0;
+    std::uint64_t length  = 0;
+    std::byte* data       = nullptr;
+};
+
+struct memory_side {
+    key_user user;
+    right needed = right::local_read;
+    std::span<const reference> references;
+};
+
+struct transfer_result {
+    enum class outcome : std::uint8_t {
+        done,
+        to_refused,   // `fault` says why
+        from_refused, // `fault` says why
+        to_gone,      // the process there has ended
+        from_gone,
+    };
+
+    outcome result     = outcome::done;
+    access_fault fault = access_fault::none; // `outside` too where translated memory was not mapped
+};
+
+// Moves the first `length` bytes of `from` to the first bytes of `to`; both hold that many. Nothing is written outside
+// the translated ranges; on a refusal some bytes may have been moved. Under the lock.
+transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length);
+
+} // namespace ucxl::softhca
