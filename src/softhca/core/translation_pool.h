@@ -1,0 +1,33 @@
+// Room for the 16-byte translation entries of indirect keys, in the arena's one table: runs by powers of two.
+//
+// Which runs are taken follows from the live keys' entries_first and entries_room alone, so the pool can be rebuilt at
+// any time when no run is held that no live key names. Call under the lock.
+//
+//     record.entries_first = allocate_translations(memory, count);     0: there is no room
+//     record.entries_room  = count;
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "arena.h"
+
+namespace ucxl::softhca
+{
+
+// The first entry of a run of `count` zero entries, or 0 when there is no room or `count` is 0. The run has to be
+// named by a live key, or released, before the next call.
+std::uint32_t allocate_translations(arena& memory, std::uint32_t count);
+
+// `count` as it was allocated; nothing happens when it is 0.
+void release_translations(arena& memory, std::uint32_t first, std::uint32_t count);
+
+// After a process died in the middle of a change: free is what no live key has.
+void rebuild_translation_pool(arena& memory);
+
+// Writes entries of a key, from its entry `offset` on, and brings what is derived from them up to date: entries_used,
+// and the backing (klm, ksm or repeat, by the key's mode and its first entry). False, and nothing changed, when they do
+// not fit in the key's room or the mode has no entries. The entries themselves are checked when they are used.
+bool store_translations(arena& memory, mkey_record& key, std::uint32_t offset, std::span<const std::byte> entries);
+
+} // namespace ucxl::softhca
