@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,11 +70,19 @@ public:
     std::expected<std::uint32_t, prm::command_status> alloc_uar(function_id which);
     prm::command_status free_uar(std::uint32_t uar);
 
-    // Whom events of an object go to. False: not an object of this process.
-    bool route_completions(std::uint32_t cqn, const event_route& route);
-    bool route_cq_errors(std::uint32_t cqn, const event_route& route);
-    bool route_queue_pair(std::uint32_t qpn, const event_route& route);
-    bool route_shared_receive_queue(std::uint32_t srqn, const event_route& route);
+    // Device memory (MEMIC): returns the offset in that of the function's device, granules of 64 bytes, aligned to
+    // 64 << log_alignment. A key for it is made with access mode memic and that offset as start_addr; it is zero-based.
+    // free_memic answers resource_busy while a key refers to it.
+    std::expected<std::uint64_t, prm::command_status> alloc_memic(function_id which, std::uint64_t length,
+                                                                  unsigned log_alignment);
+    prm::command_status free_memic(function_id which, std::uint64_t offset);
+
+    // Whom events of an object go to from now on. Returns the route before, with its count. Nothing: not an object of
+    // this process.
+    std::optional<event_route> route_completions(std::uint32_t cqn, const event_route& route);
+    std::optional<event_route> route_cq_errors(std::uint32_t cqn, const event_route& route);
+    std::optional<event_route> route_queue_pair(std::uint32_t qpn, const event_route& route);
+    std::optional<event_route> route_shared_receive_queue(std::uint32_t srqn, const event_route& route);
     void route_async_events(const event_route& route); // of the process: port and device events
 
     // Where in the arena's memory the device memory (MEMIC) of that function is, for mapping it. Page-aligned.

@@ -39,6 +39,8 @@ struct event_route {
     std::int32_t channel = -1; // a file descriptor of that process; negative: nobody
     std::uint32_t kind   = 0;  // how the shim writes it
     std::uint64_t value  = 0;  // what identifies the object to the process
+    std::uint32_t object = 0;  // its number, for those who get the event entry itself
+    std::uint32_t sent   = 0;  // how many events the channel was given, counted by host::notify
 };
 
 class host
@@ -63,8 +65,9 @@ public:
     // fabric::progress() of this process is to be called at that time or soon after, whatever the process does.
     virtual void wake_at(std::uint64_t time_ns) = 0;
 
-    // Writes an event to a channel of that process; never blocks. `data` is what its reader gets after the value.
-    virtual void notify(client_id client, const event_route& route, std::uint32_t data) = 0;
+    // Writes an event to a channel of that process; never blocks. `type` is a prm::event_type. The route is the one of
+    // the object's record, because what was written is counted in it.
+    virtual void notify(client_id client, event_route& route, std::uint32_t type) = 0;
 
     // Time that a modelled operation costs (--profile), spent outside the lock by whoever called the model.
     virtual void spend(std::uint64_t time_ns) = 0;
