@@ -42,6 +42,8 @@ template <typename Record, std::size_t Count>
 struct table {
     std::uint32_t cursor = 0; // where the search for a free record goes on
     std::uint32_t live   = 0;
+    std::uint32_t end    = 0; // records from here on were never used
+    std::uint32_t unused = 0;
     std::array<Record, Count> records;
 
     // Null for what is not there, whatever number is asked for.
@@ -101,11 +103,20 @@ struct arena {
     }
 };
 
+// Where in this process a range of space::memic is: null where it is not inside one device.
+inline std::byte* memic_at(arena& memory, std::uint64_t address, std::uint64_t length)
+{
+    const std::uint64_t device = address / memic_bytes;
+    const std::uint64_t offset = address % memic_bytes;
+    return device < max_devices && length <= memic_bytes - offset ? memory.memic[device].bytes.data() + offset : nullptr;
+}
+
 // What the model's functions work on, in one process.
 struct environment {
     arena& memory;
     host& outside;
     client_id self;
+    std::uint64_t owed_ns = 0; // modelled time (--profile) to spend when the lock was given back
 };
 
 } // namespace ucxl::softhca

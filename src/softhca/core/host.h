@@ -15,7 +15,7 @@ using client_id = std::uint16_t;
 // Where bytes are.
 enum class space : std::uint8_t {
     process, // address is a virtual address of process `client`
-    memic,   // address is an offset in device memory
+    memic,   // address is an offset in the device memory of all devices, one behind the other (arena.h: memic_at)
     engine,  // address is a pointer into the caller's own trusted memory (inline data, a CQE being built)
 };
 

@@ -55,6 +55,7 @@ struct pd_record {
 
 struct uar_record {
     ownership owner;
+    std::uint32_t users = 0;
 };
 
 struct umem_record {
@@ -76,7 +77,7 @@ struct process_memory {
 enum class mkey_backing : std::uint8_t {
     none,        // not bound yet
     process,     // memory of `direct_client`, host_address stands for start_addr
-    memic,       // host_address is the offset in MEMIC
+    memic,       // host_address as in space::memic
     klm,         // translation entries: KLMs
     ksm,         // translation entries: each of 2^log_entity_size bytes
     repeat,      // translation entries: one repeat block
@@ -127,6 +128,8 @@ struct cq_record {
     ownership owner;
     process_memory buffer;
     process_memory doorbell; // prm::cq_doorbell_record
+    std::uint32_t umem      = 0; // of the buffer and of the doorbell record, referred to
+    std::uint32_t doorbell_umem = 0;
     std::uint32_t uar       = 0;
     std::uint32_t eqn       = 0;
     std::uint8_t log_size   = 0; // of entries
@@ -148,6 +151,8 @@ struct srq_record {
     ownership owner;
     process_memory buffer;
     process_memory doorbell; // prm::srq_doorbell_record
+    std::uint32_t umem      = 0;
+    std::uint32_t doorbell_umem = 0;
     std::uint8_t log_size   = 0;
     std::uint8_t log_stride = 4;
     bool linked             = true; // entries begin with prm::wqe_srq_next_segment; else in order
@@ -208,6 +213,8 @@ struct qp_record {
     prm::qp_service service = prm::qp_service::rc;
     process_memory buffer;
     process_memory doorbell; // prm::qp_doorbell_record
+    std::uint32_t umem      = 0;
+    std::uint32_t doorbell_umem = 0;
     std::uint32_t uar       = 0;
     std::uint32_t pd        = 0;
     std::uint32_t send_cq   = 0;

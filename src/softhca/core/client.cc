@@ -1,0 +1,102 @@
+#include "client.h"
+
+#include "record_table.h"
+#include "recount.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+template <typename Record, std::size_t Count>
+void retire_all_of(table<Record, Count>& of, client_id client)
+{
+    for_each_live(of, [&](std::uint32_t id, const Record& record) {
+        if (record.owner.client == client) {
+            retire(of, id);
+        }
+    });
+}
+
+void free_memic_of(memic_device& device, client_id client)
+{
+    for (std::size_t first = 0; first < device.owner.size(); ++first) {
+        if (device.owner[first].life == life::live && device.owner[first].client == client) {
+            detail::set_life(device.owner[first], life::free);
+            std::fill_n(device.granule_owner.begin() + static_cast<std::ptrdiff_t>(first), device.length[first],
+                        std::uint8_t{0});
+        }
+    }
+}
+
+// What refers to others goes first, so that nothing alive ever refers to something gone.
+void retire_objects(arena& memory, client_id client)
+{
+    retire_all_of(memory.qps, client);
+    retire_all_of(memory.srqs, client);
+    retire_all_of(memory.cqs, client);
+    retire_all_of(memory.mkeys, client);
+    retire_all_of(memory.umems, client);
+    retire_all_of(memory.uars, client);
+    retire_all_of(memory.pds, client);
+    for (memic_device& device : memory.memic) {
+        free_memic_of(device, client);
+    }
+}
+
+} // namespace
+
+client_id enter_client(arena& memory, std::int32_t process, std::uint64_t start_time)
+{
+    for (client_id id = 1; id < max_clients; ++id) {
+        client_record& record = memory.clients[id];
+        if (record.owner.life == life::live) {
+            continue;
+        }
+        const std::uint32_t generation = record.generation + 1;
+        record                         = client_record{};
+        record.process                 = process;
+        record.start_time              = start_time;
+        record.generation              = generation;
+        record.owner.client            = id;
+        detail::set_life(record.owner, life::live);
+        return id;
+    }
+    return 0;
+}
+
+void release_client(environment& device, client_id client)
+{
+    arena& memory = device.memory;
+    retire_objects(memory, client);
+    detail::set_life(memory.clients[client].owner, life::free);
+    recount(memory);
+}
+
+unsigned release_dead_clients(environment& device)
+{
+    unsigned released = 0;
+    for (client_id id = 1; id < max_clients; ++id) {
+        if (id == device.self || device.memory.clients[id].owner.life != life::live || device.outside.alive(id)) {
+            continue;
+        }
+        retire_objects(device.memory, id);
+        detail::set_life(device.memory.clients[id].owner, life::free);
+        ++device.memory.counts.clients_lost;
+        ++released;
+    }
+    if (released != 0) {
+        recount(device.memory);
+    }
+    return released;
+}
+
+void repair(environment& device)
+{
+    if (release_dead_clients(device) == 0) {
+        recount(device.memory);
+    }
+}
+
+} // namespace ucxl::softhca

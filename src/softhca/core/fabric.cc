@@ -1,0 +1,116 @@
+#include "fabric.h"
+
+#include <format>
+
+#include "client.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+constexpr std::uint64_t guid_base = 0x5c0f7cca00000000; // locally administered
+
+std::expected<void, std::string> check_options(const fabric_options& options)
+{
+    if (options.devices == 0 || options.devices > max_devices) {
+        return std::unexpected(std::format("devices: {} is not between 1 and {}", options.devices, max_devices));
+    }
+    const std::size_t most = max_functions / options.devices;
+    if (options.functions_per_device == 0 || options.functions_per_device > most) {
+        return std::unexpected(std::format("functions: {} per device is not between 1 and {} (there are at most {} of all "
+                                           "{} devices)",
+                                           options.functions_per_device, most, max_functions, options.devices));
+    }
+    return {};
+}
+
+function_record describe_function(std::uint32_t index, std::uint32_t functions_per_device)
+{
+    function_record made;
+    made.owner.life     = life::live;
+    made.owner.function = static_cast<function_id>(index);
+    made.vhca_id        = static_cast<std::uint16_t>(index + 1);
+    made.lid            = static_cast<std::uint16_t>(index + 1);
+    made.node_guid      = guid_base + (index + 1) * 0x10000;
+    made.port_guid      = made.node_guid + 1;
+    made.device         = index / functions_per_device;
+    return made;
+}
+
+bool fits_arena(std::span<const std::byte> memory)
+{
+    return memory.size() >= sizeof(arena) && reinterpret_cast<std::uintptr_t>(memory.data()) % alignof(arena) == 0;
+}
+
+} // namespace
+
+std::expected<void, std::string> fabric::format(std::span<std::byte> zeroed, const fabric_options& options)
+{
+    if (!fits_arena(zeroed)) {
+        return std::unexpected(std::format("memory: {} bytes, page-aligned, are needed", sizeof(arena)));
+    }
+    if (auto checked = check_options(options); !checked) {
+        return checked;
+    }
+    arena& memory    = *reinterpret_cast<arena*>(zeroed.data());
+    memory.functions = options.devices * options.functions_per_device;
+    memory.bytes     = sizeof(arena);
+    memory.profile   = static_cast<std::uint32_t>(options.costs);
+    memory.faults    = options.faults;
+    for (std::uint32_t i = 0; i < memory.functions; ++i) {
+        memory.function_table[i] = describe_function(i, options.functions_per_device);
+    }
+    memory.version = arena_version;
+    memory.magic   = arena_magic;
+    return {};
+}
+
+std::expected<std::unique_ptr<fabric>, std::string> fabric::attach(std::span<std::byte> memory, host& outside,
+                                                                   const process_identity& process)
+{
+    if (!fits_arena(memory)) {
+        return std::unexpected(std::format("memory: {} bytes, page-aligned, are needed", sizeof(arena)));
+    }
+    arena& shared = *reinterpret_cast<arena*>(memory.data());
+    if (shared.magic != arena_magic || shared.version != arena_version || shared.bytes != sizeof(arena)) {
+        return std::unexpected("memory: not a fabric of this version");
+    }
+    environment device{shared, outside, 0};
+    client_id self = 0;
+    {
+        const locked guard(device);
+        release_dead_clients(device);
+        self = enter_client(shared, process.process, process.start_time);
+    }
+    if (self == 0) {
+        return std::unexpected(std::format("processes: there are {} of them already", max_clients - 1));
+    }
+    return std::unique_ptr<fabric>(new fabric(shared, outside, self));
+}
+
+fabric::fabric(arena& memory, host& outside, client_id self) : _device{memory, outside, self} {}
+
+fabric::~fabric()
+{
+    const locked guard(_device);
+    release_client(_device, _device.self);
+}
+
+client_id fabric::self() const
+{
+    return _device.self;
+}
+
+unsigned fabric::functions() const
+{
+    return _device.memory.functions;
+}
+
+function_record fabric::function(function_id which) const
+{
+    return which < _device.memory.functions ? _device.memory.function_table[which] : function_record{};
+}
+
+} // namespace ucxl::softhca
