@@ -1,0 +1,44 @@
+// Lowering: layout + device limits -> plan, or the reason why the device cannot do it and packing has to.
+//
+// A loop over blocks is a repeat block where stride and length fit its 16-bit fields, a list of entries otherwise.
+// Dimensions nest by selection: the outer loop is made contiguous first, with chunks as long as the whole inner loop (its
+// gaps included), in which the inner loop's blocks then lie at one uniform stride. What repeats or nests badly (negative
+// strides, inner loops that reach across outer ones) becomes a list of all blocks. The cheapest plan that fits wins.
+//
+// Never emitted: an entry or turn of length 0, a length, stride or count beyond device_limits, a reference to a key that
+// comes later, nesting beyond max_nesting.
+#pragma once
+
+#include <expected>
+#include <string>
+
+#include "plan.h"
+#include "ucs/layout/layout.h"
+
+namespace ucxl::mlx5
+{
+
+// Why there is no plan.
+struct refusal {
+    enum class reason : std::uint8_t {
+        empty,            // nothing to map
+        too_many_entries, // more than the caller or the device has room for
+        too_many_keys,
+        too_deep,
+    };
+
+    refusal::reason why;
+    std::string message; // names the limit
+};
+
+std::expected<plan, refusal> lower(const layout& of, const device_limits& limits);
+
+// The two ways it chooses from, each alone: keys that follow the loops, and the list of all blocks.
+std::expected<plan, refusal> lower_nested(const layout& of, const device_limits& limits);
+std::expected<plan, refusal> lower_flat(const layout& of, const device_limits& limits);
+
+// Device and CPU work as one number, in ns: the key binds once, the walk of the translations `transfers` times. An
+// estimate for choosing, from published figures; see docs/needs-hardware.md.
+double estimated_ns(const plan_cost& cost, double transfers = 1);
+
+} // namespace ucxl::mlx5

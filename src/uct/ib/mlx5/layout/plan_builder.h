@@ -1,0 +1,68 @@
+// Makes the keys of a plan: splits what is too long for a field, joins what is contiguous, nests lists that are too
+// long, and gives equal keys once. Refuses what passes the limits.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "lower.h"
+
+namespace ucxl::mlx5
+{
+
+// Memory of a source, or the inside of a key of the plan.
+struct address_space {
+    bool key             = false;
+    std::uint32_t target = 0;
+
+    bool operator==(const address_space&) const = default;
+};
+
+// Bytes that are contiguous in an address space.
+struct extent_of {
+    address_space space;
+    std::int64_t offset  = 0;
+    std::uint64_t length = 0;
+};
+
+// `count` pieces of an address space, each `stride` after the one before.
+struct run {
+    extent_of first;
+    std::int64_t stride = 0;
+};
+
+class plan_builder
+{
+public:
+    explicit plan_builder(const device_limits& limits) : _limits(limits) {}
+
+    using placed = std::expected<extent_of, refusal>;
+
+    const device_limits& limits() const { return _limits; }
+    std::unexpected<refusal> too_many_entries(std::uint64_t wanted) const;
+
+    // All runs' piece 0, then all runs' piece 1, ... as one range.
+    placed interleave(std::uint64_t count, std::span<const run> runs);
+
+    // The pieces one after the other as one range.
+    placed concatenate(std::vector<extent_of> pieces);
+
+    // The plan whose last key is that range. Needs at least one byte.
+    std::expected<plan, refusal> finish(const extent_of& whole);
+
+private:
+    bool fits_repeat_block(std::uint64_t count, std::span<const run> runs) const;
+    placed repeat_block(std::uint64_t count, std::span<const run> runs);
+    placed list(std::span<const plan_entry> entries);
+    placed add_key(plan_key key, std::span<const plan_entry> entries);
+    bool uniform_entities(std::span<const plan_entry> entries, std::uint8_t& log_size) const;
+    unsigned depth_of(std::span<const plan_entry> entries) const;
+
+    const device_limits& _limits;
+    plan _plan;
+    std::multimap<std::uint64_t, std::uint32_t> _by_hash; // keys made so far
+};
+
+} // namespace ucxl::mlx5

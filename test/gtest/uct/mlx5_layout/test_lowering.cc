@@ -1,0 +1,111 @@
+// Which plan the worked examples of the literature get, number by number, and what cannot be lowered.
+#include "plan_walk.h"
+
+#include "uct/ib/mlx5/layout/lower.h"
+#include "ucs/layout/text.h"
+
+#include <gtest/gtest.h>
+
+namespace ucxl::test
+{
+namespace
+{
+
+struct example {
+    const char* name;
+    const char* text;     // of the layout
+    const char* expected; // plan
+};
+
+void PrintTo(const example& one, std::ostream* out)
+{
+    *out << one.name;
+}
+
+class worked_example : public ::testing::TestWithParam<example>
+{
+};
+
+TEST_P(worked_example, has_this_plan)
+{
+    const auto of = parse_text(GetParam().text);
+    ASSERT_TRUE(of.has_value()) << of.error().message;
+    const auto made = mlx5::lower(**of, {});
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(to_string(*made), GetParam().expected);
+    EXPECT_EQ(broken_rule(*made, {}), "");
+    EXPECT_EQ(to_string(segments_of(*made)), to_string(joined(segments_of(**of))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    lowering, worked_example,
+    ::testing::Values(
+        example{"eight_of_sixty_four", "strided(8,8,64)", "0: repeat x8 src0+0:8/64\n"},
+        example{"matrix_column_of_5", "strided(5,512,3072)", "0: repeat x5 src0+0:512/3072\n"},
+        example{"hundred_of_48", "strided(100,8,48)", "0: repeat x100 src0+0:8/48\n"},
+        example{"contiguous", "contig(1,4096)", "0: klm src0+0:4096\n"},
+        // rows of a sub-matrix of a matrix of planes: the planes' parts first, the rows out of them
+        example{"sub_block_3d", "strided([40,40]x16,[16384,64])",
+                "0: repeat x40 src0+0:2560/16384\n1: repeat x1600 key0+0:16/64\n"},
+        // too far apart for a repeat block: a list
+        example{"far_rows", "strided(3,64,1048576)", "0: klm src0+0:64 src0+1048576:64 src0+2097152:64\n"},
+        example{"backwards", "strided(3,8,-64)", "0: klm src0+0:8 src0+-64:8 src0+-128:8\n"},
+        example{"huge_block", "contig(1,5000000000)",
+                "0: klm src0+0:2147483648 src0+2147483648:2147483648 src0+4294967296:705032704\n"}));
+
+TEST(lowering, refuses_a_layout_without_bytes)
+{
+    const auto made = mlx5::lower(layout(), {});
+    ASSERT_FALSE(made.has_value());
+    EXPECT_EQ(made.error().why, mlx5::refusal::reason::empty);
+}
+
+TEST(lowering, a_list_at_the_device_limit_is_one_key_and_one_entry_more_are_three)
+{
+    mlx5::device_limits limits;
+    limits.max_list_entries = 64;
+    limits.repeat_blocks    = false;
+    const auto at           = parse_text("strided(64,8,16)");
+    const auto over         = parse_text("strided(65,8,16)");
+    const auto fits         = mlx5::lower(**at, limits);
+    const auto nests        = mlx5::lower(**over, limits);
+    ASSERT_TRUE(fits.has_value() && nests.has_value());
+    EXPECT_EQ(fits->keys.size(), 1);
+    EXPECT_EQ(nests->keys.size(), 3);
+    EXPECT_EQ(broken_rule(*nests, limits), "");
+}
+
+TEST(lowering, refuses_more_blocks_than_the_caller_allows)
+{
+    mlx5::device_limits limits;
+    limits.max_entries   = 1000;
+    limits.repeat_blocks = false;
+    const auto made      = mlx5::lower(**parse_text("strided(1001,8,16)"), limits);
+    ASSERT_FALSE(made.has_value());
+    EXPECT_EQ(made.error().why, mlx5::refusal::reason::too_many_entries);
+    EXPECT_NE(made.error().message.find("1000"), std::string::npos) << made.error().message;
+}
+
+TEST(lowering, stride_of_16_bits_repeats_and_one_more_does_not)
+{
+    const auto fits  = mlx5::lower(**parse_text("strided(4,8,65535)"), {});
+    const auto wider = mlx5::lower(**parse_text("strided(4,8,65536)"), {});
+    ASSERT_TRUE(fits.has_value() && wider.has_value());
+    EXPECT_EQ(fits->root().kind, mlx5::key_kind::repeat);
+    EXPECT_EQ(wider->root().kind, mlx5::key_kind::klm);
+}
+
+TEST(lowering, blocks_of_one_power_of_two_are_a_key_of_fixed_entities)
+{
+    mlx5::device_limits limits;
+    limits.ksm      = true;
+    const auto of   = parse_text("strided(4,65536,131072)");
+    const auto made = mlx5::lower(**of, limits);
+    ASSERT_TRUE(made.has_value());
+    EXPECT_EQ(made->root().kind, mlx5::key_kind::ksm);
+    EXPECT_EQ(made->root().log_entity_size, 16);
+    EXPECT_EQ(broken_rule(*made, limits), "");
+}
+
+} // namespace
+} // namespace ucxl::test
