@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "arena.h"
 
@@ -37,20 +38,24 @@ struct key_user {
     std::uint32_t qpn    = 0;
 };
 
-// As QUERY_HCA_CAP reports it.
+// As QUERY_HCA_CAP reports it: that many indirect keys may stand above a direct one.
 inline constexpr unsigned max_indirection = 4;
 
 // The pieces of memory behind a range of a key, in order. No allocation; the work for one piece does not depend on how
 // many came before it, and starting in the middle of a key of N entries costs O(log N) or less per level.
 //
-// Every level is checked: key, state, protection domain, bounds, and the right at the first level (those of nested keys
-// are the entries' own: they need the local right of the direction). A walk of length 0 checks nothing and has no pieces.
-// Call under the lock; keys must not change during the walk.
+// Every level is checked: key, state, protection domain, queue pair, bounds, and the right: the needed one at the first
+// level, below it the local right of the same direction. An alias stands for its target: the alias's protection domain
+// has to be the user's, everything below is checked with the target's. A walk of length 0 checks nothing and has no
+// pieces. Device memory comes as pieces of space::engine. Call under the lock; keys must not change during the walk.
 class key_walk
 {
 public:
     key_walk(environment& device, const key_user& user, std::uint32_t key, std::uint64_t address, std::uint64_t length,
-             right needed);
+             right needed)
+        : _device(device), _needed(needed), _root{user, {key, address, length}}
+    {
+    }
 
     // False at the end and at a fault.
     bool next(piece& found);
@@ -58,21 +63,53 @@ public:
     access_fault fault() const { return _fault; }
 
 private:
+    struct range {
+        std::uint32_t key;
+        std::uint64_t address;
+        std::uint64_t length;
+    };
+
+    struct request {
+        key_user user;
+        range wanted;
+    };
+
+    // An indirect key on the way down.
     struct level {
-        std::uint32_t mkey; // index
-        std::uint64_t offset;
-        std::uint64_t left;
-        std::uint64_t position; // of the entry; for repeat blocks the turn, too
+        const mkey_record* key;
+        key_user user;        // of its entries
+        std::uint64_t left;   // bytes still to walk
+        std::uint64_t offset; // of the next byte: in the list; in the turn of a repeat block
+        std::uint32_t turn;
         std::uint32_t entry;
     };
 
+    enum class entered : std::uint8_t {
+        memory,
+        indirect,
+        refused,
+    };
+
+    entered enter(const key_user& user, const range& wanted, right needed, piece& found);
+    entered descend(const mkey_record& key, const key_user& user, std::uint64_t offset, std::uint64_t length);
+    entered refuse(access_fault why);
+    bool step(level& from, range& wanted);
+    bool step_klm(level& from, range& wanted);
+    bool step_ksm(level& from, range& wanted);
+    bool step_repeat(level& from, range& wanted);
+
     environment& _device;
-    key_user _user;
     right _needed;
     access_fault _fault = access_fault::none;
+    bool _begun         = false;
     unsigned _depth     = 0;
-    std::array<level, max_indirection + 1> _levels{};
+    request _root;
+    std::array<level, max_indirection> _levels; // the first _depth of them are in use
 };
+
+// The one piece of memory behind a range, or nothing where there may be several, none, or a fault: for those, walk.
+std::optional<piece> single_piece(environment& device, const key_user& user, std::uint32_t key, std::uint64_t address,
+                                  std::uint64_t length, right needed);
 
 // Whether the whole range may be used so, without moving anything.
 access_fault check_access(environment& device, const key_user& user, std::uint32_t key, std::uint64_t address,

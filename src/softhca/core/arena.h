@@ -56,13 +56,23 @@ struct table {
     }
 };
 
-// Values of 16-byte translation entries are allocated in runs; which are taken follows from the keys, so that a repair
-// can rebuild it. See translation_pool.h.
+// 16-byte translation entries are allocated in runs; which are taken follows from the keys, so that a repair can rebuild
+// it. See translation_pool.h and translation_list.h.
 struct translation_table {
     std::array<std::uint32_t, 26> free_heads; // by log2 of the run, 0 for none; an entry of a free run holds the next
     std::uint32_t fresh;                      // the first entry never used yet
     std::uint32_t unused;
     alignas(64) std::array<translation_entry, max_translation_entries> entries;
+    std::array<std::uint64_t, max_translation_entries> ends; // bytes of a list up to the end of each entry
+    std::array<std::uint32_t, max_mkeys> order;              // scratch of the rebuild
+};
+
+// Scratch of whoever holds the lock: the pieces of one host::move. Too large for the stack of a signal handler.
+struct move_batch {
+    static constexpr std::size_t capacity = 1024;
+
+    std::array<piece, capacity> to;
+    std::array<piece, capacity> from;
 };
 
 struct memic_device {
@@ -93,6 +103,7 @@ struct arena {
     table<qp_record, max_qps> qps;
     table<mkey_record, max_mkeys> mkeys;
     translation_table translations;
+    move_batch moves;
     alignas(memic_page_bytes) std::array<memic_device, max_devices> memic;
 
     // The record of a key as a WQE has it: index in the upper 24 bits, variant in the low 8, which has to agree.

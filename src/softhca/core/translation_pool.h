@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "arena.h"
 
@@ -24,10 +23,5 @@ void release_translations(arena& memory, std::uint32_t first, std::uint32_t coun
 
 // After a process died in the middle of a change: free is what no live key has.
 void rebuild_translation_pool(arena& memory);
-
-// Writes entries of a key, from its entry `offset` on, and brings what is derived from them up to date: entries_used,
-// and the backing (klm, ksm or repeat, by the key's mode and its first entry). False, and nothing changed, when they do
-// not fit in the key's room or the mode has no entries. The entries themselves are checked when they are used.
-bool store_translations(arena& memory, mkey_record& key, std::uint32_t offset, std::span<const std::byte> entries);
 
 } // namespace ucxl::softhca
