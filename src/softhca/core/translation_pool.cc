@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "record_table.h"
+
 namespace ucxl::softhca
 {
 
@@ -83,11 +85,6 @@ void free_range(translation_table& pool, std::uint32_t begin, std::uint32_t end)
     }
 }
 
-bool has_run(const mkey_record& key)
-{
-    return key.owner.life == life::live && key.entries_room != 0;
-}
-
 } // namespace
 
 std::uint32_t allocate_translations(arena& memory, std::uint32_t count)
@@ -120,11 +117,11 @@ void rebuild_translation_pool(arena& memory)
 {
     translation_table& pool = memory.translations;
     std::uint32_t runs      = 0;
-    for (std::uint32_t index = 1; index < max_mkeys; index++) {
-        if (has_run(memory.mkeys.records[index])) {
+    for_each_live(memory.mkeys, [&](std::uint32_t index, const mkey_record& key) {
+        if (key.entries_room != 0) {
             pool.order[runs++] = index;
         }
-    }
+    });
     const auto records = std::span(memory.mkeys.records);
     std::ranges::sort(std::span(pool.order).first(runs), {},
                       [&](std::uint32_t index) { return records[index].entries_first; });
