@@ -62,6 +62,8 @@ public:
     // Memory of the program; false where it is not there (EFAULT).
     virtual bool read_user(void* to, std::uint64_t from, std::size_t length)        = 0;
     virtual bool write_user(std::uint64_t to, const void* from, std::size_t length) = 0;
+    // Whether the program has all of that memory and may read (and write) it: 0 or an errno, as pinning it gives.
+    virtual int check_user(std::uint64_t address, std::uint64_t length, bool writable) = 0;
 };
 
 class kernel

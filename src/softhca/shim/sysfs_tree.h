@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,18 +31,26 @@ enum class sysfs_kind : std::uint8_t {
 };
 
 struct sysfs_node {
-    sysfs_kind kind = sysfs_kind::directory;
-    std::string text;       // of a file; the target of a link
-    int read_error = 0;     // what reading the file fails with
-    dev_t number   = 0;     // of a device
+    sysfs_kind kind     = sysfs_kind::directory;
+    bool ours           = false; // false: a directory of the real file system that has something of ours below it
+    dev_t number        = 0;     // of a device
     std::uint64_t inode = 0;
-    std::map<std::string, sysfs_node, std::less<>> children;
+    std::string text; // of a file; the target of a link
+    sysfs_node* parent = nullptr;
+    std::string name;
+    std::map<std::string, std::unique_ptr<sysfs_node>, std::less<>> children;
+};
+
+// What a tree is made from: one of these per verbs device, in the order of their numbers.
+struct sysfs_function {
+    function_record record;
+    std::string firmware; // "28.1.0000"
 };
 
 class sysfs_tree
 {
 public:
-    static sysfs_tree make(const std::vector<function_record>& functions);
+    explicit sysfs_tree(const std::vector<sysfs_function>& functions);
 
     // Whether an absolute path is answered here, be the file there or not. Paths may have "." and "..", repeated
     // slashes, and components that are links.
@@ -54,17 +63,19 @@ public:
     std::optional<std::string> real_path(std::string_view path) const;
 
 private:
-    struct found {
-        const sysfs_node* node;
-        std::string path;
+    struct place {
+        const sysfs_node* node = nullptr; // null: no such file
+        bool ours              = false;
     };
 
-    std::optional<found> walk(std::string_view path, bool follow, unsigned links_left) const;
-    sysfs_node& make_at(std::string_view path);
-    void add_file(std::string_view path, std::string text);
-    void add_link(std::string_view path, std::string target);
+    place walk(std::string_view path, bool follow) const;
+    sysfs_node& make(std::string_view path, sysfs_kind kind, bool ours);
 
-    sysfs_node _root;
+    std::unique_ptr<sysfs_node> _root;
+    std::uint64_t _inodes = 0;
 };
+
+// /dev/infiniband/uverbs<number> has this device number.
+dev_t uverbs_device_number(unsigned number);
 
 } // namespace ucxl::softhca
