@@ -11,6 +11,8 @@ usage: contrib/dev VERB [ARGS]
   demo [ARGS]     build, then move real application layouts between two processes (the main job)
   check           build and run all checks and tests; ends with "N passed, N failed"
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
+  conformance [FILTER]
+                  build, then run what others wrote for network cards on the software device
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
   run CMD...      run a command with the built tools and libraries found first
   bench [NAME]    run a benchmark (no NAME: list them)
@@ -28,7 +30,9 @@ END
 verb_packages() {
     packages_of base
     case $1 in
-    fmt | lint) packages_of lint ;;
+    check | conformance) packages_of conformance ;;
+    fmt) packages_of lint ;;
+    lint) packages_of lint; packages_of conformance ;;
     fuzz) packages_of fuzz ;;
     docs) packages_of docs ;;
     shell) packages_of debug ;;
@@ -114,6 +118,11 @@ verb_check() {
     verb_build release
     in_build release check-programs
     exec "$top/test/run-tests" --build "$top/build/release" --source "$top" "$@"
+}
+
+verb_conformance() {
+    verb_build release
+    exec "$top/test/conformance/run" --build "$top/build/release" "$@"
 }
 
 verb_test() {

@@ -1,0 +1,145 @@
+"""What a suite is made of, and how one command is run and judged."""
+import dataclasses
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+@dataclasses.dataclass
+class Result:
+    suite: str
+    name: str
+    outcome: str
+    why: str = ""
+    seconds: float = 0.0
+    log: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One command under softhca-run; with `server`, a pair of processes, the server started first.
+
+    It passes if it ends with status 0 in time, prints all of `prints` and nothing of `refuses`. It is skipped if a
+    program it needs is not installed, or if it printed a pattern of `lacking`, the words with which the program says
+    that the device has not what is asked for: so a skip is always something that was seen.
+    {port} stands for a free TCP port, {bin} for the folder of the programs that were compiled.
+    """
+    name: str
+    command: tuple
+    server: tuple = ()
+    options: tuple = ()  # of softhca-run
+    env: dict = dataclasses.field(default_factory=dict)
+    prints: tuple = ()
+    refuses: tuple = ()
+    lacking: tuple = ()  # (pattern, reason) pairs
+    quick: bool = False
+    timeout_s: int = 120
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    name: str
+    needs: tuple  # programs
+    cases: tuple
+
+
+class Device:
+    """Runs commands with the device of one build; what they print is kept in `folder`."""
+
+    def __init__(self, build, folder):
+        self.folder = folder
+        self.env = dict(os.environ)
+        # Settings of the user would make results differ from one machine to the next.
+        for name in list(self.env):
+            if name.startswith(("UCX_", "OMPI_", "PRTE_", "PMIX_", "SOFTHCA_", "IBV_", "MLX5_")):
+                del self.env[name]
+        install = os.path.join(build, "install")
+        self.env["PATH"] = os.pathsep.join((os.path.join(HERE, "bin"), os.path.join(install, "bin"), self.env["PATH"]))
+        self.env["LD_LIBRARY_PATH"] = os.path.join(install, "lib")
+
+    def log_of(self, suite, name):
+        return os.path.join(self.folder, re.sub(r"[^\w.=,+-]+", "_", f"{suite}.{name}") + ".log")
+
+    def which(self, program):
+        return shutil.which(program, path=self.env["PATH"])
+
+    def run(self, command, log, timeout_s, options=(), env=None):
+        """The status of the command with the device, None where it did not end in time. Its output goes to the file
+        `log`: a file, because a process that outlives the command would keep a pipe open."""
+        with open(log, "wb") as file:
+            process = subprocess.Popen(["softhca-run", *options, "--", *command], env={**self.env, **(env or {})},
+                                       cwd=self.folder, stdin=subprocess.DEVNULL, stdout=file,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                return process.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return None
+            finally:
+                end_group(process)
+
+
+def end_group(process):
+    """Ends the processes a command left behind: first asking, so that mpirun can end those of its own."""
+    for signum, patience_s in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 1.0)):
+        deadline = time.monotonic() + patience_s
+        while time.monotonic() < deadline:
+            try:
+                os.killpg(process.pid, signum if signum == signal.SIGKILL else signal.SIGTERM)
+            except ProcessLookupError:
+                process.wait()
+                return
+            process.poll()
+            time.sleep(0.05)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def read(log):
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def judge(case, status, output):
+    """Outcome, and why if it is not passed."""
+    for pattern, reason in case.lacking:
+        if re.search(pattern, output):
+            return SKIPPED, reason
+    if status is None:
+        return FAILED, f"no end after {case.timeout_s} s"
+    if status != 0:
+        return FAILED, f"ended with status {status}"
+    for pattern in case.prints:
+        if not re.search(pattern, output, flags=re.M):
+            return FAILED, f"did not print {pattern!r}"
+    for pattern in case.refuses:
+        found = re.search(pattern, output, flags=re.M)
+        if found:
+            return FAILED, f"printed {found[0]!r}"
+    return PASSED, ""
+
+
+def run_case(device, suite, case):
+    missing = [program for program in suite.needs if not device.which(program)]
+    if missing:
+        return Result(suite.name, case.name, SKIPPED, f"{', '.join(missing)} is not installed")
+    names = {"port": free_port(), "bin": device.folder}
+    command = [word.format(**names) for word in case.command]
+    if case.server:
+        server = [word.format(**names) for word in case.server]
+        command = [os.path.join(HERE, "pair"), str(names["port"]), *server, "--", *command]
+    log = device.log_of(suite.name, case.name)
+    begin = time.monotonic()
+    status = device.run(command, log, case.timeout_s, case.options, case.env)
+    outcome, why = judge(case, status, read(log))
+    return Result(suite.name, case.name, outcome, why, time.monotonic() - begin, log)

@@ -1,0 +1,73 @@
+"""The tests of rdma-core's pyverbs as packages bring them: a module at a time under softhca-run."""
+import gzip
+import json
+import os
+import shutil
+import sys
+
+from cases import FAILED, HERE, Result, read
+
+PACKAGED = "/usr/share/doc/rdma-core/tests"
+TEST_TIMEOUT_S = 60
+MODULE_TIMEOUT_S = 600
+SUITE = "pyverbs"
+
+
+def modules():
+    """Names of the test modules installed."""
+    if not os.path.isdir(PACKAGED):
+        return []
+    return sorted({name.split(".")[0] for name in os.listdir(PACKAGED) if name.startswith("test_")})
+
+
+def unpack(folder):
+    """Some of the files are packed, as Debian does with documentation."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    for name in os.listdir(PACKAGED):
+        source = os.path.join(PACKAGED, name)
+        if name.endswith(".py.gz"):
+            with gzip.open(source) as packed, open(os.path.join(folder, name[:-3]), "wb") as file:
+                shutil.copyfileobj(packed, file)
+        elif name.endswith(".py"):
+            shutil.copy(source, folder)
+
+
+def lines(report):
+    try:
+        with open(report, encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.endswith("\n")]
+    except (OSError, ValueError):
+        return []
+
+
+def run_module(device, tests, module):
+    """Results of the module's tests, one by one as they come. A test that ends the process is a failure, and the module
+    goes on behind it in a new process."""
+    after, turn = None, 0
+    while True:
+        name = module if turn == 0 else f"{module}.{turn}"
+        log, report = device.log_of(SUITE, name), os.path.join(device.folder, f"{SUITE}.{name}.json")
+        if os.path.exists(report):
+            os.remove(report)
+        command = [sys.executable, os.path.join(HERE, "pyverbs_child.py"), tests, module, report, str(TEST_TIMEOUT_S)]
+        status = device.run(command + ([after] if after else []), log, MODULE_TIMEOUT_S)
+        running, done = None, False
+        for line in lines(report):
+            if "start" in line:
+                running = line["start"]
+            elif "id" in line:
+                running = None
+                test = line["id"].removeprefix("tests.")
+                yield Result(SUITE, test, line["outcome"], line["why"], line["seconds"], log)
+            done = done or "done" in line
+        if done and status == 0:
+            return
+        how = f"no end after {MODULE_TIMEOUT_S} s" if status is None else f"the process ended with status {status}"
+        if "Timeout (" in read(log):
+            how = f"no end after {TEST_TIMEOUT_S} s"
+        if running is None:
+            yield Result(SUITE, module, FAILED, how, 0.0, log)
+            return
+        yield Result(SUITE, running.removeprefix("tests."), FAILED, how, 0.0, log)
+        after, turn = running, turn + 1

@@ -1,0 +1,160 @@
+"""The table of suites: programs others wrote, with what arguments, and what shows that they worked. The tests of
+pyverbs are a suite, too; they are in pyverbs_suite.py, because each of their tests says itself how it ended."""
+from cases import Case, Suite
+
+LOCAL = "127.0.0.1"
+DEVICE = "mlx5_0"
+
+# Words of programs for "the device has not what you ask for", and what that is.
+NO_XRC = (r"(?i)XRC.*not supported|Couldn't get XRC|Unable to open XRC|Couldn't Open the XRC", "the device has no XRC")
+NO_DC = (r"(?i)DC.*(not supported|isn't supported)|(Unable to|Couldn't) create DC|doesn't support DC|DC transport",
+         "the device has no DC transport")
+NO_ODP = (r"(?i)(On Demand Paging|ODP).*(not supported|does not|doesn't|missing|unsupported)|doesn't.*on demand",
+          "the device has no on-demand paging")
+NO_OPERATION = (r"(?i)does not support|not supported by|Unsupported operation|no.*transport supports",
+                "the transport of UCX has not this operation")
+
+
+def ibverbs_utils():
+    yield Case("ibv_devices", ("ibv_devices",), prints=(r"^\s+mlx5_0\s+[0-9a-f]{16}$",), quick=True)
+    yield Case("ibv_devinfo -v", ("ibv_devinfo", "-v"), quick=True,
+               prints=(r"hca_id:\s+mlx5_0", r"state:\s+PORT_ACTIVE", r"link_layer:\s+InfiniBand", r"max_qp:\s+[1-9]"))
+    yield Case("ibv_devinfo, two devices of two functions", ("ibv_devinfo",),
+               options=("--devices", "2", "--functions", "2"), prints=(r"hca_id:\s+mlx5_0", r"hca_id:\s+mlx5_3"))
+    pairs = {
+        "ibv_rc_pingpong": ("", "-c", "-e -c", "-N -c", "-N -e -c", "-t -c", "-N -j -c", "-g 0 -c", "-s 1048576 -n 100",
+                            "-o -c"),
+        "ibv_uc_pingpong": ("", "-c", "-e -c", "-s 1048576 -n 100"),
+        "ibv_ud_pingpong": ("", "-c", "-e -c", "-s 1"),
+        "ibv_srq_pingpong": ("", "-c", "-e -c", "-q 1", "-s 65536 -n 100"),
+        "ibv_xsrq_pingpong": ("",),
+    }
+    for program, variants in pairs.items():
+        for words in variants:
+            command = (program, "-d", DEVICE, "-p", "{port}", *words.split())
+            yield Case(f"{program} {words}".strip(), command + (LOCAL,), server=command,
+                       prints=(r"\d+ iters in [\d.]+ seconds",), refuses=("invalid data",), quick=words == "-e -c",
+                       lacking=(NO_XRC, NO_ODP) if program == "ibv_xsrq_pingpong" or words == "-o -c" else ())
+
+
+def perftest():
+    row = r"^ *{size} +\d+ +[\d.]+ +[\d.]+"
+    common = {
+        "write": ("-a -n 200", "-q 4 -s 4096 -n 500", "-c UC -a -n 200", "-s 65536 -b -n 500", "-s 64 -l 16 -n 1024",
+                  "-s 64 -I 64 -n 1000", "-s 65536 -x 0 -n 500", "-s 65536 -m 256 -n 500",
+                  "-s 4096 --use_old_post_send -n 500", "-s 8 --write_with_imm -n 500",
+                  "-s 65536 --mr_per_qp -q 2 -n 500",
+                  "-s 4096 -D 1", "-s 4096 --use-null-mr -n 500", "-s 4096 --odp -n 500", "-c DC -s 64 -n 100",
+                  "-c XRC -s 64 -n 100"),
+        "read": ("-a -n 200", "-q 4 -s 4096 -n 500", "-s 65536 -b -n 500", "-s 4096 -o 4 -n 500"),
+        "send": ("-a -n 200", "-q 4 -s 4096 -n 500", "-q 4 --use-srq -s 4096 -n 500", "-c UC -a -n 200",
+                 "-c UD -s 2048 -n 1000", "-s 65536 -b -n 500", "-s 4096 -e -n 500", "-s 64 -l 16 -n 1024",
+                 "-s 64 --recv_post_list=8 -n 1024", "-s 4096 -r 8 -n 500"),
+        "atomic": ("-A FETCH_AND_ADD -n 1000", "-A CMP_AND_SWAP -n 1000", "-A FETCH_AND_ADD -q 4 -n 500"),
+    }
+    latency = {
+        "write": ("-a -n 200", "-s 8 -n 1000", "-c UC -a -n 200", "-s 8 --write_with_imm -n 500"),
+        "read": ("-a -n 200", "-s 8 -e -n 500"),
+        "send": ("-a -n 200", "-s 8 -e -n 500", "-s 8 --use-srq -n 500", "-c UC -s 4096 -n 500", "-c UD -s 2048 -n 500",
+                 "-c UD -s 64 -e -n 500"),
+        "atomic": ("-A FETCH_AND_ADD -n 1000", "-A CMP_AND_SWAP -n 1000"),
+    }
+    quick = {"ib_write_bw -a -n 200", "ib_read_lat -a -n 200", "ib_send_bw -q 4 --use-srq -s 4096 -n 500",
+             "ib_send_lat -c UD -s 2048 -n 500", "ib_atomic_bw -A FETCH_AND_ADD -n 1000"}
+    for kind, variants in (("bw", common), ("lat", latency)):
+        for operation, lines in variants.items():
+            for words in lines:
+                name = f"ib_{operation}_{kind} {words}"
+                command = (f"ib_{operation}_{kind}", "-d", DEVICE, "-F", "-p", "{port}", *words.split())
+                size = r"8388608" if "-a" in words.split() else r"\d+"
+                yield Case(name, command + (LOCAL,), server=command, prints=(row.format(size=size),),
+                           lacking=[entry for word, entry in (("XRC", NO_XRC), ("DC", NO_DC), ("--odp", NO_ODP))
+                                    if word in words.split()], quick=name in quick)
+
+
+def ucx_uct():
+    yield Case("ucx_info -d", ("ucx_info", "-d"), quick=True, refuses=(r"\bERROR\b",),
+               prints=tuple(rf"Transport: {name}$" for name in ("rc_verbs", "rc_mlx5", "ud_verbs", "ud_mlx5")))
+    tests = (("am_lat", "short bcopy zcopy", 8), ("am_bw", "short bcopy zcopy", 64),
+             ("put_lat", "short bcopy zcopy", 8), ("put_bw", "short bcopy zcopy", 64), ("put_bw", "zcopy", 65536),
+             ("get", "bcopy", 64), ("get", "zcopy", 4096), ("add_lat", "", 8), ("add_mr", "", 8), ("fadd", "", 8),
+             ("fadd", "", 4), ("swap", "", 8), ("cswap", "", 8), ("cswap", "", 4))
+    for transport in ("rc_mlx5", "rc_verbs", "ud_mlx5", "ud_verbs"):
+        for test, layouts, size in tests:
+            if transport.startswith("ud") and not test.startswith("am_"):
+                continue  # datagrams have active messages only
+            for layout in layouts.split() or ("",):
+                words = f"-t {test} -s {size} -n 2000 -w 100" + (f" -D {layout}" if layout else "")
+                yield uct_case(transport, words, quick=test == "am_lat" and layout == "short")
+
+
+def uct_case(transport, words, quick):
+    command = ("ucx_perftest", "-P", "0", "-p", "{port}", "-d", f"{DEVICE}:1", "-x", transport, *words.split())
+    return Case(f"{transport} {words}", ("ucx_perftest", LOCAL) + command[1:], server=command, quick=quick,
+                prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"), lacking=(NO_OPERATION,))
+
+
+def ucx_ucp():
+    sizes = ("8", "2000", "65536", "1048576")
+    words = [f"-t {test} -s {size} -n {2000 if int(size) <= 2000 else 200} -w 20"
+             for test in ("tag_lat", "tag_bw", "ucp_am_lat", "ucp_am_bw", "ucp_put_lat", "ucp_put_bw", "ucp_get")
+             for size in sizes]
+    words += [f"-t {test} -s {size} -n 2000 -w 20" for test in ("ucp_fadd", "ucp_cswap", "ucp_swap", "ucp_add")
+              for size in (4, 8)]
+    words += ["-t tag_sync_lat -s 8 -n 2000 -w 20", "-t stream_lat -s 64 -n 2000 -w 20", "-t stream_bw -s 65536 -n 200",
+              "-t tag_lat -D iov -i 4096 -s 8,1000,2000 -n 500", "-t tag_bw -D iov,iov -i 70000 -s 65536,65536 -n 100",
+              "-t ucp_am_bw -s 65536 -n 500 -e", "-t tag_lat -s 8 -n 500 -E sleep", "-t tag_bw -s 65536 -n 500 -z",
+              "-t tag_bw -s 8 -n 2000 -T 2 -M multi", "-t tag_lat -s 8 -n 500 -C -U",
+              "-t ucp_fadd -m host,rdma -s 8 -O16 -n 2000 -w 20", "-t ucp_put_lat -m host,rdma -s 8 -n 2000 -w 20",
+              "-t ucp_put_bw -m host,rdma -s 4096 -n 2000 -w 20", "-t ucp_get -m host,rdma -s 4096 -n 2000 -w 20"]
+    quick = {"-t tag_bw -s 1048576 -n 200 -w 20", "-t ucp_am_lat -s 8 -n 2000 -w 20", "-t ucp_fadd -s 8 -n 2000 -w 20",
+             "-t ucp_put_lat -s 2000 -n 2000 -w 20", "-t ucp_fadd -m host,rdma -s 8 -O16 -n 2000 -w 20"}
+    for line in words:
+        yield ucp_case("rc", line, quick=line in quick)
+    for transports in ("rc_v", "rc_x", "ud", "ud_v", "ud_x"):
+        for line in ("-t tag_lat -s 8 -n 2000 -w 20", "-t tag_bw -s 65536 -n 200 -w 20", "-t ucp_put_bw -s 4096 -n 500",
+                     "-t ucp_fadd -s 8 -n 500"):
+            yield ucp_case(transports, line)
+    yield ucp_case("rc", "-t tag_bw -s 65536 -n 200", more={"UCX_PROTO_ENABLE": "n"})
+    yield ucp_case("rc", "-t ucp_fadd -s 8 -n 200", more={"UCX_PROTO_ENABLE": "n"})
+    for scheme in ("get_zcopy", "put_zcopy", "am"):
+        yield ucp_case("rc", "-t tag_bw -s 1048576 -n 200", more={"UCX_RNDV_SCHEME": scheme})
+    yield ucp_case("", "-t tag_bw -s 65536 -n 200")  # all transports UCX finds
+
+
+def ucp_case(transports, words, quick=False, more=None):
+    env = dict(more or {})
+    if transports:
+        env["UCX_TLS"] = transports
+    settings = " ".join(f"{name}={value}" for name, value in env.items())
+    command = ("ucx_perftest", "-P", "0", "-p", "{port}", *words.split())
+    return Case(f"{settings} {words}".strip(), ("ucx_perftest", LOCAL) + command[1:], server=command, env=env,
+                quick=quick, prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
+
+
+def ucx_exported_memory():
+    rc = {"UCX_TLS": "rc"}
+    for name, devices in (("one device, two functions", "mlx5_0:1 mlx5_1:1 mlx5_0:1"),
+                          ("one function", "mlx5_0:1 mlx5_0:1 mlx5_0:1")):
+        for umr in "yn":
+            yield Case(f"{name}, UCX_IB_XGVMI_UMR_ENABLE={umr}", ("{bin}/exported_memory", *devices.split()),
+                       options=("--functions", "2"), env={**rc, "UCX_IB_XGVMI_UMR_ENABLE": umr}, quick=umr == "y",
+                       prints=(r"^exported memory: all bytes right",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
+
+
+def open_mpi():
+    base = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "ucx", "--mca", "osc", "ucx")
+    for transports in ("rc", "rc,self", "rc,self,sm", "ud,self"):
+        yield Case(f"4 ranks, UCX_TLS={transports}", base + ("-n", "4", "{bin}/mpi_exchange"),
+                   env={"UCX_TLS": transports}, quick=transports == "rc", prints=(r"^4 ranks, \d+ exchanges right$",),
+                   refuses=(r"\bERROR\b.*", r"\bWARN\b.*"), timeout_s=180)
+
+
+SUITES = (
+    Suite("ibverbs-utils", ("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong"), tuple(ibverbs_utils())),
+    Suite("perftest", ("ib_write_bw",), tuple(perftest())),
+    Suite("uct", ("ucx_info", "ucx_perftest"), tuple(ucx_uct())),
+    Suite("ucp", ("ucx_perftest",), tuple(ucx_ucp())),
+    Suite("exported-memory", ("ucx_perftest",), tuple(ucx_exported_memory())),
+    Suite("openmpi", ("mpirun",), tuple(open_mpi())),
+)
