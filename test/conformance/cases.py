@@ -24,16 +24,17 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One command under softhca-run; with `server`, a pair of processes, the server started first.
+    """One command under softhca-run; with `servers`, the client of those, which are started first.
 
     It passes if it ends with status 0 in time, prints all of `prints` and nothing of `refuses`. It is skipped if a
     program it needs is not installed, or if it printed a pattern of `lacking`, the words with which the program says
     that the device has not what is asked for: so a skip is always something that was seen.
-    {port} stands for a free TCP port, {bin} for the folder of the programs that were compiled.
+    {port}, {port1}, ... stand for the TCP ports of the servers, {bin} for the folder of the programs that were
+    compiled.
     """
     name: str
     command: tuple
-    server: tuple = ()
+    servers: tuple = ()  # of commands
     options: tuple = ()  # of softhca-run
     env: dict = dataclasses.field(default_factory=dict)
     prints: tuple = ()
@@ -99,10 +100,12 @@ def end_group(process):
             time.sleep(0.05)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_ports(number):
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+    ports = [probe.getsockname()[1] for probe in probes]
+    for probe in probes:
+        probe.close()
+    return ports
 
 
 def read(log):
@@ -133,11 +136,13 @@ def run_case(device, suite, case):
     missing = [program for program in suite.needs if not device.which(program)]
     if missing:
         return Result(suite.name, case.name, SKIPPED, f"{', '.join(missing)} is not installed")
-    names = {"port": free_port(), "bin": device.folder}
-    command = [word.format(**names) for word in case.command]
-    if case.server:
-        server = [word.format(**names) for word in case.server]
-        command = [os.path.join(HERE, "pair"), str(names["port"]), *server, "--", *command]
+    ports = ["port", *(f"port{i}" for i in range(1, len(case.servers)))]
+    names = {"bin": device.folder, **dict(zip(ports, free_ports(len(ports))))}
+    command = list(case.command)
+    if case.servers:
+        servers = [word for port, server in zip(ports, case.servers) for word in (f"{{{port}}}", *server, "--")]
+        command = [os.path.join(HERE, "together"), *servers, "client", *command]
+    command = [word.format(**names) for word in command]
     log = device.log_of(suite.name, case.name)
     begin = time.monotonic()
     status = device.run(command, log, case.timeout_s, case.options, case.env)

@@ -32,7 +32,7 @@ def ibverbs_utils():
     for program, variants in pairs.items():
         for words in variants:
             command = (program, "-d", DEVICE, "-p", "{port}", *words.split())
-            yield Case(f"{program} {words}".strip(), command + (LOCAL,), server=command,
+            yield Case(f"{program} {words}".strip(), command + (LOCAL,), servers=(command,),
                        prints=(r"\d+ iters in [\d.]+ seconds",), refuses=("invalid data",), quick=words == "-e -c",
                        lacking=(NO_XRC, NO_ODP) if program == "ibv_xsrq_pingpong" or words == "-o -c" else ())
 
@@ -67,7 +67,7 @@ def perftest():
                 name = f"ib_{operation}_{kind} {words}"
                 command = (f"ib_{operation}_{kind}", "-d", DEVICE, "-F", "-p", "{port}", *words.split())
                 size = r"8388608" if "-a" in words.split() else r"\d+"
-                yield Case(name, command + (LOCAL,), server=command, prints=(row.format(size=size),),
+                yield Case(name, command + (LOCAL,), servers=(command,), prints=(row.format(size=size),),
                            lacking=[entry for word, entry in (("XRC", NO_XRC), ("DC", NO_DC), ("--odp", NO_ODP))
                                     if word in words.split()], quick=name in quick)
 
@@ -90,7 +90,7 @@ def ucx_uct():
 
 def uct_case(transport, words, quick):
     command = ("ucx_perftest", "-P", "0", "-p", "{port}", "-d", f"{DEVICE}:1", "-x", transport, *words.split())
-    return Case(f"{transport} {words}", ("ucx_perftest", LOCAL) + command[1:], server=command, quick=quick,
+    return Case(f"{transport} {words}", ("ucx_perftest", LOCAL) + command[1:], servers=(command,), quick=quick,
                 prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"), lacking=(NO_OPERATION,))
 
 
@@ -128,7 +128,7 @@ def ucp_case(transports, words, quick=False, more=None):
         env["UCX_TLS"] = transports
     settings = " ".join(f"{name}={value}" for name, value in env.items())
     command = ("ucx_perftest", "-P", "0", "-p", "{port}", *words.split())
-    return Case(f"{settings} {words}".strip(), ("ucx_perftest", LOCAL) + command[1:], server=command, env=env,
+    return Case(f"{settings} {words}".strip(), ("ucx_perftest", LOCAL) + command[1:], servers=(command,), env=env,
                 quick=quick, prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
 
 
@@ -140,6 +140,18 @@ def ucx_exported_memory():
             yield Case(f"{name}, UCX_IB_XGVMI_UMR_ENABLE={umr}", ("{bin}/exported_memory", *devices.split()),
                        options=("--functions", "2"), env={**rc, "UCX_IB_XGVMI_UMR_ENABLE": umr}, quick=umr == "y",
                        prints=(r"^exported memory: all bytes right",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
+
+
+    # The stock way to use exported memory: each of the two processes of ucx_perftest hands its buffers to a daemon on
+    # another function, and the daemons transfer between them.
+    env = {**rc, "UCX_NET_DEVICES": "mlx5_0:1"}
+    daemon = ("env", "UCX_NET_DEVICES=mlx5_1:1", "ucx_perftest_daemon", "-p")
+    for size in (65536, 1048576):
+        yield Case(f"ucx_perftest_daemon -s {size}", options=("--functions", "2"), env=env,
+                   servers=(daemon + ("{port}",), daemon + ("{port1}",), ("ucx_perftest", "-P", "0", "-p", "{port2}")),
+                   command=("ucx_perftest", LOCAL, "-P", "0", "-p", "{port2}", "-t", "ucp_am_bw", "-s", str(size), "-n",
+                            "500", "-w", "20", "-g", f"{LOCAL}:{{port}}", "-G", f"{LOCAL}:{{port1}}"),
+                   prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
 
 
 def open_mpi():
