@@ -139,7 +139,10 @@ struct cq_record {
     bool overflowed         = false;
     cq_arm armed            = cq_arm::none;
     std::uint8_t arm_sequence = 0;
+    bool event_fired        = false; // for the request with that sequence number
     std::uint32_t producer  = 0; // entries written since it was made
+    std::uint32_t consumer_seen  = 0; // as last read from the doorbell record
+    std::uint32_t solicited_upto = 0; // `producer` behind the last entry that was solicited or an error
     std::uint32_t users     = 0; // queue pairs
     event_route completion_events;
     event_route error_events;
@@ -155,7 +158,8 @@ struct srq_record {
     std::uint32_t doorbell_umem = 0;
     std::uint8_t log_size   = 0;
     std::uint8_t log_stride = 4;
-    bool linked             = true; // entries begin with prm::wqe_srq_next_segment; else in order
+    bool linked             = true; // each entry names the next one, and completions name the entry; else in order
+    bool headed             = true; // entries begin with prm::wqe_srq_next_segment, linked or not
     bool is_rmp             = false;
     bool failed             = false;
     std::uint16_t consumed  = 0; // receives taken, modulo 2^16, against the doorbell record

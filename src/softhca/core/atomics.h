@@ -1,0 +1,30 @@
+// The arithmetic of atomic operations: plain, masked, of 4 and 8 bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "prm/send_wqe.h"
+
+namespace ucxl::softhca
+{
+
+struct atomic_operation {
+    unsigned bytes              = 8; // of the operand
+    bool swaps                  = false;
+    std::uint64_t operand       = 0; // to add, or to swap in
+    std::uint64_t operand_mask  = 0; // swap: bits that change; add: bits that pass no carry
+    std::uint64_t compared      = 0;
+    std::uint64_t compared_mask = 0;
+};
+
+// What a WQE asks for. Nothing for an operand size that the device does not have.
+std::optional<atomic_operation> atomic_of(prm::segment_kind kind, std::span<const std::byte> operands,
+                                          prm::wqe_opcode opcode, std::uint8_t op_mod);
+
+// The new value; the old one where the comparison fails.
+std::uint64_t apply(const atomic_operation& operation, std::uint64_t old);
+
+} // namespace ucxl::softhca

@@ -1,0 +1,150 @@
+#include "datagram.h"
+
+#include <array>
+#include <cstring>
+
+#include "connection.h"
+#include "prm/bits.h"
+#include "work_completion.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+using outcome = transfer_result::outcome;
+using prm::cqe_syndrome;
+using compact = prm::wqe_compact_address_vector;
+using whole   = prm::wqe_address_vector;
+
+constexpr std::size_t grh_bytes         = 40; // every datagram receive begins with room for it
+constexpr std::uint32_t own_qkey_wanted = 0x80000000;
+constexpr std::size_t header_bytes      = 20; // base and datagram transport headers
+constexpr std::size_t imm_bytes         = 4;
+constexpr std::size_t trailer_bytes     = 4; // invariant CRC
+
+struct destination {
+    prm::const_view<compact> address;
+    std::optional<prm::const_view<whole>> route; // where there is a global route header
+};
+
+std::optional<destination> destination_of(const send_request& request)
+{
+    const auto address = prm::const_view<compact>::over(request.address);
+    if (!address) {
+        return std::nullopt;
+    }
+    destination to{*address, std::nullopt};
+    if (const auto full = prm::const_view<whole>::over(request.address); full && full->get(whole::grh)) {
+        to.route = full;
+    }
+    return to;
+}
+
+// The only identifier that a port has: the default prefix and its GUID.
+void put_source_gid(std::byte* at, const function_record& function)
+{
+    constexpr std::uint64_t link_local_prefix = 0xfe80000000000000;
+    prm::detail::store_big_endian(at, link_local_prefix);
+    prm::detail::store_big_endian(at + 8, function.port_guid);
+}
+
+std::array<std::byte, grh_bytes> route_header(const exchange& of, prm::const_view<whole> route)
+{
+    constexpr std::uint32_t version_6     = 6U << 28;
+    constexpr std::byte transport_follows = std::byte{0x1b};
+
+    const bool imm            = of.request.opcode == prm::wqe_opcode::send_imm;
+    const std::uint64_t data  = (of.request.data.length() + 3) / 4 * 4;
+    const std::uint64_t bytes = header_bytes + (imm ? imm_bytes : 0) + data + trailer_bytes;
+    std::array<std::byte, grh_bytes> header{};
+    prm::detail::store_big_endian(header.data(), version_6 | std::uint32_t{route.get(whole::tclass)} << 20 |
+                                                     std::uint32_t{route.get(whole::flow_label)});
+    prm::detail::store_big_endian(header.data() + 4, static_cast<std::uint16_t>(bytes));
+    header[6] = transport_follows;
+    header[7] = std::byte{route.get(whole::hop_limit)};
+    put_source_gid(header.data() + 8, of.device.memory.function_table[of.qp.owner.function]);
+    const auto gid = route.at(whole::rgid);
+    std::memcpy(header.data() + 24, gid.data(), gid.size());
+    return header;
+}
+
+qp_record* receiver_of(const exchange& of, const destination& to)
+{
+    const std::uint32_t key   = to.address.get(compact::qkey);
+    const std::uint32_t wire  = (key & own_qkey_wanted) != 0 ? of.qp.qkey : key;
+    qp_record* const receiver = find_receiver(of.device.memory, to.address.get(compact::rlid),
+                                              to.address.get(compact::destination_qpn), prm::qp_service::ud);
+    return receiver != nullptr && receiver->qkey == wire ? receiver : nullptr;
+}
+
+transfer_result scatter(const exchange& of, const responder& to, const destination& address, posted_receive& next)
+{
+    const std::uint64_t length = of.request.data.length();
+    key_user user              = to.user();
+    user.pd                    = next.pd;
+    if (!address.route) {
+        next.data.skip(grh_bytes);
+        return transfer(of.device, {user, right::local_write, next.data.items()},
+                        {of.user(), right::local_read, of.request.data.items()}, length);
+    }
+    auto header = route_header(of, *address.route);
+    reference_list<max_send_segments + 1> parts;
+    parts.add({0, 0, header.size(), header.data()});
+    for (const reference& part : of.request.data.items()) {
+        parts.add(part);
+    }
+    return transfer(of.device, {user, right::local_write, next.data.items()},
+                    {of.user(), right::local_read, parts.items()}, length + header.size());
+}
+
+answer deliver_to(const exchange& of, const responder& to, const destination& address)
+{
+    const std::uint64_t bytes = of.request.data.length() + grh_bytes;
+    posted_receive next;
+    if (find_receive(of, to, next).what != answer::kind::done || bytes > next.data.length()) {
+        return unanswered(of);
+    }
+    const auto moved = scatter(of, to, address, next);
+    if (moved.result == outcome::from_refused || moved.result == outcome::from_gone) {
+        return own_fault(cqe_syndrome::local_protection);
+    }
+    if (moved.result == outcome::to_gone) {
+        return {};
+    }
+    take_receive(of.device, to.qp, next);
+    if (moved.result == outcome::to_refused) {
+        (void)complete_failed_receive(of.device, to.qp, to.qpn, next.index, cqe_syndrome::local_protection);
+        return {.peer_fails = true};
+    }
+    completion what;
+    (void)(*what.entry).set(prm::cqe64::grh, address.route ? 1U : 0U);
+    const auto opcode = of.request.opcode == prm::wqe_opcode::send_imm ? prm::cqe_opcode::responder_send_imm
+                                                                       : prm::cqe_opcode::responder_send;
+    if (!complete_receive(of, to, what, opcode, next.index, bytes)) {
+        return {.peer_fails = true, .peer_event = prm::event_type::wq_catastrophic_error};
+    }
+    return {};
+}
+
+} // namespace
+
+datagram_result deliver_datagram(const exchange& of)
+{
+    const auto to = destination_of(of.request);
+    if (!to) {
+        return {own_fault(cqe_syndrome::local_qp_operation)};
+    }
+    if (of.request.data.length() > path_mtu_bytes(of.qp.path.mtu)) {
+        return {own_fault(cqe_syndrome::local_length)};
+    }
+    qp_record* const receiver = receiver_of(of, *to);
+    if (receiver == nullptr) {
+        return {unanswered(of)};
+    }
+    const std::uint32_t qpn = to->address.get(compact::destination_qpn);
+    return {deliver_to(of, {*receiver, qpn}, *to), qpn};
+}
+
+} // namespace ucxl::softhca

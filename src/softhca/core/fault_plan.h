@@ -1,0 +1,32 @@
+// Which rule of --fault hits an occurrence of something.
+#pragma once
+
+#include <cstdint>
+
+#include "arena.h"
+
+namespace ucxl::softhca
+{
+
+// Counts one occurrence for every rule of that kind and opcode; the first rule that hits it, or null. Rules stand at the
+// front of the plan, without gaps.
+inline const fault_rule* strike(arena& memory, fault_kind kind, std::uint32_t opcode)
+{
+    const fault_rule* hit = nullptr;
+    for (fault_rule& rule : memory.faults.rules) {
+        if (rule.kind == fault_kind::none) {
+            break;
+        }
+        if (rule.kind != kind || (rule.opcode != any_opcode && rule.opcode != opcode)) {
+            continue;
+        }
+        rule.seen++;
+        if (hit == nullptr && rule.seen >= rule.first && rule.seen - rule.first < rule.times) {
+            hit = &rule;
+        }
+    }
+    memory.counts.faults_injected += hit != nullptr;
+    return hit;
+}
+
+} // namespace ucxl::softhca

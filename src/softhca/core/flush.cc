@@ -1,0 +1,108 @@
+// Queue pairs in error: everything posted completes as flushed, in the order it was posted, sends before receives.
+#include "connection.h"
+#include "events.h"
+#include "queue_work.h"
+#include "receive_queue.h"
+#include "send_ring.h"
+#include "work_completion.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+prm::const_view<prm::wqe_control_segment> control_of(posted_send& posted)
+{
+    return prm::const_view<prm::wqe_control_segment>(
+        std::span(posted.bytes).first<prm::wqe_control_segment::size_bytes>());
+}
+
+// As many as were posted and no more than a counter can tell apart, whatever the process does to it meanwhile.
+constexpr unsigned counter_values = 1U << 16;
+
+bool flush_receives(environment& device, qp_record& qp, std::uint32_t qpn)
+{
+    if (qp.srq != 0 || !qp.receive.present) {
+        return false; // what is in a shared queue belongs to the others too
+    }
+    unsigned flushed = 0;
+    while (flushed < counter_values) {
+        posted_receive next;
+        if (read_next_receive(device, qp, next) != received::one) {
+            break;
+        }
+        qp.receive.consumed++;
+        device.memory.counts.flushed_wqes++;
+        flushed++;
+        if (!complete_failed_receive(device, qp, qpn, next.index, prm::cqe_syndrome::flushed)) {
+            break;
+        }
+    }
+    return flushed != 0;
+}
+
+bool flush_sends(environment& device, qp_record& qp, std::uint32_t qpn)
+{
+    using control    = prm::wqe_control_segment;
+    unsigned flushed = 0;
+    posted_send next;
+    while (flushed < counter_values && read_next_send_control(device, qp, next) == posted::one) {
+        const auto view           = control_of(next);
+        const std::uint16_t index = qp.send.consumed;
+        qp.send.consumed          = static_cast<std::uint16_t>(index + next.blocks);
+        device.memory.counts.flushed_wqes++;
+        flushed++;
+        if (view.get(control::completion) != prm::wqe_completion::on_first_error &&
+            !complete_failed_send(device, qp, qpn, view.get(control::opcode), index, prm::cqe_syndrome::flushed)) {
+            break;
+        }
+    }
+    return flushed != 0;
+}
+
+} // namespace
+
+void fail_queue_pair(environment& device, std::uint32_t qpn)
+{
+    qp_record* const qp = device.memory.qps.find(qpn);
+    if (qp == nullptr || qp->state == prm::qp_state::reset) {
+        return;
+    }
+    qp->state        = prm::qp_state::error;
+    qp->send.waiting = requester_wait::none;
+    flush_queue_pair(device, qpn);
+    if (qp->srq != 0 && !qp->last_receive_told) {
+        qp->last_receive_told = true;
+        notify_queue_pair(device, *qp, prm::event_type::srq_last_wqe);
+    }
+}
+
+void fail_send_queue(environment& device, std::uint32_t qpn)
+{
+    qp_record* const qp = device.memory.qps.find(qpn);
+    if (qp != nullptr) {
+        qp->state        = prm::qp_state::send_error;
+        qp->send.waiting = requester_wait::none;
+        flush_queue_pair(device, qpn);
+    }
+}
+
+bool flush_queue_pair(environment& device, std::uint32_t qpn)
+{
+    qp_record* const qp = device.memory.qps.find(qpn);
+    if (qp == nullptr) {
+        return false;
+    }
+    const bool in_error = qp->state == prm::qp_state::error;
+    bool any            = false;
+    if (qp->send.present && (in_error || qp->state == prm::qp_state::send_error)) {
+        any = flush_sends(device, *qp, qpn);
+    }
+    if (in_error) {
+        any |= flush_receives(device, *qp, qpn);
+    }
+    return any;
+}
+
+} // namespace ucxl::softhca

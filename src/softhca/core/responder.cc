@@ -1,0 +1,318 @@
+#include "responder.h"
+
+#include <algorithm>
+
+#include "atomics.h"
+#include "key_work.h"
+#include "prm/qpc.h"
+#include "work_completion.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+using outcome = transfer_result::outcome;
+using prm::cqe64;
+using prm::cqe_syndrome;
+using prm::event_type;
+
+prm::const_view<prm::qpc> context_of(const qp_record& qp)
+{
+    return prm::const_view<prm::qpc>(std::as_bytes(std::span(qp.context)));
+}
+
+answer remote_access()
+{
+    return refusal(cqe_syndrome::remote_access, event_type::wq_access_error);
+}
+
+answer invalid_request()
+{
+    return refusal(cqe_syndrome::remote_invalid_request, event_type::wq_invalid_request);
+}
+
+// A queue of the responder is not there any more.
+answer broken_responder()
+{
+    return refusal(cqe_syndrome::remote_operation, event_type::wq_catastrophic_error);
+}
+
+answer presence(const exchange& of, const responder& at)
+{
+    return of.device.outside.alive(at.qp.owner.client) ? answer{} : nobody_answers();
+}
+
+// Memory behind the responder's key is gone: with the responder itself, or only the third process it belongs to.
+answer remote_memory_gone(const exchange& of, const responder& at)
+{
+    return of.device.outside.alive(at.qp.owner.client) ? remote_access() : nobody_answers();
+}
+
+answer write_memory(const exchange& of, const responder& to)
+{
+    const std::uint64_t length = of.request.data.length();
+    if (length == 0) {
+        return presence(of, to); // the key of nothing is not looked at
+    }
+    if (!to.qp.remote_write) {
+        return invalid_request();
+    }
+    const reference target{of.request.remote_key, of.request.remote_address, length, nullptr};
+    const auto moved = transfer(of.device, {to.user(), right::remote_write, {&target, 1}},
+                                {of.user(), right::local_read, of.request.data.items()}, length);
+    switch (moved.result) {
+    case outcome::done:
+        return {};
+    case outcome::to_refused:
+        return remote_access();
+    case outcome::to_gone:
+        return remote_memory_gone(of, to);
+    case outcome::from_refused:
+    case outcome::from_gone:
+        break;
+    }
+    return own_fault(cqe_syndrome::local_protection);
+}
+
+// From the responder's memory to the requester's, or to bytes of the model.
+answer read_memory(const exchange& of, const responder& from, right needed, std::span<const reference> to,
+                   std::uint64_t length)
+{
+    const reference source{of.request.remote_key, of.request.remote_address, length, nullptr};
+    const auto moved = transfer(of.device, {of.user(), right::local_write, to},
+                                {from.user(), needed, {&source, 1}}, length);
+    switch (moved.result) {
+    case outcome::done:
+        return {};
+    case outcome::from_refused:
+        return remote_access();
+    case outcome::from_gone:
+        return remote_memory_gone(of, from);
+    case outcome::to_refused:
+    case outcome::to_gone:
+        break;
+    }
+    return own_fault(cqe_syndrome::local_protection);
+}
+
+prm::cqe_opcode receive_opcode(prm::wqe_opcode opcode)
+{
+    switch (opcode) {
+    case prm::wqe_opcode::send_imm:
+        return prm::cqe_opcode::responder_send_imm;
+    case prm::wqe_opcode::send_invalidate:
+        return prm::cqe_opcode::responder_send_inv;
+    case prm::wqe_opcode::rdma_write_imm:
+        return prm::cqe_opcode::responder_write_imm;
+    default:
+        return prm::cqe_opcode::responder_send;
+    }
+}
+
+// The receive completes with an error, which tells its owner, so no event does.
+answer fail_receive(const exchange& of, const responder& to, const posted_receive& next, cqe_syndrome own,
+                    cqe_syndrome told)
+{
+    take_receive(of.device, to.qp, next);
+    (void)complete_failed_receive(of.device, to.qp, to.qpn, next.index, own);
+    return refusal(told);
+}
+
+// Into the receive's buffers, or into the completion.
+answer scatter(const exchange& of, const responder& to, const posted_receive& next, completion& what)
+{
+    const std::uint64_t length = of.request.data.length();
+    const auto format = inline_format(of.device, to.qp.receive_cq, response_scatter(to.qp), length);
+    key_user user = to.user();
+    user.pd       = next.pd;
+    const reference in_entry{0, 0, length, inline_place(what, format)};
+    const auto places = format == prm::cqe_format::no_inline ? next.data.items() : std::span(&in_entry, 1);
+    const auto moved  = transfer(of.device, {user, right::local_write, places},
+                                 {of.user(), right::local_read, of.request.data.items()}, length);
+    (void)(*what.entry).set(cqe64::format, format);
+    switch (moved.result) {
+    case outcome::done:
+        return {};
+    case outcome::to_refused:
+        return fail_receive(of, to, next, cqe_syndrome::local_protection, cqe_syndrome::remote_operation);
+    case outcome::to_gone:
+        if (of.device.outside.alive(to.qp.owner.client)) {
+            return fail_receive(of, to, next, cqe_syndrome::local_protection, cqe_syndrome::remote_operation);
+        }
+        return nobody_answers();
+    case outcome::from_refused:
+    case outcome::from_gone:
+        break;
+    }
+    return own_fault(cqe_syndrome::local_protection);
+}
+
+answer finish_receive(const exchange& of, const responder& to, const posted_receive& next, completion& what)
+{
+    take_receive(of.device, to.qp, next);
+    const auto opcode = receive_opcode(of.request.opcode);
+    if (!complete_receive(of, to, what, opcode, next.index, of.request.data.length())) {
+        return of.device.outside.alive(to.qp.owner.client) ? broken_responder() : nobody_answers();
+    }
+    return {};
+}
+
+} // namespace
+
+prm::scatter_to_cqe response_scatter(const qp_record& qp)
+{
+    return context_of(qp).get(prm::qpc::cs_res);
+}
+
+prm::scatter_to_cqe request_scatter(const qp_record& qp)
+{
+    return context_of(qp).get(prm::qpc::cs_req);
+}
+
+answer unanswered(const exchange& of)
+{
+    for (const reference& part : of.request.data.items()) {
+        if (part.data == nullptr && check_access(of.device, of.user(), part.key, part.address, part.length,
+                                                 right::local_read) != access_fault::none) {
+            return own_fault(cqe_syndrome::local_protection);
+        }
+    }
+    return {};
+}
+
+answer find_receive(const exchange& of, const responder& at, posted_receive& next)
+{
+    switch (read_next_receive(of.device, at.qp, next)) {
+    case received::one:
+        return {};
+    case received::none:
+        return {.what = answer::kind::not_ready};
+    case received::gone:
+        return nobody_answers();
+    case received::broken:
+        break;
+    }
+    return broken_responder();
+}
+
+bool complete_receive(const exchange& of, const responder& at, completion& what, prm::cqe_opcode opcode,
+                      std::uint16_t index, std::uint64_t bytes)
+{
+    const auto entry = *what.entry;
+    describe_receive(what, at.qp, at.qpn, opcode, index, static_cast<std::uint32_t>(bytes));
+    entry.put(cqe64::imm_inval_pkey, of.request.imm);
+    entry.put(cqe64::solicited, of.request.solicited);
+    if (entry.get(cqe64::format) != prm::cqe_format::inline_32) { // else data is in that place
+        entry.put(cqe64::slid, of.device.memory.function_table[of.qp.owner.function].lid);
+        (void)entry.set(cqe64::sl, of.qp.path.service_level & 15U);
+        (void)entry.set(cqe64::src_qpn, of.qpn);
+    }
+    return complete(of.device, at.qp.receive_cq, what);
+}
+
+answer deliver_write(const exchange& of, const responder& to)
+{
+    if (of.request.opcode == prm::wqe_opcode::rdma_write) {
+        return write_memory(of, to);
+    }
+    posted_receive next;
+    answer result = find_receive(of, to, next);
+    if (result.what != answer::kind::done) {
+        return result;
+    }
+    result = write_memory(of, to);
+    if (result.what != answer::kind::done) {
+        return result;
+    }
+    completion what;
+    return finish_receive(of, to, next, what);
+}
+
+answer deliver_send(const exchange& of, const responder& to)
+{
+    posted_receive next;
+    answer result = find_receive(of, to, next);
+    if (result.what != answer::kind::done) {
+        return result;
+    }
+    if (of.request.data.length() > next.data.length()) {
+        if (to.qp.service != prm::qp_service::rc) {
+            return nobody_answers(); // dropped, the receive is for the next one
+        }
+        return fail_receive(of, to, next, cqe_syndrome::local_length, cqe_syndrome::remote_invalid_request);
+    }
+    completion what;
+    result = scatter(of, to, next, what);
+    if (result.what != answer::kind::done) {
+        return result;
+    }
+    if (of.request.opcode == prm::wqe_opcode::send_invalidate) {
+        if (invalidate_key(of.device, to.qp, to.qpn, of.request.imm, true) != no_syndrome) {
+            return remote_access();
+        }
+    }
+    return finish_receive(of, to, next, what);
+}
+
+answer serve_read(const exchange& of, const responder& from, completion& what)
+{
+    const std::uint64_t length = of.request.data.length();
+    (*what.entry).put(cqe64::byte_cnt, static_cast<std::uint32_t>(length));
+    if (length == 0) {
+        return presence(of, from);
+    }
+    if (!from.qp.remote_read) {
+        return invalid_request();
+    }
+    const auto format = of.request.signaled()
+                            ? inline_format(of.device, of.qp.send_cq, request_scatter(of.qp), length)
+                            : prm::cqe_format::no_inline;
+    if (format == prm::cqe_format::no_inline) {
+        return read_memory(of, from, right::remote_read, of.request.data.items(), length);
+    }
+    const reference in_entry{0, 0, length, inline_place(what, format)};
+    const answer result = read_memory(of, from, right::remote_read, {&in_entry, 1}, length);
+    (void)(*what.entry).set(cqe64::format, format);
+    return result;
+}
+
+// What the target held goes to memory even where data may go into completions: pollers disagree on its byte order there.
+answer serve_atomic(const exchange& of, const responder& at, completion& what)
+{
+    const auto operation =
+        atomic_of(of.request.atomic_kind, of.request.atomic, of.request.opcode, of.request.op_mod);
+    if (!operation) {
+        return own_fault(cqe_syndrome::local_qp_operation);
+    }
+    const unsigned bytes = operation->bytes;
+    if (of.request.data.length() < bytes) {
+        return own_fault(cqe_syndrome::local_length);
+    }
+    if (!at.qp.remote_atomic || of.request.remote_address % bytes != 0) {
+        return invalid_request();
+    }
+    std::uint64_t old = 0; // as the machine has it, little-endian: 4-byte operands are in its first half
+    const reference held{0, 0, bytes, reinterpret_cast<std::byte*>(&old)};
+    answer result = read_memory(of, at, right::remote_atomic, {&held, 1}, bytes);
+    if (result.what != answer::kind::done) {
+        return result;
+    }
+    std::uint64_t changed = apply(*operation, old);
+    if (changed != old) {
+        const reference target{of.request.remote_key, of.request.remote_address, bytes, nullptr};
+        const reference source{0, 0, bytes, reinterpret_cast<std::byte*>(&changed)};
+        const auto moved = transfer(of.device, {at.user(), right::remote_atomic, {&target, 1}},
+                                    {of.user(), right::local_read, {&source, 1}}, bytes);
+        if (moved.result != outcome::done) {
+            return moved.result == outcome::to_gone ? remote_memory_gone(of, at) : remote_access();
+        }
+    }
+    const auto returned = transfer(of.device, {of.user(), right::local_write, of.request.data.items()},
+                                   {at.user(), right::local_read, {&held, 1}}, bytes);
+    (*what.entry).put(cqe64::byte_cnt, bytes);
+    return returned.result == outcome::done ? answer{} : own_fault(cqe_syndrome::local_protection);
+}
+
+} // namespace ucxl::softhca

@@ -1,0 +1,53 @@
+// The other side's part of a request on a connection, done by the requester's process in the memory of the other one.
+#pragma once
+
+#include <cstdint>
+
+#include "answer.h"
+#include "completion.h"
+#include "receive_queue.h"
+#include "send_request.h"
+
+namespace ucxl::softhca
+{
+
+// A request and who makes it.
+struct exchange {
+    environment& device;
+    qp_record& qp;
+    std::uint32_t qpn;
+    const send_request& request;
+
+    key_user user() const { return {qp.owner.function, qp.pd, qpn}; }
+};
+
+// The side that answers.
+struct responder {
+    qp_record& qp;
+    std::uint32_t qpn;
+
+    key_user user() const { return {qp.owner.function, qp.pd, qpn}; }
+};
+
+answer deliver_send(const exchange& of, const responder& to);
+answer deliver_write(const exchange& of, const responder& to);
+
+// The completion gets the length, and the data where it is to be in there.
+answer serve_read(const exchange& of, const responder& from, completion& what);
+answer serve_atomic(const exchange& of, const responder& at, completion& what);
+
+// A message that nobody takes was sent all the same, so its own memory has to be there.
+answer unanswered(const exchange& of);
+
+// The next receive of the responder, or why there is none.
+answer find_receive(const exchange& of, const responder& at, posted_receive& next);
+
+// The completion of a receive, with everything about the sender that has a place in it.
+bool complete_receive(const exchange& of, const responder& at, completion& what, prm::cqe_opcode opcode,
+                      std::uint16_t index, std::uint64_t bytes);
+
+// The bits of the queue pair's context about data in completions.
+prm::scatter_to_cqe response_scatter(const qp_record& qp);
+prm::scatter_to_cqe request_scatter(const qp_record& qp);
+
+} // namespace ucxl::softhca

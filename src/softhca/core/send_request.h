@@ -1,0 +1,40 @@
+// A send WQE taken apart into what its execution needs. The views stay inside the WQE's bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "prm/send_wqe.h"
+#include "reference_list.h"
+
+namespace ucxl::softhca
+{
+
+inline constexpr std::size_t max_send_wqe_bytes = prm::max_wqe_units * prm::wqe_unit_bytes;
+inline constexpr std::size_t max_send_segments  = prm::max_wqe_units;
+
+struct send_request {
+    prm::wqe_opcode opcode         = prm::wqe_opcode::nop;
+    std::uint8_t op_mod            = 0;
+    prm::wqe_completion completion = prm::wqe_completion::on_error;
+    bool solicited                 = false;
+    std::uint32_t imm              = 0;
+    std::uint16_t index            = 0; // of its first block, as completions name it
+    std::uint32_t remote_key       = 0;
+    std::uint64_t remote_address   = 0;
+    prm::segment_kind atomic_kind  = prm::segment_kind::unknown;
+    std::span<const std::byte> atomic;  // operands
+    std::span<const std::byte> address; // vector of a datagram, compact or whole
+    std::span<std::byte> wqe;
+    reference_list<max_send_segments> data;
+
+    // A completion is written when nothing goes wrong.
+    bool signaled() const { return completion >= prm::wqe_completion::always; }
+};
+
+// Fills in the request from a WQE in one piece. False where the device cannot make sense of it on that service.
+bool parse_send_wqe(send_request& request, std::span<std::byte> wqe, prm::qp_service service);
+
+} // namespace ucxl::softhca

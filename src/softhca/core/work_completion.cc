@@ -1,0 +1,123 @@
+#include "work_completion.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+using prm::cqe64;
+using prm::cqe64_error;
+using prm::cqe_syndrome;
+
+constexpr std::uint32_t number_mask = 0xffffff;
+
+// The vendor's part of a syndrome, where logs of real devices show one; nothing depends on it.
+std::uint8_t vendor_syndrome(cqe_syndrome syndrome)
+{
+    switch (syndrome) {
+    case cqe_syndrome::local_qp_operation:
+        return 0x68;
+    case cqe_syndrome::local_protection:
+        return 0x51;
+    case cqe_syndrome::flushed:
+        return 0xf9;
+    case cqe_syndrome::transport_retry_exceeded:
+        return 0x81;
+    case cqe_syndrome::remote_access:
+        return 0x88;
+    case cqe_syndrome::remote_operation:
+        return 0x89;
+    case cqe_syndrome::remote_invalid_request:
+        return 0x8a;
+    case cqe_syndrome::local_length:
+    case cqe_syndrome::memory_window_bind:
+    case cqe_syndrome::bad_response:
+    case cqe_syndrome::local_access:
+    case cqe_syndrome::rnr_retry_exceeded:
+    case cqe_syndrome::remote_aborted:
+        break;
+    }
+    return 0;
+}
+
+// Numbers of 24 bits: the tables are smaller than that.
+template <typename Field>
+void put_number(prm::view<cqe64> entry, Field field, std::uint32_t value)
+{
+    (void)entry.set(field, value & number_mask);
+}
+
+void make_error(completion& what, cqe_syndrome syndrome)
+{
+    const prm::view<cqe64_error> entry(what.entry.bytes);
+    entry.put(cqe64_error::vendor_error_syndrome, vendor_syndrome(syndrome));
+    (void)entry.set(cqe64_error::syndrome, syndrome);
+}
+
+} // namespace
+
+void describe_send(completion& what, const qp_record& qp, std::uint32_t qpn, prm::wqe_opcode opcode,
+                   std::uint16_t index)
+{
+    const auto entry = *what.entry;
+    put_number(entry, cqe64::srqn_uidx, qp.user_index);
+    (void)entry.set(cqe64::sop_opcode, opcode);
+    put_number(entry, cqe64::qpn, qpn);
+    entry.put(cqe64::wqe_counter, index);
+    entry.put<prm::cqe_opcode::requester>(cqe64::opcode);
+}
+
+void describe_receive(completion& what, const qp_record& qp, std::uint32_t qpn, prm::cqe_opcode opcode,
+                      std::uint16_t index, std::uint32_t bytes)
+{
+    const auto entry = *what.entry;
+    put_number(entry, cqe64::srqn_uidx, qp.user_index);
+    put_number(entry, cqe64::qpn, qpn);
+    entry.put(cqe64::byte_cnt, bytes);
+    entry.put(cqe64::wqe_counter, index);
+    (void)entry.set(cqe64::opcode, opcode);
+}
+
+bool complete_failed_send(environment& device, const qp_record& qp, std::uint32_t qpn, prm::wqe_opcode opcode,
+                          std::uint16_t index, cqe_syndrome syndrome)
+{
+    completion what;
+    describe_send(what, qp, qpn, opcode, index);
+    make_error(what, syndrome);
+    (*what.entry).put<prm::cqe_opcode::requester_error>(cqe64::opcode);
+    return complete(device, qp.send_cq, what);
+}
+
+bool complete_failed_receive(environment& device, const qp_record& qp, std::uint32_t qpn, std::uint16_t index,
+                             cqe_syndrome syndrome)
+{
+    completion what;
+    describe_receive(what, qp, qpn, prm::cqe_opcode::responder_error, index, 0);
+    make_error(what, syndrome);
+    return complete(device, qp.receive_cq, what);
+}
+
+prm::cqe_format inline_format(const environment& device, std::uint32_t cqn, prm::scatter_to_cqe limit,
+                              std::uint64_t bytes)
+{
+    const unsigned units = static_cast<unsigned>(limit) & 3; // of 32 bytes; requests repeat them in the high half
+    if (units == 0 || units == 3 || bytes == 0 || bytes > 64) {
+        return prm::cqe_format::no_inline;
+    }
+    if (bytes <= 32 && units == 1) {
+        return prm::cqe_format::inline_32;
+    }
+    const cq_record* const cq = device.memory.cqs.find(cqn);
+    if (cq == nullptr || cq->entry_size < 128 || units == 1) {
+        return bytes <= 32 ? prm::cqe_format::inline_32 : prm::cqe_format::no_inline;
+    }
+    return prm::cqe_format::inline_64;
+}
+
+std::byte* inline_place(completion& what, prm::cqe_format format)
+{
+    return format == prm::cqe_format::inline_64 ? what.data.data() : what.entry.bytes.data();
+}
+
+} // namespace ucxl::softhca
