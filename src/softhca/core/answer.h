@@ -19,8 +19,8 @@ struct answer {
 
     kind what                  = kind::done;
     prm::cqe_syndrome syndrome = prm::cqe_syndrome::local_qp_operation;
-    bool own_fault             = false; // of the requester: the other side never learns of it
-    bool peer_fails            = false; // the other side's queue pair goes to the state error
+    bool own_fault             = false;                       // of the requester: the other side never learns of it
+    bool peer_fails            = false;                       // the other side's queue pair goes to the state error
     prm::event_type peer_event = prm::event_type::completion; // and its owner is told so; `completion`: not told
 };
 

@@ -81,7 +81,7 @@ move_status write(environment& device, const cq_record& cq, const completion& wh
     if (!place || cq.entry_size < (data_in_front ? 128 : 64)) {
         return move_status::fault_to;
     }
-    const std::uint64_t entry = place->address + cq.entry_size - cqe64::size_bytes;
+    const std::uint64_t entry  = place->address + cq.entry_size - cqe64::size_bytes;
     constexpr std::size_t body = cqe64::size_bytes - 1;
 
     const piece to[]{{space::process, place->client, place->address, what.data.size()},

@@ -85,8 +85,8 @@ received read_own(environment& device, const qp_record& qp, posted_receive& next
     const std::uint32_t slot = queue.consumed & ((1U << queue.log_size) - 1);
     const std::size_t size   = entry_bytes(queue.log_stride);
     head_and_entry both;
-    const received result = read_both(device, qp.doorbell, qp.buffer,
-                                      queue.offset + (std::uint64_t{slot} << queue.log_stride), size, both);
+    const received result =
+        read_both(device, qp.doorbell, qp.buffer, queue.offset + (std::uint64_t{slot} << queue.log_stride), size, both);
     if (result != received::one) {
         return result;
     }
@@ -141,8 +141,7 @@ void check_limit(environment& device, srq_record& srq)
     if (!from || read_queue(device, {&*from, 1}, record.bytes.data(), record.bytes.size()) != queue_access::ok) {
         return;
     }
-    const auto left =
-        static_cast<std::uint16_t>((*record).get(prm::srq_doorbell_record::counter) - srq.consumed);
+    const auto left = static_cast<std::uint16_t>((*record).get(prm::srq_doorbell_record::counter) - srq.consumed);
     if (left < srq.limit) {
         srq.limit = 0;
         notify_shared_receive_queue(device, srq, prm::event_type::srq_limit_reached);

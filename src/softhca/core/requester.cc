@@ -123,9 +123,9 @@ bool requester::step()
 
 answer requester::begin()
 {
-    const auto opcode    = static_cast<std::uint32_t>(_request.opcode);
-    _qp.send.rnr_left    = _qp.rnr_retry;
-    _qp.send.tries_left  = _qp.retry_count;
+    const auto opcode   = static_cast<std::uint32_t>(_request.opcode);
+    _qp.send.rnr_left   = _qp.rnr_retry;
+    _qp.send.tries_left = _qp.retry_count;
     if (opcode < wqe_opcodes) {
         _device.memory.counts.wqes[opcode]++;
     }
@@ -204,8 +204,7 @@ answer requester::execute_message(completion& what)
         return own_fault(cqe_syndrome::local_length);
     }
     const bool reliable = _qp.service == qp_service::rc;
-    const bool lost =
-        strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
+    const bool lost = strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
     qp_record* const peer = lost ? nullptr : find_peer(_device.memory, _qp, _qpn);
     answer result         = nobody_answers();
     if (peer != nullptr && in_sequence(_qp, *peer)) {

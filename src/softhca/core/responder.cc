@@ -81,8 +81,8 @@ answer read_memory(const exchange& of, const responder& from, right needed, std:
                    std::uint64_t length)
 {
     const reference source{of.request.remote_key, of.request.remote_address, length, nullptr};
-    const auto moved = transfer(of.device, {of.user(), right::local_write, to},
-                                {from.user(), needed, {&source, 1}}, length);
+    const auto moved =
+        transfer(of.device, {of.user(), right::local_write, to}, {from.user(), needed, {&source, 1}}, length);
     switch (moved.result) {
     case outcome::done:
         return {};
@@ -124,9 +124,9 @@ answer fail_receive(const exchange& of, const responder& to, const posted_receiv
 answer scatter(const exchange& of, const responder& to, const posted_receive& next, completion& what)
 {
     const std::uint64_t length = of.request.data.length();
-    const auto format = inline_format(of.device, to.qp.receive_cq, response_scatter(to.qp), length);
-    key_user user = to.user();
-    user.pd       = next.pd;
+    const auto format          = inline_format(of.device, to.qp.receive_cq, response_scatter(to.qp), length);
+    key_user user              = to.user();
+    user.pd                    = next.pd;
     const reference in_entry{0, 0, length, inline_place(what, format)};
     const auto places = format == prm::cqe_format::no_inline ? next.data.items() : std::span(&in_entry, 1);
     const auto moved  = transfer(of.device, {user, right::local_write, places},
@@ -266,9 +266,8 @@ answer serve_read(const exchange& of, const responder& from, completion& what)
     if (!from.qp.remote_read) {
         return invalid_request();
     }
-    const auto format = of.request.signaled()
-                            ? inline_format(of.device, of.qp.send_cq, request_scatter(of.qp), length)
-                            : prm::cqe_format::no_inline;
+    const auto format = of.request.signaled() ? inline_format(of.device, of.qp.send_cq, request_scatter(of.qp), length)
+                                              : prm::cqe_format::no_inline;
     if (format == prm::cqe_format::no_inline) {
         return read_memory(of, from, right::remote_read, of.request.data.items(), length);
     }
@@ -281,8 +280,7 @@ answer serve_read(const exchange& of, const responder& from, completion& what)
 // What the target held goes to memory even where data may go into completions: pollers disagree on its byte order there.
 answer serve_atomic(const exchange& of, const responder& at, completion& what)
 {
-    const auto operation =
-        atomic_of(of.request.atomic_kind, of.request.atomic, of.request.opcode, of.request.op_mod);
+    const auto operation = atomic_of(of.request.atomic_kind, of.request.atomic, of.request.opcode, of.request.op_mod);
     if (!operation) {
         return own_fault(cqe_syndrome::local_qp_operation);
     }

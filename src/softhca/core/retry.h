@@ -22,7 +22,7 @@ constexpr std::uint64_t ack_timeout_ns(std::uint8_t code)
 constexpr std::uint64_t rnr_timer_ns(std::uint8_t code)
 {
     constexpr std::array<std::uint32_t, 32> hundredths_of_ms{
-        65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,   64,    96,    128,   192,
+        65536, 1,   2,   3,   4,    6,    8,    12,   16,   24,   32,   48,    64,    96,    128,   192,
         256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152};
     return std::uint64_t{hundredths_of_ms[code & 31]} * 10'000;
 }

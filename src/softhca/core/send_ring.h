@@ -20,7 +20,7 @@ struct posted_send {
     posted_send() {} // not initialised: read_next_send() writes what it says is there
 
     unsigned blocks    = 0;
-    std::size_t length = 0;     // of the WQE; 0 where it has no valid length
+    std::size_t length = 0; // of the WQE; 0 where it has no valid length
     std::array<std::byte, capacity> bytes;
 
     std::span<std::byte> wqe() { return std::span(bytes).first(length); }
