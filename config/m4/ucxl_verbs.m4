@@ -1,0 +1,13 @@
+# The software device (src/softhca) sits below libibverbs and libmlx5: their headers are all it needs, as it finds the
+# libraries in the programs that run on it.
+AC_DEFUN([UCXL_CHECK_VERBS], [
+    have_verbs=yes
+    AC_CHECK_HEADERS([infiniband/verbs.h infiniband/mlx5dv.h rdma/ib_user_ioctl_cmds.h rdma/mlx5_user_ioctl_cmds.h], [], [have_verbs=no])
+    have_softhca=$have_verbs
+    AS_IF([test "$have_verbs" = no],
+          [have_softhca="no (missing: libibverbs-dev)"],
+          [AS_CASE([$host_cpu], [x86_64 | aarch64], [],
+                   [have_verbs=no
+                    have_softhca="no (knows the doorbell stores of x86-64 and aarch64 only)"])])
+    AM_CONDITIONAL([BUILD_SOFTHCA], [test "$have_verbs" = yes])
+])
