@@ -119,13 +119,17 @@ static_assert(well_formed<roce_cap>);
 
 struct device_mem_cap : structure<device_mem_cap, 256> {
     static constexpr f<0x000, 1> memic{};
+    static constexpr f<0x020, 8> increment_size_sup{}; // bit n: of 2^n bytes
     static constexpr f<0x02b, 5> log_min_memic_alloc_size{};
+    static constexpr f<0x030, 8> test_and_set_size_sup{};
     static constexpr f<0x038, 8> log_max_memic_addr_alignment{};
     static constexpr f<0x040, 64> memic_bar_start_addr{};
     static constexpr f<0x080, 32> memic_bar_size{};
     static constexpr f<0x0a0, 32> max_memic_size{};
-    using fields = field_list<memic, log_min_memic_alloc_size, log_max_memic_addr_alignment, memic_bar_start_addr,
-                              memic_bar_size, max_memic_size>;
+    static constexpr f<0x200, 32> memic_operations{}; // bit 0 increment, bit 1 test-and-set
+    using fields = field_list<memic, increment_size_sup, log_min_memic_alloc_size, test_and_set_size_sup,
+                              log_max_memic_addr_alignment, memic_bar_start_addr, memic_bar_size, max_memic_size,
+                              memic_operations>;
 };
 static_assert(well_formed<device_mem_cap>);
 

@@ -114,6 +114,13 @@ struct arena {
     }
 };
 
+// The device memory that this fabric has.
+inline std::span<memic_device> used_devices(arena& memory)
+{
+    const std::uint32_t last = memory.functions == 0 ? 0 : memory.function_table[memory.functions - 1].device;
+    return std::span(memory.memic).first(last + 1);
+}
+
 // Where in this process a range of space::memic is: null where it is not inside one device.
 inline std::byte* memic_at(arena& memory, std::uint64_t address, std::uint64_t length)
 {

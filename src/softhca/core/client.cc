@@ -2,6 +2,7 @@
 
 #include "record_table.h"
 #include "recount.h"
+#include "translation_pool.h"
 
 namespace ucxl::softhca
 {
@@ -15,6 +16,16 @@ void retire_all_of(table<Record, Count>& of, client_id client)
     for_each_live(of, [&](std::uint32_t id, const Record& record) {
         if (record.owner.client == client) {
             retire(of, id);
+        }
+    });
+}
+
+// An alias of a key that went stands for nothing; the next user of that index is another key.
+void cut_aliases(arena& memory)
+{
+    for_each_live(memory.mkeys, [&](std::uint32_t, mkey_record& key) {
+        if (key.backing == mkey_backing::alias && memory.mkeys.find(key.target_mkey) == nullptr) {
+            key.target_mkey = 0;
         }
     });
 }
@@ -40,9 +51,17 @@ void retire_objects(arena& memory, client_id client)
     retire_all_of(memory.umems, client);
     retire_all_of(memory.uars, client);
     retire_all_of(memory.pds, client);
-    for (memic_device& device : memory.memic) {
+    for (memic_device& device : used_devices(memory)) {
         free_memic_of(device, client);
     }
+}
+
+// Everything that follows from the records.
+void derive(arena& memory)
+{
+    cut_aliases(memory);
+    recount(memory);
+    rebuild_translation_pool(memory);
 }
 
 } // namespace
@@ -68,10 +87,9 @@ client_id enter_client(arena& memory, std::int32_t process, std::uint64_t start_
 
 void release_client(environment& device, client_id client)
 {
-    arena& memory = device.memory;
-    retire_objects(memory, client);
-    detail::set_life(memory.clients[client].owner, life::free);
-    recount(memory);
+    retire_objects(device.memory, client);
+    detail::set_life(device.memory.clients[client].owner, life::free);
+    derive(device.memory);
 }
 
 unsigned release_dead_clients(environment& device)
@@ -87,7 +105,7 @@ unsigned release_dead_clients(environment& device)
         ++released;
     }
     if (released != 0) {
-        recount(device.memory);
+        derive(device.memory);
     }
     return released;
 }
@@ -95,7 +113,7 @@ unsigned release_dead_clients(environment& device)
 void repair(environment& device)
 {
     if (release_dead_clients(device) == 0) {
-        recount(device.memory);
+        derive(device.memory);
     }
 }
 

@@ -70,7 +70,7 @@ void recount(arena& memory)
     });
     memory.counts.keys_live  = memory.mkeys.live;
     memory.counts.memic_used = 0;
-    for (memic_device& device : memory.memic) {
+    for (memic_device& device : used_devices(memory)) {
         device.used_bytes = 0;
         for (std::size_t first = 0; first < device.owner.size(); ++first) {
             if (device.owner[first].life == life::live) {

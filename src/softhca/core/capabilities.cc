@@ -1,0 +1,176 @@
+// QUERY_HCA_CAP: what the model does. A bit that is not set here is a thing it does not do. What is in force is also
+// the most there is, because SET_HCA_CAP is the kernel's business and there is none.
+#include "access.h"
+#include "command_call.h"
+#include "limits.h"
+#include "prm/hca_cap_more.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+using prm::command_status;
+using prm::hca_cap;
+
+constexpr std::uint8_t log2_of(std::size_t power)
+{
+    return static_cast<std::uint8_t>(std::countr_zero(power));
+}
+
+void describe_sizes(prm::view<hca_cap> cap)
+{
+    cap.put<log_max_srq_size>(hca_cap::log_max_srq_sz);
+    cap.put<log_max_qp_size>(hca_cap::log_max_qp_sz);
+    cap.put<log_max_cq_size>(hca_cap::log_max_cq_sz);
+    cap.put<log2_of(max_qps)>(hca_cap::log_max_qp);
+    cap.put<log2_of(max_srqs)>(hca_cap::log_max_srq);
+    cap.put<log2_of(max_srqs)>(hca_cap::log_max_rmp);
+    cap.put<log2_of(max_cqs)>(hca_cap::log_max_cq);
+    cap.put<log2_of(max_pds)>(hca_cap::log_max_pd);
+    cap.put<log2_of(max_mkeys)>(hca_cap::log_max_mkey);
+    cap.put<log_max_message>(hca_cap::log_max_msg);
+    cap.put<log_max_reads>(hca_cap::log_max_ra_req_qp);
+    cap.put<log_max_reads>(hca_cap::log_max_ra_res_qp);
+    cap.put<log_max_qp_size>(hca_cap::log_max_wq_sz);
+    cap.put<max_send_wqe_bytes>(hca_cap::max_wqe_sz_sq);
+    cap.put<max_receive_wqe_bytes>(hca_cap::max_wqe_sz_rq);
+    cap.put<12>(hca_cap::log_pg_sz);
+    cap.put<1>(hca_cap::num_of_uars_per_page);
+}
+
+void describe_port(prm::view<hca_cap> cap, const function_record& function)
+{
+    cap.put(hca_cap::vhca_id, function.vhca_id);
+    cap.put<prm::port_type::infiniband>(hca_cap::port_type);
+    cap.put<1>(hca_cap::num_ports);
+    // The smallest tables these fields can say: 8 GIDs, 128 keys. One of each is in use.
+    cap.put<0>(hca_cap::gid_table_size);
+    cap.put<0>(hca_cap::pkey_table_size);
+    cap.put<true>(hca_cap::ib_virt);
+}
+
+void describe_transports(prm::view<hca_cap> cap)
+{
+    cap.put<true>(hca_cap::rc);
+    cap.put<true>(hca_cap::uc);
+    cap.put<true>(hca_cap::ud);
+    cap.put<true>(hca_cap::basic_cyclic_rcv_wqe);
+    cap.put<true>(hca_cap::cq_oi);
+    cap.put<true>(hca_cap::uar_4k);
+    cap.put<true>(hca_cap::compact_address_vector);
+    cap.put<1>(hca_cap::cqe_version);
+    cap.put<true>(hca_cap::atomic);
+    cap.put<log2_of(8)>(hca_cap::log_max_atomic_size_qp);
+}
+
+void describe_keys(prm::view<hca_cap> cap)
+{
+    cap.put<64>(hca_cap::log_max_mrw_sz);
+    cap.put<max_indirection>(hca_cap::max_indirection);
+    cap.put<log_max_klm_list>(hca_cap::log_max_klm_list_size);
+    cap.put<true>(hca_cap::fixed_buffer_size);
+    cap.put<true>(hca_cap::repeated_mkey);
+    cap.put<true>(hca_cap::imaicl);
+    cap.put<true>(hca_cap::device_memory);
+    // After a bind, work requests of the same queue pair need a small fence: what executes in order here would also do
+    // without, but programs should not learn that from this device.
+    cap.put<1>(hca_cap::umr_fence);
+}
+
+void describe_general(const command_call& call, prm::view<hca_cap> cap)
+{
+    describe_sizes(cap);
+    describe_port(cap, call.caller());
+    describe_transports(cap);
+    describe_keys(cap);
+    cap.put<true>(hca_cap::hca_cap_2);
+}
+
+void describe_general_2(prm::view<prm::hca_cap_2> cap)
+{
+    cap.put<prm::vhca_alias::local_mkey_to_remote_mkey>(prm::hca_cap_2::cross_vhca_object_to_object_supported);
+    cap.put<prm::vhca_object::mkey>(prm::hca_cap_2::allowed_object_for_other_vhca_access);
+}
+
+// Results come in the byte order of the host. The operations are atomic among each other on the whole fabric, not
+// against the processor: no PCI atomics.
+void describe_atomics(prm::view<prm::atomic_caps> cap)
+{
+    constexpr auto operations = static_cast<prm::atomic_operation>(
+        std::to_underlying(prm::atomic_operation::compare_swap) | std::to_underlying(prm::atomic_operation::fetch_add) |
+        std::to_underlying(prm::atomic_operation::masked_compare_swap) |
+        std::to_underlying(prm::atomic_operation::masked_fetch_add));
+    constexpr std::uint16_t sizes = 4 | 8; // bytes
+    cap.put<1>(prm::atomic_caps::atomic_req_8b_endianness_mode);
+    cap.put<true>(prm::atomic_caps::supported_atomic_req_8b_endianness_mode_1);
+    cap.put<operations>(prm::atomic_caps::atomic_operations);
+    cap.put<sizes>(prm::atomic_caps::atomic_size_qp);
+    // Programs take the sizes that both kinds of queue pair have, DC or no DC.
+    cap.put<sizes>(prm::atomic_caps::atomic_size_dc);
+}
+
+// Through addresses made for an operation on device memory: increment and test-and-set, of 1, 2, 4 or 8 bytes.
+constexpr std::uint32_t memic_operations     = 0x3;
+constexpr std::uint8_t memic_operation_sizes = 0xf;
+
+void describe_device_memory(prm::view<prm::device_mem_cap> cap)
+{
+    cap.put<true>(prm::device_mem_cap::memic);
+    cap.put<log2_of(memic_granule_bytes)>(prm::device_mem_cap::log_min_memic_alloc_size);
+    cap.put<log2_of(memic_page_bytes / memic_granule_bytes)>(prm::device_mem_cap::log_max_memic_addr_alignment);
+    cap.put<memic_bytes>(prm::device_mem_cap::memic_bar_size);
+    cap.put<memic_bytes>(prm::device_mem_cap::max_memic_size);
+    cap.put<memic_operations>(prm::device_mem_cap::memic_operations);
+    cap.put<memic_operation_sizes>(prm::device_mem_cap::increment_size_sup);
+    cap.put<memic_operation_sizes>(prm::device_mem_cap::test_and_set_size_sup);
+}
+
+command_status query_hca_cap(command_call& call, prm::const_view<prm::query_hca_cap_in> in,
+                             prm::view<prm::query_hca_cap_out> out)
+{
+    if (in.get(prm::query_hca_cap_in::other_function)) {
+        return call.refuse(command_status::bad_parameter, "a function knows of itself only");
+    }
+    switch (prm::page_of(in.get(prm::query_hca_cap_in::op_mod))) {
+    case prm::cap_page::general:
+        describe_general(call, out.at(prm::query_hca_cap_out::general));
+        return command_status::ok;
+    case prm::cap_page::general_2:
+        describe_general_2(out.at(prm::query_hca_cap_out::general_2));
+        return command_status::ok;
+    case prm::cap_page::atomic:
+        describe_atomics(out.at(prm::query_hca_cap_out::atomic));
+        return command_status::ok;
+    case prm::cap_page::device_memory:
+        describe_device_memory(out.at(prm::query_hca_cap_out::device_memory));
+        return command_status::ok;
+    case prm::cap_page::odp:
+    case prm::cap_page::roce:
+    case prm::cap_page::nic_flow:
+    case prm::cap_page::esw_flow:
+    case prm::cap_page::esw:
+    case prm::cap_page::qos:
+    case prm::cap_page::crypto:
+        // Known, and nothing of it is there.
+        return command_status::ok;
+    }
+    return call.refuse(command_status::bad_parameter, "no such page");
+}
+
+// Callers that declare the page shorter than it is get its beginning.
+constexpr std::size_t shortest_page = prm::any_output::size_bytes + hca_cap::size_bytes;
+
+constexpr command_entry entries[] = {
+    entry<prm::query_hca_cap_in, prm::query_hca_cap_out, query_hca_cap>(prm::command::query_hca_cap, shortest_page),
+};
+
+} // namespace
+
+command_entries capability_commands()
+{
+    return entries;
+}
+
+} // namespace ucxl::softhca

@@ -1,0 +1,108 @@
+// What sets queues going: doorbells, and calls that look for work without one.
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "client.h"
+#include "completion.h"
+#include "fabric.h"
+#include "prm/doorbell.h"
+#include "prm/wqe.h"
+#include "queue_work.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+// WQEs executed before another process may have the lock.
+constexpr unsigned wqes_at_a_time = 64;
+
+// Under the lock: what a queue pair can do now, some of it. Whether there was anything.
+bool run_some(environment& device, std::uint32_t qpn)
+{
+    const qp_record* const qp = device.memory.qps.find(qpn);
+    if (qp == nullptr || qp->owner.client != device.self) {
+        return false;
+    }
+    const bool sent = run_send_queue(device, qpn, wqes_at_a_time);
+    return flush_queue_pair(device, qpn) || sent;
+}
+
+// Calls run_some for all that `queue_pairs` names until nothing happens. Others get the lock in between, and the time
+// that a profile adds is spent without it.
+template <typename List>
+bool run(environment& device, const List& queue_pairs)
+{
+    bool any = false;
+    for (bool again = true; again;) {
+        again                 = false;
+        std::uint64_t owed_ns = 0;
+        {
+            const locked guard(device);
+            for (const std::uint32_t qpn : queue_pairs) {
+                again = run_some(device, qpn) || again;
+            }
+            owed_ns = std::exchange(device.owed_ns, 0);
+        }
+        if (owed_ns != 0) {
+            device.outside.spend(owed_ns);
+        }
+        any = any || again;
+    }
+    return any;
+}
+
+void ring_completion_queue(environment& device, std::uint32_t uar, prm::const_view<prm::cq_doorbell> bell)
+{
+    const std::uint32_t cqn   = bell.get(prm::cq_doorbell::cqn);
+    const cq_record* const cq = device.memory.cqs.find(cqn);
+    if (cq == nullptr || cq->owner.client != device.self || cq->uar != uar) {
+        return;
+    }
+    const bool solicited = bell.get(prm::cq_doorbell::arm_kind) == prm::cq_arm_kind::solicited_only;
+    arm_completion_queue(device, cqn, bell.get(prm::cq_doorbell::arm_sequence),
+                         solicited ? cq_arm::solicited_only : cq_arm::any_completion,
+                         bell.get(prm::cq_doorbell::consumer_counter));
+}
+
+} // namespace
+
+// Nothing tells a program that a doorbell was no good, as on the device.
+void fabric::doorbell(std::uint32_t uar, std::size_t offset, std::uint64_t value)
+{
+    std::array<std::byte, prm::wqe_control_segment::size_bytes> bytes{};
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    const std::uint32_t qpn = prm::const_view<prm::wqe_control_segment>(bytes).get(prm::wqe_control_segment::qpn);
+    bool sends              = false;
+    {
+        const locked guard(_device);
+        const uar_record* const page = _device.memory.uars.find(uar);
+        if (page == nullptr || page->owner.client != _device.self) {
+            return;
+        }
+        ++_device.memory.counts.doorbells;
+        if (offset == prm::uar_cq_doorbell_offset) {
+            const auto bell = std::span(bytes).first<prm::cq_doorbell::size_bytes>();
+            return ring_completion_queue(_device, uar, prm::const_view<prm::cq_doorbell>(bell));
+        }
+        const qp_record* const qp = _device.memory.qps.find(qpn);
+        sends                     = offset >= prm::uar_send_doorbell_offset && qp != nullptr && qp->uar == uar;
+    }
+    if (sends) {
+        progress_queue_pair(qpn);
+    }
+}
+
+bool fabric::progress()
+{
+    return run(_device, _queue_pairs);
+}
+
+bool fabric::progress_queue_pair(std::uint32_t qpn)
+{
+    return run(_device, std::array{qpn});
+}
+
+} // namespace ucxl::softhca
