@@ -5,7 +5,7 @@
 #include "command_call.h"
 #include "cost.h"
 #include "fabric.h"
-#include "fault_injection.h"
+#include "fault_plan.h"
 #include "prm/decode.h"
 
 namespace ucxl::softhca
@@ -40,7 +40,7 @@ command_status dispatch(command_call& call, std::size_t out_bytes, prm::command 
     if (out_bytes < found->out_bytes) {
         return call.refuse(command_status::bad_output_length, "output mailbox too short");
     }
-    if (const fault_rule* const rule = hit(call.memory(), fault_kind::command, std::to_underlying(opcode))) {
+    if (const fault_rule* const rule = strike(call.memory(), fault_kind::command, std::to_underlying(opcode))) {
         return call.refuse(static_cast<command_status>(rule->status), "--fault");
     }
     call.cost_ns = command_cost(static_cast<profile>(call.memory().profile), opcode);

@@ -3,7 +3,7 @@
 
 #include "command_call.h"
 #include "cost.h"
-#include "fault_injection.h"
+#include "fault_plan.h"
 #include "limits.h"
 #include "translation_list.h"
 #include "translation_pool.h"

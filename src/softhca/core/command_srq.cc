@@ -70,6 +70,7 @@ command_status create_rmp(command_call& call, prm::const_view<prm::create_rmp_in
     srq_record srq;
     srq.is_rmp        = true;
     srq.linked        = queue.get(prm::wq::wq_type) == prm::wq_type::linked_list;
+    srq.headed        = srq.linked || !context.get(prm::rmpc::basic_cyclic_rcv_wqe);
     srq.log_size      = queue.get(prm::wq::log_wq_sz);
     srq.log_stride    = queue.get(prm::wq::log_wq_stride);
     srq.limit         = queue.get(prm::wq::lwm);

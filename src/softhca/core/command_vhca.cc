@@ -1,6 +1,6 @@
 // What crosses from one function of a device to another: opening a key, and aliases of it.
 #include "command_call.h"
-#include "fault_injection.h"
+#include "fault_plan.h"
 #include "prm/mkey.h"
 #include "prm/object.h"
 

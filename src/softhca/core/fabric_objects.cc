@@ -2,7 +2,7 @@
 #include "command_call.h"
 #include "cost.h"
 #include "fabric.h"
-#include "fault_injection.h"
+#include "fault_plan.h"
 #include "prm/resource.h"
 
 namespace ucxl::softhca

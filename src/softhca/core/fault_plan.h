@@ -29,4 +29,16 @@ inline const fault_rule* strike(arena& memory, fault_kind kind, std::uint32_t op
     return hit;
 }
 
+// Whether a limit (key_limit, memic_limit) forbids a total of `wanted`.
+inline bool beyond_limit(arena& memory, fault_kind kind, std::uint64_t wanted)
+{
+    for (const fault_rule& rule : memory.faults.rules) {
+        if (rule.kind == kind && wanted > rule.amount) {
+            memory.counts.faults_injected++;
+            return true;
+        }
+    }
+    return false;
+}
+
 } // namespace ucxl::softhca
