@@ -62,7 +62,6 @@ void count(statistics& counts, prm::command opcode, command_status status)
 
 void write_status(std::span<std::byte> out, command_status status)
 {
-    std::ranges::fill(out.first(prm::any_output::size_bytes), std::byte{0});
     (void)prm::view<prm::any_output>::over(out)->set(prm::any_output::status, status);
 }
 

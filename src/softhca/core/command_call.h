@@ -73,6 +73,13 @@ std::uint32_t find_room(command_call& call, table<Record, Count>& of)
 std::optional<process_memory> umem_range(const command_call& call, std::uint32_t umem, std::uint64_t offset,
                                          std::uint64_t length);
 
+// Whether it was given with IB_ACCESS_LOCAL_WRITE.
+inline bool is_writable(const command_call& call, std::uint32_t umem)
+{
+    const umem_record* const found = call.memory().umems.find(umem);
+    return found != nullptr && (found->access & 1) != 0;
+}
+
 // Doorbell pages are made by the kernel for all contexts of a process.
 inline bool owns_uar(const command_call& call, std::uint32_t uar)
 {

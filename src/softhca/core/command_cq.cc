@@ -46,6 +46,9 @@ command_status take_memory(command_call& call, create_in in, cq_record& cq)
     if (!buffer) {
         return call.refuse(command_status::bad_resource, "no such umem for entries, or it is too short");
     }
+    if (!is_writable(call, cq.umem)) {
+        return call.refuse(command_status::bad_parameter, "the umem for entries is for reading only");
+    }
     const std::uint64_t place = context.get(prm::cqc::dbr_addr);
     const auto doorbell       = umem_range(call, cq.doorbell_umem, place, prm::cq_doorbell_record::size_bytes);
     if (!doorbell) {

@@ -95,8 +95,7 @@ command_status take_umem(command_call& call, create_in in, mkey_record& key)
     if (key.len == 0 || key.length64) {
         return call.refuse(command_status::bad_parameter, "a key for memory needs its length");
     }
-    constexpr std::uint32_t local_write = 1; // IB_ACCESS_LOCAL_WRITE
-    if (writes(key) && (call.memory().umems.find(id)->access & local_write) == 0) {
+    if (writes(key) && !is_writable(call, id)) {
         return call.refuse(command_status::bad_parameter, "the umem is for reading only");
     }
     key.umem          = id;
