@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <ucp_layout.hpp>
@@ -113,17 +114,24 @@ static int run(bool is_sender, int socket)
     return result;
 }
 
-int main()
+int main(int argc, char** argv)
 {
+    if (argc == 2) {
+        return run(false, std::atoi(argv[1]));
+    }
     std::array<int, 2> sockets{};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets.data()) != 0) {
         std::perror("socketpair");
         return 1;
     }
-    const pid_t receiver = fork();
+    const std::string receiver_socket = std::to_string(sockets[0]);
+    const pid_t receiver              = fork();
     close(sockets[receiver == 0 ? 1 : 0]); // each keeps one end, so that it sees the other one go
     if (receiver == 0) {
-        return run(false, sockets[0]);
+        // The receiver starts as a fresh program. UCX has a thread from before main on, and what that has locked in the
+        // moment of the fork stays locked in the child: ucp_init there could wait for ever.
+        execl("/proc/self/exe", argv[0], receiver_socket.c_str(), nullptr);
+        _exit(127);
     }
     int status = 0;
     return run(true, sockets[1]) != 0 || waitpid(receiver, &status, 0) < 0 || status != 0;

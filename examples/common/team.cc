@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <sched.h>
@@ -131,11 +132,31 @@ private:
 
 } // namespace
 
+static bool has_no_ucx_thread()
+{
+    const char* const given = std::getenv("UCX_VFS_ENABLE");
+    return given != nullptr && std::string_view(given) == "n";
+}
+
+void restart_without_ucx_thread(char** argv)
+{
+    if (has_no_ucx_thread()) {
+        return;
+    }
+    if (setenv("UCX_VFS_ENABLE", "n", 1) == 0) {
+        execv("/proc/self/exe", argv);
+    }
+    throw std::runtime_error(std::string("the program cannot start itself again: ") + std::strerror(errno));
+}
+
 unsigned run_team(unsigned size, std::chrono::seconds limit, const std::function<void(team&)>& body,
                   const std::function<void()>& tick)
 {
     if (size == 0 || size > max_team_size) {
         throw std::runtime_error("a team has 1 to 64 processes");
+    }
+    if (!has_no_ucx_thread()) {
+        throw std::logic_error("run_team without restart_without_ucx_thread");
     }
     const auto board   = make_shared_array<team_board>(1);
     const pid_t parent = getpid();

@@ -4,7 +4,12 @@
 // others throws, and whoever is still there a second later is killed. The processes also end when the one that started
 // them is killed.
 //
-// Example: int failed = run_team(2, 60s, [](team& all) { all.gather("hello from " + std::to_string(all.rank())); });
+// Example:
+//     int main(int, char** argv)
+//     {
+//         restart_without_ucx_thread(argv);
+//         return run_team(2, 60s, [](team& all) { all.gather("hello from " + std::to_string(all.rank())); });
+//     }
 #pragma once
 
 #include <chrono>
@@ -44,8 +49,14 @@ private:
     std::function<void()> _idle = [] {};
 };
 
-// Forks `size` processes that run body. Calls `tick` about 50 times a second meanwhile, in this process.
-// Returns how many did not end well; each has said why on stderr.
+// To be called early in main by a program that forks and uses UCX in the children. UCX's libraries start a thread
+// before main, for their virtual file system, and what that has locked in the moment of a fork stays locked in the
+// child: ucp_init there could wait for ever. This starts the program from its beginning, as the same process, with that
+// thread switched off. Throws when it cannot.
+void restart_without_ucx_thread(char** argv);
+
+// Forks `size` processes that run body; needs restart_without_ucx_thread. Calls `tick` about 50 times a second
+// meanwhile, in this process. Returns how many did not end well; each has said why on stderr.
 unsigned run_team(
     unsigned size, std::chrono::seconds limit, const std::function<void(team&)>& body,
     const std::function<void()>& tick = [] {});

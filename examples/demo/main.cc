@@ -149,6 +149,7 @@ int main(int argc, char** argv)
     describe(app, wanted);
     CLI11_PARSE(app, argc, argv);
     try {
+        restart_without_ucx_thread(argv);
         return run(wanted);
     } catch (const std::exception& failure) {
         fmt::print(stderr, "ucx_layout_demo: {}\n", failure.what());

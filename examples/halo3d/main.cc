@@ -159,6 +159,7 @@ int main(int argc, char** argv)
     app.add_option("--time-limit", wanted.limit_s, "seconds until it is given up")->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     try {
+        restart_without_ucx_thread(argv);
         return run(wanted);
     } catch (const std::exception& failure) {
         fmt::print(stderr, "halo3d: {}\n", failure.what());
