@@ -143,6 +143,13 @@ std::span<std::byte> encode_bind_head(const bind_request& request, std::uint32_t
 
 } // namespace
 
+request_bytes& request_bytes::operator=(const request_bytes& other)
+{
+    size = other.size;
+    std::memcpy(bytes.data(), other.bytes.data(), size);
+    return *this;
+}
+
 std::size_t entries_bytes(key_kind kind, std::size_t num_entries)
 {
     return padded((num_entries + (kind == key_kind::repeat ? 1 : 0)) * entry_bytes);

@@ -59,7 +59,11 @@ struct request_flags {
 inline constexpr std::size_t max_request_bytes = 1008; // ds has six bits
 
 struct request_bytes {
-    alignas(64) std::array<std::byte, max_request_bytes> bytes; // written up to size
+    request_bytes() = default;
+    request_bytes(const request_bytes& other) { *this = other; }
+    request_bytes& operator=(const request_bytes& other);
+
+    alignas(64) std::array<std::byte, max_request_bytes> bytes; // written, and copied, up to size
     std::size_t size = 0;                                       // a multiple of 16
 };
 

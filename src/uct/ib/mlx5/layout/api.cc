@@ -1,0 +1,273 @@
+// The C functions of uct_mlx5_layout.h: parameters checked, statuses chosen and logged.
+#include "api/uct_mlx5_layout.h"
+
+#include <optional>
+
+#include "describe.h"
+#include "domain.h"
+#include "region.h"
+#include "ucs/sys/status.h"
+
+using namespace ucxl;
+using namespace ucxl::mlx5;
+
+struct uct_mlx5_layout_domain {
+    mlx5::domain value;
+};
+
+struct uct_mlx5_layout_region {
+    std::unique_ptr<mlx5::region> value;
+    bool replace = true; // what WITH_POST_WR without AVOID_INVALIDATION asked for
+};
+
+namespace
+{
+
+constexpr std::uint8_t default_port      = 1;
+constexpr std::uint32_t default_depth    = 128;
+constexpr std::uint32_t max_depth        = 4096;
+constexpr std::uint32_t default_entries  = 64;
+constexpr unsigned known_access          = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+                                  IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned known_flags           = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
+
+ucs_status_t log_failure(const char* function, const failure& what)
+{
+    ucs_error("%s: %s", function, what.message.c_str());
+    return what.status;
+}
+
+ucs_status_t invalid(const char* function, const std::string& message)
+{
+    return log_failure(function, {UCS_ERR_INVALID_PARAM, message});
+}
+
+template <typename T>
+ucs_status_t status_of(const char* function, const outcome<T>& done)
+{
+    return done ? UCS_OK : log_failure(function, done.error());
+}
+
+ucs_status_t query(const char* function, ibv_context* context, uct_mlx5_layout_attr_t* attr)
+{
+    const outcome<capabilities> caps = query_capabilities(context);
+    if (!caps) {
+        return log_failure(function, caps.error());
+    }
+    const device_limits& limits = caps->limits;
+    uct_mlx5_layout_attr_t found{};
+    found.flags = UCT_MLX5_LAYOUT_CAP_SG | UCT_MLX5_LAYOUT_CAP_INTERLEAVED | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT |
+                  UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL |
+                  UCT_MLX5_LAYOUT_CAP_ADDRESS | (limits.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0);
+    found.max_num_sg                 = limits.max_list_entries;
+    found.max_inline_num_sg          = static_cast<std::uint32_t>(max_inline_entries(key_kind::klm));
+    found.max_num_interleaved        = limits.max_repeat_entries;
+    found.max_inline_num_interleaved = static_cast<std::uint32_t>(max_inline_entries(key_kind::repeat));
+    found.max_mr_stride_dimension    = limits::max_dims;
+    found.max_mr_nesting_level       = limits.max_nesting;
+    *attr                            = found;
+    return UCS_OK;
+}
+
+ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_params_t& params,
+                         uct_mlx5_layout_domain_h* domain_p)
+{
+    constexpr std::uint64_t known =
+        UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD | UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT | UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH;
+    if (const ucs_status_t bad = check_field_mask(function, params.field_mask, known); bad != UCS_OK) {
+        return bad;
+    }
+    if ((params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD) == 0 || params.pd == nullptr) {
+        return invalid(function, "pd is required");
+    }
+    const std::uint8_t port =
+        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT) != 0 ? params.port : default_port;
+    const std::uint32_t depth =
+        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH) != 0 ? params.bind_depth : default_depth;
+    if (depth == 0 || depth > max_depth) {
+        return invalid(function, std::format("bind_depth {} is not from 1 to {}", depth, max_depth));
+    }
+    const outcome<capabilities> caps = query_capabilities(params.pd->context);
+    if (!caps) {
+        return log_failure(function, caps.error());
+    }
+    outcome<bind_queue> queue = bind_queue::open(params.pd, port, depth);
+    if (!queue) {
+        return log_failure(function, queue.error());
+    }
+    *domain_p = new uct_mlx5_layout_domain{domain(params.pd, *caps, std::move(*queue))};
+    return UCS_OK;
+}
+
+ucs_status_t create_region(const char* function, uct_mlx5_layout_domain_h in,
+                           const uct_mlx5_layout_region_params_t& params, uct_mlx5_layout_region_h* region_p)
+{
+    constexpr std::uint64_t known = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES |
+                                    UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS;
+    if (const ucs_status_t bad = check_field_mask(function, params.field_mask, known); bad != UCS_OK) {
+        return bad;
+    }
+    const unsigned access = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS) != 0 ? params.access : 0;
+    if ((access & ~known_access) != 0) {
+        return invalid(function, std::format("access 0x{:x} has bits 0x{:x} a region does not know", access,
+                                             access & ~known_access));
+    }
+    region_options options;
+    options.rights      = {(access & IBV_ACCESS_LOCAL_WRITE) != 0, (access & IBV_ACCESS_REMOTE_READ) != 0,
+                           (access & IBV_ACCESS_REMOTE_WRITE) != 0, (access & IBV_ACCESS_REMOTE_ATOMIC) != 0};
+    options.max_entries = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES) != 0 ? params.max_entries
+                                                                                              : default_entries;
+    options.address     = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS) != 0 ? params.address : 0;
+    const std::uint32_t most = in->value.caps.limits.max_list_entries;
+    if (options.max_entries == 0 || options.max_entries > most) {
+        return invalid(function, std::format("max_entries {} is not from 1 to {}", options.max_entries, most));
+    }
+    // The device counts entries in groups of four, and a repeat block begins with a header.
+    options.max_entries = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
+    outcome<std::unique_ptr<region>> made = region::create(in->value, options);
+    if (!made) {
+        return log_failure(function, made.error());
+    }
+    *region_p = new uct_mlx5_layout_region{std::move(*made)};
+    return UCS_OK;
+}
+
+ucs_status_t set(const char* function, uct_mlx5_layout_region_h of, unsigned flags, outcome<description>&& what)
+{
+    if ((flags & ~known_flags) != 0) {
+        return invalid(function, std::format("flags 0x{:x} have unknown bits 0x{:x}", flags, flags & ~known_flags));
+    }
+    if (!what) {
+        return log_failure(function, what.error());
+    }
+    if (const auto prepared = of->value->prepare(*what->of, what->bases); !prepared) {
+        return log_failure(function, prepared.error());
+    }
+    of->replace = (flags & UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION) == 0;
+    if ((flags & UCT_MLX5_LAYOUT_SET_WITH_POST_WR) != 0) {
+        return UCS_OK;
+    }
+    region* const one = of->value.get();
+    return status_of(function, bind_all(std::span(&one, 1), of->replace));
+}
+
+// Regions of one domain, each prepared where that is needed.
+outcome<std::vector<region*>> collect(const uct_mlx5_layout_region_h* regions, std::size_t count, bool prepared)
+{
+    std::vector<region*> all;
+    all.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        region* const one = regions[i]->value.get();
+        if (&one->owner() != &regions[0]->value->owner()) {
+            return failed(UCS_ERR_INVALID_PARAM, std::format("regions[{}] is of another domain", i));
+        }
+        if (prepared && !one->is_prepared()) {
+            return failed(UCS_ERR_INVALID_PARAM,
+                          std::format("regions[{}] has no layout set with UCT_MLX5_LAYOUT_SET_WITH_POST_WR", i));
+        }
+        all.push_back(one);
+    }
+    if (all.empty()) {
+        return failed(UCS_ERR_INVALID_PARAM, "num_regions is 0");
+    }
+    return all;
+}
+
+template <typename Fn>
+ucs_status_t for_all(const char* function, const uct_mlx5_layout_region_h* regions, std::size_t count, bool prepared,
+                     const Fn& act)
+{
+    return guarded(function, [&] {
+        const auto all = collect(regions, count, prepared);
+        return all ? status_of(function, act(std::span(*all))) : log_failure(function, all.error());
+    });
+}
+
+} // namespace
+
+ucs_status_t uct_mlx5_layout_query(ibv_context* context, uct_mlx5_layout_attr_t* attr)
+{
+    return guarded(__func__, [&, function = __func__] { return query(function, context, attr); });
+}
+
+ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t* params,
+                                         uct_mlx5_layout_domain_h* domain_p)
+{
+    return guarded(__func__, [&, function = __func__] { return open_domain(function, *params, domain_p); });
+}
+
+void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain)
+{
+    delete domain;
+}
+
+ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h domain,
+                                           const uct_mlx5_layout_region_params_t* params,
+                                           uct_mlx5_layout_region_h* region_p)
+{
+    return guarded(__func__, [&, function = __func__] { return create_region(function, domain, *params, region_p); });
+}
+
+void uct_mlx5_layout_region_destroy(uct_mlx5_layout_region_h region)
+{
+    delete region;
+}
+
+void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t* attr)
+{
+    const mlx5::region& of = *region->value;
+    *attr                  = {of.key(),
+                              of.key(),
+                              of.address(),
+                              of.length(),
+                              static_cast<std::uint32_t>(of.cost().keys),
+                              static_cast<std::uint32_t>(of.cost().octowords),
+                              of.cost().depth};
+}
+
+ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned flags, size_t num_sge,
+                                    const ibv_sge* sg_list)
+{
+    return guarded(__func__, [&, function = __func__] {
+        return set(function, region, flags, describe_list(std::span(sg_list, num_sge)));
+    });
+}
+
+ucs_status_t uct_mlx5_layout_set_interleaved(uct_mlx5_layout_region_h region, unsigned flags, size_t num_items,
+                                             const uct_mlx5_layout_item_t* items)
+{
+    return guarded(__func__, [&, function = __func__] {
+        return set(function, region, flags, describe_interleaved(std::span(items, num_items)));
+    });
+}
+
+ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned flags, const void* wire, size_t length,
+                                      const uct_mlx5_layout_base_t* bases, size_t num_bases)
+{
+    return guarded(__func__, [&, function = __func__] {
+        return set(function, region, flags,
+                   describe_wire(std::span(static_cast<const std::byte*>(wire), length), std::span(bases, num_bases)));
+    });
+}
+
+ucs_status_t uct_mlx5_layout_post_bind(ibv_qp* qp, const uct_mlx5_layout_region_h* regions, size_t num_regions,
+                                       uint64_t wr_id, int signaled)
+{
+    return for_all(__func__, regions, num_regions, true,
+                   [&](std::span<region* const> all) { return post_all(qp, all, wr_id, signaled != 0); });
+}
+
+ucs_status_t uct_mlx5_layout_bind(const uct_mlx5_layout_region_h* regions, size_t num_regions)
+{
+    return for_all(__func__, regions, num_regions, true, [&](std::span<region* const> all) {
+        const bool replace = std::ranges::any_of(std::span(regions, num_regions),
+                                                 [](uct_mlx5_layout_region_h one) { return one->replace; });
+        return bind_all(all, replace);
+    });
+}
+
+ucs_status_t uct_mlx5_layout_invalidate(const uct_mlx5_layout_region_h* regions, size_t num_regions)
+{
+    return for_all(__func__, regions, num_regions, false,
+                   [](std::span<region* const> all) { return invalidate_all(all); });
+}

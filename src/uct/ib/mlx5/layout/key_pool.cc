@@ -1,0 +1,57 @@
+#include "key_pool.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+std::size_t class_of(std::uint32_t entries)
+{
+    return (static_cast<std::size_t>(std::bit_width(entries - 1)) + 1) / 2;
+}
+
+} // namespace
+
+outcome<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries)
+{
+    mlx5dv_mkey_init_attr wanted{};
+    wanted.pd           = pd;
+    wanted.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT;
+    wanted.max_entries  = static_cast<std::uint16_t>(entries);
+    mkey_owner made(mlx5dv_create_mkey(&wanted));
+    if (made == nullptr) {
+        return refused("a memory key");
+    }
+    return made;
+}
+
+outcome<key_pool::key> key_pool::take(std::uint32_t entries)
+{
+    const std::size_t which = class_of(std::max<std::uint32_t>(entries, 1));
+    if (std::vector<key>& unused = _unused[which]; !unused.empty()) {
+        key found = std::move(unused.back());
+        unused.pop_back();
+        return found;
+    }
+    // The field for the number of entries has 16 bits.
+    const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * which), 65532);
+    auto made                = create_key(_pd, room);
+    if (!made) {
+        return std::unexpected(std::move(made.error()));
+    }
+    return key{std::move(*made), room};
+}
+
+void key_pool::give_back(key&& unused)
+{
+    std::vector<key>& same = _unused[class_of(unused.room)];
+    if (same.size() < max_kept) {
+        same.push_back(std::move(unused));
+    }
+}
+
+} // namespace ucxl::mlx5

@@ -1,0 +1,78 @@
+#include "staging.h"
+
+#include <algorithm>
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+constexpr std::size_t unit = 64;
+
+} // namespace
+
+bool staging::take_from(slab& one, std::size_t size, std::size_t& offset)
+{
+    const auto fits = std::ranges::find_if(one.unused, [&](const auto& gap) { return gap.second >= size; });
+    if (fits == one.unused.end()) {
+        return false;
+    }
+    offset               = fits->first;
+    const std::size_t left = fits->second - size;
+    one.unused.erase(fits);
+    if (left > 0) {
+        one.unused.emplace(offset + size, left);
+    }
+    return true;
+}
+
+outcome<void> staging::add_slab(std::size_t size)
+{
+    slab added;
+    added.memory.reset(static_cast<std::byte*>(::operator new(size, alignment)));
+    added.registration.reset(ibv_reg_mr(_pd, added.memory.get(), size, IBV_ACCESS_LOCAL_WRITE));
+    if (added.registration == nullptr) {
+        return refused("registering memory for translation entries");
+    }
+    added.unused.emplace(0, size);
+    _slabs.push_back(std::move(added));
+    return {};
+}
+
+outcome<staging::room> staging::take(std::size_t size)
+{
+    size = (size + unit - 1) / unit * unit;
+    std::size_t offset = 0;
+    std::size_t which  = 0;
+    while (which < _slabs.size() && !take_from(_slabs[which], size, offset)) {
+        ++which;
+    }
+    if (which == _slabs.size()) {
+        if (auto added = add_slab(std::max(size, slab_bytes)); !added) {
+            return std::unexpected(std::move(added.error()));
+        }
+        take_from(_slabs.back(), size, offset);
+    }
+    slab& from = _slabs[which];
+    return room{std::span(from.memory.get() + offset, size), from.registration->lkey, which};
+}
+
+void staging::give_back(const room& unused)
+{
+    slab& to             = _slabs[unused.slab];
+    const auto offset    = static_cast<std::size_t>(unused.bytes.data() - to.memory.get());
+    auto [added, is_new] = to.unused.emplace(offset, unused.bytes.size());
+    if (const auto next = std::next(added); next != to.unused.end() && offset + added->second == next->first) {
+        added->second += next->second;
+        to.unused.erase(next);
+    }
+    if (added != to.unused.begin()) {
+        if (const auto before = std::prev(added); before->first + before->second == offset) {
+            before->second += added->second;
+            to.unused.erase(added);
+        }
+    }
+}
+
+} // namespace ucxl::mlx5
