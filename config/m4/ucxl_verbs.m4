@@ -1,3 +1,5 @@
+# What is built of the parts that need rdma-core.
+#
 # The software device (src/softhca) sits below libibverbs and libmlx5: their headers are all it needs, as it finds the
 # libraries in the programs that run on it.
 AC_DEFUN([UCXL_CHECK_VERBS], [
@@ -10,4 +12,12 @@ AC_DEFUN([UCXL_CHECK_VERBS], [
                    [have_verbs=no
                     have_softhca="no (knows the doorbell stores of x86-64 and aarch64 only)"])])
     AM_CONDITIONAL([BUILD_SOFTHCA], [test "$have_verbs" = yes])
+
+    # The layout keys (src/uct/ib/mlx5/layout) call libibverbs and libmlx5.
+    AC_CHECK_LIB([mlx5], [mlx5dv_qp_ex_from_ibv_qp_ex], [have_layout_keys=yes], [have_layout_keys=no], [-libverbs])
+    AC_CHECK_HEADER([infiniband/mlx5dv.h], [], [have_layout_keys=no])
+    AM_CONDITIONAL([BUILD_LAYOUT_KEYS], [test "$have_layout_keys" = yes])
+    AS_IF([test "$have_layout_keys" = yes],
+          [AC_CONFIG_FILES([ucx-layout-mlx5.pc])],
+          [have_layout_keys="no (missing: libibverbs-dev)"])
 ])
