@@ -273,10 +273,15 @@ command_status modify(command_call& call, prm::const_view<prm::modify_qp_in> in,
 command_status to_error(command_call& call, prm::const_view<prm::plain_qp_in> in, prm::view<prm::any_output>)
 {
     const std::uint32_t id = in.get(prm::plain_qp_in::qpn);
-    if (own(call, call.memory().qps, id) == nullptr) {
+    qp_record* const qp    = own(call, call.memory().qps, id);
+    if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }
-    fail_queue_pair(call.device, id);
+    if (qp->state == qp_state::reset) {
+        qp->state = qp_state::error; // nothing was posted
+    } else {
+        fail_queue_pair(call.device, id);
+    }
     return command_status::ok;
 }
 
