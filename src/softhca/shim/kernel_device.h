@@ -51,13 +51,16 @@ public:
 
     // `flags`: O_CLOEXEC, O_NONBLOCK for the reader. Negative errno in `reader`.
     virtual event_channel make_event_channel(int flags) = 0;
-    // The writer is not used any more, no route has it: close it. The reader is the program's to close.
+    // The writer is not used any more, no route has it: close it. The reader is the program's to close, or close_file's.
     virtual void end_event_channel(const event_channel& channel) = 0;
     // Takes the unread events with that value (first 8 bytes) out of the channel, whose events all have that size; the
     // others stay in order. No event is written meanwhile. Returns how many were taken.
     virtual std::uint32_t drop_events(const event_channel& channel, std::size_t event_bytes, std::uint64_t value) = 0;
     // Writes an event to a channel of this process, for events that do not come from the model.
     virtual void write_event(const event_channel& channel, const event_entry& event) = 0;
+
+    // The C library's close(), for descriptors that were made here and that the program never got.
+    virtual void close_file(int fd) = 0;
 
     // Memory of the program; false where it is not there (EFAULT).
     virtual bool read_user(void* to, std::uint64_t from, std::size_t length)        = 0;
@@ -90,8 +93,8 @@ public:
     void closing(int fd) noexcept;
     void duplicated(int from, int to) noexcept;
 
-    // In the child of fork(): descriptors are the parent's; nothing is released. The object is not used any more but for
-    // ending it.
+    // In the child of fork(): what is open is the parent's and nothing is released. From here on there is nothing open and
+    // nothing can be opened; the child makes a new kernel.
     void forget() noexcept;
 
     const sysfs_tree& files() const noexcept;

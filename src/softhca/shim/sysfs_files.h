@@ -20,7 +20,7 @@ struct sysfs_file {
 std::vector<sysfs_file> sysfs_files(const std::vector<sysfs_function>& functions);
 
 inline constexpr unsigned gid_table_length  = 8;
-inline constexpr unsigned pkey_table_length = 8;
+inline constexpr unsigned pkey_table_length = 128;
 
 inline constexpr std::uint64_t default_gid_prefix = 0xfe80000000000000;
 inline constexpr std::uint16_t default_pkey       = 0xffff;

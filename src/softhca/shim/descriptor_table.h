@@ -1,0 +1,40 @@
+// Which descriptors of the process are ours: device files and the reading ends of event channels.
+//
+// has() may be called from any thread at any time; everything else under the kernel's lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+namespace ucxl::softhca
+{
+
+class device_file;
+class event_file;
+
+struct descriptor_entry {
+    std::shared_ptr<device_file> file;   // of a device file
+    std::shared_ptr<event_file> channel; // of an event channel
+    std::weak_ptr<device_file> owner;    // whose channel
+};
+
+class descriptor_table
+{
+public:
+    bool has(std::int64_t fd) const noexcept;
+    descriptor_entry find(std::int64_t fd) const; // empty where there is none
+    void add(int fd, descriptor_entry entry);     // instead of what was there
+    descriptor_entry remove(int fd);
+
+private:
+    // A bit for each descriptor a process usually can have. Beyond, has() says yes and find() knows.
+    static constexpr std::int64_t known_fds = 1 << 16;
+
+    std::array<std::atomic<std::uint64_t>, known_fds / 64> _known{};
+    std::map<std::int64_t, descriptor_entry> _entries;
+};
+
+} // namespace ucxl::softhca

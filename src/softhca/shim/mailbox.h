@@ -1,0 +1,56 @@
+// A command being put together, and what the kernel makes of the answer's status.
+//
+//     mailbox<prm::dealloc_pd_in> in(prm::command::dealloc_pd);
+//     in.set(prm::dealloc_pd_in::pd, pdn);
+//     int error = file.run(in);
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "prm/command.h"
+
+namespace ucxl::softhca
+{
+
+// A value wider than its field is remembered instead of being cut; such a command is not sent.
+template <typename In>
+class mailbox
+{
+public:
+    explicit mailbox(prm::command opcode)
+    {
+        set(In::opcode, opcode);
+    }
+
+    template <typename Field, typename Value>
+    void set(Field field, Value value)
+    {
+        set((*_in), field, value);
+    }
+
+    template <typename View, typename Field, typename Value>
+    void set(View part, Field field, Value value)
+    {
+        if (!part.set(field, value)) {
+            _fits = false;
+        }
+    }
+
+    template <typename Part>
+    auto at(Part part)
+    {
+        return (*_in).at(part);
+    }
+
+    bool fits() const { return _fits; }
+    std::span<const std::byte> bytes() const { return _in.bytes; }
+
+private:
+    prm::storage<In> _in;
+    bool _fits = true;
+};
+
+int error_of(prm::command_status status);
+
+} // namespace ucxl::softhca
