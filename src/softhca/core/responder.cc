@@ -65,8 +65,11 @@ answer write_memory(const exchange& of, const responder& to)
     switch (moved.result) {
     case outcome::done:
         return {};
-    case outcome::to_refused:
-        return remote_access();
+    case outcome::to_refused: {
+        // Data is fetched before anything is sent, so of two mistakes the own one counts.
+        const answer own = unanswered(of);
+        return own.what == answer::kind::done ? remote_access() : own;
+    }
     case outcome::to_gone:
         return remote_memory_gone(of, to);
     case outcome::from_refused:
@@ -173,6 +176,9 @@ prm::scatter_to_cqe request_scatter(const qp_record& qp)
 
 answer unanswered(const exchange& of)
 {
+    if (of.request.brings_data()) {
+        return {};
+    }
     for (const reference& part : of.request.data.items()) {
         if (part.data == nullptr && check_access(of.device, of.user(), part.key, part.address, part.length,
                                                  right::local_read) != access_fault::none) {

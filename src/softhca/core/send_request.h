@@ -30,6 +30,9 @@ struct send_request {
     std::span<std::byte> wqe;
     reference_list<max_send_segments> data;
 
+    // Its list is written to and not read.
+    bool brings_data() const { return opcode >= prm::wqe_opcode::rdma_read; }
+
     // A completion is written when nothing goes wrong.
     bool signaled() const { return completion >= prm::wqe_completion::always; }
 };

@@ -1,0 +1,133 @@
+// Queues of the device model as records, with the side of the process that has them: it posts and polls as libmlx5
+// does, and knows nothing of how the model works.
+//
+//     queue_kit kit(machine);
+//     auto cq = kit.completion_queue(process);
+//     auto a  = kit.queue_pair(process, {.send_cq = &cq, .receive_cq = &cq});
+//     kit.connect(a, b);
+//     a.post(work_request(...));
+//     a.run();
+//     cq.poll()
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "prm/cqe.h"
+#include "prm/qpc.h"
+#include "softhca/core/queue_work.h"
+#include "test_host.h"
+#include "work_request.h"
+
+namespace ucxl::softhca::test
+{
+
+struct polled {
+    prm::storage<prm::cqe64> bytes;
+    std::array<std::byte, 64> front{}; // of an entry of 128 bytes
+
+    prm::cqe_opcode opcode() const { return (*bytes).get(prm::cqe64::opcode); }
+    std::uint16_t counter() const { return (*bytes).get(prm::cqe64::wqe_counter); }
+    std::uint32_t length() const { return (*bytes).get(prm::cqe64::byte_cnt); }
+    std::uint32_t imm() const { return (*bytes).get(prm::cqe64::imm_inval_pkey); }
+    std::uint32_t qpn() const { return (*bytes).get(prm::cqe64::qpn); }
+    bool failed() const { return opcode() == prm::cqe_opcode::requester_error || receive_failed(); }
+    bool receive_failed() const { return opcode() == prm::cqe_opcode::responder_error; }
+    prm::cqe_syndrome syndrome() const;
+};
+
+struct made_cq {
+    arena* memory          = nullptr;
+    test_process* process  = nullptr;
+    std::uint32_t number   = 0;
+    std::uint32_t consumer = 0;
+    bool updates_consumer  = true; // in the doorbell record
+    std::span<std::byte> buffer{};
+    std::span<std::byte> doorbell{};
+
+    cq_record& record() const { return memory->cqs.records[number]; }
+    std::optional<polled> poll();
+    std::vector<polled> poll_all();
+    void arm(std::uint8_t sequence, cq_arm kind = cq_arm::any_completion);
+};
+
+struct receive_segment {
+    std::uint32_t key    = 0;
+    std::uint64_t at     = 0;
+    std::uint32_t length = 0;
+};
+
+struct made_srq {
+    arena* memory          = nullptr;
+    std::uint32_t number   = 0;
+    std::uint16_t producer = 0;
+    std::uint16_t tail     = 0; // the linked entry that is posted next
+    std::span<std::byte> buffer{};
+    std::span<std::byte> doorbell{};
+
+    srq_record& record() const { return memory->srqs.records[number]; }
+    void post(std::span<const receive_segment> segments);
+    void post(const receive_segment& segment) { post({&segment, 1}); }
+    void give_back(std::uint16_t index); // the entry is free again, at the end of the list
+};
+
+struct qp_options {
+    made_cq* send_cq          = nullptr;
+    made_cq* receive_cq       = nullptr;
+    made_srq* srq             = nullptr;
+    prm::qp_service service   = prm::qp_service::rc;
+    std::uint8_t log_sends    = 4; // 64-byte blocks
+    std::uint8_t log_receives = 4;
+    std::uint8_t log_stride   = 6;
+    function_id function      = 0;
+    std::uint32_t pd          = 7;
+};
+
+struct made_qp {
+    arena* memory                   = nullptr;
+    test_process* process           = nullptr;
+    std::uint32_t number            = 0;
+    std::uint16_t produced          = 0;
+    std::uint16_t receives_produced = 0;
+    std::span<std::byte> buffer{};
+    std::span<std::byte> doorbell{};
+
+    qp_record& record() const { return memory->qps.records[number]; }
+
+    // Returns the index that completions will have.
+    std::uint16_t post(const work_request& request) { return post(request.bytes()); }
+    std::uint16_t post(std::span<const std::byte> wqe);
+    std::uint16_t post_receive(std::span<const receive_segment> segments);
+    std::uint16_t post_receive(const receive_segment& segment) { return post_receive({&segment, 1}); }
+
+    bool run(unsigned budget = 1U << 16);
+    bool flush();
+    environment device() const { return {*memory, *process, process->id()}; }
+    std::uint16_t lid() const { return memory->function_table[record().owner.function].lid; }
+
+    // In the context, as a command would have put them there.
+    void scatter(prm::scatter_to_cqe requests, prm::scatter_to_cqe responses);
+};
+
+class queue_kit
+{
+public:
+    explicit queue_kit(test_machine& machine) : _memory(machine.memory()) {}
+
+    made_cq completion_queue(test_process& process, std::uint8_t log_size = 6, std::uint8_t entry_size = 64);
+    made_srq shared_receive_queue(test_process& process, std::uint8_t log_size = 4, bool linked = true);
+
+    // In the state RTS, all remote rights, connected to nobody.
+    made_qp queue_pair(test_process& process, const qp_options& options);
+
+    static void connect(made_qp& a, made_qp& b);
+
+private:
+    arena& _memory;
+};
+
+} // namespace ucxl::softhca::test
