@@ -31,6 +31,14 @@ inline void set_life(ownership& owner, life value)
 
 } // namespace detail
 
+// Ids below this one are not given out.
+template <typename Record>
+inline constexpr std::uint32_t first_id = 1;
+
+// Some numbers in the place of a key mean something else: 0x100 is the invalid lkey, 0x400 makes a repeat block.
+template <>
+inline constexpr std::uint32_t first_id<mkey_record> = 16;
+
 // A free id, or 0. Ids come back late, so that a peer's stale number rarely names something new, and the part of a
 // table that is ever touched stays in proportion to what is alive.
 template <typename Record, std::size_t Count>
@@ -39,7 +47,7 @@ std::uint32_t find_free(table<Record, Count>& of)
     const std::uint32_t wanted = std::max<std::uint32_t>(1024, std::bit_ceil((of.live + 1) * 2));
     const auto limit           = static_cast<std::uint32_t>(std::min<std::size_t>(Count, wanted));
     for (std::uint32_t tried = 0, id = of.cursor; tried < limit; ++tried) {
-        id = id + 1 >= limit ? 1 : id + 1;
+        id = id + 1 >= limit ? first_id<Record> : std::max(id + 1, first_id<Record>);
         if (of.records[id].owner.life == life::free) {
             of.cursor = id;
             return id;

@@ -30,7 +30,7 @@ void random_keys::make(unsigned count)
 
 std::uint32_t random_keys::make_one()
 {
-    switch (_choose(8)) {
+    switch (_choose(9)) {
     case 0: {
         const std::size_t offset = _choose(_buffer.size());
         return _make.direct(_client, _buffer.subspan(offset, _choose(_buffer.size() - offset) + 1));
@@ -45,6 +45,8 @@ std::uint32_t random_keys::make_one()
         return make_blocks();
     case 6:
         return make_repeat_block();
+    case 7:
+        return _make.empty(prm::mkey_access_mode::klm, 12);
     default:
         return make_alias();
     }

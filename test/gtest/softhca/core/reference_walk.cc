@@ -186,11 +186,11 @@ bool walker::use_repeat_block(const key_user& user, const mkey_record& key, wide
     if (turn_bytes == 0 || turn_bytes != header.get(prm::repeat_block_header::byte_count)) {
         return fail(access_fault::broken_entry);
     }
-    wide begin = 0;
-    for (std::uint32_t turn = 0; turn < turns && begin < offset + length; turn++) {
+    wide begin = offset / turn_bytes * turn_bytes;
+    for (wide turn = offset / turn_bytes; turn < turns && begin < offset + length; turn++) {
         for (std::uint32_t i = 1; i <= entries; i++) {
             const prm::const_view<block_entry> one(entry(key, i));
-            const wide place = wide{one.get(block_entry::va)} + wide{turn} * one.get(block_entry::stride);
+            const wide place = wide{one.get(block_entry::va)} + turn * one.get(block_entry::stride);
             const wide size  = one.get(block_entry::byte_count);
             if (!use_overlap(user, one.get(block_entry::mkey), place, begin, begin + size, offset, length, needed,
                              indirect_above)) {

@@ -1,5 +1,6 @@
 // The rules of address translation, one by one.
 #include "key_maker.h"
+#include "prm/umr.h"
 #include "test_host.h"
 
 #include <gtest/gtest.h>
@@ -79,6 +80,16 @@ TEST_F(access_rules, key_is_found_by_index_and_variant)
     EXPECT_EQ(check(0xffffff00, base, 1), access_fault::no_such_key);
     make.destroy(all);
     EXPECT_EQ(check(all, base, 1), access_fault::no_such_key);
+}
+
+TEST_F(access_rules, numbers_that_mean_something_else_are_no_keys)
+{
+    for (unsigned i = 0; i < 3000; i++) {
+        const std::uint32_t key = make.direct(process.id(), buffer);
+        ASSERT_NE(key >> 8, prm::invalid_lkey >> 8);
+        ASSERT_NE(key >> 8, prm::repeat_block_op >> 8);
+        make.destroy(key);
+    }
 }
 
 TEST_F(access_rules, key_belongs_to_a_function_a_domain_and_perhaps_a_queue_pair)
