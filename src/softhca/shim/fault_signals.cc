@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <mutex>
-#include <optional>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -16,12 +14,24 @@ namespace ucxl::softhca
 namespace
 {
 
-// What the program wants for a signal of ours. The handler reads it without a lock: it is replaced whole, and the old
-// one is kept, as a handler may be running with it.
+// What the program wants for a signal of ours. It is replaced whole and without a lock, as handlers read it and
+// sigaction() may be called in them. A replaced one is used again after so many others that no handler still reads it.
 struct wanted_action {
-    struct sigaction action;
+    struct sigaction action   = {};
     std::atomic<bool> used_up = false; // SA_RESETHAND
 };
+
+constexpr std::size_t kept_actions = 256;
+wanted_action actions[kept_actions];
+constinit std::atomic<std::size_t> next_action = 0;
+
+wanted_action* keep(const struct sigaction& action)
+{
+    wanted_action& kept = actions[next_action.fetch_add(1) % kept_actions];
+    kept.action         = action;
+    kept.used_up.store(false);
+    return &kept;
+}
 
 struct signal_slot {
     int number;
@@ -30,7 +40,7 @@ struct signal_slot {
 
 constinit signal_slot slots[] = {{SIGSEGV}, {SIGBUS}, {SIGTRAP}};
 constinit std::atomic<fault_taker> taker = nullptr;
-constinit std::mutex changing;
+constinit std::atomic_flag installing    = ATOMIC_FLAG_INIT;
 
 signal_slot* slot_of(int number)
 {
@@ -114,14 +124,16 @@ bool is_ours(const struct sigaction& action)
 
 void install(signal_slot& slot)
 {
-    struct sigaction current;
-    if (libc().sigaction(slot.number, nullptr, &current) != 0 || is_ours(current)) {
-        return;
+    if (installing.test_and_set()) {
+        return; // another thread is at it
     }
-    const std::lock_guard hold(changing);
-    slot.wanted.store(new wanted_action{.action = current}, std::memory_order_release);
-    const struct sigaction ours = our_action();
-    libc().sigaction(slot.number, &ours, nullptr);
+    struct sigaction current;
+    if (libc().sigaction(slot.number, nullptr, &current) == 0 && !is_ours(current)) {
+        slot.wanted.store(keep(current), std::memory_order_release);
+        const struct sigaction ours = our_action();
+        libc().sigaction(slot.number, &ours, nullptr);
+    }
+    installing.clear();
 }
 
 } // namespace
@@ -159,16 +171,12 @@ int change_action(int number, const struct sigaction* wanted, struct sigaction* 
         passing.sa_mask          = without_fault_signals(wanted->sa_mask);
         return libc().sigaction(number, &passing, before);
     }
-    const std::lock_guard hold(changing);
-    const wanted_action* const old = slot->wanted.load(std::memory_order_acquire);
+    const struct sigaction old = slot->wanted.load(std::memory_order_acquire)->action;
     if (wanted != nullptr) {
-        auto* const made = new wanted_action{.action = *wanted};
-        if (before != nullptr) {
-            *before = old->action;
-        }
-        slot->wanted.store(made, std::memory_order_release);
-    } else if (before != nullptr) {
-        *before = old->action;
+        slot->wanted.store(keep(*wanted), std::memory_order_release);
+    }
+    if (before != nullptr) {
+        *before = old;
     }
     return 0;
 }

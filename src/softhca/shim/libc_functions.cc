@@ -39,6 +39,8 @@ libc_functions find_all()
     find(found.rewinddir, "rewinddir");
     find(found.telldir, "telldir");
     find(found.seekdir, "seekdir");
+    find(found.scandir, "scandir");
+    find(found.scandir64, "scandir64");
     find(found.ioctl, "ioctl");
     find(found.write, "write");
     find(found.close, "close");
@@ -49,6 +51,8 @@ libc_functions find_all()
     find(found.fcntl, "fcntl64");
     find(found.socket, "socket");
     find(found.sigaction, "sigaction");
+    find(found.signal, "signal");
+    find(found.sysv_signal, "sysv_signal");
     find(found.sigprocmask, "sigprocmask");
     find(found.pthread_sigmask, "pthread_sigmask");
     find(found.execve, "execve");

@@ -38,6 +38,8 @@ struct libc_functions {
     void (*rewinddir)(DIR*);
     long (*telldir)(DIR*);
     void (*seekdir)(DIR*, long);
+    int (*scandir)(const char*, dirent***, int (*)(const dirent*), int (*)(const dirent**, const dirent**));
+    int (*scandir64)(const char*, dirent64***, int (*)(const dirent64*), int (*)(const dirent64**, const dirent64**));
     // descriptors
     int (*ioctl)(int, unsigned long, ...);
     ssize_t (*write)(int, const void*, size_t);
@@ -50,6 +52,8 @@ struct libc_functions {
     int (*socket)(int, int, int);
     // signals
     int (*sigaction)(int, const struct sigaction*, struct sigaction*);
+    __sighandler_t (*signal)(int, __sighandler_t);
+    __sighandler_t (*sysv_signal)(int, __sighandler_t);
     int (*sigprocmask)(int, const sigset_t*, sigset_t*);
     int (*pthread_sigmask)(int, const sigset_t*, sigset_t*);
     // programs

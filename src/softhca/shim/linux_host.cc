@@ -160,8 +160,10 @@ void linux_host::notify(client_id client, event_route& route, std::uint32_t type
     if (channel >= 0) {
         struct stat found{};
         if (libc().fstat(channel, &found) == 0 && S_ISFIFO(found.st_mode)) {
-            // Packets: a reader gets one event at a time.
-            libc().fcntl(channel, F_SETFL, O_NONBLOCK | O_DIRECT);
+            if (format_of(route.kind) == event_format::devx_data) {
+                // Packets: a reader gets one event at a time, whatever the size of its buffer.
+                libc().fcntl(channel, F_SETFL, O_NONBLOCK | O_DIRECT);
+            }
             if (libc().write(channel, event.bytes.data(), event.length) == static_cast<ssize_t>(event.length)) {
                 ++route.sent;
             }

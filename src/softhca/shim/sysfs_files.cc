@@ -136,6 +136,11 @@ dev_t uverbs_device_number(unsigned number)
     return makedev(uverbs_major, uverbs_minor + number);
 }
 
+bool may_name_ours(std::string_view path)
+{
+    return path.contains("infiniband") || path.contains(pci_domain);
+}
+
 std::vector<sysfs_file> sysfs_files(const std::vector<sysfs_function>& functions)
 {
     file_list list;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sysfs_tree.h"
@@ -18,6 +19,9 @@ struct sysfs_file {
 };
 
 std::vector<sysfs_file> sysfs_files(const std::vector<sysfs_function>& functions);
+
+// False for paths that cannot lead to these files: without a look at the tree, for every file a program opens.
+bool may_name_ours(std::string_view path);
 
 inline constexpr unsigned gid_table_length  = 8;
 inline constexpr unsigned pkey_table_length = 128;

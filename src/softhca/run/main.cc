@@ -1,0 +1,115 @@
+// softhca-run: runs a command with software mlx5 devices. Makes the memory they live in, keeps it while the command runs,
+// and tells at the end what they did.
+#include "child.h"
+#include "options.h"
+#include "report.h"
+#include "softhca/shim/fabric_memory.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace
+{
+
+using namespace ucxl::softhca;
+using namespace ucxl::softhca::run;
+
+constexpr const char* library_name     = "libsofthca.so";
+constexpr const char* library_variable = "SOFTHCA_LIBRARY";
+
+class failure : public std::runtime_error
+{
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// Beside this program in a build tree, in the library folder where it was installed, or where the user says.
+std::string find_library()
+{
+    if (const char* const given = std::getenv(library_variable)) {
+        return given;
+    }
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    for (const auto& place : {folder / library_name, folder.parent_path() / "lib" / library_name,
+                              std::filesystem::path(SOFTHCA_LIBDIR) / library_name}) {
+        if (std::filesystem::exists(place)) {
+            return place.string();
+        }
+    }
+    throw failure(fmt::format("{} is not where it was installed; {} may name it", library_name, library_variable));
+}
+
+// Commands may change their folder; and a file that cannot be written is better known before the command runs.
+std::string prepare_file(const std::string& path, const char* option)
+{
+    if (path.empty() || path == "-") {
+        return path;
+    }
+    if (!std::ofstream(path, std::ios::trunc)) {
+        throw failure(fmt::format("{} {}: {}", option, path, std::strerror(errno)));
+    }
+    return std::filesystem::absolute(path).string();
+}
+
+void write_report(const arena& memory, const std::string& path)
+{
+    const std::string text = report_as_json(memory);
+    if (path == "-") {
+        fmt::print("{}", text);
+        std::fflush(stdout);
+    } else if (!(std::ofstream(path, std::ios::trunc) << text)) {
+        fmt::print(stderr, "softhca-run: --stats {}: {}\n", path, std::strerror(errno));
+    }
+}
+
+std::vector<variable> environment_of(const settings& chosen, const fabric_memory& memory, const std::string& library)
+{
+    const char* const preloaded = std::getenv("LD_PRELOAD");
+    const std::string others    = preloaded != nullptr && *preloaded != '\0' ? std::string(":") + preloaded : "";
+    return {{.name = "LD_PRELOAD", .value = library + others},
+            {.name = fabric_variable, .value = to_text({.process = ::getpid(), .file = memory.file()})},
+            {.name = trace_variable, .value = chosen.trace}};
+}
+
+ending run_with_device(settings chosen, const std::vector<std::string>& command)
+{
+    const auto options = to_options(chosen);
+    if (!options) {
+        throw failure(options.error());
+    }
+    const auto memory = fabric_memory::create(*options);
+    if (!memory) {
+        throw failure(memory.error());
+    }
+    const std::string library = find_library();
+    chosen.trace              = prepare_file(chosen.trace, "--trace");
+    chosen.stats              = prepare_file(chosen.stats, "--stats");
+    const ending how          = run_command(command, environment_of(chosen, *memory, library));
+    if (!chosen.stats.empty()) {
+        write_report(memory->records(), chosen.stats);
+    }
+    return how;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    try {
+        const command_line line = parse_command_line(argc, argv);
+        if (line.done) {
+            return line.status;
+        }
+        end_like(run_with_device(line.chosen, line.command));
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "softhca-run: {}\n", error.what());
+        return 2;
+    }
+}

@@ -1,0 +1,83 @@
+#include "options.h"
+
+#include "config.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace ucxl::softhca::run
+{
+namespace
+{
+
+constexpr const char* examples = R"(
+examples:
+  softhca-run -- ibv_devinfo -v
+  softhca-run -- bash -c 'ib_write_bw & sleep 1; ib_write_bw localhost'
+  softhca-run --functions 2 --stats - -- ./program            two functions (VHCAs); what the device did
+  softhca-run --fault wqe:rdma_write,first=10 -- ./program    the tenth write fails
+Every option is also a variable: SOFTHCA_DEVICES and so on; see softhca-run(1).)";
+
+std::string join(const std::vector<std::string>& faults)
+{
+    std::string all;
+    for (const std::string& each : faults) {
+        all += (all.empty() ? "" : ";") + each;
+    }
+    return all;
+}
+
+void add_options(CLI::App& app, settings& chosen, std::vector<std::string>& faults)
+{
+    app.usage("usage: softhca-run [OPTIONS] -- COMMAND [ARGUMENTS]");
+    app.footer(examples);
+    app.add_option("--devices", chosen.devices, "how many devices (default 1)")->type_name("N");
+    app.add_option("--functions", chosen.functions, "functions of each device (default 1)")->type_name("N");
+    app.add_option("--profile", chosen.profile, "add the time that operations cost there: none, cx6, bf3 (modelled)")
+        ->type_name("NAME");
+    app.add_option("--fault", faults, "let something go wrong; may be given several times")->type_name("SPEC");
+    app.add_option("--trace", chosen.trace, "write every command, WQE and CQE to FILE (-: standard error)")
+        ->type_name("FILE");
+    app.add_option("--stats", chosen.stats, "write what the device did to FILE as JSON (-: standard output)")
+        ->type_name("FILE");
+    app.set_version_flag("-V,--version", std::string("softhca-run ") + PACKAGE_VERSION, "print the version");
+}
+
+} // namespace
+
+command_line parse_command_line(int argc, char** argv)
+{
+    command_line line{.chosen = settings_of_environment(), .command = {}};
+    char** const end   = argv + argc;
+    char** const dash  = std::find(argv, end, std::string_view("--"));
+    std::vector<std::string> faults;
+    CLI::App app("Runs a command with a software mlx5 device.", "softhca-run");
+    add_options(app, line.chosen, faults);
+    try {
+        app.parse(static_cast<int>(dash - argv), argv);
+    } catch (const CLI::Success& shown) {
+        line.done   = true;
+        line.status = app.exit(shown);
+        return line;
+    } catch (const CLI::Error& error) {
+        fmt::print(stderr, "softhca-run: {}\ntry softhca-run --help\n", error.what());
+        line.done   = true;
+        line.status = 2;
+        return line;
+    }
+    if (!faults.empty()) {
+        line.chosen.faults = join(faults);
+    }
+    if (dash != end) {
+        line.command.assign(dash + 1, end);
+    }
+    if (line.command.empty()) {
+        fmt::print(stderr, "softhca-run: a command is missing: softhca-run [OPTIONS] -- COMMAND [ARGUMENTS]\n");
+        line.done   = true;
+        line.status = 2;
+    }
+    return line;
+}
+
+} // namespace ucxl::softhca::run

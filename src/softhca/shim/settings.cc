@@ -1,0 +1,82 @@
+#include "settings.h"
+
+#include "fault_spec.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <format>
+
+namespace ucxl::softhca
+{
+namespace
+{
+
+using failure = std::unexpected<std::string>;
+
+std::string variable(const char* name)
+{
+    const char* const value = std::getenv(name);
+    return value != nullptr ? value : "";
+}
+
+template <typename Number>
+bool parse_whole(std::string_view text, Number& into)
+{
+    const auto end  = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, into);
+    return read.ec == std::errc() && read.ptr == end;
+}
+
+} // namespace
+
+settings settings_of_environment()
+{
+    return {.devices   = variable(devices_variable),
+            .functions = variable(functions_variable),
+            .profile   = variable(profile_variable),
+            .faults    = variable(fault_variable),
+            .trace     = variable(trace_variable),
+            .stats     = variable(stats_variable)};
+}
+
+std::expected<fabric_options, std::string> to_options(const settings& given)
+{
+    fabric_options options;
+    if (!given.devices.empty() && !parse_whole(given.devices, options.devices)) {
+        return failure(std::format("devices: '{}' is not a number from 1 to {}", given.devices, max_devices));
+    }
+    if (!given.functions.empty() && !parse_whole(given.functions, options.functions_per_device)) {
+        return failure(std::format("functions: '{}' is not a number from 1 to {}", given.functions, max_functions));
+    }
+    if (given.profile == "cx6") {
+        options.costs = profile::cx6;
+    } else if (given.profile == "bf3") {
+        options.costs = profile::bf3;
+    } else if (!given.profile.empty() && given.profile != "none") {
+        return failure(std::format("profile: '{}' is not none, cx6 or bf3", given.profile));
+    }
+    const auto faults = parse_faults(given.faults);
+    if (!faults) {
+        return failure(faults.error());
+    }
+    options.faults = *faults;
+    return options;
+}
+
+std::optional<fabric_place> parse_fabric_place(std::string_view text)
+{
+    fabric_place place;
+    const auto colon = text.find(':');
+    if (colon == text.npos || !parse_whole(text.substr(0, colon), place.process) ||
+        !parse_whole(text.substr(colon + 1), place.file) || place.process <= 0 || place.file < 0) {
+        return std::nullopt;
+    }
+    return place;
+}
+
+std::string to_text(const fabric_place& place)
+{
+    return std::format("{}:{}", place.process, place.file);
+}
+
+} // namespace ucxl::softhca

@@ -1,0 +1,48 @@
+// What a user can choose, as softhca-run's options and SOFTHCA_* variables give it.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "softhca/core/fabric.h"
+
+namespace ucxl::softhca
+{
+
+// Variables: the options', and the one by which softhca-run tells its children of their fabric.
+inline constexpr const char* devices_variable   = "SOFTHCA_DEVICES";
+inline constexpr const char* functions_variable = "SOFTHCA_FUNCTIONS";
+inline constexpr const char* profile_variable   = "SOFTHCA_PROFILE";
+inline constexpr const char* fault_variable     = "SOFTHCA_FAULT";
+inline constexpr const char* trace_variable     = "SOFTHCA_TRACE";
+inline constexpr const char* stats_variable     = "SOFTHCA_STATS";
+inline constexpr const char* fabric_variable    = "SOFTHCA_FABRIC"; // PID:DESCRIPTOR
+
+// Texts as given; empty where nothing was.
+struct settings {
+    std::string devices;
+    std::string functions; // of each device
+    std::string profile;
+    std::string faults; // separated by semicolons
+    std::string trace;  // a file, "-" for standard error
+    std::string stats;  // a file, "-" for standard output
+};
+
+settings settings_of_environment();
+
+// The error names the option and what it may be.
+std::expected<fabric_options, std::string> to_options(const settings& given);
+
+// Where the fabric is that softhca-run made.
+struct fabric_place {
+    int process = 0;
+    int file    = 0;
+};
+
+// Nothing where the text is not one.
+std::optional<fabric_place> parse_fabric_place(std::string_view text);
+std::string to_text(const fabric_place& place);
+
+} // namespace ucxl::softhca
