@@ -5,6 +5,8 @@
 //     int error = file.run(in);
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <span>
 
@@ -18,15 +20,12 @@ template <typename In>
 class mailbox
 {
 public:
-    explicit mailbox(prm::command opcode)
-    {
-        set(In::opcode, opcode);
-    }
+    explicit mailbox(prm::command opcode) { set(In::opcode, opcode); }
 
     template <typename Field, typename Value>
     void set(Field field, Value value)
     {
-        set((*_in), field, value);
+        set(whole(), field, value);
     }
 
     template <typename View, typename Field, typename Value>
@@ -40,14 +39,19 @@ public:
     template <typename Part>
     auto at(Part part)
     {
-        return (*_in).at(part);
+        return whole().at(part);
     }
 
     bool fits() const { return _fits; }
-    std::span<const std::byte> bytes() const { return _in.bytes; }
+    std::span<const std::byte> bytes() const { return _bytes; }
 
 private:
-    prm::storage<In> _in;
+    // The device takes no shorter one.
+    static constexpr std::size_t least_bytes = 16;
+
+    prm::view<In> whole() { return *prm::view<In>::over(_bytes); }
+
+    alignas(8) std::array<std::byte, std::max<std::size_t>(In::size_bytes, least_bytes)> _bytes{};
     bool _fits = true;
 };
 

@@ -288,7 +288,8 @@ int uverbs_call::finish(int error)
         file.add(*_handle, std::move(_made));
     }
     if (_made_channel != nullptr) {
-        file.add_channel(std::move(_made_channel));
+        file.add_channel(_made_channel);
+        _made_channel.reset();
     }
     return 0;
 }
