@@ -22,6 +22,14 @@ namespace
 
 constexpr std::size_t page = 4096;
 
+// Where nothing is, without the compiler knowing it.
+void store_at(std::uintptr_t address)
+{
+    static volatile std::uintptr_t hidden;
+    hidden                               = address;
+    *reinterpret_cast<volatile int*>(std::uintptr_t{hidden}) = 1;
+}
+
 // Two pages, of which the second is not there.
 class half_mapped
 {
@@ -121,7 +129,7 @@ int seen_signal = 0;
 
 TEST_F(guarded, a_fault_elsewhere_still_kills)
 {
-    test::real_process child([](test::real_process&) { *static_cast<volatile int*>(nullptr) = 1; });
+    test::real_process child([](test::real_process&) { store_at(0); });
     EXPECT_EQ(child.join(), 128 + SIGSEGV);
 }
 
@@ -142,7 +150,7 @@ TEST_F(guarded, a_programs_own_handler_gets_foreign_faults_and_not_ours)
         std::array<std::byte, 8> good{};
         EXPECT_EQ(guarded_copy(good.data(), reinterpret_cast<void*>(8), 8), copy_status::fault_from);
         EXPECT_EQ(seen_signal, 0);
-        *reinterpret_cast<volatile int*>(16) = 1;
+        store_at(16);
     });
     EXPECT_EQ(child.join(), 42);
 }
@@ -157,7 +165,7 @@ TEST_F(guarded, a_handler_that_was_there_before_is_called_behind_ours)
         install_fault_handlers([](int, siginfo_t&, void*) { return false; });
         std::array<std::byte, 8> good{};
         EXPECT_EQ(guarded_copy(good.data(), nullptr, 8), copy_status::fault_from);
-        *static_cast<volatile int*>(nullptr) = 1;
+        store_at(0);
     });
     EXPECT_EQ(child.join(), 17);
 }
