@@ -97,7 +97,8 @@ TEST_P(perftest_variants, verifies_too)
     arguments.insert(arguments.end(), GetParam().begin(), GetParam().end());
     const outcome result = run_tool("ucx_layout_perftest", arguments);
     ASSERT_EQ(0, result.status) << result.err << result.out;
-    for (const json& row : json::parse(result.out).at("runs").at(0).at("results")) {
+    const json document = json::parse(result.out);
+    for (const json& row : document.at("runs").at(0).at("results")) {
         EXPECT_EQ(3, row.at("validated_messages"));
     }
 }

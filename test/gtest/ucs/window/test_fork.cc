@@ -11,6 +11,14 @@ using namespace ucxl::test;
 namespace
 {
 
+// ASan's allocator unlocks its mutexes in the child of a fork, but leaves them marked for a waiter that did not come
+// along: two threads of the child that meet at one may then wait for ever.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool threads_after_fork = false;
+#else
+constexpr bool threads_after_fork = true;
+#endif
+
 // Runs fn in a child; a child that hangs is ended by its alarm.
 template <typename Fn>
 ::testing::AssertionResult in_child(Fn&& fn)
@@ -68,8 +76,10 @@ TEST(registry_fork, no_lock_or_section_is_inherited)
             for (unsigned step = 0; step < 10; ++step) {
                 registry->destroy(*registry->create(binding_of(1)));
             }
-            // A thread of the child may get the stack of one that did not come along.
-            std::thread([&] { registry->destroy(*registry->create(binding_of(1))); }).join();
+            if (threads_after_fork) {
+                // A thread of the child may get the stack of one that did not come along.
+                std::thread([&] { registry->destroy(*registry->create(binding_of(1))); }).join();
+            }
             return true;
         }));
     }
