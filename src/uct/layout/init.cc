@@ -2,6 +2,7 @@
 
 #include "lay_copy.h"
 #include "layout_md.h"
+#include "remote_atomics.h"
 #include "ucs/window/window_config.h"
 #include "uct/abi/abi_check.h"
 
@@ -28,6 +29,9 @@ void uct_layout_init()
         register_window_config();
         uct_component_register(&layout_component);
         uct_tl_register(&layout_component, &lay_copy_tl);
+        if (!serve_remote_atomics()) {
+            ucs_debug("ucx-layout: this libucp hides its handler of atomics: none on windows of several blocks");
+        }
     });
 }
 

@@ -1,10 +1,9 @@
 #include "transfer.h"
 
+#include "refusal.h"
+
 #include "ucs/window/window.h"
 
-#include <ucs/debug/log_def.h>
-
-#include <atomic>
 #include <cstring>
 
 namespace ucxl
@@ -13,19 +12,9 @@ namespace ucxl
 namespace
 {
 
-// A peer that keeps using a window that is gone could otherwise fill the disk with messages.
-constexpr unsigned max_messages = 16;
-
 bool refuse(const void* address, std::size_t length)
 {
-    static std::atomic<unsigned> messages{0};
-    const unsigned number = messages.fetch_add(1, std::memory_order_relaxed);
-    if (number < max_messages) {
-        ucs_error("lay_copy: %zu bytes at %p are not inside a live window%s", length, address,
-                  number + 1 == max_messages ? " (no more such messages)" : "");
-    } else if (number > UINT32_MAX / 2) {
-        messages.store(max_messages, std::memory_order_relaxed);
-    }
+    report_refusal("lay_copy", address, length, "are not inside a live window");
     return false;
 }
 
