@@ -59,7 +59,7 @@ result<void> check(const window_binding& binding)
 
 } // namespace
 
-window_registry::window_registry()  = default;
+window_registry::window_registry() = default;
 window_registry::~window_registry()
 {
     if (_slots != nullptr) {

@@ -135,10 +135,10 @@ TEST(ucp_abi, only_the_known_handler_of_atomic_requests_is_known)
 {
     using ucxl::abi::knows_atomic_request;
     const ucxl::abi::ucp_am_handler known{.features = UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64,
-                                    .cb       = ucp_atomic_req_handler,
-                                    .tracer   = nullptr,
-                                    .flags    = 0,
-                                    .proxy_cb = another_function};
+                                          .cb       = ucp_atomic_req_handler,
+                                          .tracer   = nullptr,
+                                          .flags    = 0,
+                                          .proxy_cb = another_function};
     EXPECT_TRUE(knows_atomic_request(&known));
     EXPECT_FALSE(knows_atomic_request(nullptr));
     auto other     = known;
