@@ -1,0 +1,241 @@
+#include "verbs_pair.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace ucxl::test
+{
+
+namespace
+{
+
+constexpr unsigned all_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
+                                IBV_ACCESS_REMOTE_ATOMIC;
+constexpr std::chrono::seconds patience{20};
+
+template <typename T>
+T* made(T* object, const char* what)
+{
+    if (object == nullptr) {
+        throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
+    }
+    return object;
+}
+
+void worked(int error, const char* what)
+{
+    if (error != 0) {
+        throw std::runtime_error(std::string(what) + ": " + std::strerror(error));
+    }
+}
+
+ibv_context* open_device()
+{
+    const char* const wanted = std::getenv("UCXL_TEST_DEVICE");
+    int count                = 0;
+    ibv_device** const list  = made(ibv_get_device_list(&count), "device list");
+    ibv_context* found       = nullptr;
+    for (int i = 0; i < count && found == nullptr; ++i) {
+        if (wanted != nullptr && std::strcmp(ibv_get_device_name(list[i]), wanted) == 0) {
+            mlx5dv_context_attr attr{};
+            attr.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
+            found      = made(mlx5dv_open_device(list[i], &attr), "opening the device with DEVX");
+        }
+    }
+    ibv_free_device_list(list);
+    return made(found, "no device of the name in UCXL_TEST_DEVICE");
+}
+
+ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
+{
+    ibv_qp_init_attr_ex wanted{};
+    wanted.qp_type          = IBV_QPT_RC;
+    wanted.send_cq          = cq;
+    wanted.recv_cq          = cq;
+    wanted.cap.max_send_wr  = 64;
+    wanted.cap.max_recv_wr  = 16;
+    wanted.cap.max_send_sge = 4;
+    wanted.cap.max_recv_sge = 4;
+    wanted.cap.max_inline_data = 832;
+    wanted.pd               = pd;
+    wanted.comp_mask        = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    wanted.send_ops_flags   = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE;
+    mlx5dv_qp_init_attr raw{};
+    raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+    raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
+    return made(mlx5dv_create_qp(pd->context, &wanted, &raw), "queue pair");
+}
+
+} // namespace
+
+verbs_pair::verbs_pair() : _context(open_device()), _pd(made(ibv_alloc_pd(_context), "protection domain"))
+{
+    for (ibv_cq*& cq : _cq) {
+        cq = made(ibv_create_cq(_context, 256, nullptr, nullptr, 0), "completion queue");
+    }
+    reconnect();
+}
+
+verbs_pair::~verbs_pair()
+{
+    for (ibv_qp* queue : _queue) {
+        ibv_destroy_qp(queue);
+    }
+    for (ibv_cq* cq : _cq) {
+        ibv_destroy_cq(cq);
+    }
+    for (ibv_mr* mr : _registered) {
+        ibv_dereg_mr(mr);
+    }
+    ibv_dealloc_pd(_pd);
+    ibv_close_device(_context);
+}
+
+void verbs_pair::reconnect()
+{
+    for (int i = 0; i < 2; ++i) {
+        if (_queue[i] != nullptr) {
+            ibv_destroy_qp(_queue[i]);
+        }
+        ibv_wc flushed;
+        while (ibv_poll_cq(_cq[i], 1, &flushed) > 0) {
+        }
+        _queue[i] = create_queue(_pd, _cq[i]);
+    }
+    connect(0);
+    connect(1);
+}
+
+void verbs_pair::connect(int which)
+{
+    ibv_qp* const queue = _queue[which];
+    ibv_port_attr port{};
+    worked(ibv_query_port(_context, 1, &port), "port");
+    ibv_qp_attr attr{};
+    attr.qp_state        = IBV_QPS_INIT;
+    attr.port_num        = 1;
+    attr.qp_access_flags = all_access;
+    worked(ibv_modify_qp(queue, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+    attr                    = {};
+    attr.qp_state           = IBV_QPS_RTR;
+    attr.path_mtu           = port.active_mtu;
+    attr.dest_qp_num        = _queue[1 - which]->qp_num;
+    attr.max_dest_rd_atomic = 4;
+    attr.min_rnr_timer      = 1;
+    attr.ah_attr.dlid       = port.lid;
+    attr.ah_attr.port_num   = 1;
+    if (port.link_layer != IBV_LINK_LAYER_INFINIBAND) {
+        attr.ah_attr.is_global     = 1;
+        attr.ah_attr.grh.hop_limit = 1;
+        worked(ibv_query_gid(_context, 1, 0, &attr.ah_attr.grh.dgid), "GID");
+    }
+    worked(ibv_modify_qp(queue, &attr,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+           "RTR");
+    attr               = {};
+    attr.qp_state      = IBV_QPS_RTS;
+    attr.timeout       = 14;
+    attr.retry_cnt     = 7;
+    attr.rnr_retry     = 7;
+    attr.max_rd_atomic = 4;
+    worked(ibv_modify_qp(queue, &attr,
+                         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                             IBV_QP_MAX_QP_RD_ATOMIC),
+           "RTS");
+}
+
+ibv_mr* verbs_pair::registered(void* buffer, std::size_t length)
+{
+    _registered.push_back(made(ibv_reg_mr(_pd, buffer, length, static_cast<int>(all_access)), "memory region"));
+    return _registered.back();
+}
+
+ibv_wc verbs_pair::wait_on(ibv_cq* cq)
+{
+    ibv_wc found{};
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        const int count = ibv_poll_cq(cq, 1, &found);
+        if (count == 1) {
+            return found;
+        }
+        if (count < 0 || std::chrono::steady_clock::now() > deadline) {
+            throw std::runtime_error("a request did not complete");
+        }
+    }
+}
+
+ibv_wc verbs_pair::wait()
+{
+    return wait_on(_cq[0]);
+}
+
+ibv_wc_status verbs_pair::execute(ibv_send_wr& request)
+{
+    request.send_flags = IBV_SEND_SIGNALED;
+    ibv_send_wr* bad   = nullptr;
+    worked(ibv_post_send(qp(), &request, &bad), "post");
+    return wait().status;
+}
+
+ibv_wc_status verbs_pair::write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)
+{
+    ibv_sge element = local;
+    ibv_send_wr request{};
+    request.sg_list             = &element;
+    request.num_sge             = 1;
+    request.opcode              = IBV_WR_RDMA_WRITE;
+    request.wr.rdma.remote_addr = remote;
+    request.wr.rdma.rkey        = rkey;
+    return execute(request);
+}
+
+ibv_wc_status verbs_pair::read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)
+{
+    ibv_sge element = local;
+    ibv_send_wr request{};
+    request.sg_list             = &element;
+    request.num_sge             = 1;
+    request.opcode              = IBV_WR_RDMA_READ;
+    request.wr.rdma.remote_addr = remote;
+    request.wr.rdma.rkey        = rkey;
+    return execute(request);
+}
+
+ibv_wc_status verbs_pair::send(const ibv_sge& from, const ibv_sge& to)
+{
+    ibv_sge into = to;
+    ibv_recv_wr receive{};
+    receive.sg_list       = &into;
+    receive.num_sge       = 1;
+    ibv_recv_wr* bad      = nullptr;
+    worked(ibv_post_recv(_queue[1], &receive, &bad), "receive");
+    ibv_sge element = from;
+    ibv_send_wr request{};
+    request.sg_list            = &element;
+    request.num_sge            = 1;
+    request.opcode             = IBV_WR_SEND;
+    const ibv_wc_status sent   = execute(request);
+    const ibv_wc_status received = wait_on(_cq[1]).status;
+    return sent != IBV_WC_SUCCESS ? sent : received;
+}
+
+ibv_wc_status verbs_pair::fetch_add(const ibv_sge& result, std::uint64_t remote, std::uint32_t rkey,
+                                    std::uint64_t addend)
+{
+    ibv_sge element = result;
+    ibv_send_wr request{};
+    request.sg_list               = &element;
+    request.num_sge               = 1;
+    request.opcode                = IBV_WR_ATOMIC_FETCH_AND_ADD;
+    request.wr.atomic.remote_addr = remote;
+    request.wr.atomic.rkey        = rkey;
+    request.wr.atomic.compare_add = addend;
+    return execute(request);
+}
+
+} // namespace ucxl::test
