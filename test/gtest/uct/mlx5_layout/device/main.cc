@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "key_life.h"
+
 int main(int argc, char** argv)
 {
     if (std::getenv("UCXL_TEST_DEVICE") == nullptr) {
@@ -15,6 +17,9 @@ int main(int argc, char** argv)
         execv("/proc/self/exe", argv);
         std::perror("running this program on the software device");
         return 1;
+    }
+    if (std::getenv("UCXL_KEY_LIFE") != nullptr) {
+        return ucxl::test::key_life();
     }
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace ucxl::test
 {
@@ -81,6 +82,15 @@ verbs_pair::verbs_pair() : _context(open_device()), _pd(made(ibv_alloc_pd(_conte
 
 verbs_pair::~verbs_pair()
 {
+    close();
+    ibv_close_device(_context);
+}
+
+bool verbs_pair::close()
+{
+    if (_pd == nullptr) {
+        return true;
+    }
     for (ibv_qp* queue : _queue) {
         ibv_destroy_qp(queue);
     }
@@ -90,8 +100,7 @@ verbs_pair::~verbs_pair()
     for (ibv_mr* mr : _registered) {
         ibv_dereg_mr(mr);
     }
-    ibv_dealloc_pd(_pd);
-    ibv_close_device(_context);
+    return ibv_dealloc_pd(std::exchange(_pd, nullptr)) == 0;
 }
 
 void verbs_pair::reconnect()

@@ -46,6 +46,9 @@ public:
     // Both queue pairs anew, after an error.
     void reconnect();
 
+    // Ends everything but the device; whether nothing of the protection domain was left. Nothing else may be called then.
+    bool close();
+
 private:
     void connect(int which);
     ibv_wc_status execute(ibv_send_wr& request);
