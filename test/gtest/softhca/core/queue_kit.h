@@ -19,6 +19,7 @@
 
 #include "prm/cqe.h"
 #include "prm/qpc.h"
+#include "receive_segment.h"
 #include "softhca/core/queue_work.h"
 #include "test_host.h"
 #include "work_request.h"
@@ -53,12 +54,6 @@ struct made_cq {
     std::optional<polled> poll();
     std::vector<polled> poll_all();
     void arm(std::uint8_t sequence, cq_arm kind = cq_arm::any_completion);
-};
-
-struct receive_segment {
-    std::uint32_t key    = 0;
-    std::uint64_t at     = 0;
-    std::uint32_t length = 0;
 };
 
 struct made_srq {
