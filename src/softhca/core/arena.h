@@ -33,7 +33,8 @@ inline constexpr std::size_t max_translation_entries = 1U << 24;
 inline constexpr std::size_t max_devices        = 8;
 inline constexpr std::size_t memic_bytes        = 1U << 18; // of one device
 inline constexpr std::size_t memic_page_bytes   = 4096;
-inline constexpr std::size_t memic_granule_bytes = 64;
+inline constexpr std::size_t memic_pages         = memic_bytes / memic_page_bytes;
+inline constexpr std::size_t memic_granule_bytes = 64; // alignments are multiples of it
 
 using translation_entry = std::array<std::byte, 16>;
 
@@ -75,10 +76,11 @@ struct move_batch {
     std::array<piece, capacity> from;
 };
 
+// Allocated by pages, because pages are what processes map.
 struct memic_device {
-    std::array<std::uint8_t, memic_bytes / memic_granule_bytes> granule_owner; // nonzero: allocated
-    std::array<std::uint32_t, memic_bytes / memic_granule_bytes> length;       // at the first granule, in granules
-    std::array<ownership, memic_bytes / memic_granule_bytes> owner;            // at the first granule
+    std::array<std::uint8_t, memic_pages> taken;   // nonzero: allocated
+    std::array<std::uint32_t, memic_pages> length; // at the first page of an allocation, in pages
+    std::array<ownership, memic_pages> owner;      // at the first page of an allocation
     std::uint32_t used_bytes;
     alignas(memic_page_bytes) std::array<std::byte, memic_bytes> bytes;
 };

@@ -58,6 +58,7 @@ void describe_transports(prm::view<hca_cap> cap)
     cap.put<true>(hca_cap::ud);
     cap.put<true>(hca_cap::basic_cyclic_rcv_wqe);
     cap.put<true>(hca_cap::cq_oi);
+    cap.put<true>(hca_cap::cq_resize);
     cap.put<true>(hca_cap::uar_4k);
     cap.put<true>(hca_cap::compact_address_vector);
     cap.put<1>(hca_cap::cqe_version);

@@ -32,11 +32,9 @@ void cut_aliases(arena& memory)
 
 void free_memic_of(memic_device& device, client_id client)
 {
-    for (std::size_t first = 0; first < device.owner.size(); ++first) {
-        if (device.owner[first].life == life::live && device.owner[first].client == client) {
-            detail::set_life(device.owner[first], life::free);
-            std::fill_n(device.granule_owner.begin() + static_cast<std::ptrdiff_t>(first), device.length[first],
-                        std::uint8_t{0});
+    for (ownership& owner : device.owner) {
+        if (owner.life == life::live && owner.client == client) {
+            detail::set_life(owner, life::free);
         }
     }
 }

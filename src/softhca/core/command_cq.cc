@@ -1,7 +1,10 @@
 // Completion queues: create, query, modify, destroy.
 #include "prm/cq.h"
 
+#include <utility>
+
 #include "command_call.h"
+#include "completion.h"
 #include "limits.h"
 #include "prm/doorbell.h"
 
@@ -125,6 +128,45 @@ command_status query_cq(command_call& call, prm::const_view<prm::plain_cq_in> in
     return command_status::ok;
 }
 
+// Entries go on behind a marker that is the last entry of the old buffer; its owner copies what it has not consumed yet,
+// up to the marker, which takes an index of its own.
+command_status resize(command_call& call, prm::const_view<prm::modify_cq_in> in, cq_record& cq)
+{
+    const std::uint32_t cqn   = in.get(prm::modify_cq_in::cqn);
+    const std::uint32_t umem  = in.get(prm::modify_cq_in::cq_umem_id);
+    const std::uint8_t size   = in.at(prm::modify_cq_in::cqc).get(prm::cqc::log_cq_size);
+    if (size > log_max_cq_size) {
+        return call.refuse(command_status::limit_exceeded, "log_cq_size");
+    }
+    const auto buffer = umem_range(call, umem, in.get(prm::modify_cq_in::cq_umem_offset),
+                                   std::uint64_t{cq.entry_size} << size);
+    if (!in.get(prm::modify_cq_in::cq_umem_valid) || !buffer || !is_writable(call, umem)) {
+        return call.refuse(command_status::bad_resource, "no such umem for entries, or too short, or for reading only");
+    }
+    const auto waiting = entries_waiting(call.device, cq);
+    if (cq.collapsed || cq.overflowed || !waiting) {
+        return call.refuse(command_status::bad_resource_state, "its entries cannot be moved");
+    }
+    if (*waiting >= 1U << cq.log_size || *waiting >= 1U << size) {
+        return call.refuse(command_status::bad_size_outstanding_cqe, "more entries wait than there is room for");
+    }
+    completion marker;
+    (*marker.entry).put<prm::cqe_opcode::resize_cq>(prm::cqe64::opcode);
+    const cq_arm armed = std::exchange(cq.armed, cq_arm::none); // nobody is told of the marker
+    const bool written = complete(call.device, cqn, marker);
+    cq.armed           = armed;
+    if (!written) {
+        return call.refuse(command_status::bad_resource_state, "its entries cannot be moved");
+    }
+    let_go(call.memory().umems, cq.umem);
+    hold(call.memory().umems, umem);
+    cq.umem     = umem;
+    cq.buffer   = *buffer;
+    cq.log_size = size;
+    (void)prm::view<prm::cqc>::over(std::as_writable_bytes(std::span(cq.context)))->set(prm::cqc::log_cq_size, size);
+    return command_status::ok;
+}
+
 // Only what is in force at once; entries come when they come, so moderation is refused as the capabilities say.
 command_status modify_cq(command_call& call, prm::const_view<prm::modify_cq_in> in, prm::view<prm::any_output>)
 {
@@ -132,8 +174,11 @@ command_status modify_cq(command_call& call, prm::const_view<prm::modify_cq_in> 
     if (cq == nullptr) {
         return call.refuse(command_status::bad_resource, "no such completion queue");
     }
+    if (in.get(prm::modify_cq_in::op_mod) == 1) {
+        return resize(call, in, *cq);
+    }
     if (in.get(prm::modify_cq_in::op_mod) != 0) {
-        return call.refuse(command_status::bad_parameter, "resizing is not modelled");
+        return call.refuse(command_status::bad_parameter, "op_mod");
     }
     constexpr auto known = std::to_underlying(prm::cq_modify::oi) | std::to_underlying(prm::cq_modify::c_eqn);
     const auto wanted    = std::to_underlying(in.get(prm::modify_cq_in::modify_field_select));

@@ -112,12 +112,12 @@ bool owns_memic(const command_call& call, std::uint64_t offset, std::uint64_t le
     if (length == 0 || offset >= memic_bytes || length > memic_bytes - offset) {
         return false;
     }
-    std::size_t first = offset / memic_granule_bytes;
+    std::size_t first = offset / memic_page_bytes;
     while (first > 0 && device.owner[first].life != life::live) {
         --first;
     }
     return device.owner[first].life == life::live && device.owner[first].client == call.device.self &&
-           offset + length <= (first + device.length[first]) * memic_granule_bytes;
+           offset + length <= (first + device.length[first]) * memic_page_bytes;
 }
 
 // start_addr is the place in device memory; the key itself is zero-based.

@@ -102,6 +102,12 @@ void trace(environment& device, std::uint32_t cqn, const completion& what)
 
 } // namespace
 
+std::optional<std::uint32_t> entries_waiting(environment& device, const cq_record& cq)
+{
+    const auto consumer = read_consumer(device, cq);
+    return consumer ? std::optional((cq.producer - *consumer) & counter_mask) : std::nullopt;
+}
+
 bool complete(environment& device, std::uint32_t cqn, completion& what)
 {
     cq_record* const cq = device.memory.cqs.find(cqn);

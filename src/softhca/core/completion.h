@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "arena.h"
 #include "prm/cqe.h"
@@ -24,6 +25,9 @@ struct completion {
 // Fills in the owner bit and writes the entry, its last byte after the others. A full CQ overflows: error event, and the
 // CQ is lost. False where the CQ is not there, was lost, its process has ended or its memory is gone.
 bool complete(environment& device, std::uint32_t cqn, completion& what);
+
+// Entries that were written and not consumed yet, by the doorbell record. Nothing where that cannot be read.
+std::optional<std::uint32_t> entries_waiting(environment& device, const cq_record& cq);
 
 // The request of a CQ doorbell: an event at the next entry, or now if there is one already behind `consumer`. A request
 // with the sequence number of the last event was late and is ignored. The CQ is the caller's to check.

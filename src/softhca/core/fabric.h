@@ -70,7 +70,7 @@ public:
     std::expected<std::uint32_t, prm::command_status> alloc_uar(function_id which);
     prm::command_status free_uar(std::uint32_t uar);
 
-    // Device memory (MEMIC): returns the offset in that of the function's device, granules of 64 bytes, aligned to
+    // Device memory (MEMIC): returns the offset in that of the function's device, whole pages, aligned to
     // 64 << log_alignment. A key for it is made with access mode memic and that offset as start_addr; it is zero-based.
     // free_memic answers resource_busy while a key refers to it.
     std::expected<std::uint64_t, prm::command_status> alloc_memic(function_id which, std::uint64_t length,

@@ -45,17 +45,14 @@ std::optional<event_route> exchange_route(const environment& device, table<Recor
     return std::exchange(found->*which, route);
 }
 
-constexpr std::size_t granules_of_page = memic_page_bytes / memic_granule_bytes;
-constexpr std::size_t memic_pages      = memic_bytes / memic_page_bytes;
-
-// The first granule of a free run of pages: pages are mapped, so no two allocations share one.
+// The first page of a free run.
 std::optional<std::size_t> find_memic(const memic_device& device, std::size_t pages)
 {
     std::size_t run = 0;
     for (std::size_t page = 0; page < memic_pages; ++page) {
-        run = device.granule_owner[page * granules_of_page] == 0 ? run + 1 : 0;
+        run = device.taken[page] == 0 ? run + 1 : 0;
         if (run == pages) {
-            return (page + 1 - pages) * granules_of_page;
+            return page + 1 - pages;
         }
     }
     return std::nullopt;
@@ -161,36 +158,35 @@ std::expected<std::uint64_t, command_status> fabric::alloc_memic(function_id whi
     if (!first) {
         return std::unexpected(command_status::no_resources);
     }
-    const std::size_t granules = pages * granules_of_page;
-    std::fill_n(device.granule_owner.begin() + static_cast<std::ptrdiff_t>(*first), granules, std::uint8_t{1});
-    device.length[*first] = static_cast<std::uint32_t>(granules);
+    std::fill_n(device.taken.begin() + static_cast<std::ptrdiff_t>(*first), pages, std::uint8_t{1});
+    device.length[*first] = static_cast<std::uint32_t>(pages);
     device.owner[*first]  = {life::free, 0, _device.self, which, 0};
     detail::set_life(device.owner[*first], life::live);
     count_memic(memory, device, static_cast<std::int64_t>(bytes));
-    return *first * memic_granule_bytes;
+    return *first * memic_page_bytes;
 }
 
 command_status fabric::free_memic(function_id which, std::uint64_t offset)
 {
     const locked guard(_device);
     arena& memory = _device.memory;
-    if (which >= memory.functions || offset >= memic_bytes || offset % memic_granule_bytes != 0) {
+    if (which >= memory.functions || offset >= memic_bytes || offset % memic_page_bytes != 0) {
         return command_status::bad_parameter;
     }
     const std::uint32_t index = memory.function_table[which].device;
     memic_device& device      = memory.memic[index];
-    const std::size_t first   = offset / memic_granule_bytes;
+    const std::size_t first   = offset / memic_page_bytes;
     const ownership& owner    = device.owner[first];
     if (owner.life != life::live || owner.client != _device.self || owner.function != which) {
         return command_status::bad_resource;
     }
-    const std::size_t granules = device.length[first];
-    if (has_key(memory, index * memic_bytes + offset, granules * memic_granule_bytes)) {
+    const std::size_t pages = device.length[first];
+    if (has_key(memory, index * memic_bytes + offset, pages * memic_page_bytes)) {
         return command_status::resource_busy;
     }
     detail::set_life(device.owner[first], life::free);
-    std::fill_n(device.granule_owner.begin() + static_cast<std::ptrdiff_t>(first), granules, std::uint8_t{0});
-    count_memic(memory, device, -static_cast<std::int64_t>(granules * memic_granule_bytes));
+    std::fill_n(device.taken.begin() + static_cast<std::ptrdiff_t>(first), pages, std::uint8_t{0});
+    count_memic(memory, device, -static_cast<std::int64_t>(pages * memic_page_bytes));
     return command_status::ok;
 }
 

@@ -44,7 +44,7 @@ inline constexpr std::uint32_t first_id<mkey_record> = 16;
 template <typename Record, std::size_t Count>
 std::uint32_t find_free(table<Record, Count>& of)
 {
-    const std::uint32_t wanted = std::max<std::uint32_t>(1024, std::bit_ceil((of.live + 1) * 2));
+    const std::uint32_t wanted = std::max<std::uint32_t>(256, std::bit_ceil((of.live + 1) * 2));
     const auto limit           = static_cast<std::uint32_t>(std::min<std::size_t>(Count, wanted));
     for (std::uint32_t tried = 0, id = of.cursor; tried < limit; ++tried) {
         id = id + 1 >= limit ? first_id<Record> : std::max(id + 1, first_id<Record>);

@@ -29,6 +29,19 @@ void use(table<Record, Count>& of, std::uint32_t id)
     }
 }
 
+void count_memic(memic_device& device)
+{
+    device.taken.fill(0);
+    device.used_bytes = 0;
+    for (std::size_t first = 0; first < device.owner.size(); ++first) {
+        if (device.owner[first].life == life::live) {
+            const std::uint32_t pages = device.length[first];
+            std::fill_n(device.taken.begin() + static_cast<std::ptrdiff_t>(first), pages, std::uint8_t{1});
+            device.used_bytes += pages * static_cast<std::uint32_t>(memic_page_bytes);
+        }
+    }
+}
+
 } // namespace
 
 void recount(arena& memory)
@@ -71,12 +84,7 @@ void recount(arena& memory)
     memory.counts.keys_live  = memory.mkeys.live;
     memory.counts.memic_used = 0;
     for (memic_device& device : used_devices(memory)) {
-        device.used_bytes = 0;
-        for (std::size_t first = 0; first < device.owner.size(); ++first) {
-            if (device.owner[first].life == life::live) {
-                device.used_bytes += static_cast<std::uint32_t>(device.length[first] * memic_granule_bytes);
-            }
-        }
+        count_memic(device);
         memory.counts.memic_used += device.used_bytes;
     }
 }

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "prm/cqe.h"
+#include "prm/doorbell.h"
+
 namespace ucxl::softhca::test
 {
 namespace
@@ -93,7 +96,7 @@ TEST_F(command_resources, a_freed_number_is_not_given_out_again_at_once)
 {
     const std::uint32_t first = device.alloc_pd();
     EXPECT_EQ(device.plain(command::dealloc_pd, first), command_status::ok);
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 200; ++i) {
         const std::uint32_t next = device.alloc_pd();
         EXPECT_NE(next, first);
         EXPECT_EQ(device.plain(command::dealloc_pd, next), command_status::ok);
@@ -219,8 +222,46 @@ TEST_F(command_resources, modifying_a_completion_queue_changes_only_what_is_sele
     (*in).put<prm::cq_modify::cq_period>(prm::modify_cq_in::modify_field_select);
     EXPECT_EQ(device.send(in), command_status::bad_parameter);
     (*in).put<prm::cq_modify::oi>(prm::modify_cq_in::modify_field_select);
-    (*in).put<1>(prm::modify_cq_in::op_mod);
+    (*in).put<2>(prm::modify_cq_in::op_mod);
     EXPECT_EQ(device.send(in), command_status::bad_parameter);
+}
+
+TEST_F(command_resources, resizing_a_completion_queue_marks_the_end_of_its_old_buffer)
+{
+    const std::uint32_t cqn = device.create_cq(2);
+    cq_record& cq           = machine.memory().cqs.records[cqn];
+    const std::uint32_t old = cq.umem;
+    std::byte* const before = device.process().at(cq.buffer.address, 4 * 64);
+    cq.producer             = 6;
+    const queue_memory next = device.umem(64 << 3);
+    const auto consumed     = [&](std::uint32_t count) {
+        std::byte* const record = device.process().at(cq.doorbell.address, 8);
+        EXPECT_TRUE(prm::view<prm::cq_doorbell_record>::over(std::span(record, 8))
+                        ->set(prm::cq_doorbell_record::consumer_counter, count));
+    };
+    mailbox<prm::modify_cq_in> in;
+    (*in).put<command::modify_cq>(prm::modify_cq_in::opcode);
+    (*in).put<1>(prm::modify_cq_in::op_mod);
+    EXPECT_TRUE((*in).set(prm::modify_cq_in::cqn, cqn));
+    (*in).put<true>(prm::modify_cq_in::cq_umem_valid);
+    (*in).put(prm::modify_cq_in::cq_umem_id, next.umem);
+    (*in).at(prm::modify_cq_in::cqc).put<4>(prm::cqc::log_cq_size);
+    EXPECT_EQ(device.send(in), command_status::bad_resource) << "buffer too short";
+    (*in).at(prm::modify_cq_in::cqc).put<3>(prm::cqc::log_cq_size);
+    consumed(2);
+    EXPECT_EQ(device.send(in), command_status::bad_size_outstanding_cqe) << "no room for the marker";
+    consumed(4);
+    ASSERT_EQ(device.send(in), command_status::ok);
+    const auto marker = *prm::const_view<prm::cqe64>::over(std::span(before + 2 * 64, 64));
+    EXPECT_EQ(marker.get(prm::cqe64::opcode), prm::cqe_opcode::resize_cq);
+    EXPECT_EQ(marker.get(prm::cqe64::owner), true) << "entry 6 of a queue of 4: the second turn";
+    EXPECT_EQ(cq.producer, 7u);
+    EXPECT_EQ(cq.log_size, 3);
+    EXPECT_EQ(cq.buffer.address, reinterpret_cast<std::uint64_t>(next.bytes.data()));
+    EXPECT_EQ(device.process().device().destroy_umem(old), command_status::ok);
+    EXPECT_EQ(device.process().device().destroy_umem(next.umem), command_status::bad_resource_state);
+    (*in).at(prm::modify_cq_in::cqc).put<1>(prm::cqc::log_cq_size);
+    EXPECT_EQ(device.send(in), command_status::bad_size_outstanding_cqe);
 }
 
 TEST_F(command_resources, shared_receive_queues_come_and_go)

@@ -1,8 +1,8 @@
 #include "test_host.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -128,20 +128,33 @@ void test_process::kill_with_lock()
     _machine._holder_died = true;
 }
 
+bool test_process::has_lock() const
+{
+    const auto holder = std::to_integer<client_id>(std::atomic_ref(_machine._holder[0]).load());
+    return holder != 0 && holder == _id;
+}
+
 bool test_process::lock()
 {
     _machine._lock.lock();
+    std::atomic_ref(_machine._holder[0]).store(static_cast<std::byte>(_id));
+    if (stop_when_locked) {
+        std::raise(SIGSTOP);
+    }
     return std::exchange(_machine._holder_died, false);
 }
 
 void test_process::unlock()
 {
+    std::atomic_ref(_machine._holder[0]).store(std::byte{0});
     _machine._lock.unlock();
 }
 
 move_status test_process::move(std::span<const piece> to, std::span<const piece> from)
 {
-    EXPECT_EQ(total(to), total(from)) << "lists of different length";
+    if (total(to) != total(from)) {
+        throw std::logic_error("the model moves between lists of different length");
+    }
     piece_cursor target(to);
     piece_cursor source(from);
     while (!target.at_end() && !source.at_end()) {
@@ -185,7 +198,7 @@ void test_process::notify(client_id client, event_route& route, std::uint32_t ty
     _machine.notifications.push_back({client, route, type});
 }
 
-test_machine::test_machine(const fabric_options& options) : _bytes(map_zeroed(fabric::memory_bytes()))
+test_machine::test_machine(const fabric_options& options) : _bytes(map_zeroed(fabric::memory_bytes())), _holder(map_zeroed(page))
 {
     if (const auto formatted = fabric::format(_bytes, options); !formatted) {
         throw std::runtime_error(formatted.error());
@@ -207,6 +220,7 @@ test_machine::~test_machine()
         process._device.reset();
     }
     munmap(_bytes.data(), _bytes.size());
+    munmap(_holder.data(), _holder.size());
 }
 
 test_process& test_machine::start()

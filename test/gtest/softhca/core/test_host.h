@@ -62,6 +62,9 @@ public:
     // Ends while it has the lock: the next one to take it is told.
     void kill_with_lock();
 
+    // Whether it is between lock() and unlock(); seen by the parent of a forked child, too.
+    bool has_lock() const;
+
     // host
     bool lock() override;
     void unlock() override;
@@ -77,6 +80,7 @@ public:
     std::uint64_t spent_ns = 0;
     std::string traced;
     bool trace_wanted           = false;
+    bool stop_when_locked       = false; // raises SIGSTOP when it gets the lock, for a parent that traces
     std::uint64_t woken_at_ns   = UINT64_MAX; // the earliest time asked for and not yet reached
     std::uint64_t refused_moves = 0;          // that asked for memory which is not there
 
@@ -121,6 +125,7 @@ private:
     friend class test_process;
 
     std::span<std::byte> _bytes;
+    std::span<std::byte> _holder; // one client_id, shared with forked children
     std::mutex _lock;
     bool _holder_died = false;
     std::deque<test_process> _processes;
