@@ -5,10 +5,10 @@
  *
  *     softhca-run -- ./verbs_matrix_column        (or on a real mlx5 device, without softhca-run)
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <uct_mlx5_layout.h>
 
 enum { ROWS = 1024, COLUMNS = 1024, FROM = 3, TO = 5 };
@@ -16,21 +16,20 @@ enum { ROWS = 1024, COLUMNS = 1024, FROM = 3, TO = 5 };
 static double source[ROWS][COLUMNS];
 static double target[ROWS][COLUMNS];
 
-#define CHECK(cond) \
-    do { \
-        if (!(cond)) { \
-            perror(#cond); \
-            exit(1); \
-        } \
+#define CHECK(cond)                                                                                                    \
+    do {                                                                                                               \
+        if (!(cond)) {                                                                                                 \
+            perror(#cond);                                                                                             \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
-static struct ibv_qp *loopback_queue(struct ibv_pd *pd, struct ibv_cq *cq)
+static struct ibv_qp* loopback_queue(struct ibv_pd* pd, struct ibv_cq* cq)
 {
     struct ibv_qp_cap one_of_each = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1};
     struct ibv_qp_init_attr init  = {.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC, .cap = one_of_each};
-    struct ibv_qp *qp             = ibv_create_qp(pd, &init);
-    struct ibv_qp_attr attr       = {
-              .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    struct ibv_qp* qp             = ibv_create_qp(pd, &init);
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
     struct ibv_port_attr port;
 
     CHECK(qp != NULL);
@@ -59,15 +58,17 @@ static struct ibv_qp *loopback_queue(struct ibv_pd *pd, struct ibv_cq *cq)
 }
 
 /* A key that shows one column of a matrix as ROWS * 8 contiguous bytes from address 0 on. */
-static uct_mlx5_layout_region_attr_t column_key(uct_mlx5_layout_domain_h domain, struct ibv_mr *mr, double *first,
-                                                uct_mlx5_layout_region_h *region_p)
+static uct_mlx5_layout_region_attr_t column_key(uct_mlx5_layout_domain_h domain, struct ibv_mr* mr, double* first,
+                                                uct_mlx5_layout_region_h* region_p)
 {
     uct_mlx5_layout_region_params_t params = {.field_mask = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS,
                                               .access     = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
     uct_mlx5_layout_dim_t rows             = {.offset_stride = sizeof(source[0]), .datum_count = ROWS};
     uct_mlx5_layout_item_t column          = {
-                 .first_datum = {.addr = (uintptr_t)first, .length = sizeof(*first), .lkey = mr->lkey},
-                 .num_repeated = 1, .num_dimensions = 1, .dims = &rows};
+                 .first_datum    = {.addr = (uintptr_t)first, .length = sizeof(*first), .lkey = mr->lkey},
+                 .num_repeated   = 1,
+                 .num_dimensions = 1,
+                 .dims           = &rows};
     uct_mlx5_layout_region_attr_t attr;
 
     CHECK(uct_mlx5_layout_region_create(domain, &params, region_p) == UCS_OK);
@@ -80,16 +81,16 @@ int main(void)
 {
     struct mlx5dv_context_attr devx        = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
     uct_mlx5_layout_domain_params_t params = {.field_mask = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD};
-    struct ibv_device **devices            = ibv_get_device_list(NULL);
-    struct ibv_context *context;
-    struct ibv_pd *pd;
-    struct ibv_cq *cq;
-    struct ibv_qp *qp;
+    struct ibv_device** devices            = ibv_get_device_list(NULL);
+    struct ibv_context* context;
+    struct ibv_pd* pd;
+    struct ibv_cq* cq;
+    struct ibv_qp* qp;
     struct ibv_mr *source_mr, *target_mr;
     uct_mlx5_layout_domain_h domain;
     uct_mlx5_layout_region_h from_region, to_region;
     uct_mlx5_layout_region_attr_t from, to;
-    struct ibv_send_wr *bad;
+    struct ibv_send_wr* bad;
     struct ibv_wc done;
     int right = 0;
 

@@ -1,9 +1,10 @@
-// `contrib/dev bench keys`: what layout keys cost the CPU, beside the same transfer posted as one work request per block
-// and as lists of scatter/gather elements.
+// `contrib/dev bench keys`: what layout keys cost the CPU, beside the same transfer posted as one work request per
+// block and as lists of scatter/gather elements.
 //
 // CPU time only, of the thread that does it: requests are built and written into the send queue, and then taken back
 // (ibv_wr_abort) before the doorbell, so no time of a device is in it; the rows that say so are executed, on the
-// software device unless UCXL_TEST_DEVICE names a real one, and include what that costs. Figures are medians of samples.
+// software device unless UCXL_TEST_DEVICE names a real one, and include what that costs. Figures are medians of
+// samples.
 #include "uct/mlx5_layout/device/software_device.h"
 #include "uct/mlx5_layout/device/verbs_pair.h"
 
@@ -87,8 +88,9 @@ public:
 
     void encode_rows()
     {
-        fmt::print("one bind request, built and written to the send queue, ns of CPU per bind\n{:>10} {:>10} {:>10} {:>10}\n",
-                   "entries", "batch 1", "batch 8", "batch 64");
+        fmt::print(
+            "one bind request, built and written to the send queue, ns of CPU per bind\n{:>10} {:>10} {:>10} {:>10}\n",
+            "entries", "batch 1", "batch 8", "batch 64");
         for (const std::size_t entries : {1, 4, 8, 16, 20}) {
             fmt::print("{:>10}", entries);
             for (const std::size_t batch : {1, 8, 64}) {
@@ -116,9 +118,9 @@ public:
         fmt::print("\n{} blocks of {} bytes (a KV cache) as one write: CPU of posting the data\n"
                    "{:>34} {:>12} {:>14}\n",
                    blocks, length, "method", "requests", "us");
-        const double one  = cost([&] { write_requests(1, 1); });
-        const double each = cost([&] { write_requests(queue_depth, 1); }) / queue_depth;
-        const double list = cost([&] { write_requests(queue_depth, max_elements); }) / queue_depth;
+        const double one   = cost([&] { write_requests(1, 1); });
+        const double each  = cost([&] { write_requests(queue_depth, 1); }) / queue_depth;
+        const double list  = cost([&] { write_requests(queue_depth, max_elements); }) / queue_depth;
         const double lists = static_cast<double>((blocks + max_elements - 1) / max_elements);
         const auto row     = [](const char* name, double requests, double ns) {
             fmt::print("{:>34} {:>12} {:>14.2f}\n", name, requests, ns / 1000);
@@ -180,8 +182,8 @@ private:
     void executed_row(std::size_t entries)
     {
         uct_mlx5_layout_region_params_t params{};
-        params.field_mask  = UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES;
-        params.max_entries = static_cast<std::uint32_t>(std::clamp<std::size_t>(entries, 4, 65532));
+        params.field_mask               = UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES;
+        params.max_entries              = static_cast<std::uint32_t>(std::clamp<std::size_t>(entries, 4, 65532));
         uct_mlx5_layout_region_h region = nullptr;
         check(uct_mlx5_layout_region_create(_domain, &params, &region) == UCS_OK, "region");
         std::vector<ibv_sge> pieces(entries);

@@ -76,11 +76,11 @@ std::string broken_entry(const plan& of, std::size_t id, const plan_entry& entry
 
 std::string broken_key(const plan& of, std::size_t id, const mlx5::device_limits& limits)
 {
-    const plan_key& key   = of.keys[id];
-    const bool repeat     = key.kind == key_kind::repeat;
-    std::uint64_t length  = 0;
-    unsigned depth_below  = 0;
-    const auto first      = of.entries.begin() + static_cast<std::ptrdiff_t>(key.first_entry);
+    const plan_key& key  = of.keys[id];
+    const bool repeat    = key.kind == key_kind::repeat;
+    std::uint64_t length = 0;
+    unsigned depth_below = 0;
+    const auto first     = of.entries.begin() + static_cast<std::ptrdiff_t>(key.first_entry);
     const std::vector own(first, first + static_cast<std::ptrdiff_t>(key.num_entries));
     for (const plan_entry& entry : own) {
         if (std::string broken = broken_entry(of, id, entry, limits); !broken.empty()) {
@@ -103,8 +103,8 @@ std::string broken_key(const plan& of, std::size_t id, const mlx5::device_limits
     }
     if (key.kind == key_kind::ksm) {
         const std::uint64_t size = std::uint64_t{1} << key.log_entity_size;
-        const bool uniform       = std::all_of(own.begin(), own.end() - 1,
-                                               [&](const plan_entry& entry) { return entry.length == size; });
+        const bool uniform =
+            std::all_of(own.begin(), own.end() - 1, [&](const plan_entry& entry) { return entry.length == size; });
         if (!limits.ksm || !uniform || own.back().length > size) {
             return "entities of different sizes";
         }

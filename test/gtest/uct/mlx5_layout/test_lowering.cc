@@ -1,8 +1,8 @@
 // Which plan the worked examples of the literature get, number by number, and what cannot be lowered.
 #include "plan_walk.h"
 
-#include "uct/ib/mlx5/layout/lower.h"
 #include "ucs/layout/text.h"
+#include "uct/ib/mlx5/layout/lower.h"
 
 #include <gtest/gtest.h>
 
@@ -39,19 +39,19 @@ TEST_P(worked_example, has_this_plan)
 
 INSTANTIATE_TEST_SUITE_P(
     lowering, worked_example,
-    ::testing::Values(
-        example{"eight_of_sixty_four", "strided(8,8,64)", "0: repeat x8 src0+0:8/64\n"},
-        example{"matrix_column_of_5", "strided(5,512,3072)", "0: repeat x5 src0+0:512/3072\n"},
-        example{"hundred_of_48", "strided(100,8,48)", "0: repeat x100 src0+0:8/48\n"},
-        example{"contiguous", "contig(1,4096)", "0: klm src0+0:4096\n"},
-        // rows of a sub-matrix of a matrix of planes: the planes' parts first, the rows out of them
-        example{"sub_block_3d", "strided([40,40]x16,[16384,64])",
-                "0: repeat x40 src0+0:2560/16384\n1: repeat x1600 key0+0:16/64\n"},
-        // too far apart for a repeat block: a list
-        example{"far_rows", "strided(3,64,1048576)", "0: klm src0+0:64 src0+1048576:64 src0+2097152:64\n"},
-        example{"backwards", "strided(3,8,-64)", "0: klm src0+0:8 src0+-64:8 src0+-128:8\n"},
-        example{"huge_block", "contig(1,5000000000)",
-                "0: klm src0+0:2147483648 src0+2147483648:2147483648 src0+4294967296:705032704\n"}));
+    ::testing::Values(example{"eight_of_sixty_four", "strided(8,8,64)", "0: repeat x8 src0+0:8/64\n"},
+                      example{"matrix_column_of_5", "strided(5,512,3072)", "0: repeat x5 src0+0:512/3072\n"},
+                      example{"hundred_of_48", "strided(100,8,48)", "0: repeat x100 src0+0:8/48\n"},
+                      example{"contiguous", "contig(1,4096)", "0: klm src0+0:4096\n"},
+                      // rows of a sub-matrix of a matrix of planes: the planes' parts first, the rows out of them
+                      example{"sub_block_3d", "strided([40,40]x16,[16384,64])",
+                              "0: repeat x40 src0+0:2560/16384\n1: repeat x1600 key0+0:16/64\n"},
+                      // too far apart for a repeat block: a list
+                      example{"far_rows", "strided(3,64,1048576)",
+                              "0: klm src0+0:64 src0+1048576:64 src0+2097152:64\n"},
+                      example{"backwards", "strided(3,8,-64)", "0: klm src0+0:8 src0+-64:8 src0+-128:8\n"},
+                      example{"huge_block", "contig(1,5000000000)",
+                              "0: klm src0+0:2147483648 src0+2147483648:2147483648 src0+4294967296:705032704\n"}));
 
 TEST(lowering, refuses_a_layout_without_bytes)
 {

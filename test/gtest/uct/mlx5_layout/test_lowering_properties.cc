@@ -27,9 +27,9 @@ mlx5::device_limits random_limits(random& from)
     limits.max_list_bytes      = from.one_in(4) ? 1 + from.below(64) : limits.max_list_bytes;
     limits.max_repeat_bytes    = from.one_in(4) ? 1 + from.below(64) : limits.max_repeat_bytes;
     limits.max_repeat_stride   = from.one_in(4) ? from.below(256) : limits.max_repeat_stride;
-    limits.max_repeat_count    = from.one_in(4) ? 2 + static_cast<std::uint32_t>(from.below(8)) : limits.max_repeat_count;
-    limits.max_entries         = from.one_in(8) ? 1 + from.below(64) : limits.max_entries;
-    limits.max_keys            = from.one_in(8) ? 1 + from.below(6) : limits.max_keys;
+    limits.max_repeat_count = from.one_in(4) ? 2 + static_cast<std::uint32_t>(from.below(8)) : limits.max_repeat_count;
+    limits.max_entries      = from.one_in(8) ? 1 + from.below(64) : limits.max_entries;
+    limits.max_keys         = from.one_in(8) ? 1 + from.below(6) : limits.max_keys;
     return limits;
 }
 

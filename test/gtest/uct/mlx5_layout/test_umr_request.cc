@@ -17,13 +17,12 @@ namespace
 
 using namespace mlx5;
 
-constexpr std::uint32_t key  = 0x12345607;
-constexpr std::uint32_t qpn  = 0xabcdef;
-constexpr std::uint64_t mask = MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY |
-                               MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN | MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |
-                               MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |
-                               MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |
-                               MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
+constexpr std::uint32_t key = 0x12345607;
+constexpr std::uint32_t qpn = 0xabcdef;
+constexpr std::uint64_t mask =
+    MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY | MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN |
+    MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE | MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |
+    MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE | MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
 
 struct expected_head {
     mlx5_wqe_ctrl_seg control{};
@@ -37,8 +36,8 @@ expected_head head_of(std::size_t size, std::uint8_t opcode, std::uint8_t fm_ce_
     expected_head head;
     mlx5dv_set_ctrl_seg(&head.control, 0, opcode, 0, qpn, fm_ce_se, static_cast<std::uint8_t>(size / 16), 0,
                         htobe32(key));
-    head.umr.mkey_mask      = htobe64(mask);
-    head.context.qpn_mkey   = htobe32(0xffffff00 | (key & 0xff));
+    head.umr.mkey_mask    = htobe64(mask);
+    head.context.qpn_mkey = htobe32(0xffffff00 | (key & 0xff));
     return head;
 }
 
@@ -61,10 +60,11 @@ TEST(umr_request, inline_list_is_what_libmlx5_writes)
     std::vector<std::byte> encoded(entries_bytes(key_kind::klm, entries.size()));
     ASSERT_TRUE(encode_entries(key_kind::klm, 1, entries, encoded).has_value());
     request_bytes request;
-    encode_bind({key, {true, true, true, true}, 0x80000040, std::nullopt}, qpn,
-                {true, prm::wqe_fence::initiator_small}, encoded, request);
+    encode_bind({key, {true, true, true, true}, 0x80000040, std::nullopt}, qpn, {true, prm::wqe_fence::initiator_small},
+                encoded, request);
 
-    expected_head head = head_of(128 + 64, MLX5_OPCODE_UMR, MLX5_WQE_CTRL_CQ_UPDATE | MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE);
+    expected_head head =
+        head_of(128 + 64, MLX5_OPCODE_UMR, MLX5_WQE_CTRL_CQ_UPDATE | MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE);
     head.umr.flags         = MLX5_WQE_UMR_CTRL_FLAG_INLINE;
     head.umr.klm_octowords = htobe16(4);
     head.context.access_flags =
@@ -135,10 +135,10 @@ TEST(umr_request, invalidation_sets_free_and_nothing_else)
 {
     request_bytes request;
     encode_invalidate(key, qpn, {}, request);
-    expected_head head      = head_of(128, MLX5_OPCODE_UMR, 0);
-    head.umr.flags          = MLX5_WQE_UMR_CTRL_FLAG_INLINE;
-    head.umr.mkey_mask      = htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY);
-    head.context.free       = MLX5_WQE_MKEY_CONTEXT_FREE;
+    expected_head head = head_of(128, MLX5_OPCODE_UMR, 0);
+    head.umr.flags     = MLX5_WQE_UMR_CTRL_FLAG_INLINE;
+    head.umr.mkey_mask = htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY);
+    head.context.free  = MLX5_WQE_MKEY_CONTEXT_FREE;
     ASSERT_EQ(request.size, sizeof(head));
     EXPECT_EQ(hex(request.bytes.data(), sizeof(head)), hex(&head, sizeof(head)));
 }

@@ -23,13 +23,13 @@ struct uct_mlx5_layout_region {
 namespace
 {
 
-constexpr std::uint8_t default_port      = 1;
-constexpr std::uint32_t default_depth    = 128;
-constexpr std::uint32_t max_depth        = 4096;
-constexpr std::uint32_t default_entries  = 64;
-constexpr unsigned known_access          = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-                                  IBV_ACCESS_REMOTE_ATOMIC;
-constexpr unsigned known_flags           = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
+constexpr std::uint8_t default_port     = 1;
+constexpr std::uint32_t default_depth   = 128;
+constexpr std::uint32_t max_depth       = 4096;
+constexpr std::uint32_t default_entries = 64;
+constexpr unsigned known_access =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned known_flags = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
 
 ucs_status_t log_failure(const char* function, const failure& what)
 {
@@ -80,8 +80,7 @@ ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_para
     if ((params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD) == 0 || params.pd == nullptr) {
         return invalid(function, "pd is required");
     }
-    const std::uint8_t port =
-        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT) != 0 ? params.port : default_port;
+    const std::uint8_t port = (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT) != 0 ? params.port : default_port;
     const std::uint32_t depth =
         (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH) != 0 ? params.bind_depth : default_depth;
     if (depth == 0 || depth > max_depth) {
@@ -113,17 +112,17 @@ ucs_status_t create_region(const char* function, uct_mlx5_layout_domain_h in,
                                              access & ~known_access));
     }
     region_options options;
-    options.rights      = {(access & IBV_ACCESS_LOCAL_WRITE) != 0, (access & IBV_ACCESS_REMOTE_READ) != 0,
-                           (access & IBV_ACCESS_REMOTE_WRITE) != 0, (access & IBV_ACCESS_REMOTE_ATOMIC) != 0};
-    options.max_entries = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES) != 0 ? params.max_entries
-                                                                                              : default_entries;
-    options.address     = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS) != 0 ? params.address : 0;
+    options.rights = {(access & IBV_ACCESS_LOCAL_WRITE) != 0, (access & IBV_ACCESS_REMOTE_READ) != 0,
+                      (access & IBV_ACCESS_REMOTE_WRITE) != 0, (access & IBV_ACCESS_REMOTE_ATOMIC) != 0};
+    options.max_entries =
+        (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES) != 0 ? params.max_entries : default_entries;
+    options.address          = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS) != 0 ? params.address : 0;
     const std::uint32_t most = in->value.caps.limits.max_list_entries;
     if (options.max_entries == 0 || options.max_entries > most) {
         return invalid(function, std::format("max_entries {} is not from 1 to {}", options.max_entries, most));
     }
     // The device counts entries in groups of four, and a repeat block begins with a header.
-    options.max_entries = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
+    options.max_entries                   = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
     outcome<std::unique_ptr<region>> made = region::create(in->value, options);
     if (!made) {
         return log_failure(function, made.error());

@@ -49,8 +49,8 @@ outcome<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std:
         mlx5dv_wr_raw_wqe(raw, request.bytes.data());
     }
     if (const int error = ibv_wr_complete(extended); error != 0) {
-        return error == ENOMEM ? failed(UCS_ERR_NO_RESOURCE, std::format("no room for {} requests in the send queue",
-                                                                         requests.size()))
+        return error == ENOMEM ? failed(UCS_ERR_NO_RESOURCE,
+                                        std::format("no room for {} requests in the send queue", requests.size()))
                                : refused("posting bind requests", error);
     }
     return {};
@@ -137,9 +137,9 @@ outcome<void> bind_queue::connect()
     attr.retry_cnt     = 7;
     attr.rnr_retry     = 7;
     attr.max_rd_atomic = 1;
-    error              = ibv_modify_qp(_qp.get(), &attr,
-                                       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                                           IBV_QP_MAX_QP_RD_ATOMIC);
+    constexpr int ready = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                          IBV_QP_MAX_QP_RD_ATOMIC;
+    error = ibv_modify_qp(_qp.get(), &attr, ready);
     return error == 0 ? outcome<void>() : refused("the bind queue to RTS", error);
 }
 
@@ -174,7 +174,7 @@ outcome<void> bind_queue::wait()
 outcome<void> bind_queue::execute(std::span<request_bytes> requests)
 {
     while (!requests.empty()) {
-        const auto batch = requests.first(std::min<std::size_t>(requests.size(), _depth));
+        const auto batch   = requests.first(std::min<std::size_t>(requests.size(), _depth));
         outcome<void> done = post(batch);
         if (done) {
             done = wait();

@@ -34,9 +34,9 @@ private:
     outcome<void> post(std::span<request_bytes> requests);
     outcome<void> wait();
 
-    ibv_pd* _pd             = nullptr;
-    std::uint8_t _port      = 1;
-    std::uint32_t _depth    = 0;
+    ibv_pd* _pd              = nullptr;
+    std::uint8_t _port       = 1;
+    std::uint32_t _depth     = 0;
     std::size_t _max_request = 0;
     cq_owner _cq; // outlives the queue pair
     qp_owner _qp;

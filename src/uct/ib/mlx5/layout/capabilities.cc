@@ -23,7 +23,8 @@ constexpr std::uint32_t max_octowords = 65532;
 outcome<capabilities> query_capabilities(ibv_context* context)
 {
     if (!mlx5dv_is_supported(context->device)) {
-        return failed(UCS_ERR_UNSUPPORTED, std::format("{} is not an mlx5 device", ibv_get_device_name(context->device)));
+        return failed(UCS_ERR_UNSUPPORTED,
+                      std::format("{} is not an mlx5 device", ibv_get_device_name(context->device)));
     }
     prm::storage<prm::query_hca_cap_in> in;
     (*in).put<prm::command::query_hca_cap>(prm::query_hca_cap_in::opcode);
@@ -34,7 +35,7 @@ outcome<capabilities> query_capabilities(ibv_context* context)
     }
     const auto caps = (**out).at(prm::query_hca_cap_out::general);
     capabilities found;
-    const unsigned log_list      = std::min<unsigned>(caps.get(prm::hca_cap::log_max_klm_list_size), 16);
+    const unsigned log_list       = std::min<unsigned>(caps.get(prm::hca_cap::log_max_klm_list_size), 16);
     found.limits.max_list_entries = std::min(1U << log_list, max_octowords);
     // A repeat block's header takes a place.
     found.limits.max_repeat_entries = found.limits.max_list_entries - 1;

@@ -29,9 +29,9 @@ inline std::unexpected<failure> failed(ucs_status_t status, std::string message)
 // What the device or the kernel refused, by errno.
 inline std::unexpected<failure> refused(const char* what, int error = errno)
 {
-    const ucs_status_t status = error == ENOMEM                              ? UCS_ERR_NO_MEMORY
+    const ucs_status_t status = error == ENOMEM                                   ? UCS_ERR_NO_MEMORY
                                 : error == EOPNOTSUPP || error == EPROTONOSUPPORT ? UCS_ERR_UNSUPPORTED
-                                                                                   : UCS_ERR_IO_ERROR;
+                                                                                  : UCS_ERR_IO_ERROR;
     return failed(status, std::format("{}: {}", what, std::strerror(error)));
 }
 

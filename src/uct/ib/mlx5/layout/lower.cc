@@ -192,9 +192,8 @@ private:
         if (const auto lowest = selectable(std::span(&one, 1))) {
             return selected(count, outer, *lowest, {one});
         }
-        return expanded(count, one, outer.stride, [&](const item& moved) {
-            return loop(outer.child->count, std::span(&moved, 1));
-        });
+        return expanded(count, one, outer.stride,
+                        [&](const item& moved) { return loop(outer.child->count, std::span(&moved, 1)); });
     }
 
     // The outer loop made contiguous, a chunk of it for a whole inner loop; in the chunks both loops are one.

@@ -1,12 +1,13 @@
 // Lowering: layout + device limits -> plan, or the reason why the device cannot do it and packing has to.
 //
 // A loop over blocks is a repeat block where stride and length fit its 16-bit fields, a list of entries otherwise.
-// Dimensions nest by selection: the outer loop is made contiguous first, with chunks as long as the whole inner loop (its
-// gaps included), in which the inner loop's blocks then lie at one uniform stride. What repeats or nests badly (negative
-// strides, inner loops that reach across outer ones) becomes a list of all blocks. The cheapest plan that fits wins.
+// Dimensions nest by selection: the outer loop is made contiguous first, with chunks as long as the whole inner loop
+// (its gaps included), in which the inner loop's blocks then lie at one uniform stride. What repeats or nests badly
+// (negative strides, inner loops that reach across outer ones) becomes a list of all blocks. The cheapest plan that
+// fits wins.
 //
-// Never emitted: an entry or turn of length 0, a length, stride or count beyond device_limits, a reference to a key that
-// comes later, nesting beyond max_nesting.
+// Never emitted: an entry or turn of length 0, a length, stride or count beyond device_limits, a reference to a key
+// that comes later, nesting beyond max_nesting.
 #pragma once
 
 #include <expected>

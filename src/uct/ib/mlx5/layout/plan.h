@@ -2,8 +2,8 @@
 // bytes as one contiguous range. Pure data: no keys exist yet and no addresses are known.
 //
 // Every key has an address space of its own that begins at 0 and is `length` bytes long. Its entries refer to memory of
-// a source (an offset from the base address that will be given) or to a range of a key earlier in the plan. The last key
-// is the layout.
+// a source (an offset from the base address that will be given) or to a range of a key earlier in the plan. The last
+// key is the layout.
 #pragma once
 
 #include <cstddef>

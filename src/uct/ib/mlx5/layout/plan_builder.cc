@@ -99,8 +99,7 @@ plan_builder::placed plan_builder::concatenate(std::vector<extent_of> pieces)
     for (const extent_of& piece : joined) {
         for (std::uint64_t done = 0; done < piece.length;) {
             const std::uint64_t length = std::min(piece.length - done, _limits.max_list_bytes);
-            entries.push_back(
-                entry_for({piece.space, piece.offset + static_cast<std::int64_t>(done), length}));
+            entries.push_back(entry_for({piece.space, piece.offset + static_cast<std::int64_t>(done), length}));
             done += length;
         }
     }
@@ -207,9 +206,9 @@ plan_builder::placed plan_builder::add_key(plan_key key, std::span<const plan_en
         }
     }
     if (_plan.keys.size() >= _limits.max_keys) {
-        return std::unexpected(refusal{refusal::reason::too_many_keys,
-                                       std::format("{} keys are over the limit of {}", _plan.keys.size() + 1,
-                                                   _limits.max_keys)});
+        return std::unexpected(
+            refusal{refusal::reason::too_many_keys,
+                    std::format("{} keys are over the limit of {}", _plan.keys.size() + 1, _limits.max_keys)});
     }
     if (entries.size() > _limits.max_entries - _plan.entries.size()) {
         return too_many_entries(_plan.entries.size() + entries.size());

@@ -61,8 +61,8 @@ outcome<device_limits> region::limits_for(std::span<const source_base> bases) co
         below            = std::max(below, found == _domain.depth_of_key.end() ? 0 : found->second);
     }
     if (below >= limits.max_nesting) {
-        return failed(UCS_ERR_EXCEEDS_LIMIT, std::format("a region over one of depth {} is over the limit of {}", below,
-                                                         limits.max_nesting));
+        return failed(UCS_ERR_EXCEEDS_LIMIT,
+                      std::format("a region over one of depth {} is over the limit of {}", below, limits.max_nesting));
     }
     limits.max_nesting -= below;
     return limits;
@@ -93,8 +93,8 @@ outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const s
         if (entry.nested) {
             entries.push_back({to.keys[entry.target].mkey->lkey, offset, entry.length, entry.stride});
         } else {
-            entries.push_back({bases[entry.target].lkey, bases[entry.target].address + offset, entry.length,
-                               entry.stride});
+            entries.push_back(
+                {bases[entry.target].lkey, bases[entry.target].address + offset, entry.length, entry.stride});
         }
     }
     const std::size_t size = entries_bytes(wanted.kind, entries.size());
@@ -123,8 +123,8 @@ outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const s
     const staging::room& room = to.memory.back();
     if (!encode_bind_by_pointer(request, 0, {}, size, room.lkey, reinterpret_cast<std::uintptr_t>(room.bytes.data()),
                                 bytes)) {
-        return failed(UCS_ERR_EXCEEDS_LIMIT, std::format("{} bytes of entries are over what one bind request can hold",
-                                                         size));
+        return failed(UCS_ERR_EXCEEDS_LIMIT,
+                      std::format("{} bytes of entries are over what one bind request can hold", size));
     }
     return {};
 }
@@ -178,7 +178,7 @@ void region::adopt()
     release(_bound);
     _bound = std::move(_prepared);
     _bound.requests.clear();
-    _prepared                        = {};
+    _prepared                   = {};
     _domain.depth_of_key[key()] = _bound.cost.depth;
 }
 

@@ -77,8 +77,8 @@ private:
     binding _prepared;
 };
 
-// Binds what all of them have prepared, in one batch, and waits; `replace` takes the layouts they have away first. After
-// a failure none of them has a layout.
+// Binds what all of them have prepared, in one batch, and waits; `replace` takes the layouts they have away first.
+// After a failure none of them has a layout.
 outcome<void> bind_all(std::span<region* const> regions, bool replace);
 
 outcome<void> invalidate_all(std::span<region* const> regions);

@@ -18,7 +18,7 @@ bool staging::take_from(slab& one, std::size_t size, std::size_t& offset)
     if (fits == one.unused.end()) {
         return false;
     }
-    offset               = fits->first;
+    offset                 = fits->first;
     const std::size_t left = fits->second - size;
     one.unused.erase(fits);
     if (left > 0) {
@@ -42,7 +42,7 @@ outcome<void> staging::add_slab(std::size_t size)
 
 outcome<staging::room> staging::take(std::size_t size)
 {
-    size = (size + unit - 1) / unit * unit;
+    size               = (size + unit - 1) / unit * unit;
     std::size_t offset = 0;
     std::size_t which  = 0;
     while (which < _slabs.size() && !take_from(_slabs[which], size, offset)) {

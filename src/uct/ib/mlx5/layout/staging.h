@@ -38,7 +38,7 @@ private:
 
     struct slab {
         std::unique_ptr<std::byte, free_memory> memory;
-        mr_owner registration; // ends before the memory
+        mr_owner registration;                     // ends before the memory
         std::map<std::size_t, std::size_t> unused; // offset, length
     };
 

@@ -14,10 +14,10 @@ namespace ucxl::mlx5
 namespace
 {
 
-constexpr std::size_t entry_bytes  = 16;
-constexpr std::size_t group_bytes  = 64;
-constexpr std::size_t header_bytes = prm::wqe_control_segment::size_bytes +
-                                     prm::wqe_umr_control_segment::size_bytes + prm::mkc::size_bytes;
+constexpr std::size_t entry_bytes = 16;
+constexpr std::size_t group_bytes = 64;
+constexpr std::size_t header_bytes =
+    prm::wqe_control_segment::size_bytes + prm::wqe_umr_control_segment::size_bytes + prm::mkc::size_bytes;
 
 constexpr std::size_t padded(std::size_t bytes)
 {
@@ -123,7 +123,7 @@ std::span<std::byte> encode_bind_head(const bind_request& request, std::uint32_t
                                       std::size_t size, request_bytes& out)
 {
     std::uint64_t mask = 0;
-    mask = mask | prm::umr_mask::len | prm::umr_mask::local_write | prm::umr_mask::remote_read |
+    mask               = mask | prm::umr_mask::len | prm::umr_mask::local_write | prm::umr_mask::remote_read |
            prm::umr_mask::remote_write | prm::umr_mask::atomic;
     if (request.start_address) {
         mask = mask | prm::umr_mask::start_addr;
@@ -169,15 +169,13 @@ std::expected<void, std::string> encode_entries(key_kind kind, std::uint32_t rep
                                                 std::span<const resolved_entry> entries, std::span<std::byte> out)
 {
     std::ranges::fill(out, std::byte{0});
-    return kind == key_kind::repeat ? encode_repeat_block(repeat_count, entries, out)
-                                    : encode_list(kind, entries, out);
+    return kind == key_kind::repeat ? encode_repeat_block(repeat_count, entries, out) : encode_list(kind, entries, out);
 }
 
 void encode_bind(const bind_request& request, std::uint32_t qpn, const request_flags& flags,
                  std::span<const std::byte> inline_entries, request_bytes& out)
 {
-    const std::span<std::byte> rest =
-        encode_bind_head(request, qpn, flags, header_bytes + inline_entries.size(), out);
+    const std::span<std::byte> rest = encode_bind_head(request, qpn, flags, header_bytes + inline_entries.size(), out);
     std::ranges::copy(inline_entries, rest.begin());
     umr_control(out).put<1U>(prm::wqe_umr_control_segment::inline_entries);
     (void)umr_control(out).set(prm::wqe_umr_control_segment::klm_octowords, inline_entries.size() / entry_bytes);

@@ -30,8 +30,8 @@ struct resolved_entry {
 // Bytes that the entries take in a work request or in memory: padded to 64.
 std::size_t entries_bytes(key_kind kind, std::size_t num_entries);
 
-// Writes them, padding zeroed. `out` has entries_bytes(). The error names the field that a value does not fit in; out is
-// then undefined.
+// Writes them, padding zeroed. `out` has entries_bytes(). The error names the field that a value does not fit in; out
+// is then undefined.
 std::expected<void, std::string> encode_entries(key_kind kind, std::uint32_t repeat_count,
                                                 std::span<const resolved_entry> entries, std::span<std::byte> out);
 

@@ -59,9 +59,9 @@ struct life {
     {
         uct_mlx5_layout_region_attr_t attr;
         uct_mlx5_layout_region_query(region, &attr);
-        return pair.write({reinterpret_cast<std::uintptr_t>(packed.data()), static_cast<std::uint32_t>(packed.size()),
-                           lkey},
-                          attr.address, attr.rkey) == IBV_WC_SUCCESS;
+        return pair.write(
+                   {reinterpret_cast<std::uintptr_t>(packed.data()), static_cast<std::uint32_t>(packed.size()), lkey},
+                   attr.address, attr.rkey) == IBV_WC_SUCCESS;
     }
 
     bool is_right() const

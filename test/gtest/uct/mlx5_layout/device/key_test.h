@@ -13,8 +13,8 @@
 namespace ucxl::test
 {
 
-inline constexpr unsigned every_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-                                         IBV_ACCESS_REMOTE_ATOMIC;
+inline constexpr unsigned every_access =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
 class key_test : public ucx_test
 {
@@ -39,11 +39,11 @@ protected:
                                         unsigned access = every_access)
     {
         uct_mlx5_layout_region_params_t params{};
-        params.field_mask  = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES |
+        params.field_mask = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES |
                             UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS;
-        params.access      = access;
-        params.max_entries = max_entries;
-        params.address     = address;
+        params.access                   = access;
+        params.max_entries              = max_entries;
+        params.address                  = address;
         uct_mlx5_layout_region_h region = nullptr;
         EXPECT_EQ(uct_mlx5_layout_region_create(domain, &params, &region), UCS_OK);
         _regions.push_back(region);

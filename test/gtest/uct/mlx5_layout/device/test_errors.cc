@@ -57,7 +57,7 @@ TEST_F(key_errors, memory_of_another_protection_domain_is_refused_by_the_device)
     verbs_pair other;
     std::vector<std::uint8_t> memory(4096);
     ibv_mr* const foreign = other.registered(memory.data(), memory.size());
-    const auto region = region_over({reinterpret_cast<std::uintptr_t>(memory.data()), 1000, foreign->lkey});
+    const auto region     = region_over({reinterpret_cast<std::uintptr_t>(memory.data()), 1000, foreign->lkey});
     EXPECT_EQ(write_to(region, 0, 8), IBV_WC_REM_ACCESS_ERR);
 }
 
@@ -65,7 +65,7 @@ TEST_F(key_errors, memory_deregistered_under_a_region_is_refused_by_the_device_a
 {
     std::vector<std::uint8_t> memory(4096);
     ibv_mr* const short_lived = ibv_reg_mr(pair.pd(), memory.data(), memory.size(), static_cast<int>(every_access));
-    const auto region = region_over({reinterpret_cast<std::uintptr_t>(memory.data()), 1000, short_lived->lkey});
+    const auto region         = region_over({reinterpret_cast<std::uintptr_t>(memory.data()), 1000, short_lived->lkey});
     EXPECT_EQ(write_to(region, 0, 8), IBV_WC_SUCCESS);
     ibv_dereg_mr(short_lived);
     EXPECT_EQ(write_to(region, 0, 8), IBV_WC_REM_ACCESS_ERR);
@@ -171,10 +171,10 @@ TEST_F(key_errors, a_queue_pair_that_takes_no_raw_requests_is_refused)
     ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK);
     ibv_cq* const cq = ibv_create_cq(pair.context(), 4, nullptr, nullptr, 0);
     ibv_qp_init_attr plain{};
-    plain.qp_type = IBV_QPT_RC;
-    plain.send_cq = cq;
-    plain.recv_cq = cq;
-    plain.cap     = {4, 4, 1, 1, 0};
+    plain.qp_type    = IBV_QPT_RC;
+    plain.send_cq    = cq;
+    plain.recv_cq    = cq;
+    plain.cap        = {4, 4, 1, 1, 0};
     ibv_qp* const qp = ibv_create_qp(pair.pd(), &plain);
     ASSERT_NE(qp, nullptr);
     logs().expect("not created for raw work requests");

@@ -14,8 +14,8 @@ namespace
 class worked_keys : public key_test
 {
 protected:
-    // What the region shows must be these offsets of the memory, in this order, by every kind of request; writing changes
-    // them and nothing else.
+    // What the region shows must be these offsets of the memory, in this order, by every kind of request; writing
+    // changes them and nothing else.
     void expect_shows(uct_mlx5_layout_region_h region, buffer& memory, const std::vector<std::size_t>& offsets)
     {
         const auto attr = about(region);
@@ -36,7 +36,7 @@ protected:
         const auto writes = [&](const char* how, const std::function<ibv_wc_status()>& move) {
             std::vector<std::uint8_t> after = memory.bytes;
             for (std::size_t i = 0; i < offsets.size(); ++i) {
-                packed->bytes[i] = static_cast<std::uint8_t>(packed->bytes[i] * 7 + i);
+                packed->bytes[i]  = static_cast<std::uint8_t>(packed->bytes[i] * 7 + i);
                 after[offsets[i]] = packed->bytes[i];
             }
             ASSERT_EQ(move(), IBV_WC_SUCCESS) << how;
@@ -97,7 +97,7 @@ TEST_F(worked_keys, sub_matrix_of_three_dimensions)
 {
     constexpr std::size_t m = 24, n = 16, planes = 10; // floats: rows of m, planes of n rows
     constexpr std::size_t a = 5, b = 7, c = 4;         // of the part
-    const auto memory       = patterned(4 * m * n * planes);
+    const auto memory = patterned(4 * m * n * planes);
     const std::array<uct_mlx5_layout_dim_t, 3> dims{{{4, a}, {4 * m, b}, {4 * m * n, c}}};
     uct_mlx5_layout_item_t item{memory->piece(0, 4), 1, 3, dims.data()};
     uct_mlx5_layout_region_h region = new_region();

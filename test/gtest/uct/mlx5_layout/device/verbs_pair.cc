@@ -13,8 +13,8 @@ namespace ucxl::test
 namespace
 {
 
-constexpr unsigned all_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE |
-                                IBV_ACCESS_REMOTE_ATOMIC;
+constexpr unsigned all_access =
+    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr std::chrono::seconds patience{20};
 
 template <typename T>
@@ -53,17 +53,17 @@ ibv_context* open_device()
 ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
 {
     ibv_qp_init_attr_ex wanted{};
-    wanted.qp_type          = IBV_QPT_RC;
-    wanted.send_cq          = cq;
-    wanted.recv_cq          = cq;
-    wanted.cap.max_send_wr  = 64;
-    wanted.cap.max_recv_wr  = 16;
-    wanted.cap.max_send_sge = 4;
-    wanted.cap.max_recv_sge = 4;
+    wanted.qp_type             = IBV_QPT_RC;
+    wanted.send_cq             = cq;
+    wanted.recv_cq             = cq;
+    wanted.cap.max_send_wr     = 64;
+    wanted.cap.max_recv_wr     = 16;
+    wanted.cap.max_send_sge    = 4;
+    wanted.cap.max_recv_sge    = 4;
     wanted.cap.max_inline_data = 832;
-    wanted.pd               = pd;
-    wanted.comp_mask        = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    wanted.send_ops_flags   = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE;
+    wanted.pd                  = pd;
+    wanted.comp_mask           = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    wanted.send_ops_flags      = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE;
     mlx5dv_qp_init_attr raw{};
     raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
     raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
@@ -219,16 +219,16 @@ ibv_wc_status verbs_pair::send(const ibv_sge& from, const ibv_sge& to)
 {
     ibv_sge into = to;
     ibv_recv_wr receive{};
-    receive.sg_list       = &into;
-    receive.num_sge       = 1;
-    ibv_recv_wr* bad      = nullptr;
+    receive.sg_list  = &into;
+    receive.num_sge  = 1;
+    ibv_recv_wr* bad = nullptr;
     worked(ibv_post_recv(_queue[1], &receive, &bad), "receive");
     ibv_sge element = from;
     ibv_send_wr request{};
-    request.sg_list            = &element;
-    request.num_sge            = 1;
-    request.opcode             = IBV_WR_SEND;
-    const ibv_wc_status sent   = execute(request);
+    request.sg_list              = &element;
+    request.num_sge              = 1;
+    request.opcode               = IBV_WR_SEND;
+    const ibv_wc_status sent     = execute(request);
     const ibv_wc_status received = wait_on(_cq[1]).status;
     return sent != IBV_WC_SUCCESS ? sent : received;
 }

@@ -46,7 +46,8 @@ public:
     // Both queue pairs anew, after an error.
     void reconnect();
 
-    // Ends everything but the device; whether nothing of the protection domain was left. Nothing else may be called then.
+    // Ends everything but the device; whether nothing of the protection domain was left. Nothing else may be called
+    // then.
     bool close();
 
 private:

@@ -6,9 +6,9 @@
 #ifndef UCT_MLX5_LAYOUT_H_
 #define UCT_MLX5_LAYOUT_H_
 
+#include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <infiniband/verbs.h>
 #include <ucs/type/status.h>
 
 #ifdef __cplusplus
@@ -20,11 +20,11 @@ extern "C" {
 /**
  * @defgroup UCT_MLX5_LAYOUT Memory keys of non-contiguous memory, for any program on libibverbs and libmlx5
  *
- * A @e region is a memory key that shows bytes from many places as one contiguous range. It is made once, empty, and then
- * given a layout as often as wanted: a list of pieces, interleaved and strided pieces of several sources, or any layout
- * made with ucp_layout_create. Its key goes into work requests as that of a memory region does: as lkey for what a send
- * gathers and a receive scatters, as rkey for what a peer reads, writes and modifies atomically. The device walks the
- * layout; no CPU copies anything.
+ * A @e region is a memory key that shows bytes from many places as one contiguous range. It is made once, empty, and
+ * then given a layout as often as wanted: a list of pieces, interleaved and strided pieces of several sources, or any
+ * layout made with ucp_layout_create. Its key goes into work requests as that of a memory region does: as lkey for what
+ * a send gathers and a receive scatters, as rkey for what a peer reads, writes and modifies atomically. The device
+ * walks the layout; no CPU copies anything.
  *
  * @code{.c}
  * // One column of a matrix of doubles with rows of 8 kB, in `mr`.
@@ -37,33 +37,32 @@ extern "C" {
  * uct_mlx5_layout_region_query(region, &attr);                     // attr.lkey, attr.address (0), attr.length (8192)
  * @endcode
  *
- * Conventions are those of UCX: the caller sets @e field_mask to the fields it filled in; a function returns a status and
- * writes its outputs only on success; whoever finds an error logs it once. Sizes, addresses and strides are bytes.
+ * Conventions are those of UCX: the caller sets @e field_mask to the fields it filled in; a function returns a status
+ * and writes its outputs only on success; whoever finds an error logs it once. Sizes, addresses and strides are bytes.
  *
  * Thread safety: a domain may be used by several threads at once; a region by one at a time.
  *
- * Order: a layout set without flags is in force, everywhere, when the call returns. Work requests that use the region must
- * have completed before it is given another layout, invalidated or destroyed: the device follows the key when it executes
- * a request, not when the request is posted.
+ * Order: a layout set without flags is in force, everywhere, when the call returns. Work requests that use the region
+ * must have completed before it is given another layout, invalidated or destroyed: the device follows the key when it
+ * executes a request, not when the request is posted.
  * @{
  */
 
 /** Memory keys of one protection domain, and the queue pair that binds them. */
-typedef struct uct_mlx5_layout_domain *uct_mlx5_layout_domain_h;
+typedef struct uct_mlx5_layout_domain* uct_mlx5_layout_domain_h;
 
 /** A memory key with a layout. */
-typedef struct uct_mlx5_layout_region *uct_mlx5_layout_region_h;
+typedef struct uct_mlx5_layout_region* uct_mlx5_layout_region_h;
 
 /** What a device supports. */
 enum uct_mlx5_layout_cap_flags {
-    UCT_MLX5_LAYOUT_CAP_SG                              = 1 << 0, /**< @ref uct_mlx5_layout_set_sg */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED                     = 1 << 1, /**< @ref uct_mlx5_layout_set_interleaved */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT              = 1 << 2, /**< num_repeated > 1 */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT   = 1 << 3, /**< num_repeated differs between items */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL    = 1 << 4, /**< numbers of data differ between items */
-    UCT_MLX5_LAYOUT_CAP_ADDRESS                         = 1 << 5, /**< Regions at a chosen virtual address */
-    UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK                    = 1 << 6  /**< The device repeats blocks by itself: strided
-                                                                       layouts cost one entry instead of one per block */
+    UCT_MLX5_LAYOUT_CAP_SG                            = 1 << 0, /**< @ref uct_mlx5_layout_set_sg */
+    UCT_MLX5_LAYOUT_CAP_INTERLEAVED                   = 1 << 1, /**< @ref uct_mlx5_layout_set_interleaved */
+    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT            = 1 << 2, /**< num_repeated > 1 */
+    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT = 1 << 3, /**< num_repeated differs between items */
+    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL  = 1 << 4, /**< numbers of data differ between items */
+    UCT_MLX5_LAYOUT_CAP_ADDRESS                       = 1 << 5, /**< Regions at a chosen virtual address */
+    UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK                  = 1 << 6  /**< Strided layouts cost one entry in all */
 };
 
 /** Capabilities, see @ref uct_mlx5_layout_query. */
@@ -84,7 +83,7 @@ typedef struct uct_mlx5_layout_attr {
  * @param [out] attr     Receives the capabilities.
  * @return UCS_OK, UCS_ERR_UNSUPPORTED (not an mlx5 device, no DEVX, or no such keys) or UCS_ERR_IO_ERROR.
  */
-ucs_status_t uct_mlx5_layout_query(struct ibv_context *context, uct_mlx5_layout_attr_t *attr);
+ucs_status_t uct_mlx5_layout_query(struct ibv_context* context, uct_mlx5_layout_attr_t* attr);
 
 /** Fields of @ref uct_mlx5_layout_domain_params_t. */
 enum uct_mlx5_layout_domain_field {
@@ -95,10 +94,10 @@ enum uct_mlx5_layout_domain_field {
 
 /** How a domain is opened. */
 typedef struct uct_mlx5_layout_domain_params {
-    uint64_t field_mask;   /**< @ref uct_mlx5_layout_domain_field */
-    struct ibv_pd *pd;     /**< Of all keys; must outlive the domain */
-    uint8_t port;          /**< An active port, for the bind queue's loopback. Default: 1 */
-    uint32_t bind_depth;   /**< Bind requests under way at once, 1 to 4096. Default: 128 */
+    uint64_t field_mask; /**< @ref uct_mlx5_layout_domain_field */
+    struct ibv_pd* pd;   /**< Of all keys; must outlive the domain */
+    uint8_t port;        /**< An active port, for the bind queue's loopback. Default: 1 */
+    uint32_t bind_depth; /**< Bind requests under way at once, 1 to 4096. Default: 128 */
 } uct_mlx5_layout_domain_params_t;
 
 /**
@@ -107,8 +106,8 @@ typedef struct uct_mlx5_layout_domain_params {
  * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (see @ref uct_mlx5_layout_query), UCS_ERR_NO_MEMORY or
  *         UCS_ERR_IO_ERROR (the device refused; the message has errno and syndrome).
  */
-ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t *params,
-                                         uct_mlx5_layout_domain_h *domain_p);
+ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t* params,
+                                         uct_mlx5_layout_domain_h* domain_p);
 
 /** @brief Close a domain. All regions must have been destroyed. NULL: nothing happens. */
 void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain);
@@ -137,8 +136,8 @@ typedef struct uct_mlx5_layout_region_params {
  *         UCS_ERR_IO_ERROR (the device refused, such as out of keys).
  */
 ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h domain,
-                                           const uct_mlx5_layout_region_params_t *params,
-                                           uct_mlx5_layout_region_h *region_p);
+                                           const uct_mlx5_layout_region_params_t* params,
+                                           uct_mlx5_layout_region_h* region_p);
 
 /** @brief Destroy a region. No work request may use it any more. NULL: nothing happens. */
 void uct_mlx5_layout_region_destroy(uct_mlx5_layout_region_h region);
@@ -155,12 +154,12 @@ typedef struct uct_mlx5_layout_region_attr {
 } uct_mlx5_layout_region_attr_t;
 
 /** @brief Describe a region. Cannot fail. */
-void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t *attr);
+void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t* attr);
 
 /** Flags of the functions that set a layout. */
 enum uct_mlx5_layout_set_flags {
     /** Only prepare: the layout comes into force by @ref uct_mlx5_layout_post_bind. */
-    UCT_MLX5_LAYOUT_SET_WITH_POST_WR       = 1 << 0,
+    UCT_MLX5_LAYOUT_SET_WITH_POST_WR = 1 << 0,
     /** The region has no layout, or nobody can use its key: do not take the old layout away first. */
     UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION = 1 << 1
 };
@@ -172,14 +171,14 @@ typedef struct uct_mlx5_layout_dim {
 } uct_mlx5_layout_dim_t;
 
 /**
- * One source of an interleaved layout. Its data are enumerated by the dimensions, the first one fastest. Every cycle takes
- * the next num_repeated data of every item in turn; an item that has run out is left out of later cycles.
+ * One source of an interleaved layout. Its data are enumerated by the dimensions, the first one fastest. Every cycle
+ * takes the next num_repeated data of every item in turn; an item that has run out is left out of later cycles.
  */
 typedef struct uct_mlx5_layout_item {
-    struct ibv_sge first_datum;         /**< Address, length and key of the first datum */
-    uint32_t num_repeated;              /**< Data per cycle, >= 1 */
-    uint32_t num_dimensions;            /**< 0: the one datum */
-    const uct_mlx5_layout_dim_t *dims;  /**< num_dimensions of them */
+    struct ibv_sge first_datum;        /**< Address, length and key of the first datum */
+    uint32_t num_repeated;             /**< Data per cycle, >= 1 */
+    uint32_t num_dimensions;           /**< 0: the one datum */
+    const uct_mlx5_layout_dim_t* dims; /**< num_dimensions of them */
 } uct_mlx5_layout_item_t;
 
 /**
@@ -193,7 +192,7 @@ typedef struct uct_mlx5_layout_item {
  *         UCS_ERR_IO_ERROR (the bind failed: the region has no layout then).
  */
 ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned flags, size_t num_sge,
-                                    const struct ibv_sge *sg_list);
+                                    const struct ibv_sge* sg_list);
 
 /**
  * @brief Make the region an interleaved layout; with one item, a strided one of N dimensions.
@@ -201,7 +200,7 @@ ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned fl
  * Parameters and errors as of @ref uct_mlx5_layout_set_sg.
  */
 ucs_status_t uct_mlx5_layout_set_interleaved(uct_mlx5_layout_region_h region, unsigned flags, size_t num_items,
-                                             const uct_mlx5_layout_item_t *items);
+                                             const uct_mlx5_layout_item_t* items);
 
 /** Where a source of a layout begins. */
 typedef struct uct_mlx5_layout_base {
@@ -217,13 +216,14 @@ typedef struct uct_mlx5_layout_base {
  *
  * Other parameters and errors as of @ref uct_mlx5_layout_set_sg.
  */
-ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned flags, const void *wire, size_t length,
-                                      const uct_mlx5_layout_base_t *bases, size_t num_bases);
+ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned flags, const void* wire, size_t length,
+                                      const uct_mlx5_layout_base_t* bases, size_t num_bases);
 
 /**
  * @brief Bring layouts into force that were set with WITH_POST_WR, by work requests on a queue pair of the caller.
  *
- * Requests posted to @e qp after this call may use the regions at once; requests on other queue pairs after a completion:
+ * Requests posted to @e qp after this call may use the regions at once; requests on other queue pairs after a
+ * completion:
  * that of @e wr_id if @e signaled, or of any later request on @e qp.
  *
  * @param [in] qp           Of the same protection domain, in state RTS, created by mlx5dv_create_qp with
@@ -232,25 +232,26 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
  * @param [in] regions      num_regions of them.
  * @param [in] wr_id        Of the completion, whose opcode is IBV_WC_DRIVER2.
  * @param [in] signaled     Whether there is a completion.
- * @return UCS_OK, UCS_ERR_INVALID_PARAM (nothing prepared), UCS_ERR_UNSUPPORTED (the queue pair takes no raw requests) or
- *         UCS_ERR_NO_RESOURCE (no room in the send queue; nothing was posted).
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (nothing prepared), UCS_ERR_UNSUPPORTED (the queue pair takes no raw requests)
+ *         or UCS_ERR_NO_RESOURCE (no room in the send queue; nothing was posted).
  */
-ucs_status_t uct_mlx5_layout_post_bind(struct ibv_qp *qp, const uct_mlx5_layout_region_h *regions, size_t num_regions,
+ucs_status_t uct_mlx5_layout_post_bind(struct ibv_qp* qp, const uct_mlx5_layout_region_h* regions, size_t num_regions,
                                        uint64_t wr_id, int signaled);
 
 /**
- * @brief Bring layouts into force that were set with WITH_POST_WR, in one batch on the domain's own queue pair, and wait.
+ * @brief Bring layouts into force that were set with WITH_POST_WR, in one batch on the domain's own queue pair, and
+ * wait.
  *
  * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_IO_ERROR (none of the regions has a layout then).
  */
-ucs_status_t uct_mlx5_layout_bind(const uct_mlx5_layout_region_h *regions, size_t num_regions);
+ucs_status_t uct_mlx5_layout_bind(const uct_mlx5_layout_region_h* regions, size_t num_regions);
 
 /**
  * @brief Take the layouts away, in one batch: the keys cannot be used until they are set again.
  *
  * @return UCS_OK or UCS_ERR_IO_ERROR.
  */
-ucs_status_t uct_mlx5_layout_invalidate(const uct_mlx5_layout_region_h *regions, size_t num_regions);
+ucs_status_t uct_mlx5_layout_invalidate(const uct_mlx5_layout_region_h* regions, size_t num_regions);
 
 /** @} */
 
