@@ -30,4 +30,8 @@ private:
     std::uint16_t _out_attribute = 0;
 };
 
+// Lists of pages are the kernel's: whatever a program's command says, the memory it names is a UMEM. False where the
+// mailbox is too short for its command.
+bool use_umems(devx_command& command);
+
 } // namespace ucxl::softhca

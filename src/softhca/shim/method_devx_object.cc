@@ -5,7 +5,6 @@
 #include "devx_command.h"
 #include "devx_object.h"
 #include "methods.h"
-#include "prm/mkey.h"
 #include "prm/object.h"
 #include "qp_object.h"
 #include "uverbs_call.h"
@@ -17,20 +16,6 @@ namespace
 {
 
 constexpr std::uint16_t header_bytes = 16;
-
-// The kernel lets a program make indirect keys and those with memory of its own; page lists are the kernel's.
-bool check_key(devx_command& command)
-{
-    const auto in = prm::view<prm::create_mkey_in>::over(command.in);
-    if (!in) {
-        return false;
-    }
-    const auto mode = prm::access_mode(in->at(prm::create_mkey_in::memory_key));
-    if (mode != prm::mkey_access_mode::klm && mode != prm::mkey_access_mode::ksm) {
-        in->put<true>(prm::create_mkey_in::mkey_umem_valid);
-    }
-    return true;
-}
 
 devx_id made_id(const devx_command& command)
 {
@@ -55,7 +40,7 @@ int create_object(uverbs_call& call)
         return error;
     }
     const devx_class* const what = find_devx_class(command.opcode());
-    if (what == nullptr || (command.opcode() == prm::command::create_mkey && !check_key(command))) {
+    if (what == nullptr || !use_umems(command)) {
         return EINVAL;
     }
     // The object exists before its answer is copied, and ends again if that fails.
@@ -110,7 +95,7 @@ int run_on_object(uverbs_call& call, std::uint16_t handle, std::uint16_t in, std
     }
     const target of = target_of(*call.object<uobject>(handle));
     if (of.what == nullptr || !std::ranges::contains(of.what->*allowed, command.opcode()) ||
-        id_in_command(command.input(), command.in) != of.id) {
+        id_in_command(command.input(), command.in) != of.id || !use_umems(command)) {
         return EINVAL;
     }
     return command.run(call);
