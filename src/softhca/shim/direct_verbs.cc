@@ -146,7 +146,8 @@ void release_context(const ibv_context* context)
 void take_queue_pair(ibv_qp_ex* queue_pair)
 {
     const taken_context* const known = queue_pair != nullptr ? find(queue_pair->qp_base.context) : nullptr;
-    if (known == nullptr || queue_pair->wr_complete == nullptr || queue_pair->wr_complete == complete) {
+    if (known == nullptr || queue_pair->wr_complete == nullptr || queue_pair->wr_complete == complete ||
+        queue_pair->qp_base.state != IBV_QPS_RTS) {
         return;
     }
     int (*expected)(ibv_qp_ex*) = nullptr;

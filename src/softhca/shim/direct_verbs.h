@@ -15,7 +15,7 @@ namespace ucxl::softhca
 void take_context(ibv_context* context, std::uint32_t uar);
 void release_context(const ibv_context* context);
 
-// The extended operations of a queue pair of such a context.
+// The extended operations of a queue pair of such a context: libmlx5 sets them when the queue pair gets ready to send.
 void take_queue_pair(ibv_qp_ex* queue_pair);
 
 // Whoever has the page at this address stores there himself.

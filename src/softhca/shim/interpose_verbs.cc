@@ -30,9 +30,9 @@ Function* next_of(Function*, const char* library, const char* name)
 }
 
 #define NEXT_OF_VERBS(function)                                                                                      \
-    static const auto next = next_of(&function, "libibverbs.so.1", #function)
+    static const auto next = next_of(&::function, "libibverbs.so.1", #function)
 #define NEXT_OF_MLX5(function)                                                                                       \
-    static const auto next = next_of(&function, "libmlx5.so.1", #function)
+    static const auto next = next_of(&::function, "libmlx5.so.1", #function)
 
 template <typename Open>
 ibv_context* open_taken(Open&& open)
@@ -44,6 +44,12 @@ ibv_context* open_taken(Open&& open)
         take_context(context, uar);
     }
     return context;
+}
+
+ibv_qp_ex* extended(ibv_qp* queue_pair)
+{
+    NEXT_OF_VERBS(ibv_qp_to_qp_ex);
+    return next != nullptr ? next(queue_pair) : nullptr;
 }
 
 template <typename Result>
@@ -68,12 +74,14 @@ SOFTHCA_INTERPOSED int ibv_close_device(ibv_context* context)
     return next != nullptr ? next(context) : lacking(-1);
 }
 
-SOFTHCA_INTERPOSED ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* queue_pair)
+SOFTHCA_INTERPOSED int ibv_modify_qp(ibv_qp* queue_pair, ibv_qp_attr* attributes, int which)
 {
-    NEXT_OF_VERBS(ibv_qp_to_qp_ex);
-    ibv_qp_ex* const extended = next != nullptr ? next(queue_pair) : lacking<ibv_qp_ex*>(nullptr);
-    take_queue_pair(extended);
-    return extended;
+    NEXT_OF_VERBS(ibv_modify_qp);
+    const int failed = next != nullptr ? next(queue_pair, attributes, which) : ENOSYS;
+    if (failed == 0) {
+        take_queue_pair(extended(queue_pair));
+    }
+    return failed;
 }
 
 SOFTHCA_INTERPOSED ibv_context* mlx5dv_open_device(ibv_device* device, mlx5dv_context_attr* attributes)
