@@ -142,7 +142,8 @@ private:
 
     void report_blocks(const char* what, std::uint32_t key)
     {
-        const double walk = cost([&] { (void)check_access(_device, _make.user(), key, 0, payload, right::local_read); }, 1);
+        const double walk =
+            cost([&] { (void)check_access(_device, _make.user(), key, 0, payload, right::local_read); }, 1);
         const double moved =
             cost([&] { move({_far_key, address_of(_far), payload, nullptr}, {key, 0, payload, nullptr}, payload); }, 1);
         std::uint64_t at  = 0;
@@ -159,10 +160,10 @@ private:
 
     void report_entries()
     {
-        constexpr std::size_t count   = 65'536;
-        const std::uint32_t empty     = _make.empty(prm::mkey_access_mode::klm, count);
-        const auto list               = list_of(count);
-        const double ns               = cost(
+        constexpr std::size_t count = 65'536;
+        const std::uint32_t empty   = _make.empty(prm::mkey_access_mode::klm, count);
+        const auto list             = list_of(count);
+        const double ns             = cost(
             [&] { (void)store_translations(_device.memory, _make.record(empty), 0, std::as_bytes(std::span(list))); },
             10);
         fmt::print("{:44} {:8.1f} ns per entry\n", "writing 65536 entries to a key", ns / count);

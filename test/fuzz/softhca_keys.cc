@@ -79,12 +79,12 @@ private:
 arena& shared_memory()
 {
     static arena* const made = [] {
-        void* const at = mmap(nullptr, sizeof(arena), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* const at =
+            mmap(nullptr, sizeof(arena), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (at == MAP_FAILED) {
             throw std::bad_alloc();
         }
-        arena* const memory                 = static_cast<arena*>(at);
+        arena* const memory               = static_cast<arena*>(at);
         memory->function_table[0].vhca_id = 1;
         memory->function_table[1].vhca_id = 2;
         return memory;

@@ -168,8 +168,9 @@ key_walk::entered key_walk::descend(const mkey_record& key, const key_user& user
         return entered::indirect;
     }
     const std::uint64_t turn_bytes = _device.memory.translations.ends[key.entries_first];
-    const std::uint32_t turns = prm::const_view<prm::repeat_block_header>(
-        _device.memory.translations.entries[key.entries_first]).get(prm::repeat_block_header::repeat_count);
+    const std::uint32_t turns =
+        prm::const_view<prm::repeat_block_header>(_device.memory.translations.entries[key.entries_first])
+            .get(prm::repeat_block_header::repeat_count);
     if (turn_bytes == 0 || offset / turn_bytes >= turns) {
         return refuse(access_fault::broken_entry);
     }
@@ -257,8 +258,8 @@ bool key_walk::step_klm(level& from, range& wanted)
     }
     const std::uint64_t begin = from.entry == 0 ? 0 : ends[from.entry - 1];
     const prm::const_view<prm::klm> entry(table.entries[from.key->entries_first + from.entry]);
-    wanted = {entry.get(prm::klm::mkey), entry.get(prm::klm::address),
-              std::min(from.left, ends[from.entry] - from.offset)};
+    wanted                     = {entry.get(prm::klm::mkey), entry.get(prm::klm::address),
+                                  std::min(from.left, ends[from.entry] - from.offset)};
     const std::uint64_t within = from.offset - begin;
     from.offset += wanted.length;
     from.left -= wanted.length;
@@ -297,8 +298,8 @@ bool key_walk::step_repeat(level& from, range& wanted)
     }
     const std::uint64_t begin = from.entry == 0 ? 0 : ends[from.entry - 1];
     const prm::const_view<prm::repeat_block_entry> entry(table.entries[first + 1 + from.entry]);
-    wanted = {entry.get(prm::repeat_block_entry::mkey), entry.get(prm::repeat_block_entry::va),
-              std::min(from.left, ends[from.entry] - from.offset)};
+    wanted                      = {entry.get(prm::repeat_block_entry::mkey), entry.get(prm::repeat_block_entry::va),
+                                   std::min(from.left, ends[from.entry] - from.offset)};
     const std::uint64_t advance = std::uint64_t{from.turn} * entry.get(prm::repeat_block_entry::stride);
     const std::uint64_t within  = from.offset - begin;
     from.offset += wanted.length;

@@ -20,8 +20,8 @@ enum class right : std::uint8_t {
 
 enum class access_fault : std::uint8_t {
     none,
-    no_such_key,  // index or variant
-    not_bound,    // free, or invalidated
+    no_such_key, // index or variant
+    not_bound,   // free, or invalidated
     wrong_pd,
     wrong_qp,
     wrong_vhca,

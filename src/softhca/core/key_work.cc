@@ -185,8 +185,8 @@ private:
     std::uint32_t _count;
 };
 
-cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::uint32_t qpn,
-                                const umr_request& request, mkey_record& key)
+cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::uint32_t qpn, const umr_request& request,
+                                mkey_record& key)
 {
     const prm::const_view<prm::wqe_pointer_segment> pointer(
         request.pointer.first<prm::wqe_pointer_segment::size_bytes>());
@@ -201,8 +201,8 @@ cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::u
                          .address = pointer.get(prm::wqe_pointer_segment::addr),
                          .length  = bytes.size()};
     const key_user user{qp.owner.function, qp.pd, qpn};
-    const transfer_result read = transfer(device, {user, right::local_write, {&to, 1}},
-                                          {user, right::local_read, {&from, 1}}, bytes.size());
+    const transfer_result read =
+        transfer(device, {user, right::local_write, {&to, 1}}, {user, right::local_read, {&from, 1}}, bytes.size());
     if (read.result != transfer_result::outcome::done) {
         return cqe_syndrome::local_protection;
     }
@@ -245,8 +245,8 @@ cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t
 cqe_syndrome invalidate_key(environment& device, const qp_record& qp, std::uint32_t qpn, std::uint32_t key, bool remote)
 {
     mkey_record* const found = device.memory.find_key(key);
-    const bool allowed       = found != nullptr && may_change(*found, qp) && usable_by(*found, qpn) &&
-                         (!remote || found->remote_invalidate);
+    const bool allowed =
+        found != nullptr && may_change(*found, qp) && usable_by(*found, qpn) && (!remote || found->remote_invalidate);
     if (!allowed) {
         return remote ? cqe_syndrome::remote_access : cqe_syndrome::memory_window_bind;
     }

@@ -60,7 +60,7 @@ std::uint32_t find_free(table<Record, Count>& of)
 template <typename Record, std::size_t Count>
 Record& fresh(table<Record, Count>& of, std::uint32_t id)
 {
-    of.end = std::max(of.end, id + 1);
+    of.end                = std::max(of.end, id + 1);
     return of.records[id] = Record{};
 }
 

@@ -73,8 +73,8 @@ std::uint32_t random_keys::make_list()
     std::vector<translation_entry> entries(_choose(12) + 1);
     for (translation_entry& entry : entries) {
         const target at = pick();
-        entry           = klm(static_cast<std::uint32_t>(_choose(std::min<std::uint64_t>(at.length, 60) + 1)), at.key,
-                              at.address);
+        entry =
+            klm(static_cast<std::uint32_t>(_choose(std::min<std::uint64_t>(at.length, 60) + 1)), at.key, at.address);
     }
     return _make.list(entries);
 }
@@ -95,9 +95,9 @@ std::uint32_t random_keys::make_blocks()
 
 std::uint32_t random_keys::make_repeat_block()
 {
-    const auto count           = static_cast<std::uint16_t>(_choose(4) + 1);
-    const std::uint32_t turns  = static_cast<std::uint32_t>(_choose(6)) + 1;
-    std::uint32_t turn_bytes   = 0;
+    const auto count          = static_cast<std::uint16_t>(_choose(4) + 1);
+    const std::uint32_t turns = static_cast<std::uint32_t>(_choose(6)) + 1;
+    std::uint32_t turn_bytes  = 0;
     std::vector<translation_entry> entries(count + 1U);
     for (unsigned i = 1; i <= count; i++) {
         const target at          = pick();

@@ -128,7 +128,7 @@ bool walker::use(const key_user& given_user, std::uint32_t number, std::uint64_t
         return fail(access_fault::outside);
     }
     for (std::uint64_t i = 0; i < length; i++) {
-        const auto at          = static_cast<std::uint64_t>(place + i);
+        const auto at         = static_cast<std::uint64_t>(place + i);
         const std::byte& byte = _memory.memic[at / memic_bytes].bytes[at % memic_bytes];
         _result.bytes.push_back({space::engine, 0, reinterpret_cast<std::uintptr_t>(&byte)});
     }
@@ -158,10 +158,10 @@ bool walker::use_entries(const key_user& user, const mkey_record& key, wide offs
     wide begin = 0;
     for (std::uint32_t i = 0; i < key.entries_used; i++) {
         const prm::const_view<prm::klm> one(entry(key, i));
-        const wide size = key.backing == mkey_backing::ksm ? wide{1} << key.log_entity_size
-                                                           : wide{one.get(prm::klm::byte_count)};
-        if (!use_overlap(user, one.get(prm::klm::mkey), one.get(prm::klm::address), begin, begin + size, offset,
-                         length, needed, indirect_above)) {
+        const wide size =
+            key.backing == mkey_backing::ksm ? wide{1} << key.log_entity_size : wide{one.get(prm::klm::byte_count)};
+        if (!use_overlap(user, one.get(prm::klm::mkey), one.get(prm::klm::address), begin, begin + size, offset, length,
+                         needed, indirect_above)) {
             return false;
         }
         begin += size;

@@ -16,8 +16,7 @@ namespace
 class access_rules : public ::testing::Test
 {
 protected:
-    access_fault check(std::uint32_t key, std::uint64_t address, std::uint64_t length,
-                       right needed = right::local_read)
+    access_fault check(std::uint32_t key, std::uint64_t address, std::uint64_t length, right needed = right::local_read)
     {
         return check_access(device, make.user(), key, address, length, needed);
     }
@@ -114,8 +113,8 @@ TEST_F(access_rules, each_right_is_its_own)
         {right::remote_atomic, &mkey_record::remote_atomic},
     };
     for (const auto& [missing, flag] : rights) {
-        const std::uint32_t key  = make.direct(process.id(), buffer);
-        make.record(key).*flag   = false;
+        const std::uint32_t key = make.direct(process.id(), buffer);
+        make.record(key).*flag  = false;
         for (const auto& [needed, ignored] : rights) {
             EXPECT_EQ(check(key, base, 1, needed), needed == missing ? access_fault::forbidden : access_fault::none);
         }
@@ -124,10 +123,10 @@ TEST_F(access_rules, each_right_is_its_own)
 
 TEST_F(access_rules, entries_are_used_with_local_rights)
 {
-    const std::uint32_t list        = make.list({klm(8, all, base)});
-    make.record(all).remote_read    = false;
-    make.record(all).remote_write   = false;
-    make.record(all).remote_atomic  = false;
+    const std::uint32_t list       = make.list({klm(8, all, base)});
+    make.record(all).remote_read   = false;
+    make.record(all).remote_write  = false;
+    make.record(all).remote_atomic = false;
     EXPECT_EQ(check(list, 0, 8, right::remote_read), access_fault::none);
     EXPECT_EQ(check(list, 0, 8, right::remote_atomic), access_fault::none);
     make.record(all).local_write = false;
@@ -198,8 +197,8 @@ TEST_F(access_rules, block_may_reach_out_of_its_key_where_it_is_not_used)
 
 TEST_F(access_rules, repeat_block_takes_all_entries_in_each_turn)
 {
-    const std::uint32_t key = make.list(
-        {repeat_header(12, 3, 2), repeat_entry(100, 8, all, base), repeat_entry(10, 4, all, base + 2000)});
+    const std::uint32_t key =
+        make.list({repeat_header(12, 3, 2), repeat_entry(100, 8, all, base), repeat_entry(10, 4, all, base + 2000)});
     const auto pieces = walk(key, 0, 36);
     std::vector<std::uint64_t> offsets;
     std::ranges::transform(pieces, std::back_inserter(offsets), [&](const piece& one) { return offset_of(one); });
@@ -250,11 +249,11 @@ TEST_F(access_rules, four_levels_above_memory_are_allowed_and_five_are_not)
 
 TEST_F(access_rules, key_made_of_itself_is_too_deep)
 {
-    const std::uint32_t own = make.list({klm(8, 0, 0)});
+    const std::uint32_t own                                               = make.list({klm(8, 0, 0)});
     machine.memory().translations.entries[make.record(own).entries_first] = klm(8, own, 0);
     EXPECT_EQ(check(own, 0, 8), access_fault::too_deep);
-    const std::uint32_t first  = make.list({klm(8, 0, 0)});
-    const std::uint32_t second = make.blocks(3, {ksm(first, 0)});
+    const std::uint32_t first                                               = make.list({klm(8, 0, 0)});
+    const std::uint32_t second                                              = make.blocks(3, {ksm(first, 0)});
     machine.memory().translations.entries[make.record(first).entries_first] = klm(8, second, 0);
     EXPECT_EQ(check(second, 0, 8), access_fault::too_deep);
 }
@@ -288,8 +287,7 @@ TEST_F(access_rules, addresses_do_not_wrap)
     EXPECT_EQ(check(key, 10, 1), access_fault::outside);
     const std::uint32_t list = make.list({klm(100, all, 0 - std::uint64_t{50})});
     EXPECT_EQ(check(list, 60, 1), access_fault::broken_entry);
-    const std::uint32_t block =
-        make.list({repeat_header(1, 10, 1), repeat_entry(100, 1, all, 0 - std::uint64_t{50})});
+    const std::uint32_t block = make.list({repeat_header(1, 10, 1), repeat_entry(100, 1, all, 0 - std::uint64_t{50})});
     EXPECT_EQ(check(block, 5, 1), access_fault::broken_entry);
 }
 
@@ -324,8 +322,8 @@ TEST_F(access_rules, alias_is_its_target_in_another_function_and_domain)
     EXPECT_EQ(use(right::remote_read), access_fault::none);
     make.record(target).access_key[31] = 1;
     EXPECT_EQ(use(right::remote_read), access_fault::wrong_vhca);
-    make.record(target).access_key[31]     = 0;
-    make.record(target).shared_with_vhca   = false;
+    make.record(target).access_key[31]   = 0;
+    make.record(target).shared_with_vhca = false;
     EXPECT_EQ(use(right::remote_read), access_fault::wrong_vhca);
     make.record(target).shared_with_vhca = true;
     make.record(alias).target_vhca++;
@@ -349,7 +347,7 @@ TEST_F(access_rules, many_empty_entries_cost_no_time)
 {
     // With each of them looked at, this would be 2^32 steps.
     std::vector<translation_entry> gap(65536, klm(0, 0, 0));
-    gap.front() = gap.back() = klm(1, all, base);
+    gap.front() = gap.back()  = klm(1, all, base);
     const std::uint32_t inner = make.list(gap);
     const std::uint32_t outer = make.list(std::vector<translation_entry>(65536, klm(2, inner, 0)));
     EXPECT_EQ(check(outer, 0, 2 * 65536), access_fault::none);

@@ -33,8 +33,7 @@ protected:
 
     umr_request_maker change(std::uint32_t key) { return {key, own_qpn}; }
 
-    access_fault check(std::uint32_t key, std::uint64_t address, std::uint64_t length,
-                       right needed = right::local_read)
+    access_fault check(std::uint32_t key, std::uint64_t address, std::uint64_t length, right needed = right::local_read)
     {
         return check_access(device, make.user(), key, address, length, needed);
     }
@@ -43,7 +42,7 @@ protected:
     std::vector<std::byte> snapshot(std::uint32_t key)
     {
         const mkey_record& record = make.record(key);
-        const auto entries = std::as_bytes(
+        const auto entries        = std::as_bytes(
             std::span(machine.memory().translations.entries).subspan(record.entries_first, record.entries_room));
         std::vector<std::byte> kept(sizeof(record) + entries.size());
         std::memcpy(kept.data(), &record, sizeof(record));
@@ -73,8 +72,11 @@ protected:
 TEST_F(umr, binds_a_free_key_to_inline_entries)
 {
     EXPECT_EQ(check(list, 0, 1), access_fault::not_bound);
-    EXPECT_EQ(run(change(list).free(false).len(12).access(true, true, false, false).entries(
-                  {klm(8, all, base), klm(4, all, base + 100)})),
+    EXPECT_EQ(run(change(list)
+                      .free(false)
+                      .len(12)
+                      .access(true, true, false, false)
+                      .entries({klm(8, all, base), klm(4, all, base + 100)})),
               no_syndrome);
     EXPECT_EQ(check(list, 0, 12), access_fault::none);
     EXPECT_EQ(check(list, 0, 12, right::local_write), access_fault::none);
@@ -218,8 +220,7 @@ TEST_F(umr, changes_the_size_of_blocks)
 
 TEST_F(umr, refuses_a_request_that_is_not_whole)
 {
-    const std::vector<std::byte> whole =
-        change(list).free(false).len(8).entries({klm(8, all, base)}).bytes();
+    const std::vector<std::byte> whole = change(list).free(false).len(8).entries({klm(8, all, base)}).bytes();
     for (std::size_t size = 0; size < whole.size(); size++) {
         std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
         EXPECT_EQ(run(cut), cqe_syndrome::local_qp_operation) << size;
@@ -281,7 +282,7 @@ TEST_F(windows, of_type_2_belong_to_their_queue_pair_and_are_bound_once)
 
 TEST_F(windows, grant_no_more_than_the_memory_below)
 {
-    const std::uint32_t bound = key_with(1);
+    const std::uint32_t bound    = key_with(1);
     make.record(all).local_write = false;
     ASSERT_EQ(run(bind_type_2(list, bound, all, base + 64, 32, own_qpn)), no_syndrome);
     EXPECT_EQ(remote_write(bound), access_fault::forbidden);

@@ -22,10 +22,7 @@ using ucxl::test::run_seed;
 class transfers : public ::testing::Test
 {
 protected:
-    memory_side side(right needed, std::span<const reference> references)
-    {
-        return {make.user(), needed, references};
-    }
+    memory_side side(right needed, std::span<const reference> references) { return {make.user(), needed, references}; }
 
     transfer_result move(const reference& to, const reference& from, std::uint64_t length)
     {
@@ -103,10 +100,8 @@ TEST_F(transfers, refusal_says_which_side_and_why)
         EXPECT_EQ(got.result, result);
         EXPECT_EQ(got.fault, fault);
     };
-    expect(move({.key = 0xbad, .address = 1, .length = 64}, from, 64), outcome::to_refused,
-           access_fault::no_such_key);
-    expect(move(to, {.key = source_key, .address = 1, .length = 64}, 64), outcome::from_refused,
-           access_fault::outside);
+    expect(move({.key = 0xbad, .address = 1, .length = 64}, from, 64), outcome::to_refused, access_fault::no_such_key);
+    expect(move(to, {.key = source_key, .address = 1, .length = 64}, 64), outcome::from_refused, access_fault::outside);
     make.record(destination_key).local_write = false;
     expect(move(to, from, 64), outcome::to_refused, access_fault::forbidden);
     make.record(destination_key).local_write = true;

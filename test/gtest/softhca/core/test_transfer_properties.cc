@@ -53,8 +53,8 @@ public:
         std::ranges::generate(_source, [&] { return static_cast<std::byte>(_numbers.next()); });
         const std::uint64_t length            = std::min(to.places.size(), from.places.size());
         const std::vector<std::byte> expected = after_transfer(to, from, length);
-        const auto result = transfer(_device, {_to_keys.user(), right::local_write, to.references},
-                                     {_from_keys.user(), right::local_read, from.references}, length);
+        const auto result                     = transfer(_device, {_to_keys.user(), right::local_write, to.references},
+                                                         {_from_keys.user(), right::local_read, from.references}, length);
         if (result.result != outcome::done) {
             // A fault of a range comes before its first byte, so fewer bytes may pass than the oracle lists.
             ASSERT_TRUE(to.fault != access_fault::none || from.fault != access_fault::none);
@@ -76,8 +76,7 @@ private:
         for (std::uint64_t count = _numbers.below(3) + 1; count != 0 && made.fault == access_fault::none; count--) {
             const auto at = keys.pick();
             const reference one{at.key, at.address, _numbers.below(at.length + 1), nullptr};
-            const auto seen =
-                reference_walk(_machine.memory(), keys.user(), one.key, one.address, one.length, needed);
+            const auto seen = reference_walk(_machine.memory(), keys.user(), one.key, one.address, one.length, needed);
             made.references.push_back(one);
             made.places.insert(made.places.end(), seen.bytes.begin(), seen.bytes.end());
             made.fault = seen.fault;

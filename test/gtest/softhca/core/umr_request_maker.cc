@@ -79,14 +79,14 @@ umr_request_maker& umr_request_maker::start(std::uint64_t address)
 
 umr_request_maker& umr_request_maker::variant(std::uint8_t value)
 {
-    const std::uint32_t rest        = be32toh(context_in(_context).qpn_mkey) & ~0xffU;
+    const std::uint32_t rest      = be32toh(context_in(_context).qpn_mkey) & ~0xffU;
     context_in(_context).qpn_mkey = htobe32(rest | value);
     return mask(MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY);
 }
 
 umr_request_maker& umr_request_maker::qpn(std::uint32_t value)
 {
-    const std::uint32_t rest        = be32toh(context_in(_context).qpn_mkey) & 0xffU;
+    const std::uint32_t rest      = be32toh(context_in(_context).qpn_mkey) & 0xffU;
     context_in(_context).qpn_mkey = htobe32(value << 8 | rest);
     return mask(MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
 }
@@ -105,11 +105,10 @@ umr_request_maker& umr_request_maker::free(bool value)
 
 umr_request_maker& umr_request_maker::access(bool local_write, bool remote_read, bool remote_write, bool atomic)
 {
-    context_in(_context).access_flags =
-        (local_write ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_WRITE : 0) |
-        (remote_read ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_READ : 0) |
-        (remote_write ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE : 0) |
-        (atomic ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC : 0);
+    context_in(_context).access_flags = (local_write ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_LOCAL_WRITE : 0) |
+                                        (remote_read ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_READ : 0) |
+                                        (remote_write ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE : 0) |
+                                        (atomic ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC : 0);
     return mask(MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE | MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |
                 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE | MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC);
 }

@@ -1,5 +1,5 @@
-// UMR work requests built as libmlx5 builds them, with the structures of <infiniband/mlx5dv.h>: what is not set there is
-// left as garbage here.
+// UMR work requests built as libmlx5 builds them, with the structures of <infiniband/mlx5dv.h>: what is not set there
+// is left as garbage here.
 #pragma once
 
 #include <cstddef>
