@@ -111,11 +111,11 @@ public:
     std::uint64_t below(std::uint64_t bound)
     {
         std::uint64_t value = 0;
-        for (std::uint64_t reach = bound - 1; reach != 0 && !_left.empty(); reach >>= 8) {
+        for (std::uint64_t reach = bound == 0 ? 0 : bound - 1; reach != 0 && !_left.empty(); reach >>= 8) {
             value = value << 8 | _left.front();
             _left = _left.subspan(1);
         }
-        return value % bound;
+        return bound == 0 ? 0 : value % bound;
     }
 
     void fill(std::span<std::byte> bytes)

@@ -13,7 +13,7 @@
 namespace ucxl::softhca::test
 {
 
-// A number below the bound, which is not 0.
+// A number below the bound, or 0.
 using choice = std::function<std::uint64_t(std::uint64_t bound)>;
 
 class random_keys
