@@ -85,6 +85,8 @@ def main():
     package = types.ModuleType("tests")
     package.__path__ = [folder]
     sys.modules["tests"] = package
+    # The bases of tests and these helpers import each other; it works from this end only.
+    importlib.import_module("tests.utils")
     with open(report, "w", encoding="utf-8") as file:
         reporter = Reporter(file, float(timeout_s))
         loaded = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(f"tests.{module}"))
