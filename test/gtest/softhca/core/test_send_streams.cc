@@ -77,7 +77,7 @@ struct side {
 
     std::byte& at(const region& part, std::uint32_t i) { return model[part.of->places[part.offset + i]]; }
 
-    std::vector<std::byte> gather(const std::vector<region>& parts)
+    std::vector<std::byte> gather(std::span<const region> parts)
     {
         std::vector<std::byte> bytes;
         for (const region& part : parts) {
@@ -88,7 +88,7 @@ struct side {
         return bytes;
     }
 
-    void scatter(const std::vector<region>& parts, std::span<const std::byte> bytes)
+    void scatter(std::span<const region> parts, std::span<const std::byte> bytes)
     {
         for (const region& part : parts) {
             for (std::uint32_t i = 0; i < part.length && !bytes.empty(); i++) {
@@ -231,7 +231,7 @@ protected:
         if (made.opcode == wqe_opcode::atomic_fa) {
             made.add    = numbers.next();
             made.remote = {&peer.stencils[0], static_cast<std::uint32_t>(numbers.below(500)) * 8, 8};
-            made.local  = {{&end.stencils[0], static_cast<std::uint32_t>(numbers.below(4000)), 8}};
+            made.local.push_back({&end.stencils[0], static_cast<std::uint32_t>(numbers.below(4000)), 8});
         } else if (made.opcode != wqe_opcode::nop) {
             made.local = any_list(end, 300);
             if (made.opcode != wqe_opcode::rdma_read && numbers.one_in(3)) {
@@ -302,19 +302,19 @@ protected:
         switch (one.opcode) {
         case wqe_opcode::rdma_write:
         case wqe_opcode::rdma_write_imm:
-            peer.scatter({one.remote}, bytes);
+            peer.scatter({&one.remote, 1}, bytes);
             break;
         case wqe_opcode::rdma_read:
-            end.scatter(one.local, peer.gather({one.remote}));
+            end.scatter(one.local, peer.gather({&one.remote, 1}));
             reported = length;
             break;
         case wqe_opcode::atomic_fa: {
-            const auto old = peer.gather({one.remote});
+            const auto old = peer.gather({&one.remote, 1});
             std::uint64_t value;
             std::memcpy(&value, old.data(), 8);
             value += one.add;
             const std::span<const std::uint64_t, 1> changed(&value, 1);
-            peer.scatter({one.remote}, std::as_bytes(changed));
+            peer.scatter({&one.remote, 1}, std::as_bytes(changed));
             end.scatter(one.local, old);
             reported = 8;
             break;
