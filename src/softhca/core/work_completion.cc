@@ -105,9 +105,6 @@ prm::cqe_format inline_format(const environment& device, std::uint32_t cqn, prm:
     if (units == 0 || units == 3 || bytes == 0 || bytes > 64) {
         return prm::cqe_format::no_inline;
     }
-    if (bytes <= 32 && units == 1) {
-        return prm::cqe_format::inline_32;
-    }
     const cq_record* const cq = device.memory.cqs.find(cqn);
     if (cq == nullptr || cq->entry_size < 128 || units == 1) {
         return bytes <= 32 ? prm::cqe_format::inline_32 : prm::cqe_format::no_inline;

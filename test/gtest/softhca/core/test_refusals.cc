@@ -133,6 +133,13 @@ TEST_F(refusals, send_longer_than_the_receive)
     EXPECT_EQ(target[0], std::byte{0});
 }
 
+TEST_F(refusals, a_receive_list_ends_at_its_mark)
+{
+    b.post_receive(std::array{into(0, 8), receive_segment{.key = 0x100}, into(100, 100)});
+    expect_refused(send(9), cqe_syndrome::remote_invalid_request);
+    expect_error(b_receives.poll(), cqe_syndrome::local_length);
+}
+
 TEST_F(refusals, receive_memory_that_may_not_be_written)
 {
     make.record(target_key).local_write = false;
@@ -172,10 +179,11 @@ TEST_F(refusals, opcodes_that_are_not_modelled)
 TEST_F(refusals, requests_longer_than_what_was_posted)
 {
     auto bytes = write(0, 8).bytes();
-    (void)(*prm::view<prm::wqe_control_segment>::over(bytes)).set(prm::wqe_control_segment::ds, 63);
-    a.post(bytes);
+    (void)(*prm::view<prm::wqe_control_segment>::over(bytes)).set(prm::wqe_control_segment::ds, 5);
+    a.post(bytes); // one block; the second would be nothing but empty segments
     a.run();
     expect_error(a_sends.poll(), cqe_syndrome::local_qp_operation);
+    EXPECT_EQ(target[0], std::byte{0});
 }
 
 TEST_F(refusals, requests_of_no_length)

@@ -90,6 +90,12 @@ TEST_F(retries, a_peer_connected_to_somebody_else_never_answers)
     expect_given_up();
 }
 
+TEST_F(retries, a_peer_connected_to_another_place_never_answers)
+{
+    b.record().path.remote_lid++;
+    expect_given_up();
+}
+
 TEST_F(retries, a_peer_of_another_service_never_answers)
 {
     b.record().service = qp_service::uc;
