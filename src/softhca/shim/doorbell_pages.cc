@@ -18,6 +18,11 @@ namespace
 
 constexpr std::uintptr_t page_bytes = 4096;
 
+// A WQE may be copied to the page block by block. Only the first bytes of a register are a doorbell.
+constexpr std::uintptr_t block_bytes      = 64;
+constexpr std::size_t send_registers      = 0x800; // from here on
+constexpr std::size_t send_register_bytes = 0x100;
+
 // The instruction that this thread executes on an open page. Fixed offsets: no allocation in the handler.
 struct stepping {
     void* page;
@@ -171,7 +176,7 @@ bool doorbell_pages::traps(std::uint32_t uar) const
 
 void doorbell_pages::ring(page& which, std::size_t offset, unsigned width, std::uint64_t value, doorbell_taker& taker)
 {
-    if (_disowned.load()) {
+    if (_disowned.load() || (offset >= send_registers && offset % send_register_bytes >= 8)) {
         return;
     }
     if (width >= 8) {
@@ -248,6 +253,10 @@ bool doorbell_pages::handle(int signal, const siginfo_t& fault, void* context, d
         return step(*which, offset, context, taker);
     }
     thread.skip(*store);
+    if (store->width >= 16) {
+        const std::uintptr_t block = address & ~(block_bytes - 1);
+        thread.skip_copy_into(block, block_bytes);
+    }
     ring(*which, offset, store->width, *value, taker);
     return true;
 }

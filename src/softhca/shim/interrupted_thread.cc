@@ -55,6 +55,46 @@ register_values registers_of(const ucontext_t& state)
     return found;
 }
 
+struct code_bytes {
+    std::array<std::uint8_t, longest> bytes;
+    std::size_t length = 0;
+
+    std::span<const std::uint8_t> view() const { return std::span(bytes).first(length); }
+};
+
+// What the thread executes next.
+code_bytes code_at(const ucontext_t& state)
+{
+    const auto at          = static_cast<std::uintptr_t>(state.uc_mcontext.gregs[REG_RIP]);
+    const auto* const code = reinterpret_cast<const void*>(at);
+    code_bytes found;
+    if (guarded_copy(found.bytes.data(), code, longest) == copy_status::ok) {
+        found.length = longest;
+        return found;
+    }
+    // The last instruction of the last page of code.
+    const std::size_t rest = std::min<std::size_t>(longest, code_page - at % code_page);
+    found.length           = guarded_copy(found.bytes.data(), code, rest) == copy_status::ok ? rest : 0;
+    return found;
+}
+
+std::uintptr_t address_of(const ucontext_t& state, unsigned base, std::int32_t displacement)
+{
+    return static_cast<std::uintptr_t>(state.uc_mcontext.gregs[register_order[base]] + displacement);
+}
+
+bool load_vector(ucontext_t& state, const vector_load& load)
+{
+    const auto from = address_of(state, load.base, load.displacement);
+    std::array<std::byte, 16> value;
+    if (state.uc_mcontext.fpregs == nullptr ||
+        guarded_copy(value.data(), reinterpret_cast<const void*>(from), value.size()) != copy_status::ok) {
+        return false;
+    }
+    std::memcpy(&state.uc_mcontext.fpregs->_xmm[load.number], value.data(), value.size());
+    return true;
+}
+
 } // namespace
 
 bool interrupted_thread::was_writing() const
@@ -64,17 +104,8 @@ bool interrupted_thread::was_writing() const
 
 std::optional<store_instruction> interrupted_thread::store() const
 {
-    const auto at = static_cast<std::uintptr_t>(state_of(_context).uc_mcontext.gregs[REG_RIP]);
-    std::array<std::uint8_t, longest> code;
-    std::size_t length = code.size();
-    if (guarded_copy(code.data(), reinterpret_cast<const void*>(at), length) != copy_status::ok) {
-        // The last instruction of the last page of code.
-        length = std::min<std::size_t>(length, code_page - at % code_page);
-        if (guarded_copy(code.data(), reinterpret_cast<const void*>(at), length) != copy_status::ok) {
-            return std::nullopt;
-        }
-    }
-    return decode_store_x86_64(std::span(code).first(length));
+    const code_bytes code = code_at(state_of(_context));
+    return decode_store_x86_64(code.view());
 }
 
 std::optional<std::uint64_t> interrupted_thread::value(const store_instruction& store) const
@@ -86,6 +117,28 @@ std::optional<std::uint64_t> interrupted_thread::value(const store_instruction& 
 void interrupted_thread::skip(const store_instruction& store)
 {
     state_of(_context).uc_mcontext.gregs[REG_RIP] += store.length;
+}
+
+// A frame without the registers' state in use would not take over what is loaded; but a vector store was just executed.
+void interrupted_thread::skip_copy_into(std::uintptr_t first, std::size_t length)
+{
+    ucontext_t& state = state_of(_context);
+    for (;;) {
+        const code_bytes code = code_at(state);
+        if (const auto load = decode_load_x86_64(code.view())) {
+            if (!load_vector(state, *load)) {
+                return; // the thread faults there by itself
+            }
+            state.uc_mcontext.gregs[REG_RIP] += load->length;
+            continue;
+        }
+        const auto next = decode_store_x86_64(code.view());
+        if (!next || next->source != store_source::vector || next->base == no_register ||
+            address_of(state, next->base, next->displacement) - first > length - next->width) {
+            return;
+        }
+        state.uc_mcontext.gregs[REG_RIP] += next->length;
+    }
 }
 
 bool interrupted_thread::begin_step()
@@ -168,6 +221,8 @@ void interrupted_thread::skip(const store_instruction& store)
     }
     machine.pc += store.length;
 }
+
+void interrupted_thread::skip_copy_into(std::uintptr_t, std::size_t) {}
 
 bool interrupted_thread::begin_step()
 {

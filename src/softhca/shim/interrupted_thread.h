@@ -3,6 +3,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -28,6 +29,10 @@ public:
 
     // Goes on behind the store, as if it had been executed.
     void skip(const store_instruction& store);
+
+    // Where the next instructions only go on with copying into this range, goes on behind them: a WQE that is copied to a
+    // page traps once then. What they store is lost, what they load is not.
+    void skip_copy_into(std::uintptr_t first, std::size_t length);
 
     // Stops again, with SIGTRAP, after one instruction. False where the processor cannot do that.
     bool begin_step();

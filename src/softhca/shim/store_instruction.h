@@ -31,12 +31,24 @@ struct store_instruction {
     std::int32_t moved_by;
     // The part of a pair that goes to the lower address is in `number`, the other here: 0xff for none.
     std::uint8_t second;
+    // Where to, if that is a general register and a constant; base 0xff otherwise. x86-64 only.
+    std::uint8_t base         = 0xff;
+    std::int32_t displacement = 0;
+};
+
+// A load of 16 bytes into a vector register, as they stand between the stores of a copy. x86-64 only.
+struct vector_load {
+    std::uint8_t length;
+    std::uint8_t number; // of the vector register
+    std::uint8_t base;
+    std::int32_t displacement;
 };
 
 inline constexpr std::uint8_t no_register = 0xff;
 
 // `code` begins with the instruction; it may end behind it (an x86-64 instruction has up to 15 bytes).
 std::optional<store_instruction> decode_store_x86_64(std::span<const std::uint8_t> code);
+std::optional<vector_load> decode_load_x86_64(std::span<const std::uint8_t> code);
 std::optional<store_instruction> decode_store_aarch64(std::uint32_t code);
 
 // Registers of a thread, as a signal handler has them.

@@ -47,6 +47,9 @@ struct prefixes {
     bool rex           = false;
     bool wide          = false; // REX.W
     bool register_high = false; // REX.R
+    bool index_high    = false; // REX.X
+    bool base_high     = false; // REX.B
+    bool segment       = false; // fs or gs
 };
 
 prefixes take_prefixes(reader& code)
@@ -59,7 +62,8 @@ prefixes take_prefixes(reader& code)
         case 0xf3: found.repeat = true; continue;
         case 0xf2: found.repeat_not = true; continue;
         case 0xf0: found.locked = true; continue;
-        case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: continue;
+        case 0x64: case 0x65: found.segment = true; continue;
+        case 0x26: case 0x2e: case 0x36: case 0x3e: continue;
         default: break;
         }
         break;
@@ -69,6 +73,8 @@ prefixes take_prefixes(reader& code)
         found.rex              = true;
         found.wide             = (rex & 8) != 0;
         found.register_high    = (rex & 4) != 0;
+        found.index_high       = (rex & 2) != 0;
+        found.base_high        = (rex & 1) != 0;
     }
     return found;
 }
@@ -81,8 +87,14 @@ mandatory mandatory_prefix(const prefixes& given)
                                 : mandatory::none;
 }
 
-// The register field of ModRM; nothing where the operand is not memory.
-std::optional<std::uint8_t> take_memory_operand(reader& code)
+struct memory_operand {
+    std::uint8_t field; // the register field of ModRM
+    std::uint8_t base;  // no_register where the address is not a register and a constant
+    std::int32_t displacement;
+};
+
+// Nothing where the operand is not memory.
+std::optional<memory_operand> take_memory_operand(reader& code, const prefixes& given)
 {
     const std::uint8_t modrm = code.take();
     const unsigned mod       = modrm >> 6;
@@ -90,17 +102,33 @@ std::optional<std::uint8_t> take_memory_operand(reader& code)
         return std::nullopt;
     }
     unsigned displacement = mod == 1 ? 1 : mod == 2 ? 4 : 0;
-    const unsigned rm     = modrm & 7;
-    if (rm == 4) {
-        const unsigned base = code.take() & 7;
+    unsigned base         = modrm & 7;
+    bool simple           = !given.segment && !given.address_size;
+    if (base == 4) {
+        const std::uint8_t sib = code.take();
+        base                   = sib & 7;
+        simple                 = simple && (sib >> 3 & 7) == 4 && !given.index_high;
         if (mod == 0 && base == 5) {
             displacement = 4;
+            simple       = false;
         }
-    } else if (mod == 0 && rm == 5) {
+    } else if (mod == 0 && base == 5) {
         displacement = 4;
+        simple       = false;
     }
-    code.take_little_endian(displacement);
-    return (modrm >> 3) & 7;
+    base += given.base_high ? 8 : 0;
+    const std::uint64_t constant = code.take_little_endian(displacement);
+    return memory_operand{.field        = static_cast<std::uint8_t>(modrm >> 3 & 7),
+                          .base         = simple ? static_cast<std::uint8_t>(base) : no_register,
+                          .displacement = displacement == 1 ? static_cast<std::int8_t>(constant)
+                                                            : static_cast<std::int32_t>(constant)};
+}
+
+// The same of instructions whose address does not matter.
+std::optional<std::uint8_t> take_register_field(reader& code)
+{
+    const auto operand = take_memory_operand(code, {});
+    return operand ? std::optional(operand->field) : std::nullopt;
 }
 
 store_instruction plain(unsigned width, store_source source, unsigned number)
@@ -133,7 +161,7 @@ std::optional<store_instruction> one_byte_store(reader& code, const prefixes& gi
         code.take_little_endian(given.address_size ? 4 : 8);
         return plain(width, store_source::general, 0);
     }
-    const auto field = take_memory_operand(code);
+    const auto field = take_register_field(code);
     if (!field) {
         return std::nullopt;
     }
@@ -193,7 +221,7 @@ std::optional<store_instruction> two_byte_store(reader& code, const prefixes& gi
     const std::uint8_t opcode = code.take();
     if (opcode == 0x38) {
         const std::uint8_t third = code.take();
-        const auto field         = take_memory_operand(code);
+        const auto field         = take_register_field(code);
         if (!field || given.repeat || given.repeat_not) {
             return std::nullopt;
         }
@@ -204,11 +232,11 @@ std::optional<store_instruction> two_byte_store(reader& code, const prefixes& gi
         }
         return third == 0xf9 && !given.operand_size ? std::optional(store) : std::nullopt; // movdiri
     }
-    const auto field = take_memory_operand(code);
-    if (!field) {
+    const auto operand = take_memory_operand(code, given);
+    if (!operand) {
         return std::nullopt;
     }
-    const unsigned number = general_number(given, *field);
+    const unsigned number = general_number(given, operand->field);
     if (opcode == 0xc3) { // movnti
         return plain(given.wide ? 8 : 4, store_source::general, number);
     }
@@ -216,7 +244,12 @@ std::optional<store_instruction> two_byte_store(reader& code, const prefixes& gi
     if (opcode == 0x7f && prefix == mandatory::pf2) {
         return std::nullopt;
     }
-    return vector_store(prefix, opcode, given.wide, number, 16);
+    auto store = vector_store(prefix, opcode, given.wide, number, 16);
+    if (store) {
+        store->base         = operand->base;
+        store->displacement = operand->displacement;
+    }
+    return store;
 }
 
 std::optional<store_instruction> vex_store(reader& code, bool three_bytes)
@@ -228,7 +261,7 @@ std::optional<store_instruction> vex_store(reader& code, bool three_bytes)
         return std::nullopt;
     }
     const std::uint8_t opcode = code.take();
-    const auto field          = take_memory_operand(code);
+    const auto field          = take_register_field(code);
     const auto prefix         = static_cast<mandatory>(last & 3);
     if (!field || (opcode == 0x7f && prefix == mandatory::pf2)) {
         return std::nullopt;
@@ -243,7 +276,7 @@ std::optional<store_instruction> evex_store(reader& code)
     const std::uint8_t p1     = code.take();
     const std::uint8_t p2     = code.take();
     const std::uint8_t opcode = code.take();
-    const auto field          = take_memory_operand(code);
+    const auto field          = take_register_field(code);
     const unsigned size       = (p2 >> 5) & 3;
     // Map 0f, vvvv unused, no mask, registers 0 to 15 (the others are not in the part of the frame that is looked at).
     if (!field || (p0 & 7) != 1 || (p1 & 0x7c) != 0x7c || (p2 & 0x97) != 0 || (p0 & 0x10) == 0 || size == 3) {
@@ -285,6 +318,29 @@ std::optional<store_instruction> decode_store_x86_64(std::span<const std::uint8_
     }
     store->length = static_cast<std::uint8_t>(code.length());
     return store;
+}
+
+// movups, movupd, movaps, movapd, movdqa, movdqu: forms that leave the rest of a wider register alone.
+std::optional<vector_load> decode_load_x86_64(std::span<const std::uint8_t> bytes)
+{
+    reader code(bytes.first(bytes.size() < 15 ? bytes.size() : 15));
+    const prefixes given = take_prefixes(code);
+    if (code.take() != 0x0f || given.locked) {
+        return std::nullopt;
+    }
+    const std::uint8_t opcode = code.take();
+    const auto prefix         = mandatory_prefix(given);
+    const bool floating       = (opcode == 0x10 || opcode == 0x28) &&
+                          (prefix == mandatory::none || prefix == mandatory::p66);
+    const bool integer = opcode == 0x6f && (prefix == mandatory::p66 || prefix == mandatory::pf3);
+    const auto operand = take_memory_operand(code, given);
+    if ((!floating && !integer) || !operand || operand->base == no_register || code.ended()) {
+        return std::nullopt;
+    }
+    return vector_load{.length       = static_cast<std::uint8_t>(code.length()),
+                       .number       = static_cast<std::uint8_t>(general_number(given, operand->field)),
+                       .base         = operand->base,
+                       .displacement = operand->displacement};
 }
 
 } // namespace ucxl::softhca
