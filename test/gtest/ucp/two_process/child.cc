@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,11 +152,18 @@ void child::read_output()
     }
 }
 
+static double seconds(const timeval& time)
+{
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
 void child::reap()
 {
     int status = 0;
-    while (waitpid(_pid, &status, 0) < 0 && errno == EINTR) {
+    rusage used{};
+    while (wait4(_pid, &status, 0, &used) < 0 && errno == EINTR) {
     }
+    _ended.ran_s       = seconds(used.ru_utime) + seconds(used.ru_stime);
     _pid               = -1;
     _ended.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     _ended.signal      = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

@@ -34,6 +34,7 @@ struct ended_child {
     int exit_status = 0;
     int signal      = 0;
     bool timed_out  = false;
+    double ran_s    = 0; // processor time
     std::string output;
 };
 

@@ -52,7 +52,7 @@ std::vector<std::string> arguments(const pair_config& config, int role, std::uin
 std::string complaint(const ended_child& peer, const peer_expectation& expected)
 {
     if (peer.timed_out) {
-        return "did not end before the deadline";
+        return std::format("did not end before the deadline, and ran {:.1f} s of that time", peer.ran_s);
     }
     if (expected.signal != 0) {
         if (peer.signal != expected.signal) {

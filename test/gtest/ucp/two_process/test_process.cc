@@ -127,7 +127,10 @@ class processes : public testing::TestWithParam<setting>
 
 TEST_P(processes, fork_leaves_parent_and_child_working)
 {
-    EXPECT_PAIR(config_for(GetParam(), "forks", 3));
+    // With the thread of UCX's virtual file system a child's exit handlers may deadlock, see docs/limits.md.
+    auto config = config_for(GetParam(), "forks", 3);
+    config.variables.emplace_back("UCX_VFS_ENABLE", "n");
+    EXPECT_PAIR(config);
 }
 
 TEST_P(processes, two_threads_with_a_worker_each)
