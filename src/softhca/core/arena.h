@@ -30,9 +30,9 @@ inline constexpr std::size_t max_qps       = 1U << 15;
 // Of 16 bytes: KLMs, KSMs, repeat blocks.
 inline constexpr std::size_t max_translation_entries = 1U << 24;
 
-inline constexpr std::size_t max_devices        = 8;
-inline constexpr std::size_t memic_bytes        = 1U << 18; // of one device
-inline constexpr std::size_t memic_page_bytes   = 4096;
+inline constexpr std::size_t max_devices         = 8;
+inline constexpr std::size_t memic_bytes         = 1U << 18; // of one device
+inline constexpr std::size_t memic_page_bytes    = 4096;
 inline constexpr std::size_t memic_pages         = memic_bytes / memic_page_bytes;
 inline constexpr std::size_t memic_granule_bytes = 64; // alignments are multiples of it
 
@@ -105,6 +105,7 @@ struct arena {
     table<qp_record, max_qps> qps;
     table<mkey_record, max_mkeys> mkeys;
     translation_table translations;
+    completion_journal journal;
     move_batch moves;
     alignas(memic_page_bytes) std::array<memic_device, max_devices> memic;
 
@@ -128,7 +129,8 @@ inline std::byte* memic_at(arena& memory, std::uint64_t address, std::uint64_t l
 {
     const std::uint64_t device = address / memic_bytes;
     const std::uint64_t offset = address % memic_bytes;
-    return device < max_devices && length <= memic_bytes - offset ? memory.memic[device].bytes.data() + offset : nullptr;
+    return device < max_devices && length <= memic_bytes - offset ? memory.memic[device].bytes.data() + offset
+                                                                  : nullptr;
 }
 
 // What the model's functions work on, in one process.

@@ -1,5 +1,6 @@
 #include "client.h"
 
+#include "completion.h"
 #include "record_table.h"
 #include "recount.h"
 #include "translation_pool.h"
@@ -110,6 +111,7 @@ unsigned release_dead_clients(environment& device)
 
 void repair(environment& device)
 {
+    repair_completion(device);
     if (release_dead_clients(device) == 0) {
         derive(device.memory);
     }

@@ -1,10 +1,11 @@
 #include "completion.h"
 
+#include <atomic>
 #include <string>
 
+#include "completion_event.h"
 #include "prm/decode.h"
 #include "prm/doorbell.h"
-#include "prm/eq.h"
 #include "queue_memory.h"
 
 namespace ucxl::softhca
@@ -16,13 +17,7 @@ namespace
 using prm::cqe64;
 
 constexpr std::uint32_t counter_mask = 0xffffff; // consumer counters have 24 bits
-
-// How far `ahead` is in front of a consumer counter; 0 where it is not.
-std::uint32_t entries_behind(std::uint32_t consumer, std::uint32_t ahead)
-{
-    const std::uint32_t distance = (ahead - consumer) & counter_mask;
-    return distance <= counter_mask / 2 ? distance : 0;
-}
+constexpr std::size_t body_bytes     = cqe64::size_bytes - 1;
 
 std::optional<std::uint32_t> read_consumer(environment& device, const cq_record& cq)
 {
@@ -49,49 +44,44 @@ bool full(environment& device, cq_record& cq)
     return cq.producer - cq.consumer_seen >= entries;
 }
 
-void lose(environment& device, cq_record& cq)
+// Where the next entry goes, all of it.
+std::optional<piece> next_place(const cq_record& cq)
 {
-    cq.overflowed = true;
-    device.memory.counts.async_events++;
-    device.outside.notify(cq.owner.client, cq.error_events, static_cast<std::uint32_t>(prm::event_type::cq_error));
+    const std::uint32_t index = cq.collapsed ? 0 : cq.producer & ((1U << cq.log_size) - 1);
+    return part_of(cq.buffer, std::uint64_t{index} * cq.entry_size, cq.entry_size);
 }
 
-void fire(environment& device, cq_record& cq, std::uint8_t sequence)
+bool next_owner(const cq_record& cq)
 {
-    cq.armed        = cq_arm::none;
-    cq.arm_sequence = sequence;
-    // Without a channel nobody learns of the event, so nobody would change the sequence number either.
-    cq.event_fired = cq.completion_events.channel >= 0;
-    device.memory.counts.completion_events++;
-    device.outside.notify(cq.owner.client, cq.completion_events,
-                          static_cast<std::uint32_t>(prm::event_type::completion));
+    return ((cq.producer >> cq.log_size) & 1) != 0;
 }
 
-bool is_error(prm::cqe_opcode opcode)
+bool is_error(prm::const_view<cqe64> entry)
 {
+    const auto opcode = entry.get(cqe64::opcode);
     return opcode == prm::cqe_opcode::requester_error || opcode == prm::cqe_opcode::responder_error;
 }
 
-// The last byte makes the entry the owner's, so it is a piece of its own behind the others.
-move_status write(environment& device, const cq_record& cq, const completion& what)
+bool wakes_solicited(prm::const_view<cqe64> entry)
 {
-    const bool data_in_front  = (*what.entry).get(cqe64::format) == prm::cqe_format::inline_64;
-    const std::uint32_t index = cq.collapsed ? 0 : cq.producer & ((1U << cq.log_size) - 1);
-    const auto place          = part_of(cq.buffer, std::uint64_t{index} * cq.entry_size, cq.entry_size);
-    if (!place || cq.entry_size < (data_in_front ? 128 : 64)) {
-        return move_status::fault_to;
-    }
-    const std::uint64_t entry  = place->address + cq.entry_size - cqe64::size_bytes;
-    constexpr std::size_t body = cqe64::size_bytes - 1;
+    return is_error(entry) || entry.get(cqe64::solicited);
+}
 
-    const piece to[]{{space::process, place->client, place->address, what.data.size()},
-                     {space::process, place->client, entry, body},
-                     {space::process, place->client, entry + body, 1}};
-    const piece from[]{own_piece(device, what.data.data(), what.data.size()),
-                       own_piece(device, what.entry.bytes.data(), body),
-                       own_piece(device, what.entry.bytes.data() + body, 1)};
-    const std::size_t skipped = data_in_front ? 0 : 1;
-    return device.outside.move(std::span(to).subspan(skipped), std::span(from).subspan(skipped));
+// The journal is in force from the last store of opening it to the first of closing it.
+void set_journal(completion_journal& journal, std::uint32_t cqn)
+{
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    std::atomic_ref(journal.cqn).store(cqn, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+// Every step of it may be done twice.
+void commit(environment& device, cq_record& cq)
+{
+    completion_journal& journal = device.memory.journal;
+    cq.producer                 = journal.producer + 1;
+    take_step(device.memory, journal.step);
+    set_journal(journal, 0);
 }
 
 void trace(environment& device, std::uint32_t cqn, const completion& what)
@@ -102,63 +92,126 @@ void trace(environment& device, std::uint32_t cqn, const completion& what)
 
 } // namespace
 
-std::optional<std::uint32_t> entries_waiting(environment& device, const cq_record& cq)
+void take_step(arena& memory, const queue_step& step)
 {
-    const auto consumer = read_consumer(device, cq);
-    return consumer ? std::optional((cq.producer - *consumer) & counter_mask) : std::nullopt;
+    switch (step.what) {
+    case queue_step::kind::none:
+        return;
+    case queue_step::kind::sends:
+        if (qp_record* const qp = memory.qps.find(step.number)) {
+            qp->send.consumed = step.consumed;
+        }
+        return;
+    case queue_step::kind::receives:
+        if (qp_record* const qp = memory.qps.find(step.number)) {
+            qp->receive.consumed = step.consumed;
+        }
+        return;
+    case queue_step::kind::shared_receives:
+        if (srq_record* const srq = memory.srqs.find(step.number)) {
+            srq->consumed = step.consumed;
+            srq->next     = step.next;
+        }
+        return;
+    }
 }
 
-bool complete(environment& device, std::uint32_t cqn, completion& what)
+bool completion_write::begin(environment& device, std::uint32_t cqn, completion& what, const queue_step& step)
 {
     cq_record* const cq = device.memory.cqs.find(cqn);
     if (cq == nullptr || cq->overflowed) {
         return false;
     }
-    if (!cq->overrun_ignore && full(device, *cq)) {
-        lose(device, *cq);
+    const bool data_in_front = (*what.entry).get(cqe64::format) == prm::cqe_format::inline_64;
+    const auto place         = next_place(*cq);
+    if (!place || cq->entry_size < (data_in_front ? 128 : 64) || (!cq->overrun_ignore && full(device, *cq))) {
+        lose_completion_queue(device, *cq);
         return false;
     }
-    const auto entry = *what.entry;
-    entry.put(cqe64::owner, ((cq->producer >> cq->log_size) & 1) != 0);
-    const move_status written = write(device, *cq, what);
-    if (written != move_status::ok) {
-        if (written == move_status::fault_to) {
-            lose(device, *cq);
-        }
-        return false;
+    (*what.entry).put(cqe64::owner, next_owner(*cq));
+    const auto add = [&](std::uint64_t to, const std::byte* from, std::uint64_t length) {
+        _to[_count]     = {space::process, place->client, to, length};
+        _from[_count++] = own_piece(device, from, length);
+    };
+    const std::uint64_t entry = place->address + cq->entry_size - cqe64::size_bytes;
+    _count                    = 0;
+    if (data_in_front) {
+        add(place->address, what.data.data(), what.data.size());
     }
-    cq->producer++;
-    device.memory.counts.completions++;
-    const bool error = is_error(entry.get(cqe64::opcode));
-    device.memory.counts.error_completions += error;
-    if (device.outside.tracing()) {
-        trace(device, cqn, what);
-    }
-    const bool solicited = error || entry.get(cqe64::solicited);
-    if (solicited) {
-        cq->solicited_upto = cq->producer;
-    }
-    if (cq->armed == cq_arm::any_completion || (cq->armed == cq_arm::solicited_only && solicited)) {
-        fire(device, *cq, cq->arm_sequence);
-    }
+    add(entry, what.entry.bytes.data(), body_bytes);
+    add(entry + body_bytes, what.entry.bytes.data() + body_bytes, 1);
+
+    completion_journal& journal = device.memory.journal;
+    journal.producer            = cq->producer;
+    journal.step                = step;
+    set_journal(journal, cqn);
     return true;
 }
 
-void arm_completion_queue(environment& device, std::uint32_t cqn, std::uint8_t sequence, cq_arm kind,
-                          std::uint32_t consumer)
+void completion_write::end(environment& device, const completion& what)
 {
-    cq_record* const cq = device.memory.cqs.find(cqn);
-    if (cq == nullptr || (cq->event_fired && sequence == cq->arm_sequence)) {
-        return;
+    const std::uint32_t cqn = device.memory.journal.cqn;
+    cq_record& cq           = device.memory.cqs.records[cqn];
+    commit(device, cq);
+    const prm::const_view<cqe64> entry(what.entry.bytes);
+    device.memory.counts.completions++;
+    device.memory.counts.error_completions += is_error(entry);
+    if (device.outside.tracing()) {
+        trace(device, cqn, what);
     }
-    cq->event_fired           = false;
-    const std::uint32_t ahead = kind == cq_arm::any_completion ? cq->producer : cq->solicited_upto;
-    if (kind != cq_arm::none && entries_behind(consumer, ahead) != 0) {
-        fire(device, *cq, sequence);
-        return;
+    announce_completion(device, cq, wakes_solicited(entry));
+}
+
+void completion_write::abandon(environment& device)
+{
+    set_journal(device.memory.journal, 0);
+}
+
+bool complete(environment& device, std::uint32_t cqn, completion& what, const queue_step& step)
+{
+    completion_write writing;
+    if (!writing.begin(device, cqn, what, step)) {
+        return false;
     }
-    cq->armed        = kind;
-    cq->arm_sequence = sequence;
+    const move_status written = device.outside.move(writing.to(), writing.from());
+    if (written == move_status::ok) {
+        writing.end(device, what);
+        return true;
+    }
+    writing.abandon(device);
+    if (written == move_status::fault_to) {
+        lose_completion_queue(device, device.memory.cqs.records[cqn]);
+    }
+    return false;
+}
+
+void repair_completion(environment& device)
+{
+    completion_journal& journal = device.memory.journal;
+    cq_record* const cq         = device.memory.cqs.find(journal.cqn);
+    if (cq == nullptr) {
+        return set_journal(journal, 0);
+    }
+    // As long as the entry is not counted, its place is still the next one.
+    const bool counted = cq->producer != journal.producer;
+    cq->producer       = journal.producer;
+    prm::storage<cqe64> entry;
+    const auto place = next_place(*cq);
+    const auto last  = place ? part_of(cq->buffer, place->address + place->length - 1 - cq->buffer.address, 1) : place;
+    const bool read  = last && read_queue(device, {&*last, 1}, &entry.bytes.back(), 1) == queue_access::ok;
+    const bool mine  = read && !cq->collapsed && (*entry).get(cqe64::owner) == next_owner(*cq) &&
+                      (*entry).get(cqe64::opcode) != prm::cqe_opcode::invalid;
+    if (!counted && !mine) {
+        return set_journal(journal, 0);
+    }
+    commit(device, *cq);
+    announce_completion(device, *cq, read && wakes_solicited(*entry));
+}
+
+std::optional<std::uint32_t> entries_waiting(environment& device, const cq_record& cq)
+{
+    const auto consumer = read_consumer(device, cq);
+    return consumer ? std::optional((cq.producer - *consumer) & counter_mask) : std::nullopt;
 }
 
 } // namespace ucxl::softhca

@@ -79,24 +79,52 @@ qp_record* receiver_of(const exchange& of, const destination& to)
     return receiver != nullptr && receiver->qkey == wire ? receiver : nullptr;
 }
 
-transfer_result scatter(const exchange& of, const responder& to, const destination& address, posted_receive& next)
-{
-    const std::uint64_t length = of.request.data.length();
-    key_user user              = to.user();
-    user.pd                    = next.pd;
-    if (!address.route) {
-        next.data.skip(grh_bytes);
-        return transfer(of.device, {user, right::local_write, next.data.items()},
-                        {of.user(), right::local_read, of.request.data.items()}, length);
-    }
-    auto header = route_header(of, *address.route);
+// What arrives: the data, behind a route header where there is one.
+struct packet {
+    std::array<std::byte, grh_bytes> header;
     reference_list<max_send_segments + 1> parts;
-    parts.add({0, 0, header.size(), header.data()});
-    for (const reference& part : of.request.data.items()) {
-        parts.add(part);
+    std::uint64_t length = 0;
+};
+
+void build(packet& made, const exchange& of, const destination& address)
+{
+    made.length = of.request.data.length();
+    if (address.route) {
+        made.header = route_header(of, *address.route);
+        made.parts.add({0, 0, grh_bytes, made.header.data()});
+        made.length += grh_bytes;
     }
-    return transfer(of.device, {user, right::local_write, next.data.items()},
-                    {of.user(), right::local_read, parts.items()}, length + header.size());
+    for (const reference& part : of.request.data.items()) {
+        made.parts.add(part);
+    }
+}
+
+// The receiver's own memory is not as it said.
+answer fail_receiver(const exchange& of, const responder& to, const posted_receive& next)
+{
+    (void)complete_failed_receive(of.device, to.qp, to.qpn, next, cqe_syndrome::local_protection);
+    return {.peer_fails = true};
+}
+
+answer deliver_step_by_step(const exchange& of, const responder& to, const arrival& message, completion& what,
+                            const memory_side& target, const packet& sent)
+{
+    const auto moved = transfer(of.device, target, {of.user(), right::local_read, sent.parts.items()}, sent.length);
+    switch (moved.result) {
+    case outcome::done:
+        break;
+    case outcome::to_refused:
+        return fail_receiver(of, to, message.taken);
+    case outcome::to_gone:
+        return {};
+    case outcome::from_refused:
+    case outcome::from_gone:
+        return own_fault(cqe_syndrome::local_protection);
+    }
+    if (!complete_receive(of, to, what, message)) {
+        return {.peer_fails = true, .peer_event = prm::event_type::wq_catastrophic_error};
+    }
+    return {};
 }
 
 answer deliver_to(const exchange& of, const responder& to, const destination& address)
@@ -106,26 +134,22 @@ answer deliver_to(const exchange& of, const responder& to, const destination& ad
     if (find_receive(of, to, next).what != answer::kind::done || bytes > next.data.length()) {
         return unanswered(of);
     }
-    const auto moved = scatter(of, to, address, next);
-    if (moved.result == outcome::from_refused || moved.result == outcome::from_gone) {
-        return own_fault(cqe_syndrome::local_protection);
+    if (!address.route) {
+        next.data.skip(grh_bytes); // the room for the header stays as it is
     }
-    if (moved.result == outcome::to_gone) {
-        return {};
-    }
-    take_receive(of.device, to.qp, next);
-    if (moved.result == outcome::to_refused) {
-        (void)complete_failed_receive(of.device, to.qp, to.qpn, next.index, cqe_syndrome::local_protection);
-        return {.peer_fails = true};
-    }
+    packet sent;
+    build(sent, of, address);
     completion what;
     (void)(*what.entry).set(prm::cqe64::grh, address.route ? 1U : 0U);
-    const auto opcode = of.request.opcode == prm::wqe_opcode::send_imm ? prm::cqe_opcode::responder_send_imm
-                                                                       : prm::cqe_opcode::responder_send;
-    if (!complete_receive(of, to, what, opcode, next.index, bytes)) {
-        return {.peer_fails = true, .peer_event = prm::event_type::wq_catastrophic_error};
+    const bool imm = of.request.opcode == prm::wqe_opcode::send_imm;
+    const arrival message{next, imm ? prm::cqe_opcode::responder_send_imm : prm::cqe_opcode::responder_send, bytes};
+    key_user user = to.user();
+    user.pd       = next.pd;
+    const memory_side target{user, right::local_write, next.data.items()};
+    if (deliver_at_once(of, to, message, what, target, sent.parts.items(), sent.length)) {
+        return {};
     }
-    return {};
+    return deliver_step_by_step(of, to, message, what, target, sent);
 }
 
 } // namespace

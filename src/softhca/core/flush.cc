@@ -21,23 +21,20 @@ prm::const_view<prm::wqe_control_segment> control_of(posted_send& posted)
 // As many as were posted and no more than a counter can tell apart, whatever the process does to it meanwhile.
 constexpr unsigned counter_values = 1U << 16;
 
+// A lost completion queue takes nothing any more; what was posted is gone through all the same.
 bool flush_receives(environment& device, qp_record& qp, std::uint32_t qpn)
 {
     if (qp.srq != 0 || !qp.receive.present) {
         return false; // what is in a shared queue belongs to the others too
     }
     unsigned flushed = 0;
-    while (flushed < counter_values) {
+    for (; flushed < counter_values; flushed++) {
         posted_receive next;
         if (read_next_receive(device, qp, next) != received::one) {
             break;
         }
-        qp.receive.consumed++;
         device.memory.counts.flushed_wqes++;
-        flushed++;
-        if (!complete_failed_receive(device, qp, qpn, next.index, prm::cqe_syndrome::flushed)) {
-            break;
-        }
+        (void)complete_failed_receive(device, qp, qpn, next, prm::cqe_syndrome::flushed);
     }
     return flushed != 0;
 }
@@ -47,15 +44,16 @@ bool flush_sends(environment& device, qp_record& qp, std::uint32_t qpn)
     using control    = prm::wqe_control_segment;
     unsigned flushed = 0;
     posted_send next;
-    while (flushed < counter_values && read_next_send_control(device, qp, next) == posted::one) {
+    for (; flushed < counter_values && read_next_send_control(device, qp, next) == posted::one; flushed++) {
         const auto view           = control_of(next);
         const std::uint16_t index = qp.send.consumed;
-        qp.send.consumed          = static_cast<std::uint16_t>(index + next.blocks);
+        const queue_step step{queue_step::kind::sends, qpn, static_cast<std::uint16_t>(index + next.blocks), 0};
         device.memory.counts.flushed_wqes++;
-        flushed++;
-        if (view.get(control::completion) != prm::wqe_completion::on_first_error &&
-            !complete_failed_send(device, qp, qpn, view.get(control::opcode), index, prm::cqe_syndrome::flushed)) {
-            break;
+        if (view.get(control::completion) == prm::wqe_completion::on_first_error) {
+            take_step(device.memory, step);
+        } else {
+            (void)complete_failed_send(device, qp, qpn, view.get(control::opcode), index, prm::cqe_syndrome::flushed,
+                                       step);
         }
     }
     return flushed != 0;

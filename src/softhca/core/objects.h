@@ -33,19 +33,19 @@ struct ownership {
 
 struct client_record {
     ownership owner;
-    std::int32_t process      = 0;
-    std::uint32_t generation  = 0; // counts the users of this index
-    std::uint64_t start_time  = 0; // of the process: a process id that came around again is another process
+    std::int32_t process     = 0;
+    std::uint32_t generation = 0; // counts the users of this index
+    std::uint64_t start_time = 0; // of the process: a process id that came around again is another process
     event_route async_events;
 };
 
 struct function_record {
     ownership owner; // live where the fabric has that function
-    std::uint16_t vhca_id     = 0;
-    std::uint16_t lid         = 0;
-    std::uint64_t port_guid   = 0;
-    std::uint64_t node_guid   = 0;
-    std::uint32_t device      = 0; // functions of one device share MEMIC and may use each other's keys
+    std::uint16_t vhca_id   = 0;
+    std::uint16_t lid       = 0;
+    std::uint64_t port_guid = 0;
+    std::uint64_t node_guid = 0;
+    std::uint32_t device    = 0; // functions of one device share MEMIC and may use each other's keys
 };
 
 struct pd_record {
@@ -75,46 +75,46 @@ struct process_memory {
 
 // What is behind a key.
 enum class mkey_backing : std::uint8_t {
-    none,        // not bound yet
-    process,     // memory of `direct_client`, host_address stands for start_addr
-    memic,       // host_address as in space::memic
-    klm,         // translation entries: KLMs
-    ksm,         // translation entries: each of 2^log_entity_size bytes
-    repeat,      // translation entries: one repeat block
-    alias,       // another function's key, target_mkey
-    all_memory,  // physical address mode: every address of `direct_client` (the reserved lkey)
+    none,       // not bound yet
+    process,    // memory of `direct_client`, host_address stands for start_addr
+    memic,      // host_address as in space::memic
+    klm,        // translation entries: KLMs
+    ksm,        // translation entries: each of 2^log_entity_size bytes
+    repeat,     // translation entries: one repeat block
+    alias,      // another function's key, target_mkey
+    all_memory, // physical address mode: every address of `direct_client` (the reserved lkey)
 };
 
 inline constexpr std::size_t access_key_bytes = 32;
 
 struct mkey_record {
     ownership owner;
-    std::uint8_t variant        = 0; // the low byte of the key as users have it
-    mkey_backing backing        = mkey_backing::none;
-    prm::mkey_access_mode mode  = prm::mkey_access_mode::mtt;
-    bool free                   = false; // the state "free": made, not usable until a UMR binds it
-    bool umr_en                 = false;
-    bool local_read             = false;
-    bool local_write            = false;
-    bool remote_read            = false;
-    bool remote_write           = false;
-    bool remote_atomic          = false;
-    bool remote_invalidate      = false; // en_rinval
-    bool length64               = false; // any length: len is not checked
-    bool shared_with_vhca       = false; // ALLOW_OTHER_VHCA_ACCESS was given
+    std::uint8_t variant         = 0; // the low byte of the key as users have it
+    mkey_backing backing         = mkey_backing::none;
+    prm::mkey_access_mode mode   = prm::mkey_access_mode::mtt;
+    bool free                    = false; // the state "free": made, not usable until a UMR binds it
+    bool umr_en                  = false;
+    bool local_read              = false;
+    bool local_write             = false;
+    bool remote_read             = false;
+    bool remote_write            = false;
+    bool remote_atomic           = false;
+    bool remote_invalidate       = false; // en_rinval
+    bool length64                = false; // any length: len is not checked
+    bool shared_with_vhca        = false; // ALLOW_OTHER_VHCA_ACCESS was given
     std::uint8_t log_entity_size = 0;
-    std::uint32_t pd            = 0;
-    std::uint32_t qpn           = prm::any_qpn;
-    std::uint64_t start_addr    = 0;
-    std::uint64_t len           = 0;
-    client_id direct_client     = 0;
-    std::uint64_t host_address  = 0;
-    std::uint32_t umem          = 0; // referred to, 0 for none
-    std::uint32_t entries_first = 0; // in the translation table, counted in 16-byte entries
-    std::uint32_t entries_room  = 0; // allocated
-    std::uint32_t entries_used  = 0;
-    std::uint32_t target_mkey   = 0;
-    std::uint16_t target_vhca   = 0;
+    std::uint32_t pd             = 0;
+    std::uint32_t qpn            = prm::any_qpn;
+    std::uint64_t start_addr     = 0;
+    std::uint64_t len            = 0;
+    client_id direct_client      = 0;
+    std::uint64_t host_address   = 0;
+    std::uint32_t umem           = 0; // referred to, 0 for none
+    std::uint32_t entries_first  = 0; // in the translation table, counted in 16-byte entries
+    std::uint32_t entries_room   = 0; // allocated
+    std::uint32_t entries_used   = 0;
+    std::uint32_t target_mkey    = 0;
+    std::uint16_t target_vhca    = 0;
     std::array<std::uint8_t, access_key_bytes> access_key{};
 };
 
@@ -127,23 +127,23 @@ enum class cq_arm : std::uint8_t {
 struct cq_record {
     ownership owner;
     process_memory buffer;
-    process_memory doorbell; // prm::cq_doorbell_record
-    std::uint32_t umem      = 0; // of the buffer and of the doorbell record, referred to
-    std::uint32_t doorbell_umem = 0;
-    std::uint32_t uar       = 0;
-    std::uint32_t eqn       = 0;
-    std::uint8_t log_size   = 0; // of entries
-    std::uint8_t entry_size = 64;
-    bool overrun_ignore     = false;
-    bool collapsed          = false; // always entry 0
-    bool overflowed         = false;
-    cq_arm armed            = cq_arm::none;
-    std::uint8_t arm_sequence = 0;
-    bool event_fired        = false; // for the request with that sequence number
-    std::uint32_t producer  = 0; // entries written since it was made
-    std::uint32_t consumer_seen  = 0; // as last read from the doorbell record
-    std::uint32_t solicited_upto = 0; // `producer` behind the last entry that was solicited or an error
-    std::uint32_t users     = 0; // queue pairs
+    process_memory doorbell;          // prm::cq_doorbell_record
+    std::uint32_t umem           = 0; // of the buffer and of the doorbell record, referred to
+    std::uint32_t doorbell_umem  = 0;
+    std::uint32_t uar            = 0;
+    std::uint32_t eqn            = 0;
+    std::uint8_t log_size        = 0; // of entries
+    std::uint8_t entry_size      = 64;
+    bool overrun_ignore          = false;
+    bool collapsed               = false; // always entry 0
+    bool overflowed              = false;
+    cq_arm armed                 = cq_arm::none;
+    std::uint8_t arm_sequence    = 0;
+    bool event_fired             = false; // for the request with that sequence number
+    std::uint32_t producer       = 0;     // entries written since it was made
+    std::uint32_t consumer_seen  = 0;     // as last read from the doorbell record
+    std::uint32_t solicited_upto = 0;     // `producer` behind the last entry that was solicited or an error
+    std::uint32_t users          = 0;     // queue pairs
     event_route completion_events;
     event_route error_events;
     std::array<std::uint8_t, 64> context{}; // the cqc as made, for QUERY_CQ
@@ -154,29 +154,52 @@ struct srq_record {
     ownership owner;
     process_memory buffer;
     process_memory doorbell; // prm::srq_doorbell_record
-    std::uint32_t umem      = 0;
+    std::uint32_t umem          = 0;
     std::uint32_t doorbell_umem = 0;
-    std::uint8_t log_size   = 0;
-    std::uint8_t log_stride = 4;
-    bool linked             = true; // each entry names the next one, and completions name the entry; else in order
-    bool headed             = true; // entries begin with prm::wqe_srq_next_segment, linked or not
-    bool is_rmp             = false;
-    bool failed             = false;
-    std::uint16_t consumed  = 0; // receives taken, modulo 2^16, against the doorbell record
-    std::uint16_t next      = 0; // index of the entry to take next
-    std::uint16_t limit     = 0; // of receives left: below it, one event and 0 again
-    std::uint32_t pd        = 0;
-    std::uint32_t users     = 0;
-    std::uint32_t user_index = 0;
+    std::uint8_t log_size       = 0;
+    std::uint8_t log_stride     = 4;
+    bool linked                 = true; // each entry names the next one, and completions name the entry; else in order
+    bool headed                 = true; // entries begin with prm::wqe_srq_next_segment, linked or not
+    bool is_rmp                 = false;
+    bool failed                 = false;
+    std::uint16_t consumed      = 0; // receives taken, modulo 2^16, against the doorbell record
+    std::uint16_t next          = 0; // index of the entry to take next
+    std::uint16_t limit         = 0; // of receives left: below it, one event and 0 again
+    std::uint32_t pd            = 0;
+    std::uint32_t users         = 0;
+    std::uint32_t user_index    = 0;
     event_route events;
 };
 
 struct receive_queue_state {
-    std::uint8_t log_size    = 0;
-    std::uint8_t log_stride  = 4;
-    bool present             = false;
-    std::uint16_t consumed   = 0;
-    std::uint64_t offset     = 0; // in the buffer
+    std::uint8_t log_size   = 0;
+    std::uint8_t log_stride = 4;
+    bool present            = false;
+    std::uint16_t consumed  = 0;
+    std::uint64_t offset    = 0; // in the buffer
+};
+
+// How a queue moves on together with the completion of its entry.
+struct queue_step {
+    enum class kind : std::uint8_t {
+        none,
+        sends,           // of queue pair `number`
+        receives,        // of queue pair `number`
+        shared_receives, // of shared receive queue `number`
+    };
+
+    kind what              = kind::none;
+    std::uint32_t number   = 0;
+    std::uint16_t consumed = 0; // from then on
+    std::uint16_t next     = 0; // of a shared queue
+};
+
+// The completion being written. Whoever takes the lock after a death finds in its last byte whether it was written; then
+// what belongs to it is done too.
+struct completion_journal {
+    std::uint32_t cqn      = 0; // 0: none
+    std::uint32_t producer = 0; // of the CQ before it
+    queue_step step;
 };
 
 // What the requester does now.
@@ -188,17 +211,17 @@ enum class requester_wait : std::uint8_t {
 };
 
 struct send_queue_state {
-    std::uint8_t log_size   = 0; // of 64-byte blocks
-    bool present            = false;
-    std::uint16_t consumed  = 0; // blocks executed, modulo 2^16
-    std::uint16_t rung      = 0; // the last producer counter seen
-    std::uint64_t offset    = 0;
-    requester_wait waiting  = requester_wait::none;
-    std::uint8_t rnr_left   = 0;
-    std::uint8_t tries_left = 0;
-    bool busy               = false; // a process is inside a WQE of it: what a repair looks for
+    std::uint8_t log_size     = 0; // of 64-byte blocks
+    bool present              = false;
+    std::uint16_t consumed    = 0; // blocks executed, modulo 2^16
+    std::uint16_t rung        = 0; // the last producer counter seen
+    std::uint64_t offset      = 0;
+    requester_wait waiting    = requester_wait::none;
+    std::uint8_t rnr_left     = 0;
+    std::uint8_t tries_left   = 0;
+    bool busy                 = false; // a process is inside a WQE of it: what a repair looks for
     std::uint64_t retry_at_ns = 0;
-    std::uint32_t psn       = 0; // of the next packet
+    std::uint32_t psn         = 0; // of the next packet
 };
 
 struct qp_path {
@@ -217,33 +240,33 @@ struct qp_record {
     prm::qp_service service = prm::qp_service::rc;
     process_memory buffer;
     process_memory doorbell; // prm::qp_doorbell_record
-    std::uint32_t umem      = 0;
+    std::uint32_t umem          = 0;
     std::uint32_t doorbell_umem = 0;
-    std::uint32_t uar       = 0;
-    std::uint32_t pd        = 0;
-    std::uint32_t send_cq   = 0;
-    std::uint32_t receive_cq = 0;
-    std::uint32_t srq       = 0; // number of the shared receive queue, 0 for its own
-    std::uint32_t user_index = 0;
-    std::uint32_t qkey      = 0;
+    std::uint32_t uar           = 0;
+    std::uint32_t pd            = 0;
+    std::uint32_t send_cq       = 0;
+    std::uint32_t receive_cq    = 0;
+    std::uint32_t srq           = 0; // number of the shared receive queue, 0 for its own
+    std::uint32_t user_index    = 0;
+    std::uint32_t qkey          = 0;
     send_queue_state send;
     receive_queue_state receive;
     qp_path path;
-    std::uint32_t expected_psn = 0; // of the next packet it receives
-    std::uint32_t message      = 0; // MSN
-    std::uint8_t retry_count   = 0;
-    std::uint8_t rnr_retry     = 0;
-    std::uint8_t min_rnr_timer = 0;
-    std::uint8_t ack_timeout   = 0;
-    std::uint8_t max_reads_out = 0; // as requester: 2^log_sra_max, 0 for none
-    std::uint8_t max_reads_in  = 0; // as responder
-    bool remote_read        = false;
-    bool remote_write       = false;
-    bool remote_atomic      = false;
-    bool privileged         = false; // may use the reserved lkey
-    bool signal_all         = false;
-    bool last_receive_told  = false; // IBV_EVENT_QP_LAST_WQE_REACHED was sent
-    bool communication_told = false;
+    std::uint32_t expected_psn    = 0; // of the next packet it receives
+    std::uint32_t message         = 0; // MSN
+    std::uint8_t retry_count      = 0;
+    std::uint8_t rnr_retry        = 0;
+    std::uint8_t min_rnr_timer    = 0;
+    std::uint8_t ack_timeout      = 0;
+    std::uint8_t max_reads_out    = 0; // as requester: 2^log_sra_max, 0 for none
+    std::uint8_t max_reads_in     = 0; // as responder
+    bool remote_read              = false;
+    bool remote_write             = false;
+    bool remote_atomic            = false;
+    bool privileged               = false; // may use the reserved lkey
+    bool signal_all               = false;
+    bool last_receive_told        = false; // IBV_EVENT_QP_LAST_WQE_REACHED was sent
+    bool communication_told       = false;
     std::uint16_t multicast_users = 0;
     event_route events;
     std::array<std::uint8_t, 232> context{}; // the qpc as made and modified, for QUERY_QP

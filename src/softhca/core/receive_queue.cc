@@ -94,8 +94,9 @@ received read_own(environment& device, const qp_record& qp, posted_receive& next
     if (record.get(prm::qp_doorbell_record::receive_counter) == queue.consumed) {
         return received::none;
     }
-    next.index = queue.consumed;
-    next.pd    = qp.pd;
+    next.index         = queue.consumed;
+    next.counter_after = static_cast<std::uint16_t>(queue.consumed + 1);
+    next.pd            = qp.pd;
     read_segments(std::span(both.entry).first(size), next);
     trace(device, "receive queue ", std::span(both.entry).first(size), false);
     return received::one;
@@ -122,30 +123,13 @@ received read_shared(environment& device, const srq_record& srq, posted_receive&
     }
     using link = prm::wqe_srq_next_segment;
     const prm::const_view<link> head(std::span(both.entry).first<link::size_bytes>());
-    next.index = srq.linked ? static_cast<std::uint16_t>(slot) : srq.consumed;
-    next.next  = static_cast<std::uint16_t>(head.get(link::next_wqe_index) & mask);
-    next.pd    = srq.pd;
+    next.counter_after = static_cast<std::uint16_t>(srq.consumed + 1);
+    next.index         = srq.linked ? static_cast<std::uint16_t>(slot) : srq.consumed;
+    next.next          = static_cast<std::uint16_t>(head.get(link::next_wqe_index) & mask);
+    next.pd            = srq.pd;
     read_segments(std::span(both.entry).first(size).subspan(srq.headed ? link::size_bytes : 0), next);
     trace(device, "shared receive queue ", std::span(both.entry).first(size), srq.headed);
     return received::one;
-}
-
-// Only a queue that a limit was set for pays for another look at its counter.
-void check_limit(environment& device, srq_record& srq)
-{
-    if (srq.limit == 0) {
-        return;
-    }
-    prm::storage<prm::srq_doorbell_record> record;
-    const auto from = part_of(srq.doorbell, 0, record.bytes.size());
-    if (!from || read_queue(device, {&*from, 1}, record.bytes.data(), record.bytes.size()) != queue_access::ok) {
-        return;
-    }
-    const auto left = static_cast<std::uint16_t>((*record).get(prm::srq_doorbell_record::counter) - srq.consumed);
-    if (left < srq.limit) {
-        srq.limit = 0;
-        notify_shared_receive_queue(device, srq, prm::event_type::srq_limit_reached);
-    }
 }
 
 } // namespace
@@ -159,17 +143,31 @@ received read_next_receive(environment& device, const qp_record& qp, posted_rece
     return srq == nullptr ? received::none : read_shared(device, *srq, next);
 }
 
-void take_receive(environment& device, qp_record& qp, const posted_receive& taken)
+queue_step step_past(const qp_record& qp, std::uint32_t qpn, const posted_receive& taken)
 {
+    using kind = queue_step::kind;
     if (qp.srq == 0) {
-        qp.receive.consumed++;
+        return {kind::receives, qpn, taken.counter_after, 0};
+    }
+    return {kind::shared_receives, qp.srq, taken.counter_after, taken.next};
+}
+
+// Only a queue that a limit was set for pays for another look at its counter.
+void check_receive_limit(environment& device, const qp_record& qp)
+{
+    srq_record* const srq = device.memory.srqs.find(qp.srq);
+    if (srq == nullptr || srq->limit == 0) {
         return;
     }
-    srq_record* const srq = device.memory.srqs.find(qp.srq);
-    if (srq != nullptr) {
-        srq->consumed++;
-        srq->next = taken.next;
-        check_limit(device, *srq);
+    prm::storage<prm::srq_doorbell_record> record;
+    const auto from = part_of(srq->doorbell, 0, record.bytes.size());
+    if (!from || read_queue(device, {&*from, 1}, record.bytes.data(), record.bytes.size()) != queue_access::ok) {
+        return;
+    }
+    const auto left = static_cast<std::uint16_t>((*record).get(prm::srq_doorbell_record::counter) - srq->consumed);
+    if (left < srq->limit) {
+        srq->limit = 0;
+        notify_shared_receive_queue(device, *srq, prm::event_type::srq_limit_reached);
     }
 }
 

@@ -118,18 +118,15 @@ prm::cqe_opcode receive_opcode(prm::wqe_opcode opcode)
 answer fail_receive(const exchange& of, const responder& to, const posted_receive& next, cqe_syndrome own,
                     cqe_syndrome told)
 {
-    take_receive(of.device, to.qp, next);
-    (void)complete_failed_receive(of.device, to.qp, to.qpn, next.index, own);
+    (void)complete_failed_receive(of.device, to.qp, to.qpn, next, own);
     return refusal(told);
 }
 
 // Into the receive's buffers, or into the completion.
-answer scatter(const exchange& of, const responder& to, const posted_receive& next, completion& what)
+answer scatter(const exchange& of, const responder& to, const posted_receive& next, const key_user& user,
+               prm::cqe_format format, completion& what)
 {
     const std::uint64_t length = of.request.data.length();
-    const auto format          = inline_format(of.device, to.qp.receive_cq, response_scatter(to.qp), length);
-    key_user user              = to.user();
-    user.pd                    = next.pd;
     const reference in_entry{0, 0, length, inline_place(what, format)};
     const auto places = format == prm::cqe_format::no_inline ? next.data.items() : std::span(&in_entry, 1);
     const auto moved  = transfer(of.device, {user, right::local_write, places},
@@ -152,14 +149,32 @@ answer scatter(const exchange& of, const responder& to, const posted_receive& ne
     return own_fault(cqe_syndrome::local_protection);
 }
 
-answer finish_receive(const exchange& of, const responder& to, const posted_receive& next, completion& what)
+answer finish_receive(const exchange& of, const responder& to, const arrival& message, completion& what)
 {
-    take_receive(of.device, to.qp, next);
-    const auto opcode = receive_opcode(of.request.opcode);
-    if (!complete_receive(of, to, what, opcode, next.index, of.request.data.length())) {
+    if (!complete_receive(of, to, what, message)) {
         return of.device.outside.alive(to.qp.owner.client) ? broken_responder() : nobody_answers();
     }
     return {};
+}
+
+arrival arrival_of(const exchange& of, const posted_receive& next)
+{
+    return {next, receive_opcode(of.request.opcode), of.request.data.length()};
+}
+
+// Everything about the receive and the sender that has a place in the completion.
+void describe_arrival(const exchange& of, const responder& at, completion& what, const arrival& message)
+{
+    const auto entry = *what.entry;
+    describe_receive(what, at.qp, at.qpn, message.opcode, message.taken.index,
+                     static_cast<std::uint32_t>(message.bytes));
+    entry.put(cqe64::imm_inval_pkey, of.request.imm);
+    entry.put(cqe64::solicited, of.request.solicited);
+    if (entry.get(cqe64::format) != prm::cqe_format::inline_32) { // else data is in that place
+        entry.put(cqe64::slid, of.device.memory.function_table[of.qp.owner.function].lid);
+        (void)entry.set(cqe64::sl, of.qp.path.service_level & 15U);
+        (void)entry.set(cqe64::src_qpn, of.qpn);
+    }
 }
 
 } // namespace
@@ -203,19 +218,35 @@ answer find_receive(const exchange& of, const responder& at, posted_receive& nex
     return broken_responder();
 }
 
-bool complete_receive(const exchange& of, const responder& at, completion& what, prm::cqe_opcode opcode,
-                      std::uint16_t index, std::uint64_t bytes)
+bool complete_receive(const exchange& of, const responder& at, completion& what, const arrival& message)
 {
-    const auto entry = *what.entry;
-    describe_receive(what, at.qp, at.qpn, opcode, index, static_cast<std::uint32_t>(bytes));
-    entry.put(cqe64::imm_inval_pkey, of.request.imm);
-    entry.put(cqe64::solicited, of.request.solicited);
-    if (entry.get(cqe64::format) != prm::cqe_format::inline_32) { // else data is in that place
-        entry.put(cqe64::slid, of.device.memory.function_table[of.qp.owner.function].lid);
-        (void)entry.set(cqe64::sl, of.qp.path.service_level & 15U);
-        (void)entry.set(cqe64::src_qpn, of.qpn);
+    describe_arrival(of, at, what, message);
+    const queue_step step = step_past(at.qp, at.qpn, message.taken);
+    const bool done       = complete(of.device, at.qp.receive_cq, what, step);
+    if (!done) {
+        take_step(of.device.memory, step);
     }
-    return complete(of.device, at.qp.receive_cq, what);
+    check_receive_limit(of.device, at.qp);
+    return done;
+}
+
+bool deliver_at_once(const exchange& of, const responder& at, const arrival& message, completion& what,
+                     const memory_side& to, std::span<const reference> data, std::uint64_t length)
+{
+    describe_arrival(of, at, what, message);
+    completion_write writing;
+    if (!writing.begin(of.device, at.qp.receive_cq, what, step_past(at.qp, at.qpn, message.taken))) {
+        return false;
+    }
+    const auto moved =
+        transfer(of.device, to, {of.user(), right::local_read, data}, length, {writing.to(), writing.from()});
+    if (moved.result != outcome::done) {
+        writing.abandon(of.device);
+        return false;
+    }
+    writing.end(of.device, what);
+    check_receive_limit(of.device, at.qp);
+    return true;
 }
 
 answer deliver_write(const exchange& of, const responder& to)
@@ -228,12 +259,15 @@ answer deliver_write(const exchange& of, const responder& to)
     if (result.what != answer::kind::done) {
         return result;
     }
-    result = write_memory(of, to);
-    if (result.what != answer::kind::done) {
-        return result;
-    }
     completion what;
-    return finish_receive(of, to, next, what);
+    const arrival message = arrival_of(of, next);
+    const reference target{of.request.remote_key, of.request.remote_address, message.bytes, nullptr};
+    if (to.qp.remote_write && deliver_at_once(of, to, message, what, {to.user(), right::remote_write, {&target, 1}},
+                                              of.request.data.items(), message.bytes)) {
+        return {};
+    }
+    result = write_memory(of, to);
+    return result.what == answer::kind::done ? finish_receive(of, to, message, what) : result;
 }
 
 answer deliver_send(const exchange& of, const responder& to)
@@ -250,16 +284,24 @@ answer deliver_send(const exchange& of, const responder& to)
         return fail_receive(of, to, next, cqe_syndrome::local_length, cqe_syndrome::remote_invalid_request);
     }
     completion what;
-    result = scatter(of, to, next, what);
+    const arrival message  = arrival_of(of, next);
+    const auto format      = inline_format(of.device, to.qp.receive_cq, response_scatter(to.qp), message.bytes);
+    const bool invalidates = of.request.opcode == prm::wqe_opcode::send_invalidate;
+    key_user user          = to.user();
+    user.pd                = next.pd;
+    if (format == prm::cqe_format::no_inline && !invalidates &&
+        deliver_at_once(of, to, message, what, {user, right::local_write, next.data.items()}, of.request.data.items(),
+                        message.bytes)) {
+        return {};
+    }
+    result = scatter(of, to, next, user, format, what);
     if (result.what != answer::kind::done) {
         return result;
     }
-    if (of.request.opcode == prm::wqe_opcode::send_invalidate) {
-        if (invalidate_key(of.device, to.qp, to.qpn, of.request.imm, true) != no_syndrome) {
-            return remote_access();
-        }
+    if (invalidates && invalidate_key(of.device, to.qp, to.qpn, of.request.imm, true) != no_syndrome) {
+        return remote_access();
     }
-    return finish_receive(of, to, next, what);
+    return finish_receive(of, to, message, what);
 }
 
 answer serve_read(const exchange& of, const responder& from, completion& what)

@@ -42,9 +42,21 @@ answer unanswered(const exchange& of);
 // The next receive of the responder, or why there is none.
 answer find_receive(const exchange& of, const responder& at, posted_receive& next);
 
-// The completion of a receive, with everything about the sender that has a place in it.
-bool complete_receive(const exchange& of, const responder& at, completion& what, prm::cqe_opcode opcode,
-                      std::uint16_t index, std::uint64_t bytes);
+// A message that has found its receive.
+struct arrival {
+    const posted_receive& taken;
+    prm::cqe_opcode opcode;
+    std::uint64_t bytes; // as its completion says
+};
+
+// The completion of a receive, with everything about the sender that has a place in it. The receive is taken in any case;
+// false where the completion queue is lost or its process has ended.
+bool complete_receive(const exchange& of, const responder& at, completion& what, const arrival& message);
+
+// The data and its completion in one host::move. False where that did not work, for whatever reason: nothing was taken or
+// completed then, and doing one after the other tells the reason.
+bool deliver_at_once(const exchange& of, const responder& at, const arrival& message, completion& what,
+                     const memory_side& to, std::span<const reference> data, std::uint64_t length);
 
 // The bits of the queue pair's context about data in completions.
 prm::scatter_to_cqe response_scatter(const qp_record& qp);

@@ -113,8 +113,25 @@ unsigned translated(const memory_side& side)
     return side.references.front().data == nullptr ? 1 : 0;
 }
 
+// One piece, and what goes behind it.
+transfer_result move_whole(environment& device, const piece& to, const piece& from, std::uint64_t length,
+                           const trailing_move& behind)
+{
+    move_batch& batch = device.memory.moves;
+    if (behind.to.empty()) {
+        return move(device, {&to, 1}, {&from, 1}, length);
+    }
+    batch.to[0]   = to;
+    batch.from[0] = from;
+    std::ranges::copy(behind.to, batch.to.begin() + 1);
+    std::ranges::copy(behind.from, batch.from.begin() + 1);
+    const std::size_t pairs = 1 + behind.to.size();
+    return move(device, std::span(batch.to).first(pairs), std::span(batch.from).first(pairs), length);
+}
+
 // Cuts the pieces of both sides into pairs of one length, and moves as many at a time as the batch holds.
-transfer_result move_in_pairs(environment& device, side_walk& to, side_walk& from, std::uint64_t length)
+transfer_result move_in_pairs(environment& device, side_walk& to, side_walk& from, std::uint64_t length,
+                              const trailing_move& behind)
 {
     move_batch& batch = device.memory.moves;
     std::size_t pairs = 0;
@@ -138,6 +155,12 @@ transfer_result move_in_pairs(environment& device, side_walk& to, side_walk& fro
         length -= common;
         pending += common;
         pairs++;
+        if (length == 0 && pairs + behind.to.size() <= move_batch::capacity) {
+            std::ranges::copy(behind.to, batch.to.begin() + static_cast<std::ptrdiff_t>(pairs));
+            std::ranges::copy(behind.from, batch.from.begin() + static_cast<std::ptrdiff_t>(pairs));
+            pairs += behind.to.size();
+            return move(device, std::span(batch.to).first(pairs), std::span(batch.from).first(pairs), pending);
+        }
         if (pairs == move_batch::capacity || length == 0) {
             const auto moved =
                 move(device, std::span(batch.to).first(pairs), std::span(batch.from).first(pairs), pending);
@@ -148,25 +171,26 @@ transfer_result move_in_pairs(environment& device, side_walk& to, side_walk& fro
             pending = 0;
         }
     }
-    return {};
+    return behind.to.empty() ? transfer_result{} : move(device, behind.to, behind.from, 0);
 }
 
 } // namespace
 
-transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length)
+transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length,
+                         const trailing_move& behind)
 {
     if (length == 0) {
-        return {};
+        return behind.to.empty() ? transfer_result{} : move(device, behind.to, behind.from, 0);
     }
     if (const auto whole_to = whole_in_one(device, to, length)) {
         if (const auto whole_from = whole_in_one(device, from, length)) {
             device.memory.counts.translation_pieces += translated(to) + translated(from);
-            return move(device, {&*whole_to, 1}, {&*whole_from, 1}, length);
+            return move_whole(device, *whole_to, *whole_from, length, behind);
         }
     }
     side_walk to_walk(device, to, length);
     side_walk from_walk(device, from, length);
-    return move_in_pairs(device, to_walk, from_walk, length);
+    return move_in_pairs(device, to_walk, from_walk, length, behind);
 }
 
 } // namespace ucxl::softhca

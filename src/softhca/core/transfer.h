@@ -37,8 +37,16 @@ struct transfer_result {
     access_fault fault = access_fault::none; // `outside` too where translated memory was not mapped
 };
 
+// Bytes that are moved behind the others, in the same host::move where they fit: pieces in pairs of one length.
+struct trailing_move {
+    std::span<const piece> to;
+    std::span<const piece> from;
+};
+
 // Moves the first `length` bytes of `from` to the first bytes of `to`; both hold that many. Nothing is written outside
-// the translated ranges; on a refusal some bytes may have been moved. Under the lock.
-transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length);
+// the translated ranges; on a refusal some bytes may have been moved, but nothing of `behind`. A fault in `behind` looks
+// as one in the translated memory. Under the lock.
+transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length,
+                         const trailing_move& behind = {});
 
 } // namespace ucxl::softhca

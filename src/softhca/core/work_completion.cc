@@ -55,6 +55,15 @@ void make_error(completion& what, cqe_syndrome syndrome)
     (void)entry.set(cqe64_error::syndrome, syndrome);
 }
 
+bool complete_or_step(environment& device, std::uint32_t cqn, completion& what, const queue_step& step)
+{
+    if (complete(device, cqn, what, step)) {
+        return true;
+    }
+    take_step(device.memory, step);
+    return false;
+}
+
 } // namespace
 
 void describe_send(completion& what, const qp_record& qp, std::uint32_t qpn, prm::wqe_opcode opcode,
@@ -80,22 +89,24 @@ void describe_receive(completion& what, const qp_record& qp, std::uint32_t qpn, 
 }
 
 bool complete_failed_send(environment& device, const qp_record& qp, std::uint32_t qpn, prm::wqe_opcode opcode,
-                          std::uint16_t index, cqe_syndrome syndrome)
+                          std::uint16_t index, cqe_syndrome syndrome, const queue_step& step)
 {
     completion what;
     describe_send(what, qp, qpn, opcode, index);
     make_error(what, syndrome);
     (*what.entry).put<prm::cqe_opcode::requester_error>(cqe64::opcode);
-    return complete(device, qp.send_cq, what);
+    return complete_or_step(device, qp.send_cq, what, step);
 }
 
-bool complete_failed_receive(environment& device, const qp_record& qp, std::uint32_t qpn, std::uint16_t index,
+bool complete_failed_receive(environment& device, const qp_record& qp, std::uint32_t qpn, const posted_receive& taken,
                              cqe_syndrome syndrome)
 {
     completion what;
-    describe_receive(what, qp, qpn, prm::cqe_opcode::responder_error, index, 0);
+    describe_receive(what, qp, qpn, prm::cqe_opcode::responder_error, taken.index, 0);
     make_error(what, syndrome);
-    return complete(device, qp.receive_cq, what);
+    const bool done = complete_or_step(device, qp.receive_cq, what, step_past(qp, qpn, taken));
+    check_receive_limit(device, qp);
+    return done;
 }
 
 prm::cqe_format inline_format(const environment& device, std::uint32_t cqn, prm::scatter_to_cqe limit,

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "completion.h"
+#include "receive_queue.h"
 
 namespace ucxl::softhca
 {
@@ -16,11 +17,12 @@ void describe_send(completion& what, const qp_record& qp, std::uint32_t qpn, prm
 void describe_receive(completion& what, const qp_record& qp, std::uint32_t qpn, prm::cqe_opcode opcode,
                       std::uint16_t index, std::uint32_t bytes);
 
-// False where the completion queue is lost; the queue pair cannot go on then.
+// The queue moves on with them by `step`, also where the completion queue is lost: false then, and the queue pair cannot
+// go on.
 bool complete_failed_send(environment& device, const qp_record& qp, std::uint32_t qpn, prm::wqe_opcode opcode,
-                          std::uint16_t index, prm::cqe_syndrome syndrome);
+                          std::uint16_t index, prm::cqe_syndrome syndrome, const queue_step& step = {});
 
-bool complete_failed_receive(environment& device, const qp_record& qp, std::uint32_t qpn, std::uint16_t index,
+bool complete_failed_receive(environment& device, const qp_record& qp, std::uint32_t qpn, const posted_receive& taken,
                              prm::cqe_syndrome syndrome);
 
 // How many of `bytes` go into the completion instead of memory: none or all of them. `limit` is the queue pair's.

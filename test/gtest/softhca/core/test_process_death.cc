@@ -3,14 +3,10 @@
 #include "commander.h"
 #include "common/random.h"
 #include "invariants.h"
+#include "stepped_process.h"
 
 #include <gtest/gtest.h>
 
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <functional>
 
 namespace ucxl::softhca::test
@@ -91,27 +87,14 @@ std::vector<action> actions()
 // back. Nothing where stepping is not allowed.
 std::optional<std::uint64_t> run_stepped(test_process& process, const std::function<void()>& what, std::uint64_t steps)
 {
-    const pid_t child = fork();
-    if (child == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) {
-            _exit(77);
-        }
-        process.stop_when_locked = true;
-        what();
-        _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (!WIFSTOPPED(status)) {
+    auto child = stepped_process::start(process, what);
+    if (!child) {
         return std::nullopt;
     }
     std::uint64_t done = 0;
-    while (done < steps && process.has_lock() && ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) == 0) {
-        waitpid(child, &status, 0);
+    while (done < steps && child->step()) {
         ++done;
     }
-    kill(child, SIGKILL);
-    waitpid(child, &status, 0);
     return done;
 }
 
