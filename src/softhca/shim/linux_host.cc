@@ -68,38 +68,36 @@ bool linux_host::find_run(const piece& which, std::uint64_t skip, memory_run& fo
     return false;
 }
 
-move_status linux_host::move(std::span<const piece> to, std::span<const piece> from)
+bool linux_host::foreign_gone(const piece& which)
 {
-    const auto foreign_gone = [this](const piece& which) {
-        return which.space == space::process && which.client != _self && !alive(which.client);
-    };
-    process_mover mover;
-    std::size_t to_index     = 0;
-    std::size_t from_index   = 0;
+    return which.space == space::process && which.client != _self && !alive(which.client);
+}
+
+// What could not be given to the mover; what it was given before may have failed earlier.
+move_status linux_host::move_runs(process_mover& mover, std::span<const piece> to, std::span<const piece> from)
+{
+    std::size_t to_index    = 0;
+    std::size_t from_index  = 0;
     std::uint64_t to_done   = 0;
     std::uint64_t from_done = 0;
     while (to_index < to.size() && from_index < from.size()) {
         const piece& target = to[to_index];
         const piece& source = from[from_index];
         if (to_done == 0 && foreign_gone(target)) {
-            const move_status before = mover.finish();
-            return before == move_status::ok ? move_status::gone_to : before;
+            return move_status::gone_to;
         }
         if (from_done == 0 && foreign_gone(source)) {
-            const move_status before = mover.finish();
-            return before == move_status::ok ? move_status::gone_from : before;
+            return move_status::gone_from;
         }
-        const std::uint64_t length = std::min(target.length - to_done, source.length - from_done);
         memory_run target_run;
         memory_run source_run;
         if (!find_run(target, to_done, target_run)) {
-            const move_status before = mover.finish();
-            return before == move_status::ok ? move_status::fault_to : before;
+            return move_status::fault_to;
         }
         if (!find_run(source, from_done, source_run)) {
-            const move_status before = mover.finish();
-            return before == move_status::ok ? move_status::fault_from : before;
+            return move_status::fault_from;
         }
+        const std::uint64_t length = std::min(target.length - to_done, source.length - from_done);
         if (!mover.add(target_run, source_run, length)) {
             break;
         }
@@ -114,7 +112,29 @@ move_status linux_host::move(std::span<const piece> to, std::span<const piece> f
             from_done = 0;
         }
     }
-    return mover.finish();
+    return move_status::ok;
+}
+
+move_status linux_host::move(std::span<const piece> to, std::span<const piece> from)
+{
+    process_mover mover;
+    const move_status left  = move_runs(mover, to, from);
+    const move_status moved = mover.finish();
+    if (moved == move_status::gone_to || moved == move_status::gone_from) {
+        believe_ended(mover.missing());
+    }
+    return moved != move_status::ok ? moved : left;
+}
+
+// Its memory is gone. It may be listed for a while yet, and not only as a zombie.
+void linux_host::believe_ended(pid_t process)
+{
+    for (std::size_t i = 0; i < max_clients; ++i) {
+        const client_record& record = _records.clients[i];
+        if (record.owner.life == life::live && record.process == process) {
+            _others[i] = {.generation = record.generation, .running = false, .seen_ns = 0};
+        }
+    }
 }
 
 bool linux_host::alive(client_id client)
@@ -135,7 +155,7 @@ bool linux_host::alive(client_id client)
     }
     acquaintance& known     = _others[client];
     const std::uint64_t now = monotonic_ns();
-    if (known.generation != record.generation || !known.running || now - known.seen_ns > believed_ns) {
+    if (known.generation != record.generation || (known.running && now - known.seen_ns > believed_ns)) {
         known = {.generation = record.generation,
                  .running    = is_running({.process = record.process, .start_time = record.start_time}),
                  .seen_ns    = now};

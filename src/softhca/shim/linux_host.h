@@ -55,6 +55,9 @@ private:
     };
 
     bool find_run(const piece& which, std::uint64_t skip, memory_run& found);
+    bool foreign_gone(const piece& which);
+    move_status move_runs(process_mover& mover, std::span<const piece> to, std::span<const piece> from);
+    void believe_ended(pid_t process);
 
     arena& _records;
     shared_lock& _lock;

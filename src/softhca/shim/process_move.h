@@ -29,6 +29,9 @@ public:
     bool add(const memory_run& to, const memory_run& from, std::size_t length);
     move_status finish();
 
+    // The one that was gone.
+    pid_t missing() const { return _process; }
+
 private:
     enum class direction : std::uint8_t { none, write, read };
 

@@ -1,0 +1,25 @@
+// What the test program softhca_scenarios can do with the device, by name. Each returns the program's exit status; a
+// failure ends the program with a message.
+#pragma once
+
+namespace ucxl::softhca::test
+{
+
+int killed_peers(int rounds);
+
+int fork_child_inherits_nothing(int);
+int fork_child_opens_anew(int);
+int vfork_and_spawn(int);
+int execute_another_program(int);
+int exit_with_busy_threads(int);
+int exit_without_closing(int);
+int close_all_descriptors(int);
+
+int own_fault_handler(int late);
+int blocked_signals_and_direct_doorbells(int);
+int handler_that_posts(int);
+int local_libraries(int);
+int loopback(int);
+int completion_events(int);
+
+} // namespace ucxl::softhca::test

@@ -1,0 +1,142 @@
+// Processes that are killed at any moment: the others go on.
+#include "scenario.h"
+#include "verbs_endpoint.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ucxl::softhca::test
+{
+namespace
+{
+
+constexpr std::size_t buffer_bytes = 1 << 20;
+
+// Both directions of a connection set up between parent and child.
+struct pipes {
+    int up[2];
+    int down[2];
+
+    pipes()
+    {
+        if (::pipe(up) != 0 || ::pipe(down) != 0) {
+            die("pipe");
+        }
+    }
+    ~pipes()
+    {
+        for (const int fd : {up[0], up[1], down[0], down[1]}) {
+            ::close(fd);
+        }
+    }
+};
+
+void give(int fd, const address& value)
+{
+    if (::write(fd, &value, sizeof(value)) != sizeof(value)) {
+        die("write");
+    }
+}
+
+bool take(int fd, address& value)
+{
+    return ::read(fd, &value, sizeof(value)) == sizeof(value);
+}
+
+// Writes to and reads from the peer, as fast as it can, until it is killed or its peer is.
+void run_traffic(endpoint& here, unsigned seed)
+{
+    std::mt19937 random(seed);
+    for (std::uint64_t id = 0;; ++id) {
+        const std::size_t length = random() % 4 == 0 ? random() % (buffer_bytes / 2) : random() % 64;
+        const auto opcode        = random() % 2 != 0 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
+        if (!here.try_post(opcode, random() % (buffer_bytes / 2), random() % (buffer_bytes / 2), length, id)) {
+            return;
+        }
+        const auto done = here.completion(30);
+        if (!done) {
+            die("no completion within 30 s");
+        }
+        if (done->status != IBV_WC_SUCCESS) {
+            if (done->status != IBV_WC_RETRY_EXC_ERR && done->status != IBV_WC_WR_FLUSH_ERR) {
+                die(std::string("an unexpected error: ") + ibv_wc_status_str(done->status));
+            }
+            return;
+        }
+    }
+}
+
+pid_t start_peer(pipes& to, unsigned seed)
+{
+    const pid_t child = ::fork();
+    if (child != 0) {
+        return child;
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    endpoint here(buffer_bytes);
+    address peer{};
+    give(to.up[1], here.own());
+    if (!take(to.down[0], peer)) {
+        ::_exit(0);
+    }
+    here.connect(peer);
+    give(to.up[1], here.own()); // ready to receive
+    if (!take(to.down[0], peer)) {
+        ::_exit(0);
+    }
+    run_traffic(here, seed);
+    ::_exit(0);
+}
+
+// Kills one of two processes that write into each other; the other one has to see an error completion.
+void kill_one(unsigned seed)
+{
+    std::mt19937 random(seed);
+    pipes to_first;
+    pipes to_second;
+    const pid_t first  = start_peer(to_first, seed);
+    const pid_t second = start_peer(to_second, seed + 1);
+    for (int round = 0; round < 2; ++round) { // addresses, then readiness
+        address of_first{};
+        address of_second{};
+        if (!take(to_first.up[0], of_first) || !take(to_second.up[0], of_second)) {
+            die("a process did not start");
+        }
+        give(to_first.down[1], of_second);
+        give(to_second.down[1], of_first);
+    }
+    ::usleep(random() % 20'000);
+    const bool kills_first = random() % 2 != 0;
+    ::kill(kills_first ? first : second, SIGKILL);
+    for (const pid_t ended : {first, second}) {
+        int status = 0;
+        ::waitpid(ended, &status, 0);
+        const bool killed = ended == (kills_first ? first : second);
+        if (killed ? !WIFSIGNALED(status) : status != 0) {
+            die("seed " + std::to_string(seed) + ": a process ended with " + std::to_string(status));
+        }
+    }
+}
+
+} // namespace
+
+int killed_peers(int rounds)
+{
+    const unsigned seed = std::random_device{}();
+    for (int round = 0; round < rounds; ++round) {
+        kill_one(seed + static_cast<unsigned>(round) * 2);
+    }
+    // Whoever comes next finds a device that works.
+    endpoint here(4096);
+    here.connect(here.own());
+    here.write(0, 2048, 64, 1);
+    here.finish_one();
+    return 0;
+}
+
+} // namespace ucxl::softhca::test

@@ -1,0 +1,223 @@
+// Processes that fork, execute, exit and close.
+#include "scenario.h"
+#include "verbs_endpoint.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ucxl::softhca::test
+{
+namespace
+{
+
+void work(endpoint& here)
+{
+    std::memset(here.buffer(), 0x5a, 64);
+    std::memset(here.buffer() + 2048, 0, 64);
+    here.write(0, 2048, 64, 7);
+    here.finish_one();
+    if (std::memcmp(here.buffer(), here.buffer() + 2048, 64) != 0) {
+        die("the bytes did not arrive");
+    }
+}
+
+void expect_status(pid_t child, int expected, const char* who)
+{
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != expected) {
+        die(std::string(who) + " ended with " + std::to_string(status));
+    }
+}
+
+} // namespace
+
+int fork_child_inherits_nothing(int)
+{
+    endpoint here(4096);
+    here.connect(here.own());
+    work(here);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        // As a program that does not know better: nothing works, nothing crashes, nothing happens to the parent.
+        here.try_post(IBV_WR_RDMA_WRITE, 0, 2048, 64, 1);
+        if (here.completion(0.01)) {
+            die("the child's request was executed");
+        }
+        ibv_port_attr port{};
+        if (ibv_query_port(here.context(), 1, &port) == 0) {
+            die("the child's command was executed");
+        }
+        std::exit(0); // with destructors of libraries
+    }
+    for (int i = 0; i < 200; ++i) {
+        work(here);
+    }
+    expect_status(child, 0, "the child");
+    work(here);
+    return 0;
+}
+
+int fork_child_opens_anew(int)
+{
+    endpoint here(4096);
+    here.connect(here.own());
+    for (int depth = 0; depth < 3; ++depth) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            endpoint own(4096);
+            own.connect(own.own());
+            work(own);
+            const pid_t grandchild = ::fork();
+            if (grandchild == 0) {
+                endpoint theirs(4096);
+                theirs.connect(theirs.own());
+                work(theirs);
+                std::exit(0);
+            }
+            expect_status(grandchild, 0, "the grandchild");
+            work(own);
+            std::exit(0);
+        }
+        work(here);
+        expect_status(child, 0, "the child");
+        work(here);
+    }
+    return 0;
+}
+
+// On the parent's memory and descriptors' numbers, as those do that start programs.
+[[gnu::noinline]] static pid_t run_in_vforked_child()
+{
+    const pid_t child = ::vfork();
+    if (child == 0) {
+        for (int fd = 3; fd < 100; ++fd) {
+            ::close(fd);
+        }
+        ::execl("/bin/true", "true", nullptr);
+        ::_exit(1);
+    }
+    return child;
+}
+
+int vfork_and_spawn(int)
+{
+    endpoint here(4096);
+    here.connect(here.own());
+    for (int i = 0; i < 20; ++i) {
+        expect_status(run_in_vforked_child(), 0, "the program");
+        work(here);
+        pid_t child                   = 0;
+        const char* const arguments[] = {"true", nullptr};
+        if (::posix_spawn(&child, "/bin/true", nullptr, nullptr, const_cast<char* const*>(arguments), environ) != 0) {
+            die("posix_spawn");
+        }
+        expect_status(child, 0, "the spawned program");
+        if (std::system("true") != 0) {
+            die("system");
+        }
+        work(here);
+    }
+    return 0;
+}
+
+int execute_another_program(int)
+{
+    auto* const here = new endpoint(4096); // not closed
+    here->connect(here->own());
+    work(*here);
+    ::execl("/proc/self/exe", "softhca_scenarios", "loopback", nullptr);
+    die("execl");
+}
+
+int exit_with_busy_threads(int)
+{
+    static std::atomic<int> running = 0;
+    for (int i = 0; i < 3; ++i) {
+        std::thread([] {
+            auto* const here = new endpoint(4096);
+            here->connect(here->own());
+            ++running;
+            for (;;) {
+                here->try_post(IBV_WR_RDMA_WRITE, 0, 2048, 64, 1);
+                ibv_wc found;
+                ibv_poll_cq(here->queue(), 1, &found);
+            }
+        }).detach();
+    }
+    while (running.load() < 3) {
+        ::usleep(1000);
+    }
+    ::usleep(20'000);
+    std::exit(0);
+}
+
+int exit_without_closing(int)
+{
+    auto* const here = new endpoint(4096);
+    here->connect(here->own());
+    work(*here);
+    return 0;
+}
+
+int close_all_descriptors(int)
+{
+    for (int fd = 3; fd < 1024; ++fd) {
+        ::close(fd);
+    }
+    auto* const here = new endpoint(4096);
+    here->connect(here->own());
+    work(*here);
+    for (int fd = 3; fd < 1024; ++fd) {
+        ::close(fd);
+    }
+    const int mine = ::open("/dev/null", O_WRONLY);
+    here->try_post(IBV_WR_RDMA_WRITE, 0, 2048, 64, 1);
+    ibv_port_attr port{};
+    if (mine < 0 || ibv_query_port(here->context(), 1, &port) == 0) {
+        die("a closed device answered");
+    }
+    endpoint again(4096);
+    again.connect(again.own());
+    work(again);
+    return 0;
+}
+
+int loopback(int)
+{
+    endpoint here(4096);
+    here.connect(here.own());
+    for (int i = 0; i < 100; ++i) {
+        work(here);
+    }
+    return 0;
+}
+
+int completion_events(int)
+{
+    endpoint here(4096, 16, true);
+    here.connect(here.own());
+    for (int i = 0; i < 200; ++i) {
+        if (ibv_req_notify_cq(here.queue(), 0) != 0) {
+            die("ibv_req_notify_cq");
+        }
+        here.write(0, 2048, 64, 1);
+        ibv_cq* which = nullptr;
+        void* what    = nullptr;
+        if (ibv_get_cq_event(here.channel(), &which, &what) != 0 || which != here.queue()) {
+            die("ibv_get_cq_event");
+        }
+        ibv_ack_cq_events(which, 1);
+        here.finish_one();
+    }
+    return 0;
+}
+
+} // namespace ucxl::softhca::test

@@ -1,0 +1,156 @@
+// Programs with signal handlers and masks of their own, and those that store to doorbell pages themselves.
+#include "scenario.h"
+#include "verbs_endpoint.h"
+
+#include <infiniband/mlx5dv.h>
+
+#include <arpa/inet.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <dlfcn.h>
+#include <sys/time.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ucxl::softhca::test
+{
+namespace
+{
+
+void install_own_handler()
+{
+    struct sigaction mine = {};
+    mine.sa_sigaction     = [](int, siginfo_t* fault, void*) {
+        ::_exit(fault->si_addr == reinterpret_cast<void*>(64) ? 42 : 43);
+    };
+    mine.sa_flags         = SA_SIGINFO;
+    if (::sigaction(SIGSEGV, &mine, nullptr) != 0) {
+        die("sigaction");
+    }
+}
+
+endpoint* busy = nullptr;
+
+} // namespace
+
+int own_fault_handler(int late)
+{
+    if (late == 0) {
+        install_own_handler();
+    }
+    endpoint here(4096);
+    here.connect(here.own());
+    if (late != 0) {
+        install_own_handler();
+    }
+    // A doorbell that traps, and a copy from memory that is not there any more, are not for the handler.
+    mlx5dv_obj object{};
+    mlx5dv_qp direct{};
+    object.qp.in  = here.queue_pair();
+    object.qp.out = &direct;
+    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0) {
+        die("mlx5dv_init_obj");
+    }
+    here.write(0, 2048, 64, 1);
+    here.finish_one();
+    static volatile std::uintptr_t wild = 64;
+    *reinterpret_cast<volatile int*>(std::uintptr_t{wild}) = 1;
+    return 1;
+}
+
+int blocked_signals_and_direct_doorbells(int)
+{
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    endpoint here(4096);
+    here.connect(here.own());
+    mlx5dv_obj object{};
+    mlx5dv_qp direct{};
+    object.qp.in  = here.queue_pair();
+    object.qp.out = &direct;
+    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0) {
+        die("mlx5dv_init_obj");
+    }
+    // A NOP, posted as a program does that knows the card: WQE, doorbell record, doorbell.
+    std::jthread([&] {
+        ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+        auto* const control = static_cast<mlx5_wqe_ctrl_seg*>(direct.sq.buf);
+        std::memset(control, 0, 64);
+        control->opmod_idx_opcode = 0;
+        control->qpn_ds           = htonl(here.queue_pair()->qp_num << 8 | 1);
+        control->fm_ce_se         = MLX5_WQE_CTRL_CQ_UPDATE;
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        direct.dbrec[MLX5_SND_DBR] = htonl(1);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        std::uint64_t first = 0;
+        std::memcpy(&first, control, sizeof(first));
+        *static_cast<volatile std::uint64_t*>(direct.bf.reg) = first;
+    }).join();
+    mlx5dv_cq entries{};
+    object.cq.in  = here.queue();
+    object.cq.out = &entries;
+    if (mlx5dv_init_obj(&object, MLX5DV_OBJ_CQ) != 0) {
+        die("mlx5dv_init_obj of the CQ");
+    }
+    const auto* const entry = static_cast<const volatile mlx5_cqe64*>(entries.buf);
+    const double until      = seconds_now() + 10;
+    while (entry->op_own != MLX5_CQE_REQ << 4) {
+        if (seconds_now() > until) {
+            die("the NOP did not complete");
+        }
+    }
+    return 0;
+}
+
+int handler_that_posts(int)
+{
+    endpoint here(1 << 16, 64);
+    here.connect(here.own());
+    busy = &here;
+    struct sigaction mine = {};
+    mine.sa_handler       = [](int) {
+        // Whatever the thread is in the middle of. libibverbs' own lock is not held: the queue is another one's.
+        static thread_local bool inside = false;
+        if (!inside) {
+            inside = true;
+            ibv_port_attr port{};
+            (void)ibv_query_port(busy->context(), 1, &port);
+            inside = false;
+        }
+    };
+    mine.sa_flags         = SA_RESTART;
+    ::sigaction(SIGALRM, &mine, nullptr);
+    const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 200}, .it_value = {.tv_sec = 0, .tv_usec = 200}};
+    ::setitimer(ITIMER_REAL, &often, nullptr);
+    const double until = seconds_now() + 1;
+    while (seconds_now() < until) {
+        here.write(0, 1 << 15, 1 << 15, 1);
+        here.finish_one();
+    }
+    const itimerval never{};
+    ::setitimer(ITIMER_REAL, &never, nullptr);
+    return 0;
+}
+
+// libibverbs loaded so that only this program sees it, and called past every wrapper.
+int local_libraries(int)
+{
+    void* const verbs = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (verbs == nullptr) {
+        die(dlerror());
+    }
+    const auto list = reinterpret_cast<decltype(&ibv_get_device_list)>(dlsym(verbs, "ibv_get_device_list"));
+    const auto open = reinterpret_cast<decltype(&ibv_open_device)>(dlsym(verbs, "ibv_open_device"));
+    const auto name = reinterpret_cast<decltype(&ibv_get_device_name)>(dlsym(verbs, "ibv_get_device_name"));
+    ibv_device** const devices = list(nullptr);
+    if (devices == nullptr || devices[0] == nullptr || std::strcmp(name(devices[0]), "mlx5_0") != 0 ||
+        open(devices[0]) == nullptr) {
+        die("the device is not there");
+    }
+    return 0;
+}
+
+} // namespace ucxl::softhca::test

@@ -1,0 +1,48 @@
+// softhca_scenarios NAME [NUMBER]: one program that tests run with the device, see scenario.h.
+#include "scenario.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace
+{
+
+using namespace ucxl::softhca::test;
+
+struct named {
+    const char* name;
+    int (*run)(int);
+};
+
+#define SCENARIO(function) {#function, function}
+
+constexpr named scenarios[] = {
+    SCENARIO(killed_peers),
+    SCENARIO(fork_child_inherits_nothing),
+    SCENARIO(fork_child_opens_anew),
+    SCENARIO(vfork_and_spawn),
+    SCENARIO(execute_another_program),
+    SCENARIO(exit_with_busy_threads),
+    SCENARIO(exit_without_closing),
+    SCENARIO(close_all_descriptors),
+    SCENARIO(own_fault_handler),
+    SCENARIO(blocked_signals_and_direct_doorbells),
+    SCENARIO(handler_that_posts),
+    SCENARIO(local_libraries),
+    SCENARIO(loopback),
+    SCENARIO(completion_events),
+};
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    for (const named& each : scenarios) {
+        if (argc >= 2 && std::strcmp(argv[1], each.name) == 0) {
+            return each.run(argc > 2 ? std::atoi(argv[2]) : 0);
+        }
+    }
+    std::fprintf(stderr, "usage: softhca_scenarios NAME [NUMBER]\n");
+    return 2;
+}

@@ -1,0 +1,241 @@
+// Real programs under the real softhca-run.
+#include "softhca/core/arena.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace ucxl::softhca
+{
+namespace
+{
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using strings = std::vector<std::string>;
+namespace fs  = std::filesystem;
+
+constexpr const char* runner    = SOFTHCA_BUILD "/softhca-run";
+constexpr const char* scenarios = SOFTHCA_BUILD "/softhca_scenarios";
+
+struct outcome {
+    int status; // exit status, 128 + signal
+    std::string output;
+};
+
+outcome run(const strings& options, const strings& command, const char* variables = "")
+{
+    std::string line = std::string(variables) + " " + runner;
+    for (const std::string& each : options) {
+        line += " '" + each + "'";
+    }
+    line += " --";
+    for (const std::string& each : command) {
+        line += " '" + each + "'";
+    }
+    outcome found{.status = -1, .output = {}};
+    FILE* const pipe = ::popen((line + " 2>&1").c_str(), "r");
+    std::array<char, 4096> text;
+    while (const std::size_t length = std::fread(text.data(), 1, text.size(), pipe)) {
+        found.output.append(text.data(), length);
+    }
+    const int status = ::pclose(pipe);
+    found.status     = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return found;
+}
+
+outcome run_scenario(const strings& command, const strings& options = {})
+{
+    strings whole{scenarios};
+    whole.insert(whole.end(), command.begin(), command.end());
+    return run(options, whole);
+}
+
+class temporary_file
+{
+public:
+    temporary_file() : _path(fs::temp_directory_path() / ("softhca-test-" + std::to_string(::getpid()))) {}
+    ~temporary_file() { fs::remove(_path); }
+    std::string path() const { return _path; }
+    std::string text() const
+    {
+        std::stringstream all;
+        all << std::ifstream(_path).rdbuf();
+        return all.str();
+    }
+
+private:
+    fs::path _path;
+};
+
+class scenario : public ::testing::TestWithParam<const char*>
+{};
+
+TEST_P(scenario, goes_well)
+{
+    const outcome found = run_scenario({GetParam()});
+    EXPECT_EQ(found.status, 0) << found.output;
+    EXPECT_THAT(found.output, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(programs, scenario,
+                         ::testing::Values("loopback", "completion_events", "fork_child_inherits_nothing",
+                                           "fork_child_opens_anew", "vfork_and_spawn", "execute_another_program",
+                                           "exit_with_busy_threads", "exit_without_closing", "close_all_descriptors",
+                                           "blocked_signals_and_direct_doorbells", "handler_that_posts",
+                                           "local_libraries"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST(programs, a_fault_handler_of_a_program_gets_its_own_faults_only)
+{
+    EXPECT_EQ(run_scenario({"own_fault_handler", "0"}).status, 42);
+    EXPECT_EQ(run_scenario({"own_fault_handler", "1"}).status, 42);
+}
+
+TEST(programs, peers_of_killed_processes_get_errors_and_nothing_hangs)
+{
+    const outcome found = run_scenario({"killed_peers", "25"});
+    EXPECT_EQ(found.status, 0) << found.output;
+}
+
+nlohmann::json statistics_of(const strings& command)
+{
+    const temporary_file file;
+    const outcome found = run_scenario(command, {"--stats", file.path()});
+    EXPECT_EQ(found.status, 0) << found.output;
+    return nlohmann::json::parse(file.text());
+}
+
+TEST(programs, whatever_a_process_leaves_is_released_at_its_end)
+{
+    for (const char* each : {"loopback", "exit_without_closing", "execute_another_program", "exit_with_busy_threads"}) {
+        const auto counts = statistics_of({each});
+        EXPECT_EQ(counts["keys_live"], 0) << each;
+        EXPECT_EQ(counts["clients_lost"], 0) << each;
+    }
+}
+
+TEST(programs, statistics_count_what_was_done)
+{
+    const auto counts = statistics_of({"loopback"});
+    EXPECT_EQ(counts["wqes"]["rdma_write"]["count"], 100);
+    EXPECT_EQ(counts["wqes"]["rdma_write"]["failed"], 0);
+    EXPECT_EQ(counts["completions"], 100);
+    EXPECT_EQ(counts["bytes_moved"], 6400);
+    EXPECT_EQ(counts["commands"]["create_qp"]["count"], 1);
+    EXPECT_EQ(counts["doorbells"], 0); // the way without traps
+}
+
+TEST(programs, a_trace_has_commands_requests_and_completions_in_words)
+{
+    const temporary_file file;
+    EXPECT_EQ(run_scenario({"loopback"}, {"--trace", file.path()}).status, 0);
+    const std::string text = file.text();
+    for (const char* each : {"create_qp", "rdma_write", "cqe requester", "destroy_mkey"}) {
+        EXPECT_THAT(text, HasSubstr(each));
+    }
+}
+
+TEST(programs, a_fault_that_was_asked_for_happens)
+{
+    const outcome key = run_scenario({"loopback"}, {"--fault", "command:create_mkey,status=limit_exceeded"});
+    EXPECT_EQ(key.status, 1);
+    EXPECT_THAT(key.output, HasSubstr("ibv_reg_mr"));
+    const outcome wqe = run_scenario({"loopback"}, {"--fault", "wqe:rdma_write,first=3,syndrome=remote_access"});
+    EXPECT_EQ(wqe.status, 1);
+    EXPECT_THAT(wqe.output, HasSubstr("remote access error"));
+}
+
+TEST(softhca_run, passes_on_exit_status_and_signal)
+{
+    EXPECT_EQ(run({}, {"sh", "-c", "exit 7"}).status, 7);
+    EXPECT_EQ(run({}, {"sh", "-c", "kill -TERM $$"}).status, 128 + SIGTERM);
+    const outcome missing = run({}, {"/no/such/program"});
+    EXPECT_EQ(missing.status, 127);
+    EXPECT_THAT(missing.output, HasSubstr("/no/such/program: No such file"));
+    EXPECT_EQ(run({}, {"/"}).status, 126);
+}
+
+TEST(softhca_run, passes_on_signals_that_it_gets)
+{
+    const outcome found =
+        run({}, {"sh", "-c", "trap \"echo got it; exit 3\" TERM; kill -TERM $PPID; while :; do sleep 0.01; done"});
+    EXPECT_EQ(found.status, 3);
+    EXPECT_EQ(found.output, "got it\n");
+}
+
+TEST(softhca_run, refuses_what_it_does_not_know_by_name)
+{
+    const std::pair<strings, const char*> wrong[] = {
+        {{"--devices", "9"}, "devices: 9 is not between 1 and 8"},
+        {{"--devices", "two"}, "devices: 'two'"},
+        {{"--devices", "4", "--functions", "9"}, "functions: 9 per device is not between 1 and 8"},
+        {{"--profile", "cx99"}, "profile: 'cx99'"},
+        {{"--fault", "wqe:frob"}, "fault 'wqe:frob': opcode"},
+        {{"--frobnicate"}, "--frobnicate"},
+        {{"--stats", "/no/such/folder/file"}, "--stats /no/such/folder/file: No such file"},
+    };
+    for (const auto& [options, message] : wrong) {
+        const outcome found = run(options, {"true"});
+        EXPECT_EQ(found.status, 2) << message;
+        EXPECT_THAT(found.output, HasSubstr(message));
+    }
+    EXPECT_EQ(run({}, {"true"}, "SOFTHCA_DEVICES=0").status, 2);
+}
+
+TEST(softhca_run, has_as_many_devices_as_asked_for)
+{
+    const outcome found = run({"--devices", "2", "--functions", "2"}, {"ls", "/sys/class/infiniband"});
+    EXPECT_EQ(found.output, "mlx5_0\nmlx5_1\nmlx5_2\nmlx5_3\n");
+    EXPECT_EQ(run({"--devices", "1"}, {"ls", "/sys/class/infiniband"}, "SOFTHCA_DEVICES=3").output, "mlx5_0\n");
+    EXPECT_EQ(run({}, {"ls", "/sys/class/infiniband"}, "SOFTHCA_DEVICES=2").output, "mlx5_0\nmlx5_1\n");
+}
+
+// Every name in the folders where such files would be.
+std::set<std::string> left_behind()
+{
+    std::set<std::string> names;
+    for (const char* folder : {"/dev/shm", "/tmp", "/var/tmp", "."}) {
+        for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
+            if (entry.path().filename().string().find("softhca") != std::string::npos) {
+                names.insert(entry.path());
+            }
+        }
+    }
+    return names;
+}
+
+TEST(softhca_run, leaves_no_file_behind_even_when_all_is_killed)
+{
+    const auto before = left_behind();
+    run({}, {"sh", "-c", "kill -KILL $PPID $$"});
+    run_scenario({"loopback"});
+    EXPECT_EQ(left_behind(), before);
+}
+
+TEST(softhca_run, a_program_without_it_has_a_device_of_its_own)
+{
+    const std::string line = std::string("LD_PRELOAD=" SOFTHCA_BUILD "/.libs/libsofthca.so SOFTHCA_FUNCTIONS=2 ") +
+                             scenarios + " fork_child_opens_anew";
+    EXPECT_EQ(std::system(line.c_str()), 0);
+}
+
+} // namespace
+} // namespace ucxl::softhca

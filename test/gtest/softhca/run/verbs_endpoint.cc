@@ -1,0 +1,199 @@
+#include "verbs_endpoint.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <unistd.h>
+
+namespace ucxl::softhca::test
+{
+namespace
+{
+
+template <typename Object>
+Object* made(Object* object, const char* what)
+{
+    if (object == nullptr) {
+        die(std::string(what) + ": " + std::strerror(errno));
+    }
+    return object;
+}
+
+void succeed(int status, const char* what)
+{
+    if (status != 0) {
+        die(std::string(what) + ": " + std::strerror(status > 0 ? status : errno));
+    }
+}
+
+ibv_context* open_first()
+{
+    ibv_device** const list    = made(ibv_get_device_list(nullptr), "ibv_get_device_list");
+    ibv_context* const context = made(ibv_open_device(made(list[0], "a device")), "ibv_open_device");
+    ibv_free_device_list(list);
+    return context;
+}
+
+} // namespace
+
+void die(const std::string& reason)
+{
+    std::fprintf(stderr, "%d: %s\n", ::getpid(), reason.c_str());
+    ::_exit(1);
+}
+
+double seconds_now()
+{
+    timespec now;
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+endpoint::endpoint(std::size_t buffer_bytes, unsigned depth, bool events) : _buffer(buffer_bytes)
+{
+    _context = open_first();
+    _pd      = made(ibv_alloc_pd(_context), "ibv_alloc_pd");
+    if (events) {
+        _channel = made(ibv_create_comp_channel(_context), "ibv_create_comp_channel");
+    }
+    _cq = made(ibv_create_cq(_context, static_cast<int>(4 * depth), nullptr, _channel, 0), "ibv_create_cq");
+    _mr = made(ibv_reg_mr(_pd, _buffer.data(), _buffer.size(),
+                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
+               "ibv_reg_mr");
+    ibv_qp_init_attr wanted{};
+    wanted.send_cq = _cq;
+    wanted.recv_cq = _cq;
+    wanted.cap     = {.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1,
+                      .max_inline_data = 0};
+    wanted.qp_type = IBV_QPT_RC;
+    _qp            = made(ibv_create_qp(_pd, &wanted), "ibv_create_qp");
+}
+
+endpoint::~endpoint()
+{
+    ibv_destroy_qp(_qp);
+    ibv_dereg_mr(_mr);
+    ibv_destroy_cq(_cq);
+    if (_channel != nullptr) {
+        ibv_destroy_comp_channel(_channel);
+    }
+    ibv_dealloc_pd(_pd);
+    ibv_close_device(_context);
+}
+
+address endpoint::own() const
+{
+    ibv_port_attr port{};
+    succeed(ibv_query_port(_context, 1, &port), "ibv_query_port");
+    return {.qpn    = _qp->qp_num,
+            .rkey   = _mr->rkey,
+            .buffer = reinterpret_cast<std::uint64_t>(_buffer.data()),
+            .lid    = port.lid};
+}
+
+void endpoint::connect(const address& peer, std::uint8_t timeout_exponent)
+{
+    _peer = peer;
+    ibv_qp_attr next{};
+    next.qp_state        = IBV_QPS_INIT;
+    next.port_num        = 1;
+    next.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    succeed(ibv_modify_qp(_qp, &next, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+    next                    = {};
+    next.qp_state           = IBV_QPS_RTR;
+    next.path_mtu           = IBV_MTU_4096;
+    next.dest_qp_num        = peer.qpn;
+    next.max_dest_rd_atomic = 4;
+    next.min_rnr_timer      = 12;
+    next.ah_attr.dlid       = peer.lid;
+    next.ah_attr.port_num   = 1;
+    succeed(ibv_modify_qp(_qp, &next,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+            "RTR");
+    next               = {};
+    next.qp_state      = IBV_QPS_RTS;
+    next.timeout       = timeout_exponent;
+    next.retry_cnt     = 7;
+    next.rnr_retry     = 7;
+    next.max_rd_atomic = 4;
+    succeed(ibv_modify_qp(_qp, &next,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                              IBV_QP_MAX_QP_RD_ATOMIC),
+            "RTS");
+}
+
+bool endpoint::try_post(ibv_wr_opcode opcode, std::size_t local, std::size_t remote, std::size_t length,
+                        std::uint64_t id)
+{
+    ibv_sge piece{.addr   = reinterpret_cast<std::uint64_t>(_buffer.data() + local),
+                  .length = static_cast<std::uint32_t>(length),
+                  .lkey   = _mr->lkey};
+    ibv_send_wr request{};
+    request.wr_id               = id;
+    request.sg_list             = &piece;
+    request.num_sge             = 1;
+    request.opcode              = opcode;
+    request.send_flags          = IBV_SEND_SIGNALED;
+    request.wr.rdma.remote_addr = _peer.buffer + remote;
+    request.wr.rdma.rkey        = _peer.rkey;
+    ibv_send_wr* bad            = nullptr;
+    return ibv_post_send(_qp, &request, &bad) == 0;
+}
+
+void endpoint::write(std::size_t from, std::size_t to, std::size_t length, std::uint64_t id)
+{
+    if (!try_post(IBV_WR_RDMA_WRITE, from, to, length, id)) {
+        die("posting a write failed");
+    }
+}
+
+void endpoint::read(std::size_t into, std::size_t from, std::size_t length, std::uint64_t id)
+{
+    if (!try_post(IBV_WR_RDMA_READ, into, from, length, id)) {
+        die("posting a read failed");
+    }
+}
+
+void endpoint::receive(std::size_t into, std::size_t length, std::uint64_t id)
+{
+    ibv_sge piece{.addr   = reinterpret_cast<std::uint64_t>(_buffer.data() + into),
+                  .length = static_cast<std::uint32_t>(length),
+                  .lkey   = _mr->lkey};
+    ibv_recv_wr request{};
+    request.wr_id    = id;
+    request.sg_list  = &piece;
+    request.num_sge  = 1;
+    ibv_recv_wr* bad = nullptr;
+    succeed(ibv_post_recv(_qp, &request, &bad), "ibv_post_recv");
+}
+
+std::optional<ibv_wc> endpoint::completion(double seconds)
+{
+    const double until = seconds_now() + seconds;
+    do {
+        ibv_wc found{};
+        const int count = ibv_poll_cq(_cq, 1, &found);
+        if (count < 0) {
+            die("ibv_poll_cq failed");
+        }
+        if (count == 1) {
+            return found;
+        }
+    } while (seconds_now() < until);
+    return std::nullopt;
+}
+
+void endpoint::finish_one()
+{
+    const auto done = completion(20);
+    if (!done) {
+        die("no completion within 20 s");
+    }
+    if (done->status != IBV_WC_SUCCESS) {
+        die(std::string("completion: ") + ibv_wc_status_str(done->status));
+    }
+}
+
+} // namespace ucxl::softhca::test

@@ -1,0 +1,67 @@
+// A queue pair with its buffer, as a program has them through libibverbs; for the programs that tests run with the device.
+// Anything that fails ends the program with a message.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ucxl::softhca::test
+{
+
+[[noreturn]] void die(const std::string& reason);
+
+// What the peer has to know.
+struct address {
+    std::uint32_t qpn;
+    std::uint32_t rkey;
+    std::uint64_t buffer;
+    std::uint16_t lid;
+};
+
+class endpoint
+{
+public:
+    explicit endpoint(std::size_t buffer_bytes, unsigned depth = 16, bool events = false);
+    ~endpoint(); // closes all in an orderly way
+    endpoint(const endpoint&)            = delete;
+    endpoint& operator=(const endpoint&) = delete;
+
+    address own() const;
+    // timeout_exponent: of the ACK timeout, with 7 retries.
+    void connect(const address& peer, std::uint8_t timeout_exponent = 8);
+
+    void write(std::size_t from, std::size_t to, std::size_t length, std::uint64_t id);
+    void read(std::size_t into, std::size_t from, std::size_t length, std::uint64_t id);
+    bool try_post(ibv_wr_opcode opcode, std::size_t local, std::size_t remote, std::size_t length, std::uint64_t id);
+    void receive(std::size_t into, std::size_t length, std::uint64_t id);
+
+    // Nothing within that time.
+    std::optional<ibv_wc> completion(double seconds);
+    // One that has to come and be good.
+    void finish_one();
+
+    std::byte* buffer() { return _buffer.data(); }
+    ibv_context* context() { return _context; }
+    ibv_qp* queue_pair() { return _qp; }
+    ibv_cq* queue() { return _cq; }
+    ibv_comp_channel* channel() { return _channel; }
+
+private:
+    std::vector<std::byte> _buffer;
+    ibv_context* _context      = nullptr;
+    ibv_pd* _pd                = nullptr;
+    ibv_comp_channel* _channel = nullptr;
+    ibv_cq* _cq                = nullptr;
+    ibv_mr* _mr                = nullptr;
+    ibv_qp* _qp                = nullptr;
+    address _peer{};
+};
+
+double seconds_now();
+
+} // namespace ucxl::softhca::test
