@@ -192,8 +192,6 @@ static void run_owner(const char *device)
 static void run_agent(const char *device)
 {
     ucp_mem_map_params_t import = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER};
-    ucp_memh_pack_params_t pack = {0};
-    ucp_memh_buffer_release_params_t release = {0};
     ucp_request_param_t with                 = {.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH};
     static const ucp_request_param_t none;
     unsigned char *theirs; /* an address of the owner */
@@ -220,10 +218,10 @@ static void run_agent(const char *device)
     tell(OWNER);
     await(OWNER);
 
-    done(ucp_memh_pack(with.memh, &pack, &packed, &length), "key of imported memory");
+    done(ucp_rkey_pack(context, with.memh, &packed, &length), "key of imported memory");
     send_to(PEER, packed, length);
     send_to(PEER, &theirs, sizeof(theirs));
-    ucp_memh_buffer_release(packed, &release);
+    ucp_rkey_buffer_release(packed);
     progress_until(PEER);
     tell(OWNER);
     await(OWNER);
@@ -236,8 +234,6 @@ static void run_agent(const char *device)
 
 static void run_peer(const char *device)
 {
-    ucp_memh_pack_params_t pack = {0};
-    ucp_memh_buffer_release_params_t release = {0};
     static const ucp_request_param_t none;
     unsigned char *memory = (unsigned char *)aligned_alloc(4096, LENGTH);
     uint64_t theirs;
@@ -252,9 +248,9 @@ static void run_peer(const char *device)
     memh  = map(memory);
     agent = connect_to(AGENT);
     send_to(AGENT, &memory, sizeof(memory));
-    done(ucp_memh_pack(memh, &pack, &packed, &length), "key");
+    done(ucp_rkey_pack(context, memh, &packed, &length), "key");
     send_to(AGENT, packed, length);
-    ucp_memh_buffer_release(packed, &release);
+    ucp_rkey_buffer_release(packed);
 
     progress_until(AGENT);
     compare(memory, 'a', "memory written by the agent's put");

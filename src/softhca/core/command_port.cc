@@ -33,7 +33,7 @@ command_status query_vport(command_call& call, prm::const_view<prm::query_hca_vp
     (void)context.set(prm::hca_vport_context::port_physical_state, physically_up);
     (void)context.set(prm::hca_vport_context::port_state, std::to_underlying(prm::vport_state::active));
     (void)context.set(prm::hca_vport_context::vport_state, prm::vport_state::active);
-    context.put(prm::hca_vport_context::system_image_guid, self.node_guid);
+    context.put(prm::hca_vport_context::system_image_guid, self.image_guid);
     context.put(prm::hca_vport_context::port_guid, self.port_guid);
     context.put(prm::hca_vport_context::node_guid, self.node_guid);
     context.put(prm::hca_vport_context::lid, self.lid);

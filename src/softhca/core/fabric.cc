@@ -36,6 +36,7 @@ function_record describe_function(std::uint32_t index, std::uint32_t functions_p
     made.node_guid      = guid_base + (index + 1) * 0x10000;
     made.port_guid      = made.node_guid + 1;
     made.device         = index / functions_per_device;
+    made.image_guid     = guid_base + (made.device * functions_per_device + 1) * 0x10000;
     return made;
 }
 

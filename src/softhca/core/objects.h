@@ -45,6 +45,7 @@ struct function_record {
     std::uint16_t lid       = 0;
     std::uint64_t port_guid = 0;
     std::uint64_t node_guid = 0;
+    std::uint64_t image_guid = 0; // of the device, the same for all its functions
     std::uint32_t device    = 0; // functions of one device share MEMIC and may use each other's keys
 };
 

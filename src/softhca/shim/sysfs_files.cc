@@ -110,7 +110,7 @@ void add_function(file_list& list, unsigned number, const sysfs_function& functi
 
     list.file(device + "/node_type", "1: CA");
     list.file(device + "/node_guid", guid_text(function.record.node_guid));
-    list.file(device + "/sys_image_guid", guid_text(function.record.node_guid));
+    list.file(device + "/sys_image_guid", guid_text(function.record.image_guid));
     list.file(device + "/node_desc", "softhca " + ibdev);
     list.file(device + "/fw_ver", function.firmware);
     list.file(device + "/hw_rev", "0");

@@ -47,7 +47,7 @@ int fill_device(device_file& file, ib_uverbs_query_device_resp& to)
 
     to.fw_ver         = firmware_major << 32 | firmware_minor << 16 | firmware_sub;
     to.node_guid      = std::byteswap(record.node_guid);
-    to.sys_image_guid = std::byteswap(record.node_guid);
+    to.sys_image_guid = std::byteswap(record.image_guid);
     to.max_mr_size    = ~std::uint64_t{0};
     to.page_size_cap  = ~std::uint64_t{page_bytes - 1};
     to.vendor_id      = vendor_id;

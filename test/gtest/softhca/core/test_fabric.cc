@@ -47,6 +47,7 @@ TEST(fabric, gives_every_function_names_of_its_own)
             EXPECT_NE(device.function(i).vhca_id, device.function(j).vhca_id);
             EXPECT_NE(device.function(i).node_guid, device.function(j).node_guid);
             EXPECT_NE(device.function(i).port_guid, device.function(j).port_guid);
+            EXPECT_EQ(device.function(i).image_guid == device.function(j).image_guid, i / 3u == j / 3u);
         }
     }
     EXPECT_EQ(device.function(6).owner.life, life::free);

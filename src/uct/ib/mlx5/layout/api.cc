@@ -1,5 +1,5 @@
 // The C functions of uct_mlx5_layout.h: parameters checked, statuses chosen and logged.
-#include "api/uct_mlx5_layout.h"
+#include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
 
 #include <optional>
 

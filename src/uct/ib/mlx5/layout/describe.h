@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "api/uct_mlx5_layout.h"
+#include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
 #include "failure.h"
 #include "region.h"
 #include "ucs/layout/layout.h"
