@@ -214,7 +214,7 @@ private:
 
 int main(int, char** argv)
 {
-    ucxl::test::use_software_device(argv);
+    ucxl::test::use_software_device(argv, SOFTHCA_LIBRARY);
     try {
         ucxl::test::verbs_pair pair;
         ucxl::bench::key_bench bench(pair);

@@ -7,7 +7,7 @@
 
 int main(int argc, char** argv)
 {
-    ucxl::test::use_software_device(argv);
+    ucxl::test::use_software_device(argv, SOFTHCA_LIBRARY);
     if (std::getenv("UCXL_KEY_LIFE") != nullptr) {
         return ucxl::test::key_life();
     }

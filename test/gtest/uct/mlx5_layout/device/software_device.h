@@ -10,13 +10,13 @@ namespace ucxl::test
 {
 
 // First thing in main(): runs the program again with the software device in it. Returns where there is nothing to do.
-inline void use_software_device(char** argv)
+inline void use_software_device(char** argv, const char* library)
 {
     if (std::getenv("UCXL_TEST_DEVICE") != nullptr) {
         return;
     }
     setenv("UCXL_TEST_DEVICE", "mlx5_0", 1);
-    setenv("LD_PRELOAD", SOFTHCA_LIBRARY, 1);
+    setenv("LD_PRELOAD", library, 1);
     execv("/proc/self/exe", argv);
     std::perror("running this program on the software device");
     std::exit(1);
