@@ -1,5 +1,5 @@
-// The memory that all processes of one fabric share: every record of every device, in tables of fixed size. It is mapped
-// sparse, so a table costs what is used of it. All-zero memory with a formatted head is an empty fabric.
+// The memory that all processes of one fabric share: every record of every device, in tables of fixed size. It is
+// mapped sparse, so a table costs what is used of it. All-zero memory with a formatted head is an empty fabric.
 #pragma once
 
 #include <array>
@@ -57,8 +57,8 @@ struct table {
     }
 };
 
-// 16-byte translation entries are allocated in runs; which are taken follows from the keys, so that a repair can rebuild
-// it. See translation_pool.h and translation_list.h.
+// 16-byte translation entries are allocated in runs; which are taken follows from the keys, so that a repair can
+// rebuild it. See translation_pool.h and translation_list.h.
 struct translation_table {
     std::array<std::uint32_t, 26> free_heads; // by log2 of the run, 0 for none; an entry of a free run holds the next
     std::uint32_t fresh;                      // the first entry never used yet

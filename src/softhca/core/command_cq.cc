@@ -128,18 +128,18 @@ command_status query_cq(command_call& call, prm::const_view<prm::plain_cq_in> in
     return command_status::ok;
 }
 
-// Entries go on behind a marker that is the last entry of the old buffer; its owner copies what it has not consumed yet,
-// up to the marker, which takes an index of its own.
+// Entries go on behind a marker that is the last entry of the old buffer; its owner copies what it has not consumed
+// yet, up to the marker, which takes an index of its own.
 command_status resize(command_call& call, prm::const_view<prm::modify_cq_in> in, cq_record& cq)
 {
-    const std::uint32_t cqn   = in.get(prm::modify_cq_in::cqn);
-    const std::uint32_t umem  = in.get(prm::modify_cq_in::cq_umem_id);
-    const std::uint8_t size   = in.at(prm::modify_cq_in::cqc).get(prm::cqc::log_cq_size);
+    const std::uint32_t cqn  = in.get(prm::modify_cq_in::cqn);
+    const std::uint32_t umem = in.get(prm::modify_cq_in::cq_umem_id);
+    const std::uint8_t size  = in.at(prm::modify_cq_in::cqc).get(prm::cqc::log_cq_size);
     if (size > log_max_cq_size) {
         return call.refuse(command_status::limit_exceeded, "log_cq_size");
     }
-    const auto buffer = umem_range(call, umem, in.get(prm::modify_cq_in::cq_umem_offset),
-                                   std::uint64_t{cq.entry_size} << size);
+    const auto buffer =
+        umem_range(call, umem, in.get(prm::modify_cq_in::cq_umem_offset), std::uint64_t{cq.entry_size} << size);
     if (!in.get(prm::modify_cq_in::cq_umem_valid) || !buffer || !is_writable(call, umem)) {
         return call.refuse(command_status::bad_resource, "no such umem for entries, or too short, or for reading only");
     }

@@ -83,23 +83,24 @@ command_status check_references(command_call& call, const qp_record& qp)
 // The receive queue is at the beginning of the buffer, the send queue behind it.
 command_status take_memory(command_call& call, prm::const_view<prm::create_qp_in> in, qp_record& qp)
 {
-    const context_view context       = in.at(prm::create_qp_in::qpc);
-    const std::uint64_t receive_size = qp.receive.present ? std::uint64_t{1} << (qp.receive.log_size + qp.receive.log_stride) : 0;
-    const std::uint64_t send_size    = qp.send.present ? send_block_bytes << qp.send.log_size : 0;
-    qp.receive.offset                = 0;
-    qp.send.offset                   = (receive_size + send_block_bytes - 1) / send_block_bytes * send_block_bytes;
+    const context_view context = in.at(prm::create_qp_in::qpc);
+    const std::uint64_t receive_size =
+        qp.receive.present ? std::uint64_t{1} << (qp.receive.log_size + qp.receive.log_stride) : 0;
+    const std::uint64_t send_size = qp.send.present ? send_block_bytes << qp.send.log_size : 0;
+    qp.receive.offset             = 0;
+    qp.send.offset                = (receive_size + send_block_bytes - 1) / send_block_bytes * send_block_bytes;
     if (!qp.receive.present && !qp.send.present) {
         return command_status::ok;
     }
     if (!in.get(prm::create_qp_in::wq_umem_valid) || !context.get(prm::qpc::dbr_umem_valid)) {
         return call.refuse(command_status::bad_parameter, "page lists are not modelled: use umems");
     }
-    qp.umem             = in.get(prm::create_qp_in::wq_umem_id);
-    qp.doorbell_umem    = context.get(prm::qpc::dbr_umem_id);
-    const auto length   = qp.send.present ? qp.send.offset + send_size : receive_size;
-    const auto buffer   = umem_range(call, qp.umem, in.get(prm::create_qp_in::wq_umem_offset), length);
-    const auto doorbell = umem_range(call, qp.doorbell_umem, context.get(prm::qpc::dbr_addr),
-                                     prm::qp_doorbell_record::size_bytes);
+    qp.umem           = in.get(prm::create_qp_in::wq_umem_id);
+    qp.doorbell_umem  = context.get(prm::qpc::dbr_umem_id);
+    const auto length = qp.send.present ? qp.send.offset + send_size : receive_size;
+    const auto buffer = umem_range(call, qp.umem, in.get(prm::create_qp_in::wq_umem_offset), length);
+    const auto doorbell =
+        umem_range(call, qp.doorbell_umem, context.get(prm::qpc::dbr_addr), prm::qp_doorbell_record::size_bytes);
     if (!buffer || !doorbell) {
         return call.refuse(command_status::bad_resource, "no such umem, or it is too short");
     }

@@ -13,7 +13,8 @@ std::optional<process_memory> umem_range(const command_call& call, std::uint32_t
     // The kernel pins memory for the objects of all contexts of its process.
     const bool kernels = found != nullptr && found->owner.uid == 0 && found->owner.client == call.device.self &&
                          found->owner.function == call.function;
-    if (found == nullptr || (!kernels && !belongs(call, found->owner)) || offset > found->length || length > found->length - offset) {
+    if (found == nullptr || (!kernels && !belongs(call, found->owner)) || offset > found->length ||
+        length > found->length - offset) {
         return std::nullopt;
     }
     return process_memory{found->owner.client, found->address + offset, length};

@@ -42,8 +42,8 @@ command_status take_memory(command_call& call, prm::const_view<prm::wq> queue, s
 {
     const std::uint64_t length = std::uint64_t{1} << (srq.log_size + srq.log_stride);
     const auto buffer          = umem_range(call, srq.umem, 0, length);
-    const auto doorbell        = umem_range(call, srq.doorbell_umem, queue.get(prm::wq::dbr_addr),
-                                            prm::srq_doorbell_record::size_bytes);
+    const auto doorbell =
+        umem_range(call, srq.doorbell_umem, queue.get(prm::wq::dbr_addr), prm::srq_doorbell_record::size_bytes);
     if (!buffer || !doorbell) {
         return call.refuse(command_status::bad_resource, "no such umem, or it is too short");
     }

@@ -34,22 +34,20 @@ command_status allow_access(command_call& call, prm::const_view<prm::allow_other
 // The key that an alias is to stand for. Its index says nothing about whose it is: any function of the same device.
 const mkey_record* find_target(const command_call& call, prm::const_view<prm::alias_context> alias)
 {
-    const mkey_record* const key =
-        call.memory().mkeys.find(alias.get(prm::alias_context::object_id_to_be_accessed));
+    const mkey_record* const key = call.memory().mkeys.find(alias.get(prm::alias_context::object_id_to_be_accessed));
     if (key == nullptr || key->backing == mkey_backing::alias) {
         return nullptr;
     }
     const function_record& there = call.memory().function_table[key->owner.function];
-    const bool is_it             = there.vhca_id == alias.get(prm::alias_context::vhca_id_to_be_accessed) &&
-                       there.device == call.caller().device;
+    const bool is_it =
+        there.vhca_id == alias.get(prm::alias_context::vhca_id_to_be_accessed) && there.device == call.caller().device;
     return is_it ? key : nullptr;
 }
 
 bool opens(const mkey_record& key, prm::const_view<prm::alias_context> alias)
 {
-    return key.shared_with_vhca &&
-           std::ranges::equal(key.access_key, alias.at(prm::alias_context::access_key), {}, {},
-                              [](std::byte one) { return std::to_integer<std::uint8_t>(one); });
+    return key.shared_with_vhca && std::ranges::equal(key.access_key, alias.at(prm::alias_context::access_key), {}, {},
+                                                      [](std::byte one) { return std::to_integer<std::uint8_t>(one); });
 }
 
 mkey_record make_alias(const mkey_record& target, prm::const_view<prm::alias_context> alias)
@@ -81,8 +79,8 @@ command_status create_object(command_call& call, prm::const_view<prm::general_ob
     if (!in) {
         return call.refuse(command_status::bad_input_length, "input mailbox too short");
     }
-    arena& memory              = call.memory();
-    const auto alias           = in->at(prm::create_alias_object_in::alias);
+    arena& memory                   = call.memory();
+    const auto alias                = in->at(prm::create_alias_object_in::alias);
     const mkey_record* const target = find_target(call, alias);
     if (target == nullptr) {
         return call.refuse(command_status::bad_resource, "no such key in that function of this device");

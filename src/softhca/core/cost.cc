@@ -33,8 +33,9 @@ std::uint64_t read_off(const curve& of, std::uint64_t bytes)
     while (i + 1 < of.size() && bytes > of[i].bytes) {
         ++i;
     }
-    const double share = static_cast<double>(bytes - of[i - 1].bytes) / static_cast<double>(of[i].bytes - of[i - 1].bytes);
-    const double time  = static_cast<double>(of[i].time_ns - of[i - 1].time_ns) * share;
+    const double share =
+        static_cast<double>(bytes - of[i - 1].bytes) / static_cast<double>(of[i].bytes - of[i - 1].bytes);
+    const double time = static_cast<double>(of[i].time_ns - of[i - 1].time_ns) * share;
     // No registration takes longer than a minute here, whatever length a program claims to have.
     constexpr double longest = 60e9;
     return of[i - 1].time_ns + static_cast<std::uint64_t>(time < longest ? time : longest);

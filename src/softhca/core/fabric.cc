@@ -19,9 +19,10 @@ std::expected<void, std::string> check_options(const fabric_options& options)
     }
     const std::size_t most = max_functions / options.devices;
     if (options.functions_per_device == 0 || options.functions_per_device > most) {
-        return std::unexpected(std::format("functions: {} per device is not between 1 and {} (there are at most {} of all "
-                                           "{} devices)",
-                                           options.functions_per_device, most, max_functions, options.devices));
+        return std::unexpected(
+            std::format("functions: {} per device is not between 1 and {} (there are at most {} of all "
+                        "{} devices)",
+                        options.functions_per_device, most, max_functions, options.devices));
     }
     return {};
 }
@@ -91,7 +92,9 @@ std::expected<std::unique_ptr<fabric>, std::string> fabric::attach(std::span<std
     return std::unique_ptr<fabric>(new fabric(shared, outside, self));
 }
 
-fabric::fabric(arena& memory, host& outside, client_id self) : _device{memory, outside, self} {}
+fabric::fabric(arena& memory, host& outside, client_id self) : _device{memory, outside, self}
+{
+}
 
 fabric::~fabric()
 {

@@ -57,8 +57,8 @@ public:
     unsigned functions() const;
     function_record function(function_id which) const;
 
-    // Executes a command mailbox, whatever its bytes. The answer is in `out` (status, syndrome), which is also returned;
-    // out shorter than 16 bytes is refused with bad_output_length and left alone beyond what it holds.
+    // Executes a command mailbox, whatever its bytes. The answer is in `out` (status, syndrome), which is also
+    // returned; out shorter than 16 bytes is refused with bad_output_length and left alone beyond what it holds.
     prm::command_status command(function_id which, std::uint16_t uid, std::span<const std::byte> in,
                                 std::span<std::byte> out);
 

@@ -36,7 +36,7 @@ command_status end_object(const environment& device, table<Record, Count>& of, s
 
 template <typename Record, std::size_t Count>
 std::optional<event_route> exchange_route(const environment& device, table<Record, Count>& of, std::uint32_t id,
-                                          event_route Record::*which, const event_route& route)
+                                          event_route Record::* which, const event_route& route)
 {
     Record* const found = own_record(device, of, id);
     if (found == nullptr) {
@@ -62,8 +62,8 @@ bool has_key(arena& memory, std::uint64_t first, std::uint64_t bytes)
 {
     bool found = false;
     for_each_live(memory.mkeys, [&](std::uint32_t, const mkey_record& key) {
-        found = found || (key.backing == mkey_backing::memic && key.host_address >= first &&
-                          key.host_address - first < bytes);
+        found = found ||
+                (key.backing == mkey_backing::memic && key.host_address >= first && key.host_address - first < bytes);
     });
     return found;
 }

@@ -19,39 +19,49 @@ namespace
 // WQEs executed before another process may have the lock.
 constexpr unsigned wqes_at_a_time = 64;
 
-// Under the lock: what a queue pair can do now, some of it. Whether there was anything.
-bool run_some(environment& device, std::uint32_t qpn)
+struct outcome {
+    bool any        = false; // something happened
+    bool unfinished = false; // and more may be there
+};
+
+// Under the lock: what a queue pair can do now, or the first of it.
+outcome run_some(environment& device, std::uint32_t qpn)
 {
     const qp_record* const qp = device.memory.qps.find(qpn);
     if (qp == nullptr || qp->owner.client != device.self) {
-        return false;
+        return {};
     }
-    const bool sent = run_send_queue(device, qpn, wqes_at_a_time);
-    return flush_queue_pair(device, qpn) || sent;
+    const std::uint16_t before = qp->send.consumed;
+    const bool sent            = run_send_queue(device, qpn, wqes_at_a_time);
+    const auto blocks          = static_cast<std::uint16_t>(qp->send.consumed - before);
+    const bool flushed         = flush_queue_pair(device, qpn);
+    // A WQE has at least one block: fewer blocks than WQEs allowed means that the end was reached.
+    return {sent || flushed, sent && blocks >= wqes_at_a_time};
 }
 
-// Calls run_some for all that `queue_pairs` names until nothing happens. Others get the lock in between, and the time
-// that a profile adds is spent without it.
+// Runs all that `queue_pairs` names until they have nothing to do. Others get the lock in between, and the time that a
+// profile adds is spent without it.
 template <typename List>
 bool run(environment& device, const List& queue_pairs)
 {
-    bool any = false;
-    for (bool again = true; again;) {
-        again                 = false;
+    outcome all;
+    do {
+        all.unfinished        = false;
         std::uint64_t owed_ns = 0;
         {
             const locked guard(device);
             for (const std::uint32_t qpn : queue_pairs) {
-                again = run_some(device, qpn) || again;
+                const outcome one = run_some(device, qpn);
+                all.any           = all.any || one.any;
+                all.unfinished    = all.unfinished || one.unfinished;
             }
             owed_ns = std::exchange(device.owed_ns, 0);
         }
         if (owed_ns != 0) {
             device.outside.spend(owed_ns);
         }
-        any = any || again;
-    }
-    return any;
+    } while (all.unfinished);
+    return all.any;
 }
 
 void ring_completion_queue(environment& device, std::uint32_t uar, prm::const_view<prm::cq_doorbell> bell)

@@ -26,13 +26,12 @@ constexpr std::uint32_t bits(std::initializer_list<qp_optional> list)
     return all;
 }
 
-constexpr std::uint32_t access_bits = bits({qp_optional::remote_read_enable, qp_optional::remote_atomic_enable,
-                                            qp_optional::remote_write_enable});
-constexpr std::uint32_t index_bits  = bits({qp_optional::pkey_index, qp_optional::primary_port});
-constexpr std::uint32_t tuning_bits = bits({qp_optional::rnr_timeout, qp_optional::pm_state,
-                                            qp_optional::retry_count, qp_optional::rnr_retry,
-                                            qp_optional::ack_timeout, qp_optional::sra_max, qp_optional::rra_max,
-                                            qp_optional::counter_set_id});
+constexpr std::uint32_t access_bits =
+    bits({qp_optional::remote_read_enable, qp_optional::remote_atomic_enable, qp_optional::remote_write_enable});
+constexpr std::uint32_t index_bits = bits({qp_optional::pkey_index, qp_optional::primary_port});
+constexpr std::uint32_t tuning_bits =
+    bits({qp_optional::rnr_timeout, qp_optional::pm_state, qp_optional::retry_count, qp_optional::rnr_retry,
+          qp_optional::ack_timeout, qp_optional::sra_max, qp_optional::rra_max, qp_optional::counter_set_id});
 
 struct transition {
     prm::command opcode;
@@ -240,10 +239,10 @@ command_status check_extension(command_call& call, prm::const_view<prm::modify_q
 
 command_status modify(command_call& call, prm::const_view<prm::modify_qp_in> in, prm::view<prm::modify_qp_out>)
 {
-    qp_record* const qp       = own(call, call.memory().qps, in.get(prm::modify_qp_in::qpn));
-    const transition& wanted  = *find_transition(in.get(prm::modify_qp_in::opcode));
-    const std::uint32_t mask  = std::to_underlying(in.get(prm::modify_qp_in::opt_param_mask));
-    const context_view given  = in.at(prm::modify_qp_in::qpc);
+    qp_record* const qp      = own(call, call.memory().qps, in.get(prm::modify_qp_in::qpn));
+    const transition& wanted = *find_transition(in.get(prm::modify_qp_in::opcode));
+    const std::uint32_t mask = std::to_underlying(in.get(prm::modify_qp_in::opt_param_mask));
+    const context_view given = in.at(prm::modify_qp_in::qpc);
     if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }
@@ -300,7 +299,7 @@ command_status to_reset(command_call& call, prm::const_view<prm::plain_qp_in> in
     changed.message           = 0;
     changed.last_receive_told = false;
     changed.communication_told = false;
-    *qp                       = changed;
+    *qp                        = changed;
     return command_status::ok;
 }
 

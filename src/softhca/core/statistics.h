@@ -16,7 +16,7 @@ struct statistics {
     std::array<std::uint64_t, command_opcodes> failed_commands; // answered with another status than ok
     std::array<std::uint64_t, wqe_opcodes> wqes;                // executed, by opcode
     std::array<std::uint64_t, wqe_opcodes> failed_wqes;         // completed with an error
-    std::uint64_t unknown_commands; // opcodes of 0xc00 and above
+    std::uint64_t unknown_commands;                             // opcodes of 0xc00 and above
     std::uint64_t flushed_wqes;
     std::uint64_t completions;
     std::uint64_t error_completions;

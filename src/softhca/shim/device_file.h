@@ -32,18 +32,28 @@ public:
     template <typename In, typename Out>
     int run(mailbox<In>& in, prm::storage<Out>& out)
     {
-        if (!in.fits()) {
-            return EINVAL;
-        }
-        in.set(In::uid, uid);
-        return error_of(device.command(function, uid, in.bytes(), out.bytes));
+        return run_as(uid, in, out);
     }
 
     template <typename In>
     int run(mailbox<In>& in)
     {
         prm::storage<prm::any_output> out;
-        return run(in, out);
+        return run_as(uid, in, out);
+    }
+
+    // A command of the kernel: memory regions are its own, and cost what it takes to register memory (--profile).
+    template <typename In, typename Out>
+    int run_as_kernel(mailbox<In>& in, prm::storage<Out>& out)
+    {
+        return run_as(0, in, out);
+    }
+
+    template <typename In>
+    int run_as_kernel(mailbox<In>& in)
+    {
+        prm::storage<prm::any_output> out;
+        return run_as(0, in, out);
     }
 
     // The number the next object gets if it is added.
@@ -79,6 +89,16 @@ public:
     std::shared_ptr<event_file> async_events; // of objects that do not name a channel
 
 private:
+    template <typename In, typename Out>
+    int run_as(std::uint16_t who, mailbox<In>& in, prm::storage<Out>& out)
+    {
+        if (!in.fits()) {
+            return EINVAL;
+        }
+        in.set(In::uid, who);
+        return error_of(device.command(function, who, in.bytes(), out.bytes));
+    }
+
     bool release_round();
 
     std::vector<std::unique_ptr<uobject>> _objects; // by handle

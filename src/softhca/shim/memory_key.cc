@@ -49,7 +49,7 @@ void set_access(create_mailbox& in, std::uint32_t access)
 int create(device_file& file, create_mailbox& in, std::uint8_t variant, std::uint32_t& key)
 {
     prm::storage<prm::create_mkey_out> out;
-    if (const int error = file.run(in, out); error != 0) {
+    if (const int error = file.run_as_kernel(in, out); error != 0) {
         return error;
     }
     key = (*out).get(prm::create_mkey_out::mkey_index) << 8 | variant;
@@ -109,7 +109,7 @@ int destroy_key(device_file& file, std::uint32_t key)
 {
     mailbox<prm::destroy_mkey_in> in(prm::command::destroy_mkey);
     in.set(prm::destroy_mkey_in::mkey_index, key >> 8);
-    return file.run(in);
+    return file.run_as_kernel(in);
 }
 
 } // namespace ucxl::softhca

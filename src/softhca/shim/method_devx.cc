@@ -76,7 +76,7 @@ int register_umem(uverbs_call& call)
         return EINVAL;
     }
     user_memory memory;
-    if (const int error = user_memory::pin(call.file, address, length, access, memory); error != 0) {
+    if (const int error = user_memory::pin(call.file, address, length, access, memory, call.file.uid); error != 0) {
         return error;
     }
     const std::uint32_t id = memory.id();

@@ -10,12 +10,12 @@ namespace ucxl::softhca
 {
 
 int user_memory::pin(device_file& file, std::uint64_t address, std::uint64_t length, std::uint32_t access,
-                     user_memory& pinned)
+                     user_memory& pinned, std::uint16_t uid)
 {
     if (const int error = file.outside.check_user(address, length, writes_memory(access)); error != 0) {
         return error;
     }
-    const auto made = file.device.create_umem(file.function, file.uid, address, length, access);
+    const auto made = file.device.create_umem(file.function, uid, address, length, access);
     if (!made) {
         return error_of(made.error());
     }

@@ -27,8 +27,9 @@ public:
     ~user_memory() { reset(); }
 
     // 0 or an errno: EFAULT where the program does not have that memory.
+    // `uid` is whose it is: the kernel's, or that of the context where the program has its number.
     static int pin(device_file& file, std::uint64_t address, std::uint64_t length, std::uint32_t access,
-                   user_memory& pinned);
+                   user_memory& pinned, std::uint16_t uid = 0);
 
     std::uint32_t id() const { return _id; }
     int release(); // 0 or an errno: EBUSY while an object of the device uses it

@@ -180,8 +180,8 @@ void script_run::modify(commander& by)
 {
     const command opcode    = transitions[_script.byte() % transitions.size()];
     const std::uint32_t qpn = pick_number();
-    auto in                 = by.transition(opcode, qpn & 0xffffff, static_cast<std::uint16_t>(by.function() + 1),
-                                            pick_number() & 0xffffff);
+    auto in =
+        by.transition(opcode, qpn & 0xffffff, static_cast<std::uint16_t>(by.function() + 1), pick_number() & 0xffffff);
     change(in.bytes);
     send(by, in.bytes);
 }

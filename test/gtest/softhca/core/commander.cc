@@ -60,8 +60,8 @@ std::uint32_t commander::alloc_uar()
 queue_memory commander::umem(std::size_t bytes, std::uint32_t access)
 {
     const std::span<std::byte> memory = _process.allocate(bytes);
-    const auto made = _process.device().create_umem(_function, _uid, reinterpret_cast<std::uint64_t>(memory.data()),
-                                                    bytes, access);
+    const auto made =
+        _process.device().create_umem(_function, _uid, reinterpret_cast<std::uint64_t>(memory.data()), bytes, access);
     return {made ? *made : must(made.error(), 0), memory};
 }
 
@@ -146,9 +146,9 @@ std::uint32_t commander::create_qp(qp_parts parts)
 mailbox<prm::create_mkey_in> commander::key_input(std::uint32_t pd, std::span<std::byte> memory)
 {
     mailbox<prm::create_mkey_in> in;
-    const auto context  = (*in).at(prm::create_mkey_in::memory_key);
-    const auto address  = reinterpret_cast<std::uint64_t>(memory.data());
-    const auto umem     = _process.device().create_umem(_function, _uid, address, memory.size(), 1);
+    const auto context = (*in).at(prm::create_mkey_in::memory_key);
+    const auto address = reinterpret_cast<std::uint64_t>(memory.data());
+    const auto umem    = _process.device().create_umem(_function, _uid, address, memory.size(), 1);
     set(*in, prm::create_mkey_in::opcode, command::create_mkey);
     set(*in, prm::create_mkey_in::mkey_umem_valid, true);
     set(*in, prm::create_mkey_in::mkey_umem_id, umem ? *umem : must(umem.error(), 0));

@@ -39,14 +39,14 @@ struct queue_memory {
 
 // What a queue pair is made of; numbers of 0 are made when it is.
 struct qp_parts {
-    prm::qp_service service = prm::qp_service::rc;
-    std::uint32_t pd        = 0;
-    std::uint32_t uar       = 0;
-    std::uint32_t send_cq   = 0;
+    prm::qp_service service  = prm::qp_service::rc;
+    std::uint32_t pd         = 0;
+    std::uint32_t uar        = 0;
+    std::uint32_t send_cq    = 0;
     std::uint32_t receive_cq = 0;
-    std::uint32_t srq       = 0;
-    unsigned log_send       = 4;
-    unsigned log_receive    = 4;
+    std::uint32_t srq        = 0;
+    unsigned log_send        = 4;
+    unsigned log_receive     = 4;
 };
 
 class commander

@@ -67,7 +67,7 @@ void checker::check_users(const char* name, const table<Record, Count>& of,
                           const std::map<std::uint32_t, unsigned>& users)
 {
     for (std::uint32_t id = 1; id < Count && id < of.end; ++id) {
-        const auto found      = users.find(id);
+        const auto found       = users.find(id);
         const unsigned counted = found == users.end() ? 0 : found->second;
         if (of.records[id].owner.life == life::live && of.records[id].users != counted) {
             wrong("{} {}: {} users, {} counted", name, id, counted, of.records[id].users);

@@ -54,7 +54,7 @@ TEST(command_garbage, one_byte_changed_in_good_commands_is_answered)
     SCOPED_TRACE(run_seed());
     test_machine machine;
     commander device(machine.start(), 0, 1);
-    const std::uint32_t pd = device.alloc_pd();
+    const std::uint32_t pd                         = device.alloc_pd();
     const std::vector<std::vector<std::byte>> good = {
         device.cq_input().bytes, device.rmp_input().bytes, device.qp_input().bytes,
         device.key_input(pd, device.process().allocate(64)).bytes, device.klm_input(pd, {}, 8).bytes};

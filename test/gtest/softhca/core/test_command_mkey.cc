@@ -171,7 +171,7 @@ TEST_F(command_mkey, gives_entries_back_when_it_ends)
 
 TEST_F(command_mkey, entries_run_out_and_nothing_is_left_behind)
 {
-    auto in           = device.klm_input(pd, {}, 65536);
+    auto in            = device.klm_input(pd, {}, 65536);
     std::uint32_t made = 0;
     command_status status;
     while ((status = device.send(in)) == command_status::ok) {

@@ -258,13 +258,14 @@ TEST_F(command_qp, refuses_values_the_device_does_not_have)
         EXPECT_EQ(record(qpn).state == before, status != command_status::ok);
         return status;
     };
-    using context     = prm::view<prm::qpc>;
+    using context      = prm::view<prm::qpc>;
     constexpr auto bad = command_status::bad_parameter;
     const auto path    = [](context in) { return in.at(prm::qpc::primary_address_path); };
     EXPECT_EQ(after(command::rst2init_qp, [&](context in) { path(in).template put<2>(prm::ads::vhca_port_num); }), bad);
     EXPECT_EQ(after(command::rst2init_qp, [&](context in) { path(in).template put<1>(prm::ads::pkey_index); }), bad);
-    EXPECT_EQ(after(command::rst2init_qp, [&](context in) { in.put<prm::atomic_mode::up_to_16b>(prm::qpc::atomic_mode); }),
-              bad);
+    EXPECT_EQ(
+        after(command::rst2init_qp, [&](context in) { in.put<prm::atomic_mode::up_to_16b>(prm::qpc::atomic_mode); }),
+        bad);
     EXPECT_EQ(after(command::init2rtr_qp, [&](context in) { in.put<0>(prm::qpc::mtu); }), bad);
     EXPECT_EQ(after(command::init2rtr_qp, [&](context in) { in.put<6>(prm::qpc::mtu); }), bad);
     EXPECT_EQ(after(command::init2rtr_qp, [&](context in) { in.put<31>(prm::qpc::log_msg_max); }), bad);
@@ -315,10 +316,10 @@ TEST_F(command_qp, is_as_new_after_a_reset)
 {
     const std::uint32_t qpn = device.create_qp();
     device.connect(qpn, 1, qpn);
-    record(qpn).send.consumed     = 5;
-    record(qpn).send.rung         = 7;
-    record(qpn).receive.consumed  = 3;
-    record(qpn).send.waiting      = requester_wait::rnr;
+    record(qpn).send.consumed    = 5;
+    record(qpn).send.rung        = 7;
+    record(qpn).receive.consumed = 3;
+    record(qpn).send.waiting     = requester_wait::rnr;
     EXPECT_EQ(device.plain(command::to_rst_qp, qpn), command_status::ok);
     EXPECT_EQ(record(qpn).send.consumed, 0);
     EXPECT_EQ(record(qpn).send.rung, 0);

@@ -237,7 +237,7 @@ TEST_F(command_resources, resizing_a_completion_queue_marks_the_end_of_its_old_b
     const auto consumed     = [&](std::uint32_t count) {
         std::byte* const record = device.process().at(cq.doorbell.address, 8);
         EXPECT_TRUE(prm::view<prm::cq_doorbell_record>::over(std::span(record, 8))
-                        ->set(prm::cq_doorbell_record::consumer_counter, count));
+                            ->set(prm::cq_doorbell_record::consumer_counter, count));
     };
     mailbox<prm::modify_cq_in> in;
     (*in).put<command::modify_cq>(prm::modify_cq_in::opcode);

@@ -23,7 +23,8 @@ class command_vhca : public ::testing::Test
 protected:
     command_vhca() { token.fill(std::byte{0x42}); }
 
-    access_fault use(commander& by, std::uint32_t by_pd, std::uint32_t used, std::uint64_t address, std::uint64_t length)
+    access_fault use(commander& by, std::uint32_t by_pd, std::uint32_t used, std::uint64_t address,
+                     std::uint64_t length)
     {
         environment all{machine.memory(), by.process(), by.process().id()};
         return check_access(all, {by.function(), by_pd, 0}, used, address, length, right::remote_write);

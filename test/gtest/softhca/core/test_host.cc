@@ -19,8 +19,7 @@ constexpr std::size_t page = 4096;
 
 std::span<std::byte> map_zeroed(std::size_t bytes)
 {
-    void* const at =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
         throw std::runtime_error("no memory for the test machine");
     }
@@ -124,7 +123,7 @@ void test_process::kill()
 
 void test_process::kill_with_lock()
 {
-    _alive               = false;
+    _alive                = false;
     _machine._holder_died = true;
 }
 
@@ -198,7 +197,8 @@ void test_process::notify(client_id client, event_route& route, std::uint32_t ty
     _machine.notifications.push_back({client, route, type});
 }
 
-test_machine::test_machine(const fabric_options& options) : _bytes(map_zeroed(fabric::memory_bytes())), _holder(map_zeroed(page))
+test_machine::test_machine(const fabric_options& options)
+    : _bytes(map_zeroed(fabric::memory_bytes())), _holder(map_zeroed(page))
 {
     if (const auto formatted = fabric::format(_bytes, options); !formatted) {
         throw std::runtime_error(formatted.error());
@@ -226,7 +226,8 @@ test_machine::~test_machine()
 test_process& test_machine::start()
 {
     test_process& made = _processes.emplace_back(*this);
-    auto device = fabric::attach(_bytes, made, {static_cast<std::int32_t>(1000 + _processes.size()), _processes.size()});
+    auto device =
+        fabric::attach(_bytes, made, {static_cast<std::int32_t>(1000 + _processes.size()), _processes.size()});
     if (!device) {
         throw std::runtime_error(device.error());
     }

@@ -1,8 +1,8 @@
 // A machine for tests of the device model: several processes over one fabric, all of them in the test.
 //
-// A process is a fabric object of its own and the memory that the test gave it; the model reaches nothing else. Whatever
-// address it asks for outside of that memory is a fault, as it would be in a real process, so a test with hostile
-// numbers sees a fault and no stray write. Time stands still unless the test advances it.
+// A process is a fabric object of its own and the memory that the test gave it; the model reaches nothing else.
+// Whatever address it asks for outside of that memory is a fault, as it would be in a real process, so a test with
+// hostile numbers sees a fault and no stray write. Time stands still unless the test advances it.
 //
 //     test_machine machine({.devices = 1, .functions_per_device = 2});
 //     test_process& a = machine.start();
@@ -80,7 +80,7 @@ public:
     std::uint64_t spent_ns = 0;
     std::string traced;
     bool trace_wanted           = false;
-    bool stop_when_locked       = false; // raises SIGSTOP when it gets the lock, for a parent that traces
+    bool stop_when_locked       = false;      // raises SIGSTOP when it gets the lock, for a parent that traces
     std::uint64_t woken_at_ns   = UINT64_MAX; // the earliest time asked for and not yet reached
     std::uint64_t refused_moves = 0;          // that asked for memory which is not there
 
