@@ -39,6 +39,10 @@ inline constexpr std::uint32_t first_id = 1;
 template <>
 inline constexpr std::uint32_t first_id<mkey_record> = 16;
 
+// Queue pairs 0 and 1 of a port are those of its management.
+template <>
+inline constexpr std::uint32_t first_id<qp_record> = 16;
+
 // A free id, or 0. Ids come back late, so that a peer's stale number rarely names something new, and the part of a
 // table that is ever touched stays in proportion to what is alive.
 template <typename Record, std::size_t Count>

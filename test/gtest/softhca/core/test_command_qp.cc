@@ -37,6 +37,7 @@ TEST_F(command_qp, is_made_of_what_it_refers_to_and_holds_it)
 
     const std::uint32_t qpn = device.create_qp(parts);
     const qp_record& qp     = record(qpn);
+    EXPECT_GT(qpn, 1u) << "a number of management";
     EXPECT_EQ(qp.state, qp_state::reset);
     EXPECT_EQ(qp.send.offset, 64u << 4) << "behind 16 receives of 64 bytes";
     EXPECT_EQ(qp.receive.log_stride, 6);
