@@ -4,7 +4,8 @@
 # libraries in the programs that run on it.
 AC_DEFUN([UCXL_CHECK_VERBS], [
     have_verbs=yes
-    AC_CHECK_HEADERS([infiniband/verbs.h infiniband/mlx5dv.h rdma/ib_user_ioctl_cmds.h rdma/mlx5_user_ioctl_cmds.h], [], [have_verbs=no])
+    AC_CHECK_HEADERS([infiniband/verbs.h infiniband/mlx5dv.h \
+                      rdma/ib_user_ioctl_cmds.h rdma/mlx5_user_ioctl_cmds.h], [], [have_verbs=no])
     have_softhca=$have_verbs
     AS_IF([test "$have_verbs" = no],
           [have_softhca="no (missing: libibverbs-dev)"],

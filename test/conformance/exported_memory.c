@@ -21,13 +21,13 @@
 
 enum { OFFSET = 512, LENGTH = 3 << 20, OWNER = 0, AGENT = 1, PEER = 2, ROLES = 3 };
 
-static const char *role_name[ROLES] = {"owner", "agent", "peer"};
+static const char* role_name[ROLES] = {"owner", "agent", "peer"};
 static int role;
 static int channel[ROLES][ROLES]; /* channel[a][b]: the end that a has towards b */
 static ucp_context_h context;
 static ucp_worker_h worker;
 
-static void require(int holds, const char *what)
+static void require(int holds, const char* what)
 {
     if (!holds) {
         fprintf(stderr, "%s: %s\n", role_name[role], what);
@@ -35,7 +35,7 @@ static void require(int holds, const char *what)
     }
 }
 
-static void done(ucs_status_t status, const char *what)
+static void done(ucs_status_t status, const char* what)
 {
     if (status != UCS_OK) {
         fprintf(stderr, "%s: %s: %s\n", role_name[role], what, ucs_status_string(status));
@@ -43,7 +43,7 @@ static void done(ucs_status_t status, const char *what)
     }
 }
 
-static void send_to(int other, const void *data, size_t length)
+static void send_to(int other, const void* data, size_t length)
 {
     uint64_t size = length;
 
@@ -51,10 +51,10 @@ static void send_to(int other, const void *data, size_t length)
     require(write(channel[role][other], data, length) == (ssize_t)length, "send");
 }
 
-static void *receive_from(int other, size_t *length)
+static void* receive_from(int other, size_t* length)
 {
     uint64_t size;
-    char *data;
+    char* data;
     ssize_t got;
 
     require(read(channel[role][other], &size, sizeof(size)) == sizeof(size), "receive");
@@ -69,20 +69,29 @@ static void *receive_from(int other, size_t *length)
     return data;
 }
 
-static void tell(int other) { send_to(other, "", 1); }
+static void tell(int other)
+{
+    send_to(other, "", 1);
+}
 
-static void await(int other) { free(receive_from(other, NULL)); }
+static void await(int other)
+{
+    free(receive_from(other, NULL));
+}
 
-static unsigned char pattern(char which, size_t at) { return (unsigned char)(at * 31 + (at >> 8) * 7 + (size_t)which); }
+static unsigned char pattern(char which, size_t at)
+{
+    return (unsigned char)(at * 31 + (at >> 8) * 7 + (size_t)which);
+}
 
-static void fill(unsigned char *memory, char which)
+static void fill(unsigned char* memory, char which)
 {
     for (size_t i = 0; i < LENGTH; ++i) {
         memory[i] = pattern(which, i);
     }
 }
 
-static void compare(const unsigned char *memory, char which, const char *what)
+static void compare(const unsigned char* memory, char which, const char* what)
 {
     for (size_t i = 0; i < LENGTH; ++i) {
         require(memory[i] == pattern(which, i), what);
@@ -91,12 +100,12 @@ static void compare(const unsigned char *memory, char which, const char *what)
     fflush(stdout);
 }
 
-static void start(const char *device)
+static void start(const char* device)
 {
     ucp_worker_params_t worker_params = {0};
     ucp_params_t params               = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                                          .features   = UCP_FEATURE_RMA | UCP_FEATURE_EXPORTED_MEMH};
-    ucp_config_t *config;
+    ucp_config_t* config;
 
     done(ucp_config_read(NULL, NULL, &config), "configuration");
     done(ucp_config_modify(config, "NET_DEVICES", device), "device");
@@ -105,7 +114,7 @@ static void start(const char *device)
     done(ucp_worker_create(context, &worker_params, &worker), "worker");
 }
 
-static void wait_for(ucs_status_ptr_t request, const char *what)
+static void wait_for(ucs_status_ptr_t request, const char* what)
 {
     if (UCS_PTR_IS_PTR(request)) {
         ucs_status_t status;
@@ -136,7 +145,7 @@ static ucp_ep_h connect_to(int other)
 {
     static const ucp_request_param_t none;
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS};
-    ucp_address_t *address;
+    ucp_address_t* address;
     size_t length;
     ucp_ep_h endpoint;
 
@@ -151,7 +160,7 @@ static ucp_ep_h connect_to(int other)
     return endpoint;
 }
 
-static ucp_mem_h map(void *memory)
+static ucp_mem_h map(void* memory)
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                    .address    = memory,
@@ -162,12 +171,12 @@ static ucp_mem_h map(void *memory)
     return memh;
 }
 
-static void run_owner(const char *device)
+static void run_owner(const char* device)
 {
     ucp_memh_pack_params_t pack = {.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS, .flags = UCP_MEMH_PACK_FLAG_EXPORT};
     ucp_memh_buffer_release_params_t release = {0};
-    unsigned char *memory                    = (unsigned char *)aligned_alloc(4096, LENGTH + 4096) + OFFSET;
-    void *buffer;
+    unsigned char* memory                    = (unsigned char*)aligned_alloc(4096, LENGTH + 4096) + OFFSET;
+    void* buffer;
     size_t length;
     ucp_mem_h memh;
 
@@ -189,24 +198,24 @@ static void run_owner(const char *device)
     done(ucp_mem_unmap(context, memh), "unmap");
 }
 
-static void run_agent(const char *device)
+static void run_agent(const char* device)
 {
     ucp_mem_map_params_t import = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER};
-    ucp_request_param_t with                 = {.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH};
+    ucp_request_param_t with    = {.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH};
     static const ucp_request_param_t none;
-    unsigned char *theirs; /* an address of the owner */
+    unsigned char* theirs; /* an address of the owner */
     uint64_t remote;
-    void *packed;
+    void* packed;
     size_t length;
     ucp_rkey_h rkey;
     ucp_ep_h peer;
 
     start(device);
     import.exported_memh_buffer = receive_from(OWNER, NULL);
-    theirs                      = *(unsigned char **)receive_from(OWNER, NULL);
+    theirs                      = *(unsigned char**)receive_from(OWNER, NULL);
     done(ucp_mem_map(context, &import, &with.memh), "import");
     peer   = connect_to(PEER);
-    remote = *(uint64_t *)receive_from(PEER, NULL);
+    remote = *(uint64_t*)receive_from(PEER, NULL);
     done(ucp_ep_rkey_unpack(peer, receive_from(PEER, NULL), &rkey), "key of the peer");
 
     wait_for(ucp_put_nbx(peer, theirs, LENGTH, remote, rkey, &with), "put");
@@ -232,10 +241,10 @@ static void run_agent(const char *device)
     tell(PEER);
 }
 
-static void run_peer(const char *device)
+static void run_peer(const char* device)
 {
     static const ucp_request_param_t none;
-    unsigned char *memory = (unsigned char *)aligned_alloc(4096, LENGTH);
+    unsigned char* memory = (unsigned char*)aligned_alloc(4096, LENGTH);
     uint64_t theirs;
     void *packed, *key;
     size_t length;
@@ -258,7 +267,7 @@ static void run_peer(const char *device)
     tell(AGENT);
 
     key    = receive_from(AGENT, NULL);
-    theirs = *(uint64_t *)receive_from(AGENT, NULL);
+    theirs = *(uint64_t*)receive_from(AGENT, NULL);
     fill(memory, 'c');
     done(ucp_ep_rkey_unpack(agent, key, &rkey), "key of the agent");
     wait_for(ucp_put_nbx(agent, memory, LENGTH, theirs, rkey, &none), "put");
@@ -269,9 +278,9 @@ static void run_peer(const char *device)
     done(ucp_mem_unmap(context, memh), "unmap");
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
-    static void (*const run[ROLES])(const char *) = {run_owner, run_agent, run_peer};
+    static void (*const run[ROLES])(const char*) = {run_owner, run_agent, run_peer};
     pid_t processes[ROLES];
     int failed = 0;
 

@@ -6,7 +6,7 @@
 
 static int rank, ranks;
 
-static void require(int holds, const char *what, long where)
+static void require(int holds, const char* what, long where)
 {
     if (!holds) {
         fprintf(stderr, "rank %d: wrong %s at %ld\n", rank, what, where);
@@ -20,9 +20,9 @@ static uint32_t word(int from, int to, long index, int round)
     return (uint32_t)from * 2654435761U + (uint32_t)to * 40503U + (uint32_t)index * 69069U + (uint32_t)round;
 }
 
-static void *allocate(size_t bytes)
+static void* allocate(size_t bytes)
 {
-    void *memory = malloc(bytes);
+    void* memory = malloc(bytes);
 
     require(memory != NULL, "allocation", (long)bytes);
     return memory;
@@ -30,8 +30,8 @@ static void *allocate(size_t bytes)
 
 static void all_to_all(long words, int round)
 {
-    uint32_t *out = allocate(sizeof(*out) * (size_t)(words * ranks));
-    uint32_t *in  = allocate(sizeof(*in) * (size_t)(words * ranks));
+    uint32_t* out = allocate(sizeof(*out) * (size_t)(words * ranks));
+    uint32_t* in  = allocate(sizeof(*in) * (size_t)(words * ranks));
 
     for (long i = 0; i < words * ranks; ++i) {
         out[i] = word(rank, (int)(i / words), i % words, round);
@@ -47,8 +47,8 @@ static void all_to_all(long words, int round)
 
 static void all_reduce(long values, int round)
 {
-    double *out = allocate(sizeof(*out) * (size_t)values);
-    double *in  = allocate(sizeof(*in) * (size_t)values);
+    double* out = allocate(sizeof(*out) * (size_t)values);
+    double* in  = allocate(sizeof(*in) * (size_t)values);
 
     for (long i = 0; i < values; ++i) {
         out[i] = (double)((rank + 1) * (i % 1000 + round));
@@ -100,7 +100,7 @@ static void one_sided(long words, int round)
     free(out);
 }
 
-int main(int argc, char **argv)
+int main(int argc, char** argv)
 {
     static const long counts[] = {1, 7, 256, 2048, 16384, 100000};
     int checked                = 0;

@@ -27,8 +27,8 @@ struct completion {
 };
 
 // Fills in the owner bit and writes the entry; the queue that `step` names moves on with it. A full CQ overflows: error
-// event, and the CQ is lost. False where the CQ is not there, was lost, its process has ended or its memory is gone; the
-// step was not taken then.
+// event, and the CQ is lost. False where the CQ is not there, was lost, its process has ended or its memory is gone;
+// the step was not taken then.
 bool complete(environment& device, std::uint32_t cqn, completion& what, const queue_step& step = {});
 
 // The same in two halves, for a caller that writes the entry together with the data it is about. Between them nothing

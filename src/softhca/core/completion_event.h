@@ -6,8 +6,8 @@
 namespace ucxl::softhca
 {
 
-// An entry was written, the last one counted in `producer`: counts it for requests of solicited ones, and tells the owner
-// if that was asked for.
+// An entry was written, the last one counted in `producer`: counts it for requests of solicited ones, and tells the
+// owner if that was asked for.
 void announce_completion(environment& device, cq_record& cq, bool solicited);
 
 // The queue is lost, and its owner is told.

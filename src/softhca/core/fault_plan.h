@@ -8,8 +8,8 @@
 namespace ucxl::softhca
 {
 
-// Counts one occurrence for every rule of that kind and opcode; the first rule that hits it, or null. Rules stand at the
-// front of the plan, without gaps.
+// Counts one occurrence for every rule of that kind and opcode; the first rule that hits it, or null. Rules stand at
+// the front of the plan, without gaps.
 inline const fault_rule* strike(arena& memory, fault_kind kind, std::uint32_t opcode)
 {
     const fault_rule* hit = nullptr;

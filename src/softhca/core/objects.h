@@ -41,12 +41,12 @@ struct client_record {
 
 struct function_record {
     ownership owner; // live where the fabric has that function
-    std::uint16_t vhca_id   = 0;
-    std::uint16_t lid       = 0;
-    std::uint64_t port_guid = 0;
-    std::uint64_t node_guid = 0;
+    std::uint16_t vhca_id    = 0;
+    std::uint16_t lid        = 0;
+    std::uint64_t port_guid  = 0;
+    std::uint64_t node_guid  = 0;
     std::uint64_t image_guid = 0; // of the device, the same for all its functions
-    std::uint32_t device    = 0; // functions of one device share MEMIC and may use each other's keys
+    std::uint32_t device     = 0; // functions of one device share MEMIC and may use each other's keys
 };
 
 struct pd_record {
@@ -195,8 +195,8 @@ struct queue_step {
     std::uint16_t next     = 0; // of a shared queue
 };
 
-// The completion being written. Whoever takes the lock after a death finds in its last byte whether it was written; then
-// what belongs to it is done too.
+// The completion being written. Whoever takes the lock after a death finds in its last byte whether it was written;
+// then what belongs to it is done too.
 struct completion_journal {
     std::uint32_t cqn      = 0; // 0: none
     std::uint32_t producer = 0; // of the CQ before it

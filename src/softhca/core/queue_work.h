@@ -1,5 +1,5 @@
-// What a queue pair does: send queues are executed by the process they belong to, which does the responder's part in the
-// peer's memory too, so that the peer's process need not run.
+// What a queue pair does: send queues are executed by the process they belong to, which does the responder's part in
+// the peer's memory too, so that the peer's process need not run.
 //
 // A WQE is executed completely before the next one begins, so every fence a WQE can ask for holds without being looked
 // at. It is executed only while the records of both ends are under the one lock, so both see one order of operations.

@@ -1,4 +1,5 @@
-// The receive that an arriving message takes: the next entry of the queue pair's own receive queue or of its shared one.
+// The receive that an arriving message takes: the next entry of the queue pair's own receive queue or of its shared
+// one.
 #pragma once
 
 #include <cstdint>

@@ -325,7 +325,8 @@ answer serve_read(const exchange& of, const responder& from, completion& what)
     return result;
 }
 
-// What the target held goes to memory even where data may go into completions: pollers disagree on its byte order there.
+// What the target held goes to memory even where data may go into completions: pollers disagree on its byte order
+// there.
 answer serve_atomic(const exchange& of, const responder& at, completion& what)
 {
     const auto operation = atomic_of(of.request.atomic_kind, of.request.atomic, of.request.opcode, of.request.op_mod);

@@ -49,12 +49,12 @@ struct arrival {
     std::uint64_t bytes; // as its completion says
 };
 
-// The completion of a receive, with everything about the sender that has a place in it. The receive is taken in any case;
-// false where the completion queue is lost or its process has ended.
+// The completion of a receive, with everything about the sender that has a place in it. The receive is taken in any
+// case; false where the completion queue is lost or its process has ended.
 bool complete_receive(const exchange& of, const responder& at, completion& what, const arrival& message);
 
-// The data and its completion in one host::move. False where that did not work, for whatever reason: nothing was taken or
-// completed then, and doing one after the other tells the reason.
+// The data and its completion in one host::move. False where that did not work, for whatever reason: nothing was taken
+// or completed then, and doing one after the other tells the reason.
 bool deliver_at_once(const exchange& of, const responder& at, const arrival& message, completion& what,
                      const memory_side& to, std::span<const reference> data, std::uint64_t length);
 

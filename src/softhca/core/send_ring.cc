@@ -30,8 +30,8 @@ std::optional<piece> blocks_of(const qp_record& qp, std::uint32_t first, std::ui
     return part_of(qp.buffer, qp.send.offset + std::uint64_t{first} * prm::wqe_block_bytes, length);
 }
 
-// The doorbell record and the first `length` bytes at the consumer's place in one move. The record comes first, so a WQE
-// that it counts was complete before it was read.
+// The doorbell record and the first `length` bytes at the consumer's place in one move. The record comes first, so a
+// WQE that it counts was complete before it was read.
 queue_access read_head(environment& device, const qp_record& qp, std::span<std::byte> first,
                        prm::storage<prm::qp_doorbell_record>& record)
 {

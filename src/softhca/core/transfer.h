@@ -44,8 +44,8 @@ struct trailing_move {
 };
 
 // Moves the first `length` bytes of `from` to the first bytes of `to`; both hold that many. Nothing is written outside
-// the translated ranges; on a refusal some bytes may have been moved, but nothing of `behind`. A fault in `behind` looks
-// as one in the translated memory. Under the lock.
+// the translated ranges; on a refusal some bytes may have been moved, but nothing of `behind`. A fault in `behind`
+// looks as one in the translated memory. Under the lock.
 transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length,
                          const trailing_move& behind = {});
 

@@ -17,8 +17,8 @@ void describe_send(completion& what, const qp_record& qp, std::uint32_t qpn, prm
 void describe_receive(completion& what, const qp_record& qp, std::uint32_t qpn, prm::cqe_opcode opcode,
                       std::uint16_t index, std::uint32_t bytes);
 
-// The queue moves on with them by `step`, also where the completion queue is lost: false then, and the queue pair cannot
-// go on.
+// The queue moves on with them by `step`, also where the completion queue is lost: false then, and the queue pair
+// cannot go on.
 bool complete_failed_send(environment& device, const qp_record& qp, std::uint32_t qpn, prm::wqe_opcode opcode,
                           std::uint16_t index, prm::cqe_syndrome syndrome, const queue_step& step = {});
 

@@ -1,5 +1,5 @@
-// The command that softhca-run runs: started with the device in its environment, given the signals that softhca-run gets,
-// waited for.
+// The command that softhca-run runs: started with the device in its environment, given the signals that softhca-run
+// gets, waited for.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct ending {
     int signal = 0; // nonzero: ended by it
 };
 
-// Returns when the command has ended. A command that cannot be executed ends with status 127 (not found) or 126, as in a
-// shell, after a message.
+// Returns when the command has ended. A command that cannot be executed ends with status 127 (not found) or 126, as in
+// a shell, after a message.
 ending run_command(const std::vector<std::string>& command, const std::vector<variable>& environment);
 
 // Ends this process as the command ended.

@@ -1,5 +1,5 @@
-// softhca-run: runs a command with software mlx5 devices. Makes the memory they live in, keeps it while the command runs,
-// and tells at the end what they did.
+// softhca-run: runs a command with software mlx5 devices. Makes the memory they live in, keeps it while the command
+// runs, and tells at the end what they did.
 #include "child.h"
 #include "options.h"
 #include "report.h"

@@ -49,8 +49,8 @@ void add_options(CLI::App& app, settings& chosen, std::vector<std::string>& faul
 command_line parse_command_line(int argc, char** argv)
 {
     command_line line{.chosen = settings_of_environment(), .command = {}};
-    char** const end   = argv + argc;
-    char** const dash  = std::find(argv, end, std::string_view("--"));
+    char** const end  = argv + argc;
+    char** const dash = std::find(argv, end, std::string_view("--"));
     std::vector<std::string> faults;
     CLI::App app("Runs a command with a software mlx5 device.", "softhca-run");
     add_options(app, line.chosen, faults);

@@ -1,5 +1,5 @@
-// Descriptors of our own in somebody else's process: they stay out of the way of programs that count on low numbers, and
-// of their children.
+// Descriptors of our own in somebody else's process: they stay out of the way of programs that count on low numbers,
+// and of their children.
 #pragma once
 
 namespace ucxl::softhca

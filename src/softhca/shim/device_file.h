@@ -60,8 +60,8 @@ public:
     std::uint32_t next_handle();
     void add(std::uint32_t handle, std::unique_ptr<uobject> object);
     uobject* find(std::uint32_t handle) const;
-    int remove(uobject& object);              // destroys it first: 0 or an errno
-    void erase(const uobject& object);        // when it is destroyed
+    int remove(uobject& object);       // destroys it first: 0 or an errno
+    void erase(const uobject& object); // when it is destroyed
 
     // A channel and the descriptor that the program has of it; the one behind a descriptor, null where there is none of
     // this context.

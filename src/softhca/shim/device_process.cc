@@ -60,10 +60,11 @@ std::expected<fabric_memory, std::string> find_memory(const settings& given)
 constinit std::atomic<device_process*> device_process::_current = nullptr;
 constinit std::atomic<device_process*> device_process::_newest  = nullptr;
 
-device_process::device_process(const fabric_memory& memory, const process_identity& process, std::string trace_file) :
-    _memory(memory), _process(process),
-    _host(memory.records(), memory.lock(), process, std::move(trace_file), on_wake, this)
-{}
+device_process::device_process(const fabric_memory& memory, const process_identity& process, std::string trace_file)
+    : _memory(memory), _process(process),
+      _host(memory.records(), memory.lock(), process, std::move(trace_file), on_wake, this)
+{
+}
 
 std::optional<fabric_memory>& device_process::shared_memory()
 {
@@ -105,8 +106,8 @@ device_process* device_process::attach()
     if (device_process* const here = current()) {
         return here;
     }
-    static bool hooked = false;
-    const int saved    = errno;
+    static bool hooked         = false;
+    const int saved            = errno;
     device_process* const made = finished ? nullptr : make();
     if (made == nullptr) {
         errno = ENODEV;

@@ -24,8 +24,8 @@ public:
     // Null where this process has not attached (or has ended its use). Cheap.
     static device_process* current() { return _current.load(std::memory_order_acquire); }
 
-    // The current one, or a new one. Null, with errno ENODEV, where there is none to be had; the reason goes to standard
-    // error, once.
+    // The current one, or a new one. Null, with errno ENODEV, where there is none to be had; the reason goes to
+    // standard error, once.
     static device_process* attach();
 
     // At the end of the process: nothing is attached any more afterwards.
@@ -102,9 +102,9 @@ private:
     std::unique_ptr<fabric> _fabric;
     std::unique_ptr<kernel> _kernel;
     doorbell_pages _pages;
-    std::uint64_t _file_device = 0;
-    std::uint64_t _file_inode  = 0;
-    device_process* _previous  = nullptr;
+    std::uint64_t _file_device      = 0;
+    std::uint64_t _file_inode       = 0;
+    device_process* _previous       = nullptr;
     std::atomic<unsigned> _visitors = 0; // threads inside the fabric
     std::atomic<bool> _ended        = false;
     std::atomic<bool> _watching     = false; // doorbells may be missed

@@ -14,8 +14,8 @@ using prm::command;
 
 constexpr std::array modify_cq{command::modify_cq};
 constexpr std::array modify_qp{
-    command::rst2init_qp,   command::init2init_qp, command::init2rtr_qp, command::rtr2rts_qp, command::rts2rts_qp,
-    command::sqerr2rts_qp,  command::sqd_rts_qp,   command::to_err_qp,   command::to_rst_qp,
+    command::rst2init_qp,  command::init2init_qp, command::init2rtr_qp, command::rtr2rts_qp, command::rts2rts_qp,
+    command::sqerr2rts_qp, command::sqd_rts_qp,   command::to_err_qp,   command::to_rst_qp,
 };
 constexpr std::array modify_rmp{command::modify_rmp};
 constexpr std::array modify_sq{command::modify_sq};
@@ -55,9 +55,9 @@ constexpr std::array classes{
 };
 
 constexpr std::array without_object{
-    command::query_hca_cap,          command::query_hca_vport_context, command::query_hca_vport_gid,
-    command::query_nic_vport_context, command::query_roce_address,     command::query_lag,
-    command::query_esw_functions,    command::query_esw_vport_context,
+    command::query_hca_cap,           command::query_hca_vport_context, command::query_hca_vport_gid,
+    command::query_nic_vport_context, command::query_roce_address,      command::query_lag,
+    command::query_esw_functions,     command::query_esw_vport_context,
 };
 
 // Commands from here on are general by their number.
@@ -93,7 +93,7 @@ devx_id id_in_command(prm::const_view<prm::any_input> in, std::span<const std::b
         return {};
     }
     const std::uint32_t number = object->get(prm::general_object_in::obj_id);
-    const bool general = opcode == command::modify_general_object || opcode == command::query_general_object;
+    const bool general         = opcode == command::modify_general_object || opcode == command::query_general_object;
     if (!general) {
         return {.number = number & number_mask};
     }

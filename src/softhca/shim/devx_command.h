@@ -19,8 +19,8 @@ public:
     prm::command opcode() const { return input().get(prm::any_input::opcode); }
     prm::const_view<prm::any_input> input() const { return *prm::const_view<prm::any_input>::over(in); }
 
-    // Sends it in the name of the call's context and copies the answer. EREMOTEIO: the device refused, and the answer says
-    // why.
+    // Sends it in the name of the call's context and copies the answer. EREMOTEIO: the device refused, and the answer
+    // says why.
     int run(uverbs_call& call);
 
     std::vector<std::byte> in;

@@ -29,8 +29,8 @@ bool needs_no_devx(prm::command opcode); // what any context may ask
 
 // The words of a mailbox that name the object it is about.
 struct devx_id {
-    std::uint32_t number = 0;
-    std::uint16_t type   = 0; // of a general object
+    std::uint32_t number                  = 0;
+    std::uint16_t type                    = 0; // of a general object
     bool operator==(const devx_id&) const = default;
 };
 devx_id id_in_command(prm::const_view<prm::any_input> in, std::span<const std::byte> bytes);

@@ -22,7 +22,7 @@ std::array<taken_context, most_contexts> contexts;
 
 constinit std::mutex taking;
 // One libmlx5, so one of each; known once a context was taken.
-ibv_context_ops original = {};
+ibv_context_ops original                                     = {};
 constinit std::atomic<int (*)(ibv_qp_ex*)> original_complete = nullptr;
 
 // Arming a CQ is two steps, the call and our look at what it stored.
@@ -30,7 +30,7 @@ constinit std::mutex arming;
 
 // A poller that finds nothing looks after waiting queues now and then; the timer does it anyway, but a busy processor
 // may give it no time.
-constexpr unsigned empty_polls = 1024;
+constexpr unsigned empty_polls                = 1024;
 constinit thread_local unsigned found_nothing = 0;
 
 constexpr std::size_t arm_offset = 0x20; // of the CQ doorbell in its page
@@ -89,9 +89,9 @@ int poll(ibv_cq* queue, int room, ibv_wc* into)
 
 int arm(ibv_cq* queue, int solicited_only)
 {
-    const taken_context* const known  = find(queue->context);
-    device_process* const process     = device_process::current();
-    const std::uint32_t uar           = known != nullptr ? known->uar.load() : 0;
+    const taken_context* const known = find(queue->context);
+    device_process* const process    = device_process::current();
+    const std::uint32_t uar          = known != nullptr ? known->uar.load() : 0;
     const std::lock_guard hold(arming);
     const int failed = original.req_notify_cq(queue, solicited_only);
     if (failed != 0 || process == nullptr || process->pages().traps(uar)) {

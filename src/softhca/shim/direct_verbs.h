@@ -1,7 +1,8 @@
 // The way without traps. A context that was opened through us gets operations that tell the device what they posted, so
 // its doorbell page need not trap: a page that does costs microseconds for every doorbell.
 //
-// Who takes the address of a doorbell page (mlx5dv_init_obj, DEVX UARs) stores there himself: that page traps from then on.
+// Who takes the address of a doorbell page (mlx5dv_init_obj, DEVX UARs) stores there himself: that page traps from then
+// on.
 #pragma once
 
 #include <infiniband/verbs.h>

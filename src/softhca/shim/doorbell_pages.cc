@@ -49,9 +49,9 @@ void for_each_mapping(std::uint64_t device, std::uint64_t inode, Use use)
         unsigned major_number   = 0;
         unsigned minor_number   = 0;
         std::uint64_t this_node = 0;
-        const int fields        = std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %*s %" SCNx64 " %x:%x %" SCNu64,
-                                              &found.start, &found.end, &found.offset, &major_number, &minor_number,
-                                              &this_node);
+        const int fields =
+            std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR " %*s %" SCNx64 " %x:%x %" SCNu64, &found.start,
+                        &found.end, &found.offset, &major_number, &minor_number, &this_node);
         if (fields == 6 && this_node == inode && makedev(major_number, minor_number) == device) {
             use(found);
         }
@@ -130,7 +130,7 @@ void doorbell_pages::locate(std::uint64_t device, std::uint64_t inode)
     for_each_mapping(device, inode, [this](const mapping& found) {
         const std::size_t used = _used.load();
         for (std::size_t i = 0; i < used; ++i) {
-            page& slot               = _pages[i];
+            page& slot                 = _pages[i];
             const std::uint64_t wanted = fabric_memory::uar_offset(slot.uar.load());
             if (slot.uar.load() == 0 || slot.address.load() != 0 || wanted < found.offset ||
                 wanted - found.offset >= found.end - found.start) {

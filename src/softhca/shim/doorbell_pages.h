@@ -52,11 +52,11 @@ public:
 
 private:
     struct page {
-        std::atomic<std::uint32_t> uar = 0; // 0: free
+        std::atomic<std::uint32_t> uar      = 0; // 0: free
         std::atomic<std::uintptr_t> address = 0; // 0: not known yet
-        std::atomic<bool> trapping = false;
+        std::atomic<bool> trapping          = false;
         std::atomic<std::uint32_t> low_half = 0; // of a doorbell stored in two halves
-        std::atomic<unsigned> steppers = 0; // threads that execute one instruction on the open page
+        std::atomic<unsigned> steppers      = 0; // threads that execute one instruction on the open page
     };
 
     page* find(std::uint32_t uar);
@@ -72,7 +72,7 @@ private:
     std::array<page, capacity> _pages{};
     std::atomic<std::size_t> _used = 0; // pages beyond were never used
     std::atomic<unsigned> _missing = 0; // without an address
-    std::atomic<bool> _disowned = false;
+    std::atomic<bool> _disowned    = false;
     std::mutex _changing;
 };
 

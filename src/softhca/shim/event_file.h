@@ -1,4 +1,5 @@
-// An event channel as the kernel's part knows it: the completion channel, the channel of asynchronous events, or a DEVX one.
+// An event channel as the kernel's part knows it: the completion channel, the channel of asynchronous events, or a DEVX
+// one.
 //
 // Invariant: open as long as the program has a descriptor of it; nothing is routed to a channel that is not open.
 #pragma once
@@ -25,8 +26,8 @@ public:
 
     event_route route(std::uint64_t value, std::uint32_t object) const
     {
-        return {.channel = _channel.writer, .kind = static_cast<std::uint32_t>(_format), .value = value,
-                .object = object};
+        return {
+            .channel = _channel.writer, .kind = static_cast<std::uint32_t>(_format), .value = value, .object = object};
     }
 
     // How many events of an object, of `sent` in all, the program did not read and never will.

@@ -1,9 +1,9 @@
-// The memory of a fabric: a file in no directory, kept by softhca-run (or by the one process there is), that every process
-// maps. It ends with the last of them.
+// The memory of a fabric: a file in no directory, kept by softhca-run (or by the one process there is), that every
+// process maps. It ends with the last of them.
 //
-// The file is sparse and laid out for those who map parts of it through a device file (kernel_device.h): libmlx5 computes
-// the offsets of device memory pages itself, from a 16-bit index, so device memory is at those offsets and is mapped into
-// its place in the arena.
+// The file is sparse and laid out for those who map parts of it through a device file (kernel_device.h): libmlx5
+// computes the offsets of device memory pages itself, from a 16-bit index, so device memory is at those offsets and is
+// mapped into its place in the arena.
 #pragma once
 
 #include <cstddef>

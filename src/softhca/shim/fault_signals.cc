@@ -38,7 +38,7 @@ struct signal_slot {
     std::atomic<wanted_action*> wanted = nullptr; // null: not ours (yet)
 };
 
-constinit signal_slot slots[] = {{SIGSEGV}, {SIGBUS}, {SIGTRAP}};
+constinit signal_slot slots[]            = {{SIGSEGV}, {SIGBUS}, {SIGTRAP}};
 constinit std::atomic<fault_taker> taker = nullptr;
 constinit std::atomic_flag installing    = ATOMIC_FLAG_INIT;
 

@@ -1,5 +1,5 @@
-// SIGSEGV and SIGBUS of a process: first ours (a copy that met missing memory, a store to a doorbell page), then whatever
-// the program or its libraries have set for them, as the kernel would have called it.
+// SIGSEGV and SIGBUS of a process: first ours (a copy that met missing memory, a store to a doorbell page), then
+// whatever the program or its libraries have set for them, as the kernel would have called it.
 //
 // Handlers that others set are kept aside, so that they do not displace ours: the wrappers of sigaction() and the like
 // come here. Before install() everything goes to the C library.
@@ -21,8 +21,8 @@ void install_step_handler();
 // What the wrapper of sigaction() does.
 int change_action(int signal, const struct sigaction* wanted, struct sigaction* before);
 
-// A signal mask as a program wants it, without the signals that must get through: where the signal of a fault is blocked
-// the kernel ends the process. Always, as a thread may set its mask before the device is opened.
+// A signal mask as a program wants it, without the signals that must get through: where the signal of a fault is
+// blocked the kernel ends the process. Always, as a thread may set its mask before the device is opened.
 sigset_t without_fault_signals(const sigset_t& wanted);
 
 } // namespace ucxl::softhca

@@ -50,8 +50,7 @@ constexpr unit time_units[] = {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s"
 constexpr unit size_units[] = {{"K", 1024}, {"M", 1024 * 1024}, {"", 1}};
 
 template <typename Enum>
-std::expected<std::uint64_t, std::string> parse_name(std::string_view field, std::string_view text,
-                                                     std::uint64_t limit)
+std::expected<std::uint64_t, std::string> parse_name(std::string_view field, std::string_view text, std::uint64_t limit)
 {
     for (const prm::named_value& known : prm::value_names<Enum>::values) {
         if (known.name == text) {
@@ -117,9 +116,8 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
                       : static_cast<std::uint8_t>(std::to_underlying(prm::cqe_syndrome::transport_retry_exceeded));
     rule.times  = rule.kind == fault_kind::delay ? UINT64_MAX : 1;
     if (mark == ':') {
-        const auto opcode = rule.kind == fault_kind::command
-                                ? parse_name<prm::command>("opcode", rest, 0xffff)
-                                : parse_name<prm::wqe_opcode>("opcode", rest, 0x3f);
+        const auto opcode = rule.kind == fault_kind::command ? parse_name<prm::command>("opcode", rest, 0xffff)
+                                                             : parse_name<prm::wqe_opcode>("opcode", rest, 0x3f);
         if (!opcode) {
             return failure(opcode.error());
         }
@@ -149,8 +147,8 @@ std::expected<void, std::string> assign(Field& into, const std::expected<std::ui
 
 std::expected<void, std::string> parse_field(fault_rule& rule, std::string_view text)
 {
-    const auto equals           = text.find('=');
-    const std::string_view name = text.substr(0, equals);
+    const auto equals            = text.find('=');
+    const std::string_view name  = text.substr(0, equals);
     const std::string_view value = equals == text.npos ? std::string_view() : text.substr(equals + 1);
     const bool counted           = !is_limit(rule.kind);
     if (name == "first" && counted) {

@@ -57,10 +57,18 @@ bool impossible(std::uintptr_t first, std::size_t length)
 void copy_bytes(void* to, const void* from, std::size_t length)
 {
     switch (length) { // one store for what a reader polls on
-    case 1: std::memcpy(to, from, 1); break;
-    case 4: std::memcpy(to, from, 4); break;
-    case 8: std::memcpy(to, from, 8); break;
-    default: std::memcpy(to, from, length); break;
+    case 1:
+        std::memcpy(to, from, 1);
+        break;
+    case 4:
+        std::memcpy(to, from, 4);
+        break;
+    case 8:
+        std::memcpy(to, from, 8);
+        break;
+    default:
+        std::memcpy(to, from, length);
+        break;
     }
 }
 #endif
@@ -78,9 +86,14 @@ copy_status guarded_copy(void* to, const void* from, std::size_t length) noexcep
     copy.length                   = length;
     copy_in_progress* const outer = current; // not null in a signal handler that interrupted a copy
     switch (_setjmp(copy.leave)) {
-    case entered: break;
-    case left_writing: current = outer; return copy_status::fault_to;
-    default: current = outer; return copy_status::fault_from;
+    case entered:
+        break;
+    case left_writing:
+        current = outer;
+        return copy_status::fault_to;
+    default:
+        current = outer;
+        return copy_status::fault_from;
     }
     current = &copy;
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,7 +1,8 @@
 // A copy inside this process that survives memory which is not there: a key may cover memory that the program has
 // unmapped since. A fault during the copy ends the copy, not the process.
 //
-// Needs the handler of fault_signals.h; threads must not block SIGSEGV and SIGBUS (the wrappers of sigprocmask see to it).
+// Needs the handler of fault_signals.h; threads must not block SIGSEGV and SIGBUS (the wrappers of sigprocmask see to
+// it).
 #pragma once
 
 #include <csignal>

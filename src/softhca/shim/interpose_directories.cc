@@ -18,7 +18,7 @@ namespace
 {
 
 struct listing {
-    int fd = -1;
+    int fd           = -1;
     std::size_t next = 0;
     std::vector<dirent> entries;
 };

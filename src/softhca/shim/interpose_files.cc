@@ -29,13 +29,13 @@ struct stat& plain(struct stat64& into)
 static_assert(sizeof(struct stat) == sizeof(struct stat64));
 #endif
 
-#define MODE_ARGUMENT(flags)                                                                                         \
-    mode_t mode = 0;                                                                                                 \
-    if (takes_mode(flags)) {                                                                                         \
-        va_list rest;                                                                                                \
-        va_start(rest, flags);                                                                                       \
-        mode = va_arg(rest, mode_t);                                                                                 \
-        va_end(rest);                                                                                                \
+#define MODE_ARGUMENT(flags)                                                                                           \
+    mode_t mode = 0;                                                                                                   \
+    if (takes_mode(flags)) {                                                                                           \
+        va_list rest;                                                                                                  \
+        va_start(rest, flags);                                                                                         \
+        mode = va_arg(rest, mode_t);                                                                                   \
+        va_end(rest);                                                                                                  \
     }
 
 int open_any(int directory, const char* path, int flags, mode_t mode)

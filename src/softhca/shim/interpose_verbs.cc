@@ -29,10 +29,8 @@ Function* next_of(Function*, const char* library, const char* name)
     return reinterpret_cast<Function*>(found);
 }
 
-#define NEXT_OF_VERBS(function)                                                                                      \
-    static const auto next = next_of(&::function, "libibverbs.so.1", #function)
-#define NEXT_OF_MLX5(function)                                                                                       \
-    static const auto next = next_of(&::function, "libmlx5.so.1", #function)
+#define NEXT_OF_VERBS(function) static const auto next = next_of(&::function, "libibverbs.so.1", #function)
+#define NEXT_OF_MLX5(function) static const auto next = next_of(&::function, "libmlx5.so.1", #function)
 
 template <typename Open>
 ibv_context* open_taken(Open&& open)

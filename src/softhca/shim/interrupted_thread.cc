@@ -35,12 +35,12 @@ struct register_values {
 namespace
 {
 
-constexpr greg_t write_fault         = 2;     // of a page fault's error code
-constexpr greg_t single_step_flag    = 0x100; // TF
-constexpr std::size_t longest        = 15;
-constexpr std::uintptr_t code_page   = 4096;
-constexpr std::array register_order  = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                                        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+constexpr greg_t write_fault        = 2;     // of a page fault's error code
+constexpr greg_t single_step_flag   = 0x100; // TF
+constexpr std::size_t longest       = 15;
+constexpr std::uintptr_t code_page  = 4096;
+constexpr std::array register_order = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+                                       REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
 register_values registers_of(const ucontext_t& state)
 {
@@ -198,7 +198,7 @@ bool interrupted_thread::was_writing() const
 
 std::optional<store_instruction> interrupted_thread::store() const
 {
-    std::uint32_t code = 0;
+    std::uint32_t code   = 0;
     const auto* const at = reinterpret_cast<const void*>(state_of(_context).uc_mcontext.pc);
     if (guarded_copy(&code, at, sizeof(code)) != copy_status::ok) {
         return std::nullopt;
@@ -222,14 +222,18 @@ void interrupted_thread::skip(const store_instruction& store)
     machine.pc += store.length;
 }
 
-void interrupted_thread::skip_copy_into(std::uintptr_t, std::size_t) {}
+void interrupted_thread::skip_copy_into(std::uintptr_t, std::size_t)
+{
+}
 
 bool interrupted_thread::begin_step()
 {
     return false;
 }
 
-void interrupted_thread::end_step() {}
+void interrupted_thread::end_step()
+{
+}
 
 #else
 #error "softhca knows the doorbell stores of x86-64 and aarch64 only"

@@ -1,5 +1,5 @@
-// A thread as a signal handler has it: the instruction it was stopped at, its registers, and how it goes on. The one place
-// that knows the processors.
+// A thread as a signal handler has it: the instruction it was stopped at, its registers, and how it goes on. The one
+// place that knows the processors.
 #pragma once
 
 #include <csignal>
@@ -30,8 +30,8 @@ public:
     // Goes on behind the store, as if it had been executed.
     void skip(const store_instruction& store);
 
-    // Where the next instructions only go on with copying into this range, goes on behind them: a WQE that is copied to a
-    // page traps once then. What they store is lost, what they load is not.
+    // Where the next instructions only go on with copying into this range, goes on behind them: a WQE that is copied to
+    // a page traps once then. What they store is lost, what they load is not.
     void skip_copy_into(std::uintptr_t first, std::size_t length);
 
     // Stops again, with SIGTRAP, after one instruction. False where the processor cannot do that.

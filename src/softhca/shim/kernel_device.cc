@@ -53,7 +53,9 @@ struct kernel::state {
     }
 };
 
-kernel::kernel(fabric& device, kernel_host& outside) : _state(std::make_unique<state>(device, outside)) {}
+kernel::kernel(fabric& device, kernel_host& outside) : _state(std::make_unique<state>(device, outside))
+{
+}
 
 kernel::~kernel() = default;
 
@@ -73,8 +75,8 @@ try {
         errno = -fd;
         return -1;
     }
-    auto file = std::make_shared<device_file>(_state->device, _state->outside, _state->descriptors, which,
-                                              _state->next_uid());
+    auto file =
+        std::make_shared<device_file>(_state->device, _state->outside, _state->descriptors, which, _state->next_uid());
     _state->descriptors.add(fd, {.file = std::move(file), .channel = {}, .owner = {}});
     return fd;
 } catch (const std::bad_alloc&) {

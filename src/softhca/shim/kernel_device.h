@@ -1,8 +1,8 @@
 // The kernel's part: device files and what programs do with them, ended with commands to the model (fabric.h).
 //
 // One object per process. Calls are made by the wrappers of the C library's functions (interposition), in the thread of
-// the program, and answer as system calls do: -1 and errno. Everything a device file made ends when its last descriptor is
-// closed. Thread safe.
+// the program, and answer as system calls do: -1 and errno. Everything a device file made ends when its last descriptor
+// is closed. Thread safe.
 //
 //     kernel& device = ...;
 //     if (auto fd = device.open("/dev/infiniband/uverbs0", O_RDWR))
@@ -42,8 +42,8 @@ public:
 
     // Offsets for mmap() on the descriptor of a device file: the doorbell page of a UAR; a page of device memory
     // (page 0 is at fabric::memic_offset), as the 16-bit index that libmlx5 turns into an offset.
-    virtual std::uint64_t uar_map_offset(std::uint32_t uar)                                    = 0;
-    virtual std::uint16_t memic_page_index(function_id which, std::size_t page)                = 0;
+    virtual std::uint64_t uar_map_offset(std::uint32_t uar)                     = 0;
+    virtual std::uint16_t memic_page_index(function_id which, std::size_t page) = 0;
 
     // The UAR exists from here on, or does not any more. What is mapped of it is the host's to manage.
     virtual void uar_made(std::uint32_t uar)  = 0;
@@ -51,7 +51,8 @@ public:
 
     // `flags`: O_CLOEXEC, O_NONBLOCK for the reader. Negative errno in `reader`.
     virtual event_channel make_event_channel(int flags) = 0;
-    // The writer is not used any more, no route has it: close it. The reader is the program's to close, or close_file's.
+    // The writer is not used any more, no route has it: close it. The reader is the program's to close, or
+    // close_file's.
     virtual void end_event_channel(const event_channel& channel) = 0;
     // Takes the unread events with that value (first 8 bytes) out of the channel, whose events all have that size; the
     // others stay in order. No event is written meanwhile. Returns how many were taken.
@@ -77,7 +78,8 @@ public:
     kernel(const kernel&)            = delete;
     kernel& operator=(const kernel&) = delete;
 
-    // Device files: a new descriptor or -1 with errno. Nothing: not a path of a device file. Paths of sysfs are for files().
+    // Device files: a new descriptor or -1 with errno. Nothing: not a path of a device file. Paths of sysfs are for
+    // files().
     std::optional<int> open(std::string_view path, int flags) noexcept;
 
     // Whether a descriptor is a device file, or the reading end of an event channel. Cheap for any number.
@@ -93,8 +95,8 @@ public:
     void closing(int fd) noexcept;
     void duplicated(int from, int to) noexcept;
 
-    // In the child of fork(): what is open is the parent's and nothing is released. From here on there is nothing open and
-    // nothing can be opened; the child makes a new kernel.
+    // In the child of fork(): what is open is the parent's and nothing is released. From here on there is nothing open
+    // and nothing can be opened; the child makes a new kernel.
     void forget() noexcept;
 
     const sysfs_tree& files() const noexcept;

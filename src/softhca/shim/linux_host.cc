@@ -27,9 +27,10 @@ constexpr std::uint64_t worth_sleeping_ns = 200'000;
 } // namespace
 
 linux_host::linux_host(arena& records, shared_lock& lock, const process_identity& process, std::string trace_file,
-                       wake_timer::function wake, void* argument) :
-    _records(records), _lock(lock), _process(process), _trace_file(std::move(trace_file)), _timer(wake, argument)
-{}
+                       wake_timer::function wake, void* argument)
+    : _records(records), _lock(lock), _process(process), _trace_file(std::move(trace_file)), _timer(wake, argument)
+{
+}
 
 bool linux_host::held_here() const
 {

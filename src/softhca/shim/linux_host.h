@@ -1,8 +1,8 @@
 // host.h on Linux: other processes' memory by process_vm_*, their event channels through /proc, the lock in the shared
 // memory itself.
 //
-// A thread that holds the lock may be interrupted by a signal whose handler comes here again: held_here() says so, and the
-// caller leaves the work to later.
+// A thread that holds the lock may be interrupted by a signal whose handler comes here again: held_here() says so, and
+// the caller leaves the work to later.
 #pragma once
 
 #include <array>

@@ -93,7 +93,7 @@ int make_device_memory_key(device_file& file, const pd_object& pd, std::uint64_t
 
 int make_window_key(device_file& file, const pd_object& pd, unsigned entries, bool type_2, std::uint32_t& key)
 {
-    const unsigned room = (std::max(entries, 1U) + entries_multiple - 1) / entries_multiple * entries_multiple;
+    const unsigned room        = (std::max(entries, 1U) + entries_multiple - 1) / entries_multiple * entries_multiple;
     const std::uint8_t variant = next_variant();
     create_mailbox in(prm::command::create_mkey);
     set_common(in, pd, variant, prm::mkey_access_mode::klm);

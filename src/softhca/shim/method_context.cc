@@ -37,9 +37,9 @@ int fill_context(device_file& file, mlx5_ib_alloc_ucontext_resp& response)
     if (const int error = caps.query(file, prm::cap_page::general); error != 0) {
         return error;
     }
-    const auto general         = caps.general();
-    response.qp_tab_size       = 1U << general.get(prm::hca_cap::log_max_qp);
-    response.bf_reg_size       = general.get(prm::hca_cap::bf) != 0 ? 1U << general.get(prm::hca_cap::log_bf_reg_size) : 0;
+    const auto general   = caps.general();
+    response.qp_tab_size = 1U << general.get(prm::hca_cap::log_max_qp);
+    response.bf_reg_size = general.get(prm::hca_cap::bf) != 0 ? 1U << general.get(prm::hca_cap::log_bf_reg_size) : 0;
     response.cache_line_size   = 64;
     response.max_sq_desc_sz    = general.get(prm::hca_cap::max_wqe_sz_sq);
     response.max_rq_desc_sz    = general.get(prm::hca_cap::max_wqe_sz_rq);
@@ -73,7 +73,8 @@ int get_context(uverbs_call& call)
     }
     mlx5_ib_alloc_ucontext_req_v2 request{};
     const std::size_t given = call.length(UVERBS_ATTR_UHW_IN);
-    if (given != sizeof(mlx5_ib_alloc_ucontext_req) && given < offsetof(mlx5_ib_alloc_ucontext_req_v2, max_cqe_version)) {
+    if (given != sizeof(mlx5_ib_alloc_ucontext_req) &&
+        given < offsetof(mlx5_ib_alloc_ucontext_req_v2, max_cqe_version)) {
         return EINVAL;
     }
     if (const int error = call.read(UVERBS_ATTR_UHW_IN, request); error != 0) {
@@ -87,8 +88,7 @@ int get_context(uverbs_call& call)
         return error;
     }
     response.cqe_version     = std::min(response.cqe_version, request.max_cqe_version);
-    response.response_length = static_cast<std::uint32_t>(
-        std::min(call.length(UVERBS_ATTR_UHW_OUT), sizeof(response)));
+    response.response_length = static_cast<std::uint32_t>(std::min(call.length(UVERBS_ATTR_UHW_OUT), sizeof(response)));
 
     const std::uint64_t core_support = IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS;
     if (const int error = call.write(UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, completion_vectors); error != 0) {

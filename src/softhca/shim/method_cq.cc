@@ -26,11 +26,11 @@ constexpr std::uint32_t known_driver_flags = MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PA
                                              MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS;
 
 struct cq_request {
-    std::uint32_t entries      = 0; // as asked for, then as made
-    std::uint32_t vector       = 0;
-    std::uint32_t flags        = 0;
-    std::uint32_t uar          = 0;
-    std::uint64_t user_handle  = 0;
+    std::uint32_t entries     = 0; // as asked for, then as made
+    std::uint32_t vector      = 0;
+    std::uint32_t flags       = 0;
+    std::uint32_t uar         = 0;
+    std::uint64_t user_handle = 0;
     mlx5_ib_create_cq driver{};
 };
 
@@ -73,8 +73,7 @@ int read_request(uverbs_call& call, cq_request& request)
     if (const int error = call.read(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, request.user_handle); error != 0) {
         return error;
     }
-    if (const int error = call.read_flags(UVERBS_ATTR_CREATE_CQ_FLAGS, known_create_flags, request.flags);
-        error != 0) {
+    if (const int error = call.read_flags(UVERBS_ATTR_CREATE_CQ_FLAGS, known_create_flags, request.flags); error != 0) {
         return error;
     }
     if (request.vector >= completion_vectors) {
@@ -153,8 +152,8 @@ int create_cq(uverbs_call& call)
     }
     event_target completions{.channel = {}, .value = request.user_handle};
     event_target errors{.channel = call.file.async_events, .value = request.user_handle};
-    if (const int error = call.channel_of(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, event_format::completion,
-                                          completions.channel);
+    if (const int error =
+            call.channel_of(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, event_format::completion, completions.channel);
         error != 0) {
         return error;
     }

@@ -206,8 +206,7 @@ constexpr std::array methods{
     method_spec{UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, query_switch_port_attributes, query_switch_port},
     method_spec{UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_GET_DATA_DIRECT_SYSFS_PATH, data_direct_attributes,
                 no_data_direct},
-    method_spec{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, async_event_attributes,
-                alloc_async_events},
+    method_spec{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, async_event_attributes, alloc_async_events},
 };
 
 } // namespace

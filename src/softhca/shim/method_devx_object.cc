@@ -34,8 +34,7 @@ int create_object(uverbs_call& call)
         return EINVAL;
     }
     devx_command command;
-    if (const int error =
-            command.take(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT);
+    if (const int error = command.take(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT);
         error != 0) {
         return error;
     }
@@ -84,7 +83,7 @@ target target_of(const uobject& object)
 }
 
 int run_on_object(uverbs_call& call, std::uint16_t handle, std::uint16_t in, std::uint16_t out,
-                  std::span<const prm::command> devx_class::*allowed)
+                  std::span<const prm::command> devx_class::* allowed)
 {
     if (!call.file.may_devx) {
         return EINVAL;

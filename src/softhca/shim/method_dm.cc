@@ -14,8 +14,8 @@ namespace ucxl::softhca
 namespace
 {
 
-constexpr std::uint64_t page_bytes    = memic_page_bytes;
-constexpr std::uint32_t log_granule   = 6; // the alignment that every allocation has
+constexpr std::uint64_t page_bytes  = memic_page_bytes;
+constexpr std::uint32_t log_granule = 6; // the alignment that every allocation has
 
 struct dm_request {
     std::uint64_t length    = 0;
@@ -79,9 +79,9 @@ int alloc_dm(uverbs_call& call)
     if (!offset) {
         return offset.error() == prm::command_status::no_resources ? ENOMEM : error_of(offset.error());
     }
-    auto made                   = std::make_unique<dm_object>(call.file, *offset, request.length);
-    const std::uint64_t start   = *offset % page_bytes;
-    const std::uint16_t page    = page_of(call, *made);
+    auto made                 = std::make_unique<dm_object>(call.file, *offset, request.length);
+    const std::uint64_t start = *offset % page_bytes;
+    const std::uint16_t page  = page_of(call, *made);
     call.create(std::move(made));
     if (const int error = call.write(MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, page); error != 0) {
         return error;

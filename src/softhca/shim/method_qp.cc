@@ -23,13 +23,13 @@ constexpr std::uint64_t segment_bytes    = 16;
 constexpr unsigned log_segment_bytes     = 4;
 constexpr std::uint32_t no_bfreg         = 1U << 31;
 
-constexpr std::uint32_t known_create_flags =
-    IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK | IB_UVERBS_QP_CREATE_SCATTER_FCS |
-    IB_UVERBS_QP_CREATE_CVLAN_STRIPPING | IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING | IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
+constexpr std::uint32_t known_create_flags = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK |
+                                             IB_UVERBS_QP_CREATE_SCATTER_FCS | IB_UVERBS_QP_CREATE_CVLAN_STRIPPING |
+                                             IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING | IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 
 // Of the driver's flags; scattering to completions may be asked for anywhere, and is not done.
-constexpr std::uint32_t known_driver_flags = MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE |
-                                             MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_UAR_PAGE_INDEX;
+constexpr std::uint32_t known_driver_flags =
+    MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_UAR_PAGE_INDEX;
 
 struct qp_request {
     std::uint64_t user_handle = 0;
@@ -78,8 +78,7 @@ int read_core_part(uverbs_call& call, qp_request& request)
     if (const int error = call.read(UVERBS_ATTR_CREATE_QP_CAP, request.limits); error != 0) {
         return error;
     }
-    if (const int error = call.read_flags(UVERBS_ATTR_CREATE_QP_FLAGS, known_create_flags, request.flags);
-        error != 0) {
+    if (const int error = call.read_flags(UVERBS_ATTR_CREATE_QP_FLAGS, known_create_flags, request.flags); error != 0) {
         return error;
     }
     request.pd         = call.object<pd_object>(UVERBS_ATTR_CREATE_QP_PD_HANDLE);
@@ -109,8 +108,8 @@ int read_driver_part(uverbs_call& call, qp_request& request)
     const bool good_page  = (driver.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) != 0;
     const bool good_sends = driver.sq_wqe_count == 0 || std::has_single_bit(driver.sq_wqe_count);
     const bool good_receives =
-        !request.has_receive_queue() ||
-        (std::has_single_bit(driver.rq_wqe_count) && driver.rq_wqe_shift >= log_segment_bytes && driver.rq_wqe_shift < 32);
+        !request.has_receive_queue() || (std::has_single_bit(driver.rq_wqe_count) &&
+                                         driver.rq_wqe_shift >= log_segment_bytes && driver.rq_wqe_shift < 32);
     return good_page && good_sends && good_receives ? 0 : EINVAL;
 }
 
@@ -125,8 +124,9 @@ int check_limits(device_file& file, const qp_request& request)
     if (request.driver.sq_wqe_count > most || request.limits.max_recv_wr > most) {
         return EINVAL;
     }
-    const bool too_long = request.has_receive_queue() && (request.driver.rq_wqe_count > most ||
-                                                          std::uint64_t{1} << request.driver.rq_wqe_shift > receive_bytes);
+    const bool too_long =
+        request.has_receive_queue() &&
+        (request.driver.rq_wqe_count > most || std::uint64_t{1} << request.driver.rq_wqe_shift > receive_bytes);
     return too_long ? EINVAL : 0;
 }
 
@@ -154,10 +154,9 @@ void set_queues(mailbox<prm::create_qp_in>& in, const qp_request& request)
 
 int pin_queues(device_file& file, const qp_request& request, user_memory& buffer, user_memory& doorbell)
 {
-    const std::uint64_t receives = request.has_receive_queue()
-                                       ? std::uint64_t{request.driver.rq_wqe_count} << request.driver.rq_wqe_shift
-                                       : 0;
-    const std::uint64_t bytes    = receives + send_block_bytes * request.driver.sq_wqe_count;
+    const std::uint64_t receives =
+        request.has_receive_queue() ? std::uint64_t{request.driver.rq_wqe_count} << request.driver.rq_wqe_shift : 0;
+    const std::uint64_t bytes = receives + send_block_bytes * request.driver.sq_wqe_count;
     if (bytes == 0) {
         return 0;
     }

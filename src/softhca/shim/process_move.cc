@@ -67,9 +67,14 @@ bool process_mover::copy_own(std::uintptr_t to, std::uintptr_t from, std::size_t
         return true;
     }
     switch (guarded_copy(pointer(to), pointer(from), length)) {
-    case copy_status::ok: break;
-    case copy_status::fault_to: _status = move_status::fault_to; return false;
-    case copy_status::fault_from: _status = move_status::fault_from; return false;
+    case copy_status::ok:
+        break;
+    case copy_status::fault_to:
+        _status = move_status::fault_to;
+        return false;
+    case copy_status::fault_from:
+        _status = move_status::fault_from;
+        return false;
     }
     std::atomic_thread_fence(std::memory_order_release);
     return true;

@@ -15,7 +15,7 @@ namespace ucxl::softhca
 
 // A run of memory: of this process, or at an address of another.
 struct memory_run {
-    pid_t process = 0; // 0: this one
+    pid_t process          = 0; // 0: this one
     std::uintptr_t address = 0;
 };
 
@@ -43,9 +43,9 @@ private:
 
     static constexpr std::size_t capacity = 64;
 
-    direction _way   = direction::none;
-    pid_t _process   = 0;
-    std::size_t _runs = 0;
+    direction _way      = direction::none;
+    pid_t _process      = 0;
+    std::size_t _runs   = 0;
     move_status _status = move_status::ok;
     std::array<iovec, capacity> _ours;
     std::array<iovec, capacity> _theirs;

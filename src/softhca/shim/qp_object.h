@@ -35,10 +35,10 @@ public:
     event_target events;
     prm::qp_service service = prm::qp_service::rc;
     ib_uverbs_qp_cap limits{};
-    bool signal_all              = false;
-    std::uint32_t state          = 0; // IBV_QPS_*
-    std::uint32_t port           = 0;
-    std::uint32_t access         = 0; // the last that was asked for, with or without responder resources
+    bool signal_all               = false;
+    std::uint32_t state           = 0; // IBV_QPS_*
+    std::uint32_t port            = 0;
+    std::uint32_t access          = 0; // the last that was asked for, with or without responder resources
     std::uint32_t responder_reads = 0; // max_dest_rd_atomic
 
 private:

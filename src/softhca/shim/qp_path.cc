@@ -10,10 +10,10 @@ namespace ucxl::softhca
 namespace
 {
 
-constexpr std::uint32_t path_bits_mask   = 0x7f;
-constexpr std::uint32_t flow_label_mask  = 0xfffff;
-constexpr std::uint32_t first_rate       = 2; // IBV_RATE_2_5_GBPS, the first of those the device numbers from 7
-constexpr std::uint32_t rate_offset      = 5;
+constexpr std::uint32_t path_bits_mask  = 0x7f;
+constexpr std::uint32_t flow_label_mask = 0xfffff;
+constexpr std::uint32_t first_rate      = 2; // IBV_RATE_2_5_GBPS, the first of those the device numbers from 7
+constexpr std::uint32_t rate_offset     = 5;
 
 } // namespace
 
@@ -39,12 +39,12 @@ void set_path(mailbox<prm::modify_qp_in>& in, const ib_uverbs_qp_dest& to)
 void get_path(prm::const_view<prm::ads> path, ib_uverbs_qp_dest& to)
 {
     const std::uint32_t rate = path.get(prm::ads::stat_rate);
-    to.dlid          = path.get(prm::ads::rlid);
-    to.src_path_bits = path.get(prm::ads::mlid);
-    to.sl            = path.get(prm::ads::sl);
-    to.port_num      = path.get(prm::ads::vhca_port_num);
-    to.static_rate   = static_cast<std::uint8_t>(rate > rate_offset ? rate - rate_offset : 0);
-    to.is_global     = path.get(prm::ads::grh) ? 1 : 0;
+    to.dlid                  = path.get(prm::ads::rlid);
+    to.src_path_bits         = path.get(prm::ads::mlid);
+    to.sl                    = path.get(prm::ads::sl);
+    to.port_num              = path.get(prm::ads::vhca_port_num);
+    to.static_rate           = static_cast<std::uint8_t>(rate > rate_offset ? rate - rate_offset : 0);
+    to.is_global             = path.get(prm::ads::grh) ? 1 : 0;
     if (to.is_global == 0) {
         return;
     }

@@ -37,8 +37,7 @@ constexpr std::uint32_t receive_rc     = receive_uc | IBV_QP_MAX_DEST_RD_ATOMIC 
 constexpr std::uint32_t receive_more   = IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX;
 constexpr std::uint32_t send_rc =
     IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-constexpr std::uint32_t change_uc =
-    IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
+constexpr std::uint32_t change_uc = IBV_QP_CUR_STATE | IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PATH_MIG_STATE;
 constexpr std::uint32_t change_rc = change_uc | IBV_QP_MIN_RNR_TIMER;
 constexpr std::uint32_t change_ud = IBV_QP_CUR_STATE | IBV_QP_QKEY;
 constexpr std::uint32_t drained   = IBV_QP_EN_SQD_ASYNC_NOTIFY;
@@ -47,7 +46,10 @@ constexpr std::uint32_t drained   = IBV_QP_EN_SQD_ASYNC_NOTIFY;
 constexpr std::array steps{
     step{IBV_QPS_RESET, IBV_QPS_INIT, {init_connected, 0}, {init_connected, 0}, {init_datagram, 0}},
     step{IBV_QPS_INIT, IBV_QPS_INIT, {0, init_connected}, {0, init_connected}, {0, init_datagram}},
-    step{IBV_QPS_INIT, IBV_QPS_RTR, {receive_rc, receive_more}, {receive_uc, receive_more},
+    step{IBV_QPS_INIT,
+         IBV_QPS_RTR,
+         {receive_rc, receive_more},
+         {receive_uc, receive_more},
          {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
     step{IBV_QPS_RTR, IBV_QPS_RTS, {send_rc, change_rc}, {IBV_QP_SQ_PSN, change_uc}, {IBV_QP_SQ_PSN, change_ud}},
     step{IBV_QPS_RTS, IBV_QPS_RTS, {0, change_rc}, {0, change_uc}, {0, change_ud}},
@@ -110,8 +112,9 @@ std::uint32_t optional_of(command transition, qp_service service)
     const std::uint32_t key = bits({qp_optional::q_key});
     switch (transition) {
     case command::init2init_qp:
-        return bits({qp_optional::pkey_index, qp_optional::primary_port}) |
-               (datagram ? key : reliable ? access_fields : write_field);
+        return bits({qp_optional::pkey_index, qp_optional::primary_port}) | (datagram   ? key
+                                                                             : reliable ? access_fields
+                                                                                        : write_field);
     case command::init2rtr_qp:
         return bits({qp_optional::pkey_index}) |
                (datagram ? key : bits({qp_optional::alternate_path}) | (reliable ? access_fields : write_field));
@@ -136,7 +139,8 @@ bool may_modify(std::uint32_t from, std::uint32_t to, prm::qp_service service, s
     }
     attribute_set set;
     if (to != IBV_QPS_RESET && to != IBV_QPS_ERR) {
-        const auto found = std::ranges::find_if(steps, [=](const step& one) { return one.from == from && one.to == to; });
+        const auto found =
+            std::ranges::find_if(steps, [=](const step& one) { return one.from == from && one.to == to; });
         if (found == steps.end()) {
             return false;
         }
@@ -154,9 +158,12 @@ std::optional<prm::command> transition_command(std::uint32_t from, std::uint32_t
         command transition;
     };
     static constexpr std::array table{
-        known{IBV_QPS_RESET, IBV_QPS_INIT, command::rst2init_qp}, known{IBV_QPS_INIT, IBV_QPS_INIT, command::init2init_qp},
-        known{IBV_QPS_INIT, IBV_QPS_RTR, command::init2rtr_qp},   known{IBV_QPS_RTR, IBV_QPS_RTS, command::rtr2rts_qp},
-        known{IBV_QPS_RTS, IBV_QPS_RTS, command::rts2rts_qp},     known{IBV_QPS_SQD, IBV_QPS_RTS, command::sqd_rts_qp},
+        known{IBV_QPS_RESET, IBV_QPS_INIT, command::rst2init_qp},
+        known{IBV_QPS_INIT, IBV_QPS_INIT, command::init2init_qp},
+        known{IBV_QPS_INIT, IBV_QPS_RTR, command::init2rtr_qp},
+        known{IBV_QPS_RTR, IBV_QPS_RTS, command::rtr2rts_qp},
+        known{IBV_QPS_RTS, IBV_QPS_RTS, command::rts2rts_qp},
+        known{IBV_QPS_SQD, IBV_QPS_RTS, command::sqd_rts_qp},
         known{IBV_QPS_SQE, IBV_QPS_RTS, command::sqerr2rts_qp},
     };
     if (to == IBV_QPS_RESET) {

@@ -1,5 +1,5 @@
-// The lock of all shared state, in the memory that the processes share. It survives its holders: when the thread that has
-// it ends, by whatever signal, the next one gets it and is told.
+// The lock of all shared state, in the memory that the processes share. It survives its holders: when the thread that
+// has it ends, by whatever signal, the next one gets it and is told.
 #pragma once
 
 #include <atomic>

@@ -49,9 +49,9 @@ std::optional<std::uint64_t> stored_value(const store_instruction& store, const 
     if (narrow_pair) {
         store_instruction other = store;
         other.source            = store.second == 31 && store.source != store_source::vector ? store_source::zero
-                                  : store.source == store_source::vector                   ? store_source::vector
-                                                                                           : store_source::general;
-        const auto second = source_value(other, store.second, registers);
+                                  : store.source == store_source::vector                     ? store_source::vector
+                                                                                             : store_source::general;
+        const auto second       = source_value(other, store.second, registers);
         if (!second) {
             return std::nullopt;
         }

@@ -20,10 +20,10 @@ enum class store_source : std::uint8_t {
 };
 
 struct store_instruction {
-    std::uint8_t length;  // of the instruction
-    std::uint8_t width;   // bytes stored
+    std::uint8_t length; // of the instruction
+    std::uint8_t width;  // bytes stored
     store_source source;
-    std::uint8_t number;  // of the register
+    std::uint8_t number; // of the register
     bool byte_swapped;
     std::uint64_t immediate;
     // Of a store that moves its base register (aarch64): 0xff for none.

@@ -57,14 +57,32 @@ prefixes take_prefixes(reader& code)
     prefixes found;
     for (;; code.take()) {
         switch (code.peek()) {
-        case 0x66: found.operand_size = true; continue;
-        case 0x67: found.address_size = true; continue;
-        case 0xf3: found.repeat = true; continue;
-        case 0xf2: found.repeat_not = true; continue;
-        case 0xf0: found.locked = true; continue;
-        case 0x64: case 0x65: found.segment = true; continue;
-        case 0x26: case 0x2e: case 0x36: case 0x3e: continue;
-        default: break;
+        case 0x66:
+            found.operand_size = true;
+            continue;
+        case 0x67:
+            found.address_size = true;
+            continue;
+        case 0xf3:
+            found.repeat = true;
+            continue;
+        case 0xf2:
+            found.repeat_not = true;
+            continue;
+        case 0xf0:
+            found.locked = true;
+            continue;
+        case 0x64:
+        case 0x65:
+            found.segment = true;
+            continue;
+        case 0x26:
+        case 0x2e:
+        case 0x36:
+        case 0x3e:
+            continue;
+        default:
+            break;
         }
         break;
     }
@@ -81,8 +99,8 @@ prefixes take_prefixes(reader& code)
 
 mandatory mandatory_prefix(const prefixes& given)
 {
-    return given.repeat_not ? mandatory::pf2
-           : given.repeat   ? mandatory::pf3
+    return given.repeat_not     ? mandatory::pf2
+           : given.repeat       ? mandatory::pf3
            : given.operand_size ? mandatory::p66
                                 : mandatory::none;
 }
@@ -175,8 +193,8 @@ std::optional<store_instruction> one_byte_store(reader& code, const prefixes& gi
         auto store      = plain(width, store_source::immediate, 0);
         store.immediate = code.take_little_endian(width == 8 ? 4 : width);
         if (width == 8) {
-            store.immediate = static_cast<std::uint64_t>(
-                static_cast<std::int64_t>(static_cast<std::int32_t>(store.immediate)));
+            store.immediate =
+                static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<std::int32_t>(store.immediate)));
         }
         return store;
     }
@@ -294,11 +312,17 @@ std::optional<store_instruction> decode(reader& code)
         return std::nullopt;
     }
     switch (opcode) {
-    case 0x88: case 0x89: case 0xa2: case 0xa3: case 0xc6: case 0xc7:
+    case 0x88:
+    case 0x89:
+    case 0xa2:
+    case 0xa3:
+    case 0xc6:
+    case 0xc7:
         return one_byte_store(code, given, opcode);
     case 0x0f:
         return two_byte_store(code, given);
-    case 0xc4: case 0xc5:
+    case 0xc4:
+    case 0xc5:
         return given.rex ? std::nullopt : vex_store(code, opcode == 0xc4);
     case 0x62:
         return given.rex ? std::nullopt : evex_store(code);
@@ -330,10 +354,9 @@ std::optional<vector_load> decode_load_x86_64(std::span<const std::uint8_t> byte
     }
     const std::uint8_t opcode = code.take();
     const auto prefix         = mandatory_prefix(given);
-    const bool floating       = (opcode == 0x10 || opcode == 0x28) &&
-                          (prefix == mandatory::none || prefix == mandatory::p66);
-    const bool integer = opcode == 0x6f && (prefix == mandatory::p66 || prefix == mandatory::pf3);
-    const auto operand = take_memory_operand(code, given);
+    const bool floating = (opcode == 0x10 || opcode == 0x28) && (prefix == mandatory::none || prefix == mandatory::p66);
+    const bool integer  = opcode == 0x6f && (prefix == mandatory::p66 || prefix == mandatory::pf3);
+    const auto operand  = take_memory_operand(code, given);
     if ((!floating && !integer) || !operand || operand->base == no_register || code.ended()) {
         return std::nullopt;
     }

@@ -14,8 +14,8 @@ constexpr unsigned max_links = 40;
 // The first component of the path, which loses it.
 std::string_view take_component(std::string_view& path)
 {
-    const std::size_t begin = std::min(path.find_first_not_of('/'), path.size());
-    const std::size_t end   = std::min(path.find('/', begin), path.size());
+    const std::size_t begin          = std::min(path.find_first_not_of('/'), path.size());
+    const std::size_t end            = std::min(path.find('/', begin), path.size());
     const std::string_view component = path.substr(begin, end - begin);
     path.remove_prefix(end);
     return component;

@@ -58,8 +58,8 @@ int check_memory(std::uint64_t address, std::uint64_t length, bool writable)
     const std::uint64_t end   = (address + length + page_bytes - 1) & ~(page_bytes - 1);
     if (end - first <= populated_bytes) {
         const int saved = errno;
-        const int done  = ::madvise(reinterpret_cast<void*>(first), end - first,
-                                    writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+        const int done =
+            ::madvise(reinterpret_cast<void*>(first), end - first, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
         const int error = errno;
         errno           = saved;
         if (done == 0) {

@@ -77,8 +77,10 @@ int uverbs_call::take_one(const method_spec& method, const ib_uverbs_attr& attri
         if (attribute.len < spec->min_length || attribute.len > spec->max_length) {
             error = EINVAL;
         }
-        taken.out = {.address = attribute.data, .length = attribute.len,
-                     .flags_address = address + offsetof(ib_uverbs_attr, flags), .flags = attribute.flags};
+        taken.out = {.address       = attribute.data,
+                     .length        = attribute.len,
+                     .flags_address = address + offsetof(ib_uverbs_attr, flags),
+                     .flags         = attribute.flags};
         break;
     case attribute_type::object:
     case attribute_type::new_object:

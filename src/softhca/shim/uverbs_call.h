@@ -94,8 +94,8 @@ public:
     // What the method made. It stays when the whole call succeeds.
     std::uint32_t new_handle();
     void create(std::unique_ptr<uobject> object);
-    int destroy(uobject& object);       // 0 or an errno, and it stays
-    void destroyed(uobject& object);    // of one that was destroyed already, when what it knew was taken
+    int destroy(uobject& object);    // 0 or an errno, and it stays
+    void destroyed(uobject& object); // of one that was destroyed already, when what it knew was taken
 
     // An event channel, whose reading end is a new descriptor of the program: 0 or an errno.
     int create_channel(event_format format);
@@ -121,7 +121,7 @@ public:
 
 private:
     struct given {
-        std::uint16_t id = 0;
+        std::uint16_t id           = 0;
         const attribute_spec* spec = nullptr;
         user_input in;
         user_output out;

@@ -18,10 +18,18 @@ constexpr std::uint32_t mlx5_driver     = 1; // RDMA_DRIVER_MLX5
 
 // Objects of the interface that this device has none of, whatever the method.
 constexpr std::array<std::uint16_t, 12> refused_objects{
-    UVERBS_OBJECT_AH,          UVERBS_OBJECT_FLOW,      UVERBS_OBJECT_XRCD,
-    UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_OBJECT_WQ,        UVERBS_OBJECT_FLOW_ACTION,
-    UVERBS_OBJECT_COUNTERS,    MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD,
-    MLX5_IB_OBJECT_VAR,        MLX5_IB_OBJECT_PP,       MLX5_IB_OBJECT_STEERING_ANCHOR,
+    UVERBS_OBJECT_AH,
+    UVERBS_OBJECT_FLOW,
+    UVERBS_OBJECT_XRCD,
+    UVERBS_OBJECT_RWQ_IND_TBL,
+    UVERBS_OBJECT_WQ,
+    UVERBS_OBJECT_FLOW_ACTION,
+    UVERBS_OBJECT_COUNTERS,
+    MLX5_IB_OBJECT_FLOW_MATCHER,
+    MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD,
+    MLX5_IB_OBJECT_VAR,
+    MLX5_IB_OBJECT_PP,
+    MLX5_IB_OBJECT_STEERING_ANCHOR,
 };
 
 const method_spec* find_method(std::uint16_t object, std::uint16_t method)

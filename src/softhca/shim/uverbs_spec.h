@@ -74,14 +74,17 @@ constexpr attribute_spec structure(std::uint16_t id, std::uint16_t min_length)
 template <typename Value>
 constexpr attribute_spec output(std::uint16_t id, presence needed = presence::mandatory)
 {
-    return {.id = id, .type = attribute_type::output, .needed = needed, .min_length = sizeof(Value),
+    return {.id         = id,
+            .type       = attribute_type::output,
+            .needed     = needed,
+            .min_length = sizeof(Value),
             .max_length = sizeof(Value)};
 }
 
 constexpr attribute_spec output_from(std::uint16_t id, std::uint16_t min_length, presence needed = presence::mandatory)
 {
-    return {.id = id, .type = attribute_type::output, .needed = needed, .min_length = min_length,
-            .max_length = any_length};
+    return {
+        .id = id, .type = attribute_type::output, .needed = needed, .min_length = min_length, .max_length = any_length};
 }
 
 constexpr attribute_spec handle(std::uint16_t id, object_kind kind, presence needed = presence::mandatory)

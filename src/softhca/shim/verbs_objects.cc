@@ -1,7 +1,7 @@
 #include "verbs_objects.h"
 
-#include "prm/cq.h"
 #include "memory_key.h"
+#include "prm/cq.h"
 #include "prm/resource.h"
 #include "prm/rq.h"
 #include "uverbs_access.h"

@@ -137,8 +137,8 @@ public:
     user_memory buffer;
     user_memory doorbell;
     event_target events;
-    std::uint32_t entries     = 0;
-    std::uint32_t max_sges    = 0;
+    std::uint32_t entries  = 0;
+    std::uint32_t max_sges = 0;
 
 private:
     int release() override;

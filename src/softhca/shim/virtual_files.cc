@@ -149,10 +149,14 @@ int open_directory_at(const std::string& path, int flags)
 mode_t mode_of(sysfs_kind kind)
 {
     switch (kind) {
-    case sysfs_kind::directory: return S_IFDIR | 0755;
-    case sysfs_kind::file: return S_IFREG | 0444;
-    case sysfs_kind::link: return S_IFLNK | 0777;
-    case sysfs_kind::device: return S_IFCHR | 0666;
+    case sysfs_kind::directory:
+        return S_IFDIR | 0755;
+    case sysfs_kind::file:
+        return S_IFREG | 0444;
+    case sysfs_kind::link:
+        return S_IFLNK | 0777;
+    case sysfs_kind::device:
+        return S_IFCHR | 0666;
     }
     return 0;
 }
@@ -177,9 +181,9 @@ void describe(const sysfs_node& node, struct stat& into)
 dirent entry(std::string_view name, ino_t inode, unsigned char type)
 {
     dirent made{};
-    made.d_ino    = inode;
-    made.d_reclen = sizeof(made);
-    made.d_type   = type;
+    made.d_ino        = inode;
+    made.d_reclen     = sizeof(made);
+    made.d_type       = type;
     const auto length = std::min(name.size(), sizeof(made.d_name) - 1);
     std::memcpy(made.d_name, name.data(), length);
     return made;
@@ -216,10 +220,14 @@ std::optional<int> open_virtual(int directory, const char* path, int flags)
         return fail((flags & O_CREAT) != 0 ? EACCES : ENOENT);
     }
     switch (node->kind) {
-    case sysfs_kind::device: return found->process.files().open(found->path, flags);
-    case sysfs_kind::directory: return open_directory_at(found->path, flags);
-    case sysfs_kind::link: return fail(ELOOP);
-    case sysfs_kind::file: break;
+    case sysfs_kind::device:
+        return found->process.files().open(found->path, flags);
+    case sysfs_kind::directory:
+        return open_directory_at(found->path, flags);
+    case sysfs_kind::link:
+        return fail(ELOOP);
+    case sysfs_kind::file:
+        break;
     }
     return (flags & O_DIRECTORY) != 0 ? fail(ENOTDIR) : open_file(*node, flags);
 }

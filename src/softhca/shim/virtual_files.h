@@ -1,8 +1,8 @@
-// The files of sysfs_tree.h as file system calls see them. Every function answers as the call does; nothing means that the
-// path is none of ours and the C library is to be asked.
+// The files of sysfs_tree.h as file system calls see them. Every function answers as the call does; nothing means that
+// the path is none of ours and the C library is to be asked.
 //
-// Files are opened as memory files with their text. A directory's descriptor is a placeholder that is known here, for the
-// calls that name files relative to it.
+// Files are opened as memory files with their text. A directory's descriptor is a placeholder that is known here, for
+// the calls that name files relative to it.
 #pragma once
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-// Calls a function at a time, in a thread of its own that is started when it is first needed. The thread takes none of the
-// program's signals.
+// Calls a function at a time, in a thread of its own that is started when it is first needed. The thread takes none of
+// the program's signals.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ public:
     wake_timer(const wake_timer&)            = delete;
     wake_timer& operator=(const wake_timer&) = delete;
 
-    // The function is called once at that time of the monotonic clock, or soon after; the earliest time asked for counts.
-    // From any thread, and from the function itself.
+    // The function is called once at that time of the monotonic clock, or soon after; the earliest time asked for
+    // counts. From any thread, and from the function itself.
     void wake_at(std::uint64_t time_ns);
 
     // Ends the thread; it is not in the function afterwards. Nothing is called any more.
@@ -38,10 +38,10 @@ private:
 
     function _call;
     void* _argument;
-    std::atomic<std::uint64_t> _due = never;
+    std::atomic<std::uint64_t> _due     = never;
     std::atomic<std::uint32_t> _changes = 0; // what the thread sleeps on
-    std::atomic<bool> _started  = false;
-    std::atomic<bool> _stopping = false;
+    std::atomic<bool> _started          = false;
+    std::atomic<bool> _stopping         = false;
     pthread_t _thread{};
 };
 

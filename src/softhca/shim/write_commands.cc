@@ -30,8 +30,11 @@ constexpr write_command command(std::uint32_t number, int (*run)(uverbs_call&))
 constexpr write_command extended(std::uint32_t number, std::size_t request_bytes, std::size_t response_bytes,
                                  int (*run)(uverbs_call&))
 {
-    return {.command = number, .extended = true, .request_bytes = request_bytes, .response_bytes = response_bytes,
-            .run = run};
+    return {.command        = number,
+            .extended       = true,
+            .request_bytes  = request_bytes,
+            .response_bytes = response_bytes,
+            .run            = run};
 }
 
 // The first versions of the structures that grew.
@@ -45,7 +48,7 @@ constexpr std::array commands{
     command<ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp>(IB_USER_VERBS_CMD_REREG_MR, write_rereg_mr),
     command<ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp>(IB_USER_VERBS_CMD_ALLOC_MW, write_alloc_mw),
     command<ib_uverbs_create_comp_channel, ib_uverbs_create_comp_channel_resp>(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL,
-                                                                             write_create_comp_channel),
+                                                                               write_create_comp_channel),
     command<ib_uverbs_resize_cq, ib_uverbs_resize_cq_resp>(IB_USER_VERBS_CMD_RESIZE_CQ, write_resize_cq),
     command<ib_uverbs_modify_qp>(IB_USER_VERBS_CMD_MODIFY_QP, write_modify_qp),
     command<ib_uverbs_query_qp, ib_uverbs_query_qp_resp>(IB_USER_VERBS_CMD_QUERY_QP, write_query_qp),

@@ -12,10 +12,10 @@ namespace ucxl::softhca
 class uverbs_call;
 
 struct write_command {
-    std::uint32_t command      = 0;
-    bool extended              = false;
-    std::size_t request_bytes  = 0;
-    std::size_t response_bytes = 0;
+    std::uint32_t command         = 0;
+    bool extended                 = false;
+    std::size_t request_bytes     = 0;
+    std::size_t response_bytes    = 0;
     int (*run)(uverbs_call& call) = nullptr;
 };
 

@@ -16,8 +16,8 @@ namespace ucxl::softhca
 namespace
 {
 
-constexpr std::uint32_t moderation   = 1;     // IB_CQ_MODERATE
-constexpr std::uint32_t most_period  = 0xfff; // microseconds
+constexpr std::uint32_t moderation      = 1;     // IB_CQ_MODERATE
+constexpr std::uint32_t most_period     = 0xfff; // microseconds
 constexpr std::uint16_t resize_modifier = 1;
 
 } // namespace

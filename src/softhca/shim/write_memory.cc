@@ -73,8 +73,8 @@ int write_reg_mr(uverbs_call& call)
         return error;
     }
     std::unique_ptr<key_object> made;
-    const region of{.address = request.start, .length = request.length, .iova = request.hca_va,
-                    .access = request.access_flags};
+    const region of{
+        .address = request.start, .length = request.length, .iova = request.hca_va, .access = request.access_flags};
     if (const int error = register_region(call.file, *pd, of, made); error != 0) {
         return error;
     }
@@ -114,8 +114,10 @@ int write_rereg_mr(uverbs_call& call)
             return error;
         }
     }
-    region of{.address = region_key->address, .length = region_key->length, .iova = region_key->iova,
-              .access = region_key->access};
+    region of{.address = region_key->address,
+              .length  = region_key->length,
+              .iova    = region_key->iova,
+              .access  = region_key->access};
     if ((request.flags & rereg_translation) != 0) {
         of.address = request.start;
         of.length  = request.length;

@@ -204,8 +204,7 @@ int modify(uverbs_call& call, const ib_uverbs_modify_qp& request)
     if (const int error = check_values(call.file, *queue_pair, request); error != 0) {
         return error;
     }
-    const std::uint32_t from =
-        (request.attr_mask & IBV_QP_CUR_STATE) != 0 ? request.cur_qp_state : queue_pair->state;
+    const std::uint32_t from = (request.attr_mask & IBV_QP_CUR_STATE) != 0 ? request.cur_qp_state : queue_pair->state;
     const std::uint32_t to   = (request.attr_mask & IBV_QP_STATE) != 0 ? request.qp_state : from;
     const auto transition    = transition_command(from, to);
     if (!may_modify(from, to, queue_pair->service, request.attr_mask) || !transition) {

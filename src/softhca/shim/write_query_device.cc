@@ -26,8 +26,8 @@ constexpr std::uint32_t unlimited          = 0x7fffffff;
 bool atomics_of_8_bytes(device_caps& caps)
 {
     const auto atomic = caps.atomic();
-    const auto needed = std::to_underlying(prm::atomic_operation::compare_swap) |
-                        std::to_underlying(prm::atomic_operation::fetch_add);
+    const auto needed =
+        std::to_underlying(prm::atomic_operation::compare_swap) | std::to_underlying(prm::atomic_operation::fetch_add);
     const auto operations = std::to_underlying(atomic.get(prm::atomic_caps::atomic_operations));
     return (operations & needed) == needed && (atomic.get(prm::atomic_caps::atomic_size_qp) & 1U << 3) != 0;
 }
@@ -56,11 +56,11 @@ int fill_device(device_file& file, ib_uverbs_query_device_resp& to)
     to.max_qp_wr      = power(prm::hca_cap::log_max_qp_sz);
 
     const std::uint32_t receive_sges = from.get(prm::hca_cap::max_wqe_sz_rq) / segment_bytes;
-    const std::uint32_t send_bytes   = std::min<std::uint32_t>(from.get(prm::hca_cap::max_wqe_sz_sq), max_send_wqe_bytes);
-    const std::uint32_t send_sges    = (send_bytes - 2 * segment_bytes) / segment_bytes;
-    to.max_sge     = std::min(receive_sges, send_sges);
-    to.max_sge_rd  = std::min(max_read_sges, to.max_sge);
-    to.max_srq_sge = receive_sges - 1;
+    const std::uint32_t send_bytes = std::min<std::uint32_t>(from.get(prm::hca_cap::max_wqe_sz_sq), max_send_wqe_bytes);
+    const std::uint32_t send_sges  = (send_bytes - 2 * segment_bytes) / segment_bytes;
+    to.max_sge                     = std::min(receive_sges, send_sges);
+    to.max_sge_rd                  = std::min(max_read_sges, to.max_sge);
+    to.max_srq_sge                 = receive_sges - 1;
 
     to.device_cap_flags = IB_UVERBS_DEVICE_CHANGE_PHY_PORT | IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
                           IB_UVERBS_DEVICE_SYS_IMAGE_GUID | IB_UVERBS_DEVICE_RC_RNR_NAK_GEN |

@@ -73,8 +73,7 @@ void fill_connection(prm::const_view<prm::qpc> from, ib_uverbs_query_qp_resp& to
     to.min_rnr_timer      = from.get(prm::qpc::min_rnr_nak);
     to.retry_cnt          = from.get(prm::qpc::retry_count);
     to.rnr_retry          = from.get(prm::qpc::rnr_retry);
-    to.qp_access_flags    = (from.get(prm::qpc::rre) ? access_read : 0) |
-                         (from.get(prm::qpc::rwe) ? access_write : 0) |
+    to.qp_access_flags    = (from.get(prm::qpc::rre) ? access_read : 0) | (from.get(prm::qpc::rwe) ? access_write : 0) |
                          (from.get(prm::qpc::rae) ? access_atomic : 0);
 }
 

@@ -1,8 +1,8 @@
 // ucp_layout_create and ucp_layout_parse: C parameters to builder calls.
+#include "handle.h"
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
 #include "ucs/sys/status.h"
-#include "handle.h"
 
 #include <cstring>
 #include <format>

@@ -1,6 +1,6 @@
 // ucp_layout_datatype_create: a layout as a generic UCP datatype, packed and unpacked by the plan.
-#include "ucs/sys/status.h"
 #include "repeated_plans.h"
+#include "ucs/sys/status.h"
 
 #include <algorithm>
 #include <array>

@@ -2,11 +2,11 @@
 //
 // A mapping is one stock ucp_mem_h over one window of the cache; mapping the same content in the same context again
 // counts up.
+#include "handle.h"
+#include "options.h"
 #include "ucs/sys/status.h"
 #include "uct/layout/init.h"
 #include "uct/layout/md_observer.h"
-#include "handle.h"
-#include "options.h"
 #include "window_cache.h"
 
 #include <format>

@@ -1,9 +1,9 @@
 // ucp_layout_query, _print and _walk.
+#include "handle.h"
 #include "ucs/layout/text.h"
 #include "ucs/layout/walk.h"
 #include "ucs/layout/wire.h"
 #include "ucs/sys/status.h"
-#include "handle.h"
 
 #include <string>
 

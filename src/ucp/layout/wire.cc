@@ -1,7 +1,7 @@
 // ucp_layout_pack and ucp_layout_unpack.
 #include "ucs/layout/wire.h"
-#include "ucs/sys/status.h"
 #include "handle.h"
+#include "ucs/sys/status.h"
 
 using namespace ucxl;
 

@@ -53,8 +53,9 @@ public:
         std::ranges::generate(_source, [&] { return static_cast<std::byte>(_numbers.next()); });
         const std::uint64_t length            = std::min(to.places.size(), from.places.size());
         const std::vector<std::byte> expected = after_transfer(to, from, length);
-        const auto result                     = transfer(_device, {_to_keys.user(), right::local_write, to.references},
-                                                         {_from_keys.user(), right::local_read, from.references}, length);
+        const memory_side into{_to_keys.user(), right::local_write, to.references};
+        const memory_side out_of{_from_keys.user(), right::local_read, from.references};
+        const auto result = transfer(_device, into, out_of, length);
         if (result.result != outcome::done) {
             // A fault of a range comes before its first byte, so fewer bytes may pass than the oracle lists.
             ASSERT_TRUE(to.fault != access_fault::none || from.fault != access_fault::none);

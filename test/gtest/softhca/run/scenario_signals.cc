@@ -25,7 +25,7 @@ void install_own_handler()
     mine.sa_sigaction     = [](int, siginfo_t* fault, void*) {
         ::_exit(fault->si_addr == reinterpret_cast<void*>(64) ? 42 : 43);
     };
-    mine.sa_flags         = SA_SIGINFO;
+    mine.sa_flags = SA_SIGINFO;
     if (::sigaction(SIGSEGV, &mine, nullptr) != 0) {
         die("sigaction");
     }
@@ -55,7 +55,7 @@ int own_fault_handler(int late)
     }
     here.write(0, 2048, 64, 1);
     here.finish_one();
-    static volatile std::uintptr_t wild = 64;
+    static volatile std::uintptr_t wild                    = 64;
     *reinterpret_cast<volatile int*>(std::uintptr_t{wild}) = 1;
     return 1;
 }
@@ -109,7 +109,7 @@ int handler_that_posts(int)
 {
     endpoint here(1 << 16, 64);
     here.connect(here.own());
-    busy = &here;
+    busy                  = &here;
     struct sigaction mine = {};
     mine.sa_handler       = [](int) {
         // Whatever the thread is in the middle of. libibverbs' own lock is not held: the queue is another one's.
@@ -121,7 +121,7 @@ int handler_that_posts(int)
             inside = false;
         }
     };
-    mine.sa_flags         = SA_RESTART;
+    mine.sa_flags = SA_RESTART;
     ::sigaction(SIGALRM, &mine, nullptr);
     const itimerval often{.it_interval = {.tv_sec = 0, .tv_usec = 200}, .it_value = {.tv_sec = 0, .tv_usec = 200}};
     ::setitimer(ITIMER_REAL, &often, nullptr);
@@ -142,9 +142,9 @@ int local_libraries(int)
     if (verbs == nullptr) {
         die(dlerror());
     }
-    const auto list = reinterpret_cast<decltype(&ibv_get_device_list)>(dlsym(verbs, "ibv_get_device_list"));
-    const auto open = reinterpret_cast<decltype(&ibv_open_device)>(dlsym(verbs, "ibv_open_device"));
-    const auto name = reinterpret_cast<decltype(&ibv_get_device_name)>(dlsym(verbs, "ibv_get_device_name"));
+    const auto list            = reinterpret_cast<decltype(&ibv_get_device_list)>(dlsym(verbs, "ibv_get_device_list"));
+    const auto open            = reinterpret_cast<decltype(&ibv_open_device)>(dlsym(verbs, "ibv_open_device"));
+    const auto name            = reinterpret_cast<decltype(&ibv_get_device_name)>(dlsym(verbs, "ibv_get_device_name"));
     ibv_device** const devices = list(nullptr);
     if (devices == nullptr || devices[0] == nullptr || std::strcmp(name(devices[0]), "mlx5_0") != 0 ||
         open(devices[0]) == nullptr) {

@@ -86,7 +86,8 @@ private:
 };
 
 class scenario : public ::testing::TestWithParam<const char*>
-{};
+{
+};
 
 TEST_P(scenario, goes_well)
 {

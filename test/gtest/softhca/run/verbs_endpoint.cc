@@ -64,8 +64,8 @@ endpoint::endpoint(std::size_t buffer_bytes, unsigned depth, bool events) : _buf
     ibv_qp_init_attr wanted{};
     wanted.send_cq = _cq;
     wanted.recv_cq = _cq;
-    wanted.cap     = {.max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1,
-                      .max_inline_data = 0};
+    wanted.cap     = {
+            .max_send_wr = depth, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
     wanted.qp_type = IBV_QPT_RC;
     _qp            = made(ibv_create_qp(_pd, &wanted), "ibv_create_qp");
 }

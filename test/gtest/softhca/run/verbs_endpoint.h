@@ -1,5 +1,5 @@
-// A queue pair with its buffer, as a program has them through libibverbs; for the programs that tests run with the device.
-// Anything that fails ends the program with a message.
+// A queue pair with its buffer, as a program has them through libibverbs; for the programs that tests run with the
+// device. Anything that fails ends the program with a message.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -137,8 +137,8 @@ int kernel_program::async_channel(int fd)
 int kernel_program::completion_channel(int fd)
 {
     ib_uverbs_create_comp_channel_resp response{};
-    EXPECT_EQ(write_command(*this, fd, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, ib_uverbs_create_comp_channel{}, response),
-              0);
+    EXPECT_EQ(
+        write_command(*this, fd, IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, ib_uverbs_create_comp_channel{}, response), 0);
     return static_cast<int>(response.fd);
 }
 

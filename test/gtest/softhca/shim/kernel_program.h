@@ -36,10 +36,7 @@ public:
 
     int open_device_file(function_id, int) override { return next_fd(); }
     std::uint64_t uar_map_offset(std::uint32_t uar) override { return std::uint64_t{uar} << 12; }
-    std::uint16_t memic_page_index(function_id, std::size_t page) override
-    {
-        return static_cast<std::uint16_t>(page);
-    }
+    std::uint16_t memic_page_index(function_id, std::size_t page) override { return static_cast<std::uint16_t>(page); }
     void uar_made(std::uint32_t uar) override { uars.insert(uar); }
     void uar_freed(std::uint32_t uar) override { uars.erase(uar); }
     event_channel make_event_channel(int) override;

@@ -1,4 +1,5 @@
-// A child of the test with its own memory, that runs until it is told to end or is killed: for what only processes show.
+// A child of the test with its own memory, that runs until it is told to end or is killed: for what only processes
+// show.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +30,8 @@ public:
     int join();  // exit status; 128 + signal
 
 private:
-    pid_t _id   = 0;
-    int _up[2]  = {-1, -1};
+    pid_t _id    = 0;
+    int _up[2]   = {-1, -1};
     int _down[2] = {-1, -1};
 };
 

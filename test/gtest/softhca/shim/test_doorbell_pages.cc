@@ -77,7 +77,7 @@ protected:
 
     void locate()
     {
-        struct stat found {};
+        struct stat found{};
         ::fstat(_file, &found);
         _pages.locate(found.st_dev, found.st_ino);
     }
@@ -133,8 +133,8 @@ TEST_F(doorbells, a_page_that_is_mapped_later_is_found_later)
     _pages.add(50, true);
     locate();
     EXPECT_EQ(_pages.address(50), nullptr);
-    auto* const late = static_cast<std::byte*>(::mmap(nullptr, page, PROT_WRITE, MAP_SHARED, _file,
-                                                      static_cast<off_t>(fabric_memory::uar_offset(50))));
+    auto* const late = static_cast<std::byte*>(
+        ::mmap(nullptr, page, PROT_WRITE, MAP_SHARED, _file, static_cast<off_t>(fabric_memory::uar_offset(50))));
     locate();
     EXPECT_EQ(_pages.address(50), late);
     *reinterpret_cast<volatile std::uint64_t*>(late + 0x900) = 3;
@@ -249,7 +249,7 @@ TEST_F(doorbells, reading_elsewhere_and_other_read_only_memory_are_not_ours)
     test::real_process child([this](test::real_process&) {
         _pages.add(first_uar, true);
         locate();
-        void* const other = ::mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const other                  = ::mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *static_cast<volatile int*>(other) = 1;
     });
     EXPECT_EQ(child.join(), 128 + SIGSEGV);

@@ -98,12 +98,8 @@ TEST(fault_spec, several_are_separated_by_semicolons_and_there_is_a_limit)
 TEST(settings, options_are_checked_and_errors_name_them)
 {
     EXPECT_EQ(to_options({})->devices, 1U);
-    const auto given = to_options({.devices   = "2",
-                                   .functions = "3",
-                                   .profile   = "bf3",
-                                   .faults    = "keys=7",
-                                   .trace     = {},
-                                   .stats     = {}});
+    const auto given =
+        to_options({.devices = "2", .functions = "3", .profile = "bf3", .faults = "keys=7", .trace = {}, .stats = {}});
     ASSERT_TRUE(given.has_value());
     EXPECT_EQ(given->devices, 2U);
     EXPECT_EQ(given->functions_per_device, 3U);

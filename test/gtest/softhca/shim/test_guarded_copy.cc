@@ -26,7 +26,7 @@ constexpr std::size_t page = 4096;
 void store_at(std::uintptr_t address)
 {
     static volatile std::uintptr_t hidden;
-    hidden                               = address;
+    hidden                                                   = address;
     *reinterpret_cast<volatile int*>(std::uintptr_t{hidden}) = 1;
 }
 
@@ -51,7 +51,10 @@ private:
 class guarded : public ::testing::Test
 {
 protected:
-    guarded() { install_fault_handlers([](int, siginfo_t&, void*) { return false; }); }
+    guarded()
+    {
+        install_fault_handlers([](int, siginfo_t&, void*) { return false; });
+    }
 };
 
 TEST_F(guarded, copies_every_length)
@@ -89,9 +92,9 @@ TEST_F(guarded, read_only_memory_refuses_writing_and_gives_its_bytes)
 TEST_F(guarded, addresses_that_no_memory_can_have_are_faults)
 {
     std::array<std::byte, 64> good{};
-    for (const std::uintptr_t wild : {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{0x8000'0000'0000},
-                                      std::uintptr_t{0xdead'beef'0000'0000}, ~std::uintptr_t{0} - 63,
-                                      ~std::uintptr_t{0} - 7, std::uintptr_t{0xffff'8000'0000'0000}}) {
+    for (const std::uintptr_t wild :
+         {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{0x8000'0000'0000}, std::uintptr_t{0xdead'beef'0000'0000},
+          ~std::uintptr_t{0} - 63, ~std::uintptr_t{0} - 7, std::uintptr_t{0xffff'8000'0000'0000}}) {
         EXPECT_EQ(guarded_copy(reinterpret_cast<void*>(wild), good.data(), 64), copy_status::fault_to) << wild;
         EXPECT_EQ(guarded_copy(good.data(), reinterpret_cast<void*>(wild), 64), copy_status::fault_from) << wild;
     }

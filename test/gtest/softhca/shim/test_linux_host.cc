@@ -29,8 +29,8 @@ constexpr std::size_t page = 4096;
 
 // A process's way into the fabric, as device_process.h puts it together.
 struct user {
-    explicit user(const fabric_memory& memory) :
-        host(memory.records(), memory.lock(), own_identity(), "", [](void*) {}, nullptr)
+    explicit user(const fabric_memory& memory)
+        : host(memory.records(), memory.lock(), own_identity(), "", [](void*) {}, nullptr)
     {
         install_fault_handlers([](int, siginfo_t&, void*) { return false; });
         auto attached = fabric::attach(memory.bytes(), host, own_identity());
@@ -65,8 +65,8 @@ TEST(process_identity, one_that_was_not_waited_for_does_not_run)
     process_identity child;
     test::real_process ended([](test::real_process&) {});
     child.process = ended.id();
-    for (int tries = 0; tries < 1000 && ::waitid(P_PID, static_cast<id_t>(child.process), nullptr, WEXITED | WNOWAIT) != 0;
-         ++tries) {
+    for (int tries = 0;
+         tries < 1000 && ::waitid(P_PID, static_cast<id_t>(child.process), nullptr, WEXITED | WNOWAIT) != 0; ++tries) {
     }
     EXPECT_FALSE(is_running(child));
 }
@@ -80,7 +80,7 @@ TEST(fabric_memory, another_process_opens_it_by_its_place)
         ASSERT_TRUE(theirs.has_value()) << theirs.error();
         EXPECT_NE(&theirs->records(), &mine.records());
         EXPECT_EQ(theirs->records().functions, 2U);
-        theirs->records().counts.doorbells             = 77;
+        theirs->records().counts.doorbells                = 77;
         theirs->records().memic[1].bytes[memic_bytes - 1] = std::byte{5};
     });
     EXPECT_EQ(other.join(), 0);
@@ -107,7 +107,8 @@ TEST(fabric_memory, device_memory_is_where_libmlx5_looks_for_it)
             const std::uint64_t index  = fabric_memory::memic_page_index(device, which);
             const std::uint64_t offset = ((8 << 8) | (index & 0xff) | (index >> 8) << 16) * page;
             memory.records().memic[device].bytes[which * page] = static_cast<std::byte>(10 * device + which);
-            void* const mapped = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, memory.file(), static_cast<off_t>(offset));
+            void* const mapped =
+                ::mmap(nullptr, page, PROT_READ, MAP_SHARED, memory.file(), static_cast<off_t>(offset));
             ASSERT_NE(mapped, MAP_FAILED);
             EXPECT_EQ(*static_cast<std::byte*>(mapped), static_cast<std::byte>(10 * device + which));
             ::munmap(mapped, page);
@@ -121,15 +122,24 @@ TEST(linux_host, pieces_of_all_spaces_move_in_order)
     user here(memory);
     std::array<char, 16> own{"abcdefghijklmno"};
     std::array<char, 16> engine{};
-    const client_id self = here.host.self();
+    const client_id self                 = here.host.self();
     memory.records().memic[0].bytes[100] = std::byte{'X'};
-    const std::array from = {
-        piece{.space = space::process, .client = self, .address = reinterpret_cast<std::uint64_t>(own.data()), .length = 5},
+    const std::array from                = {
+        piece{.space   = space::process,
+                             .client  = self,
+                             .address = reinterpret_cast<std::uint64_t>(own.data()),
+                             .length  = 5},
         piece{.space = space::memic, .client = 0, .address = 100, .length = 1},
-        piece{.space = space::process, .client = self, .address = reinterpret_cast<std::uint64_t>(own.data() + 10), .length = 2},
+        piece{.space   = space::process,
+                             .client  = self,
+                             .address = reinterpret_cast<std::uint64_t>(own.data() + 10),
+                             .length  = 2},
     };
     const std::array to = {
-        piece{.space = space::engine, .client = 0, .address = reinterpret_cast<std::uint64_t>(engine.data()), .length = 7},
+        piece{.space   = space::engine,
+              .client  = 0,
+              .address = reinterpret_cast<std::uint64_t>(engine.data()),
+              .length  = 7},
         piece{.space = space::memic, .client = 0, .address = 200, .length = 1},
     };
     EXPECT_EQ(here.host.move(to, from), move_status::ok);
@@ -159,9 +169,11 @@ TEST(linux_host, a_dead_process_is_not_alive_and_its_memory_gone)
     EXPECT_FALSE(here.host.alive(200));
     EXPECT_FALSE(here.host.alive(9999));
     other.kill();
-    std::uint64_t value = 0;
-    const std::array from = {piece{.space = space::engine, .client = 0, .address = reinterpret_cast<std::uint64_t>(&value), .length = 8}};
-    const std::array to = {piece{.space = space::process, .client = other_id, .address = reinterpret_cast<std::uint64_t>(&value), .length = 8}};
+    std::uint64_t value   = 0;
+    const std::array from = {
+        piece{.space = space::engine, .client = 0, .address = reinterpret_cast<std::uint64_t>(&value), .length = 8}};
+    const std::array to = {piece{
+        .space = space::process, .client = other_id, .address = reinterpret_cast<std::uint64_t>(&value), .length = 8}};
     EXPECT_EQ(here.host.move(to, from), move_status::gone_to);
     EXPECT_FALSE(here.host.alive(other_id)); // at once: its memory was missed
 }
@@ -205,7 +217,8 @@ TEST(linux_host, events_reach_the_channel_of_another_process)
         EXPECT_EQ(value, 0x1234U);
     });
     user here(memory);
-    event_route route{.channel = place.writer, .kind = static_cast<std::uint32_t>(event_format::completion), .value = 0x1234};
+    event_route route{
+        .channel = place.writer, .kind = static_cast<std::uint32_t>(event_format::completion), .value = 0x1234};
     here.host.notify(place.client, route, 0);
     EXPECT_EQ(route.sent, 1U);
     EXPECT_EQ(other.join(), 0);

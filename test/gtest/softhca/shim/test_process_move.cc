@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <random>
-#include <csignal>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,11 +28,12 @@ struct memory {
     std::byte* start;
     std::size_t bytes;
 
-    explicit memory(std::size_t size) :
-        start(static_cast<std::byte*>(
-            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
-        bytes(size)
-    {}
+    explicit memory(std::size_t size)
+        : start(static_cast<std::byte*>(
+              ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+          bytes(size)
+    {
+    }
     ~memory() { ::munmap(start, bytes); }
     std::uintptr_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(start + offset); }
 };
@@ -47,7 +48,10 @@ void fill(std::byte* start, std::size_t bytes, unsigned seed)
 class process_move : public ::testing::Test
 {
 protected:
-    process_move() { install_fault_handlers([](int, siginfo_t&, void*) { return false; }); }
+    process_move()
+    {
+        install_fault_handlers([](int, siginfo_t&, void*) { return false; });
+    }
 };
 
 TEST_F(process_move, writes_and_reads_another_process)
@@ -71,8 +75,8 @@ TEST_F(process_move, writes_and_reads_another_process)
     fill(expected.data(), expected.size(), 9);
     EXPECT_EQ(read, expected);
     process_mover writing;
-    EXPECT_TRUE(writing.add({.process = peer.id(), .address = both.at(0)}, {.process = 0, .address = both.at(0)},
-                            both.bytes));
+    EXPECT_TRUE(
+        writing.add({.process = peer.id(), .address = both.at(0)}, {.process = 0, .address = both.at(0)}, both.bytes));
     EXPECT_EQ(writing.finish(), move_status::ok);
     peer.go_on();
     EXPECT_EQ(peer.join(), 0);

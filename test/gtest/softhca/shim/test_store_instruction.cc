@@ -195,9 +195,9 @@ struct expected_arm_store {
 
 TEST(store_aarch64, known_stores_give_width_value_and_write_back)
 {
-    const std::uint64_t none           = no_register;
-    const auto word                    = [](std::uint64_t value) { return value & 0xffffffff; };
-    const expected_arm_store known[]   = {
+    const std::uint64_t none         = no_register;
+    const auto word                  = [](std::uint64_t value) { return value & 0xffffffff; };
+    const expected_arm_store known[] = {
         {"str x0, [x1]", 0xf9000020, 8, general(0), no_register, 0},
         {"str x2, [x1, #2048]", 0xf9040022, 8, general(2), no_register, 0},
         {"str w3, [x1, #4]", 0xb9000423, 4, word(general(3)), no_register, 0},
@@ -235,8 +235,12 @@ TEST(store_aarch64, known_stores_give_width_value_and_write_back)
 TEST(store_aarch64, other_instructions_are_none)
 {
     const std::pair<const char*, std::uint32_t> others[] = {
-        {"ldr x0, [x1]", 0xf9400020},      {"ldp x0, x2, [x1]", 0xa9400820}, {"ldadd x0, x2, [x1]", 0xf8200022},
-        {"prfm pldl1keep, [x1]", 0xf9800020}, {"nop", 0xd503201f},           {"ldr q5, [x1]", 0x3dc00025},
+        {"ldr x0, [x1]", 0xf9400020},
+        {"ldp x0, x2, [x1]", 0xa9400820},
+        {"ldadd x0, x2, [x1]", 0xf8200022},
+        {"prfm pldl1keep, [x1]", 0xf9800020},
+        {"nop", 0xd503201f},
+        {"ldr q5, [x1]", 0x3dc00025},
         {"stxr w0, x1, [x2]", 0xc8007c41},
     };
     for (const auto& [text, code] : others) {

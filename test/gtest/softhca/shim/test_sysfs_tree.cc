@@ -74,8 +74,8 @@ TEST(sysfs_tree, the_rest_of_the_file_system_is_left_alone)
         EXPECT_EQ(tree.find(path), nullptr) << path;
     }
     for (const char* path : {"/sys/class/infiniband", "//sys//class/./infiniband/", "/sys/class/infiniband/mlx5_7",
-                             "/sys/class/infiniband_verbs/uverbs0/nothing", "/dev/infiniband", "/dev/infiniband/rdma_cm",
-                             "/sys/class/net/../infiniband/mlx5_0"}) {
+                             "/sys/class/infiniband_verbs/uverbs0/nothing", "/dev/infiniband",
+                             "/dev/infiniband/rdma_cm", "/sys/class/net/../infiniband/mlx5_0"}) {
         EXPECT_EQ(tree.covers(path), std::string_view(path) != "/sys/class/net/../infiniband/mlx5_0") << path;
     }
     EXPECT_EQ(tree.find("/dev/infiniband/rdma_cm"), nullptr);

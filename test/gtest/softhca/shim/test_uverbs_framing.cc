@@ -65,7 +65,7 @@ TEST_F(uverbs_framing, memory_that_is_not_there_is_EFAULT)
     std::memcpy(last, &header, sizeof(header));
     EXPECT_EQ(request.run_at(fd, address_of(last)), EFAULT);
 
-    uverbs_request answer = query_port();
+    uverbs_request answer     = query_port();
     answer.attributes[1].data = nowhere;
     EXPECT_EQ(answer.run(fd), EFAULT);
 }
@@ -73,10 +73,10 @@ TEST_F(uverbs_framing, memory_that_is_not_there_is_EFAULT)
 TEST_F(uverbs_framing, headers_have_to_agree_with_themselves)
 {
     const auto with = [&](auto change) {
-        uverbs_request request = query_port();
+        uverbs_request request     = query_port();
         ib_uverbs_ioctl_hdr header = request.header;
-        header.num_attrs = 2;
-        header.length    = sizeof(header) + 2 * sizeof(ib_uverbs_attr);
+        header.num_attrs           = 2;
+        header.length              = sizeof(header) + 2 * sizeof(ib_uverbs_attr);
         change(header);
         std::byte* const at = program.room(8192).data();
         std::memcpy(at, &header, sizeof(header));
@@ -117,17 +117,17 @@ TEST_F(uverbs_framing, attributes_are_checked_against_the_method)
     unknown.attributes.back().flags = 0;
     EXPECT_EQ(unknown.run(fd), 0);
 
-    uverbs_request narrow = query_port();
+    uverbs_request narrow    = query_port();
     narrow.attributes[0].len = 4;
     EXPECT_EQ(narrow.run(fd), EINVAL);
     narrow.attributes[0].len = 16;
     EXPECT_EQ(narrow.run(fd), EINVAL);
 
-    uverbs_request reserved = query_port();
+    uverbs_request reserved                   = query_port();
     reserved.attributes[0].attr_data.reserved = 1;
     EXPECT_EQ(reserved.run(fd), EINVAL);
 
-    uverbs_request no_room = query_port();
+    uverbs_request no_room    = query_port();
     no_room.attributes[1].len = 8;
     EXPECT_EQ(no_room.run(fd), EINVAL);
 }
@@ -196,8 +196,8 @@ TEST_F(uverbs_framing, bits_that_change_on_the_way_do_no_harm)
     std::mt19937 random(seed);
     SCOPED_TRACE(seed);
     static constexpr std::uint16_t objects[] = {
-        UVERBS_OBJECT_DEVICE, UVERBS_OBJECT_PD,       UVERBS_OBJECT_CQ,         UVERBS_OBJECT_QP,
-        UVERBS_OBJECT_SRQ,    UVERBS_OBJECT_MR,       UVERBS_OBJECT_MW,         UVERBS_OBJECT_DM,
+        UVERBS_OBJECT_DEVICE, UVERBS_OBJECT_PD,        UVERBS_OBJECT_CQ,         UVERBS_OBJECT_QP,
+        UVERBS_OBJECT_SRQ,    UVERBS_OBJECT_MR,        UVERBS_OBJECT_MW,         UVERBS_OBJECT_DM,
         MLX5_IB_OBJECT_DEVX,  MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_OBJECT_UAR,
     };
     const std::span<std::byte> at = program.process.allocate(4096);

@@ -159,8 +159,8 @@ TEST_F(uverbs_objects, regions_are_refused_as_the_kernel_does)
 
 TEST_F(uverbs_objects, a_key_has_the_rights_that_were_asked_for)
 {
-    const std::uint32_t asked = local_write | IB_UVERBS_ACCESS_REMOTE_READ;
-    const auto mr             = maker.make_mr(program.room(100), asked);
+    const std::uint32_t asked    = local_write | IB_UVERBS_ACCESS_REMOTE_READ;
+    const auto mr                = maker.make_mr(program.room(100), asked);
     const mkey_record* const key = machine.memory().find_key(mr.number);
     ASSERT_NE(key, nullptr);
     EXPECT_TRUE(key->local_read);
@@ -187,10 +187,10 @@ TEST_F(uverbs_objects, reregistering_gives_another_key_under_the_same_handle)
     EXPECT_TRUE(machine.memory().find_key(response.rkey)->remote_read);
     request.flags = 1; // translation, to memory that is not there
     request.start = request.hca_va = 0x1000;
-    request.length = 4096;
+    request.length                 = 4096;
     EXPECT_EQ(run(), EFAULT);
     EXPECT_EQ(machine.memory().mkeys.live, 1u);
-    request.flags = 2; // domain
+    request.flags     = 2; // domain
     request.pd_handle = 1234;
     EXPECT_EQ(run(), ENOENT);
     request.flags = 0;
@@ -260,7 +260,7 @@ TEST_F(uverbs_objects, queues_of_wrong_sizes_are_refused)
     EXPECT_EQ(create(1U << 21, 0, 0), EFAULT);
     driver.cqe_size = 65;
     EXPECT_EQ(create(63, 0, 0), EINVAL);
-    driver.cqe_size = 64;
+    driver.cqe_size  = 64;
     driver.reserved0 = 1;
     EXPECT_EQ(create(63, 0, 0), EINVAL);
     driver.reserved0   = 0;

@@ -202,10 +202,11 @@ TEST_P(uverbs_qp_states, values_out_of_range_are_refused)
     EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) { r.path_mtu = 0; }), EINVAL);
     EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) { r.path_mtu = 6; }), EINVAL);
     EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) { r.dest.port_num = 3; }), EINVAL);
-    EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) {
-                  r.dest.is_global  = 1;
-                  r.dest.sgid_index = 5;
-              }),
+    EXPECT_EQ(with(1, IBV_QPS_RTR, receive,
+                   [](auto& r) {
+                       r.dest.is_global  = 1;
+                       r.dest.sgid_index = 5;
+                   }),
               EINVAL);
     if (GetParam() == IB_UVERBS_QPT_RC) {
         EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) { r.max_dest_rd_atomic = 100; }), EINVAL);
@@ -226,9 +227,10 @@ TEST_P(uverbs_qp_states, a_peer_gets_no_reads_without_resources_for_them)
 }
 
 INSTANTIATE_TEST_SUITE_P(services, uverbs_qp_states,
-                         testing::Values(IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD),
-                         [](const auto& tested) {
-                             return tested.param == IB_UVERBS_QPT_RC ? "rc" : tested.param == IB_UVERBS_QPT_UC ? "uc" : "ud";
+                         testing::Values(IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD), [](const auto& tested) {
+                             return tested.param == IB_UVERBS_QPT_RC   ? "rc"
+                                    : tested.param == IB_UVERBS_QPT_UC ? "uc"
+                                                                       : "ud";
                          });
 
 } // namespace

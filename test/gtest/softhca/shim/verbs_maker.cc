@@ -79,7 +79,8 @@ verbs_maker::made verbs_maker::make_cq(std::uint32_t entries, int channel, std::
     EXPECT_EQ(error, 0);
     EXPECT_EQ(call.answer<std::uint32_t>(UVERBS_ATTR_CREATE_CQ_RESP_CQE), std::bit_ceil(entries + 1) - 1);
     return {.handle = static_cast<std::uint32_t>(call.handle(UVERBS_ATTR_CREATE_CQ_HANDLE)),
-            .number = call.answer<std::uint32_t>(UVERBS_ATTR_UHW_OUT), .error = error};
+            .number = call.answer<std::uint32_t>(UVERBS_ATTR_UHW_OUT),
+            .error  = error};
 }
 
 verbs_maker::made verbs_maker::make_srq(std::uint32_t max_wr)
@@ -103,7 +104,8 @@ verbs_maker::made verbs_maker::make_srq(std::uint32_t max_wr)
     const int error = call.run(fd);
     EXPECT_EQ(error, 0);
     return {.handle = static_cast<std::uint32_t>(call.handle(UVERBS_ATTR_CREATE_SRQ_HANDLE)),
-            .number = call.answer<std::uint32_t>(UVERBS_ATTR_UHW_OUT), .error = error};
+            .number = call.answer<std::uint32_t>(UVERBS_ATTR_UHW_OUT),
+            .error  = error};
 }
 
 verbs_maker::made verbs_maker::make_qp(std::uint8_t type, const made& send_cq, const made& receive_cq, const made* srq)
@@ -118,8 +120,8 @@ verbs_maker::made verbs_maker::make_qp(std::uint8_t type, const made& send_cq, c
     driver.rq_wqe_shift = srq == nullptr ? 4 : 0;
     driver.flags        = MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_SCATTER_CQE;
     driver.bfreg_index  = uar;
-    ib_uverbs_qp_cap limits{.max_send_wr = 4, .max_recv_wr = receives, .max_send_sge = 1, .max_recv_sge = 1,
-                            .max_inline_data = 0};
+    ib_uverbs_qp_cap limits{
+        .max_send_wr = 4, .max_recv_wr = receives, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
     uverbs_request call(program, UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE);
     call.object(UVERBS_ATTR_CREATE_QP_HANDLE, 0)
         .object(UVERBS_ATTR_CREATE_QP_PD_HANDLE, pd)
@@ -138,7 +140,8 @@ verbs_maker::made verbs_maker::make_qp(std::uint8_t type, const made& send_cq, c
     }
     const int error = call.run(fd);
     return {.handle = static_cast<std::uint32_t>(call.handle(UVERBS_ATTR_CREATE_QP_HANDLE)),
-            .number = call.answer<std::uint32_t>(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM), .error = error};
+            .number = call.answer<std::uint32_t>(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM),
+            .error  = error};
 }
 
 verbs_maker::made verbs_maker::try_dm(std::uint64_t length, std::uint32_t log_alignment)
@@ -150,8 +153,8 @@ verbs_maker::made verbs_maker::try_dm(std::uint64_t length, std::uint32_t log_al
         .out<std::uint64_t>(MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET)
         .out<std::uint16_t>(MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX);
     const int error = call.run(fd);
-    return {.handle = static_cast<std::uint32_t>(call.handle(UVERBS_ATTR_ALLOC_DM_HANDLE)), .number = 0,
-            .error = error};
+    return {
+        .handle = static_cast<std::uint32_t>(call.handle(UVERBS_ATTR_ALLOC_DM_HANDLE)), .number = 0, .error = error};
 }
 
 verbs_maker::made verbs_maker::make_dm(std::uint64_t length)
@@ -175,7 +178,8 @@ verbs_maker::made verbs_maker::make_dm_mr(const made& dm, std::uint64_t offset, 
         .out<std::uint32_t>(UVERBS_ATTR_REG_DM_MR_RESP_RKEY);
     const int error = call.run(fd);
     return {.handle = static_cast<std::uint32_t>(call.handle(UVERBS_ATTR_REG_DM_MR_HANDLE)),
-            .number = call.answer<std::uint32_t>(UVERBS_ATTR_REG_DM_MR_RESP_LKEY), .error = error};
+            .number = call.answer<std::uint32_t>(UVERBS_ATTR_REG_DM_MR_RESP_LKEY),
+            .error  = error};
 }
 
 int verbs_maker::destroy(std::uint16_t object, std::uint32_t handle)

@@ -40,7 +40,7 @@ public:
     kernel_program& program;
     int fd;
     std::uint32_t pd;
-    std::uint32_t uar      = 0; // number
+    std::uint32_t uar = 0; // number
     std::uint32_t uar_handle;
     int async_fd;
 };

@@ -137,8 +137,8 @@ outcome<void> bind_queue::connect()
     attr.retry_cnt     = 7;
     attr.rnr_retry     = 7;
     attr.max_rd_atomic = 1;
-    constexpr int ready = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                          IBV_QP_MAX_QP_RD_ATOMIC;
+    constexpr int ready =
+        IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
     error = ibv_modify_qp(_qp.get(), &attr, ready);
     return error == 0 ? outcome<void>() : refused("the bind queue to RTS", error);
 }

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
 #include "failure.h"
 #include "region.h"
 #include "ucs/layout/layout.h"
+#include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
 
 namespace ucxl::mlx5
 {

@@ -1,4 +1,5 @@
-// Layouts over memory that is not one plain region: memory on the device, and more of it than fields of 32 bits can say.
+// Layouts over memory that is not one plain region: memory on the device, and more of it than fields of 32 bits can
+// say.
 #include <array>
 
 #include <sys/mman.h>

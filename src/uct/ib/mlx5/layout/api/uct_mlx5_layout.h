@@ -49,10 +49,10 @@ extern "C" {
  */
 
 /** Memory keys of one protection domain, and the queue pair that binds them. */
-typedef struct uct_mlx5_layout_domain* uct_mlx5_layout_domain_h;
+typedef struct uct_mlx5_layout_domain *uct_mlx5_layout_domain_h;
 
 /** A memory key with a layout. */
-typedef struct uct_mlx5_layout_region* uct_mlx5_layout_region_h;
+typedef struct uct_mlx5_layout_region *uct_mlx5_layout_region_h;
 
 /** What a device supports. */
 enum uct_mlx5_layout_cap_flags {
@@ -83,7 +83,7 @@ typedef struct uct_mlx5_layout_attr {
  * @param [out] attr     Receives the capabilities.
  * @return UCS_OK, UCS_ERR_UNSUPPORTED (not an mlx5 device, no DEVX, or no such keys) or UCS_ERR_IO_ERROR.
  */
-ucs_status_t uct_mlx5_layout_query(struct ibv_context* context, uct_mlx5_layout_attr_t* attr);
+ucs_status_t uct_mlx5_layout_query(struct ibv_context *context, uct_mlx5_layout_attr_t *attr);
 
 /** Fields of @ref uct_mlx5_layout_domain_params_t. */
 enum uct_mlx5_layout_domain_field {
@@ -94,10 +94,10 @@ enum uct_mlx5_layout_domain_field {
 
 /** How a domain is opened. */
 typedef struct uct_mlx5_layout_domain_params {
-    uint64_t field_mask; /**< @ref uct_mlx5_layout_domain_field */
-    struct ibv_pd* pd;   /**< Of all keys; must outlive the domain */
-    uint8_t port;        /**< An active port, for the bind queue's loopback. Default: 1 */
-    uint32_t bind_depth; /**< Bind requests under way at once, 1 to 4096. Default: 128 */
+    uint64_t       field_mask; /**< @ref uct_mlx5_layout_domain_field */
+    struct ibv_pd *pd;         /**< Of all keys; must outlive the domain */
+    uint8_t        port;       /**< An active port, for the bind queue's loopback. Default: 1 */
+    uint32_t       bind_depth; /**< Bind requests under way at once, 1 to 4096. Default: 128 */
 } uct_mlx5_layout_domain_params_t;
 
 /**
@@ -106,8 +106,8 @@ typedef struct uct_mlx5_layout_domain_params {
  * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (see @ref uct_mlx5_layout_query), UCS_ERR_NO_MEMORY or
  *         UCS_ERR_IO_ERROR (the device refused; the message has errno and syndrome).
  */
-ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t* params,
-                                         uct_mlx5_layout_domain_h* domain_p);
+ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t *params,
+                                         uct_mlx5_layout_domain_h              *domain_p);
 
 /** @brief Close a domain. All regions must have been destroyed. NULL: nothing happens. */
 void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain);
@@ -135,9 +135,9 @@ typedef struct uct_mlx5_layout_region_params {
  * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (an address on a device that cannot), UCS_ERR_NO_MEMORY or
  *         UCS_ERR_IO_ERROR (the device refused, such as out of keys).
  */
-ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h domain,
-                                           const uct_mlx5_layout_region_params_t* params,
-                                           uct_mlx5_layout_region_h* region_p);
+ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h               domain,
+                                           const uct_mlx5_layout_region_params_t *params,
+                                           uct_mlx5_layout_region_h              *region_p);
 
 /** @brief Destroy a region. No work request may use it any more. NULL: nothing happens. */
 void uct_mlx5_layout_region_destroy(uct_mlx5_layout_region_h region);
@@ -154,7 +154,7 @@ typedef struct uct_mlx5_layout_region_attr {
 } uct_mlx5_layout_region_attr_t;
 
 /** @brief Describe a region. Cannot fail. */
-void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t* attr);
+void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t *attr);
 
 /** Flags of the functions that set a layout. */
 enum uct_mlx5_layout_set_flags {
@@ -166,8 +166,8 @@ enum uct_mlx5_layout_set_flags {
 
 /** One dimension of an item. */
 typedef struct uct_mlx5_layout_dim {
-    int64_t offset_stride; /**< From one datum to the next along this dimension; may be negative */
-    uint64_t datum_count;  /**< Data along this dimension, >= 1 */
+    int64_t  offset_stride; /**< From one datum to the next along this dimension; may be negative */
+    uint64_t datum_count;   /**< Data along this dimension, >= 1 */
 } uct_mlx5_layout_dim_t;
 
 /**
@@ -175,10 +175,10 @@ typedef struct uct_mlx5_layout_dim {
  * takes the next num_repeated data of every item in turn; an item that has run out is left out of later cycles.
  */
 typedef struct uct_mlx5_layout_item {
-    struct ibv_sge first_datum;        /**< Address, length and key of the first datum */
-    uint32_t num_repeated;             /**< Data per cycle, >= 1 */
-    uint32_t num_dimensions;           /**< 0: the one datum */
-    const uct_mlx5_layout_dim_t* dims; /**< num_dimensions of them */
+    struct ibv_sge               first_datum;    /**< Address, length and key of the first datum */
+    uint32_t                     num_repeated;   /**< Data per cycle, >= 1 */
+    uint32_t                     num_dimensions; /**< 0: the one datum */
+    const uct_mlx5_layout_dim_t *dims;           /**< num_dimensions of them */
 } uct_mlx5_layout_item_t;
 
 /**
@@ -192,7 +192,7 @@ typedef struct uct_mlx5_layout_item {
  *         UCS_ERR_IO_ERROR (the bind failed: the region has no layout then).
  */
 ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned flags, size_t num_sge,
-                                    const struct ibv_sge* sg_list);
+                                    const struct ibv_sge *sg_list);
 
 /**
  * @brief Make the region an interleaved layout; with one item, a strided one of N dimensions.
@@ -200,7 +200,7 @@ ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned fl
  * Parameters and errors as of @ref uct_mlx5_layout_set_sg.
  */
 ucs_status_t uct_mlx5_layout_set_interleaved(uct_mlx5_layout_region_h region, unsigned flags, size_t num_items,
-                                             const uct_mlx5_layout_item_t* items);
+                                             const uct_mlx5_layout_item_t *items);
 
 /** Where a source of a layout begins. */
 typedef struct uct_mlx5_layout_base {
@@ -216,8 +216,8 @@ typedef struct uct_mlx5_layout_base {
  *
  * Other parameters and errors as of @ref uct_mlx5_layout_set_sg.
  */
-ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned flags, const void* wire, size_t length,
-                                      const uct_mlx5_layout_base_t* bases, size_t num_bases);
+ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned flags, const void *wire, size_t length,
+                                      const uct_mlx5_layout_base_t *bases, size_t num_bases);
 
 /**
  * @brief Bring layouts into force that were set with WITH_POST_WR, by work requests on a queue pair of the caller.
@@ -235,7 +235,7 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
  * @return UCS_OK, UCS_ERR_INVALID_PARAM (nothing prepared), UCS_ERR_UNSUPPORTED (the queue pair takes no raw requests)
  *         or UCS_ERR_NO_RESOURCE (no room in the send queue; nothing was posted).
  */
-ucs_status_t uct_mlx5_layout_post_bind(struct ibv_qp* qp, const uct_mlx5_layout_region_h* regions, size_t num_regions,
+ucs_status_t uct_mlx5_layout_post_bind(struct ibv_qp *qp, const uct_mlx5_layout_region_h *regions, size_t num_regions,
                                        uint64_t wr_id, int signaled);
 
 /**
@@ -244,14 +244,14 @@ ucs_status_t uct_mlx5_layout_post_bind(struct ibv_qp* qp, const uct_mlx5_layout_
  *
  * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_IO_ERROR (none of the regions has a layout then).
  */
-ucs_status_t uct_mlx5_layout_bind(const uct_mlx5_layout_region_h* regions, size_t num_regions);
+ucs_status_t uct_mlx5_layout_bind(const uct_mlx5_layout_region_h *regions, size_t num_regions);
 
 /**
  * @brief Take the layouts away, in one batch: the keys cannot be used until they are set again.
  *
  * @return UCS_OK or UCS_ERR_IO_ERROR.
  */
-ucs_status_t uct_mlx5_layout_invalidate(const uct_mlx5_layout_region_h* regions, size_t num_regions);
+ucs_status_t uct_mlx5_layout_invalidate(const uct_mlx5_layout_region_h *regions, size_t num_regions);
 
 /** @} */
 
