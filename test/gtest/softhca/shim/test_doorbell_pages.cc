@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
@@ -31,6 +32,7 @@ constexpr std::uint32_t first_uar  = 5;
 constexpr std::uint32_t second_uar = 6;
 
 struct recorder final : doorbell_taker {
+    std::mutex lock; // of rung and uars: threads ring at once
     std::vector<std::pair<std::size_t, std::uint64_t>> rung;
     std::vector<std::uint32_t> uars;
     std::atomic<unsigned> count = 0;
@@ -39,6 +41,7 @@ struct recorder final : doorbell_taker {
     void ring(std::uint32_t uar, std::size_t offset, std::uint64_t value) override
     {
         if (count.fetch_add(1) < 100) {
+            const std::lock_guard guard(lock);
             rung.emplace_back(offset, value);
             uars.push_back(uar);
         }

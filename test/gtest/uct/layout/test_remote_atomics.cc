@@ -84,7 +84,8 @@ private:
 
 TEST_F(remote_atomics, made_up_requests_change_whole_aligned_words_of_blocks_and_nothing_else)
 {
-    logs().expect("remote atomic: ");
+    // Refusals are logged, but only the first ones of a process, which other tests may have had.
+    logs().allow("remote atomic: ");
     test::random random(run_seed());
     constexpr std::uint64_t length = 600;
     patterned_window window(shape, length, 3);
