@@ -112,10 +112,7 @@ void describe_atomics(prm::view<prm::atomic_caps> cap)
     cap.put<sizes>(prm::atomic_caps::atomic_size_dc);
 }
 
-// Through addresses made for an operation on device memory: increment and test-and-set, of 1, 2, 4 or 8 bytes.
-constexpr std::uint32_t memic_operations     = 0x3;
-constexpr std::uint8_t memic_operation_sizes = 0xf;
-
+// No operations through addresses of device memory (increment, test-and-set): the kernel's part does not map them.
 void describe_device_memory(prm::view<prm::device_mem_cap> cap)
 {
     cap.put<true>(prm::device_mem_cap::memic);
@@ -123,9 +120,6 @@ void describe_device_memory(prm::view<prm::device_mem_cap> cap)
     cap.put<log2_of(memic_page_bytes / memic_granule_bytes)>(prm::device_mem_cap::log_max_memic_addr_alignment);
     cap.put<memic_bytes>(prm::device_mem_cap::memic_bar_size);
     cap.put<memic_bytes>(prm::device_mem_cap::max_memic_size);
-    cap.put<memic_operations>(prm::device_mem_cap::memic_operations);
-    cap.put<memic_operation_sizes>(prm::device_mem_cap::increment_size_sup);
-    cap.put<memic_operation_sizes>(prm::device_mem_cap::test_and_set_size_sup);
 }
 
 command_status query_hca_cap(command_call& call, prm::const_view<prm::query_hca_cap_in> in,
