@@ -212,9 +212,12 @@ typedef struct uct_mlx5_layout_base {
  * @brief Make the region any layout, given as its wire form (ucp_layout_pack). The bytes may be hostile.
  *
  * @param [in] wire, length  The wire form.
+ * @param [in] region        As of @ref uct_mlx5_layout_set_sg.
+ * @param [in] flags         As of @ref uct_mlx5_layout_set_sg.
  * @param [in] bases         One for each source, num_bases of them.
+ * @param [in] num_bases     As many as the layout has sources.
  *
- * Other parameters and errors as of @ref uct_mlx5_layout_set_sg.
+ * Errors as of @ref uct_mlx5_layout_set_sg.
  */
 ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned flags, const void *wire, size_t length,
                                       const uct_mlx5_layout_base_t *bases, size_t num_bases);
@@ -230,6 +233,7 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
  *                          MLX5DV_QP_EX_WITH_RAW_WQE, and room for num_regions * (keys + 1) requests. Not posted to by
  *                          another thread meanwhile.
  * @param [in] regions      num_regions of them.
+ * @param [in] num_regions  How many.
  * @param [in] wr_id        Of the completion, whose opcode is IBV_WC_DRIVER2.
  * @param [in] signaled     Whether there is a completion.
  * @return UCS_OK, UCS_ERR_INVALID_PARAM (nothing prepared), UCS_ERR_UNSUPPORTED (the queue pair takes no raw requests)
