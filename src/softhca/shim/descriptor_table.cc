@@ -35,6 +35,14 @@ void descriptor_table::add(int fd, descriptor_entry entry)
     }
 }
 
+void descriptor_table::hide(int fd) noexcept
+{
+    if (fd >= 0 && fd < known_fds) {
+        const auto index = static_cast<std::size_t>(fd);
+        _known[index / 64].fetch_and(~(std::uint64_t{1} << index % 64), std::memory_order_release);
+    }
+}
+
 descriptor_entry descriptor_table::remove(int fd)
 {
     const auto found = _entries.find(fd);
@@ -43,10 +51,7 @@ descriptor_entry descriptor_table::remove(int fd)
     }
     descriptor_entry entry = std::move(found->second);
     _entries.erase(found);
-    if (fd < known_fds) {
-        const auto index = static_cast<std::size_t>(fd);
-        _known[index / 64].fetch_and(~(std::uint64_t{1} << index % 64), std::memory_order_release);
-    }
+    hide(fd);
     if (entry.channel != nullptr) {
         entry.channel->descriptors--;
     }

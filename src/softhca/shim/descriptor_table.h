@@ -1,6 +1,6 @@
 // Which descriptors of the process are ours: device files and the reading ends of event channels.
 //
-// has() may be called from any thread at any time; everything else under the kernel's lock.
+// has() and hide() may be called from any thread at any time; everything else under the kernel's lock.
 #pragma once
 
 #include <array>
@@ -28,6 +28,16 @@ public:
     descriptor_entry find(std::int64_t fd) const; // empty where there is none
     void add(int fd, descriptor_entry entry);     // instead of what was there
     descriptor_entry remove(int fd);
+    // From now on has() says no, whatever there is. Needs no lock.
+    void hide(int fd) noexcept;
+
+    template <typename Visit>
+    void for_each(Visit visit) const
+    {
+        for (const auto& [fd, entry] : _entries) {
+            visit(static_cast<int>(fd), entry);
+        }
+    }
 
 private:
     // A bit for each descriptor a process usually can have. Beyond, has() says yes and find() knows.

@@ -20,6 +20,13 @@ device_file::~device_file()
     }
 }
 
+void device_file::inherit(const device_file& parents)
+{
+    has_context  = parents.has_context;
+    may_devx     = parents.may_devx;
+    _lowest_free = static_cast<std::uint32_t>(parents._objects.size());
+}
+
 // Releases what can be, newest first. Whether anything was.
 bool device_file::release_round()
 {

@@ -56,6 +56,10 @@ public:
         return run_as(0, in, out);
     }
 
+    // In a child of fork(), before anything is made: the same context, whose objects stay the parent's. Theirs and ours
+    // never have the same handle.
+    void inherit(const device_file& parents);
+
     // The number the next object gets if it is added.
     std::uint32_t next_handle();
     void add(std::uint32_t handle, std::unique_ptr<uobject> object);

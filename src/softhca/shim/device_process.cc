@@ -193,8 +193,35 @@ bool device_process::prepare_call()
     return true;
 }
 
+// In a child of fork(), whoever has files of its own behind the descriptors of this one. Null: nobody.
+device_process* device_process::heir()
+{
+    if (_child.load() != ::getpid()) {
+        return nullptr;
+    }
+    device_process* const here = attach();
+    return here != nullptr && here->_kernel->adopt(*_kernel) ? here : nullptr;
+}
+
+void device_process::closing(int fd)
+{
+    for (device_process* at = _newest.load(std::memory_order_acquire); at != nullptr; at = at->_previous) {
+        if (!at->_kernel->owns(fd)) {
+            continue;
+        }
+        if (at->is_this_process()) {
+            at->_kernel->closing(fd);
+        } else if (at->_child.load() == ::getpid()) {
+            at->_kernel->disown(fd);
+        }
+    }
+}
+
 int device_process::ioctl(int fd, unsigned long request, void* argument)
 {
+    if (device_process* const here = heir()) {
+        return here->ioctl(fd, request, argument);
+    }
     const visit inside(*this);
     if (!inside) {
         errno = EIO;
@@ -205,6 +232,9 @@ int device_process::ioctl(int fd, unsigned long request, void* argument)
 
 ssize_t device_process::write(int fd, const void* bytes, std::size_t length)
 {
+    if (device_process* const here = heir()) {
+        return here->write(fd, bytes, length);
+    }
     const visit inside(*this);
     if (!inside) {
         errno = EIO;
@@ -291,6 +321,7 @@ void device_process::after_fork_in_child()
 {
     if (device_process* const inherited = _current.exchange(nullptr)) {
         inherited->_ended.store(true);
+        inherited->_child.store(::getpid());
         inherited->_pages.disown();
         inherited->_host.forget_timer();
     }

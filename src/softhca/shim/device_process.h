@@ -1,9 +1,10 @@
 // This process as a user of the device: its fabric, its device files, its doorbell pages. Made when the process first
 // touches a device file or its folders; a process that never does stays as it is.
 //
-// After fork() the child has none: what it inherited answers EIO and its doorbells go nowhere, as on a device that was
-// unplugged; it may open the device anew. When the process ends, what it made is released; threads that still run find
-// the same.
+// After fork() the child has none. What its parent made stays the parent's: doorbells of the child go nowhere, and its
+// commands know nothing of it. It may open the device anew, or make something of its own through a context it
+// inherited; that ends with the child. When a process ends, what it made is released; threads that still run find that
+// everything answers EIO, as on a device that was unplugged.
 #pragma once
 
 #include <atomic>
@@ -41,6 +42,9 @@ public:
     // The same where a child may run on our memory, until it executes a program (vfork).
     bool is_this_process() const;
 
+    // A descriptor is about to be closed. Nothing happens where a child runs on our memory (vfork).
+    static void closing(int fd);
+
     kernel& files() { return *_kernel; }
     int ioctl(int fd, unsigned long request, void* argument);
     ssize_t write(int fd, const void* bytes, std::size_t length);
@@ -70,6 +74,7 @@ private:
     static bool take_fault(int signal, siginfo_t& fault, void* context);
     static void on_wake(void* process);
 
+    device_process* heir();
     static void end_current();
     void end();
     bool prepare_call();
@@ -108,6 +113,7 @@ private:
     std::atomic<unsigned> _visitors = 0; // threads inside the fabric
     std::atomic<bool> _ended        = false;
     std::atomic<bool> _watching     = false; // doorbells may be missed
+    std::atomic<pid_t> _child       = 0;     // the child of fork() that this is the copy of
 };
 
 } // namespace ucxl::softhca

@@ -16,14 +16,9 @@ using namespace ucxl::softhca;
 namespace
 {
 
-// Programs close in a child that still runs on its parent's memory, before it becomes another program: not our
-// business.
 void before_close(int fd)
 {
-    device_process* const owner = device_process::owner_of(fd);
-    if (owner != nullptr && owner->is_this_process()) {
-        owner->files().closing(fd);
-    }
+    device_process::closing(fd);
     forget_virtual(fd);
 }
 

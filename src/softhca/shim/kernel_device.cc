@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <cerrno>
+#include <map>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -164,6 +165,43 @@ void kernel::forget() noexcept
 {
     // What is open would be released by its destructor, and the lock may be held by a thread that is not here.
     (void)_state.release();
+}
+
+bool kernel::adopt(kernel& parents) noexcept
+try {
+    if (_state == nullptr || parents._state == nullptr) {
+        return false;
+    }
+    const std::scoped_lock held(_state->lock);
+    const std::unique_lock theirs(parents._state->lock, std::try_to_lock);
+    if (!theirs.owns_lock()) {
+        return false;
+    }
+    std::map<const device_file*, std::shared_ptr<device_file>> heirs;
+    descriptor_table& before = parents._state->descriptors;
+    before.for_each([&](int fd, const descriptor_entry& entry) {
+        if (entry.file == nullptr || !before.has(fd)) {
+            return;
+        }
+        std::shared_ptr<device_file>& heir = heirs[entry.file.get()];
+        if (heir == nullptr) {
+            heir = std::make_shared<device_file>(_state->device, _state->outside, _state->descriptors,
+                                                 entry.file->function, _state->next_uid());
+            heir->inherit(*entry.file);
+        }
+        _state->descriptors.add(fd, {.file = heir, .channel = {}, .owner = {}});
+        before.hide(fd);
+    });
+    return true;
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
+void kernel::disown(int fd) noexcept
+{
+    if (_state != nullptr) {
+        _state->descriptors.hide(fd);
+    }
 }
 
 const sysfs_tree& kernel::files() const noexcept

@@ -99,6 +99,12 @@ public:
     // and nothing can be opened; the child makes a new kernel.
     void forget() noexcept;
 
+    // In the child of fork(), by its new kernel: files of its own behind the descriptors of device files that it has
+    // from its parent. False where one of the parent's threads was in a call at that moment.
+    bool adopt(kernel& parents) noexcept;
+    // Of the parent's, in the child: this descriptor was closed.
+    void disown(int fd) noexcept;
+
     const sysfs_tree& files() const noexcept;
 
 private:
