@@ -34,6 +34,7 @@ constexpr command_shape shape(command opcode)
 constexpr command_shape shapes[] = {
     shape<create_mkey_in, create_mkey_out>(command::create_mkey),
     shape<query_mkey_in, query_mkey_out>(command::query_mkey),
+    shape<any_input, query_special_contexts_out>(command::query_special_contexts),
     shape<destroy_mkey_in>(command::destroy_mkey),
     shape<create_eq_in, create_eq_out>(command::create_eq),
     shape<destroy_eq_in>(command::destroy_eq),

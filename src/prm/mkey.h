@@ -157,6 +157,18 @@ struct destroy_mkey_in : command_input<destroy_mkey_in, 16> {
 };
 static_assert(well_formed<destroy_mkey_in>);
 
+// Keys that exist without being made.
+struct query_special_contexts_out : command_output<query_special_contexts_out, 32> {
+    static constexpr f<0x040, 32> dump_fill_mkey{};
+    static constexpr f<0x060, 32> resd_lkey{};
+    static constexpr f<0x080, 32> null_mkey{};
+    static constexpr f<0x0a0, 32> terminate_scatter_list_mkey{};
+    static constexpr f<0x0c0, 32> repeated_mkey{};
+    using fields =
+        field_list<status, syndrome, dump_fill_mkey, resd_lkey, null_mkey, terminate_scatter_list_mkey, repeated_mkey>;
+};
+static_assert(well_formed<query_special_contexts_out>);
+
 // Signature state of up to four domains, used by keys with a block signature format.
 struct create_psv_in : command_input<create_psv_in, 16> {
     static constexpr f<0x040, 4> num_psv{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "limits.h"
 #include "prm/umr.h"
 
 namespace ucxl::softhca
@@ -109,6 +110,17 @@ bool is_direct(const mkey_record& key)
            key.backing == mkey_backing::all_memory;
 }
 
+// What the key without memory stands for, a piece at a time. What is written there is never read.
+constexpr std::size_t nothing_bytes = 1U << 16;
+constexpr std::array<std::byte, nothing_bytes> zeros{};
+constinit std::array<std::byte, nothing_bytes> sink{};
+
+piece nothing(right needed)
+{
+    const std::byte* const bytes = needed == right::local_write ? sink.data() : zeros.data();
+    return {space::engine, 0, reinterpret_cast<std::uintptr_t>(bytes), nothing_bytes};
+}
+
 // Of a direct key; `address` and `length` are within its bounds.
 std::optional<piece> memory_behind(arena& memory, const mkey_record& key, std::uint64_t address, std::uint64_t length)
 {
@@ -135,8 +147,23 @@ key_walk::entered key_walk::refuse(access_fault why)
     return entered::refused;
 }
 
+key_walk::entered key_walk::enter_nothing(std::uint64_t length, right needed, piece& found)
+{
+    if (needed != right::local_read && needed != right::local_write) {
+        return refuse(access_fault::no_such_key);
+    }
+    _nothing     = nothing(needed);
+    found        = _nothing;
+    found.length = std::min(length, _nothing.length);
+    _left        = length - found.length;
+    return entered::memory;
+}
+
 key_walk::entered key_walk::enter(const key_user& user, const range& wanted, right needed, piece& found)
 {
+    if (wanted.key == key_without_memory) {
+        return enter_nothing(wanted.length, needed, found);
+    }
     const opened_key opened = open_key(_device.memory, user, wanted.key);
     if (opened.fault != access_fault::none) {
         return refuse(opened.fault);
@@ -189,6 +216,12 @@ bool key_walk::next(piece& found)
         if (enter(_root.user, _root.wanted, _needed, found) == entered::memory) {
             return true;
         }
+    }
+    if (_left != 0) {
+        found        = _nothing;
+        found.length = std::min(_left, _nothing.length);
+        _left -= found.length;
+        return true;
     }
     while (_depth != 0) {
         level& top = _levels[_depth - 1];

@@ -42,7 +42,8 @@ struct key_user {
 inline constexpr unsigned max_indirection = 4;
 
 // The pieces of memory behind a range of a key, in order. No allocation; the work for one piece does not depend on how
-// many came before it, and starting in the middle of a key of N entries costs O(log N) or less per level.
+// many came before it, and starting in the middle of a key of N entries costs O(log N) or less per level. The key
+// without memory (limits.h) gives pieces of zeros, or pieces that nobody reads.
 //
 // Every level is checked: key, state, protection domain, queue pair, bounds, and the right: the needed one at the first
 // level, below it the local right of the same direction. An alias stands for its target: the alias's protection domain
@@ -91,6 +92,7 @@ private:
     };
 
     entered enter(const key_user& user, const range& wanted, right needed, piece& found);
+    entered enter_nothing(std::uint64_t length, right needed, piece& found);
     entered descend(const mkey_record& key, const key_user& user, std::uint64_t offset, std::uint64_t length);
     entered refuse(access_fault why);
     bool step(level& from, range& wanted);
@@ -102,6 +104,8 @@ private:
     right _needed;
     access_fault _fault = access_fault::none;
     bool _begun         = false;
+    piece _nothing      = {}; // of the key without memory, and how much of it is
+    std::uint64_t _left = 0;  // still to walk
     unsigned _depth     = 0;
     request _root;
     std::array<level, max_indirection> _levels; // the first _depth of them are in use

@@ -38,6 +38,8 @@ void describe_sizes(prm::view<hca_cap> cap)
     cap.put<max_receive_wqe_bytes>(hca_cap::max_wqe_sz_rq);
     cap.put<12>(hca_cap::log_pg_sz);
     cap.put<1>(hca_cap::num_of_uars_per_page);
+    cap.put<clock_khz / 1000>(hca_cap::device_frequency_mhz);
+    cap.put<clock_khz>(hca_cap::device_frequency_khz);
 }
 
 void describe_port(prm::view<hca_cap> cap, const function_record& function)
@@ -74,6 +76,7 @@ void describe_keys(prm::view<hca_cap> cap)
     cap.put<true>(hca_cap::fixed_buffer_size);
     cap.put<true>(hca_cap::repeated_mkey);
     cap.put<true>(hca_cap::imaicl);
+    cap.put<true>(hca_cap::dump_fill_mkey);
     cap.put<true>(hca_cap::device_memory);
     // After a bind, work requests of the same queue pair need a small fence: what executes in order here would also do
     // without, but programs should not learn that from this device.

@@ -108,6 +108,9 @@ void let_go(table<Record, Count>& of, std::uint32_t id)
 void publish_key(arena& memory, std::uint32_t index, const ownership& owner);
 void retire_key(arena& memory, std::uint32_t index);
 
+// The body of fabric::replace_region().
+prm::command_status replace_region(command_call& call, std::uint32_t key);
+
 struct command_entry {
     prm::command opcode;
     std::size_t in_bytes;

@@ -105,11 +105,11 @@ command_status take_umem(command_call& call, create_in in, mkey_record& key)
     return command_status::ok;
 }
 
-// The allocation of device memory that holds the range, if it is the caller's.
+// The allocation of device memory that holds the range, if it is the caller's. Nothing of it is a range, too.
 bool owns_memic(const command_call& call, std::uint64_t offset, std::uint64_t length)
 {
     const memic_device& device = call.memory().memic[call.caller().device];
-    if (length == 0 || offset >= memic_bytes || length > memic_bytes - offset) {
+    if (offset >= memic_bytes || length > memic_bytes - offset) {
         return false;
     }
     std::size_t first = offset / memic_page_bytes;
@@ -283,10 +283,19 @@ command_status destroy_mkey(command_call& call, prm::const_view<prm::destroy_mke
     return command_status::ok;
 }
 
+command_status query_special_contexts(command_call&, prm::const_view<prm::any_input>,
+                                      prm::view<prm::query_special_contexts_out> out)
+{
+    out.put(prm::query_special_contexts_out::dump_fill_mkey, key_without_memory);
+    return command_status::ok;
+}
+
 constexpr command_entry entries[] = {
     entry<prm::create_mkey_in, prm::create_mkey_out, create_mkey>(prm::command::create_mkey),
     entry<prm::query_mkey_in, prm::query_mkey_out, query_mkey>(prm::command::query_mkey),
     entry<prm::destroy_mkey_in, prm::any_output, destroy_mkey>(prm::command::destroy_mkey),
+    entry<prm::any_input, prm::query_special_contexts_out, query_special_contexts>(
+        prm::command::query_special_contexts),
 };
 
 } // namespace
@@ -314,6 +323,35 @@ void retire_key(arena& memory, std::uint32_t index)
     let_go(memory.pds, key.pd);
     let_go(memory.umems, key.umem);
     memory.counts.keys_live = memory.mkeys.live;
+}
+
+command_status replace_region(command_call& call, std::uint32_t key)
+{
+    arena& memory           = call.memory();
+    mkey_record* const kept = own(call, memory.mkeys, key >> 8);
+    if (kept == nullptr || kept->variant != (key & 0xff) || kept->backing != mkey_backing::process) {
+        return command_status::bad_resource;
+    }
+    const create_in in = *create_in::over(call.in);
+    mkey_record next   = common_fields(in.at(prm::create_mkey_in::memory_key));
+    if (const auto status = check_common(call, in, next); status != command_status::ok) {
+        return status;
+    }
+    if (const auto status = take_umem(call, in, next); status != command_status::ok) {
+        return status;
+    }
+    const mkey_record before = *kept;
+    next.owner               = before.owner;
+    next.variant             = before.variant;
+    next.shared_with_vhca    = before.shared_with_vhca;
+    next.access_key          = before.access_key;
+    hold(memory.pds, next.pd);
+    hold(memory.umems, next.umem);
+    *kept = next;
+    let_go(memory.pds, before.pd);
+    let_go(memory.umems, before.umem);
+    call.cost_ns = registration_cost(static_cast<profile>(memory.profile), next.len);
+    return command_status::ok;
 }
 
 command_entries mkey_commands()

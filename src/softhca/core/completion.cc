@@ -129,6 +129,9 @@ bool completion_write::begin(environment& device, std::uint32_t cqn, completion&
         return false;
     }
     (*what.entry).put(cqe64::owner, next_owner(*cq));
+    if (!is_error(*what.entry)) { // there the vendor's syndrome is in its place
+        (*what.entry).put(cqe64::timestamp, device.outside.now_ns());
+    }
     const auto add = [&](std::uint64_t to, const std::byte* from, std::uint64_t length) {
         _to[_count]     = {space::process, place->client, to, length};
         _from[_count++] = own_piece(device, from, length);

@@ -77,6 +77,10 @@ public:
                                                                   unsigned log_alignment);
     prm::command_status free_memic(function_id which, std::uint64_t offset);
 
+    // Makes a key for memory of this process anew under its old number, as CREATE_MKEY with these bytes would: what the
+    // kernel does to a region by work requests of its own.
+    prm::command_status replace_region(function_id which, std::uint32_t key, std::span<const std::byte> create_mkey);
+
     // Whom events of an object go to from now on. Returns the route before, with its count. Nothing: not an object of
     // this process.
     std::optional<event_route> route_completions(std::uint32_t cqn, const event_route& route);

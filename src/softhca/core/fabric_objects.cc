@@ -3,6 +3,7 @@
 #include "cost.h"
 #include "fabric.h"
 #include "fault_plan.h"
+#include "prm/mkey.h"
 #include "prm/resource.h"
 
 namespace ucxl::softhca
@@ -188,6 +189,23 @@ command_status fabric::free_memic(function_id which, std::uint64_t offset)
     std::fill_n(device.taken.begin() + static_cast<std::ptrdiff_t>(first), pages, std::uint8_t{0});
     count_memic(memory, device, -static_cast<std::int64_t>(pages * memic_page_bytes));
     return command_status::ok;
+}
+
+command_status fabric::replace_region(function_id which, std::uint32_t key, std::span<const std::byte> create_mkey)
+{
+    if (which >= _device.memory.functions || !prm::const_view<prm::create_mkey_in>::over(create_mkey)) {
+        return command_status::bad_parameter;
+    }
+    command_call call{_device, _queue_pairs, which, 0, create_mkey, {}};
+    command_status status;
+    {
+        const locked guard(_device);
+        status = softhca::replace_region(call, key);
+    }
+    if (call.cost_ns != 0) {
+        _device.outside.spend(call.cost_ns);
+    }
+    return status;
 }
 
 std::size_t fabric::memic_offset(function_id which) const

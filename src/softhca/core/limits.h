@@ -18,5 +18,9 @@ inline constexpr unsigned gid_table_entries       = 1;
 inline constexpr unsigned pkey_table_entries      = 1;
 inline constexpr std::uint16_t default_pkey       = 0xffff;
 inline constexpr std::uint64_t default_gid_prefix = 0xfe80000000000000;
+inline constexpr unsigned clock_khz               = 1'000'000; // of timestamps in completions: nanoseconds
+
+// A key that exists without being made (dump_fill_mkey): as a local key it reads as zeros, and what is written is gone.
+inline constexpr std::uint32_t key_without_memory = 0x200;
 
 } // namespace ucxl::softhca

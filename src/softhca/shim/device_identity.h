@@ -14,4 +14,7 @@ inline constexpr std::uint64_t firmware_minor = 99;
 inline constexpr std::uint64_t firmware_sub   = 1;
 inline constexpr const char* firmware_text    = "28.99.0001";
 
+// Of the clock in completions: nanoseconds that do not come around.
+inline constexpr std::uint64_t timestamp_mask = 0x7fffffffffffffff;
+
 } // namespace ucxl::softhca

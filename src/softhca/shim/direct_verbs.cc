@@ -1,9 +1,11 @@
 #include "direct_verbs.h"
 
 #include "device_process.h"
+#include "wake_timer.h"
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 
@@ -105,6 +107,18 @@ int arm(ibv_cq* queue, int solicited_only)
     return failed;
 }
 
+// The device's clock, which libmlx5 would read from a page where nothing counts.
+int read_clock(ibv_context*, ibv_values_ex* values)
+{
+    if ((values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
+        return EINVAL;
+    }
+    if (values->comp_mask != 0) {
+        values->raw_clock = {.tv_sec = 0, .tv_nsec = static_cast<long>(monotonic_ns())};
+    }
+    return 0;
+}
+
 bool known_operations(const ibv_context_ops& of)
 {
     return original.post_send == nullptr ||
@@ -133,6 +147,9 @@ void take_context(ibv_context* context, std::uint32_t uar)
     context->ops.bind_mw       = bind_window;
     context->ops.poll_cq       = poll;
     context->ops.req_notify_cq = arm;
+    if (verbs_context* const whole = verbs_get_ctx(context)) {
+        whole->query_rt_values = read_clock;
+    }
 }
 
 void release_context(const ibv_context* context)

@@ -1,13 +1,18 @@
 #include "fabric_memory.h"
 
 #include "descriptors.h"
+#include "device_identity.h"
 #include "libc_functions.h"
+#include "wake_timer.h"
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <format>
 #include <new>
+#include <rdma/mlx5-abi.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace ucxl::softhca
 {
@@ -31,13 +36,37 @@ constexpr std::uint64_t memic_start(unsigned device)
     return device * 256 * mebibyte + 8 * mebibyte;
 }
 
+// As mlx5_map_clock_info() of libmlx5 has it: command 7.
+constexpr std::uint64_t clock_page_start = 7 * mebibyte;
+
 static_assert(memic_start(max_devices - 1) + memic_bytes <= uar_start);
+static_assert(clock_page_start + page_bytes <= memic_start(0));
 static_assert(uar_start + max_uars * page_bytes <= arena_start);
 static_assert(memic_bytes / page_bytes <= 256, "a device's pages share the upper byte of the index");
 
 std::string failure(const char* what, int error)
 {
     return std::format("{}: {}", what, std::strerror(error));
+}
+
+std::uint64_t time_of_day_ns()
+{
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// A point in time on the device's clock, which counts nanoseconds and never comes around, and as time of day: that of
+// the start of the fabric. Who sets the machine's time of day meanwhile does not change it.
+bool write_clock_page(int file)
+{
+    mlx5_ib_clock_info page{};
+    page.cycles          = monotonic_ns();
+    page.nsec            = time_of_day_ns();
+    page.mult            = 1;
+    page.mask            = timestamp_mask;
+    page.overflow_period = timestamp_mask;
+    return ::pwrite(file, &page, sizeof(page), clock_page_start) == sizeof(page);
 }
 
 } // namespace
@@ -67,7 +96,7 @@ std::expected<fabric_memory, std::string> fabric_memory::create(const fabric_opt
     if (file < 0) {
         return std::unexpected(failure("making the fabric's memory", errno));
     }
-    if (::ftruncate(file, arena_start + map_bytes) != 0) {
+    if (::ftruncate(file, arena_start + map_bytes) != 0 || !write_clock_page(file)) {
         const int error = errno;
         libc().close(file);
         return std::unexpected(failure("making the fabric's memory", error));

@@ -46,6 +46,22 @@ void set_access(create_mailbox& in, std::uint32_t access)
     allow(prm::mkc::relaxed_ordering_read, IB_UVERBS_ACCESS_RELAXED_ORDERING);
 }
 
+void set_region(create_mailbox& in, const user_memory& memory, std::uint64_t iova, std::uint64_t length,
+                std::uint32_t access)
+{
+    set_access(in, access);
+    const auto context = in.at(prm::create_mkey_in::memory_key);
+    in.set(context, prm::mkc::umr_en, 1);
+    in.set(context, prm::mkc::start_addr, iova);
+    in.set(context, prm::mkc::len, length);
+    // Two page entries in 16 bytes.
+    const std::uint64_t pages = ((iova % page_bytes) + length + page_bytes - 1) / page_bytes;
+    in.set(context, prm::mkc::translations_octword_size, std::min<std::uint64_t>((pages + 1) / 2, UINT32_MAX));
+    in.set(prm::create_mkey_in::pg_access, 1);
+    in.set(prm::create_mkey_in::mkey_umem_valid, 1);
+    in.set(prm::create_mkey_in::mkey_umem_id, memory.id());
+}
+
 int create(device_file& file, create_mailbox& in, std::uint8_t variant, std::uint32_t& key)
 {
     prm::storage<prm::create_mkey_out> out;
@@ -64,18 +80,17 @@ int make_region_key(device_file& file, const pd_object& pd, const user_memory& m
     const std::uint8_t variant = next_variant();
     create_mailbox in(prm::command::create_mkey);
     set_common(in, pd, variant, prm::mkey_access_mode::mtt);
-    set_access(in, access);
-    const auto context = in.at(prm::create_mkey_in::memory_key);
-    in.set(context, prm::mkc::umr_en, 1);
-    in.set(context, prm::mkc::start_addr, iova);
-    in.set(context, prm::mkc::len, length);
-    // Two page entries in 16 bytes.
-    const std::uint64_t pages = ((iova % page_bytes) + length + page_bytes - 1) / page_bytes;
-    in.set(context, prm::mkc::translations_octword_size, std::min<std::uint64_t>((pages + 1) / 2, UINT32_MAX));
-    in.set(prm::create_mkey_in::pg_access, 1);
-    in.set(prm::create_mkey_in::mkey_umem_valid, 1);
-    in.set(prm::create_mkey_in::mkey_umem_id, memory.id());
+    set_region(in, memory, iova, length, access);
     return create(file, in, variant, key);
+}
+
+int replace_region_key(device_file& file, const pd_object& pd, const user_memory& memory, std::uint64_t iova,
+                       std::uint64_t length, std::uint32_t access, std::uint32_t key)
+{
+    create_mailbox in(prm::command::create_mkey);
+    set_common(in, pd, static_cast<std::uint8_t>(key), prm::mkey_access_mode::mtt);
+    set_region(in, memory, iova, length, access);
+    return in.fits() ? error_of(file.device.replace_region(file.function, key, in.bytes())) : EINVAL;
 }
 
 int make_device_memory_key(device_file& file, const pd_object& pd, std::uint64_t offset, std::uint64_t length,

@@ -10,6 +10,9 @@ namespace ucxl::softhca
 
 int make_region_key(device_file& file, const pd_object& pd, const user_memory& memory, std::uint64_t iova,
                     std::uint64_t length, std::uint32_t access, std::uint32_t& key);
+// The same in the place of one that is there: the key keeps its number.
+int replace_region_key(device_file& file, const pd_object& pd, const user_memory& memory, std::uint64_t iova,
+                       std::uint64_t length, std::uint32_t access, std::uint32_t key);
 int make_device_memory_key(device_file& file, const pd_object& pd, std::uint64_t offset, std::uint64_t length,
                            std::uint32_t access, std::uint32_t& key);
 int make_window_key(device_file& file, const pd_object& pd, unsigned entries, bool type_2, std::uint32_t& key);

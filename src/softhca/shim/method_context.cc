@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "device_caps.h"
+#include "prm/mkey.h"
 
 namespace ucxl::softhca
 {
@@ -14,6 +15,10 @@ namespace
 {
 
 constexpr std::uint8_t completion_entry_version = 1; // with the user index in completions
+
+// The page that says how timestamps of completions become times of day is there. One that the clock itself is read
+// from is not: nothing makes its bytes change.
+constexpr std::uint8_t clock_pages = 1U << MLX5_IB_CLOCK_INFO_V1;
 
 int check_request(const mlx5_ib_alloc_ucontext_req_v2& request)
 {
@@ -31,6 +36,15 @@ int check_request(const mlx5_ib_alloc_ucontext_req_v2& request)
     return (request.lib_caps & needed) == needed ? 0 : EOPNOTSUPP;
 }
 
+int read_key_without_memory(device_file& file, std::uint32_t& key)
+{
+    mailbox<prm::any_input> in(prm::command::query_special_contexts);
+    prm::storage<prm::query_special_contexts_out> out;
+    const int error = file.run_as_kernel(in, out);
+    key             = (*out).get(prm::query_special_contexts_out::dump_fill_mkey);
+    return error;
+}
+
 int fill_context(device_file& file, mlx5_ib_alloc_ucontext_resp& response)
 {
     device_caps caps;
@@ -40,25 +54,30 @@ int fill_context(device_file& file, mlx5_ib_alloc_ucontext_resp& response)
     const auto general   = caps.general();
     response.qp_tab_size = 1U << general.get(prm::hca_cap::log_max_qp);
     response.bf_reg_size = general.get(prm::hca_cap::bf) != 0 ? 1U << general.get(prm::hca_cap::log_bf_reg_size) : 0;
-    response.cache_line_size   = 64;
-    response.max_sq_desc_sz    = general.get(prm::hca_cap::max_wqe_sz_sq);
-    response.max_rq_desc_sz    = general.get(prm::hca_cap::max_wqe_sz_rq);
-    response.max_send_wqebb    = 1U << general.get(prm::hca_cap::log_max_qp_sz);
-    response.max_recv_wr       = 1U << general.get(prm::hca_cap::log_max_qp_sz);
-    response.max_srq_recv_wr   = 1U << general.get(prm::hca_cap::log_max_srq_sz);
-    response.num_ports         = 1;
-    response.response_length   = sizeof(response);
-    response.cqe_version       = completion_entry_version;
-    response.cmds_supp_uhw     = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
-    response.eth_min_inline    = MLX5_USER_INLINE_MODE_NONE;
-    response.log_uar_size      = 12;
-    response.num_uars_per_page = 1;
-    response.comp_mask         = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG;
+    response.cache_line_size     = 64;
+    response.max_sq_desc_sz      = general.get(prm::hca_cap::max_wqe_sz_sq);
+    response.max_rq_desc_sz      = general.get(prm::hca_cap::max_wqe_sz_rq);
+    response.max_send_wqebb      = 1U << general.get(prm::hca_cap::log_max_qp_sz);
+    response.max_recv_wr         = 1U << general.get(prm::hca_cap::log_max_qp_sz);
+    response.max_srq_recv_wr     = 1U << general.get(prm::hca_cap::log_max_srq_sz);
+    response.num_ports           = 1;
+    response.response_length     = sizeof(response);
+    response.cqe_version         = completion_entry_version;
+    response.cmds_supp_uhw       = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
+    response.eth_min_inline      = MLX5_USER_INLINE_MODE_NONE;
+    response.clock_info_versions = clock_pages;
+    response.log_uar_size        = 12;
+    response.num_uars_per_page   = 1;
+    response.comp_mask           = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG;
     if (general.get(prm::hca_cap::drain_sigerr) != 0) {
         response.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS;
     }
     if (general.get(prm::hca_cap::ece) != 0) {
         response.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_ECE;
+    }
+    if (general.get(prm::hca_cap::dump_fill_mkey) != 0) {
+        response.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY;
+        return read_key_without_memory(file, response.dump_fill_mkey);
     }
     return 0;
 }

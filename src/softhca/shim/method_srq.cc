@@ -74,7 +74,7 @@ int check_limits(device_file& file, const srq_request& request)
     const auto general            = caps.general();
     const std::uint64_t most      = std::uint64_t{1} << general.get(prm::hca_cap::log_max_srq_sz);
     const std::uint64_t most_sges = general.get(prm::hca_cap::max_wqe_sz_rq) / segment_bytes - 1;
-    return request.max_wr == 0 || request.max_wr >= most || request.max_sge > most_sges ? EINVAL : 0;
+    return request.max_wr >= most || request.max_sge > most_sges ? EINVAL : 0;
 }
 
 int create_on_device(device_file& file, pd_object& pd, const srq_request& request, std::unique_ptr<srq_object>& made)

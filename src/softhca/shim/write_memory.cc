@@ -38,26 +38,53 @@ int check_region(const region& of)
     return check_access_flags(of.access);
 }
 
-int register_region(device_file& file, pd_object& pd, const region& of, std::unique_ptr<key_object>& made)
+int pin_region(device_file& file, const region& of, user_memory& memory)
 {
     if (const int error = check_region(of); error != 0) {
         return error;
     }
+    return user_memory::pin(file, of.address, of.length, of.access, memory);
+}
+
+void note_region(key_object& key, const region& of)
+{
+    key.address = of.address;
+    key.length  = of.length;
+    key.iova    = of.iova;
+    key.access  = of.access;
+}
+
+int register_region(device_file& file, pd_object& pd, const region& of, std::unique_ptr<key_object>& made)
+{
     user_memory memory;
-    if (const int error = user_memory::pin(file, of.address, of.length, of.access, memory); error != 0) {
+    if (const int error = pin_region(file, of, memory); error != 0) {
         return error;
     }
     std::uint32_t key = 0;
     if (const int error = make_region_key(file, pd, memory, of.iova, of.length, of.access, key); error != 0) {
         return error;
     }
-    made          = std::make_unique<key_object>(object_kind::mr, file, pd, key);
-    made->memory  = std::move(memory);
-    made->address = of.address;
-    made->length  = of.length;
-    made->iova    = of.iova;
-    made->access  = of.access;
+    made         = std::make_unique<key_object>(object_kind::mr, file, pd, key);
+    made->memory = std::move(memory);
+    note_region(*made, of);
     return 0;
+}
+
+// What a request of the kind that is known makes of a region.
+int changed_region(uverbs_call& call, const ib_uverbs_rereg_mr& request, const key_object& now, pd_object*& pd,
+                   region& to)
+{
+    pd = now.domain.get();
+    to = {.address = now.address, .length = now.length, .iova = now.iova, .access = now.access};
+    if ((request.flags & rereg_translation) != 0) {
+        to.address = request.start;
+        to.length  = request.length;
+        to.iova    = request.hca_va;
+    }
+    if ((request.flags & rereg_access) != 0) {
+        to.access = request.access_flags;
+    }
+    return (request.flags & rereg_pd) != 0 ? call.find_object(request.pd_handle, pd) : 0;
 }
 
 } // namespace
@@ -87,7 +114,8 @@ int write_reg_mr(uverbs_call& call)
     return call.respond(response);
 }
 
-// A new key in the place of the old one, under the same handle.
+// The key keeps its number, as where the kernel can change it in its place. The memory is pinned anew: its rights may
+// be others.
 int write_rereg_mr(uverbs_call& call)
 {
     ib_uverbs_rereg_mr request{};
@@ -108,39 +136,22 @@ int write_rereg_mr(uverbs_call& call)
     if (region_key->device_memory) {
         return EINVAL;
     }
-    pd_object* pd = region_key->domain.get();
-    if ((request.flags & rereg_pd) != 0) {
-        if (const int error = call.find_object(request.pd_handle, pd); error != 0) {
-            return error;
-        }
-    }
-    region of{.address = region_key->address,
-              .length  = region_key->length,
-              .iova    = region_key->iova,
-              .access  = region_key->access};
-    if ((request.flags & rereg_translation) != 0) {
-        of.address = request.start;
-        of.length  = request.length;
-        of.iova    = request.hca_va;
-    }
-    if ((request.flags & rereg_access) != 0) {
-        of.access = request.access_flags;
-    }
-    std::unique_ptr<key_object> made;
-    if (const int error = register_region(call.file, *pd, of, made); error != 0) {
+    pd_object* pd = nullptr;
+    region of{};
+    if (const int error = changed_region(call, request, *region_key, pd, of); error != 0) {
         return error;
     }
-    if (const int error = destroy_key(call.file, region_key->mkey); error != 0) {
-        (void)made->destroy();
+    user_memory memory;
+    if (const int error = pin_region(call.file, of, memory); error != 0) {
+        return error;
+    }
+    if (const int error = replace_region_key(call.file, *pd, memory, of.iova, of.length, of.access, region_key->mkey);
+        error != 0) {
         return error;
     }
     region_key->domain.reset(pd);
-    region_key->memory  = std::move(made->memory);
-    region_key->mkey    = made->mkey;
-    region_key->address = of.address;
-    region_key->length  = of.length;
-    region_key->iova    = of.iova;
-    region_key->access  = of.access;
+    region_key->memory = std::move(memory);
+    note_region(*region_key, of);
     ib_uverbs_rereg_mr_resp response{};
     response.lkey = region_key->mkey;
     response.rkey = region_key->mkey;

@@ -100,10 +100,12 @@ int fill_extended(device_file& file, ib_uverbs_ex_query_device_resp& to)
         return error;
     }
     to.device_cap_flags_ex = to.base.device_cap_flags;
+    to.timestamp_mask      = timestamp_mask;
     device_caps caps;
     if (const int error = caps.query(file, prm::cap_page::general); error != 0) {
         return error;
     }
+    to.hca_core_clock = caps.general().get(prm::hca_cap::device_frequency_khz);
     if (caps.general().get(prm::hca_cap::cq_moderation) != 0) {
         to.cq_moderation_caps.max_cq_moderation_count  = 0xffff;
         to.cq_moderation_caps.max_cq_moderation_period = 0xfff;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "softhca/core/access.h"
+#include "softhca/core/limits.h"
 
 namespace ucxl::softhca::test
 {
@@ -213,6 +214,43 @@ TEST_F(command_mkey, limit_of_keys_can_be_set_by_a_fault)
     EXPECT_EQ(small.memory().counts.keys_live_max, 2u);
 }
 
+TEST_F(command_mkey, keys_that_are_there_without_being_made)
+{
+    mailbox<prm::any_input> in{.bytes = std::vector<std::byte>(16)};
+    (*in).put<command::query_special_contexts>(prm::any_input::opcode);
+    ASSERT_EQ(device.send(in), command_status::ok);
+    const auto out = device.out<prm::query_special_contexts_out>();
+    EXPECT_EQ(out.get(prm::query_special_contexts_out::dump_fill_mkey), key_without_memory);
+    EXPECT_EQ(out.get(prm::query_special_contexts_out::null_mkey), 0u);
+    EXPECT_EQ(machine.memory().find_key(key_without_memory), nullptr) << "none that is made gets its number";
+}
+
+TEST_F(command_mkey, a_region_is_changed_in_its_place_or_not_at_all)
+{
+    fabric& fabric          = device.process().device();
+    const auto before       = device.process().allocate(64);
+    const auto after        = device.process().allocate(128);
+    const std::uint32_t key = device.create_key(pd, before, 0x5a);
+    auto in                 = device.key_input(pd, after);
+    const auto context      = (*in).at(prm::create_mkey_in::memory_key);
+    EXPECT_EQ(fabric.replace_region(0, key + 1, in.bytes), command_status::bad_resource);
+    EXPECT_EQ(fabric.replace_region(0, key + 0x100, in.bytes), command_status::bad_resource);
+    EXPECT_EQ(fabric.replace_region(1, key, in.bytes), command_status::bad_resource);
+    EXPECT_EQ(fabric.replace_region(0, key, std::span(in.bytes).first(20)), command_status::bad_parameter);
+    context.put(prm::mkc::len, std::uint64_t{129});
+    EXPECT_EQ(fabric.replace_region(0, key, in.bytes), command_status::bad_resource);
+    EXPECT_EQ(use(pd, key, address_of(before), 64), access_fault::none);
+
+    context.put(prm::mkc::len, std::uint64_t{128});
+    ASSERT_EQ(fabric.replace_region(0, key, in.bytes), command_status::ok);
+    EXPECT_EQ(use(pd, key, address_of(after), 128), access_fault::none);
+    EXPECT_EQ(use(pd, key, address_of(before), 64), access_fault::outside);
+    auto free_list = device.klm_input(pd, {}, 16);
+    ASSERT_EQ(device.send(free_list), command_status::ok);
+    EXPECT_EQ(fabric.replace_region(0, index_of_answer() << 8, in.bytes), command_status::bad_resource)
+        << "not a region";
+}
+
 TEST_F(command_mkey, of_device_memory_is_zero_based_and_within_one_allocation)
 {
     fabric& fabric    = device.process().device();
@@ -228,6 +266,12 @@ TEST_F(command_mkey, of_device_memory_is_zero_based_and_within_one_allocation)
     EXPECT_EQ(use(pd, key, 0, 100), access_fault::none);
     EXPECT_EQ(use(pd, key, 1, 100), access_fault::outside);
     EXPECT_EQ(fabric.free_memic(0, *offset), command_status::resource_busy);
+
+    context.put(prm::mkc::len, std::uint64_t{0});
+    ASSERT_EQ(device.send(in), command_status::ok);
+    const std::uint32_t of_nothing = index_of_answer() << 8;
+    EXPECT_EQ(use(pd, of_nothing, 0, 1), access_fault::outside);
+    EXPECT_EQ(device.plain(command::destroy_mkey, of_nothing >> 8), command_status::ok);
 
     context.put(prm::mkc::len, std::uint64_t{memic_page_bytes + 1});
     EXPECT_EQ(device.send(in), command_status::bad_parameter);

@@ -45,6 +45,19 @@ TEST_F(completion_queues, entries_are_the_consumers_for_many_turns)
     }
 }
 
+TEST_F(completion_queues, good_entries_have_the_time)
+{
+    machine.advance(12'345);
+    complete_one();
+    const auto good = queue.poll();
+    ASSERT_TRUE(good);
+    EXPECT_EQ((*good->bytes).get(prm::cqe64::timestamp), machine.time_ns);
+    put(cqe_opcode::requester_error);
+    const auto bad = queue.poll();
+    ASSERT_TRUE(bad);
+    EXPECT_EQ((*bad->bytes).get(prm::cqe64::timestamp), 0u) << "the vendor's syndrome is there";
+}
+
 TEST_F(completion_queues, consumer_counters_pass_24_bits)
 {
     queue.record().producer      = 0xfffffc;

@@ -36,11 +36,14 @@ TEST_F(messages, completion_of_a_write_byte_by_byte)
     expected[33]              = static_cast<std::byte>(index >> 16);
     expected[34]              = static_cast<std::byte>(index >> 8);
     expected[35]              = static_cast<std::byte>(index);
-    expected[56]              = std::byte{0x08};
-    expected[57]              = static_cast<std::byte>(a.number >> 16);
-    expected[58]              = static_cast<std::byte>(a.number >> 8);
-    expected[59]              = static_cast<std::byte>(a.number);
-    expected[61]              = std::byte{1}; // second block
+    for (unsigned i = 0; i < 8; i++) {
+        expected[48 + i] = static_cast<std::byte>(machine.time_ns >> (56 - 8 * i));
+    }
+    expected[56] = std::byte{0x08};
+    expected[57] = static_cast<std::byte>(a.number >> 16);
+    expected[58] = static_cast<std::byte>(a.number >> 8);
+    expected[59] = static_cast<std::byte>(a.number);
+    expected[61] = std::byte{1}; // second block
     EXPECT_EQ(done.bytes.bytes, expected);
 }
 

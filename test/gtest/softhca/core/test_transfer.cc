@@ -1,6 +1,7 @@
 // Bytes between two lists of references.
 #include "common/random.h"
 #include "key_maker.h"
+#include "softhca/core/limits.h"
 #include "softhca/core/transfer.h"
 #include "test_host.h"
 
@@ -90,6 +91,25 @@ TEST_F(transfers, only_what_is_moved_is_checked)
     EXPECT_EQ(transfer(device, side(right::local_write, {&to, 1}), side(right::local_read, list), 97).result,
               outcome::from_refused);
     EXPECT_EQ(move({.key = 1}, {.key = 2}, 0).result, outcome::done);
+}
+
+TEST_F(transfers, the_key_without_memory_reads_as_zeros_and_keeps_nothing)
+{
+    random numbers(run_seed());
+    fill(source, numbers);
+    fill(destination, numbers);
+    const reference nothing{.key = key_without_memory, .address = 0x1234, .length = 1U << 20};
+    const reference to{.key = destination_key, .address = address_of(destination), .length = 8192};
+    const reference from{.key = source_key, .address = address_of(source), .length = 8192};
+    const std::vector<std::byte> before(source.begin(), source.end());
+    EXPECT_EQ(move(nothing, from, 8192).result, outcome::done);
+    EXPECT_EQ(move(to, nothing, 8192).result, outcome::done) << "what was written before is not there";
+    EXPECT_EQ(std::ranges::count(destination, std::byte{0}), 8192);
+    EXPECT_TRUE(std::ranges::equal(source, before));
+    EXPECT_EQ(move(nothing, nothing, 1U << 20).result, outcome::done) << "longer than one piece of it";
+    EXPECT_EQ(check_access(device, make.user(), key_without_memory, 0, 8, right::remote_read),
+              access_fault::no_such_key)
+        << "for this side only";
 }
 
 TEST_F(transfers, refusal_says_which_side_and_why)

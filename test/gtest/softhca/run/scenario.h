@@ -8,7 +8,10 @@ namespace ucxl::softhca::test
 int killed_peers(int rounds);
 
 int fork_child_inherits_nothing(int);
+int fork_child_makes_its_own(int);
+int fork_child_closes_descriptors(int);
 int fork_child_opens_anew(int);
+int clock_of_completions(int);
 int vfork_and_spawn(int);
 int execute_another_program(int);
 int exit_with_busy_threads(int);

@@ -6,8 +6,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
+#include <infiniband/mlx5dv.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -46,19 +49,72 @@ int fork_child_inherits_nothing(int)
     work(here);
     const pid_t child = ::fork();
     if (child == 0) {
-        // As a program that does not know better: nothing works, nothing crashes, nothing happens to the parent.
+        // As a program that does not know better: what the parent made does nothing, crashes nothing, and stays as it
+        // is.
         here.try_post(IBV_WR_RDMA_WRITE, 0, 2048, 64, 1);
         if (here.completion(0.01)) {
             die("the child's request was executed");
         }
-        ibv_port_attr port{};
-        if (ibv_query_port(here.context(), 1, &port) == 0) {
-            die("the child's command was executed");
+        if (ibv_reg_mr(here.queue_pair()->pd, here.buffer(), 64, IBV_ACCESS_LOCAL_WRITE) != nullptr) {
+            die("the child used its parent's protection domain");
         }
         std::exit(0); // with destructors of libraries
     }
     for (int i = 0; i < 200; ++i) {
         work(here);
+    }
+    expect_status(child, 0, "the child");
+    work(here);
+    return 0;
+}
+
+// What a child makes through a context it inherited is its own and ends with it.
+int fork_child_makes_its_own(int)
+{
+    endpoint here(4096);
+    here.connect(here.own());
+    const auto take_all = [&] {
+        ibv_alloc_dm_attr all{};
+        all.length = 1U << 18;
+        return ibv_alloc_dm(here.context(), &all);
+    };
+    for (int i = 0; i < 3; ++i) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ibv_port_attr port{};
+            ibv_pd* const pd = ibv_alloc_pd(here.context());
+            if (ibv_query_port(here.context(), 1, &port) != 0 || port.state != IBV_PORT_ACTIVE || pd == nullptr ||
+                ibv_reg_mr(pd, here.buffer(), 64, IBV_ACCESS_LOCAL_WRITE) == nullptr || take_all() == nullptr ||
+                take_all() != nullptr) {
+                die("the child's own");
+            }
+            ::_exit(0);
+        }
+        work(here);
+        expect_status(child, 0, "the child");
+    }
+    ibv_dm* const memory = take_all();
+    if (memory == nullptr || ibv_free_dm(memory) != 0) {
+        die("what the children made is still there");
+    }
+    work(here);
+    return 0;
+}
+
+// The number of a descriptor that the child closed may be that of any file next.
+int fork_child_closes_descriptors(int)
+{
+    endpoint here(4096);
+    here.connect(here.own());
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const int number = here.context()->cmd_fd;
+        ::close(number);
+        const int file = ::memfd_create("other", 0);
+        if (::dup2(file, number) != number || ::write(number, "text", 4) != 4) {
+            die("a file with the number of a descriptor that was closed");
+        }
+        ::_exit(0);
     }
     expect_status(child, 0, "the child");
     work(here);
@@ -196,6 +252,33 @@ int loopback(int)
     here.connect(here.own());
     for (int i = 0; i < 100; ++i) {
         work(here);
+    }
+    return 0;
+}
+
+// The time in completions, the device's clock and the time of day are one.
+int clock_of_completions(int)
+{
+    endpoint here(4096);
+    const auto clock = [&] {
+        ibv_values_ex now{.comp_mask = IBV_VALUES_MASK_RAW_CLOCK, .raw_clock = {}};
+        if (ibv_query_rt_values_ex(here.context(), &now) != 0 || now.comp_mask != IBV_VALUES_MASK_RAW_CLOCK) {
+            die("ibv_query_rt_values_ex");
+        }
+        return static_cast<std::uint64_t>(now.raw_clock.tv_nsec);
+    };
+    ibv_device_attr_ex device{};
+    mlx5dv_clock_info info{};
+    if (ibv_query_device_ex(here.context(), nullptr, &device) != 0 || device.completion_timestamp_mask == 0 ||
+        device.hca_core_clock != 1'000'000 || mlx5dv_get_clock_info(here.context(), &info) != 0) {
+        die("what the device says of its clock");
+    }
+    const std::uint64_t before = clock();
+    const std::uint64_t after  = clock();
+    const auto difference      = static_cast<std::int64_t>(mlx5dv_ts_to_ns(&info, after)) -
+                            static_cast<std::int64_t>(std::time(nullptr)) * 1'000'000'000;
+    if (after <= before || difference < -2'000'000'000 || difference > 3'000'000'000) {
+        die("the clock is " + std::to_string(difference) + " ns from the time of day");
     }
     return 0;
 }

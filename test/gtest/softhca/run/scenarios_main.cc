@@ -20,7 +20,10 @@ struct named {
 constexpr named scenarios[] = {
     SCENARIO(killed_peers),
     SCENARIO(fork_child_inherits_nothing),
+    SCENARIO(fork_child_makes_its_own),
+    SCENARIO(fork_child_closes_descriptors),
     SCENARIO(fork_child_opens_anew),
+    SCENARIO(clock_of_completions),
     SCENARIO(vfork_and_spawn),
     SCENARIO(execute_another_program),
     SCENARIO(exit_with_busy_threads),

@@ -98,10 +98,11 @@ TEST_P(scenario, goes_well)
 
 INSTANTIATE_TEST_SUITE_P(programs, scenario,
                          ::testing::Values("loopback", "completion_events", "fork_child_inherits_nothing",
-                                           "fork_child_opens_anew", "vfork_and_spawn", "execute_another_program",
-                                           "exit_with_busy_threads", "exit_without_closing", "close_all_descriptors",
-                                           "blocked_signals_and_direct_doorbells", "handler_that_posts",
-                                           "local_libraries"),
+                                           "fork_child_makes_its_own", "fork_child_closes_descriptors",
+                                           "clock_of_completions", "fork_child_opens_anew", "vfork_and_spawn",
+                                           "execute_another_program", "exit_with_busy_threads", "exit_without_closing",
+                                           "close_all_descriptors", "blocked_signals_and_direct_doorbells",
+                                           "handler_that_posts", "local_libraries"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(programs, a_fault_handler_of_a_program_gets_its_own_faults_only)

@@ -171,7 +171,7 @@ TEST_F(uverbs_objects, a_key_has_the_rights_that_were_asked_for)
     EXPECT_EQ(key->len, 100u);
 }
 
-TEST_F(uverbs_objects, reregistering_gives_another_key_under_the_same_handle)
+TEST_F(uverbs_objects, reregistering_changes_the_region_and_keeps_its_key)
 {
     const std::span<std::byte> memory = program.room(4096);
     const auto mr                     = maker.make_mr(memory, local_write);
@@ -183,9 +183,27 @@ TEST_F(uverbs_objects, reregistering_gives_another_key_under_the_same_handle)
     const auto run = [&] { return write_command(program, maker.fd, IB_USER_VERBS_CMD_REREG_MR, request, response); };
     ASSERT_EQ(run(), 0);
     EXPECT_EQ(machine.memory().mkeys.live, 1u);
-    ASSERT_NE(machine.memory().find_key(response.rkey), nullptr);
-    EXPECT_TRUE(machine.memory().find_key(response.rkey)->remote_read);
-    request.flags = 1; // translation, to memory that is not there
+    EXPECT_EQ(response.lkey, mr.number);
+    EXPECT_EQ(response.rkey, mr.number);
+    const mkey_record* const key = machine.memory().find_key(mr.number);
+    ASSERT_NE(key, nullptr);
+    EXPECT_TRUE(key->remote_read);
+    EXPECT_EQ(machine.memory().umems.live, 1u);
+
+    const std::span<std::byte> elsewhere = program.room(8192);
+    request.flags                        = 1 | 2; // translation and domain
+    request.start = request.hca_va = address_of(elsewhere.data());
+    request.length                 = 8192;
+    request.pd_handle              = program.alloc_pd(maker.fd);
+    ASSERT_EQ(run(), 0);
+    EXPECT_EQ(key->start_addr, address_of(elsewhere.data()));
+    EXPECT_EQ(key->host_address, address_of(elsewhere.data()));
+    EXPECT_EQ(key->len, 8192u);
+    EXPECT_TRUE(key->remote_read);
+    EXPECT_EQ(machine.memory().umems.live, 1u);
+    EXPECT_EQ(maker.destroy(UVERBS_OBJECT_PD, request.pd_handle), EBUSY);
+
+    request.flags = 1; // to memory that is not there
     request.start = request.hca_va = 0x1000;
     request.length                 = 4096;
     EXPECT_EQ(run(), EFAULT);
@@ -273,6 +291,11 @@ TEST_F(uverbs_objects, queues_of_wrong_sizes_are_refused)
     EXPECT_EQ(create(63, 0, 0), EINVAL);
     EXPECT_EQ(machine.memory().cqs.live, 1u);
     EXPECT_EQ(machine.memory().umems.live, 2u);
+}
+
+TEST_F(uverbs_objects, a_shared_queue_without_room_is_made)
+{
+    EXPECT_EQ(maker.destroy_srq(maker.make_srq(0)), 0);
 }
 
 TEST_F(uverbs_objects, kinds_of_queue_pairs_that_do_not_exist)
