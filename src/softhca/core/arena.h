@@ -90,8 +90,8 @@ struct arena {
     std::uint32_t version;
     std::uint32_t functions;
     std::uint64_t bytes;
-    std::uint32_t profile; // softhca::profile
-    std::uint32_t unused;
+    std::uint32_t profile;        // softhca::profile
+    std::uint32_t failed_devices; // a bit for each, see device_failure.h
     alignas(64) statistics counts;
     fault_plan faults;
 

@@ -4,6 +4,7 @@
 
 #include "command_call.h"
 #include "cost.h"
+#include "device_failure.h"
 #include "fabric.h"
 #include "fault_plan.h"
 #include "prm/decode.h"
@@ -40,6 +41,9 @@ command_status dispatch(command_call& call, std::size_t out_bytes, prm::command 
     }
     if (out_bytes < found->out_bytes) {
         return call.refuse(command_status::bad_output_length, "output mailbox too short");
+    }
+    if (has_failed(call.memory(), call.function) && !ends_an_object(opcode)) {
+        return call.refuse(command_status::internal_error, "the device has failed");
     }
     if (const fault_rule* const rule = strike(call.memory(), fault_kind::command, std::to_underlying(opcode))) {
         return call.refuse(static_cast<command_status>(rule->status), "--fault");

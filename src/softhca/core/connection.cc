@@ -1,12 +1,15 @@
 #include "connection.h"
 
+#include "device_failure.h"
+
 namespace ucxl::softhca
 {
 
 qp_record* find_receiver(arena& memory, std::uint16_t lid, std::uint32_t qpn, prm::qp_service service)
 {
     qp_record* const found = memory.qps.find(qpn);
-    if (found == nullptr || found->service != service || !receives(*found)) {
+    if (found == nullptr || found->service != service || !receives(*found) ||
+        has_failed(memory, found->owner.function)) {
         return nullptr;
     }
     return memory.function_table[found->owner.function].lid == lid ? found : nullptr;

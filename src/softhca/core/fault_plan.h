@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "arena.h"
 
@@ -27,6 +28,12 @@ inline const fault_rule* strike(arena& memory, fault_kind kind, std::uint32_t op
     }
     memory.counts.faults_injected += hit != nullptr;
     return hit;
+}
+
+// Whether the firmware is one that does not do it. Asked where it would be done.
+inline bool refuses(arena& memory, refusable what)
+{
+    return strike(memory, fault_kind::refuse, std::to_underlying(what)) != nullptr;
 }
 
 // Whether a limit (key_limit, memic_limit) forbids a total of `wanted`.

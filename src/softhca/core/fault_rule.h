@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "prm/names.h"
+
 namespace ucxl::softhca
 {
 
@@ -16,6 +18,15 @@ enum class fault_kind : std::uint8_t {
     drop,        // a message by opcode: lost on the wire, so that it is tried again; `times` of them
     key_limit,   // at most `amount` live keys
     memic_limit, // at most `amount` bytes of device memory
+    refuse,      // a `refusable` as opcode: not done, as by a firmware that cannot
+    fatal,       // the device of a WQE, by opcode, fails for good when it gets there
+};
+
+// What a firmware may refuse although no capability says so.
+enum class refusable : std::uint8_t {
+    umr_start_addr,   // a UMR that moves the start of a key
+    umr_repeat_block, // a UMR with a repeat block
+    indirect_atomic,  // an atomic through a key made of entries
 };
 
 inline constexpr std::uint32_t any_opcode = 0xffffffff;
@@ -37,3 +48,9 @@ struct fault_plan {
 };
 
 } // namespace ucxl::softhca
+
+template <>
+struct ucxl::prm::value_names<ucxl::softhca::refusable>
+    : one_of<softhca::refusable::umr_start_addr, softhca::refusable::umr_repeat_block,
+             softhca::refusable::indirect_atomic> {
+};

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "fault_plan.h"
 #include "prm/send_wqe.h"
 #include "transfer.h"
 #include "translation_list.h"
@@ -130,6 +131,11 @@ bool acceptable(const umr_request& request, const mkey_record& key, const qp_rec
            list_offset(request) % entries_alignment == 0;
 }
 
+bool moves_start(const umr_request& request, const mkey_record& key)
+{
+    return request.names(umr_mask::start_addr) && request.fields().get(mkc::start_addr) != key.start_addr;
+}
+
 void apply(const umr_request& request, mkey_record& key)
 {
     const auto context = request.fields();
@@ -185,6 +191,11 @@ private:
     std::uint32_t _count;
 };
 
+bool refuses_list(environment& device, std::span<const std::byte> entries)
+{
+    return is_repeat_block(entries) && refuses(device.memory, refusable::umr_repeat_block);
+}
+
 cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::uint32_t qpn, const umr_request& request,
                                 mkey_record& key)
 {
@@ -206,7 +217,7 @@ cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::u
     if (read.result != transfer_result::outcome::done) {
         return cqe_syndrome::local_protection;
     }
-    if (!store_translations(device.memory, key, list_offset(request), bytes)) {
+    if (refuses_list(device, bytes) || !store_translations(device.memory, key, list_offset(request), bytes)) {
         return cqe_syndrome::memory_window_bind;
     }
     device.memory.counts.umr_pointer_entries += count;
@@ -215,7 +226,8 @@ cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::u
 
 cqe_syndrome store_inline(environment& device, const umr_request& request, mkey_record& key)
 {
-    if (!store_translations(device.memory, key, list_offset(request), request.entries)) {
+    if (refuses_list(device, request.entries) ||
+        !store_translations(device.memory, key, list_offset(request), request.entries)) {
         return cqe_syndrome::memory_window_bind;
     }
     device.memory.counts.umr_inline_entries += request.controls().get(umr_control::klm_octowords);
@@ -232,6 +244,9 @@ cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t
     }
     mkey_record* const key = device.memory.mkeys.find(request->key_index);
     if (key == nullptr || !may_change(*key, qp) || !acceptable(*request, *key, qp, qpn)) {
+        return cqe_syndrome::memory_window_bind;
+    }
+    if (moves_start(*request, *key) && refuses(device.memory, refusable::umr_start_addr)) {
         return cqe_syndrome::memory_window_bind;
     }
     const cqe_syndrome stored = !request->pointer.empty() ? store_from_pointer(device, qp, qpn, *request, *key)

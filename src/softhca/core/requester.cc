@@ -3,6 +3,7 @@
 
 #include "connection.h"
 #include "datagram.h"
+#include "device_failure.h"
 #include "events.h"
 #include "fault_plan.h"
 #include "key_work.h"
@@ -67,6 +68,9 @@ private:
 
 bool requester::may_begin() const
 {
+    if (has_failed(_device.memory, _qp.owner.function)) {
+        return false;
+    }
     switch (_qp.state) {
     case qp_state::rts:
         return true;
@@ -133,6 +137,11 @@ answer requester::begin()
         trace();
     }
     _device.owed_ns += wqe_cost_ns(static_cast<profile>(_device.memory.profile), _request.opcode);
+    if (strike(_device.memory, fault_kind::fatal, opcode) != nullptr) {
+        fail_device(_device, _qp.owner.function);
+        wait(requester_wait::transport, never_ns);
+        return {};
+    }
     if (const fault_rule* const rule = strike(_device.memory, fault_kind::wqe, opcode)) {
         return own_fault(static_cast<cqe_syndrome>(rule->status));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "atomics.h"
+#include "fault_plan.h"
 #include "key_work.h"
 #include "prm/qpc.h"
 #include "work_completion.h"
@@ -325,6 +326,20 @@ answer serve_read(const exchange& of, const responder& from, completion& what)
     return result;
 }
 
+// An atomic works on one word: its bytes do not lie apart, and are aligned in memory, too.
+bool reaches_one_word(const exchange& of, const responder& at, unsigned bytes)
+{
+    key_walk walk(of.device, at.user(), of.request.remote_key, of.request.remote_address, bytes, right::remote_atomic);
+    piece word{};
+    return walk.next(word) && word.length == bytes && word.address % bytes == 0;
+}
+
+bool is_made_of_entries(const exchange& of)
+{
+    const mkey_record* const key = of.device.memory.find_key(of.request.remote_key);
+    return key != nullptr && (key->mode == prm::mkey_access_mode::klm || key->mode == prm::mkey_access_mode::ksm);
+}
+
 // What the target held goes to memory even where data may go into completions: pollers disagree on its byte order
 // there.
 answer serve_atomic(const exchange& of, const responder& at, completion& what)
@@ -345,6 +360,12 @@ answer serve_atomic(const exchange& of, const responder& at, completion& what)
     answer result = read_memory(of, at, right::remote_atomic, {&held, 1}, bytes);
     if (result.what != answer::kind::done) {
         return result;
+    }
+    if (!reaches_one_word(of, at, bytes)) {
+        return invalid_request();
+    }
+    if (is_made_of_entries(of) && refuses(of.device.memory, refusable::indirect_atomic)) {
+        return remote_access();
     }
     std::uint64_t changed = apply(*operation, old);
     if (changed != old) {

@@ -47,6 +47,16 @@ void sum_repeat_block(translation_table& table, const mkey_record& key)
 
 } // namespace
 
+bool is_repeat_block(std::span<const std::byte> entries)
+{
+    translation_entry first;
+    if (entries.size() < first.size()) {
+        return false;
+    }
+    std::ranges::copy(entries.first<sizeof(first)>(), first.begin());
+    return is_repeat_header(first);
+}
+
 bool store_translations(arena& memory, mkey_record& key, std::uint32_t offset, std::span<const std::byte> entries)
 {
     const std::size_t count = entries.size() / sizeof(translation_entry);

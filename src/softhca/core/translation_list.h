@@ -20,6 +20,9 @@ namespace ucxl::softhca
 // count is that of whole ones.
 bool store_translations(arena& memory, mkey_record& key, std::uint32_t offset, std::span<const std::byte> entries);
 
+// Whether entries for the beginning of a list make it a repeat block.
+bool is_repeat_block(std::span<const std::byte> entries);
+
 // Those the key has, as they were written.
 std::span<const std::byte> translations(const arena& memory, const mkey_record& key);
 

@@ -73,8 +73,9 @@ struct kind_name {
 };
 
 constexpr kind_name kinds[] = {
-    {"command", fault_kind::command}, {"wqe", fault_kind::wqe},        {"delay", fault_kind::delay},
-    {"drop", fault_kind::drop},       {"keys", fault_kind::key_limit}, {"memic", fault_kind::memic_limit},
+    {"command", fault_kind::command}, {"wqe", fault_kind::wqe},           {"delay", fault_kind::delay},
+    {"drop", fault_kind::drop},       {"refuse", fault_kind::refuse},     {"fatal", fault_kind::fatal},
+    {"keys", fault_kind::key_limit},  {"memic", fault_kind::memic_limit},
 };
 
 constexpr std::uint64_t most_time_ns = 60'000'000'000;
@@ -82,6 +83,19 @@ constexpr std::uint64_t most_time_ns = 60'000'000'000;
 bool is_limit(fault_kind kind)
 {
     return kind == fault_kind::key_limit || kind == fault_kind::memic_limit;
+}
+
+// What stands behind the colon.
+std::expected<std::uint64_t, std::string> parse_subject(fault_kind kind, std::string_view text)
+{
+    switch (kind) {
+    case fault_kind::command:
+        return parse_name<prm::command>("opcode", text, 0xffff);
+    case fault_kind::refuse:
+        return parse_name<refusable>("refuse", text, std::to_underlying(refusable::indirect_atomic));
+    default:
+        return parse_name<prm::wqe_opcode>("opcode", text, 0x3f);
+    }
 }
 
 // KIND, KIND:OPCODE or KIND=LIMIT.
@@ -96,7 +110,8 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
         }
     }
     if (rule.kind == fault_kind::none) {
-        return failure(std::format("'{}' is not a kind of fault: command, wqe, delay, drop, keys or memic", name));
+        return failure(
+            std::format("'{}' is not a kind of fault: command, wqe, delay, drop, refuse, fatal, keys or memic", name));
     }
     const char mark             = end == text.npos ? '\0' : text[end];
     const std::string_view rest = end == text.npos ? std::string_view() : text.substr(end + 1);
@@ -114,10 +129,12 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
     rule.status = rule.kind == fault_kind::command
                       ? static_cast<std::uint8_t>(std::to_underlying(prm::command_status::limit_exceeded))
                       : static_cast<std::uint8_t>(std::to_underlying(prm::cqe_syndrome::transport_retry_exceeded));
-    rule.times  = rule.kind == fault_kind::delay ? UINT64_MAX : 1;
+    rule.times  = rule.kind == fault_kind::delay || rule.kind == fault_kind::refuse ? UINT64_MAX : 1;
+    if (rule.kind == fault_kind::refuse && mark != ':') {
+        return failure("refuse: what is refused follows a colon, as in refuse:umr_start_addr");
+    }
     if (mark == ':') {
-        const auto opcode = rule.kind == fault_kind::command ? parse_name<prm::command>("opcode", rest, 0xffff)
-                                                             : parse_name<prm::wqe_opcode>("opcode", rest, 0x3f);
+        const auto opcode = parse_subject(rule.kind, rest);
         if (!opcode) {
             return failure(opcode.error());
         }

@@ -4,6 +4,8 @@
 //     wqe:rdma_write,first=10,syndrome=remote_access                 the tenth completes with that error
 //     delay:send,time=50us                                           every one, that much later
 //     drop:rdma_read,times=3                                         the first three get lost on the wire
+//     refuse:umr_start_addr                                          what a firmware may not do (fault_rule.h)
+//     fatal:rdma_write,first=3                                       the device fails for good when it gets there
 //     keys=100    memic=64K                                          as much and no more
 //
 // Opcodes, statuses and syndromes are the names that --trace prints, or numbers; without an opcode every one counts.

@@ -48,6 +48,16 @@ TEST(fault_spec, every_form_means_what_the_manual_says)
     ASSERT_TRUE(drop.has_value()) << drop.error();
     EXPECT_EQ(drop->times, UINT64_MAX);
 
+    const auto refuse = parse_fault("refuse:umr_repeat_block");
+    ASSERT_TRUE(refuse.has_value()) << refuse.error();
+    EXPECT_EQ(refuse->opcode, std::to_underlying(refusable::umr_repeat_block));
+    EXPECT_EQ(refuse->times, UINT64_MAX);
+
+    const auto fatal = parse_fault("fatal:umr,first=3");
+    ASSERT_TRUE(fatal.has_value()) << fatal.error();
+    EXPECT_EQ(fatal->opcode, std::to_underlying(prm::wqe_opcode::umr));
+    EXPECT_EQ(fatal->first, 3U);
+
     EXPECT_EQ(parse_fault("keys=100")->amount, 100U);
     EXPECT_EQ(parse_fault("memic=64K")->amount, 65536U);
     EXPECT_EQ(parse_fault("memic=0")->amount, 0U);
@@ -73,6 +83,9 @@ TEST(fault_spec, errors_name_the_part_that_is_wrong)
         {"keys=5,first=2", "'first' is not a field"},
         {"memic=99999999999999999999", "a limit is needed"},
         {"wqe=5", "an opcode follows a colon"},
+        {"refuse", "what is refused follows a colon"},
+        {"refuse:tea", "refuse: 'tea'"},
+        {"refuse:3", "refuse: 3 is above 0x2"},
     };
     for (const auto& [text, message] : wrong) {
         const auto parsed = parse_fault(text);

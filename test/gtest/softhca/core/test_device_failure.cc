@@ -1,0 +1,143 @@
+// A device that fails for good, and what a firmware may refuse.
+#include "commander.h"
+#include "connected_pair.h"
+#include "umr_request_maker.h"
+
+#include "softhca/core/connection.h"
+#include "softhca/core/device_failure.h"
+#include "softhca/core/key_work.h"
+
+namespace ucxl::softhca::test
+{
+
+namespace
+{
+
+class device_failure : public connected_pair
+{
+protected:
+    void plan(const fault_rule& rule) { machine.memory().faults.rules[0] = rule; }
+
+    void refuse(refusable what)
+    {
+        plan({.kind = fault_kind::refuse, .opcode = std::to_underlying(what), .times = UINT64_MAX});
+    }
+
+    // Adds to what is at `address` of a key of the far side; its queue pairs live on if that is refused.
+    polled add(std::uint32_t key, std::uint64_t address)
+    {
+        a.post(work_request(wqe_opcode::atomic_fa)
+                   .remote(address, key)
+                   .fetch_add(5)
+                   .data(source_key, address_of(source), 8)
+                   .signaled());
+        a.run();
+        const polled found = only(a_sends);
+        a.record().state   = qp_state::rts;
+        b.record().state   = qp_state::rts;
+        return found;
+    }
+
+    environment near_side() { return {machine.memory(), near, near.id()}; }
+};
+
+TEST_F(device_failure, executes_and_completes_nothing_from_that_request_on)
+{
+    plan({.kind = fault_kind::fatal, .first = 2});
+    a.post(write(0, 8));
+    a.post(write(8, 8));
+    a.post(write(16, 8));
+    a.run();
+    EXPECT_FALSE(only(a_sends).failed());
+    EXPECT_TRUE(arrived(0, 0, 8));
+    EXPECT_FALSE(arrived(8, 0, 8));
+    EXPECT_TRUE(has_failed(machine.memory(), 0));
+    EXPECT_FALSE(a.run());
+    EXPECT_FALSE(b.run());
+    EXPECT_FALSE(a_sends.poll().has_value());
+}
+
+TEST(device_failures, refuse_commands_but_those_that_end_something_and_tell_who_has_the_device_open)
+{
+    test_machine machine{{.devices = 2}};
+    commander first(machine.start(), 0, 1);
+    commander second(machine.start(), 1, 1);
+    for (commander* const one : {&first, &second}) {
+        one->process().device().route_async_events({.channel = 5, .kind = 0, .value = 1, .object = 0, .sent = 0});
+        one->alloc_uar();
+    }
+    const std::uint32_t pd = first.alloc_pd();
+    environment device{machine.memory(), first.process(), first.process().id()};
+    fail_device(device, 0);
+    ASSERT_EQ(machine.notifications.size(), 1u);
+    EXPECT_EQ(machine.notifications[0].client, first.process().id());
+    EXPECT_EQ(machine.notifications[0].type, std::to_underlying(prm::event_type::local_catastrophic));
+    EXPECT_EQ(first.plain(prm::command::alloc_pd, 0), prm::command_status::internal_error);
+    EXPECT_EQ(first.plain(prm::command::dealloc_pd, pd), prm::command_status::ok);
+    EXPECT_NE(second.alloc_pd(), 0u);
+}
+
+TEST_F(device_failure, sends_no_answer_to_peers)
+{
+    // A connection that looks the same to the sender, on a device that works.
+    environment device = near_side();
+    EXPECT_NE(find_peer(machine.memory(), a.record(), a.number), nullptr);
+    fail_device(device, 0);
+    EXPECT_EQ(find_peer(machine.memory(), a.record(), a.number), nullptr);
+}
+
+TEST_F(device_failure, refusals_of_a_firmware_are_those_asked_for)
+{
+    const std::uint32_t list = make.empty(prm::mkey_access_mode::klm, 8);
+    qp_record qp;
+    qp.pd          = make.pd;
+    const auto umr = [&](const umr_request_maker& request) {
+        environment device = near_side();
+        return execute_umr(device, qp, 0x123, request.bytes());
+    };
+    const auto starts_at = [&](std::uint64_t address) {
+        return umr(umr_request_maker(list, 0x123)
+                       .free(false)
+                       .start(address)
+                       .len(8)
+                       .entries({klm(8, source_key, address_of(source))}));
+    };
+    const auto repeats = [&] {
+        return umr(umr_request_maker(list, 0x123)
+                       .free(false)
+                       .len(16)
+                       .entries({repeat_header(8, 2, 1), repeat_entry(64, 8, source_key, address_of(source))}));
+    };
+    EXPECT_EQ(starts_at(4096), no_syndrome);
+    refuse(refusable::umr_start_addr);
+    EXPECT_EQ(starts_at(8192), cqe_syndrome::memory_window_bind);
+    EXPECT_EQ(starts_at(4096), no_syndrome) << "it stays where it is";
+    EXPECT_EQ(repeats(), no_syndrome);
+    refuse(refusable::umr_repeat_block);
+    EXPECT_EQ(repeats(), cqe_syndrome::memory_window_bind);
+    EXPECT_EQ(starts_at(8192), no_syndrome);
+}
+
+TEST_F(device_failure, atomics_through_entries_are_refused_where_asked_for)
+{
+    const std::uint32_t list = make.list({klm(16, target_key, address_of(target))});
+    EXPECT_FALSE(add(list, 8).failed());
+    refuse(refusable::indirect_atomic);
+    EXPECT_FALSE(add(target_key, address_of(target)).failed());
+    EXPECT_EQ(add(list, 8).syndrome(), cqe_syndrome::remote_access);
+}
+
+TEST_F(device_failure, atomics_on_a_word_that_is_split_or_misaligned_in_memory_are_refused)
+{
+    const std::uint64_t memory = address_of(target);
+    const std::uint32_t list =
+        make.list({klm(12, target_key, memory), klm(12, target_key, memory + 64), klm(8, target_key, memory + 128)});
+    EXPECT_FALSE(add(list, 0).failed());
+    EXPECT_EQ(add(list, 8).syndrome(), cqe_syndrome::remote_invalid_request) << "four bytes here, four there";
+    EXPECT_EQ(add(list, 16).syndrome(), cqe_syndrome::remote_invalid_request) << "four bytes behind a boundary";
+    EXPECT_FALSE(add(list, 24).failed());
+}
+
+} // namespace
+
+} // namespace ucxl::softhca::test
