@@ -1,6 +1,7 @@
 // For random loop nests and random device limits: a plan means the layout's bytes in the layout's order and keeps every
 // limit, or there is a reason why there is none. Plans of every kind have to come up.
 #include <array>
+#include <cstdio>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +72,11 @@ TEST(lowering_properties, plans_mean_the_layout_and_keep_the_limits)
     for (int i = 0; i < num_layouts && !HasFailure(); ++i) {
         check_one(run_seed() + static_cast<std::uint64_t>(i), counts);
     }
+    std::printf("roots: %d lists, %d of one size, %d repeat blocks; depth 1: %d, 2: %d, 3: %d, 4: %d, 5: %d\n",
+                counts.by_kind[0], counts.by_kind[1], counts.by_kind[2], counts.by_depth[1], counts.by_depth[2],
+                counts.by_depth[3], counts.by_depth[4], counts.by_depth[5]);
+    std::printf("refused: %d empty, %d too many entries, %d too many keys, %d too deep\n", counts.refused[0],
+                counts.refused[1], counts.refused[2], counts.refused[3]);
     for (std::size_t kind = 0; kind < counts.by_kind.size(); ++kind) {
         EXPECT_GT(counts.by_kind[kind], num_layouts / 200) << "kind " << kind;
     }

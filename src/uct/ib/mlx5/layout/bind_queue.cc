@@ -1,9 +1,9 @@
 #include "bind_queue.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include "capabilities.h"
 #include "prm/wqe.h"
 
 namespace ucxl::mlx5
@@ -13,6 +13,8 @@ namespace
 {
 
 constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::milliseconds between_questions{10};
+constexpr unsigned polls_between_looks = 4096;
 
 constexpr std::uint32_t inline_bytes = 832; // what makes room for requests of nearly the longest length
 
@@ -28,6 +30,11 @@ bool has_link_layer_addresses(const ibv_port_attr& port)
 }
 
 } // namespace
+
+std::unexpected<failure> device_has_failed()
+{
+    return failed(UCS_ERR_IO_ERROR, "the device has failed for good; close what uses it and open it again");
+}
 
 void make_signaled(request_bytes& request)
 {
@@ -84,7 +91,7 @@ outcome<void> bind_queue::make()
     wanted.cap.max_inline_data = inline_bytes;
     wanted.pd                  = _pd;
     wanted.comp_mask           = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    wanted.send_ops_flags      = IBV_QP_EX_WITH_RDMA_WRITE;
+    wanted.send_ops_flags      = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
     mlx5dv_qp_init_attr raw{};
     raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
     raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
@@ -105,7 +112,7 @@ outcome<void> bind_queue::connect()
     ibv_qp_attr attr{};
     attr.qp_state        = IBV_QPS_INIT;
     attr.port_num        = _port;
-    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     int error = ibv_modify_qp(_qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (error != 0) {
         return refused("the bind queue to INIT", error);
@@ -149,47 +156,117 @@ outcome<void> bind_queue::post(std::span<request_bytes> requests)
     return post_raw(_qp.get(), requests, requests.size());
 }
 
-outcome<void> bind_queue::wait()
+outcome<void> bind_queue::keep_waiting(clock::time_point since)
 {
-    ibv_wc completion{};
-    int found = 0;
-    // A device that died answers nothing at all.
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    for (unsigned polls = 1; found == 0; ++polls) {
-        found = ibv_poll_cq(_cq.get(), 1, &completion);
-        if (found == 0 && polls % 4096 == 0 && std::chrono::steady_clock::now() > deadline) {
-            return failed(UCS_ERR_TIMED_OUT, "a bind request did not complete");
+    if (has_failed()) {
+        return device_has_failed();
+    }
+    const auto now = clock::now();
+    if (now - since > patience) {
+        return failed(UCS_ERR_TIMED_OUT, "a bind request did not complete");
+    }
+    // A device that failed says so to those who listen to its events, which is not for a library to do.
+    if (now - std::max(since, _asked) > between_questions) {
+        _asked = now;
+        if (!answers_commands(_pd->context)) {
+            give_up();
+            return device_has_failed();
         }
-    }
-    if (found < 0) {
-        return refused("polling for bind requests", -found);
-    }
-    if (completion.status != IBV_WC_SUCCESS) {
-        return failed(UCS_ERR_IO_ERROR, std::format("a bind request failed: {} (vendor syndrome 0x{:x})",
-                                                    ibv_wc_status_str(completion.status), completion.vendor_err));
     }
     return {};
 }
 
+outcome<ibv_wc> bind_queue::wait()
+{
+    const auto begin = clock::now();
+    ibv_wc completion{};
+    for (unsigned polls = 1;; ++polls) {
+        const int found = ibv_poll_cq(_cq.get(), 1, &completion);
+        if (found > 0) {
+            return completion;
+        }
+        if (found < 0) {
+            return refused("polling for bind requests", -found);
+        }
+        if (polls % polls_between_looks == 0) {
+            if (auto hopeful = keep_waiting(begin); !hopeful) {
+                return std::unexpected(std::move(hopeful.error()));
+            }
+        }
+    }
+}
+
+// What is left of a batch that failed was flushed, or cannot be told apart: a new queue has none of it.
+outcome<ibv_wc> bind_queue::finish(const outcome<void>& posted)
+{
+    outcome<ibv_wc> done = posted ? wait() : std::unexpected(posted.error());
+    if ((done && done->status == IBV_WC_SUCCESS) || has_failed()) {
+        return done;
+    }
+    if (auto again = make(); !again) {
+        return failed(again.error().status,
+                      std::format("{}, and no new queue: {}", done ? "a request failed" : done.error().message,
+                                  again.error().message));
+    }
+    return done;
+}
+
 outcome<void> bind_queue::execute(std::span<request_bytes> requests)
 {
+    if (has_failed()) {
+        return device_has_failed();
+    }
     while (!requests.empty()) {
-        const auto batch   = requests.first(std::min<std::size_t>(requests.size(), _depth));
-        outcome<void> done = post(batch);
-        if (done) {
-            done = wait();
-        }
+        const auto batch = requests.first(std::min<std::size_t>(requests.size(), _depth));
+        const auto done  = finish(post(batch));
         if (!done) {
-            // What is left of the batch was flushed, or cannot be told apart: a new queue has none of it.
-            if (auto again = make(); !again) {
-                return failed(again.error().status,
-                              std::format("{}; and no new queue: {}", done.error().message, again.error().message));
-            }
-            return done;
+            return std::unexpected(done.error());
+        }
+        if (done->status != IBV_WC_SUCCESS) {
+            return failed(UCS_ERR_IO_ERROR, std::format("a bind request failed: {} (vendor syndrome 0x{:x})",
+                                                        ibv_wc_status_str(done->status), done->vendor_err));
         }
         requests = requests.subspan(batch.size());
     }
     return {};
+}
+
+outcome<bool> bind_queue::attempt(std::span<request_bytes> requests)
+{
+    const auto done = finish(post(requests));
+    return done ? outcome<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
+}
+
+outcome<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
+                                  const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand)
+{
+    ibv_qp_ex* const qp = ibv_qp_to_qp_ex(_qp.get());
+    ibv_wr_start(qp);
+    qp->wr_id    = 0;
+    qp->wr_flags = IBV_SEND_SIGNALED;
+    fill(qp, local, remote, rkey, operand);
+    const int error = ibv_wr_complete(qp);
+    const auto done = finish(error == 0 ? outcome<void>() : refused("posting to the bind queue", error));
+    return done ? outcome<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
+}
+
+outcome<bool> bind_queue::attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey)
+{
+    const auto fill = [](ibv_qp_ex* qp, const ibv_sge& local, std::uint64_t remote, std::uint32_t key, std::uint64_t) {
+        ibv_wr_rdma_write(qp, key, remote);
+        ibv_wr_set_sge(qp, local.lkey, local.addr, local.length);
+    };
+    return attempt(fill, from, to, rkey, 0);
+}
+
+outcome<bool> bind_queue::attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend)
+{
+    const auto fill = [](ibv_qp_ex* qp, const ibv_sge& local, std::uint64_t remote, std::uint32_t key,
+                         std::uint64_t operand) {
+        ibv_wr_atomic_fetch_add(qp, key, remote, operand);
+        ibv_wr_set_sge(qp, local.lkey, local.addr, local.length);
+    };
+    return attempt(fill, result, to, rkey, addend);
 }
 
 } // namespace ucxl::mlx5

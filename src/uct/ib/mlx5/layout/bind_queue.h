@@ -1,9 +1,13 @@
-// The queue pair that binds keys: connected to itself, used for nothing else. After an error it is made anew.
+// The queue pair that binds keys: connected to itself. After an error it is made anew, until the device itself has
+// failed: then nothing is tried any more.
 //
-// Thread safety: none, the domain's lock guards it.
+// Thread safety: none, the domain's lock guards it; but has_failed() and give_up() are for every thread at any time.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "failure.h"
@@ -26,24 +30,44 @@ public:
     // batch is made signaled. After a failure no request is under way, and the queue can be used again.
     outcome<void> execute(std::span<request_bytes> requests);
 
+    // For things the device may turn out not to do: false if it completed the work with an error.
+    outcome<bool> attempt(std::span<request_bytes> requests);
+    outcome<bool> attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey);
+    outcome<bool> attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend);
+
+    // The device itself has failed (IBV_EVENT_DEVICE_FATAL). Who waits stops waiting.
+    void give_up() const { _failed->store(true, std::memory_order_relaxed); }
+    bool has_failed() const { return _failed->load(std::memory_order_relaxed); }
+
 private:
+    using clock = std::chrono::steady_clock;
+
     bind_queue() = default;
 
     outcome<void> make();
     outcome<void> connect();
     outcome<void> post(std::span<request_bytes> requests);
-    outcome<void> wait();
+    outcome<bool> attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
+                          const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand);
+    outcome<ibv_wc> finish(const outcome<void>& posted);
+    outcome<ibv_wc> wait();
+    outcome<void> keep_waiting(clock::time_point since);
 
     ibv_pd* _pd              = nullptr;
     std::uint8_t _port       = 1;
     std::uint32_t _depth     = 0;
     std::size_t _max_request = 0;
+    clock::time_point _asked; // when the device was last asked whether it is there
+    std::unique_ptr<std::atomic<bool>> _failed = std::make_unique<std::atomic<bool>>(false);
     cq_owner _cq; // outlives the queue pair
     qp_owner _qp;
 };
 
 // Marks a finished request as one that raises a completion.
 void make_signaled(request_bytes& request);
+
+// What every call says once the device has failed.
+std::unexpected<failure> device_has_failed();
 
 // Whether a queue pair takes raw requests, and then posts them: all or none.
 outcome<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id);

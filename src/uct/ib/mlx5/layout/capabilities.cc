@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include <infiniband/mlx5dv.h>
 
@@ -13,10 +14,42 @@ namespace ucxl::mlx5
 namespace
 {
 
-constexpr std::uint16_t general_current = 0x1; // op_mod: the first page, values in force
-
 // Entries of a list: 16-byte units counted in 16 bits, in groups of four.
 constexpr std::uint32_t max_octowords = 65532;
+
+// One command may fail by itself.
+constexpr int tries_for_an_answer = 3;
+
+using answer = prm::storage<prm::query_hca_cap_out>;
+
+// Null and errno where the device refuses.
+std::unique_ptr<answer> query_page(ibv_context* context, prm::cap_page page)
+{
+    prm::storage<prm::query_hca_cap_in> in;
+    (*in).put<prm::command::query_hca_cap>(prm::query_hca_cap_in::opcode);
+    const auto which = static_cast<std::uint16_t>(std::to_underlying(page) << 1 | prm::cap_current);
+    (void)(*in).set(prm::query_hca_cap_in::op_mod, which);
+    auto out = std::make_unique<answer>();
+    if (const int error =
+            mlx5dv_devx_general_cmd(context, in.bytes.data(), in.bytes.size(), out->bytes.data(), out->bytes.size());
+        error != 0) {
+        errno = error;
+        return nullptr;
+    }
+    return out;
+}
+
+bool has_atomics(ibv_context* context)
+{
+    const auto page = query_page(context, prm::cap_page::atomic);
+    if (page == nullptr) {
+        return false;
+    }
+    const auto caps       = (**page).at(prm::query_hca_cap_out::atomic);
+    const auto operations = std::to_underlying(caps.get(prm::atomic_caps::atomic_operations));
+    return (operations & std::to_underlying(prm::atomic_operation::fetch_add)) != 0 &&
+           (caps.get(prm::atomic_caps::atomic_size_qp) & sizeof(std::uint64_t)) != 0;
+}
 
 } // namespace
 
@@ -26,11 +59,8 @@ outcome<capabilities> query_capabilities(ibv_context* context)
         return failed(UCS_ERR_UNSUPPORTED,
                       std::format("{} is not an mlx5 device", ibv_get_device_name(context->device)));
     }
-    prm::storage<prm::query_hca_cap_in> in;
-    (*in).put<prm::command::query_hca_cap>(prm::query_hca_cap_in::opcode);
-    (*in).put<general_current>(prm::query_hca_cap_in::op_mod);
-    const auto out = std::make_unique<prm::storage<prm::query_hca_cap_out>>();
-    if (mlx5dv_devx_general_cmd(context, in.bytes.data(), in.bytes.size(), out->bytes.data(), out->bytes.size()) != 0) {
+    const auto out = query_page(context, prm::cap_page::general);
+    if (out == nullptr) {
         return refused("QUERY_HCA_CAP (is the device opened with DEVX?)");
     }
     const auto caps = (**out).at(prm::query_hca_cap_out::general);
@@ -46,7 +76,18 @@ outcome<capabilities> query_capabilities(ibv_context* context)
     if (found.limits.max_nesting == 0 || caps.get(prm::hca_cap::umr_indirect_mkey_disabled) != 0) {
         return failed(UCS_ERR_UNSUPPORTED, "the device binds no indirect memory keys");
     }
+    found.atomics = caps.get(prm::hca_cap::atomic) != 0 && has_atomics(context);
     return found;
+}
+
+bool answers_commands(ibv_context* context)
+{
+    for (int i = 0; i < tries_for_an_answer; ++i) {
+        if (query_page(context, prm::cap_page::general) != nullptr) {
+            return true;
+        }
+    }
+    return false;
 }
 
 } // namespace ucxl::mlx5

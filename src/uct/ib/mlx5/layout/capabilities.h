@@ -12,9 +12,13 @@ namespace ucxl::mlx5
 struct capabilities {
     device_limits limits;
     bool pointer_entries = false; // bind requests may refer to entries in memory
+    bool atomics         = false; // of 8 bytes, by queue pairs
 };
 
 // Asks the device (QUERY_HCA_CAP through DEVX).
 outcome<capabilities> query_capabilities(ibv_context* context);
+
+// Whether the device still answers commands. One that failed for good does not; work requests do not tell.
+bool answers_commands(ibv_context* context);
 
 } // namespace ucxl::mlx5

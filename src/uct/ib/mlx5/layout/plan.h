@@ -45,6 +45,7 @@ struct plan_key {
 // What the plan asks of the device and of the CPU, for choosing between plans and for people.
 struct plan_cost {
     std::size_t keys           = 0;
+    std::size_t repeat_blocks  = 0; // of the keys
     std::size_t octowords      = 0; // all translation entries written by binds
     std::size_t inline_binds   = 0; // bind requests that carry their entries
     std::size_t pointer_binds  = 0; // bind requests whose entries the device fetches
@@ -52,9 +53,25 @@ struct plan_cost {
     std::uint64_t translations = 0; // entries the device walks when the whole layout is moved once, on all levels
 };
 
+// Why a loop did not become a repeat block, the first loop of each reason.
+struct misfit {
+    enum class reason : std::uint8_t {
+        not_supported,
+        turns,
+        entries,
+        stride, // also a negative one
+        length,
+    };
+
+    misfit::reason why;
+    std::int64_t value;
+    std::uint64_t limit;
+};
+
 struct plan {
     std::vector<plan_key> keys; // children before parents
     std::vector<plan_entry> entries;
+    std::vector<misfit> misfits;
     plan_cost cost;
 
     const plan_key& root() const { return keys.back(); }

@@ -49,13 +49,36 @@ std::unexpected<refusal> plan_builder::too_many_entries(std::uint64_t wanted) co
                 std::format("{} translation entries are over the limit of {}", wanted, _limits.max_entries)});
 }
 
-bool plan_builder::fits_repeat_block(std::uint64_t count, std::span<const run> runs) const
+std::optional<misfit> plan_builder::misfit_of(std::uint64_t count, std::span<const run> runs) const
 {
-    return _limits.repeat_blocks && count > 1 && count <= _limits.max_repeat_count &&
-           runs.size() <= _limits.max_repeat_entries && std::ranges::all_of(runs, [&](const run& one) {
-               return one.stride >= 0 && static_cast<std::uint64_t>(one.stride) <= _limits.max_repeat_stride &&
-                      one.first.length <= _limits.max_repeat_bytes;
-           });
+    using enum misfit::reason;
+    if (!_limits.repeat_blocks) {
+        return misfit{not_supported, 0, 0};
+    }
+    if (count > _limits.max_repeat_count) {
+        return misfit{turns, static_cast<std::int64_t>(count), _limits.max_repeat_count};
+    }
+    if (runs.size() > _limits.max_repeat_entries) {
+        return misfit{entries, static_cast<std::int64_t>(runs.size()), _limits.max_repeat_entries};
+    }
+    for (const run& one : runs) {
+        if (one.stride < 0 || static_cast<std::uint64_t>(one.stride) > _limits.max_repeat_stride) {
+            return misfit{stride, one.stride, _limits.max_repeat_stride};
+        }
+        if (one.first.length > _limits.max_repeat_bytes) {
+            return misfit{length, static_cast<std::int64_t>(one.first.length), _limits.max_repeat_bytes};
+        }
+    }
+    return std::nullopt;
+}
+
+bool plan_builder::fits_repeat_block(std::uint64_t count, std::span<const run> runs)
+{
+    const auto found = misfit_of(count, runs);
+    if (found && std::ranges::find(_plan.misfits, found->why, &misfit::why) == _plan.misfits.end()) {
+        _plan.misfits.push_back(*found);
+    }
+    return !found && count > 1;
 }
 
 plan_builder::placed plan_builder::interleave(std::uint64_t count, std::span<const run> runs)

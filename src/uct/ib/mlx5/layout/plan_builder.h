@@ -4,6 +4,7 @@
 
 #include <expected>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,7 +54,8 @@ public:
     std::expected<plan, refusal> finish(const extent_of& whole);
 
 private:
-    bool fits_repeat_block(std::uint64_t count, std::span<const run> runs) const;
+    std::optional<misfit> misfit_of(std::uint64_t count, std::span<const run> runs) const;
+    bool fits_repeat_block(std::uint64_t count, std::span<const run> runs);
     placed repeat_block(std::uint64_t count, std::span<const run> runs);
     placed list(std::span<const plan_entry> entries);
     placed add_key(plan_key key, std::span<const plan_entry> entries);

@@ -45,6 +45,7 @@ plan_cost cost_of(const plan& whole, const device_limits& limits)
     cost.depth = whole.root().depth;
     for (const plan_key& key : whole.keys) {
         const std::size_t header = key.kind == key_kind::repeat ? 1 : 0;
+        cost.repeat_blocks += header;
         cost.octowords += key.octowords;
         ++(key.num_entries + header <= limits.max_inline_entries ? cost.inline_binds : cost.pointer_binds);
     }
@@ -84,7 +85,8 @@ plan reachable_from(const plan& all, std::uint32_t root, const device_limits& li
         }
         kept.keys.push_back(key);
     }
-    kept.cost = cost_of(kept, limits);
+    kept.misfits = all.misfits;
+    kept.cost    = cost_of(kept, limits);
     return kept;
 }
 

@@ -14,6 +14,9 @@ void set_queue_pair(request_bytes& request, std::uint32_t qpn)
     (void)control.set(prm::wqe_control_segment::qpn, qpn & 0xffffff);
 }
 
+// Peers reach memory through the rights of the first key; those below it are followed with local ones.
+constexpr key_rights nested_rights{.local_write = true};
+
 ucs_status_t status_of(refusal::reason why)
 {
     return why == refusal::reason::empty ? UCS_ERR_INVALID_PARAM : UCS_ERR_EXCEEDS_LIMIT;
@@ -27,7 +30,15 @@ outcome<std::unique_ptr<region>> region::create(domain& in, const region_options
     if (!root) {
         return std::unexpected(std::move(root.error()));
     }
-    return std::unique_ptr<region>(new region(in, options, std::move(*root)));
+    std::optional<address_overlay> overlay;
+    if (options.address != 0 && in.found.address == address_method::ksm) {
+        auto made = address_overlay::create(in.pd, (*root)->lkey, options.address, options.rights);
+        if (!made) {
+            return std::unexpected(std::move(made.error()));
+        }
+        overlay = std::move(*made);
+    }
+    return std::unique_ptr<region>(new region(in, options, std::move(*root), std::move(overlay)));
 }
 
 region::~region()
@@ -35,7 +46,7 @@ region::~region()
     const std::lock_guard guard(_domain.lock);
     release(_bound);
     release(_prepared);
-    _domain.depth_of_key.erase(key());
+    _domain.bound.erase(key());
 }
 
 void region::release(binding& unused)
@@ -49,7 +60,7 @@ void region::release(binding& unused)
     unused = {};
 }
 
-// What the root has room for, and what depth is left above regions that the layout is over.
+// What the root has room for, and what depth is left between the regions that the layout is over and an overlay.
 outcome<device_limits> region::limits_for(std::span<const source_base> bases) const
 {
     device_limits limits      = _domain.caps.limits;
@@ -57,32 +68,50 @@ outcome<device_limits> region::limits_for(std::span<const source_base> bases) co
     limits.max_repeat_entries = std::min(limits.max_repeat_entries, _options.max_entries - 1);
     unsigned below            = 0;
     for (const source_base& base : bases) {
-        const auto found = _domain.depth_of_key.find(base.lkey);
-        below            = std::max(below, found == _domain.depth_of_key.end() ? 0 : found->second);
+        const auto found = _domain.bound.find(base.lkey);
+        below            = std::max(below, found == _domain.bound.end() ? 0 : found->second->cost().depth);
     }
-    if (below >= limits.max_nesting) {
+    const unsigned taken = below + (_overlay ? 1 : 0);
+    if (taken >= limits.max_nesting) {
         return failed(UCS_ERR_EXCEEDS_LIMIT,
-                      std::format("a region over one of depth {} is over the limit of {}", below, limits.max_nesting));
+                      std::format("a region over one of depth {} is over the limit of {}{}", below, limits.max_nesting,
+                                  _overlay ? ", one of them for its address" : ""));
     }
-    limits.max_nesting -= below;
+    limits.max_nesting -= taken;
     return limits;
+}
+
+outcome<void> region::check_end(std::uint64_t length) const
+{
+    const std::uint64_t most = _overlay ? _overlay->length() : ~_options.address;
+    if (length > most) {
+        return failed(UCS_ERR_EXCEEDS_LIMIT, std::format("{} bytes from address 0x{:x} on are over the limit of {}",
+                                                         length, _options.address, most));
+    }
+    return {};
+}
+
+bind_request region::request_for_root(std::uint64_t length) const
+{
+    bind_request request{.key = _root->lkey, .rights = _options.rights, .length = length, .start_address = {}};
+    if (_overlay) {
+        request.rights = nested_rights; // peers come through the overlay, which has the rights
+    } else if (_options.address != 0) {
+        request.start_address = _options.address;
+    }
+    return request;
 }
 
 outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to)
 {
     const plan_key& wanted = all.keys[id];
-    const bool is_root     = id + 1 == all.keys.size();
-    bind_request request{.key = key(), .rights = _options.rights, .length = wanted.length, .start_address = {}};
-    if (is_root) {
-        request.start_address = _options.address != 0 ? std::optional(_options.address) : std::nullopt;
-    } else {
+    bind_request request   = request_for_root(wanted.length);
+    if (id + 1 != all.keys.size()) {
         auto taken = _domain.keys.take(wanted.octowords);
         if (!taken) {
             return std::unexpected(std::move(taken.error()));
         }
-        // Peers reach the memory through the root's rights; a nested key is followed with local ones.
-        request.key    = taken->mkey->lkey;
-        request.rights = {.local_write = true};
+        request = {.key = taken->mkey->lkey, .rights = nested_rights, .length = wanted.length, .start_address = {}};
         to.keys.push_back(std::move(*taken));
     }
     std::vector<resolved_entry> entries;
@@ -97,8 +126,14 @@ outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const s
                 {bases[entry.target].lkey, bases[entry.target].address + offset, entry.length, entry.stride});
         }
     }
-    const std::size_t size = entries_bytes(wanted.kind, entries.size());
-    const bool in_request  = entries.size() <= max_inline_entries(wanted.kind, _domain.queue.max_request());
+    return add_request(request, wanted.kind, wanted.repeat_count, entries, to);
+}
+
+outcome<void> region::add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
+                                  std::span<const resolved_entry> entries, binding& to)
+{
+    const std::size_t size = entries_bytes(kind, entries.size());
+    const bool in_request  = entries.size() <= max_inline_entries(kind, _domain.queue.max_request());
     request_bytes& bytes   = to.requests.emplace_back();
     std::vector<std::byte> copied;
     std::span<std::byte> place;
@@ -113,7 +148,7 @@ outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const s
         to.memory.push_back(*room);
         place = room->bytes.first(size);
     }
-    if (auto encoded = encode_entries(wanted.kind, wanted.repeat_count, entries, place); !encoded) {
+    if (auto encoded = encode_entries(kind, turns, entries, place); !encoded) {
         return failed(UCS_ERR_EXCEEDS_LIMIT, std::move(encoded.error()));
     }
     if (in_request) {
@@ -129,22 +164,30 @@ outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const s
     return {};
 }
 
-outcome<void> region::prepare(const layout& of, std::span<const source_base> bases)
+outcome<void> region::prepare(const layout_ptr& of, std::span<const source_base> bases)
 {
-    if (bases.size() < of.num_sources()) {
+    if (bases.size() < of->num_sources()) {
         return failed(UCS_ERR_INVALID_PARAM,
-                      std::format("{} bases for a layout of {} sources", bases.size(), of.num_sources()));
+                      std::format("{} bases for a layout of {} sources", bases.size(), of->num_sources()));
+    }
+    if (auto fits = check_end(of->packed_length()); !fits) {
+        return fits;
     }
     const std::lock_guard guard(_domain.lock);
-    const auto limits = limits_for(bases.first(of.num_sources()));
+    if (_domain.queue.has_failed()) {
+        return device_has_failed();
+    }
+    const auto limits = limits_for(bases.first(of->num_sources()));
     if (!limits) {
         return std::unexpected(limits.error());
     }
-    const auto made = lower(of, *limits);
+    const auto made = lower(*of, *limits);
     if (!made) {
         return failed(status_of(made.error().why), made.error().message);
     }
     binding next;
+    next.of     = of;
+    next.bases  = {bases.begin(), bases.begin() + of->num_sources()};
     next.length = made->root().length;
     next.cost   = made->cost;
     next.cost.depth += _domain.caps.limits.max_nesting - limits->max_nesting;
@@ -170,7 +213,7 @@ void region::append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) 
 
 void region::append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const
 {
-    encode_invalidate(key(), qpn, {}, to.emplace_back());
+    encode_invalidate(_root->lkey, qpn, {}, to.emplace_back());
 }
 
 void region::adopt()
@@ -178,66 +221,19 @@ void region::adopt()
     release(_bound);
     _bound = std::move(_prepared);
     _bound.requests.clear();
-    _prepared                   = {};
-    _domain.depth_of_key[key()] = _bound.cost.depth;
+    _prepared            = {};
+    _domain.bound[key()] = this;
 }
 
-void region::forget()
+void region::forget(bool is_invalidated)
 {
+    if (!is_invalidated) {
+        _bound.keys.clear();
+        _prepared.keys.clear();
+    }
     release(_bound);
     release(_prepared);
-    _domain.depth_of_key.erase(key());
-}
-
-outcome<void> bind_all(std::span<region* const> regions, bool replace)
-{
-    domain& shared = regions.front()->owner();
-    const std::lock_guard guard(shared.lock);
-    std::vector<request_bytes> requests;
-    for (region* const one : regions) {
-        if (replace && one->length() != 0) {
-            one->append_invalidation(shared.queue.qpn(), requests);
-        }
-        one->append_requests(shared.queue.qpn(), requests);
-    }
-    outcome<void> done = shared.queue.execute(requests);
-    for (region* const one : regions) {
-        done ? one->adopt() : one->forget();
-    }
-    return done;
-}
-
-outcome<void> invalidate_all(std::span<region* const> regions)
-{
-    domain& shared = regions.front()->owner();
-    const std::lock_guard guard(shared.lock);
-    std::vector<request_bytes> requests;
-    for (region* const one : regions) {
-        one->append_invalidation(shared.queue.qpn(), requests);
-    }
-    const outcome<void> done = shared.queue.execute(requests);
-    for (region* const one : regions) {
-        one->forget();
-    }
-    return done;
-}
-
-outcome<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_t wr_id, bool signaled)
-{
-    domain& shared = regions.front()->owner();
-    std::vector<request_bytes> requests;
-    for (region* const one : regions) {
-        one->append_requests(qp->qp_num, requests);
-    }
-    encode_key_fence(qp->qp_num, {.signaled = signaled}, requests.emplace_back());
-    if (auto posted = post_raw(qp, requests, wr_id); !posted) {
-        return posted;
-    }
-    const std::lock_guard guard(shared.lock);
-    for (region* const one : regions) {
-        one->adopt();
-    }
-    return {};
+    _domain.bound.erase(key());
 }
 
 } // namespace ucxl::mlx5

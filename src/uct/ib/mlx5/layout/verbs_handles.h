@@ -27,5 +27,6 @@ using cq_owner   = std::unique_ptr<ibv_cq, verbs_destroyer<ibv_destroy_cq>>;
 using qp_owner   = std::unique_ptr<ibv_qp, verbs_destroyer<ibv_destroy_qp>>;
 using mr_owner   = std::unique_ptr<ibv_mr, verbs_destroyer<ibv_dereg_mr>>;
 using mkey_owner = std::unique_ptr<mlx5dv_mkey, verbs_destroyer<mlx5dv_destroy_mkey>>;
+using devx_owner = std::unique_ptr<mlx5dv_devx_obj, verbs_destroyer<mlx5dv_devx_obj_destroy>>;
 
 } // namespace ucxl::mlx5

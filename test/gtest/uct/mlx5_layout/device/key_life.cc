@@ -107,6 +107,7 @@ int key_life()
     std::optional<verbs_pair> pair;
     try {
         pair.emplace();
+        pair->set_patience(std::chrono::milliseconds(1500));
         const int result = live(*pair);
         if (pair->close()) {
             return result;

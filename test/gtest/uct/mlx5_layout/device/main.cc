@@ -1,15 +1,40 @@
 #include <cstdlib>
+#include <cstring>
 
 #include <gtest/gtest.h>
 
+#include "dead_device.h"
+#include "found_by_self_test.h"
 #include "key_life.h"
 #include "software_device.h"
+
+namespace
+{
+
+// What a child does in place of tests.
+struct role {
+    const char* name;
+    int (*play)();
+};
+
+constexpr role roles[] = {
+    {"dead_device", ucxl::test::dead_device},
+    {"found_by_self_test", ucxl::test::found_by_self_test},
+    {"key_life", ucxl::test::key_life},
+};
+
+} // namespace
 
 int main(int argc, char** argv)
 {
     ucxl::test::use_software_device(argv, SOFTHCA_LIBRARY);
-    if (std::getenv("UCXL_KEY_LIFE") != nullptr) {
-        return ucxl::test::key_life();
+    if (const char* const wanted = std::getenv("UCXL_CHILD")) {
+        for (const role& one : roles) {
+            if (std::strcmp(one.name, wanted) == 0) {
+                return one.play();
+            }
+        }
+        return 2;
     }
     testing::InitGoogleTest(&argc, argv);
     return RUN_ALL_TESTS();

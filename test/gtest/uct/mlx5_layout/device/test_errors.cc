@@ -52,6 +52,13 @@ TEST_F(key_errors, region_without_the_right_is_refused_by_the_device)
     EXPECT_EQ(pair.read(packed->piece(0, 8), 0, about(region).rkey), IBV_WC_SUCCESS);
 }
 
+TEST_F(key_errors, a_key_that_never_was_is_refused_by_the_device)
+{
+    const auto memory = zeroed(4096);
+    const auto region = region_over({memory->address(), 1000, 0xabcdef00});
+    EXPECT_EQ(write_to(region, 0, 8), IBV_WC_REM_ACCESS_ERR);
+}
+
 TEST_F(key_errors, memory_of_another_protection_domain_is_refused_by_the_device)
 {
     verbs_pair other;

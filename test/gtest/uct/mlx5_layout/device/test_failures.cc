@@ -1,13 +1,10 @@
-// The device refuses the Nth command, or fails the Nth work request, for every N: every call either works or returns an
-// error, and leaves nothing behind.
-#include <cstdlib>
+// The device refuses the Nth command, fails the Nth work request, or fails for good at it, for every N: every call
+// either works or returns an error, and leaves nothing behind. Software device only: it injects the faults.
 #include <string>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "child.h"
 #include "key_life.h"
 
 namespace ucxl::test
@@ -15,22 +12,9 @@ namespace ucxl::test
 namespace
 {
 
-// Exit status of a life with that fault; above 255 if a signal ended it.
 int life_with(const std::string& fault)
 {
-    const pid_t child = fork();
-    if (child == 0) {
-        setenv("UCXL_KEY_LIFE", "1", 1);
-        setenv("SOFTHCA_FAULT", fault.c_str(), 1);
-        setenv("UCX_LOG_LEVEL", "fatal", 1);
-        if (freopen("/dev/null", "w", stderr) != nullptr) {
-            execl("/proc/self/exe", "key_life", static_cast<char*>(nullptr));
-        }
-        _exit(127);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
+    return run_child({{"UCXL_CHILD", "key_life"}, {"SOFTHCA_FAULT", fault}, {"UCX_LOG_LEVEL", "fatal"}}).status;
 }
 
 bool is_clean(int result)
@@ -49,11 +33,11 @@ void PrintTo(const fault_kind& one, std::ostream* out)
     *out << one.name;
 }
 
-class nth_failure : public ::testing::TestWithParam<fault_kind>
+class injected_faults : public ::testing::TestWithParam<fault_kind>
 {
 };
 
-TEST_P(nth_failure, is_reported_and_leaves_nothing)
+TEST_P(injected_faults, are_reported_and_leave_nothing)
 {
     int refused = 0;
     for (int n = 1; n < 400; ++n) {
@@ -61,30 +45,47 @@ TEST_P(nth_failure, is_reported_and_leaves_nothing)
         ASSERT_TRUE(is_clean(result)) << "the " << n << "th: " << result;
         refused += result == key_life_refused || result == key_life_recovered ? 1 : 0;
         // Past the last one nothing is hit.
-        if (result == key_life_complete && n > 40) {
+        if (result == key_life_complete && n > 60) {
             break;
         }
     }
     EXPECT_GT(refused, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(layout_keys, nth_failure,
+INSTANTIATE_TEST_SUITE_P(layout_keys, injected_faults,
                          ::testing::Values(fault_kind{"commands", "command"},
                                            fault_kind{"key_creation", "command:create_mkey"},
-                                           fault_kind{"work_requests", "wqe"}, fault_kind{"binds", "wqe:umr"}));
+                                           fault_kind{"work_requests", "wqe"}, fault_kind{"binds", "wqe:umr"},
+                                           fault_kind{"device_fatal", "fatal"}));
 
-// One bind request fails: the bind queue is made anew, and the same layout set again.
-TEST(layout_keys, are_bound_after_a_bind_that_failed)
+// One bind request fails: the bind queue is made anew, and the same layout set again. The self-test's come first.
+TEST(injected_faults, keys_are_bound_after_a_bind_that_failed)
 {
-    EXPECT_EQ(life_with("wqe:umr,first=1"), key_life_recovered);
+    int recovered = 0;
+    for (int n = 1; n < 20; ++n) {
+        recovered += life_with("wqe:umr,first=" + std::to_string(n)) == key_life_recovered ? 1 : 0;
+    }
+    EXPECT_GE(recovered, 3);
 }
 
-TEST(layout_keys, no_more_keys_is_an_error_that_leaves_nothing)
+TEST(injected_faults, no_more_keys_is_an_error_that_leaves_nothing)
 {
-    for (int keys = 1; keys < 12; ++keys) {
+    for (int keys = 1; keys < 16; ++keys) {
         const int result = life_with("keys=" + std::to_string(keys));
         EXPECT_TRUE(is_clean(result)) << keys << " keys: " << result;
     }
+}
+
+TEST(injected_faults, after_the_device_failed_every_call_says_so)
+{
+    const environment_changes fails{
+        {"UCXL_CHILD", "dead_device"}, {"SOFTHCA_FAULT", "fatal:rdma_read"}, {"UCX_LOG_LEVEL", "fatal"}};
+    const child_result found_out = run_child(fails);
+    EXPECT_EQ(found_out.status, 0) << found_out.output;
+    environment_changes and_says_so = fails;
+    and_says_so.emplace_back("UCXL_TELL_DOMAIN", "1");
+    const child_result told = run_child(and_says_so);
+    EXPECT_EQ(told.status, 0) << told.output;
 }
 
 } // namespace

@@ -1,6 +1,5 @@
 #include "verbs_pair.h"
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -15,7 +14,6 @@ namespace
 
 constexpr unsigned all_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-constexpr std::chrono::seconds patience{20};
 
 template <typename T>
 T* made(T* object, const char* what)
@@ -58,7 +56,7 @@ ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
     wanted.recv_cq             = cq;
     wanted.cap.max_send_wr     = 64;
     wanted.cap.max_recv_wr     = 16;
-    wanted.cap.max_send_sge    = 4;
+    wanted.cap.max_send_sge    = max_elements;
     wanted.cap.max_recv_sge    = 4;
     wanted.cap.max_inline_data = 832;
     wanted.pd                  = pd;
@@ -74,6 +72,16 @@ ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
 
 verbs_pair::verbs_pair() : _context(open_device()), _pd(made(ibv_alloc_pd(_context), "protection domain"))
 {
+    begin();
+}
+
+verbs_pair::verbs_pair(const beside& other) : _is_guest(true), _context(other.home._context), _pd(other.home._pd)
+{
+    begin();
+}
+
+void verbs_pair::begin()
+{
     for (ibv_cq*& cq : _cq) {
         cq = made(ibv_create_cq(_context, 256, nullptr, nullptr, 0), "completion queue");
     }
@@ -83,7 +91,9 @@ verbs_pair::verbs_pair() : _context(open_device()), _pd(made(ibv_alloc_pd(_conte
 verbs_pair::~verbs_pair()
 {
     close();
-    ibv_close_device(_context);
+    if (!_is_guest) {
+        ibv_close_device(_context);
+    }
 }
 
 bool verbs_pair::close()
@@ -100,7 +110,8 @@ bool verbs_pair::close()
     for (ibv_mr* mr : _registered) {
         ibv_dereg_mr(mr);
     }
-    return ibv_dealloc_pd(std::exchange(_pd, nullptr)) == 0;
+    ibv_pd* const done = std::exchange(_pd, nullptr);
+    return _is_guest || ibv_dealloc_pd(done) == 0;
 }
 
 void verbs_pair::reconnect()
@@ -166,7 +177,7 @@ ibv_mr* verbs_pair::registered(void* buffer, std::size_t length)
 ibv_wc verbs_pair::wait_on(ibv_cq* cq)
 {
     ibv_wc found{};
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + _patience;
     for (;;) {
         const int count = ibv_poll_cq(cq, 1, &found);
         if (count == 1) {
@@ -183,11 +194,16 @@ ibv_wc verbs_pair::wait()
     return wait_on(_cq[0]);
 }
 
-ibv_wc_status verbs_pair::execute(ibv_send_wr& request)
+void verbs_pair::post(ibv_send_wr& request)
 {
     request.send_flags = IBV_SEND_SIGNALED;
     ibv_send_wr* bad   = nullptr;
     worked(ibv_post_send(qp(), &request, &bad), "post");
+}
+
+ibv_wc_status verbs_pair::execute(ibv_send_wr& request)
+{
+    post(request);
     return wait().status;
 }
 
@@ -203,7 +219,7 @@ ibv_wc_status verbs_pair::write(const ibv_sge& local, std::uint64_t remote, std:
     return execute(request);
 }
 
-ibv_wc_status verbs_pair::read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)
+void verbs_pair::post_read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)
 {
     ibv_sge element = local;
     ibv_send_wr request{};
@@ -212,7 +228,13 @@ ibv_wc_status verbs_pair::read(const ibv_sge& local, std::uint64_t remote, std::
     request.opcode              = IBV_WR_RDMA_READ;
     request.wr.rdma.remote_addr = remote;
     request.wr.rdma.rkey        = rkey;
-    return execute(request);
+    post(request);
+}
+
+ibv_wc_status verbs_pair::read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)
+{
+    post_read(local, remote, rkey);
+    return wait().status;
 }
 
 ibv_wc_status verbs_pair::send(const ibv_sge& from, const ibv_sge& to)

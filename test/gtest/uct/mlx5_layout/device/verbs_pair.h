@@ -6,6 +6,7 @@
 //          EXPECT_EQ(pair.write({address, length, mr->lkey}, remote_address, rkey), IBV_WC_SUCCESS);
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,10 +19,18 @@
 namespace ucxl::test
 {
 
+// Elements of one list, as large as libmlx5 lets a queue pair have them.
+inline constexpr unsigned max_elements = 30;
+
 class verbs_pair
 {
 public:
     verbs_pair();
+    // In the protection domain of another one, which has to outlive this.
+    struct beside {
+        const verbs_pair& home;
+    };
+    explicit verbs_pair(const beside& other);
     ~verbs_pair();
     verbs_pair(const verbs_pair&)            = delete;
     verbs_pair& operator=(const verbs_pair&) = delete;
@@ -36,12 +45,17 @@ public:
 
     ibv_wc_status write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
     ibv_wc_status read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
+    // Posts it and goes on.
+    void post_read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
     // A send on one queue pair, the receive on the other; the first status that is not success.
     ibv_wc_status send(const ibv_sge& from, const ibv_sge& to);
     ibv_wc_status fetch_add(const ibv_sge& result, std::uint64_t remote, std::uint32_t rkey, std::uint64_t addend);
 
     // Waits for one completion of qp().
     ibv_wc wait();
+
+    // How long to wait for a request before it is an error; a device that failed never completes one.
+    void set_patience(std::chrono::milliseconds patience) { _patience = patience; }
 
     // Both queue pairs anew, after an error.
     void reconnect();
@@ -51,14 +65,18 @@ public:
     bool close();
 
 private:
+    void begin();
     void connect(int which);
+    void post(ibv_send_wr& request);
     ibv_wc_status execute(ibv_send_wr& request);
     ibv_wc wait_on(ibv_cq* cq);
 
+    bool _is_guest        = false; // in the protection domain of another one
     ibv_context* _context = nullptr;
     ibv_pd* _pd           = nullptr;
-    ibv_cq* _cq[2]        = {};
-    ibv_qp* _queue[2]     = {};
+    std::chrono::milliseconds _patience{20000};
+    ibv_cq* _cq[2]    = {};
+    ibv_qp* _queue[2] = {};
     std::vector<ibv_mr*> _registered;
 };
 

@@ -9,6 +9,7 @@
 #include <infiniband/verbs.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <ucs/type/status.h>
 
 #ifdef __cplusplus
@@ -62,7 +63,8 @@ enum uct_mlx5_layout_cap_flags {
     UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT = 1 << 3, /**< num_repeated differs between items */
     UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL  = 1 << 4, /**< numbers of data differ between items */
     UCT_MLX5_LAYOUT_CAP_ADDRESS                       = 1 << 5, /**< Regions at a chosen virtual address */
-    UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK                  = 1 << 6  /**< Strided layouts cost one entry in all */
+    UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK                  = 1 << 6, /**< Strided layouts cost one entry in all */
+    UCT_MLX5_LAYOUT_CAP_ATOMIC                        = 1 << 7  /**< Atomic operations on words inside a layout */
 };
 
 /** Capabilities, see @ref uct_mlx5_layout_query. */
@@ -77,7 +79,8 @@ typedef struct uct_mlx5_layout_attr {
 } uct_mlx5_layout_attr_t;
 
 /**
- * @brief What the device of a context supports.
+ * @brief What the device of a context says that it supports. What of it works is found out when a domain is opened, see
+ * @ref uct_mlx5_layout_domain_query.
  *
  * @param [in]  context  An mlx5 device, opened with DEVX.
  * @param [out] attr     Receives the capabilities.
@@ -103,6 +106,10 @@ typedef struct uct_mlx5_layout_domain_params {
 /**
  * @brief Open a domain: a queue pair for binding, connected to itself, and room for keys.
  *
+ * A self-test moves a few bytes through keys of every kind and back to the same queue pair. What does not work is done
+ * without (lists instead of repeat blocks, another way to an address, no nesting) or refused later; a device on which
+ * not even lists work is not supported.
+ *
  * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (see @ref uct_mlx5_layout_query), UCS_ERR_NO_MEMORY or
  *         UCS_ERR_IO_ERROR (the device refused; the message has errno and syndrome).
  */
@@ -111,6 +118,45 @@ ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t *
 
 /** @brief Close a domain. All regions must have been destroyed. NULL: nothing happens. */
 void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain);
+
+/** How a region gets to a virtual address; the option UCX_LAYOUT_KEYS_ADDRESS forces one way. */
+typedef enum uct_mlx5_layout_address_method {
+    UCT_MLX5_LAYOUT_ADDRESS_NONE, /**< Not at all: all regions begin at 0 */
+    UCT_MLX5_LAYOUT_ADDRESS_UMR,  /**< The bind request moves the start of the key */
+    UCT_MLX5_LAYOUT_ADDRESS_KSM   /**< Another key lies over it: one level of nesting less, and 126 GiB at most */
+} uct_mlx5_layout_address_method_t;
+
+/** What the self-test found, see @ref uct_mlx5_layout_domain_query. */
+typedef struct uct_mlx5_layout_domain_attr {
+    uint64_t                         flags;                /**< @ref uct_mlx5_layout_cap_flags that really work */
+    uint32_t                         max_mr_nesting_level; /**< Keys on the way from a work request to memory */
+    uct_mlx5_layout_address_method_t address_method;       /**< Of regions at an address */
+} uct_mlx5_layout_domain_attr_t;
+
+/** @brief What the device of a domain does. Cannot fail. */
+void uct_mlx5_layout_domain_query(uct_mlx5_layout_domain_h domain, uct_mlx5_layout_domain_attr_t *attr);
+
+/**
+ * @brief Tell a domain of an asynchronous event of its device (ibv_get_async_event); to be called for every one.
+ *
+ * After IBV_EVENT_DEVICE_FATAL every call on the domain and its regions fails at once with UCS_ERR_IO_ERROR, also one
+ * that is waiting in another thread; destroying and closing go on. Other events do nothing. A domain that is not told
+ * finds out by itself when a bind has not completed for 10 ms. May be called by any thread at any time.
+ */
+void uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain, const struct ibv_async_event *event);
+
+/**
+ * @brief Print what a device would make of a layout: keys, entries, requests, which forms were rejected and why, and
+ * whether packing is the better choice.
+ *
+ * @param [in] device        Name of an mlx5 device (mlx5_0); NULL: the first one; "published": the limits that are
+ *                           published for ConnectX-6, no device is looked for.
+ * @param [in] wire, length  The layout's wire form (ucp_layout_pack).
+ * @param [in] stream        Where to print.
+ * @return UCS_OK, UCS_ERR_NO_DEVICE, UCS_ERR_UNSUPPORTED (see @ref uct_mlx5_layout_query), UCS_ERR_INVALID_PARAM,
+ *         UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR.
+ */
+ucs_status_t uct_mlx5_layout_explain(const char *device, const void *wire, size_t length, FILE *stream);
 
 /** Fields of @ref uct_mlx5_layout_region_params_t. */
 enum uct_mlx5_layout_region_field {
@@ -132,8 +178,8 @@ typedef struct uct_mlx5_layout_region_params {
 /**
  * @brief Make an empty region: no layout, length 0, a key that cannot be used yet.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (an address on a device that cannot), UCS_ERR_NO_MEMORY or
- *         UCS_ERR_IO_ERROR (the device refused, such as out of keys).
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (an address, or IBV_ACCESS_REMOTE_ATOMIC, on a device that
+ *         cannot), UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR (the device refused, such as out of keys).
  */
 ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h               domain,
                                            const uct_mlx5_layout_region_params_t *params,
@@ -151,10 +197,24 @@ typedef struct uct_mlx5_layout_region_attr {
     uint32_t num_keys;    /**< Device keys the layout takes, the region's own included */
     uint32_t num_entries; /**< Translation entries of all of them, with padding */
     uint32_t depth;       /**< Keys on the way to memory */
+    uint32_t num_repeats; /**< Of the keys, those that are repeat blocks */
+    uint32_t num_fetched; /**< Of the keys, those whose entries the device fetched from memory */
+    int      whole_words; /**< Whether atomic operations reach every 8-byte aligned word. If not, some are split between
+                               blocks or misaligned in memory: see @ref uct_mlx5_layout_region_check_atomic */
 } uct_mlx5_layout_region_attr_t;
 
 /** @brief Describe a region. Cannot fail. */
 void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t *attr);
+
+/**
+ * @brief Whether atomic operations on the 8 bytes at an address of a region work. They do not where the bytes are in
+ * several blocks, or not aligned in memory: the device fails such a request with a remote access or invalid request
+ * error.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (the message says what is wrong with the word: not aligned, split, misaligned
+ *         in memory, outside) or UCS_ERR_UNSUPPORTED (the region was made without IBV_ACCESS_REMOTE_ATOMIC).
+ */
+ucs_status_t uct_mlx5_layout_region_check_atomic(uct_mlx5_layout_region_h region, uint64_t address);
 
 /** Flags of the functions that set a layout. */
 enum uct_mlx5_layout_set_flags {
@@ -230,8 +290,9 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
  * that of @e wr_id if @e signaled, or of any later request on @e qp.
  *
  * @param [in] qp           Of the same protection domain, in state RTS, created by mlx5dv_create_qp with
- *                          MLX5DV_QP_EX_WITH_RAW_WQE, and room for num_regions * (keys + 1) requests. Not posted to by
- *                          another thread meanwhile.
+ *                          MLX5DV_QP_EX_WITH_RAW_WQE and max_inline_data of at least 832, which makes room for
+ *                          the longest request, and with room for all keys of the regions and one request more. Not
+ *                          posted to by another thread meanwhile.
  * @param [in] regions      num_regions of them.
  * @param [in] num_regions  How many.
  * @param [in] wr_id        Of the completion, whose opcode is IBV_WC_DRIVER2.

@@ -1,101 +1,34 @@
-// The C functions of uct_mlx5_layout.h: parameters checked, statuses chosen and logged.
-#include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
-
-#include <optional>
-
+// The C functions of uct_mlx5_layout.h about regions: parameters checked, statuses chosen and logged.
+#include "api_support.h"
+#include "atomic_words.h"
+#include "bind.h"
 #include "describe.h"
-#include "domain.h"
-#include "region.h"
-#include "ucs/sys/status.h"
 
 using namespace ucxl;
 using namespace ucxl::mlx5;
 
-struct uct_mlx5_layout_domain {
-    mlx5::domain value;
-};
-
-struct uct_mlx5_layout_region {
-    std::unique_ptr<mlx5::region> value;
-    bool replace = true; // what WITH_POST_WR without AVOID_INVALIDATION asked for
-};
-
 namespace
 {
 
-constexpr std::uint8_t default_port     = 1;
-constexpr std::uint32_t default_depth   = 128;
-constexpr std::uint32_t max_depth       = 4096;
 constexpr std::uint32_t default_entries = 64;
 constexpr unsigned known_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr unsigned known_flags = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
 
-ucs_status_t log_failure(const char* function, const failure& what)
+outcome<void> check_possible(const domain& in, const region_options& options)
 {
-    ucs_error("%s: %s", function, what.message.c_str());
-    return what.status;
-}
-
-ucs_status_t invalid(const char* function, const std::string& message)
-{
-    return log_failure(function, {UCS_ERR_INVALID_PARAM, message});
-}
-
-template <typename T>
-ucs_status_t status_of(const char* function, const outcome<T>& done)
-{
-    return done ? UCS_OK : log_failure(function, done.error());
-}
-
-ucs_status_t query(const char* function, ibv_context* context, uct_mlx5_layout_attr_t* attr)
-{
-    const outcome<capabilities> caps = query_capabilities(context);
-    if (!caps) {
-        return log_failure(function, caps.error());
+    if (in.queue.has_failed()) {
+        return device_has_failed();
     }
-    const device_limits& limits = caps->limits;
-    uct_mlx5_layout_attr_t found{};
-    found.flags = UCT_MLX5_LAYOUT_CAP_SG | UCT_MLX5_LAYOUT_CAP_INTERLEAVED | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT |
-                  UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL |
-                  UCT_MLX5_LAYOUT_CAP_ADDRESS | (limits.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0);
-    found.max_num_sg                 = limits.max_list_entries;
-    found.max_inline_num_sg          = static_cast<std::uint32_t>(max_inline_entries(key_kind::klm));
-    found.max_num_interleaved        = limits.max_repeat_entries;
-    found.max_inline_num_interleaved = static_cast<std::uint32_t>(max_inline_entries(key_kind::repeat));
-    found.max_mr_stride_dimension    = limits::max_dims;
-    found.max_mr_nesting_level       = limits.max_nesting;
-    *attr                            = found;
-    return UCS_OK;
-}
-
-ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_params_t& params,
-                         uct_mlx5_layout_domain_h* domain_p)
-{
-    constexpr std::uint64_t known =
-        UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD | UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT | UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH;
-    if (const ucs_status_t bad = check_field_mask(function, params.field_mask, known); bad != UCS_OK) {
-        return bad;
+    if (options.address != 0 && in.found.address == address_method::none) {
+        return failed(UCS_ERR_UNSUPPORTED,
+                      std::format("address 0x{:x}: all keys of this device begin at 0", options.address));
     }
-    if ((params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD) == 0 || params.pd == nullptr) {
-        return invalid(function, "pd is required");
+    if (options.rights.remote_atomic && !in.found.atomics) {
+        return failed(UCS_ERR_UNSUPPORTED, "access has IBV_ACCESS_REMOTE_ATOMIC, but the device does no atomic "
+                                           "operations through layout keys");
     }
-    const std::uint8_t port = (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT) != 0 ? params.port : default_port;
-    const std::uint32_t depth =
-        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH) != 0 ? params.bind_depth : default_depth;
-    if (depth == 0 || depth > max_depth) {
-        return invalid(function, std::format("bind_depth {} is not from 1 to {}", depth, max_depth));
-    }
-    const outcome<capabilities> caps = query_capabilities(params.pd->context);
-    if (!caps) {
-        return log_failure(function, caps.error());
-    }
-    outcome<bind_queue> queue = bind_queue::open(params.pd, port, depth);
-    if (!queue) {
-        return log_failure(function, queue.error());
-    }
-    *domain_p = new uct_mlx5_layout_domain{domain(params.pd, *caps, std::move(*queue))};
-    return UCS_OK;
+    return {};
 }
 
 ucs_status_t create_region(const char* function, uct_mlx5_layout_domain_h in,
@@ -116,7 +49,10 @@ ucs_status_t create_region(const char* function, uct_mlx5_layout_domain_h in,
                       (access & IBV_ACCESS_REMOTE_WRITE) != 0, (access & IBV_ACCESS_REMOTE_ATOMIC) != 0};
     options.max_entries =
         (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES) != 0 ? params.max_entries : default_entries;
-    options.address          = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS) != 0 ? params.address : 0;
+    options.address = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS) != 0 ? params.address : 0;
+    if (const outcome<void> possible = check_possible(in->value, options); !possible) {
+        return log_failure(function, possible.error());
+    }
     const std::uint32_t most = in->value.caps.limits.max_list_entries;
     if (options.max_entries == 0 || options.max_entries > most) {
         return invalid(function, std::format("max_entries {} is not from 1 to {}", options.max_entries, most));
@@ -139,7 +75,7 @@ ucs_status_t set(const char* function, uct_mlx5_layout_region_h of, unsigned fla
     if (!what) {
         return log_failure(function, what.error());
     }
-    if (const auto prepared = of->value->prepare(*what->of, what->bases); !prepared) {
+    if (const auto prepared = of->value->prepare(what->of, what->bases); !prepared) {
         return log_failure(function, prepared.error());
     }
     of->replace = (flags & UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION) == 0;
@@ -184,22 +120,6 @@ ucs_status_t for_all(const char* function, const uct_mlx5_layout_region_h* regio
 
 } // namespace
 
-ucs_status_t uct_mlx5_layout_query(ibv_context* context, uct_mlx5_layout_attr_t* attr)
-{
-    return guarded(__func__, [&, function = __func__] { return query(function, context, attr); });
-}
-
-ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t* params,
-                                         uct_mlx5_layout_domain_h* domain_p)
-{
-    return guarded(__func__, [&, function = __func__] { return open_domain(function, *params, domain_p); });
-}
-
-void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain)
-{
-    delete domain;
-}
-
 ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h domain,
                                            const uct_mlx5_layout_region_params_t* params,
                                            uct_mlx5_layout_region_h* region_p)
@@ -221,7 +141,16 @@ void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layo
                               of.length(),
                               static_cast<std::uint32_t>(of.cost().keys),
                               static_cast<std::uint32_t>(of.cost().octowords),
-                              of.cost().depth};
+                              of.cost().depth,
+                              static_cast<std::uint32_t>(of.cost().repeat_blocks),
+                              static_cast<std::uint32_t>(of.cost().pointer_binds),
+             has_whole_words(of) ? 1 : 0};
+}
+
+ucs_status_t uct_mlx5_layout_region_check_atomic(uct_mlx5_layout_region_h region, uint64_t address)
+{
+    return guarded(__func__,
+                   [&, function = __func__] { return status_of(function, check_word(*region->value, address)); });
 }
 
 ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned flags, size_t num_sge,

@@ -1,0 +1,82 @@
+#include "address_overlay.h"
+
+#include <algorithm>
+#include <array>
+
+#include "prm/mkey.h"
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+constexpr unsigned log_entity_size   = 31;
+constexpr std::uint64_t entity_bytes = std::uint64_t{1} << log_entity_size;
+constexpr std::size_t num_entities   = 64;
+// UCX found that a device may count one entity more than the length says where the start is not aligned.
+constexpr std::uint64_t most_bytes  = (num_entities - 1) * entity_bytes;
+constexpr std::size_t command_bytes = prm::create_mkey_in::size_bytes + num_entities * prm::ksm::size_bytes;
+
+outcome<std::uint32_t> number_of(ibv_pd* pd)
+{
+    mlx5dv_pd described{};
+    mlx5dv_obj wanted{};
+    wanted.pd.in  = pd;
+    wanted.pd.out = &described;
+    if (const int error = mlx5dv_init_obj(&wanted, MLX5DV_OBJ_PD); error != 0) {
+        return refused("the number of the protection domain", error);
+    }
+    return described.pdn;
+}
+
+void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t address, std::uint64_t length,
+                  const key_rights& rights)
+{
+    prm::set_access_mode(context, prm::mkey_access_mode::ksm);
+    context.put(prm::mkc::lw, rights.local_write);
+    context.put(prm::mkc::rr, rights.remote_read);
+    context.put(prm::mkc::rw, rights.remote_write);
+    context.put(prm::mkc::a, rights.remote_atomic);
+    context.put<true>(prm::mkc::lr);
+    context.put<prm::any_qpn>(prm::mkc::qpn);
+    (void)context.set(prm::mkc::pd, pdn & 0xffffff);
+    context.put(prm::mkc::start_addr, address);
+    context.put(prm::mkc::len, length);
+    context.put<num_entities>(prm::mkc::translations_octword_size);
+    context.put<log_entity_size>(prm::mkc::log_entity_size);
+}
+
+} // namespace
+
+outcome<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
+                                                 const key_rights& rights)
+{
+    const auto pdn = number_of(pd);
+    if (!pdn) {
+        return std::unexpected(pdn.error());
+    }
+    const std::uint64_t length = std::min(most_bytes, ~address); // up to the end of all addresses
+    alignas(8) std::array<std::byte, command_bytes> in{};
+    const auto command = *prm::view<prm::create_mkey_in>::over(in);
+    command.put<prm::command::create_mkey>(prm::create_mkey_in::opcode);
+    command.put<num_entities>(prm::create_mkey_in::translations_octword_actual_size);
+    describe_key(command.at(prm::create_mkey_in::memory_key), *pdn, address, length, rights);
+    for (std::size_t i = 0; i < num_entities; ++i) {
+        const auto place = std::span(in).subspan(prm::create_mkey_in::size_bytes + i * prm::ksm::size_bytes);
+        const prm::view<prm::ksm> entry(place.first<prm::ksm::size_bytes>());
+        entry.put(prm::ksm::mkey, target);
+        entry.put(prm::ksm::address, i * entity_bytes);
+    }
+    prm::storage<prm::create_mkey_out> out;
+    devx_owner made(mlx5dv_devx_obj_create(pd->context, in.data(), in.size(), out.bytes.data(), out.bytes.size()));
+    if (made == nullptr) {
+        return refused(std::format("a memory key at address 0x{:x} (syndrome 0x{:x})", address,
+                                   (*out).get(prm::create_mkey_out::syndrome))
+                           .c_str());
+    }
+    const std::uint32_t index = (*out).get(prm::create_mkey_out::mkey_index);
+    return address_overlay(std::move(made), index << 8, length);
+}
+
+} // namespace ucxl::mlx5

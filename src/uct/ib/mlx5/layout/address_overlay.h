@@ -1,0 +1,35 @@
+// A key that shows another one, which begins at 0, at a virtual address: entities of 2 GiB from its start on. For
+// devices whose bind requests do not move the start of a key. It is made once, for the longest layout it can show; what
+// of it is in use is what the key below has.
+#pragma once
+
+#include <cstdint>
+
+#include "failure.h"
+#include "umr_request.h"
+#include "verbs_handles.h"
+
+namespace ucxl::mlx5
+{
+
+class address_overlay
+{
+public:
+    static outcome<address_overlay> create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
+                                           const key_rights& rights);
+
+    std::uint32_t key() const { return _key; }
+    std::uint64_t length() const { return _length; }
+
+private:
+    address_overlay(devx_owner&& object, std::uint32_t key, std::uint64_t length)
+        : _object(std::move(object)), _key(key), _length(length)
+    {
+    }
+
+    devx_owner _object;
+    std::uint32_t _key;
+    std::uint64_t _length;
+};
+
+} // namespace ucxl::mlx5

@@ -1,0 +1,78 @@
+#include "bind.h"
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+outcome<void> invalidate_keys(domain& shared, std::span<region* const> regions)
+{
+    std::vector<request_bytes> requests;
+    for (region* const one : regions) {
+        one->append_invalidation(shared.queue.qpn(), requests);
+    }
+    return shared.queue.execute(requests);
+}
+
+} // namespace
+
+outcome<void> bind_all(std::span<region* const> regions, bool replace)
+{
+    domain& shared = regions.front()->owner();
+    const std::lock_guard guard(shared.lock);
+    std::vector<request_bytes> requests;
+    for (region* const one : regions) {
+        if (replace && one->length() != 0) {
+            one->append_invalidation(shared.queue.qpn(), requests);
+        }
+        one->append_requests(shared.queue.qpn(), requests);
+    }
+    outcome<void> done = shared.queue.execute(requests);
+    if (done) {
+        for (region* const one : regions) {
+            one->adopt();
+        }
+        return done;
+    }
+    // Some of them may be bound: their keys must not show memory that others use next.
+    const bool none_is_bound = invalidate_keys(shared, regions).has_value();
+    for (region* const one : regions) {
+        one->forget(none_is_bound);
+    }
+    return done;
+}
+
+outcome<void> invalidate_all(std::span<region* const> regions)
+{
+    domain& shared = regions.front()->owner();
+    const std::lock_guard guard(shared.lock);
+    const outcome<void> done = invalidate_keys(shared, regions);
+    for (region* const one : regions) {
+        one->forget(done.has_value());
+    }
+    return done;
+}
+
+outcome<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_t wr_id, bool signaled)
+{
+    domain& shared = regions.front()->owner();
+    if (shared.queue.has_failed()) {
+        return device_has_failed();
+    }
+    std::vector<request_bytes> requests;
+    for (region* const one : regions) {
+        one->append_requests(qp->qp_num, requests);
+    }
+    encode_key_fence(qp->qp_num, {.signaled = signaled}, requests.emplace_back());
+    if (auto posted = post_raw(qp, requests, wr_id); !posted) {
+        return posted;
+    }
+    const std::lock_guard guard(shared.lock);
+    for (region* const one : regions) {
+        one->adopt();
+    }
+    return {};
+}
+
+} // namespace ucxl::mlx5

@@ -1,0 +1,151 @@
+#include "explain.h"
+
+#include <algorithm>
+#include <format>
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+// Copying from memory that is not in a cache, rounded. Blocks below some 64 bytes are cheaper to copy than to follow.
+constexpr double pack_block_ns = 8;
+constexpr double pack_byte_ns  = 0.25;
+
+// Of a plan, in text; the rest is counted.
+constexpr std::size_t listed_keys    = 8;
+constexpr std::size_t listed_entries = 4;
+
+std::string line(std::string_view name, const std::string& text)
+{
+    return std::format("{:<15}{}\n", name, text);
+}
+
+std::string in_us(double ns)
+{
+    return std::format("{:.1f} us", ns / 1000);
+}
+
+std::string describe(const plan_cost& cost)
+{
+    return std::format("{} keys, {} octowords, {} bind requests with their entries, {} that point to them, depth {}",
+                       cost.keys, cost.octowords, cost.inline_binds, cost.pointer_binds, cost.depth);
+}
+
+std::string describe(const plan_entry& entry, key_kind kind)
+{
+    const std::string where =
+        std::format("{} {} + {}: {} bytes", entry.nested ? "key" : "source", entry.target, entry.offset, entry.length);
+    return kind == key_kind::repeat ? std::format("{}, stride {}", where, entry.stride) : where;
+}
+
+std::string describe(const plan_key& key)
+{
+    switch (key.kind) {
+    case key_kind::klm:
+        return std::format("list of {} entries", key.num_entries);
+    case key_kind::ksm:
+        return std::format("list of {} entries of {} bytes each", key.num_entries,
+                           std::uint64_t{1} << key.log_entity_size);
+    case key_kind::repeat:
+        return std::format("repeat block of {} entries, {} turns", key.num_entries, key.repeat_count);
+    }
+    return {};
+}
+
+std::string describe_keys(const plan& of)
+{
+    std::string text;
+    for (std::size_t id = 0; id < std::min(of.keys.size(), listed_keys); ++id) {
+        const plan_key& key = of.keys[id];
+        text += line(std::format("  key {}", id), std::format("{}, {} bytes", describe(key), key.length));
+        for (std::size_t i = 0; i < std::min(key.num_entries, listed_entries); ++i) {
+            text += line("", "  " + describe(of.entries[key.first_entry + i], key.kind));
+        }
+        if (key.num_entries > listed_entries) {
+            text += line("", std::format("  and {} more", key.num_entries - listed_entries));
+        }
+    }
+    if (of.keys.size() > listed_keys) {
+        text += line("", std::format("and {} more keys", of.keys.size() - listed_keys));
+    }
+    return text;
+}
+
+std::string describe(const misfit& one)
+{
+    switch (one.why) {
+    case misfit::reason::not_supported:
+        return "repeat block: the device has none";
+    case misfit::reason::turns:
+        return std::format("repeat block: {} turns are over the limit of {}", one.value, one.limit);
+    case misfit::reason::entries:
+        return std::format("repeat block: {} entries are over the limit of {}", one.value, one.limit);
+    case misfit::reason::stride:
+        return std::format("repeat block: a stride of {} is not from 0 to {}", one.value, one.limit);
+    case misfit::reason::length:
+        return std::format("repeat block: a block of {} bytes is over the limit of {}", one.value, one.limit);
+    }
+    return {};
+}
+
+// One of the two ways to lower, where it is not the one that was chosen.
+std::string describe_other(std::string_view name, const std::expected<plan, refusal>& other, const plan* chosen)
+{
+    if (!other) {
+        return line("rejected", std::format("{}: {}", name, other.error().message));
+    }
+    if (chosen == nullptr || other->keys.size() != chosen->keys.size() || other->entries != chosen->entries) {
+        return line("rejected", std::format("{}: {}, {} a transfer and binding: dearer", name, describe(other->cost),
+                                            in_us(estimated_ns(other->cost))));
+    }
+    return {};
+}
+
+std::string describe_rejected(const layout& of, const device_limits& limits, const std::expected<plan, refusal>& chosen)
+{
+    const auto nested     = lower_nested(of, limits);
+    const plan* const its = chosen ? &*chosen : nullptr;
+    std::string text;
+    for (const misfit& one : nested ? nested->misfits : std::vector<misfit>()) {
+        text += line("rejected", describe(one));
+    }
+    return text + describe_other("keys that follow the loops", nested, its) +
+           describe_other("list of all blocks", lower_flat(of, limits), its);
+}
+
+} // namespace
+
+double packing_ns(const layout& of)
+{
+    return pack_block_ns * static_cast<double>(of.blocks().count) +
+           pack_byte_ns * static_cast<double>(of.packed_length());
+}
+
+bool is_worth_a_key(const plan_cost& cost, const layout& of)
+{
+    return estimated_ns(cost) - estimated_ns(cost, 0) <= packing_ns(of);
+}
+
+std::string explain(const layout& of, const device_limits& limits)
+{
+    const auto made = lower(of, limits);
+    if (!made) {
+        return line("plan", "none: " + made.error().message) + describe_rejected(of, limits, made) +
+               line("advice", "pack: the device cannot follow this layout");
+    }
+    const double bind = estimated_ns(made->cost, 0);
+    const double walk = estimated_ns(made->cost) - bind;
+    std::string text  = line("plan", describe(made->cost)) + describe_keys(*made);
+    text += line("translations", std::format("{} followed when all is moved once", made->cost.translations));
+    text += line("estimate", std::format("binding {}, following {} a transfer; packing takes a CPU {}", in_us(bind),
+                                         in_us(walk), in_us(packing_ns(of))));
+    text += describe_rejected(of, limits, made);
+    return text + line("advice", is_worth_a_key(made->cost, of)
+                                     ? "a key, bound once and used often"
+                                     : "pack instead, unless the CPU has better to do: following the blocks takes the "
+                                       "device longer than copying takes the CPU");
+}
+
+} // namespace ucxl::mlx5

@@ -1,0 +1,261 @@
+#include "self_test.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "address_overlay.h"
+#include "key_pool.h"
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+constexpr std::size_t pattern_bytes = 32;
+constexpr std::size_t target_bytes  = 1024;
+
+struct scratch {
+    std::array<std::uint8_t, pattern_bytes> pattern;
+    alignas(8) std::uint64_t fetched;
+    alignas(64) std::array<std::uint8_t, target_bytes> target;
+};
+
+constexpr key_rights all_rights{true, true, true, true};
+
+// Bytes of the target, in the order a key should show them.
+struct stretch {
+    std::size_t offset;
+    std::size_t length;
+};
+
+class loopback
+{
+public:
+    loopback(ibv_pd* pd, bind_queue& queue) : _pd(pd), _queue(queue), _memory(std::make_unique<scratch>())
+    {
+        for (std::size_t i = 0; i < pattern_bytes; ++i) {
+            _memory->pattern[i] = static_cast<std::uint8_t>(i * 5 + 1);
+        }
+    }
+
+    outcome<void> begin()
+    {
+        constexpr int access =
+            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+        _registered.reset(ibv_reg_mr(_pd, _memory.get(), sizeof(scratch), access));
+        return _registered != nullptr ? outcome<void>() : refused("registering memory for the self-test");
+    }
+
+    outcome<mkey_owner> key() const { return create_key(_pd, 8); }
+
+    resolved_entry piece(std::size_t offset, std::uint64_t length, std::uint64_t stride = 0) const
+    {
+        return {_registered->lkey, address_of(_memory->target.data() + offset), length, stride};
+    }
+
+    // Whether the device takes the bind request.
+    outcome<bool> bind(const mkey_owner& key, key_kind kind, std::span<const resolved_entry> entries,
+                       std::optional<std::uint64_t> start = std::nullopt)
+    {
+        std::vector<std::byte> encoded(entries_bytes(kind, entries.size()));
+        if (auto written = encode_entries(kind, turns, entries, encoded); !written) {
+            return failed(UCS_ERR_EXCEEDS_LIMIT, std::move(written.error()));
+        }
+        request_bytes request;
+        encode_bind({key->lkey, all_rights, pattern_bytes, start}, _queue.qpn(), {}, encoded, request);
+        return _queue.attempt(std::span(&request, 1));
+    }
+
+    // Whether writing through the key changes these bytes of the target, in this order, and no others.
+    outcome<bool> shows(std::uint32_t rkey, std::uint64_t address, std::span<const stretch> where)
+    {
+        std::array<std::uint8_t, target_bytes> expected{};
+        std::size_t done = 0;
+        for (const stretch& one : where) {
+            std::copy_n(&_memory->pattern[done], one.length, &expected[one.offset]);
+            done += one.length;
+        }
+        _memory->target.fill(0);
+        const ibv_sge from{address_of(_memory->pattern.data()), pattern_bytes, _registered->lkey};
+        const auto written = _queue.attempt_write(from, address, rkey);
+        return written ? outcome<bool>(*written && _memory->target == expected) : written;
+    }
+
+    // Whether an addition through the key arrives at that byte of the target.
+    outcome<bool> adds(std::uint32_t rkey, std::uint64_t address, std::size_t where)
+    {
+        constexpr std::uint64_t addend = 0x0102030405060708;
+        std::array<std::uint8_t, target_bytes> expected{};
+        std::memcpy(&expected[where], &addend, sizeof(addend));
+        _memory->target.fill(0);
+        _memory->fetched = addend;
+        const ibv_sge result{address_of(&_memory->fetched), sizeof(_memory->fetched), _registered->lkey};
+        const auto added = _queue.attempt_add(result, address, rkey, addend);
+        return added ? outcome<bool>(*added && _memory->target == expected && _memory->fetched == 0) : added;
+    }
+
+    // Of every repeat block below.
+    static constexpr std::uint32_t turns = 4;
+
+private:
+    static std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+    ibv_pd* _pd;
+    bind_queue& _queue;
+    std::unique_ptr<scratch> _memory;
+    mr_owner _registered; // ends before the memory
+};
+
+// Keys live as long as the test.
+class device_test
+{
+public:
+    device_test(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted)
+        : _pd(pd), _said(said), _wanted(wanted), _loop(pd, queue)
+    {
+    }
+
+    outcome<self_test_result> run()
+    {
+        for (const auto step : {&device_test::prepare, &device_test::test_list, &device_test::test_repeat_block,
+                                &device_test::test_nesting, &device_test::test_start, &device_test::test_overlay}) {
+            if (auto done = (this->*step)(); !done) {
+                return std::unexpected(std::move(done.error()));
+            }
+        }
+        return _found;
+    }
+
+private:
+    outcome<void> prepare()
+    {
+        if (auto begun = _loop.begin(); !begun) {
+            return begun;
+        }
+        for (mkey_owner* const one : {&_list, &_repeat, &_outer}) {
+            auto made = _loop.key();
+            if (!made) {
+                return std::unexpected(std::move(made.error()));
+            }
+            *one = std::move(*made);
+        }
+        return {};
+    }
+
+    // Sets `to` to whether all steps say yes; stops at the first that does not, or fails.
+    template <typename... Step>
+    static outcome<void> all_of(bool& to, const Step&... steps)
+    {
+        outcome<bool> all = true;
+        (((all = steps()), all && *all) && ...);
+        if (!all) {
+            return std::unexpected(std::move(all.error()));
+        }
+        to = *all;
+        return {};
+    }
+
+    outcome<void> test_list()
+    {
+        const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
+        const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
+        bool works = false;
+        auto done  = all_of(
+            works, [&] { return _loop.bind(_list, key_kind::klm, entries); },
+            [&] { return _loop.shows(_list->rkey, 0, where); });
+        if (!done || works) {
+            _found.atomics = _said.atomics;
+            return done && _said.atomics ? all_of(_found.atomics, [&] { return _loop.adds(_list->rkey, 8, 200); })
+                                         : done;
+        }
+        return failed(UCS_ERR_UNSUPPORTED, "a memory key made of a list does not show the memory it lists");
+    }
+
+    outcome<void> test_repeat_block()
+    {
+        if (!_said.limits.repeat_blocks) {
+            return {};
+        }
+        const std::array entries{_loop.piece(16, 8, 48)};
+        const std::array<stretch, 4> where{{{16, 8}, {64, 8}, {112, 8}, {160, 8}}};
+        auto done = all_of(
+            _found.repeat_blocks, [&] { return _loop.bind(_repeat, key_kind::repeat, entries); },
+            [&] { return _loop.shows(_repeat->rkey, 0, where); });
+        if (!done || !_found.repeat_blocks || !_found.atomics) {
+            return done;
+        }
+        return all_of(_found.atomics, [&] { return _loop.adds(_repeat->rkey, 16, 112); });
+    }
+
+    outcome<void> test_nesting()
+    {
+        if (_said.limits.max_nesting < 2) {
+            return {};
+        }
+        const std::array entries{resolved_entry{_list->lkey, 0, 16, 0}, _loop.piece(512, 16)};
+        const std::array<stretch, 3> where{{{40, 8}, {200, 8}, {512, 16}}};
+        auto done = all_of(
+            _found.nesting, [&] { return _loop.bind(_outer, key_kind::klm, entries); },
+            [&] { return _loop.shows(_outer->rkey, 0, where); });
+        if (!done || !_found.nesting || !_found.atomics) {
+            return done;
+        }
+        return all_of(_found.atomics, [&] { return _loop.adds(_outer->rkey, 8, 200); });
+    }
+
+    outcome<void> test_start()
+    {
+        if (_wanted == address_choice::ksm) {
+            return {};
+        }
+        const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
+        const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
+        bool works = false;
+        auto done  = all_of(
+            works, [&] { return _loop.bind(_outer, key_kind::klm, entries, test_address); },
+            [&] { return _loop.shows(_outer->rkey, test_address, where); });
+        _found.address = works ? address_method::umr : address_method::none;
+        return done;
+    }
+
+    outcome<void> test_overlay()
+    {
+        if (_found.address != address_method::none || _wanted == address_choice::umr || !_found.nesting) {
+            return {};
+        }
+        const auto over = address_overlay::create(_pd, _list->lkey, test_address, all_rights);
+        if (!over) {
+            return over.error().status == UCS_ERR_NO_MEMORY ? outcome<void>(std::unexpected(over.error()))
+                                                            : outcome<void>();
+        }
+        const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
+        bool works     = false;
+        auto done      = all_of(works, [&] { return _loop.shows(over->key(), test_address, where); });
+        _found.address = works ? address_method::ksm : address_method::none;
+        return done;
+    }
+
+    // Nothing is there; a page's number and an odd place in it.
+    static constexpr std::uint64_t test_address = 0x7000'0000'0000 + 40;
+
+    ibv_pd* _pd;
+    const capabilities& _said;
+    address_choice _wanted;
+    loopback _loop;
+    mkey_owner _list;
+    mkey_owner _repeat;
+    mkey_owner _outer; // over the list, so it ends before it
+    self_test_result _found;
+};
+
+} // namespace
+
+outcome<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted)
+{
+    return device_test(pd, queue, said, wanted).run();
+}
+
+} // namespace ucxl::mlx5

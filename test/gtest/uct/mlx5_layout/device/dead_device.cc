@@ -1,0 +1,129 @@
+#include "dead_device.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <vector>
+
+#include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
+#include "verbs_pair.h"
+
+namespace ucxl::test
+{
+
+namespace
+{
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds soon{2000}; // far below what waiting for the device would take
+
+class victim
+{
+public:
+    void live()
+    {
+        uct_mlx5_layout_domain_params_t in{};
+        in.field_mask = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD;
+        in.pd         = _pair.pd();
+        expect("opening", uct_mlx5_layout_domain_open(&in, &_domain), UCS_OK);
+        expect("creating", uct_mlx5_layout_region_create(_domain, &params(), &_region), UCS_OK);
+        expect("setting", set(0), UCS_OK);
+        if (_wrong == 0) {
+            die();
+            everything_fails();
+        }
+        uct_mlx5_layout_region_destroy(_region);
+        uct_mlx5_layout_domain_close(_domain);
+        if (!_pair.close()) {
+            std::printf("something was left\n");
+            ++_wrong;
+        }
+    }
+
+    int wrong() const { return _wrong; }
+
+private:
+    static const uct_mlx5_layout_region_params_t& params()
+    {
+        static const uct_mlx5_layout_region_params_t none{};
+        return none;
+    }
+
+    ucs_status_t set(unsigned flags)
+    {
+        const ibv_sge piece{reinterpret_cast<std::uintptr_t>(_memory.data()), 64, _mr->lkey};
+        return uct_mlx5_layout_set_sg(_region, flags, 1, &piece);
+    }
+
+    void expect(const char* what, ucs_status_t got, ucs_status_t wanted)
+    {
+        if (got != wanted) {
+            std::printf("%s: %s, not %s\n", what, ucs_status_string(got), ucs_status_string(wanted));
+            ++_wrong;
+        }
+    }
+
+    // The device fails when it gets to the read; the domain is told only where the environment says so.
+    void die()
+    {
+        _pair.post_read({reinterpret_cast<std::uintptr_t>(_memory.data()), 8, _mr->lkey},
+                        reinterpret_cast<std::uintptr_t>(_memory.data()), _mr->rkey);
+        ibv_async_event event;
+        if (ibv_get_async_event(_pair.context(), &event) != 0 || event.event_type != IBV_EVENT_DEVICE_FATAL) {
+            std::printf("no event\n");
+            ++_wrong;
+            return;
+        }
+        ibv_ack_async_event(&event);
+        if (std::getenv("UCXL_TELL_DOMAIN") != nullptr) {
+            uct_mlx5_layout_domain_handle_event(_domain, &event);
+        }
+    }
+
+    void everything_fails()
+    {
+        const auto begin = clock::now();
+        // The one that finds out where the domain was not told.
+        expect("invalidating", uct_mlx5_layout_invalidate(&_region, 1), UCS_ERR_IO_ERROR);
+        expect("setting", set(0), UCS_ERR_IO_ERROR);
+        expect("preparing", set(UCT_MLX5_LAYOUT_SET_WITH_POST_WR), UCS_ERR_IO_ERROR);
+        uct_mlx5_layout_region_h none = nullptr;
+        expect("creating", uct_mlx5_layout_region_create(_domain, &params(), &none), UCS_ERR_IO_ERROR);
+        expect("invalidating again", uct_mlx5_layout_invalidate(&_region, 1), UCS_ERR_IO_ERROR);
+        if (clock::now() - begin > soon) {
+            std::printf("the calls took too long\n");
+            ++_wrong;
+        }
+        uct_mlx5_layout_region_attr_t attr;
+        uct_mlx5_layout_region_query(_region, &attr);
+        if (attr.length != 0) {
+            std::printf("the region still has a layout\n");
+            ++_wrong;
+        }
+    }
+
+    verbs_pair _pair;
+    std::vector<std::uint8_t> _memory = std::vector<std::uint8_t>(64);
+    ibv_mr* _mr                       = _pair.registered(_memory.data(), _memory.size());
+    uct_mlx5_layout_domain_h _domain  = nullptr;
+    uct_mlx5_layout_region_h _region  = nullptr;
+    int _wrong                        = 0;
+};
+
+} // namespace
+
+int dead_device()
+{
+    try {
+        victim one;
+        one.live();
+        return one.wrong() == 0 ? 0 : 1;
+    } catch (const std::runtime_error& failed) {
+        std::printf("%s\n", failed.what());
+        return 1;
+    }
+}
+
+} // namespace ucxl::test

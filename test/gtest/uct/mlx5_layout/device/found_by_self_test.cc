@@ -1,0 +1,54 @@
+#include "found_by_self_test.h"
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
+#include "verbs_pair.h"
+
+namespace ucxl::test
+{
+
+namespace
+{
+
+const char* name_of(uct_mlx5_layout_address_method_t method)
+{
+    switch (method) {
+    case UCT_MLX5_LAYOUT_ADDRESS_NONE:
+        return "none";
+    case UCT_MLX5_LAYOUT_ADDRESS_UMR:
+        return "umr";
+    case UCT_MLX5_LAYOUT_ADDRESS_KSM:
+        return "ksm";
+    }
+    return "?";
+}
+
+} // namespace
+
+int found_by_self_test()
+{
+    try {
+        const verbs_pair pair;
+        uct_mlx5_layout_domain_params_t params{};
+        params.field_mask               = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD;
+        params.pd                       = pair.pd();
+        uct_mlx5_layout_domain_h domain = nullptr;
+        if (uct_mlx5_layout_domain_open(&params, &domain) != UCS_OK) {
+            return 1;
+        }
+        uct_mlx5_layout_domain_attr_t attr;
+        uct_mlx5_layout_domain_query(domain, &attr);
+        std::printf("address=%s repeat=%d atomic=%d nesting=%u", name_of(attr.address_method),
+                    (attr.flags & UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK) != 0,
+                    (attr.flags & UCT_MLX5_LAYOUT_CAP_ATOMIC) != 0, attr.max_mr_nesting_level);
+        uct_mlx5_layout_domain_close(domain);
+        return 0;
+    } catch (const std::runtime_error& failed) {
+        std::printf("%s", failed.what());
+        return 2;
+    }
+}
+
+} // namespace ucxl::test

@@ -1,0 +1,9 @@
+// What a domain says that its device does, on standard output: "address=umr repeat=1 atomic=1 nesting=4".
+#pragma once
+
+namespace ucxl::test
+{
+
+int found_by_self_test();
+
+} // namespace ucxl::test
