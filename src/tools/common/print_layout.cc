@@ -1,6 +1,7 @@
 #include "print_layout.h"
 
 #include "failure.h"
+#include "log.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,23 +10,43 @@
 namespace ucxl::tools
 {
 
-std::string print_layout(const ucx_layout::layout& layout, unsigned what)
+namespace
 {
+
+template <typename Print>
+std::string printed(const char* function, const Print& print)
+{
+    const held_log log;
     char* text              = nullptr;
     std::size_t length      = 0;
     std::FILE* const stream = open_memstream(&text, &length);
     if (stream == nullptr) {
         give_up("out of memory");
     }
-    const ucs_status_t status = ucp_layout_print(layout.get(), stream, what);
+    const ucs_status_t status = print(stream);
     std::fclose(stream); // sets text and length
     const std::unique_ptr<char, decltype(&std::free)> owned(text, std::free);
-    check(status, "ucp_layout_print");
+    if (status != UCS_OK) {
+        give_up("{}: {}", function, log.text(ucs_status_string(status)));
+    }
     std::string result(text, length);
     while (result.ends_with('\n')) {
         result.pop_back();
     }
     return result;
+}
+
+} // namespace
+
+std::string print_layout(const ucx_layout::layout& layout, unsigned what)
+{
+    return printed("ucp_layout_print", [&](std::FILE* stream) { return ucp_layout_print(layout.get(), stream, what); });
+}
+
+std::string print_device_plan(const ucx_layout::layout& layout, const char* device)
+{
+    return printed("ucp_layout_print_device",
+                   [&](std::FILE* stream) { return ucp_layout_print_device(layout.get(), device, stream); });
 }
 
 } // namespace ucxl::tools

@@ -1,4 +1,4 @@
-// ucp_layout_print() into a string, without the last newline.
+// ucp_layout_print() and ucp_layout_print_device() into a string, without the last newline.
 #pragma once
 
 #include <string>
@@ -8,5 +8,8 @@ namespace ucxl::tools
 {
 
 std::string print_layout(const ucx_layout::layout& layout, unsigned what);
+
+// Null: the first device.
+std::string print_device_plan(const ucx_layout::layout& layout, const char* device);
 
 } // namespace ucxl::tools

@@ -3,12 +3,15 @@
 #include "tools/common/failure.h"
 #include "tools/common/load_layout.h"
 #include "tools/common/log.h"
+#include "tools/common/print_layout.h"
 #include "tools/common/version.h"
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 namespace
 {
@@ -21,11 +24,13 @@ examples:
   ucx_layout_info 'strided([128,128]x8,[131072,1024])'         a face of a 3-D array
   ucx_layout_info 'iov(10000,8..256,seed=1)' --blocks 10       random blocks, the first ten listed
   ucx_layout_info @halo.json --json                            a description in a file, for programs
+  ucx_layout_info --device mlx5_0 'strided(1024,8,8192)'       what a network card makes of it, and why
 The grammar is in the manual page ucx_layout_info(1).)";
 
 struct options {
     std::string layout;
-    std::string wire; // file, or "hex"
+    std::string wire;                  // file, or "hex"
+    std::optional<std::string> device; // empty: the first one
     std::size_t num_blocks = 0;
     bool json              = false;
     bool limits            = false;
@@ -54,6 +59,10 @@ void run(const options& given)
         return;
     }
     const ucx_layout::layout layout = ucxl::tools::load_layout(given.layout);
+    if (given.device) {
+        print(ucxl::tools::print_device_plan(layout, given.device->empty() ? nullptr : given.device->c_str()) + "\n");
+        return;
+    }
     if (given.wire == "hex") {
         print(to_hex(wire_bytes(layout)));
         return;
@@ -70,6 +79,9 @@ void add_options(CLI::App& app, options& into)
     app.footer(examples);
     app.add_option("layout", into.layout, "a layout as text, or @ and a file with its JSON description");
     app.add_option("--blocks", into.num_blocks, "list the first N blocks")->type_name("N");
+    app.add_option("--device", into.device, "print what a network card makes of it (no NAME: the first one)")
+        ->type_name("[NAME]")
+        ->expected(0, 1);
     app.add_option("--wire", into.wire, "write the wire form to FILE, or print it in hexadecimal (hex)")
         ->type_name("FILE|hex");
     app.add_flag("--json", into.json, "print JSON");
@@ -87,6 +99,10 @@ int main(int argc, char** argv)
         ucxl::tools::log_to_stderr();
         add_options(app, given);
         app.parse(argc, argv);
+        // A name is no layout: what stands alone behind --device is the layout.
+        if (given.layout.empty() && given.device) {
+            given.layout = std::exchange(*given.device, "");
+        }
         if (given.layout.empty() && !given.limits) {
             std::fputs(app.help().c_str(), stderr);
             return 2;

@@ -216,6 +216,19 @@ enum ucp_layout_print_flags {
 ucs_status_t ucp_layout_print(ucp_layout_h layout, FILE *stream, unsigned flags);
 
 /**
+ * @brief Print, for people, what an mlx5 network card would make of a layout: the memory keys and their entries, which
+ * forms were rejected and why, and whether packing is the better choice.
+ *
+ * @param [in] layout  The layout.
+ * @param [in] device  Name of a device (mlx5_0); NULL: the first one; "published": no device is looked for, the limits
+ *                     are those published for ConnectX-6.
+ * @param [in] stream  Where to print.
+ * @return UCS_OK, UCS_ERR_UNSUPPORTED (libuct_mlx5_layout or rdma-core is not installed, or the device makes no such
+ *         keys), UCS_ERR_NO_DEVICE, UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR.
+ */
+ucs_status_t ucp_layout_print_device(ucp_layout_h layout, const char *device, FILE *stream);
+
+/**
  * Callback of @ref ucp_layout_walk for a block of @e length bytes at @e offset from base address @e source.
  * Any status but UCS_OK ends the walk.
  */

@@ -1,0 +1,62 @@
+// ucp_layout_print_device: asks libuct_mlx5_layout, which is there only where rdma-core is.
+#include "handle.h"
+#include "ucs/layout/wire.h"
+#include "ucs/sys/status.h"
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace ucxl;
+
+namespace
+{
+
+constexpr const char* library = "libuct_mlx5_layout.so.0";
+
+// Of uct_mlx5_layout.h, which needs rdma-core's headers.
+using explain_function = ucs_status_t (*)(const char* device, const void* wire, std::size_t length, FILE* stream);
+
+// Beside this library, else wherever libraries are looked for. Never closed: it stays with UCX.
+void* open_library()
+{
+    Dl_info own{};
+    if (dladdr(reinterpret_cast<void*>(&ucp_layout_print_device), &own) != 0) {
+        const std::string path = own.dli_fname;
+        const auto slash       = path.rfind('/');
+        if (void* const beside = slash == path.npos
+                                     ? nullptr
+                                     : dlopen((path.substr(0, slash + 1) + library).c_str(), RTLD_NOW | RTLD_LOCAL)) {
+            return beside;
+        }
+    }
+    return dlopen(library, RTLD_NOW | RTLD_LOCAL);
+}
+
+ucs_status_t print_device(const layout& of, const char* device, FILE* stream)
+{
+    void* const opened = open_library();
+    if (opened == nullptr) {
+        ucs_error("ucp_layout_print_device: layout keys are not installed: %s", dlerror());
+        return UCS_ERR_UNSUPPORTED;
+    }
+    const auto explain = reinterpret_cast<explain_function>(dlsym(opened, "uct_mlx5_layout_explain"));
+    if (explain == nullptr) {
+        ucs_error("ucp_layout_print_device: %s", dlerror());
+        return UCS_ERR_UNSUPPORTED;
+    }
+    std::vector<std::byte> wire(wire_length(of));
+    if (const auto packed = pack_wire(of, wire); !packed) {
+        return log_error("ucp_layout_print_device", packed.error());
+    }
+    return explain(device, wire.data(), wire.size(), stream);
+}
+
+} // namespace
+
+ucs_status_t ucp_layout_print_device(ucp_layout_h layout, const char* device, FILE* stream)
+{
+    return guarded(__func__, [&] { return print_device(*layout->value, device, stream); });
+}
