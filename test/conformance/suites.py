@@ -8,8 +8,7 @@ DEVICE = "mlx5_0"
 # Words of programs for "the device has not what you ask for", and what that is.
 NO_XRC = (r"Couldn't Open the XRC|Error opening XRC domain", "the device has no XRC")
 NO_DC = (r"Unable to create QP", "the device has no DC transport")  # for cases that ask for such a queue pair only
-NO_ODP = (r"doesn't.*on demand|does not support On-Demand Paging|(?i:ODP).*not supported",
-          "the device has no on-demand paging")
+NO_ODP = (r"The device isn't ODP capable|does not support On-Demand Paging", "the device has no on-demand paging")
 NO_OPERATION = (r"does not support required .*-bit atomic|Unsupported operation",
                 "the transport of UCX has not this operation")
 
