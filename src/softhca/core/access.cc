@@ -355,11 +355,12 @@ std::optional<piece> single_piece(environment& device, const key_user& user, std
 }
 
 access_fault check_access(environment& device, const key_user& user, std::uint32_t key, std::uint64_t address,
-                          std::uint64_t length, right needed)
+                          std::uint64_t length, right needed, std::uint64_t most_pieces)
 {
     key_walk walk(device, user, key, address, length, needed);
     piece ignored;
-    while (walk.next(ignored)) {
+    while (most_pieces != 0 && walk.next(ignored)) {
+        most_pieces--;
     }
     return walk.fault();
 }

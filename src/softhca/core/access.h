@@ -115,8 +115,8 @@ private:
 std::optional<piece> single_piece(environment& device, const key_user& user, std::uint32_t key, std::uint64_t address,
                                   std::uint64_t length, right needed);
 
-// Whether the whole range may be used so, without moving anything.
+// Whether the whole range may be used so, without moving anything; of more than `most_pieces`, whether the first may.
 access_fault check_access(environment& device, const key_user& user, std::uint32_t key, std::uint64_t address,
-                          std::uint64_t length, right needed);
+                          std::uint64_t length, right needed, std::uint64_t most_pieces = ~std::uint64_t{0});
 
 } // namespace ucxl::softhca

@@ -14,6 +14,7 @@ struct answer {
         done,
         lost,      // nobody answers: no such queue pair, not connected to us, or its process has ended
         not_ready, // no receive was posted
+        part_done, // the turn is used up: it goes on where it stopped
         refused,   // the request completes with `syndrome`
     };
 
@@ -34,6 +35,11 @@ constexpr answer own_fault(prm::cqe_syndrome syndrome)
 constexpr answer refusal(prm::cqe_syndrome syndrome, prm::event_type told = prm::event_type::completion)
 {
     return {.what = answer::kind::refused, .syndrome = syndrome, .peer_fails = true, .peer_event = told};
+}
+
+constexpr answer next_turn()
+{
+    return {.what = answer::kind::part_done};
 }
 
 constexpr answer nobody_answers()

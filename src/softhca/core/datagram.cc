@@ -117,6 +117,7 @@ answer deliver_step_by_step(const exchange& of, const responder& to, const arriv
         return fail_receiver(of, to, message.taken);
     case outcome::to_gone:
         return {};
+    case outcome::part_done: // not asked for
     case outcome::from_refused:
     case outcome::from_gone:
         return own_fault(cqe_syndrome::local_protection);

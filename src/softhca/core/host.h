@@ -53,6 +53,9 @@ public:
     virtual bool lock()   = 0;
     virtual void unlock() = 0;
 
+    // Without the lock: who waits for it gets it before the next lock() of this process.
+    virtual void give_way() {}
+
     // Copies all bytes of `from`, in order, to `to`; both lists have the same total. Bytes are written in ascending
     // order between pieces: a later piece is not visible before an earlier one. On a fault some were copied.
     virtual move_status move(std::span<const piece> to, std::span<const piece> from) = 0;

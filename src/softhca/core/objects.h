@@ -209,6 +209,7 @@ enum class requester_wait : std::uint8_t {
     rnr,       // the peer had no receive
     transport, // the peer did not answer
     delay,     // --fault delay
+    turn,      // others get the lock, then it goes on
 };
 
 struct send_queue_state {
@@ -222,6 +223,7 @@ struct send_queue_state {
     std::uint8_t tries_left   = 0;
     bool busy                 = false; // a process is inside a WQE of it: what a repair looks for
     std::uint64_t retry_at_ns = 0;
+    std::uint64_t moved       = 0; // bytes of the WQE being executed, in earlier turns
     std::uint32_t psn         = 0; // of the next packet
 };
 

@@ -36,7 +36,25 @@ outcome run_some(environment& device, std::uint32_t qpn)
     const auto blocks          = static_cast<std::uint16_t>(qp->send.consumed - before);
     const bool flushed         = flush_queue_pair(device, qpn);
     // A WQE has at least one block: fewer blocks than WQEs allowed means that the end was reached.
-    return {sent || flushed, sent && blocks >= wqes_at_a_time};
+    return {sent || flushed, sent && (blocks >= wqes_at_a_time || device.turn.used_up())};
+}
+
+// One turn of the queue pairs from index `at` on, under the lock. Stops where a queue pair has used its turn up, or
+// where all have nothing left to do.
+template <typename List>
+void run_turn(environment& device, const List& queue_pairs, std::size_t& at, outcome& all)
+{
+    all.unfinished = false;
+    device.turn    = {};
+    for (std::size_t done = 0; done < queue_pairs.size(); ++done) {
+        at                = at < queue_pairs.size() ? at : 0;
+        const outcome one = run_some(device, queue_pairs[at++]);
+        all.any           = all.any || one.any;
+        all.unfinished    = all.unfinished || one.unfinished;
+        if (device.turn.used_up()) {
+            return;
+        }
+    }
 }
 
 // Runs all that `queue_pairs` names until they have nothing to do. Others get the lock in between, and the time that a
@@ -45,23 +63,22 @@ template <typename List>
 bool run(environment& device, const List& queue_pairs)
 {
     outcome all;
-    do {
-        all.unfinished        = false;
+    std::size_t at = 0;
+    while (true) {
         std::uint64_t owed_ns = 0;
         {
             const locked guard(device);
-            for (const std::uint32_t qpn : queue_pairs) {
-                const outcome one = run_some(device, qpn);
-                all.any           = all.any || one.any;
-                all.unfinished    = all.unfinished || one.unfinished;
-            }
+            run_turn(device, queue_pairs, at, all);
             owed_ns = std::exchange(device.owed_ns, 0);
         }
         if (owed_ns != 0) {
             device.outside.spend(owed_ns);
         }
-    } while (all.unfinished);
-    return all.any;
+        if (!all.unfinished) {
+            return all.any;
+        }
+        device.outside.give_way();
+    }
 }
 
 void ring_completion_queue(environment& device, std::uint32_t uar, prm::const_view<prm::cq_doorbell> bell)

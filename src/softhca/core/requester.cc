@@ -62,6 +62,7 @@ private:
     std::uint32_t _qpn;
     std::uint32_t _peer_qpn = 0;
     bool _understood        = false;
+    bool _goes_on           = false; // after others had the lock
     unsigned _blocks        = 0;
     send_request _request;
 };
@@ -130,6 +131,7 @@ answer requester::begin()
     const auto opcode   = static_cast<std::uint32_t>(_request.opcode);
     _qp.send.rnr_left   = _qp.rnr_retry;
     _qp.send.tries_left = _qp.retry_count;
+    _qp.send.moved      = 0;
     if (opcode < wqe_opcodes) {
         _device.memory.counts.wqes[opcode]++;
     }
@@ -155,6 +157,7 @@ answer requester::begin()
 answer requester::try_again()
 {
     const requester_wait reason = std::exchange(_qp.send.waiting, requester_wait::none);
+    _goes_on                    = reason == requester_wait::turn;
     if (reason == requester_wait::transport) {
         if (_qp.send.tries_left == 0) {
             return own_fault(cqe_syndrome::transport_retry_exceeded);
@@ -213,7 +216,8 @@ answer requester::execute_message(completion& what)
         return own_fault(cqe_syndrome::local_length);
     }
     const bool reliable = _qp.service == qp_service::rc;
-    const bool lost = strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
+    const bool lost =
+        !_goes_on && strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
     qp_record* const peer = lost ? nullptr : find_peer(_device.memory, _qp, _qpn);
     answer result         = nobody_answers();
     if (peer != nullptr && in_sequence(_qp, *peer)) {
@@ -225,7 +229,7 @@ answer requester::execute_message(completion& what)
             return own;
         }
     }
-    if (reliable || result.own_fault || result.what == kind::done) {
+    if (reliable || result.own_fault || result.what == kind::done || result.what == kind::part_done) {
         return result;
     }
     // Nobody tells the sender. The receiver fails only by what is wrong with its own memory.
@@ -268,9 +272,16 @@ answer requester::exchange_with(const responder& peer, completion& what)
 
 void requester::settle(const answer& result, completion& what)
 {
+    if (result.what != kind::part_done) {
+        _qp.send.moved = 0; // what has to be tried again is so from its beginning
+    }
     switch (result.what) {
     case kind::done:
         finish(what);
+        break;
+    case kind::part_done:
+        wait(requester_wait::turn, never_ns); // no timer: whoever runs the queue comes again
+        _qp.send.retry_at_ns = 0;
         break;
     case kind::lost:
         wait(requester_wait::transport, ack_timeout_ns(_qp.ack_timeout));
@@ -371,12 +382,13 @@ bool run_send_queue(environment& device, std::uint32_t qpn, unsigned budget)
     if (qp->state == qp_state::error || qp->state == qp_state::send_error) {
         return flush_queue_pair(device, qpn);
     }
-    bool any = false;
-    while (budget != 0 && requester(device, *qp, qpn).step()) {
+    bool any    = false;
+    device.turn = {};
+    while (budget != 0 && !device.turn.used_up() && requester(device, *qp, qpn).step()) {
         any = true;
         budget--;
     }
-    return any;
+    return any || device.turn.used_up();
 }
 
 } // namespace ucxl::softhca

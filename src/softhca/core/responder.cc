@@ -62,10 +62,12 @@ answer write_memory(const exchange& of, const responder& to)
     }
     const reference target{of.request.remote_key, of.request.remote_address, length, nullptr};
     const auto moved = transfer(of.device, {to.user(), right::remote_write, {&target, 1}},
-                                {of.user(), right::local_read, of.request.data.items()}, length);
+                                {of.user(), right::local_read, of.request.data.items()}, length, {}, of.moved());
     switch (moved.result) {
     case outcome::done:
         return {};
+    case outcome::part_done:
+        return next_turn();
     case outcome::to_refused: {
         // Data is fetched before anything is sent, so of two mistakes the own one counts.
         const answer own = unanswered(of);
@@ -82,14 +84,16 @@ answer write_memory(const exchange& of, const responder& to)
 
 // From the responder's memory to the requester's, or to bytes of the model.
 answer read_memory(const exchange& of, const responder& from, right needed, std::span<const reference> to,
-                   std::uint64_t length)
+                   std::uint64_t length, std::uint64_t* in_turns = nullptr)
 {
     const reference source{of.request.remote_key, of.request.remote_address, length, nullptr};
-    const auto moved =
-        transfer(of.device, {of.user(), right::local_write, to}, {from.user(), needed, {&source, 1}}, length);
+    const auto moved = transfer(of.device, {of.user(), right::local_write, to}, {from.user(), needed, {&source, 1}},
+                                length, {}, in_turns);
     switch (moved.result) {
     case outcome::done:
         return {};
+    case outcome::part_done:
+        return next_turn();
     case outcome::from_refused:
         return remote_access();
     case outcome::from_gone:
@@ -130,12 +134,15 @@ answer scatter(const exchange& of, const responder& to, const posted_receive& ne
     const std::uint64_t length = of.request.data.length();
     const reference in_entry{0, 0, length, inline_place(what, format)};
     const auto places = format == prm::cqe_format::no_inline ? next.data.items() : std::span(&in_entry, 1);
-    const auto moved  = transfer(of.device, {user, right::local_write, places},
-                                 {of.user(), right::local_read, of.request.data.items()}, length);
+    const auto moved =
+        transfer(of.device, {user, right::local_write, places}, {of.user(), right::local_read, of.request.data.items()},
+                 length, {}, format == prm::cqe_format::no_inline ? turns_of(of, to) : nullptr);
     (void)(*what.entry).set(cqe64::format, format);
     switch (moved.result) {
     case outcome::done:
         return {};
+    case outcome::part_done:
+        return next_turn();
     case outcome::to_refused:
         return fail_receive(of, to, next, cqe_syndrome::local_protection, cqe_syndrome::remote_operation);
     case outcome::to_gone:
@@ -195,9 +202,10 @@ answer unanswered(const exchange& of)
     if (of.request.brings_data()) {
         return {};
     }
+    constexpr std::uint64_t enough_pieces = 1U << 16; // others wait for the lock
     for (const reference& part : of.request.data.items()) {
         if (part.data == nullptr && check_access(of.device, of.user(), part.key, part.address, part.length,
-                                                 right::local_read) != access_fault::none) {
+                                                 right::local_read, enough_pieces) != access_fault::none) {
             return own_fault(cqe_syndrome::local_protection);
         }
     }
@@ -232,7 +240,8 @@ bool complete_receive(const exchange& of, const responder& at, completion& what,
 }
 
 bool deliver_at_once(const exchange& of, const responder& at, const arrival& message, completion& what,
-                     const memory_side& to, std::span<const reference> data, std::uint64_t length)
+                     const memory_side& to, std::span<const reference> data, std::uint64_t length,
+                     std::uint64_t* in_turns)
 {
     describe_arrival(of, at, what, message);
     completion_write writing;
@@ -240,7 +249,7 @@ bool deliver_at_once(const exchange& of, const responder& at, const arrival& mes
         return false;
     }
     const auto moved =
-        transfer(of.device, to, {of.user(), right::local_read, data}, length, {writing.to(), writing.from()});
+        transfer(of.device, to, {of.user(), right::local_read, data}, length, {writing.to(), writing.from()}, in_turns);
     if (moved.result != outcome::done) {
         writing.abandon(of.device);
         return false;
@@ -264,7 +273,7 @@ answer deliver_write(const exchange& of, const responder& to)
     const arrival message = arrival_of(of, next);
     const reference target{of.request.remote_key, of.request.remote_address, message.bytes, nullptr};
     if (to.qp.remote_write && deliver_at_once(of, to, message, what, {to.user(), right::remote_write, {&target, 1}},
-                                              of.request.data.items(), message.bytes)) {
+                                              of.request.data.items(), message.bytes, of.moved())) {
         return {};
     }
     result = write_memory(of, to);
@@ -292,7 +301,7 @@ answer deliver_send(const exchange& of, const responder& to)
     user.pd                = next.pd;
     if (format == prm::cqe_format::no_inline && !invalidates &&
         deliver_at_once(of, to, message, what, {user, right::local_write, next.data.items()}, of.request.data.items(),
-                        message.bytes)) {
+                        message.bytes, turns_of(of, to))) {
         return {};
     }
     result = scatter(of, to, next, user, format, what);
@@ -318,7 +327,7 @@ answer serve_read(const exchange& of, const responder& from, completion& what)
     const auto format = of.request.signaled() ? inline_format(of.device, of.qp.send_cq, request_scatter(of.qp), length)
                                               : prm::cqe_format::no_inline;
     if (format == prm::cqe_format::no_inline) {
-        return read_memory(of, from, right::remote_read, of.request.data.items(), length);
+        return read_memory(of, from, right::remote_read, of.request.data.items(), length, of.moved());
     }
     const reference in_entry{0, 0, length, inline_place(what, format)};
     const answer result = read_memory(of, from, right::remote_read, {&in_entry, 1}, length);

@@ -19,6 +19,9 @@ struct exchange {
     const send_request& request;
 
     key_user user() const { return {qp.owner.function, qp.pd, qpn}; }
+
+    // For what is moved in turns.
+    std::uint64_t* moved() const { return &qp.send.moved; }
 };
 
 // The side that answers.
@@ -28,6 +31,12 @@ struct responder {
 
     key_user user() const { return {qp.owner.function, qp.pd, qpn}; }
 };
+
+// A receive of a shared queue may become another sender's between two turns: such a message is moved in one.
+inline std::uint64_t* turns_of(const exchange& of, const responder& to)
+{
+    return to.qp.srq == 0 ? of.moved() : nullptr;
+}
 
 answer deliver_send(const exchange& of, const responder& to);
 answer deliver_write(const exchange& of, const responder& to);
@@ -53,10 +62,11 @@ struct arrival {
 // case; false where the completion queue is lost or its process has ended.
 bool complete_receive(const exchange& of, const responder& at, completion& what, const arrival& message);
 
-// The data and its completion in one host::move. False where that did not work, for whatever reason: nothing was taken
-// or completed then, and doing one after the other tells the reason.
+// The data, or with `in_turns` what is left of it, and its completion in one host::move. False where that did not work,
+// for whatever reason: nothing was taken or completed then, and doing one after the other tells the reason.
 bool deliver_at_once(const exchange& of, const responder& at, const arrival& message, completion& what,
-                     const memory_side& to, std::span<const reference> data, std::uint64_t length);
+                     const memory_side& to, std::span<const reference> data, std::uint64_t length,
+                     std::uint64_t* in_turns = nullptr);
 
 // The bits of the queue pair's context about data in completions.
 prm::scatter_to_cqe response_scatter(const qp_record& qp);

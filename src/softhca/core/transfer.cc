@@ -14,13 +14,13 @@ piece own_memory(const environment& device, std::byte* data, std::uint64_t lengt
     return {space::engine, device.self, reinterpret_cast<std::uintptr_t>(data), length};
 }
 
-// The pieces of the first `length` bytes of one side's references, one after the other. What is behind those bytes is
-// not used, so it is not checked either.
+// The pieces of `length` bytes of one side's references, one after the other, from `skip` bytes on. What is behind
+// those bytes is not used, so it is not checked either.
 class side_walk
 {
 public:
-    side_walk(environment& device, const memory_side& side, std::uint64_t length)
-        : _device(device), _side(side), _left(length)
+    side_walk(environment& device, const memory_side& side, std::uint64_t skip, std::uint64_t length)
+        : _device(device), _side(side), _skip(skip), _left(length)
     {
     }
 
@@ -44,12 +44,14 @@ public:
                 return false;
             }
             const reference& now       = _side.references[_following++];
-            const std::uint64_t length = std::min(now.length, _left);
+            const std::uint64_t before = std::min(now.length, _skip);
+            const std::uint64_t length = std::min(now.length - before, _left);
+            _skip -= before;
             _left -= length;
             if (now.data == nullptr) {
-                _walk.emplace(_device, _side.user, now.key, now.address, length, _side.needed);
+                _walk.emplace(_device, _side.user, now.key, now.address + before, length, _side.needed);
             } else if (length != 0) {
-                found = own_memory(_device, now.data, length);
+                found = own_memory(_device, now.data + before, length);
                 return true;
             }
         }
@@ -61,6 +63,7 @@ public:
 private:
     environment& _device;
     const memory_side& _side;
+    std::uint64_t _skip;
     std::uint64_t _left;
     std::size_t _following = 0;
     std::optional<key_walk> _walk;
@@ -113,31 +116,102 @@ unsigned translated(const memory_side& side)
     return side.references.front().data == nullptr ? 1 : 0;
 }
 
-// One piece, and what goes behind it.
-transfer_result move_whole(environment& device, const piece& to, const piece& from, std::uint64_t length,
-                           const trailing_move& behind)
+// `length` bytes of one piece each, and what goes behind them.
+transfer_result move_whole(environment& device, const piece& to, const piece& from, const trailing_move& behind)
 {
     move_batch& batch = device.memory.moves;
     if (behind.to.empty()) {
-        return move(device, {&to, 1}, {&from, 1}, length);
+        return move(device, {&to, 1}, {&from, 1}, to.length);
     }
     batch.to[0]   = to;
     batch.from[0] = from;
     std::ranges::copy(behind.to, batch.to.begin() + 1);
     std::ranges::copy(behind.from, batch.from.begin() + 1);
     const std::size_t pairs = 1 + behind.to.size();
-    return move(device, std::span(batch.to).first(pairs), std::span(batch.from).first(pairs), length);
+    return move(device, std::span(batch.to).first(pairs), std::span(batch.from).first(pairs), to.length);
 }
 
-// Cuts the pieces of both sides into pairs of one length, and moves as many at a time as the batch holds.
-transfer_result move_in_pairs(environment& device, side_walk& to, side_walk& from, std::uint64_t length,
-                              const trailing_move& behind)
+piece part_of_piece(const piece& whole, std::uint64_t skip, std::uint64_t length)
 {
-    move_batch& batch = device.memory.moves;
-    std::size_t pairs = 0;
+    return {whole.space, whole.client, whole.address + skip, length};
+}
+
+// As much of it as the turn allows.
+transfer_result move_part(environment& device, const piece& to, const piece& from, const trailing_move& behind,
+                          std::uint64_t& moved)
+{
+    const std::uint64_t length = std::min(to.length - moved, device.turn.bytes);
+    const bool last            = moved + length == to.length;
+    const auto result = move_whole(device, part_of_piece(to, moved, length), part_of_piece(from, moved, length),
+                                   last ? behind : trailing_move{});
+    if (result.result != outcome::done) {
+        return result;
+    }
+    moved += length;
+    device.turn.use(1, length);
+    return last ? result : transfer_result{outcome::part_done, access_fault::none};
+}
+
+// Pieces of both sides cut into pairs of one length, and moved as many at a time as the batch holds or the turn allows.
+class pair_batch
+{
+public:
+    pair_batch(environment& device, std::uint64_t* moved)
+        : _device(device), _batch(device.memory.moves), _moved(moved),
+          _most_pairs(moved != nullptr ? std::min<std::size_t>(device.turn.pieces, move_batch::capacity)
+                                       : move_batch::capacity),
+          _most_bytes(moved != nullptr ? device.turn.bytes : ~std::uint64_t{0})
+    {
+    }
+
+    bool full() const { return _pairs == _most_pairs || _bytes == _most_bytes; }
+    bool has_room(std::size_t pairs) const { return _pairs + pairs <= move_batch::capacity; }
+    bool must_stop() const { return _moved != nullptr && _device.turn.used_up(); }
+
+    // What both have in common, up to `length`, is taken off their fronts. Returns how much that was.
+    std::uint64_t take(piece& to, piece& from, std::uint64_t length)
+    {
+        const std::uint64_t common = std::min({to.length, from.length, length, _most_bytes - _bytes});
+        _batch.to[_pairs]          = part_of_piece(to, 0, common);
+        _batch.from[_pairs]        = part_of_piece(from, 0, common);
+        to                         = part_of_piece(to, common, to.length - common);
+        from                       = part_of_piece(from, common, from.length - common);
+        _bytes += common;
+        ++_pairs;
+        return common;
+    }
+
+    // There has to be room for what goes behind.
+    transfer_result flush(const trailing_move& behind)
+    {
+        std::ranges::copy(behind.to, _batch.to.begin() + static_cast<std::ptrdiff_t>(_pairs));
+        std::ranges::copy(behind.from, _batch.from.begin() + static_cast<std::ptrdiff_t>(_pairs));
+        const std::size_t all = _pairs + behind.to.size();
+        const auto result = move(_device, std::span(_batch.to).first(all), std::span(_batch.from).first(all), _bytes);
+        if (_moved != nullptr && result.result == outcome::done) {
+            *_moved += _bytes;
+            _device.turn.use(_pairs, _bytes);
+        }
+        _pairs = 0;
+        _bytes = 0;
+        return result;
+    }
+
+private:
+    environment& _device;
+    move_batch& _batch;
+    std::uint64_t* _moved;
+    std::size_t _most_pairs;
+    std::uint64_t _most_bytes;
+    std::size_t _pairs   = 0;
+    std::uint64_t _bytes = 0;
+};
+
+transfer_result move_in_pairs(side_walk& to, side_walk& from, std::uint64_t length, const trailing_move& behind,
+                              pair_batch& batch)
+{
     piece to_left{};
     piece from_left{};
-    std::uint64_t pending = 0;
     while (length != 0) {
         if (to_left.length == 0 && !to.next(to_left)) {
             return {outcome::to_refused, to.fault()};
@@ -145,52 +219,45 @@ transfer_result move_in_pairs(environment& device, side_walk& to, side_walk& fro
         if (from_left.length == 0 && !from.next(from_left)) {
             return {outcome::from_refused, from.fault()};
         }
-        const std::uint64_t common = std::min({to_left.length, from_left.length, length});
-        batch.to[pairs]            = {to_left.space, to_left.client, to_left.address, common};
-        batch.from[pairs]          = {from_left.space, from_left.client, from_left.address, common};
-        to_left.address += common;
-        to_left.length -= common;
-        from_left.address += common;
-        from_left.length -= common;
-        length -= common;
-        pending += common;
-        pairs++;
-        if (length == 0 && pairs + behind.to.size() <= move_batch::capacity) {
-            std::ranges::copy(behind.to, batch.to.begin() + static_cast<std::ptrdiff_t>(pairs));
-            std::ranges::copy(behind.from, batch.from.begin() + static_cast<std::ptrdiff_t>(pairs));
-            pairs += behind.to.size();
-            return move(device, std::span(batch.to).first(pairs), std::span(batch.from).first(pairs), pending);
+        length -= batch.take(to_left, from_left, length);
+        const bool last = length == 0 && batch.has_room(behind.to.size());
+        if (!last && length != 0 && !batch.full()) {
+            continue;
         }
-        if (pairs == move_batch::capacity || length == 0) {
-            const auto moved =
-                move(device, std::span(batch.to).first(pairs), std::span(batch.from).first(pairs), pending);
-            if (moved.result != outcome::done) {
-                return moved;
-            }
-            pairs   = 0;
-            pending = 0;
+        const auto moved = batch.flush(last ? behind : trailing_move{});
+        if (last || moved.result != outcome::done) {
+            return moved;
+        }
+        if (length != 0 && batch.must_stop()) {
+            return {outcome::part_done, access_fault::none};
         }
     }
-    return behind.to.empty() ? transfer_result{} : move(device, behind.to, behind.from, 0);
+    return batch.flush(behind);
 }
 
 } // namespace
 
 transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length,
-                         const trailing_move& behind)
+                         const trailing_move& behind, std::uint64_t* moved)
 {
-    if (length == 0) {
+    const std::uint64_t before = moved != nullptr ? *moved : 0;
+    if (length <= before) { // less than before: the program has changed a request that it gave away
         return behind.to.empty() ? transfer_result{} : move(device, behind.to, behind.from, 0);
+    }
+    if (moved != nullptr && device.turn.used_up()) {
+        return {outcome::part_done, access_fault::none};
     }
     if (const auto whole_to = whole_in_one(device, to, length)) {
         if (const auto whole_from = whole_in_one(device, from, length)) {
             device.memory.counts.translation_pieces += translated(to) + translated(from);
-            return move_whole(device, *whole_to, *whole_from, length, behind);
+            return moved != nullptr ? move_part(device, *whole_to, *whole_from, behind, *moved)
+                                    : move_whole(device, *whole_to, *whole_from, behind);
         }
     }
-    side_walk to_walk(device, to, length);
-    side_walk from_walk(device, from, length);
-    return move_in_pairs(device, to_walk, from_walk, length, behind);
+    side_walk to_walk(device, to, before, length - before);
+    side_walk from_walk(device, from, before, length - before);
+    pair_batch batch(device, moved);
+    return move_in_pairs(to_walk, from_walk, length - before, behind, batch);
 }
 
 } // namespace ucxl::softhca

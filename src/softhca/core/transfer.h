@@ -27,6 +27,7 @@ struct memory_side {
 struct transfer_result {
     enum class outcome : std::uint8_t {
         done,
+        part_done,    // the turn is used up
         to_refused,   // `fault` says why
         from_refused, // `fault` says why
         to_gone,      // the process there has ended
@@ -46,7 +47,10 @@ struct trailing_move {
 // Moves the first `length` bytes of `from` to the first bytes of `to`; both hold that many. Nothing is written outside
 // the translated ranges; on a refusal some bytes may have been moved, but nothing of `behind`. A fault in `behind`
 // looks as one in the translated memory. Under the lock.
+//
+// With `moved` it stops where the turn of the device is used up, and goes on behind the first `*moved` bytes, which are
+// counted there; bounds of a key are checked for all of them at the start. Without, it moves everything at once.
 transfer_result transfer(environment& device, const memory_side& to, const memory_side& from, std::uint64_t length,
-                         const trailing_move& behind = {});
+                         const trailing_move& behind = {}, std::uint64_t* moved = nullptr);
 
 } // namespace ucxl::softhca

@@ -37,6 +37,7 @@ public:
 
     bool lock() override;
     void unlock() override;
+    void give_way() override { _lock.give_way(); }
     move_status move(std::span<const piece> to, std::span<const piece> from) override;
     bool alive(client_id client) override;
     std::uint64_t now_ns() override { return monotonic_ns(); }

@@ -1,6 +1,7 @@
 #include "shared_lock.h"
 
 #include <cerrno>
+#include <ctime>
 
 namespace ucxl::softhca
 {
@@ -9,6 +10,8 @@ namespace
 
 // Most holds are shorter than going to sleep and being woken: about two microseconds of trying.
 constexpr unsigned tries_before_sleep = 64;
+
+constexpr long wake_up_ns = 20'000;
 
 void pause_briefly()
 {
@@ -30,6 +33,7 @@ int shared_lock::make()
     const int failed = pthread_mutex_init(&_mutex, &kind);
     pthread_mutexattr_destroy(&kind);
     _repair_owed.store(0);
+    _wanted.store(0);
     return failed;
 }
 
@@ -41,6 +45,7 @@ bool shared_lock::lock()
         got = pthread_mutex_trylock(&_mutex);
     }
     if (got == EBUSY) {
+        _wanted.store(1, std::memory_order_relaxed);
         got = pthread_mutex_lock(&_mutex);
     }
     if (got == EOWNERDEAD) {
@@ -54,6 +59,14 @@ bool shared_lock::lock()
 void shared_lock::unlock()
 {
     pthread_mutex_unlock(&_mutex);
+}
+
+void shared_lock::give_way()
+{
+    if (_wanted.load(std::memory_order_relaxed) != 0 && _wanted.exchange(0) != 0) {
+        const timespec briefly{.tv_sec = 0, .tv_nsec = wake_up_ns};
+        ::nanosleep(&briefly, nullptr);
+    }
 }
 
 void shared_lock::owe_repair()

@@ -19,12 +19,17 @@ public:
     bool lock();
     void unlock();
 
+    // For one that has just unlocked and will lock again at once: where somebody sleeps for the lock, time to wake up
+    // and take it.
+    void give_way();
+
     // For a holder that was told and does not repair: the next one is told again.
     void owe_repair();
 
 private:
     pthread_mutex_t _mutex;
     std::atomic<std::uint32_t> _repair_owed;
+    std::atomic<std::uint32_t> _wanted; // somebody went to sleep for it; not a count, as sleepers may die
 };
 
 } // namespace ucxl::softhca

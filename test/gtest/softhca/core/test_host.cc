@@ -149,6 +149,14 @@ void test_process::unlock()
     _machine._lock.unlock();
 }
 
+void test_process::give_way()
+{
+    if (has_lock()) {
+        throw std::logic_error("the model gives way to others and keeps the lock");
+    }
+    ++ways_given;
+}
+
 move_status test_process::move(std::span<const piece> to, std::span<const piece> from)
 {
     if (total(to) != total(from)) {

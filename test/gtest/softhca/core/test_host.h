@@ -68,6 +68,7 @@ public:
     // host
     bool lock() override;
     void unlock() override;
+    void give_way() override;
     move_status move(std::span<const piece> to, std::span<const piece> from) override;
     bool alive(client_id client) override;
     std::uint64_t now_ns() override;
@@ -83,6 +84,7 @@ public:
     bool stop_when_locked       = false;      // raises SIGSTOP when it gets the lock, for a parent that traces
     std::uint64_t woken_at_ns   = UINT64_MAX; // the earliest time asked for and not yet reached
     std::uint64_t refused_moves = 0;          // that asked for memory which is not there
+    unsigned ways_given         = 0;
 
 private:
     friend class test_machine;
