@@ -77,6 +77,9 @@ struct move_batch {
     std::array<piece, capacity> from;
 };
 
+// The entries of one UMR, read before anything is changed. Scratch as above; a request counts them with 16 bits.
+using translation_scratch = std::array<translation_entry, 1U << 16>;
+
 // Allocated by pages, because pages are what processes map.
 struct memic_device {
     std::array<std::uint8_t, memic_pages> taken;   // nonzero: allocated
@@ -108,6 +111,7 @@ struct arena {
     translation_table translations;
     completion_journal journal;
     move_batch moves;
+    translation_scratch read_entries;
     alignas(memic_page_bytes) std::array<memic_device, max_devices> memic;
 
     // The record of a key as a WQE has it: index in the upper 24 bits, variant in the low 8, which has to agree.

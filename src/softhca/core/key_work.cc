@@ -7,7 +7,6 @@
 #include "prm/send_wqe.h"
 #include "transfer.h"
 #include "translation_list.h"
-#include "translation_pool.h"
 
 namespace ucxl::softhca
 {
@@ -160,37 +159,6 @@ void apply(const umr_request& request, mkey_record& key)
     set(umr_mask::free, key.free, context.get(mkc::free));
 }
 
-// Entries behind a pointer are read before anything is changed, into a run of the pool that no key has.
-class staged_entries
-{
-public:
-    staged_entries(arena& memory, std::uint32_t count)
-        : _memory(memory), _first(allocate_translations(memory, count)), _count(count)
-    {
-    }
-
-    ~staged_entries()
-    {
-        if (_first != 0) {
-            release_translations(_memory, _first, _count);
-        }
-    }
-
-    staged_entries(const staged_entries&)            = delete;
-    staged_entries& operator=(const staged_entries&) = delete;
-
-    std::span<std::byte> bytes()
-    {
-        return std::as_writable_bytes(
-            std::span(_memory.translations.entries).subspan(_first, _first != 0 ? _count : 0));
-    }
-
-private:
-    arena& _memory;
-    std::uint32_t _first;
-    std::uint32_t _count;
-};
-
 bool refuses_list(environment& device, std::span<const std::byte> entries)
 {
     return is_repeat_block(entries) && refuses(device.memory, refusable::umr_repeat_block);
@@ -201,12 +169,8 @@ cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::u
 {
     const prm::const_view<prm::wqe_pointer_segment> pointer(
         request.pointer.first<prm::wqe_pointer_segment::size_bytes>());
-    const std::uint32_t count = request.controls().get(umr_control::klm_octowords);
-    staged_entries staged(device.memory, count);
-    const std::span<std::byte> bytes = staged.bytes();
-    if (bytes.empty()) {
-        return cqe_syndrome::memory_window_bind;
-    }
+    const std::uint32_t count        = request.controls().get(umr_control::klm_octowords);
+    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(device.memory.read_entries).first(count));
     const reference to{.length = bytes.size(), .data = bytes.data()};
     const reference from{.key     = pointer.get(prm::wqe_pointer_segment::mkey),
                          .address = pointer.get(prm::wqe_pointer_segment::addr),
