@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <span>
+#include <utility>
 
 namespace ucxl::softhca
 {
@@ -103,15 +104,25 @@ bool process_mover::add(const memory_run& to, const memory_run& from, std::size_
 bool process_mover::add_waiting(direction way, pid_t process, std::uintptr_t ours, std::uintptr_t theirs,
                                 std::size_t length)
 {
-    if ((way != _way || process != _process || _runs == capacity) && !flush()) {
+    const bool full = _ours_count == most_ours || _theirs_count == most_theirs;
+    if ((way != _way || process != _process || full) && !flush()) {
         return false;
     }
-    _way           = way;
-    _process       = process;
-    _ours[_runs]   = run_of(ours, length);
-    _theirs[_runs] = run_of(theirs, length);
-    ++_runs;
+    _way                 = way;
+    _process             = process;
+    _ours[_ours_count++] = run_of(ours, length);
+    add_theirs(theirs, length);
     return true;
+}
+
+void process_mover::add_theirs(std::uintptr_t address, std::size_t length)
+{
+    iovec* const last = _theirs_count != 0 ? &_theirs[_theirs_count - 1] : nullptr;
+    if (last != nullptr && address_of(*last) + last->iov_len == address) {
+        last->iov_len += length;
+    } else {
+        _theirs[_theirs_count++] = run_of(address, length);
+    }
 }
 
 bool process_mover::failed_call(int error, std::uintptr_t ours, std::uintptr_t theirs)
@@ -129,9 +140,8 @@ bool process_mover::failed_call(int error, std::uintptr_t ours, std::uintptr_t t
 
 bool process_mover::flush()
 {
-    std::span<iovec> ours   = std::span(_ours).first(_runs);
-    std::span<iovec> theirs = std::span(_theirs).first(_runs);
-    _runs                   = 0;
+    std::span<iovec> ours   = std::span(_ours).first(std::exchange(_ours_count, 0));
+    std::span<iovec> theirs = std::span(_theirs).first(std::exchange(_theirs_count, 0));
     std::atomic_thread_fence(std::memory_order_release);
     while (!ours.empty()) {
         const auto call    = _way == direction::write ? &::process_vm_writev : &::process_vm_readv;

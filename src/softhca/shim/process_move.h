@@ -21,7 +21,8 @@ struct memory_run {
 
 // Copies runs in the order they are added. Runs that go the same way between the same processes wait for each other and
 // are then copied by one call; so a failure is reported by a later add() or by finish(), and what was added after the
-// run that failed is not copied.
+// run that failed is not copied. Runs that lie one behind the other in the other process are looked up there as one,
+// which is most of the work for a short run; they are still copied one after the other.
 class process_mover
 {
 public:
@@ -41,14 +42,18 @@ private:
     bool flush();
     bool failed_call(int error, std::uintptr_t ours, std::uintptr_t theirs);
 
-    static constexpr std::size_t capacity = 64;
+    void add_theirs(std::uintptr_t address, std::size_t length);
 
-    direction _way      = direction::none;
-    pid_t _process      = 0;
-    std::size_t _runs   = 0;
-    move_status _status = move_status::ok;
-    std::array<iovec, capacity> _ours;
-    std::array<iovec, capacity> _theirs;
+    static constexpr std::size_t most_ours   = 256;
+    static constexpr std::size_t most_theirs = 64;
+
+    direction _way            = direction::none;
+    pid_t _process            = 0;
+    move_status _status       = move_status::ok;
+    std::size_t _ours_count   = 0;
+    std::size_t _theirs_count = 0;
+    std::array<iovec, most_ours> _ours;
+    std::array<iovec, most_theirs> _theirs;
 };
 
 } // namespace ucxl::softhca
