@@ -11,6 +11,8 @@ namespace ucxl::softhca::test
 namespace
 {
 
+constexpr unsigned remote_access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
 template <typename Object>
 Object* made(Object* object, const char* what)
 {
@@ -58,9 +60,7 @@ endpoint::endpoint(std::size_t buffer_bytes, unsigned depth, bool events) : _buf
         _channel = made(ibv_create_comp_channel(_context), "ibv_create_comp_channel");
     }
     _cq = made(ibv_create_cq(_context, static_cast<int>(4 * depth), nullptr, _channel, 0), "ibv_create_cq");
-    _mr = made(ibv_reg_mr(_pd, _buffer.data(), _buffer.size(),
-                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
-               "ibv_reg_mr");
+    _mr = made(ibv_reg_mr(_pd, _buffer.data(), _buffer.size(), IBV_ACCESS_LOCAL_WRITE | remote_access), "ibv_reg_mr");
     ibv_qp_init_attr wanted{};
     wanted.send_cq = _cq;
     wanted.recv_cq = _cq;
@@ -98,7 +98,7 @@ void endpoint::connect(const address& peer, std::uint8_t timeout_exponent)
     ibv_qp_attr next{};
     next.qp_state        = IBV_QPS_INIT;
     next.port_num        = 1;
-    next.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    next.qp_access_flags = remote_access;
     succeed(ibv_modify_qp(_qp, &next, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
     next                    = {};
     next.qp_state           = IBV_QPS_RTR;
@@ -131,14 +131,17 @@ bool endpoint::try_post(ibv_wr_opcode opcode, std::size_t local, std::size_t rem
                   .length = static_cast<std::uint32_t>(length),
                   .lkey   = _mr->lkey};
     ibv_send_wr request{};
-    request.wr_id               = id;
-    request.sg_list             = &piece;
-    request.num_sge             = 1;
-    request.opcode              = opcode;
-    request.send_flags          = IBV_SEND_SIGNALED;
-    request.wr.rdma.remote_addr = _peer.buffer + remote;
-    request.wr.rdma.rkey        = _peer.rkey;
-    ibv_send_wr* bad            = nullptr;
+    request.wr_id      = id;
+    request.sg_list    = &piece;
+    request.num_sge    = 1;
+    request.opcode     = opcode;
+    request.send_flags = IBV_SEND_SIGNALED;
+    if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+        request.wr.atomic = {.remote_addr = _peer.buffer + remote, .compare_add = 1, .swap = 0, .rkey = _peer.rkey};
+    } else {
+        request.wr.rdma = {.remote_addr = _peer.buffer + remote, .rkey = _peer.rkey};
+    }
+    ibv_send_wr* bad = nullptr;
     return ibv_post_send(_qp, &request, &bad) == 0;
 }
 
@@ -156,6 +159,13 @@ void endpoint::read(std::size_t into, std::size_t from, std::size_t length, std:
     }
 }
 
+void endpoint::fetch_add(std::size_t into, std::size_t at, std::uint64_t id)
+{
+    if (!try_post(IBV_WR_ATOMIC_FETCH_AND_ADD, into, at, sizeof(std::uint64_t), id)) {
+        die("posting a fetch-and-add failed");
+    }
+}
+
 void endpoint::receive(std::size_t into, std::size_t length, std::uint64_t id)
 {
     ibv_sge piece{.addr   = reinterpret_cast<std::uint64_t>(_buffer.data() + into),
@@ -167,6 +177,17 @@ void endpoint::receive(std::size_t into, std::size_t length, std::uint64_t id)
     request.num_sge  = 1;
     ibv_recv_wr* bad = nullptr;
     succeed(ibv_post_recv(_qp, &request, &bad), "ibv_post_recv");
+}
+
+void endpoint::await_one()
+{
+    ibv_wc found{};
+    int count = 0;
+    while ((count = ibv_poll_cq(_cq, 1, &found)) == 0) {
+    }
+    if (count < 0 || found.status != IBV_WC_SUCCESS) {
+        die(count < 0 ? "ibv_poll_cq failed" : ibv_wc_status_str(found.status));
+    }
 }
 
 std::optional<ibv_wc> endpoint::completion(double seconds)

@@ -38,8 +38,11 @@ public:
     void write(std::size_t from, std::size_t to, std::size_t length, std::uint64_t id);
     void read(std::size_t into, std::size_t from, std::size_t length, std::uint64_t id);
     bool try_post(ibv_wr_opcode opcode, std::size_t local, std::size_t remote, std::size_t length, std::uint64_t id);
+    void fetch_add(std::size_t into, std::size_t at, std::uint64_t id); // of 1, to 8 bytes of the peer
     void receive(std::size_t into, std::size_t length, std::uint64_t id);
 
+    // As soon as it is there: for those who measure, without a look at the clock.
+    void await_one();
     // Nothing within that time.
     std::optional<ibv_wc> completion(double seconds);
     // One that has to come and be good.
