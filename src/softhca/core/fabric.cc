@@ -20,9 +20,9 @@ std::expected<void, std::string> check_options(const fabric_options& options)
     const std::size_t most = max_functions / options.devices;
     if (options.functions_per_device == 0 || options.functions_per_device > most) {
         return std::unexpected(
-            std::format("functions: {} per device is not between 1 and {} (there are at most {} of all "
-                        "{} devices)",
-                        options.functions_per_device, most, max_functions, options.devices));
+            std::format("functions: {} per device is not between 1 and {} (all devices together, here {}, have at "
+                        "most {})",
+                        options.functions_per_device, most, options.devices, max_functions));
     }
     return {};
 }

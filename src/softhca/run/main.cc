@@ -34,6 +34,9 @@ public:
 std::string find_library()
 {
     if (const char* const given = std::getenv(library_variable)) {
+        if (::access(given, R_OK) != 0) {
+            throw failure(fmt::format("{} {}: {}", library_variable, given, std::strerror(errno)));
+        }
         return given;
     }
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();

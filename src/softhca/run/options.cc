@@ -61,7 +61,8 @@ command_line parse_command_line(int argc, char** argv)
         line.status = app.exit(shown);
         return line;
     } catch (const CLI::Error& error) {
-        fmt::print(stderr, "softhca-run: {}\ntry softhca-run --help\n", error.what());
+        const char* const hint = dash == end ? "; the command goes behind --" : "";
+        fmt::print(stderr, "softhca-run: {}{}\ntry softhca-run --help\n", error.what(), hint);
         line.done   = true;
         line.status = 2;
         return line;

@@ -2,7 +2,9 @@
 
 #include "prm/command.h"
 #include "prm/wqe.h"
+#include "softhca/shim/process_identity.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -33,6 +35,15 @@ json by_opcode(const std::array<std::uint64_t, Count>& counts, const std::array<
     return all;
 }
 
+// Those that nobody has found dead yet, as nobody needed to know.
+std::uint64_t dead_clients(const arena& memory)
+{
+    return static_cast<std::uint64_t>(std::ranges::count_if(memory.clients, [](const client_record& client) {
+        return client.owner.life == life::live &&
+               !is_running({.process = client.process, .start_time = client.start_time});
+    }));
+}
+
 } // namespace
 
 std::string report_as_json(const arena& memory)
@@ -60,7 +71,7 @@ std::string report_as_json(const arena& memory)
     report["memic_used"]          = counts.memic_used;
     report["memic_used_max"]      = counts.memic_used_max;
     report["faults_injected"]     = counts.faults_injected;
-    report["clients_lost"]        = counts.clients_lost;
+    report["clients_lost"]        = counts.clients_lost + dead_clients(memory);
     return report.dump(2) + "\n";
 }
 

@@ -118,7 +118,7 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
     if (is_limit(rule.kind)) {
         const auto limit = parse_scaled(rest, size_units);
         if (mark != '=' || !limit) {
-            return failure(std::format("{0}: a limit is needed, as in {0}=100", name));
+            return failure(std::format("{0}: a limit is needed, as in {0}=100 or {0}=64K, not '{1}'", name, rest));
         }
         rule.amount = *limit;
         return rule;

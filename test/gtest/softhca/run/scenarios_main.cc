@@ -19,6 +19,7 @@ struct named {
 
 constexpr named scenarios[] = {
     SCENARIO(killed_peers),
+    SCENARIO(killed),
     SCENARIO(fork_child_inherits_nothing),
     SCENARIO(fork_child_makes_its_own),
     SCENARIO(fork_child_closes_descriptors),

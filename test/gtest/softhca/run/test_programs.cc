@@ -117,11 +117,11 @@ TEST(programs, peers_of_killed_processes_get_errors_and_nothing_hangs)
     EXPECT_EQ(found.status, 0) << found.output;
 }
 
-nlohmann::json statistics_of(const strings& command)
+nlohmann::json statistics_of(const strings& command, int status = 0)
 {
     const temporary_file file;
     const outcome found = run_scenario(command, {"--stats", file.path()});
-    EXPECT_EQ(found.status, 0) << found.output;
+    EXPECT_EQ(found.status, status) << found.output;
     return nlohmann::json::parse(file.text());
 }
 
@@ -132,6 +132,11 @@ TEST(programs, whatever_a_process_leaves_is_released_at_its_end)
         EXPECT_EQ(counts["keys_live"], 0) << each;
         EXPECT_EQ(counts["clients_lost"], 0) << each;
     }
+}
+
+TEST(programs, a_killed_process_is_counted_though_nobody_missed_it)
+{
+    EXPECT_EQ(statistics_of({"killed"}, 128 + SIGKILL)["clients_lost"], 1);
 }
 
 TEST(programs, statistics_count_what_was_done)
@@ -200,6 +205,7 @@ TEST(softhca_run, refuses_what_it_does_not_know_by_name)
         EXPECT_THAT(found.output, HasSubstr(message));
     }
     EXPECT_EQ(run({}, {"true"}, "SOFTHCA_DEVICES=0").status, 2);
+    EXPECT_EQ(run({}, {"true"}, "SOFTHCA_LIBRARY=/no/such/library").status, 2);
 }
 
 TEST(softhca_run, has_as_many_devices_as_asked_for)
@@ -227,7 +233,7 @@ std::set<std::string> left_behind()
 TEST(softhca_run, leaves_no_file_behind_even_when_all_is_killed)
 {
     const auto before = left_behind();
-    run({}, {"sh", "-c", "kill -KILL $PPID $$"});
+    EXPECT_EQ(run_scenario({"killed", "1"}).status, 128 + SIGKILL);
     run_scenario({"loopback"});
     EXPECT_EQ(left_behind(), before);
 }

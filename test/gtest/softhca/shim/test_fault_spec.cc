@@ -80,6 +80,7 @@ TEST(fault_spec, errors_name_the_part_that_is_wrong)
         {"delay:send,time=61s", "time: '61s'"},
         {"keys", "a limit is needed"},
         {"keys=many", "a limit is needed"},
+        {"memic=4G", "not '4G'"},
         {"keys=5,first=2", "'first' is not a field"},
         {"memic=99999999999999999999", "a limit is needed"},
         {"wqe=5", "an opcode follows a colon"},
