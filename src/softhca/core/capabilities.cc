@@ -64,6 +64,7 @@ void describe_transports(prm::view<hca_cap> cap)
     cap.put<true>(hca_cap::uar_4k);
     cap.put<true>(hca_cap::compact_address_vector);
     cap.put<1>(hca_cap::cqe_version);
+    cap.put<true>(hca_cap::cqe_128_always);
     cap.put<true>(hca_cap::atomic);
     cap.put<log2_of(8)>(hca_cap::log_max_atomic_size_qp);
 }

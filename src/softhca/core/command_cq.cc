@@ -23,7 +23,8 @@ command_status check_context(command_call& call, prm::const_view<prm::cqc> conte
         return call.refuse(command_status::limit_exceeded, "log_cq_size");
     }
     const prm::cqe_size size = context.get(prm::cqc::cqe_sz);
-    if (size != prm::cqe_size::bytes_64 && size != prm::cqe_size::bytes_128) {
+    if (size != prm::cqe_size::bytes_64 && size != prm::cqe_size::bytes_128 &&
+        size != prm::cqe_size::bytes_128_padded) {
         return call.refuse(command_status::bad_parameter, "cqe_sz");
     }
     if (context.get(prm::cqc::cqe_compression_en) || context.get(prm::cqc::cqe_comp_layout) != 0) {
@@ -74,7 +75,7 @@ command_status create_cq(command_call& call, create_in in, prm::view<prm::create
     }
     cq_record cq;
     cq.log_size       = context.get(prm::cqc::log_cq_size);
-    cq.entry_size     = context.get(prm::cqc::cqe_sz) == prm::cqe_size::bytes_128 ? 128 : 64;
+    cq.entry_size     = context.get(prm::cqc::cqe_sz) == prm::cqe_size::bytes_64 ? 64 : 128;
     cq.overrun_ignore = context.get(prm::cqc::oi);
     cq.collapsed      = context.get(prm::cqc::cc);
     cq.uar            = context.get(prm::cqc::uar_page);

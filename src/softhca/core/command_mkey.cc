@@ -332,12 +332,15 @@ command_status replace_region(command_call& call, std::uint32_t key)
     if (kept == nullptr || kept->variant != (key & 0xff) || kept->backing != mkey_backing::process) {
         return command_status::bad_resource;
     }
-    const create_in in = *create_in::over(call.in);
-    mkey_record next   = common_fields(in.at(prm::create_mkey_in::memory_key));
-    if (const auto status = check_common(call, in, next); status != command_status::ok) {
+    const auto in = create_in::over(call.in);
+    if (!in) {
+        return command_status::bad_parameter;
+    }
+    mkey_record next = common_fields(in->at(prm::create_mkey_in::memory_key));
+    if (const auto status = check_common(call, *in, next); status != command_status::ok) {
         return status;
     }
-    if (const auto status = take_umem(call, in, next); status != command_status::ok) {
+    if (const auto status = take_umem(call, *in, next); status != command_status::ok) {
         return status;
     }
     const mkey_record before = *kept;

@@ -1,5 +1,7 @@
 #include "work_completion.h"
 
+#include "prm/cq.h"
+
 namespace ucxl::softhca
 {
 
@@ -53,6 +55,13 @@ void make_error(completion& what, cqe_syndrome syndrome)
     const prm::view<cqe64_error> entry(what.entry.bytes);
     entry.put(cqe64_error::vendor_error_syndrome, vendor_syndrome(syndrome));
     (void)entry.set(cqe64_error::syndrome, syndrome);
+}
+
+// Entries of 128 bytes, half of which are not used.
+bool is_padded(const cq_record& cq)
+{
+    return prm::const_view<prm::cqc>(std::as_bytes(std::span(cq.context))).get(prm::cqc::cqe_sz) ==
+           prm::cqe_size::bytes_128_padded;
 }
 
 bool complete_or_step(environment& device, std::uint32_t cqn, completion& what, const queue_step& step)
@@ -117,7 +126,7 @@ prm::cqe_format inline_format(const environment& device, std::uint32_t cqn, prm:
         return prm::cqe_format::no_inline;
     }
     const cq_record* const cq = device.memory.cqs.find(cqn);
-    if (cq == nullptr || cq->entry_size < 128 || units == 1) {
+    if (cq == nullptr || cq->entry_size < 128 || is_padded(*cq) || units == 1) {
         return bytes <= 32 ? prm::cqe_format::inline_32 : prm::cqe_format::no_inline;
     }
     return prm::cqe_format::inline_64;

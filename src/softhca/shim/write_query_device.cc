@@ -123,6 +123,24 @@ int fill_extended(device_file& file, ib_uverbs_ex_query_device_resp& to)
     return 0;
 }
 
+// The driver's part has little to tell: none of the offloads is there.
+int fill_driver(uverbs_call& call, mlx5_ib_query_device_resp& to)
+{
+    const std::size_t room = call.length(UVERBS_ATTR_UHW_OUT);
+    if (room != 0 && room < sizeof(std::uint64_t)) {
+        return EINVAL;
+    }
+    device_caps caps;
+    if (const int error = caps.query(call.file, prm::cap_page::general); error != 0) {
+        return error;
+    }
+    to.response_length = static_cast<std::uint32_t>(std::min(room, sizeof(to)));
+    if (caps.general().get(prm::hca_cap::cqe_128_always)) {
+        to.flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;
+    }
+    return 0;
+}
+
 } // namespace
 
 int write_query_device(uverbs_call& call)
@@ -148,13 +166,10 @@ int write_query_device_ex(uverbs_call& call)
     response.response_length =
         static_cast<std::uint32_t>(std::min(call.length(UVERBS_ATTR_CORE_OUT), sizeof(response)));
 
-    // The driver's part has nothing to tell but how long it is: none of the offloads is there.
-    const std::size_t room = call.length(UVERBS_ATTR_UHW_OUT);
-    if (room != 0 && room < sizeof(std::uint64_t)) {
-        return EINVAL;
-    }
     mlx5_ib_query_device_resp driver{};
-    driver.response_length = static_cast<std::uint32_t>(std::min(room, sizeof(driver)));
+    if (const int error = fill_driver(call, driver); error != 0) {
+        return error;
+    }
     if (const int error = call.write(UVERBS_ATTR_UHW_OUT, driver); error != 0) {
         return error;
     }

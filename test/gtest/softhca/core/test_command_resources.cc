@@ -183,6 +183,7 @@ TEST_F(command_resources, completion_queues_are_checked_field_by_field)
     EXPECT_EQ(with_cqc(device, prm::cqc::log_cq_size, 5U), command_status::bad_resource) << "buffer too short";
     EXPECT_EQ(with_cqc(device, prm::cqc::log_cq_size, 23U), command_status::limit_exceeded);
     EXPECT_EQ(with_cqc(device, prm::cqc::cqe_sz, prm::cqe_size::bytes_128), command_status::bad_resource);
+    EXPECT_EQ(with_cqc(device, prm::cqc::cqe_sz, prm::cqe_size::bytes_128_padded), command_status::bad_resource);
     EXPECT_EQ(with_cqc(device, prm::cqc::cqe_sz, 3U), command_status::bad_parameter);
     EXPECT_EQ(with_cqc(device, prm::cqc::cqe_compression_en, true), command_status::bad_parameter);
     EXPECT_EQ(with_cqc(device, prm::cqc::uar_page, 0U), command_status::bad_resource);

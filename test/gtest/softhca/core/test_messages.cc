@@ -1,5 +1,6 @@
 // What goes well: operations of connected queue pairs, and the completions of both sides byte by byte.
 #include "connected_pair.h"
+#include "prm/cq.h"
 
 namespace ucxl::softhca::test
 {
@@ -288,6 +289,25 @@ TEST_F(messages, longer_data_goes_in_front_of_long_completions)
         EXPECT_EQ(received.length(), length);
         EXPECT_EQ((*received.bytes).get(prm::cqe64::src_qpn), a.number);
     }
+}
+
+TEST_F(messages, padded_completions_have_nothing_in_front)
+{
+    made_cq padded = kit.completion_queue(far, 4, 128);
+    prm::view<prm::cqc>::over(std::as_writable_bytes(std::span(padded.record().context)))
+        ->put<prm::cqe_size::bytes_128_padded>(prm::cqc::cqe_sz);
+    b.record().receive_cq = padded.number;
+    b.scatter(prm::scatter_to_cqe::none, prm::scatter_to_cqe::up_to_64b);
+    for (const auto& [length, format] :
+         {std::pair{32U, prm::cqe_format::inline_32}, {33U, prm::cqe_format::no_inline}}) {
+        b.post_receive(into(0, 100));
+        a.post(send(length));
+        a.run();
+        const polled received = only(padded);
+        EXPECT_EQ((*received.bytes).get(prm::cqe64::format), format);
+        EXPECT_EQ(std::ranges::count(received.front, std::byte{0}), 64);
+    }
+    EXPECT_TRUE(arrived(0, 0, 33));
 }
 
 TEST_F(messages, device_memory_is_a_target_like_any_other)
