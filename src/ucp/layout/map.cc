@@ -247,7 +247,7 @@ ucs_status_t rebind(ucp_mem_h memh, std::span<void* const> bases)
     }
     cached_window& window      = *mapped->window;
     const std::uint32_t needed = window.layout->value->num_sources();
-    if (window.memory.has_value()) {
+    if (window.has_own_memory()) {
         ucs_error("ucp_layout_rebind: the window has memory of its own (UCP_LAYOUT_MAP_FLAG_ALLOCATE)");
         return UCS_ERR_INVALID_PARAM;
     }

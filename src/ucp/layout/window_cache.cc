@@ -49,11 +49,38 @@ window_cache::~window_cache()
     }
 }
 
+template <typename MakeView>
+result<cached_window*> window_cache::create(ucp_layout& layout, MakeView&& make_view)
+{
+    auto plan = layout.plan();
+    if (!plan) {
+        return std::unexpected(plan.error());
+    }
+    auto owned       = std::make_unique<cached_window>();
+    auto* made       = owned.get();
+    const auto place = _windows.emplace(made, std::move(owned)).first;
+    try {
+        auto view = make_view(std::move(*plan));
+        if (!view) {
+            _windows.erase(place);
+            return std::unexpected(view.error());
+        }
+        made->view = *view;
+    } catch (...) {
+        _windows.erase(place);
+        throw;
+    }
+    made->layout = retain(&layout);
+    return made;
+}
+
 result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases)
 {
     cached_window* found = find(*layout.value, bases);
     if (found == nullptr) {
-        auto made = create(layout, to_bytes(bases));
+        auto made = create(layout, [&](pack_plan_ptr plan) {
+            return window_registry::instance().create({std::move(plan), to_bytes(bases)});
+        });
         if (!made) {
             return made;
         }
@@ -73,26 +100,12 @@ result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void*
 
 result<cached_window*> window_cache::allocate(ucp_layout& layout)
 {
-    auto memory = layout_memory::allocate(*layout.value);
-    if (!memory) {
-        return std::unexpected(memory.error());
+    auto made =
+        create(layout, [](pack_plan_ptr plan) { return window_registry::instance().allocate(std::move(plan)); });
+    if (made) {
+        (*made)->users = 1;
     }
-    auto made = create(layout, memory->bases());
-    if (!made) {
-        return made;
-    }
-    cached_window& what = **made;
-    what.memory.emplace(std::move(*memory));
-    what.users = 1;
-    if (layout.value->is_contiguous() && !layout.value->is_empty()) {
-        const auto& root  = layout.value->root();
-        const auto offset = what.memory->file_offset(what.memory->bases()[root.source] + root.offset);
-        if (auto mapped = window_registry::instance().map_identity(*what.view, what.memory->fd(), offset); !mapped) {
-            destroy(&what);
-            return std::unexpected(mapped.error());
-        }
-    }
-    return &what;
+    return made;
 }
 
 void window_cache::release(cached_window* what)
@@ -100,7 +113,7 @@ void window_cache::release(cached_window* what)
     if (--what->users > 0) {
         return;
     }
-    if (what->memory.has_value() || _max_idle == 0) {
+    if (what->has_own_memory() || _max_idle == 0) {
         destroy(what);
         return;
     }
@@ -125,25 +138,6 @@ result<void> window_cache::rebind(cached_window& what, std::span<void* const> ba
     indexed.key() = content_key(what); // the old content if rebinding failed
     _by_content.insert(std::move(indexed));
     return bound;
-}
-
-result<cached_window*> window_cache::create(ucp_layout& layout, std::vector<std::byte*> bases)
-{
-    auto plan = layout.plan();
-    if (!plan) {
-        return std::unexpected(plan.error());
-    }
-    auto owned       = std::make_unique<cached_window>();
-    auto* made       = owned.get();
-    const auto place = _windows.emplace(made, std::move(owned)).first;
-    auto view        = window_registry::instance().create({std::move(*plan), std::move(bases)});
-    if (!view) {
-        _windows.erase(place);
-        return std::unexpected(view.error());
-    }
-    made->layout = retain(&layout);
-    made->view   = *view;
-    return made;
 }
 
 cached_window* window_cache::find(const layout& of, std::span<void* const> bases) const

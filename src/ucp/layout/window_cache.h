@@ -10,12 +10,10 @@
 #pragma once
 
 #include "handle.h"
-#include "memory.h"
 #include "ucs/window/window.h"
 
 #include <list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <unordered_map>
 
@@ -24,10 +22,11 @@ namespace ucxl
 
 struct cached_window {
     handle_ptr layout;
-    window* view = nullptr;
-    std::optional<layout_memory> memory;
+    window* view   = nullptr;
     unsigned users = 0; // mappings; 0: on the idle list
     std::list<cached_window*>::iterator idle_position;
+
+    bool has_own_memory() const { return view->binding().memory != nullptr; }
 };
 
 class window_cache
@@ -49,7 +48,9 @@ private:
     using owner_map     = std::unordered_map<const cached_window*, std::unique_ptr<cached_window>>;
     using content_index = std::unordered_multimap<std::uint64_t, cached_window*>;
 
-    result<cached_window*> create(ucp_layout& layout, std::vector<std::byte*> bases);
+    // make_view: from a pack_plan_ptr to a result<window*>.
+    template <typename MakeView>
+    result<cached_window*> create(ucp_layout& layout, MakeView&& make_view);
     cached_window* find(const layout& of, std::span<void* const> bases) const;
     void index(cached_window& what);
     content_index::const_iterator position(const cached_window& what) const;

@@ -169,6 +169,26 @@ result<window*> window_registry::create(window_binding binding)
     return made.release();
 }
 
+result<window*> window_registry::allocate(pack_plan_ptr plan)
+{
+    const layout_ptr of = plan->source_layout();
+    auto memory         = layout_memory::allocate(*of);
+    if (!memory) {
+        return std::unexpected(memory.error());
+    }
+    auto made = create({std::move(plan), (*memory)->bases(), *memory});
+    if (!made || !of->is_contiguous() || of->is_empty()) {
+        return made;
+    }
+    const layout_entry& root = of->root();
+    const auto first         = (*memory)->file_offset((*memory)->bases()[root.source] + root.offset);
+    if (auto mapped = map_identity(**made, (*memory)->fd(), static_cast<std::uint64_t>(first)); !mapped) {
+        destroy(*made);
+        return std::unexpected(mapped.error());
+    }
+    return made;
+}
+
 result<void> window_registry::rebind(window& of, window_binding binding)
 {
     if (auto ok = check(binding); !ok) {

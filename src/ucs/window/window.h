@@ -17,6 +17,7 @@
 //     window_registry::instance().destroy(*w);
 #pragma once
 
+#include "layout_memory.h"
 #include "reader_section.h"
 #include "slot_table.h"
 
@@ -38,6 +39,7 @@ class arena;
 struct window_binding {
     pack_plan_ptr plan;
     std::vector<std::byte*> bases; // plan->source_layout()->num_sources() of them
+    std::shared_ptr<const layout_memory> memory{}; // where the bases are, if it belongs to the window
 };
 
 class window
@@ -97,6 +99,9 @@ public:
     // A new window over the binding. Errors: no_memory (arena or heap), invalid_param (number of bases, arena size),
     // exceeds_limit (longer than the arena). An empty layout gets a window of length 0 with an address of its own.
     result<window*> create(window_binding binding);
+    // A window over zeroed memory of its own, which goes with it; over one contiguous block it is an identity window.
+    // Errors: as create(), and those of layout_memory. Throws std::bad_alloc.
+    result<window*> allocate(pack_plan_ptr plan);
     // Other bases, and possibly another layout of the same packed length. Waits for reader sections. Errors: no_memory,
     // invalid_param.
     result<void> rebind(window& of, window_binding binding);

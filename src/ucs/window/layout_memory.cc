@@ -1,13 +1,14 @@
-#include "memory.h"
+#include "layout_memory.h"
 
-#include "ucs/window/arena.h"
+#include "arena.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <format>
-#include <utility>
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -32,9 +33,35 @@ source_range range_of(const layout_bounds& bounds)
     return {low, padding, round_to_pages(padding + static_cast<std::uint64_t>(high - low))};
 }
 
+std::uint64_t new_generation()
+{
+    static std::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+// Zeroed, and never of another length again.
+result<int> make_file(std::uint64_t length)
+{
+    const int fd = memfd_create("ucx_layout", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return fail(errc::no_memory, std::format("memfd_create failed: {}", std::strerror(errno)));
+    }
+    if (ftruncate(fd, static_cast<off_t>(length)) != 0 ||
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        const int reason = errno;
+        close(fd);
+        return fail(errc::no_memory, std::format("no file of {} bytes: {}", length, std::strerror(reason)));
+    }
+    return fd;
+}
+
 } // namespace
 
-result<layout_memory> layout_memory::allocate(const layout& of)
+layout_memory::layout_memory() : _generation(new_generation())
+{
+}
+
+result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layout& of)
 {
     std::vector<source_range> ranges(of.num_sources());
     std::uint64_t total = 0;
@@ -48,35 +75,27 @@ result<layout_memory> layout_memory::allocate(const layout& of)
         }
     }
 
-    layout_memory memory;
-    memory._bases.resize(of.num_sources());
-    memory._fd = memfd_create("ucx_layout", MFD_CLOEXEC);
-    if (memory._fd < 0) {
-        return fail(errc::no_memory, std::format("memfd_create failed: {}", std::strerror(errno)));
+    const std::shared_ptr<layout_memory> memory(new layout_memory);
+    memory->_bases.resize(of.num_sources());
+    const std::uint64_t length = std::max<std::uint64_t>(total, page_length());
+    const auto file            = make_file(length);
+    if (!file) {
+        return std::unexpected(file.error());
     }
-    const std::uint64_t length = std::max(total, page_length());
-    if (ftruncate(memory._fd, static_cast<off_t>(length)) != 0) {
-        return fail(errc::no_memory, std::format("no file of {} bytes: {}", length, std::strerror(errno)));
-    }
-    void* start = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, memory._fd, 0);
+    memory->_fd = *file;
+    void* start = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, memory->_fd, 0);
     if (start == MAP_FAILED) {
         return fail(errc::no_memory, std::format("mapping {} bytes failed: {}", length, std::strerror(errno)));
     }
-    memory._start  = static_cast<std::byte*>(start);
-    memory._length = length;
+    memory->_start  = static_cast<std::byte*>(start);
+    memory->_length = length;
 
     std::uint64_t begin = 0;
     for (std::uint32_t source = 0; source < of.num_sources(); ++source) {
-        memory._bases[source] = memory._start + begin + ranges[source].padding - ranges[source].low;
+        memory->_bases[source] = memory->_start + begin + ranges[source].padding - ranges[source].low;
         begin += ranges[source].length;
     }
     return memory;
-}
-
-layout_memory::layout_memory(layout_memory&& other) noexcept
-    : _fd(std::exchange(other._fd, -1)), _start(std::exchange(other._start, nullptr)),
-      _length(std::exchange(other._length, 0)), _bases(std::move(other._bases))
-{
 }
 
 layout_memory::~layout_memory()
