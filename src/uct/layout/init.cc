@@ -1,6 +1,8 @@
 #include "init.h"
 
 #include "lay_copy.h"
+#include "lay_shm.h"
+#include "lay_shm_config.h"
 #include "layout_md.h"
 #include "remote_atomics.h"
 #include "ucs/window/window_config.h"
@@ -27,8 +29,11 @@ void uct_layout_init()
             return;
         }
         register_window_config();
+        register_lay_shm_config();
         uct_component_register(&layout_component);
         uct_tl_register(&layout_component, &lay_copy_tl);
+        uct_component_register(&lay_shm_component);
+        uct_tl_register(&lay_shm_component, &lay_shm_tl);
         if (!serve_remote_atomics()) {
             ucs_debug("ucx-layout: this libucp hides its handler of atomics: none on windows of several blocks");
         }

@@ -7,8 +7,8 @@
 namespace ucxl
 {
 
-// Registers the component `layout`, its transport and its options, once. An UCX whose private interface is another one
-// is left alone; one error is logged, and uct_layout_status() tells the same to who asks later.
+// Registers the components `layout` and `lay_shm`, their transports and options, once. An UCX whose private interface
+// is another one is left alone; one error is logged, and uct_layout_status() tells the same to who asks later.
 void uct_layout_init();
 
 // Errors: unsupported, with what was found and what is supported.

@@ -1,9 +1,9 @@
 #include "lay_copy_ep.h"
 
+#include "base_endpoint.h"
 #include "transfer.h"
 
 #include <cstring>
-#include <new>
 
 namespace ucxl
 {
@@ -52,54 +52,15 @@ ucs_status_t get_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std:
     return UCS_OK;
 }
 
-ucs_status_t pending_add(uct_ep_h, uct_pending_req_t*, unsigned)
-{
-    return UCS_ERR_BUSY;
-} // nothing is ever held up
-
-void pending_purge(uct_ep_h, uct_pending_purge_callback_t, void*)
-{
-}
-
-ucs_status_t ep_create(const uct_ep_params_t* params, uct_ep_h* ep)
-{
-    auto* self = new (std::nothrow) abi::base_ep{};
-    if (self == nullptr) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    int init_count = 1;
-    const auto status =
-        uct_base_ep_t_init(self, &uct_base_ep_t_class, &init_count, reinterpret_cast<abi::base_iface*>(params->iface));
-    if (status != UCS_OK) {
-        ucs_class_call_cleanup_chain(&uct_base_ep_t_class, self, init_count);
-        delete self;
-        return status;
-    }
-    *ep = &self->super;
-    return UCS_OK;
-}
-
-void ep_destroy(uct_ep_h ep)
-{
-    auto* self = reinterpret_cast<abi::base_ep*>(ep);
-    ucs_class_call_cleanup_chain(&uct_base_ep_t_class, self, -1);
-    delete self;
-}
-
 } // namespace
 
 void lay_copy_ep_ops(uct_iface_ops_t& ops)
 {
-    ops.ep_put_short     = put_short;
-    ops.ep_get_short     = get_short;
-    ops.ep_put_zcopy     = put_zcopy;
-    ops.ep_get_zcopy     = get_zcopy;
-    ops.ep_pending_add   = pending_add;
-    ops.ep_pending_purge = pending_purge;
-    ops.ep_flush         = uct_base_ep_flush;
-    ops.ep_fence         = uct_base_ep_fence;
-    ops.ep_create        = ep_create;
-    ops.ep_destroy       = ep_destroy;
+    base_endpoint_ops(ops);
+    ops.ep_put_short = put_short;
+    ops.ep_get_short = get_short;
+    ops.ep_put_zcopy = put_zcopy;
+    ops.ep_get_zcopy = get_zcopy;
 }
 
 } // namespace ucxl

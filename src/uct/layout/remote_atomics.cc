@@ -1,13 +1,12 @@
 #include "remote_atomics.h"
 
+#include "atomic_word.h"
 #include "refusal.h"
 
-#include "ucs/layout/walk.h"
 #include "ucs/window/window.h"
 #include "uct/abi/ucp_abi_1_18.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 
 namespace ucxl
@@ -25,49 +24,6 @@ struct [[gnu::packed]] request_message {
     std::byte operands[2 * sizeof(std::uint64_t)];
 };
 
-template <typename Word>
-Word apply(Word& word, uct_atomic_op_t operation, Word operand, Word replacement)
-{
-    const std::atomic_ref<Word> at(word);
-    switch (operation) {
-    case UCT_ATOMIC_OP_ADD:
-        return at.fetch_add(operand);
-    case UCT_ATOMIC_OP_AND:
-        return at.fetch_and(operand);
-    case UCT_ATOMIC_OP_OR:
-        return at.fetch_or(operand);
-    case UCT_ATOMIC_OP_XOR:
-        return at.fetch_xor(operand);
-    case UCT_ATOMIC_OP_SWAP:
-        return at.exchange(operand);
-    case UCT_ATOMIC_OP_CSWAP:
-        at.compare_exchange_strong(operand, replacement);
-        return operand; // the old value, whether it was equal or not
-    case UCT_ATOMIC_OP_LAST:
-        break;
-    }
-    return 0;
-}
-
-// The memory of the word, or null, with a reason.
-std::byte* memory_of(const window& in, const std::byte* address, std::size_t length, const char*& why)
-{
-    const window_binding& binding = in.binding();
-    block_cursor cursor(*binding.plan->source_layout());
-    cursor.seek(static_cast<std::uint64_t>(address - in.address()));
-    const placed_block block = cursor.block(length);
-    std::byte* word          = binding.bases[block.source] + block.offset;
-    if (block.length < length) {
-        why = "are not inside one block of the layout";
-        return nullptr;
-    }
-    if (reinterpret_cast<std::uintptr_t>(word) % length != 0) {
-        why = "are not aligned in the memory under the window";
-        return nullptr;
-    }
-    return word;
-}
-
 // Does what the request says; the old value, 0 if it was refused. The section ends with it: what libucp does next may
 // come to callbacks of the user, and those may unmap windows.
 template <typename Word>
@@ -77,15 +33,19 @@ Word serve(const request_message& request)
     const char* why     = "are not inside a live window";
     const reader_section guard;
     const window* in = window_registry::instance().find(address, sizeof(Word));
-    std::byte* word  = in == nullptr ? nullptr : memory_of(*in, address, sizeof(Word), why);
+    std::byte* word  = nullptr;
+    if (in != nullptr) {
+        const window_binding& binding = in->binding();
+        word                          = word_in(*binding.plan->source_layout(), binding.bases,
+                                                static_cast<std::uint64_t>(address - in->address()), sizeof(Word), why);
+    }
     if (word == nullptr) {
         report_refusal("remote atomic", address, sizeof(Word), why);
         return 0;
     }
     Word operands[2];
     std::memcpy(operands, request.operands, sizeof(operands));
-    return apply(*reinterpret_cast<Word*>(word), static_cast<uct_atomic_op_t>(request.header.opcode), operands[0],
-                 operands[1]);
+    return apply(word, static_cast<uct_atomic_op_t>(request.header.opcode), operands[0], operands[1]);
 }
 
 template <typename Word>

@@ -9,67 +9,48 @@
 namespace ucxl
 {
 
-namespace
+std::optional<transfer_side> local_side(const reader_section&, const void* address, std::size_t length,
+                                        const char* operation)
 {
-
-bool refuse(const void* address, std::size_t length)
-{
-    report_refusal("lay_copy", address, length, "are not inside a live window");
-    return false;
-}
-
-struct side {
-    const window* in;
-    std::uint64_t offset;
-    bool is_valid;
-};
-
-side classify(const window_registry& registry, const void* address, std::size_t length)
-{
+    const window_registry& registry = window_registry::instance();
     if (!registry.in_arena(address)) {
-        return {nullptr, 0, true};
+        return transfer_side{nullptr, {}, 0, static_cast<std::byte*>(const_cast<void*>(address))};
     }
-    const window* in = registry.find(address, length);
+    const window* const in = registry.find(address, length);
     if (in == nullptr) {
-        return {nullptr, 0, false};
+        report_refusal(operation, address, length, "are not inside a live window");
+        return std::nullopt;
     }
-    return {in, static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - in->address()), true};
+    const window_binding& binding = in->binding();
+    return transfer_side{binding.plan.get(), binding.bases,
+                         static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - in->address()), nullptr};
 }
 
-} // namespace
+void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length)
+{
+    if (to.plan == nullptr && from.plan == nullptr) {
+        std::memcpy(to.memory, from.memory, length);
+    } else if (to.plan == nullptr) {
+        from.plan->gather(from.bases, from.offset, length, to.memory);
+    } else if (from.plan == nullptr) {
+        to.plan->scatter(to.bases, to.offset, length, from.memory);
+    } else {
+        pack_plan::copy(*to.plan, to.bases, to.offset, *from.plan, from.bases, from.offset, length);
+    }
+}
 
 bool transfer(void* to, const void* from, std::size_t length)
 {
     if (length == 0) {
         return true;
     }
-    const window_registry& registry = window_registry::instance();
     const reader_section guard;
-    const side target = classify(registry, to, length);
-    const side source = classify(registry, from, length);
-    if (!target.is_valid) {
-        return refuse(to, length);
+    const auto target = local_side(guard, to, length, "lay_copy");
+    const auto source = target ? local_side(guard, from, length, "lay_copy") : std::nullopt;
+    if (!source) {
+        return false;
     }
-    if (!source.is_valid) {
-        return refuse(from, length);
-    }
-    if (target.in == nullptr && source.in == nullptr) {
-        std::memcpy(to, from, length);
-        return true;
-    }
-    if (target.in == nullptr) {
-        const window_binding& binding = source.in->binding();
-        binding.plan->gather(binding.bases, source.offset, length, to);
-        return true;
-    }
-    const window_binding& to_binding = target.in->binding();
-    if (source.in == nullptr) {
-        to_binding.plan->scatter(to_binding.bases, target.offset, length, from);
-        return true;
-    }
-    const window_binding& from_binding = source.in->binding();
-    pack_plan::copy(*to_binding.plan, to_binding.bases, target.offset, *from_binding.plan, from_binding.bases,
-                    source.offset, length);
+    move_bytes(*target, *source, length);
     return true;
 }
 

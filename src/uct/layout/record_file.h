@@ -1,0 +1,50 @@
+// The file in which a process keeps the records of its remote keys, for its peers to read: one memfd, however many
+// records there are. Space that was released is used again.
+//
+// Invariant: a record that is there begins with its generation, which is written last and erased first. So who reads
+// the generation, the record, and the generation again, and finds it the same both times, has read that record whole.
+//
+// Not thread safe.
+//
+// Example: auto file = record_file::create(); auto at = (*file)->add(record);  ...  (*file)->erase(*at, record.size());
+#pragma once
+
+#include "ucs/layout/error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+
+namespace ucxl
+{
+
+class record_file
+{
+public:
+    // Errors: no_memory. Throws std::bad_alloc, as the others do.
+    static result<std::unique_ptr<record_file>> create();
+    ~record_file();
+    record_file(const record_file&)            = delete;
+    record_file& operator=(const record_file&) = delete;
+
+    int fd() const { return _fd; }
+    std::uint64_t inode() const { return _inode; }
+
+    // Where it was written to. Errors: no_memory.
+    result<std::uint64_t> add(std::span<const std::byte> record);
+    void erase(std::uint64_t offset, std::uint64_t length) noexcept;
+
+private:
+    record_file() = default;
+
+    result<std::uint64_t> take(std::uint64_t length);
+
+    int _fd               = -1;
+    std::uint64_t _inode  = 0;
+    std::uint64_t _length = 0;
+    std::map<std::uint64_t, std::uint64_t> _free; // offset -> length; neighbours are joined
+};
+
+} // namespace ucxl
