@@ -16,6 +16,7 @@ extern "C" int fuzz_layout_text(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_layout_algebra(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_prm_command(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_prm_wqe(const std::uint8_t* data, std::size_t size);
+extern "C" int fuzz_shm_key(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_softhca_command(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_softhca_keys(const std::uint8_t* data, std::size_t size);
 extern "C" int fuzz_softhca_queues(const std::uint8_t* data, std::size_t size);
@@ -37,6 +38,7 @@ constexpr target targets[] = {
     {"layout_algebra", fuzz_layout_algebra, 3000},
     {"prm_command", fuzz_prm_command, 4000},
     {"prm_wqe", fuzz_prm_wqe, 4000},
+    {"shm_key", fuzz_shm_key, 6000},
     {"softhca_command", fuzz_softhca_command, 300},
     {"softhca_keys", fuzz_softhca_keys, 3000},
     {"softhca_queues", fuzz_softhca_queues, 3000},

@@ -1,0 +1,74 @@
+// Any bytes as a remote key of lay_shm and the record behind it: refused, or a layout every byte of which lies inside
+// the memory. Once as they are, and once with those fields of the key made right that random bytes never hit.
+#include "fuzz_target.h"
+
+#include "ucs/layout/walk.h"
+#include "uct/layout/shm_key.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+using namespace ucxl;
+using fuzz::require;
+
+namespace
+{
+
+void check_inside(const shm_record& record)
+{
+    const auto end       = static_cast<std::int64_t>(record.header.memory_length);
+    std::uint64_t blocks = 0;
+    for_each_block(*record.layout, 0, record.layout->packed_length(), [&](const placed_block& block) {
+        const std::int64_t first = record.base_offsets[block.source] + block.offset;
+        require(first >= 0 && first + static_cast<std::int64_t>(block.length) <= end, "a block outside the memory");
+        return ++blocks < 4096;
+    });
+}
+
+void check_record(std::span<const std::byte> bytes, const shm_key& key)
+{
+    if (const auto right = check_key(key); !right) {
+        require(!right.error().message.empty(), "an error says why");
+        return;
+    }
+    const auto record = unpack_record(bytes, key);
+    if (!record) {
+        require(!record.error().message.empty(), "an error says why");
+        return;
+    }
+    require(record->layout->packed_length() == key.length, "the length is that of the key");
+    require(record->base_offsets.size() == record->layout->num_sources(), "a base for every source");
+    check_inside(*record);
+    std::vector<std::byte> again(record_length(*record->layout));
+    require(pack_record(record->header, record->base_offsets, *record->layout, again).has_value() &&
+                std::ranges::equal(again, bytes),
+            "accepted bytes are the record");
+}
+
+shm_key made_right(shm_key key, std::span<const std::byte> record)
+{
+    key.magic         = shm_key::form;
+    key.is_mappable   = 1;
+    key.record_length = static_cast<std::uint32_t>(record.size());
+    key.record_offset %= 4096;
+    key.records_fd &= 0x7fffffff;
+    if (record.size() >= sizeof(key.generation)) {
+        std::memcpy(&key.generation, record.data(), sizeof(key.generation));
+    }
+    return key;
+}
+
+} // namespace
+
+UCXL_FUZZ_TARGET(shm_key)
+{
+    const auto bytes = std::as_bytes(std::span(data, size));
+    shm_key key{};
+    const std::size_t length = std::min(sizeof(key), size);
+    std::memcpy(&key, bytes.data(), length);
+    const auto record = bytes.subspan(length);
+    check_record(record, key);
+    check_record(record, made_right(key, record));
+    return 0;
+}

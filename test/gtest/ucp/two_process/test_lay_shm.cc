@@ -1,0 +1,345 @@
+// lay_shm between two processes: remote access to windows with memory of the library while their owner does nothing,
+// and everything where a peer's memory cannot be mapped.
+#include "plain_peer.h"
+#include "remote_words.h"
+#include "scenario.h"
+#include "transfer.h"
+#include "transports.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+// Waits for the other peer's message without giving UCP a chance to work.
+bytes wait_passively(session& in)
+{
+    for (;;) {
+        if (auto message = in.side_channel().try_receive()) {
+            return std::move(*message);
+        }
+        pollfd readable{in.side_channel().fd(), POLLIN, 0};
+        poll(&readable, 1, -1);
+    }
+}
+
+struct access_plan {
+    bool is_put;
+    std::uint64_t length;
+    side_plan local;
+    side_plan remote;
+};
+
+access_plan draw_access(test::random& random)
+{
+    constexpr std::uint64_t lengths[] = {0, 1, 8, 64, 1000, 4096, 65536, 65536, 1 << 20};
+    constexpr side_kind kinds[]       = {side_kind::host, side_kind::window, side_kind::allocated};
+    access_plan plan{};
+    plan.is_put = random.one_in(2);
+    plan.length = lengths[random.below(std::size(lengths))];
+    plan.local  = {.kind      = kinds[random.below(3)],
+                   .seed      = random.next(),
+                   .before    = random.below(200),
+                   .after     = random.below(200),
+                   .pass_memh = random.one_in(2)};
+    plan.remote = {
+        .kind = side_kind::allocated, .seed = random.next(), .before = random.below(200), .after = random.below(200)};
+    return plan;
+}
+
+void own_target(session& in, const access_plan& plan, unsigned salt)
+{
+    side target(in, plan.remote, plan.length);
+    if (!plan.is_put) {
+        target.put_message(test_pattern(plan.length, salt));
+    }
+    bytes key;
+    append_key(key, in.context(), target.memh(), target.buffer());
+    in.side_channel().send(key);
+    wait_passively(in);
+    if (plan.is_put) {
+        target.expect_message(test_pattern(plan.length, salt));
+    }
+    target.verify();
+    in.side_channel().send({});
+}
+
+void access_target(session& in, const access_plan& plan, unsigned salt)
+{
+    side local(in, plan.local, plan.length);
+    const bytes given               = wait_passively(in);
+    std::span<const std::byte> rest = given;
+    const remote_key key(in.endpoint(), rest);
+    ucp_request_param_t param{};
+    local.describe_to(param);
+    if (plan.is_put) {
+        local.put_message(test_pattern(plan.length, salt));
+        check_ok(in.wait(ucp_put_nbx(in.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
+                 "ucp_put_nbx");
+    } else {
+        local.expect_message(test_pattern(plan.length, salt));
+        check_ok(in.wait(ucp_get_nbx(in.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
+                 "ucp_get_nbx");
+    }
+    in.flush();
+    in.side_channel().send({});
+    wait_passively(in);
+    local.verify();
+}
+
+// Messages both ways first, so that the endpoints have nothing left to agree upon.
+void settle(session& in)
+{
+    echo(in, 0);
+    in.flush();
+    in.barrier();
+}
+
+void passive_target(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    settle(in);
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        test::random random(derive_seed(arguments.seed, round));
+        const access_plan plan = draw_access(random);
+        arguments.plays(1) ? own_target(in, plan, round) : access_target(in, plan, round);
+    }
+    in.close();
+}
+
+constexpr std::uint64_t gap = 0x6761706761706761;
+
+void passive_atomics(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    settle(in);
+    auto words = initial_words();
+    if (arguments.plays(0)) {
+        const bytes given               = wait_passively(in);
+        std::span<const std::byte> rest = given;
+        const remote_key key(in.endpoint(), rest);
+        apply(in, key, words);
+        in.side_channel().send(std::as_bytes(std::span(words)));
+        in.close();
+        return;
+    }
+    const auto layout = ucx_layout::layout::strided(8, {{num_words, 24}});
+    auto window       = ucx_layout::window::allocate(context.get(), *layout);
+    check(window.has_value(), "ucp_layout_map with ALLOCATE failed");
+    void* base = nullptr;
+    check_ok(window->bases({&base, 1}), "ucp_layout_mem_query");
+    auto* const memory = static_cast<std::uint64_t*>(base);
+    std::fill_n(memory, num_words * 3 - 2, gap);
+    for (std::size_t i = 0; i < num_words; ++i) {
+        memory[3 * i] = words[i];
+    }
+    bytes key;
+    append_key(key, in.context(), window->memh(), window->address());
+    in.side_channel().send(key);
+    const bytes wanted = wait_passively(in);
+    check(wanted.size() == sizeof(words), "no words to compare with");
+    std::memcpy(words.data(), wanted.data(), sizeof(words));
+    for (std::size_t i = 0; i < num_words; ++i) {
+        check(memory[3 * i] == words[i], "word {} is {:x}, not {:x}", i, memory[3 * i], words[i]);
+        check(i + 1 == num_words || (memory[3 * i + 1] == gap && memory[3 * i + 2] == gap), "a gap was written");
+    }
+    in.close();
+}
+
+// What stock programs do: ucp_mem_map allocates memory of type RDMA, which the CPU can use as well.
+void plain_allocation(const peer_arguments& arguments)
+{
+    constexpr std::size_t length = 100000;
+    const context_handle context(arguments);
+    session in(arguments, context);
+    settle(in);
+    ucp_mem_map_params_t params{};
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.length      = length;
+    params.flags       = UCP_MEM_MAP_ALLOCATE;
+    params.memory_type = UCS_MEMORY_TYPE_RDMA;
+    ucp_mem_h memh     = nullptr;
+    check_ok(ucp_mem_map(context.get(), &params, &memh), "ucp_mem_map");
+    ucp_mem_attr_t attr{};
+    attr.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+    check_ok(ucp_mem_query(memh, &attr), "ucp_mem_query");
+    auto* const memory = static_cast<std::byte*>(attr.address);
+    const auto pattern = test_pattern(length, static_cast<unsigned>(arguments.role));
+    std::memcpy(memory, pattern.data(), length);
+    bytes key;
+    append_key(key, in.context(), memh, memory);
+    const bytes given               = in.exchange(key);
+    std::span<const std::byte> rest = given;
+    {
+        const remote_key other(in.endpoint(), rest);
+        const ucp_request_param_t param{};
+        if (arguments.plays(0)) {
+            // From type RDMA, allocated in the same way, to type RDMA.
+            check_ok(in.wait(ucp_put_nbx(in.endpoint(), memory, length, other.address(), other.get(), &param)), "put");
+            in.flush();
+            in.side_channel().send({});
+        } else {
+            wait_passively(in);
+        }
+    }
+    const auto expected = test_pattern(length, 0);
+    check(std::memcmp(memory, expected.data(), length) == 0, "the memory does not hold what was put");
+    in.barrier();
+    check_ok(ucp_mem_unmap(context.get(), memh), "ucp_mem_unmap");
+    in.close();
+}
+
+void run_remote_access(session& in)
+{
+    for (unsigned round = 0; round < in.arguments().rounds; ++round) {
+        test::random random(derive_seed(in.arguments().seed, round));
+        run_batch(in, random_batch(random, {.operations = {operation::tag, operation::put, operation::get},
+                                            .lengths    = {0, 1, 64, 4096, 65536, 1 << 20}}));
+    }
+}
+
+// Peers that must not, or cannot, open each other's files: `users` are the user numbers the roles take on, which also
+// closes their part of /proc to all but root.
+void separated(const peer_arguments& arguments, const std::array<uid_t, 2>& users)
+{
+    const uid_t user = users[static_cast<std::size_t>(arguments.role)];
+    check(user == 0 || setresuid(user, user, user) == 0, "setresuid failed");
+    const context_handle context(arguments);
+    session in(arguments, context);
+    run_remote_access(in);
+    in.close();
+}
+
+void wait_for_death(pid_t pid)
+{
+    const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    check(process >= 0, "pidfd_open failed");
+    pollfd ended{process, POLLIN, 0};
+    poll(&ended, 1, -1);
+    close(process);
+}
+
+// The owner is killed while its memory is mapped here: what is mapped can still be touched, and what is not is refused.
+void dead_owner(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    settle(in);
+    if (arguments.plays(1)) {
+        const side first(in, {.kind = side_kind::allocated, .seed = 1}, 65536);
+        const side second(in, {.kind = side_kind::allocated, .seed = 2}, 65536);
+        bytes keys(sizeof(pid_t));
+        const pid_t self = getpid();
+        std::memcpy(keys.data(), &self, sizeof(self));
+        append_key(keys, in.context(), first.memh(), first.buffer());
+        append_key(keys, in.context(), second.memh(), second.buffer());
+        in.side_channel().send(keys);
+        wait_passively(in);
+        raise(SIGKILL);
+    }
+    const bytes keys = wait_passively(in);
+    pid_t owner      = 0;
+    std::memcpy(&owner, keys.data(), sizeof(owner));
+    std::span<const std::byte> rest = std::span(keys).subspan(sizeof(owner));
+    {
+        const remote_key mapped(in.endpoint(), rest);
+        in.side_channel().send({});
+        wait_for_death(owner);
+        const auto sent = test_pattern(65536, 5);
+        bytes got(sent.size());
+        const ucp_request_param_t param{};
+        const auto address = mapped.address();
+        check_ok(in.wait(ucp_put_nbx(in.endpoint(), sent.data(), sent.size(), address, mapped.get(), &param)), "put");
+        check_ok(in.wait(ucp_get_nbx(in.endpoint(), got.data(), got.size(), address, mapped.get(), &param)), "get");
+        check(got == sent, "the memory of the dead peer does not hold what was put");
+        const remote_key unmapped(in.endpoint(), rest);
+    }
+    in.abandon();
+}
+
+const scenario passive("lay_shm.passive_target", passive_target);
+const scenario passive_words("lay_shm.passive_atomics", passive_atomics);
+const scenario stock_allocation("lay_shm.plain_allocation", plain_allocation);
+const scenario death("lay_shm.dead_owner", dead_owner);
+const scenario of_two_users("lay_shm.two_users",
+                            [](const peer_arguments& arguments) { separated(arguments, {0, 65534}); });
+const scenario in_closed_processes("lay_shm.closed_processes",
+                                   [](const peer_arguments& arguments) { separated(arguments, {65534, 65534}); });
+
+const std::vector<transport_set> with_lay_shm = {
+    {"default", nullptr, false},
+    {"posix", "posix,lay_copy,lay_shm", false},
+    {"tcp", "tcp,lay_copy,lay_shm", false},
+};
+
+class shared_memory : public testing::TestWithParam<setting>
+{
+};
+
+TEST_P(shared_memory, puts_and_gets_need_nothing_of_the_target)
+{
+    EXPECT_PAIR(config_for(GetParam(), "lay_shm.passive_target", 60));
+}
+
+TEST_P(shared_memory, atomics_need_nothing_of_the_target)
+{
+    EXPECT_PAIR(config_for(GetParam(), "lay_shm.passive_atomics", 1));
+}
+
+TEST_P(shared_memory, plain_allocation_of_type_rdma_is_shared_too)
+{
+    EXPECT_PAIR(config_for(GetParam(), "lay_shm.plain_allocation", 1));
+}
+
+TEST_P(shared_memory, of_a_killed_owner_can_be_touched_as_long_as_it_is_mapped)
+{
+    auto config               = config_for(GetParam(), "lay_shm.dead_owner", 1);
+    config.expected[1].signal = SIGKILL;
+    EXPECT_PAIR(config);
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, shared_memory, testing::Combine(testing::ValuesIn(with_lay_shm), testing::Values("y")),
+                         setting_name);
+
+// Over TCP, because the shared memory transports of UCX do not connect users with each other.
+class separated_peers : public testing::TestWithParam<const char*>
+{
+protected:
+    void SetUp() override
+    {
+        if (geteuid() != 0) {
+            GTEST_SKIP() << "only root can become another user";
+        }
+    }
+
+    static pair_config config(const char* scenario_name)
+    {
+        return {.scenario = scenario_name, .variables = {{"UCX_TLS", GetParam()}}, .rounds = 10};
+    }
+};
+
+TEST_P(separated_peers, of_two_users_reach_each_other_otherwise)
+{
+    EXPECT_PAIR(config("lay_shm.two_users"));
+}
+
+TEST_P(separated_peers, with_closed_processes_reach_each_other_otherwise)
+{
+    EXPECT_PAIR(config("lay_shm.closed_processes"));
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, separated_peers, testing::Values("tcp,lay_copy,lay_shm"),
+                         [](const auto&) { return std::string("tcp"); });
+
+} // namespace
+
+} // namespace ucxl::two_process
