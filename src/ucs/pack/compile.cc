@@ -1,8 +1,9 @@
-#include "program.h"
+#include "record_parts.h"
 
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 namespace ucxl
 {
@@ -22,11 +23,6 @@ constexpr std::uint64_t max_short_block = 64;
 constexpr std::uint64_t max_listed_loop = 64;
 // Blocks of one list entry that go into the table around it.
 constexpr std::uint64_t max_listed_entry = 4;
-// What a record moves before it goes to its next part has to stay in the first level cache.
-constexpr std::uint64_t batch_bytes = 8192;
-constexpr std::uint64_t max_batch   = 64;
-// With one column the batch is one kernel call only.
-constexpr std::uint64_t max_single_batch = 1024;
 // Entries of one block each, of one length and source, that are worth a table of their own.
 constexpr std::uint32_t min_even_rows = 24;
 // Rows of blocks closer than this share cache lines.
@@ -85,6 +81,10 @@ private:
         const std::uint64_t blocks = node.num_blocks / node.count;
         if (node.count >= min_record_count && blocks <= max_parts) {
             at.index = add_record(node);
+            return at;
+        }
+        if (const group_kernels* group = zip_of(node)) {
+            at.index = add_zip(node, *group);
             return at;
         }
         if (node.num_blocks <= max_listed_loop) {
@@ -170,16 +170,28 @@ private:
         }
         const std::span<const record_part> parts = std::span(_program.parts).subspan(first);
         add_columns(parts);
-        return add(
-            {.kind          = step_kind::record,
-             .packed_length = node.packed_length,
-             .count         = node.count,
-             .cycle_length  = node.cycle_length,
-             .first         = static_cast<std::uint32_t>(first),
-             .size          = static_cast<std::uint32_t>(parts.size()),
-             .first_column  = static_cast<std::uint32_t>(first_column),
-             .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
-             .batch = batch_of(node, parts, static_cast<std::uint32_t>(_program.columns.size() - first_column))});
+        const bool has_map = add_map(parts);
+        return add({.kind          = step_kind::record,
+                    .packed_length = node.packed_length,
+                    .count         = node.count,
+                    .cycle_length  = node.cycle_length,
+                    .first         = static_cast<std::uint32_t>(first),
+                    .size          = static_cast<std::uint32_t>(parts.size()),
+                    .first_column  = static_cast<std::uint32_t>(first_column),
+                    .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
+                    .batch         = batch_of(parts, node.cycle_length, _program.columns.size() - first_column),
+                    .permute       = has_map ? _kernels.permute : nullptr,
+                    .map           = has_map ? static_cast<std::uint32_t>(_program.maps.size() - 1) : 0});
+    }
+
+    // If the blocks of the record can be moved by one permutation.
+    bool add_map(std::span<const record_part> parts)
+    {
+        const std::optional<record_map> made = _kernels.permute != nullptr ? map_of(parts) : std::nullopt;
+        if (made) {
+            _program.maps.push_back(*made);
+        }
+        return made.has_value();
     }
 
     void add_columns(std::span<const record_part> parts)
@@ -202,52 +214,6 @@ private:
         std::array<std::uint64_t, max_group> lengths;
         std::ranges::transform(parts, lengths.begin(), &record_part::length);
         return _kernels.group(std::span(lengths).first(parts.size()));
-    }
-
-    // Columns one after the other change the order of the blocks of a batch. Where two of them may overlap, a batch is
-    // one iteration, so that a scatter leaves what comes last.
-    static std::uint32_t batch_of(const layout_node& node, std::span<const record_part> parts, std::uint32_t columns)
-    {
-        const std::uint64_t batch = std::clamp<std::uint64_t>(batch_bytes / node.cycle_length, 1, max_batch);
-        if (columns == 1 && !any_meet(parts, max_single_batch)) {
-            return max_single_batch;
-        }
-        return any_meet(parts, static_cast<std::int64_t>(batch)) ? 1 : static_cast<std::uint32_t>(batch);
-    }
-
-    static bool any_meet(std::span<const record_part> parts, std::int64_t batch)
-    {
-        for (std::size_t i = 0; i < parts.size(); ++i) {
-            for (std::size_t k = 0; k < i; ++k) {
-                if (may_meet(parts[i], parts[k], batch)) {
-                    return true;
-                }
-            }
-        }
-        return false;
-    }
-
-    static bool may_meet(const record_part& one, const record_part& other, std::int64_t batch)
-    {
-        if (one.source != other.source || batch == 1) {
-            return false;
-        }
-        const auto meet = [&](std::int64_t low, std::int64_t high) {
-            return low < static_cast<std::int64_t>(other.length) && -high < static_cast<std::int64_t>(one.length);
-        };
-        // Distance from other to one, for the iterations of both.
-        const std::int64_t apart = one.offset - other.offset;
-        if (one.stride == other.stride) {
-            for (std::int64_t i = 1 - batch; i < batch; ++i) {
-                if (meet(apart + i * one.stride, apart + i * one.stride)) {
-                    return true;
-                }
-            }
-            return false;
-        }
-        const std::int64_t one_end = (batch - 1) * one.stride, other_end = (batch - 1) * other.stride;
-        return meet(apart + std::min<std::int64_t>(one_end, 0) - std::max<std::int64_t>(other_end, 0),
-                    apart + std::max<std::int64_t>(one_end, 0) - std::min<std::int64_t>(other_end, 0));
     }
 
     // fn(source, offset, length) for each block below a node, in packed order; the caller knows that there are few.
@@ -321,6 +287,53 @@ private:
         _program.steps[index].row_length = static_cast<std::uint32_t>(length);
         _program.steps[index].rows       = _kernels.rows(length);
         return index;
+    }
+
+    // Runs of as many small blocks each, which are neighbours in memory: an array of records packed as arrays.
+    const group_kernels* zip_of(const layout_node& node) const
+    {
+        const auto entries = _layout.entries_of(node);
+        if (node.count != 1 || entries.size() < 2 || entries.size() > max_group) {
+            return nullptr;
+        }
+        std::array<std::uint64_t, max_group> lengths;
+        block_run first, run;
+        std::int64_t next = entries[0].offset;
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            placed_step at;
+            if (!as_run(node_at(entries[i].child), run, at) || run.outer_count != 1 || run.count < min_record_count ||
+                at.offset != 0 || at.source != 0 || entries[i].source != entries[0].source ||
+                entries[i].offset != next) {
+                return nullptr;
+            }
+            first = i == 0 ? run : first;
+            if (run.count != first.count || run.stride != first.stride) {
+                return nullptr;
+            }
+            lengths[i] = run.length;
+            next += static_cast<std::int64_t>(run.length);
+        }
+        const bool apart = first.stride >= next - entries[0].offset;
+        return apart ? _kernels.group(std::span(lengths).first(entries.size())) : nullptr;
+    }
+
+    std::uint32_t add_zip(const layout_node& node, const group_kernels& group)
+    {
+        std::vector<step_link> links;
+        for (const layout_entry& entry : _layout.entries_of(node)) {
+            links.push_back(link_to(place(entry.child), entry.source, entry.offset, 0, entry.packed_offset));
+        }
+        const block_run& run = _program.steps[links[0].child].run;
+        step made{.kind          = step_kind::zip,
+                  .packed_length = node.packed_length,
+                  .count         = run.count,
+                  .cycle_length  = node.packed_length / run.count,
+                  .first         = static_cast<std::uint32_t>(_program.links.size()),
+                  .size          = static_cast<std::uint32_t>(links.size()),
+                  .group         = &group,
+                  .run           = {.stride = run.stride}};
+        _program.links.insert(_program.links.end(), links.begin(), links.end());
+        return add(made);
     }
 
     placed_step make_loop(const layout_node& node)

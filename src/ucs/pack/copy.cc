@@ -23,12 +23,11 @@ struct piece {
     const block_kernels* kernels; // of blocks > 1
 };
 
-piece piece_of_run(const program_cursor& at, std::byte* memory)
+piece piece_of_run(const step& leaf, std::uint64_t skip, std::byte* memory)
 {
-    const block_run& run = at.leaf().run;
-    std::uint64_t skip   = at.skip();
+    const block_run& run = leaf.run;
     if (skip == 0) {
-        return {memory, run.length, run.count, run.stride, at.leaf().kernels};
+        return {memory, run.length, run.count, run.stride, leaf.kernels};
     }
     const std::uint64_t row = run.outer_count == 1 ? 0 : skip / run.row_length();
     skip -= row * run.row_length();
@@ -39,7 +38,17 @@ piece piece_of_run(const program_cursor& at, std::byte* memory)
     if (skip > 0) {
         return {memory, run.length - skip, 1, 0, nullptr};
     }
-    return {memory, run.length, run.count - block, run.stride, at.leaf().kernels};
+    return {memory, run.length, run.count - block, run.stride, leaf.kernels};
+}
+
+piece piece_of_zip(const program_cursor& at, base_list bases)
+{
+    const step_link* link = &at.program().links[at.leaf().first];
+    while (at.skip() >= link->packed_offset + at.program().steps[link->child].packed_length) {
+        ++link;
+    }
+    return piece_of_run(at.program().steps[link->child], at.skip() - link->packed_offset,
+                        bases[at.source() + link->source] + (at.offset() + link->offset));
 }
 
 piece piece_of_table(const program_cursor& at, base_list bases)
@@ -74,11 +83,13 @@ piece piece_at(const program_cursor& at, base_list bases)
         return piece_of_table(at, bases);
     case step_kind::record:
         return piece_of_record(at, bases);
+    case step_kind::zip:
+        return piece_of_zip(at, bases);
     case step_kind::run:
     case step_kind::loop:
         break; // a loop is never a leaf
     }
-    return piece_of_run(at, bases[at.source()] + at.offset());
+    return piece_of_run(at.leaf(), at.skip(), bases[at.source()] + at.offset());
 }
 
 void advance(program_cursor& at, std::uint64_t length)

@@ -50,6 +50,10 @@ private:
         case step_kind::record:
             describe_record(what, depth);
             return;
+        case step_kind::zip:
+            line(depth, std::format("{} x zip of {} runs, {} bytes", what.count, what.size, what.cycle_length));
+            describe_links(what, depth + 1);
+            return;
         case step_kind::loop:
             describe_loop(what, depth);
             return;
@@ -76,6 +80,11 @@ private:
 
     void describe_record(const step& what, unsigned depth)
     {
+        if (what.permute != nullptr) {
+            line(depth, std::format("{} x record of {} blocks, {} bytes, permuted, {} at a time", what.count, what.size,
+                                    what.cycle_length, _program.maps[what.map].words.iterations));
+            return;
+        }
         line(depth, std::format("{} x record of {} blocks, {} bytes, {} at a time", what.count, what.size,
                                 what.cycle_length, what.batch));
         for (std::uint32_t i = what.first_column; i < what.first_column + what.num_columns; ++i) {
@@ -99,10 +108,15 @@ private:
     void describe_loop(const step& what, unsigned depth)
     {
         line(depth, std::format("{} x {{", what.count));
-        for (std::uint32_t i = what.first; i < what.first + what.size && _lines <= max_lines; ++i) {
-            describe(_program.links[i].child, depth + 1);
-        }
+        describe_links(what, depth + 1);
         line(depth, "}");
+    }
+
+    void describe_links(const step& what, unsigned depth)
+    {
+        for (std::uint32_t i = what.first; i < what.first + what.size && _lines <= max_lines; ++i) {
+            describe(_program.links[i].child, depth);
+        }
     }
 
     const compiled_program& _program;

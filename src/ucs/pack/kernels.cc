@@ -1,5 +1,6 @@
 #include "kernels.h"
 
+#include <algorithm>
 #include <array>
 
 namespace ucxl
@@ -40,6 +41,17 @@ struct usable_list {
 };
 
 } // namespace
+
+void word_map::repeat(std::int64_t stride)
+{
+    const auto apart          = static_cast<std::uint64_t>(stride) / word;
+    const std::uint64_t last  = *std::max_element(at.begin(), at.begin() + words);
+    const std::uint64_t reach = (max_memory_words - 1 - last) / apart + 1;
+    iterations                = static_cast<std::uint32_t>(std::min<std::uint64_t>(max_words / words, reach));
+    for (std::uint32_t i = words; i < words * iterations; ++i) {
+        at[i] = static_cast<std::uint8_t>(at[i - words] + apart);
+    }
+}
 
 std::span<const kernel_library* const> usable_kernels()
 {

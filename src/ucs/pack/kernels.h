@@ -10,6 +10,7 @@
 //     best_kernels().blocks(run).gather(buffer, column, run);
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -95,6 +96,27 @@ struct row_kernels {
     void (*scatter)(std::byte* base, const std::byte* packed, const table_row* rows, std::size_t count);
 };
 
+// Where the words of 4 bytes of some iterations lie, in packed order: word i at memory word at[i] of the first
+// iteration, whose lowest one is 0.
+struct word_map {
+    static constexpr std::size_t max_words = 16, max_memory_words = 32, word = 4;
+
+    std::array<std::uint8_t, max_words> at{};
+    std::uint32_t words      = 0; // of one iteration
+    std::uint32_t iterations = 1;
+
+    // As many iterations as the map can hold. `stride` is a positive multiple of a word.
+    void repeat(std::int64_t stride);
+};
+
+// `count` iterations, each `stride` bytes behind the one before: a positive multiple of a word.
+struct permute_kernels {
+    void (*gather)(std::byte* packed, const std::byte* memory, std::int64_t stride, std::uint64_t count,
+                   const word_map& map);
+    void (*scatter)(std::byte* memory, const std::byte* packed, std::int64_t stride, std::uint64_t count,
+                    const word_map& map);
+};
+
 // All kernels for one instruction set.
 struct kernel_library {
     const char* name;
@@ -104,6 +126,7 @@ struct kernel_library {
     table_kernels tables;
     // Null if there is none for this length.
     const row_kernels* (*rows)(std::uint64_t length);
+    const permute_kernels* permute; // null if there is none
 };
 
 // What this CPU can run, slowest first; never empty.

@@ -14,7 +14,9 @@
 // Needs the target above, which clang is not given.
 #ifndef __clang__
 #include "interleave_avx512.inc"
-#define UCXL_HAS_INTERLEAVE
+#include "permute_avx512.inc"
+#include "transpose_avx512.inc"
+#define UCXL_HAS_PERMUTE
 #endif
 #define UCXL_KERNELS avx512
 #define UCXL_WIDTH 64

@@ -3,7 +3,9 @@
 //
 //     run     blocks of one size in one or two loops, one kernel call
 //     table   blocks that have nothing in common, one call for all
-//     record  a few blocks repeated: for some iterations at a time, one kernel call per column of blocks
+//     record  a few blocks repeated: for some iterations at a time, one kernel call per column of blocks; or all of
+//             them by one permutation
+//     zip     runs one after the other whose blocks are neighbours in memory: all of them in one pass over the memory
 //     loop    anything else
 //
 // Invariant: steps are relative to where they are used (as layout nodes are), so that equal parts exist once; a loop
@@ -20,23 +22,26 @@
 namespace ucxl
 {
 
-enum class step_kind : std::uint8_t { run, table, record, loop };
+enum class step_kind : std::uint8_t { run, table, record, zip, loop };
 
 struct step {
     step_kind kind;
-    bool one_source              = true; // table: every row has source 0
-    std::uint64_t packed_length  = 0;
-    std::uint64_t count          = 1; // record, loop: iterations
-    std::uint64_t cycle_length   = 0; // record, loop: packed bytes of an iteration
-    std::uint32_t first          = 0; // in rows, parts or links
-    std::uint32_t size           = 0;
-    std::uint32_t first_column   = 0;       // record
-    std::uint32_t num_columns    = 0;       // record
-    std::uint32_t batch          = 0;       // record: iterations of one column before the next column
-    const block_kernels* kernels = nullptr; // run
-    bool is_panel                = false;   // run
-    std::uint32_t row_length     = 0;       // table: of every row, with kernels of its own; then one_source
-    const row_kernels* rows      = nullptr;
+    bool one_source                = true; // table: every row has source 0
+    std::uint64_t packed_length    = 0;
+    std::uint64_t count            = 1; // record, zip, loop: iterations
+    std::uint64_t cycle_length     = 0; // record, zip, loop: packed bytes of an iteration
+    std::uint32_t first            = 0; // in rows, parts or links
+    std::uint32_t size             = 0;
+    std::uint32_t first_column     = 0;       // record
+    std::uint32_t num_columns      = 0;       // record
+    std::uint32_t batch            = 0;       // record: iterations of one column before the next column
+    const block_kernels* kernels   = nullptr; // run
+    bool is_panel                  = false;   // run
+    const group_kernels* group     = nullptr; // zip: with memory and packed bytes exchanged; the stride is that of run
+    const permute_kernels* permute = nullptr; // record: null if it has no map
+    std::uint32_t map              = 0;
+    std::uint32_t row_length       = 0; // table: of every row, with kernels of its own; then one_source
+    const row_kernels* rows        = nullptr;
     block_run run{};
 };
 
@@ -58,6 +63,14 @@ struct record_part {
     std::uint32_t source;
 };
 
+// All blocks of a record, from their lowest byte on.
+struct record_map {
+    word_map words;
+    std::int64_t offset;
+    std::int64_t stride;
+    std::uint32_t source;
+};
+
 // Neighbouring parts that are moved together.
 struct record_column {
     const group_kernels* group;   // of several parts
@@ -73,6 +86,7 @@ struct compiled_program {
     std::vector<std::uint64_t> row_positions; // packed offset of each row in its table
     std::vector<record_part> parts;
     std::vector<record_column> columns;
+    std::vector<record_map> maps;
     table_kernels tables{};
     step_link root{}; // packed_offset and stride 0
 };
@@ -83,6 +97,9 @@ compiled_program compile_program(const layout& of);
 std::string describe_program(const compiled_program& program);
 
 struct pack_plan::program : compiled_program {
+    // Of calls that are large enough, see stream.h.
+    bool gather_streams  = false;
+    bool scatter_streams = false;
 };
 
 } // namespace ucxl

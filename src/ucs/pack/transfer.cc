@@ -1,6 +1,6 @@
 #include "transfer.h"
 
-#include "copy_block.h"
+#include "block_mover.h"
 
 namespace ucxl
 {
@@ -9,29 +9,13 @@ namespace
 {
 
 template <direction way>
-struct mover {
+struct mover : block_mover<way> {
     using packed_t = packed_pointer<way>;
+    using block_mover<way>::bytes;
+    using block_mover<way>::run;
 
     const compiled_program& program;
     std::byte* const* bases;
-
-    static void bytes(packed_t packed, std::byte* memory, std::uint64_t length)
-    {
-        if constexpr (way == direction::gather) {
-            copy_any<16>(packed, memory, length);
-        } else {
-            copy_any<16>(memory, packed, length);
-        }
-    }
-
-    static void blocks(const block_kernels& kernels, packed_t packed, std::byte* memory, const block_run& run)
-    {
-        if constexpr (way == direction::gather) {
-            kernels.gather(packed, memory, run);
-        } else {
-            kernels.scatter(memory, packed, run);
-        }
-    }
 
     void leaf(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
               packed_t packed) const
@@ -46,129 +30,11 @@ struct mover {
         case step_kind::record:
             record(what, source, offset, skip, length, packed);
             return;
+        case step_kind::zip:
+            zip(what, source, offset, skip, length, packed);
+            return;
         case step_kind::loop:
             return; // never a leaf
-        }
-    }
-
-    static void run(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
-    {
-        const block_run& shape = what.run;
-        if (what.is_panel) {
-            panel(what, memory, skip, length, packed);
-            return;
-        }
-        if (length == what.packed_length) {
-            blocks(*what.kernels, packed, memory, shape);
-            return;
-        }
-        if (shape.outer_count == 1) {
-            row(what, memory, skip, length, packed);
-            return;
-        }
-        const std::uint64_t row_length = shape.row_length();
-        const std::uint64_t first      = skip / row_length;
-        skip -= first * row_length;
-        memory += static_cast<std::int64_t>(first) * shape.outer_stride;
-        if (skip > 0 || length < row_length) {
-            const std::uint64_t head = std::min(length, row_length - skip);
-            row(what, memory, skip, head, packed);
-            memory += shape.outer_stride;
-            packed += head;
-            length -= head;
-        }
-        if (const std::uint64_t rows = length / row_length; rows > 0) {
-            block_run part   = shape;
-            part.outer_count = rows;
-            blocks(*what.kernels, packed, memory, part);
-            memory += static_cast<std::int64_t>(rows) * shape.outer_stride;
-            packed += rows * row_length;
-            length -= rows * row_length;
-        }
-        if (length > 0) {
-            row(what, memory, 0, length, packed);
-        }
-    }
-
-    static void panel(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
-    {
-        const block_run& shape = what.run;
-        const auto block_at    = [&](std::uint64_t row, std::uint64_t i) {
-            return memory + static_cast<std::int64_t>(row) * shape.outer_stride +
-                   static_cast<std::int64_t>(i) * shape.stride;
-        };
-        std::uint64_t first = skip / shape.length, row = first / shape.count, i = first - row * shape.count;
-        if (skip -= first * shape.length; skip > 0) {
-            const std::uint64_t head = std::min(length, shape.length - skip);
-            bytes(packed, block_at(row, i) + skip, head);
-            packed += head;
-            length -= head;
-            ++first;
-            if (++i == shape.count) {
-                i = 0;
-                ++row;
-            }
-        }
-        const std::uint64_t blocks = length / shape.length, end = first + blocks;
-        const std::uint64_t end_row = end / shape.count, end_i = end - end_row * shape.count;
-        // Rows that are cut at either end make up to three panels of whole ones.
-        const std::uint64_t cuts[] = {0, std::min(i, end_i), std::max(i, end_i), shape.count};
-        for (std::size_t k = 0; k < 3; ++k) {
-            const std::uint64_t low = cuts[k], high = cuts[k + 1];
-            const std::uint64_t from_row = low >= i ? row : row + 1, to_row = high <= end_i ? end_row + 1 : end_row;
-            if (low < high && from_row < to_row) {
-                panel_blocks(*what.kernels, packed + (from_row * shape.count + low - first) * shape.length,
-                             block_at(from_row, low),
-                             {.count      = high - low,
-                              .stride     = shape.stride,
-                              .rows       = to_row - from_row,
-                              .row_stride = shape.outer_stride,
-                              .pitch      = static_cast<std::int64_t>(shape.row_length())},
-                             shape.length);
-            }
-        }
-        if (length -= blocks * shape.length; length > 0) {
-            bytes(packed + blocks * shape.length, block_at(end_row, end_i), length);
-        }
-    }
-
-    static void panel_blocks(const block_kernels& kernels, packed_t packed, std::byte* memory, const block_panel& part,
-                             std::uint64_t length)
-    {
-        if (part.rows == 1) {
-            blocks(kernels, packed, memory, {.length = length, .count = part.count, .stride = part.stride});
-        } else if constexpr (way == direction::gather) {
-            kernels.gather_panel(packed, memory, part);
-        } else {
-            kernels.scatter_panel(memory, packed, part);
-        }
-    }
-
-    // A part of one row.
-    static void row(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
-    {
-        const block_run& shape = what.run;
-        if (shape.count == 1) {
-            bytes(packed, memory + skip, length);
-            return;
-        }
-        const std::uint64_t first = skip / shape.length;
-        skip -= first * shape.length;
-        memory += static_cast<std::int64_t>(first) * shape.stride;
-        if (skip > 0 || length < shape.length) {
-            const std::uint64_t head = std::min(length, shape.length - skip);
-            bytes(packed, memory + skip, head);
-            memory += shape.stride;
-            packed += head;
-            length -= head;
-        }
-        const std::uint64_t whole = length / shape.length;
-        if (whole > 0) {
-            blocks(*what.kernels, packed, memory, {.length = shape.length, .count = whole, .stride = shape.stride});
-        }
-        const std::uint64_t tail = length - whole * shape.length;
-        if (tail > 0) {
-            bytes(packed + whole * shape.length, memory + static_cast<std::int64_t>(whole) * shape.stride, tail);
         }
     }
 
@@ -274,7 +140,12 @@ struct mover {
             length -= head;
         }
         const std::uint64_t whole = length / what.cycle_length;
-        for (std::uint64_t left = whole; left > 0;) {
+        if (what.permute != nullptr && whole > 0) {
+            permuted(what, source, offset, iteration, whole, packed);
+            iteration += whole;
+            packed += whole * what.cycle_length;
+        }
+        for (std::uint64_t left = what.permute != nullptr ? 0 : whole; left > 0;) {
             const std::uint64_t count = std::min<std::uint64_t>(left, what.batch);
             iterations(what, source, offset, iteration, count, packed);
             iteration += count;
@@ -283,6 +154,58 @@ struct mover {
         }
         if (const std::uint64_t tail = length - whole * what.cycle_length; tail > 0) {
             cut_iteration(what, source, offset, iteration, 0, tail, packed);
+        }
+    }
+
+    void permuted(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+                  std::uint64_t count, packed_t packed) const
+    {
+        const record_map& map = program.maps[what.map];
+        std::byte* memory =
+            bases[source + map.source] + (offset + map.offset + static_cast<std::int64_t>(iteration) * map.stride);
+        if constexpr (way == direction::gather) {
+            what.permute->gather(packed, memory, map.stride, count, map.words);
+        } else {
+            what.permute->scatter(memory, packed, map.stride, count, map.words);
+        }
+    }
+
+    // What is contiguous for the group is this memory, and its columns are the packed bytes.
+    void zip(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+             packed_t packed) const
+    {
+        const step_link* links = &program.links[what.first];
+        if (length < what.packed_length) {
+            zip_part(what, source, offset, skip, length, packed);
+            return;
+        }
+        std::array<block_column, max_group> columns;
+        for (std::uint32_t i = 0; i < what.size; ++i) {
+            columns[i] = {const_cast<std::byte*>(packed) + links[i].packed_offset,
+                          static_cast<std::int64_t>(program.steps[links[i].child].run.length)};
+        }
+        std::byte* memory = bases[source + links->source] + (offset + links->offset);
+        if constexpr (way == direction::gather) {
+            what.group->scatter(columns.data(), memory, what.run.stride, what.count);
+        } else {
+            what.group->gather(memory, what.run.stride, columns.data(), what.count);
+        }
+    }
+
+    // Run by run.
+    void zip_part(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+                  packed_t packed) const
+    {
+        const step_link* link = &program.links[what.first];
+        while (skip >= link->packed_offset + program.steps[link->child].packed_length) {
+            ++link;
+        }
+        for (skip -= link->packed_offset; length > 0; ++link, skip = 0) {
+            const step& child        = program.steps[link->child];
+            const std::uint64_t size = std::min(length, child.packed_length - skip);
+            run(child, bases[source + link->source] + (offset + link->offset), skip, size, packed);
+            packed += size;
+            length -= size;
         }
     }
 
@@ -352,7 +275,7 @@ void transfer(const compiled_program& program, base_list bases, std::uint64_t of
 {
     const step_link& root = program.root;
     if (const step& only = program.steps[root.child]; only.kind != step_kind::loop) {
-        mover<way>{program, bases.data()}.leaf(only, root.source, root.offset, offset, length, packed);
+        mover<way>{{}, program, bases.data()}.leaf(only, root.source, root.offset, offset, length, packed);
         return;
     }
     program_cursor at(program, offset);
@@ -362,7 +285,7 @@ void transfer(const compiled_program& program, base_list bases, std::uint64_t of
 template <direction way>
 void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed)
 {
-    const mover<way> move{at.program(), bases.data()};
+    const mover<way> move{{}, at.program(), bases.data()};
     while (length > 0) {
         const std::uint64_t size = std::min(length, at.left());
         move.leaf(at.leaf(), at.source(), at.offset(), at.skip(), size, packed);

@@ -145,6 +145,24 @@ TEST_P(kernels, two_loops_follow_both_strides)
     }
 }
 
+TEST_P(kernels, many_small_blocks_of_words_at_strides_of_words)
+{
+    for (const std::uint64_t length : {4, 8, 12, 16, 20, 24, 28, 32}) {
+        for (const std::uint64_t count : {15, 16, 17, 18, 19, 33, 100}) {
+            for (const std::int64_t gap : {0, 4, 8, 20, 52, 100}) {
+                SCOPED_TRACE(testing::Message() << length << " + " << gap << ", " << count);
+                const std::int64_t stride = static_cast<std::int64_t>(length) + gap;
+                ASSERT_NO_FATAL_FAILURE(
+                    check(library(), {.length = length, .count = count, .stride = stride}, guard()));
+                ASSERT_NO_FATAL_FAILURE(check(
+                    library(), {length, count, stride, 3, stride * static_cast<std::int64_t>(count) + 3}, guard()));
+                // overlapping: what comes last remains
+                ASSERT_NO_FATAL_FAILURE(check(library(), {.length = length, .count = count, .stride = 4}, guard()));
+            }
+        }
+    }
+}
+
 // The packed rows with gaps between them.
 void check_panel(const kernel_library& library, const block_run& run, std::uint64_t gap, guard_side side)
 {

@@ -120,6 +120,14 @@ std::vector<sample> forms()
           spec::strided(spec::iov(even), {{2, 9001}}), spec::iov(list), spec::iov(sources),
           spec::strided(spec::iov(list), {{3, 7001}}),
           spec::iov({at(0, 0, spec::strided(b7, {{40, 9}})), at(1, 5, b8), at(2, 0, spec::strided(point, {{15, 50}}))}),
+          // records of words within two vectors
+          spec::strided(point, {{19, 52}}), spec::strided(b8, {{5, 200}, {30, 40}, {3, 12}}),
+          spec::strided(spec::iov({at(0, 60, b8), at(0, 0, spec::block(12)), at(0, 40, spec::block(4))}), {{23, 24}}),
+          spec::strided(spec::iov({at(0, 0, b8), at(0, 20, spec::block(6))}), {{23, 40}}),
+          // an array of records as arrays
+          spec::iov({at(0, 0, spec::strided(spec::block(12), {{25, 32}})),
+                     at(0, 12, spec::strided(spec::block(12), {{25, 32}})), at(0, 24, spec::strided(b8, {{25, 32}}))}),
+          spec::iov({at(1, 5, spec::strided(b8, {{25, 40}})), at(1, 13, spec::strided(spec::block(4), {{25, 40}}))}),
           spec::interleaved({cycles(0, 0, 4, 3, {30, 4}), cycles(1, 0, 4, 3, {30, 4}), cycles(2, 0, 4, 2, {20, 4})}),
           spec::interleaved(
               {cycles(0, 0, 12, 1, {30, 15}), cycles(1, 0, 3, 2, {30, -5}), cycles(2, 0, 8, 1, {60, 9})})}) {
