@@ -97,7 +97,7 @@ void call_foreign(int number, siginfo_t* fault, void* context, wanted_action& wa
 void on_fault(int number, siginfo_t* fault, void* context)
 {
     const int saved_errno = errno;
-    leave_guarded_copy(number, *fault);
+    leave_guarded_copy(number, *fault, context);
     const fault_taker take = taker.load(std::memory_order_acquire);
     if (take == nullptr || !take(number, *fault, context)) {
         wanted_action* const wanted = slot_of(number)->wanted.load(std::memory_order_acquire);

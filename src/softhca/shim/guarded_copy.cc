@@ -1,10 +1,12 @@
 #include "guarded_copy.h"
 
 #include "fault_signals.h"
+#include "libc_functions.h"
 
 #include <atomic>
 #include <csetjmp>
 #include <cstring>
+#include <ucontext.h>
 
 namespace ucxl::softhca
 {
@@ -32,6 +34,13 @@ bool inside(std::uintptr_t address, std::uintptr_t first, std::size_t length)
     return address - first < length;
 }
 
+[[noreturn]] void leave(copy_in_progress& copy, way_back how, const void* context)
+{
+    const sigset_t& at_the_fault = static_cast<const ucontext_t*>(context)->uc_sigmask;
+    libc().pthread_sigmask(SIG_SETMASK, &at_the_fault, nullptr);
+    longjmp(copy.leave, how); // ThreadSanitizer does not know _longjmp
+}
+
 // An address that no page table can have: the processor reports the fault without saying where.
 bool impossible(std::uintptr_t first, std::size_t length)
 {
@@ -39,9 +48,9 @@ bool impossible(std::uintptr_t first, std::size_t length)
     return last < first || last >> 47 != 0;
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-// The sanitizer's memcpy looks at shadow memory, which wild addresses do not have.
-[[gnu::no_sanitize_address]] void copy_bytes(void* to, const void* from, std::size_t length)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+// The sanitizers' memcpy looks at shadow memory, which wild addresses do not have.
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread]] void copy_bytes(void* to, const void* from, std::size_t length)
 {
 #if defined(__x86_64__)
     asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(length) : : "memory");
@@ -103,7 +112,7 @@ copy_status guarded_copy(void* to, const void* from, std::size_t length) noexcep
     return copy_status::ok;
 }
 
-void leave_guarded_copy(int signal, const siginfo_t& fault) noexcept
+void leave_guarded_copy(int signal, const siginfo_t& fault, const void* context) noexcept
 {
     if (current == nullptr || (signal != SIGSEGV && signal != SIGBUS) || fault.si_code <= 0) {
         return;
@@ -112,18 +121,18 @@ void leave_guarded_copy(int signal, const siginfo_t& fault) noexcept
     const auto address     = reinterpret_cast<std::uintptr_t>(fault.si_addr);
     if (signal == SIGSEGV && fault.si_code == SI_KERNEL) {
         if (impossible(copy.to, copy.length)) {
-            _longjmp(copy.leave, left_writing);
+            leave(copy, left_writing, context);
         }
         if (impossible(copy.from, copy.length)) {
-            _longjmp(copy.leave, left_reading);
+            leave(copy, left_reading, context);
         }
         return;
     }
     if (inside(address, copy.to, copy.length)) {
-        _longjmp(copy.leave, left_writing);
+        leave(copy, left_writing, context);
     }
     if (inside(address, copy.from, copy.length)) {
-        _longjmp(copy.leave, left_reading);
+        leave(copy, left_reading, context);
     }
 }
 

@@ -21,7 +21,8 @@ enum class copy_status : std::uint8_t {
 // On a fault some bytes may have been copied. The ranges must not overlap.
 copy_status guarded_copy(void* to, const void* from, std::size_t length) noexcept;
 
-// For the signal handler: does not return where the fault is that of a copy of this thread.
-void leave_guarded_copy(int signal, const siginfo_t& fault) noexcept;
+// For the signal handler: does not return where the fault is that of a copy of this thread. Signals are then blocked as
+// they were at the fault, whatever the handler was installed with, or by another one that called it.
+void leave_guarded_copy(int signal, const siginfo_t& fault, const void* context) noexcept;
 
 } // namespace ucxl::softhca

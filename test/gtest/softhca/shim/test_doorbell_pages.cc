@@ -31,7 +31,16 @@ constexpr std::size_t page         = 4096;
 constexpr std::uint32_t first_uar  = 5;
 constexpr std::uint32_t second_uar = 6;
 
+constexpr unsigned most_recorded = 100;
+
 struct recorder final : doorbell_taker {
+    // Signal handlers allocate nothing.
+    recorder()
+    {
+        rung.reserve(most_recorded);
+        uars.reserve(most_recorded);
+    }
+
     std::mutex lock; // of rung and uars: threads ring at once
     std::vector<std::pair<std::size_t, std::uint64_t>> rung;
     std::vector<std::uint32_t> uars;
@@ -40,7 +49,7 @@ struct recorder final : doorbell_taker {
 
     void ring(std::uint32_t uar, std::size_t offset, std::uint64_t value) override
     {
-        if (count.fetch_add(1) < 100) {
+        if (count.fetch_add(1) < most_recorded) {
             const std::lock_guard guard(lock);
             rung.emplace_back(offset, value);
             uars.push_back(uar);
