@@ -43,9 +43,10 @@ public:
     {
         detail::reader_slot& mine = detail::this_reader;
         if (mine.depth++ == 0) {
-            // Sequentially consistent, so that either the reads that follow see what a writer unpublished, or the
-            // writer sees this section and waits for it.
-            mine.since.store(detail::reader_epoch.load(std::memory_order_relaxed));
+            // Sequentially consistent, so that either the reads that follow (they are so, too) see what a writer
+            // unpublished, or the writer sees this section and waits for it. A section with the epoch of a writer,
+            // which does not wait for it, has seen what that writer did before.
+            mine.since.store(detail::reader_epoch.load(std::memory_order_acquire));
         }
     }
     ~reader_section()

@@ -54,7 +54,7 @@ public:
 
     // The current plan and bases. Wait-free. What it points to stays until the window is destroyed or rebound and no
     // reader_section that began before is left.
-    const window_binding& binding() const { return *_binding.load(std::memory_order_acquire); }
+    const window_binding& binding() const { return *_binding.load(); } // ordered behind the start of a section
 
 private:
     friend class window_registry;
