@@ -1,4 +1,4 @@
-// A stock UCP context, optionally with another UCX_TLS than the environment's.
+// A stock UCP context, optionally with another UCX_TLS than the environment's, or for several threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace ucxl::test
 class context
 {
 public:
-    explicit context(const char* tls = nullptr)
+    explicit context(const char* tls = nullptr, bool for_threads = false)
     {
         ucp_config_t* config;
         EXPECT_EQ(ucp_config_read(nullptr, nullptr, &config), UCS_OK);
@@ -19,8 +19,9 @@ public:
             EXPECT_EQ(ucp_config_modify(config, "TLS", tls), UCS_OK);
         }
         ucp_params_t params{};
-        params.field_mask = UCP_PARAM_FIELD_FEATURES;
-        params.features   = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_STREAM | UCP_FEATURE_AM;
+        params.field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+        params.features          = UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_STREAM | UCP_FEATURE_AM;
+        params.mt_workers_shared = for_threads ? 1 : 0;
         EXPECT_EQ(ucp_init(&params, config, &_handle), UCS_OK);
         ucp_config_release(config);
     }

@@ -1,4 +1,5 @@
-// A worker with an endpoint to itself, and blocking tag send + receive over it.
+// A worker with an endpoint to itself, and blocking tag send + receive over it. Threads that share one (thread mode
+// MULTI) use tags of their own.
 #pragma once
 
 #include "context.h"
@@ -20,9 +21,12 @@ inline side contiguous(void* buffer, std::size_t length)
 class loopback
 {
 public:
-    loopback()
+    explicit loopback(ucs_thread_mode_t mode = UCS_THREAD_MODE_SINGLE)
+        : _context(nullptr, mode == UCS_THREAD_MODE_MULTI)
     {
         ucp_worker_params_t worker_params{};
+        worker_params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+        worker_params.thread_mode = mode;
         EXPECT_EQ(ucp_worker_create(_context.get(), &worker_params, &_worker), UCS_OK);
         ucp_worker_attr_t attr{};
         attr.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
@@ -44,15 +48,24 @@ public:
 
     ucp_context_h context() const { return _context.get(); }
 
+    // What UCX gave: less than asked for where it was built without threads.
+    ucs_thread_mode_t thread_mode() const
+    {
+        ucp_worker_attr_t attr{};
+        attr.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE;
+        EXPECT_EQ(ucp_worker_query(_worker, &attr), UCS_OK);
+        return attr.thread_mode;
+    }
+
     // The status of the receive; the send must succeed.
-    ucs_status_t transfer(const side& from, const side& to)
+    ucs_status_t transfer(const side& from, const side& to, ucp_tag_t tag = 1)
     {
         ucp_request_param_t param{};
         param.op_attr_mask  = UCP_OP_ATTR_FIELD_DATATYPE;
         param.datatype      = to.datatype;
-        auto* const receive = ucp_tag_recv_nbx(_worker, to.buffer, to.count, 1, ~ucp_tag_t{0}, &param);
+        auto* const receive = ucp_tag_recv_nbx(_worker, to.buffer, to.count, tag, ~ucp_tag_t{0}, &param);
         param.datatype      = from.datatype;
-        EXPECT_EQ(wait(ucp_tag_send_nbx(_ep, from.buffer, from.count, 1, &param)), UCS_OK);
+        EXPECT_EQ(wait(ucp_tag_send_nbx(_ep, from.buffer, from.count, tag, &param)), UCS_OK);
         return wait(receive);
     }
 
