@@ -34,6 +34,7 @@ verb_packages() {
     fmt) packages_of lint ;;
     lint) packages_of lint; packages_of conformance ;;
     fuzz) packages_of fuzz ;;
+    bench) packages_of bench ;;
     docs) packages_of docs ;;
     shell) packages_of debug ;;
     esac

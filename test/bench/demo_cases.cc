@@ -1,6 +1,6 @@
 // Shapes of the layouts that `contrib/dev demo` exchanges, where they are not among the other cases: sizes are part of
 // them.
-#include "pack_cases.h"
+#include "kernel_cases.h"
 
 #include "ucs/layout/build.h"
 
@@ -44,7 +44,7 @@ struct two_loops {
         }
     }
 
-    static pack_case make(std::string name)
+    static kernel_case make(std::string name)
     {
         const dim places[] = {{outer, static_cast<std::int64_t>(outer_stride)},
                               {count, static_cast<std::int64_t>(stride)}};
@@ -86,7 +86,7 @@ struct transpose {
         each([=](std::size_t memory, std::size_t packed) { std::memcpy(to + memory, from + packed, number); });
     }
 
-    static pack_case make()
+    static kernel_case make()
     {
         const dim places[] = {{side, number}, {side, row}};
         return {"fft-transpose", must(make_strided({.length = number}, places)), side * row, {0}, pack, unpack};
@@ -126,7 +126,7 @@ struct particles {
         }
     }
 
-    static pack_case make()
+    static kernel_case make()
     {
         auto all = std::make_shared<particles>();
         all->list.resize(local);
@@ -160,7 +160,7 @@ struct particles {
 
 } // namespace
 
-std::vector<pack_case> demo_cases()
+std::vector<kernel_case> demo_cases()
 {
     return {two_loops<40, 1, 0, 162, 6560>::make("nas-lu-y"),
             two_loops<8, 1, 0, 1024, 8192>::make("column"),

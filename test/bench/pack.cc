@@ -1,15 +1,20 @@
-// `contrib/dev bench pack`: packing and unpacking by plans against hand-written loops and against memcpy of the same
-// number of bytes, measured in turn, so that a slow moment of the machine hits all of them. Figures are medians;
-// results are compared first.
-#include "pack_cases.h"
+// `contrib/dev bench pack`: packing and unpacking by plans against MPI libraries, hand loops, and the limits memcpy and
+// streaming stores set, measured in turn on the same memory. All results are compared first.
+#include "hand_loops.h"
+#include "pack_row.h"
+#include "shared_memory.h"
+#include "tree_layout.h"
+#include "worker.h"
 
 #include "ucs/pack/pack_plan.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstring>
 #include <stdexcept>
 
@@ -20,224 +25,260 @@ namespace
 {
 
 struct options {
-    std::vector<std::size_t> payloads{65536, 1048576, 16777216};
+    effort how{.rounds = 15, .sample_time = 3e-3, .most_time = 0.6};
+    std::size_t max_payload = SIZE_MAX;
     std::string only;
-    bool demo_only     = false;
-    unsigned rounds    = 31;
-    double sample_time = 400e-6; // seconds
+    bool with_summary = false;
+    std::string csv, json, plot;
 };
 
-double now()
-{
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> of)
-{
-    std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2));
-    return of[of.size() / 2];
-}
-
-using action = std::function<void()>;
-
-double seconds(const action& what, unsigned times)
-{
-    const double begin = now();
-    for (unsigned i = 0; i < times; ++i) {
-        what();
-    }
-    return (now() - begin) / times;
-}
-
-// Median seconds of each, and of the ratio of each to the first one.
-struct paired {
-    std::vector<double> time;
-    std::vector<double> ratio;
+// One way to move a case: fn(direction, to, from).
+struct mover {
+    std::string name;
+    std::function<void(way direction, std::byte* to, std::byte* from)> move;
 };
 
-paired measure(const options& how, const std::vector<action>& actions)
+struct peer {
+    std::string name;
+    std::unique_ptr<worker> process;
+};
+
+// The MPI libraries whose programs were built.
+std::vector<peer> start_peers(const shared_memory& memory)
 {
-    std::vector<std::vector<double>> times(actions.size()), ratios(actions.size());
-    std::vector<unsigned> repeats;
-    for (const action& what : actions) {
-        const double once = std::max(std::min(seconds(what, 1), seconds(what, 1)), 1e-8);
-        repeats.push_back(std::max(1u, static_cast<unsigned>(how.sample_time / once)));
-    }
-    for (unsigned round = 0; round < how.rounds; ++round) {
-        for (std::size_t i = 0; i < actions.size(); ++i) {
-            times[i].push_back(seconds(actions[i], repeats[i]));
-            ratios[i].push_back(times[i].back() / times[0].back());
+    std::vector<peer> made;
+    for (const std::string& name : pack_peers) {
+        const std::string program = BENCH_FOLDER "/bench_mpi_pack_" + name;
+        if (access(program.c_str(), X_OK) == 0) {
+            made.push_back({name, std::make_unique<worker>(std::vector{program, memory.path()})});
+        } else {
+            fmt::print(stderr, "bench pack: without {}: there is no {}\n", name, program);
         }
-    }
-    paired made;
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-        made.time.push_back(median(times[i]));
-        made.ratio.push_back(median(ratios[i]));
     }
     return made;
 }
 
-// Memory of one case, with contents.
-class bench_memory
+// CBLAS, as far as it is used here.
+using omatcopy = void (*)(int order, int transpose, int rows, int columns, double factor, const double* from,
+                          int from_pitch, double* to, int to_pitch);
+
+omatcopy find_omatcopy()
 {
-public:
-    explicit bench_memory(const pack_case& of) : _bytes(of.extent + 64)
-    {
-        for (std::size_t i = 0; i < _bytes.size(); ++i) {
-            _bytes[i] = static_cast<std::byte>(i * 7 + i / 255);
-        }
-        for (const std::size_t offset : of.base_offsets) {
-            _bases.push_back(_bytes.data() + offset);
-        }
+    setenv("OPENBLAS_NUM_THREADS", "1", 0);
+    void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    return library == nullptr ? nullptr : reinterpret_cast<omatcopy>(dlsym(library, "cblas_domatcopy"));
+}
+
+mover transposing(omatcopy call, const layout_case& of)
+{
+    const int rows = static_cast<int>(of.rows), columns = static_cast<int>(of.columns),
+              pitch = static_cast<int>(of.pitch / 8);
+    return {by_blas, [=](way direction, std::byte* to, std::byte* from) {
+                constexpr int row_major = 101, transposed = 112;
+                const bool packs = direction == way::pack;
+                call(row_major, transposed, packs ? rows : columns, packs ? columns : rows, 1,
+                     reinterpret_cast<const double*>(from), packs ? pitch : rows, reinterpret_cast<double*>(to),
+                     packs ? rows : pitch);
+            }};
+}
+
+std::vector<mover> movers_of(const layout_case& of)
+{
+    auto compiled = pack_plan::compile(layout_of(*of.type));
+    if (!compiled) {
+        throw std::runtime_error(compiled.error().message);
     }
-
-    std::byte* data() { return _bytes.data(); }
-    const std::vector<std::byte>& bytes() const { return _bytes; }
-    base_list bases() const { return _bases; }
-
-private:
-    std::vector<std::byte> _bytes;
-    std::vector<std::byte*> _bases;
-};
-
-pack_plan_ptr compiled(const pack_case& of)
-{
-    auto plan = pack_plan::compile(of.what);
-    if (!plan) {
-        throw std::runtime_error(plan.error().message);
-    }
-    return *plan;
-}
-
-void expect_same(const pack_case& of, const std::vector<std::byte>& one, const std::vector<std::byte>& other)
-{
-    if (one != other) {
-        throw std::runtime_error(of.name + ": the plan and the hand loop differ");
-    }
-}
-
-void compare_results(const pack_case& of, const pack_plan& plan)
-{
-    bench_memory memory(of), other(of);
-    std::vector<std::byte> packed(plan.packed_length()), by_hand(packed.size());
-    plan.gather(memory.bases(), 0, packed.size(), packed.data());
-    of.pack(by_hand.data(), memory.data());
-    expect_same(of, packed, by_hand);
-    std::ranges::reverse(packed);
-    plan.scatter(memory.bases(), 0, packed.size(), packed.data());
-    of.unpack(other.data(), packed.data());
-    expect_same(of, memory.bytes(), other.bytes());
-}
-
-void row(const options& how, const pack_case& of)
-{
-    const pack_plan_ptr plan = compiled(of);
-    compare_results(of, *plan);
-    bench_memory memory(of);
-    const std::size_t length = plan->packed_length();
-    std::vector<std::byte> packed(length, std::byte{1}), other(length, std::byte{2});
-    const action copy = [&] { std::memcpy(other.data(), packed.data(), length); };
-
-    const paired pack   = measure(how, {[&] { plan->gather(memory.bases(), 0, length, packed.data()); },
-                                        [&] { of.pack(packed.data(), memory.data()); }, copy});
-    const paired unpack = measure(how, {[&] { plan->scatter(memory.bases(), 0, length, packed.data()); },
-                                        [&] { of.unpack(memory.data(), packed.data()); }, copy});
-    const auto rate     = [&](double time) { return static_cast<double>(length) / time * 1e-9; };
-    fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.2f}  {:5.2f} {:5.2f}  {:5.2f} {:5.2f}\n", of.name,
-               rate(pack.time[0]), rate(unpack.time[0]), rate(pack.time[1]), rate(unpack.time[1]), rate(pack.time[2]),
-               pack.ratio[1], unpack.ratio[1], pack.ratio[2], unpack.ratio[2]);
-    std::fflush(stdout);
-}
-
-void rows(const options& how, const std::vector<pack_case>& cases, const std::string& title)
-{
-    fmt::print("\n{:26}            plan            hand   memcpy   plan/hand   plan/memcpy\n", title);
-    fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6}  {:>5} {:>5}  {:>5} {:>5}\n", "layout", "pack", "unpack", "pack",
-               "unpack", "", "pack", "unpk", "pack", "unpk");
-    for (const pack_case& of : cases) {
-        if (of.name.find(how.only) != std::string::npos) {
-            row(how, of);
-        }
-    }
-}
-
-// A transport's fragment: no multiple of any block.
-constexpr std::size_t fragment = 8212;
-
-void fragment_row(const options& how, const pack_case& of)
-{
-    const pack_plan_ptr plan = compiled(of);
-    bench_memory memory(of);
-    const std::size_t length = plan->packed_length();
-    std::vector<std::byte> packed(length, std::byte{1});
-    const auto each = [&](auto&& move) {
-        for (std::size_t at = 0; at < length; at += fragment) {
-            move(at, std::min(fragment, length - at));
-        }
+    const auto by_loop = [](const char* name, const hand_loop& loop) {
+        return mover{name, [loop](way direction, std::byte* to, std::byte* from) {
+                         (direction == way::pack ? loop.pack : loop.unpack)(to, from);
+                     }};
     };
-    const auto gather = [&](std::size_t at, std::size_t size) {
-        plan->gather(memory.bases(), at, size, packed.data() + at);
-    };
-    const auto scatter = [&](std::size_t at, std::size_t size) {
-        plan->scatter(memory.bases(), at, size, packed.data() + at);
-    };
-    constexpr unsigned calls = 512;
-    const auto tiny          = [&](auto&& move) {
-        for (unsigned i = 0; i < calls; ++i) {
-            move((i * 7919ul * 8) % (length - 8), 8);
-        }
-    };
-    const paired pack   = measure(how, {[&] { each(gather); }, [&] { gather(0, length); },
-                                        [&] { of.pack(packed.data(), memory.data()); }, [&] { tiny(gather); }});
-    const paired unpack = measure(how, {[&] { each(scatter); }, [&] { scatter(0, length); },
-                                        [&] { of.unpack(memory.data(), packed.data()); }, [&] { tiny(scatter); }});
-    fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.1f} {:6.1f}\n", of.name, pack.ratio[2], unpack.ratio[2],
-               pack.ratio[1], unpack.ratio[1], pack.time[3] * 1e9 / calls, unpack.time[3] * 1e9 / calls);
-    std::fflush(stdout);
+    std::vector<mover> all{{by_plan,
+                            [plan = *compiled](way direction, std::byte* to, std::byte* from) {
+                                if (direction == way::pack) {
+                                    plan->gather({&from, 1}, 0, plan->packed_length(), to);
+                                } else {
+                                    plan->scatter({&to, 1}, 0, plan->packed_length(), from);
+                                }
+                            }},
+                           by_loop(by_hand, of.hand),
+                           by_loop(by_rt, of.by_memcpy)};
+    if (of.tuned) {
+        all.push_back(by_loop(by_tuned, of.tuned));
+    }
+    static const omatcopy blas = find_omatcopy();
+    if (of.columns > 1 && blas != nullptr) {
+        all.push_back(transposing(blas, of));
+    }
+    return all;
 }
 
-// What a transport does: fragments in sequence, each call beginning anew. And the cost of a call that moves next to
-// nothing.
-void fragments(const options& how, const std::vector<pack_case>& cases, const std::string& title)
+std::string command(way direction, bool cold, std::size_t first, unsigned times)
 {
-    fmt::print("\n{} in fragments of {} bytes: fragments/hand; fragments/one call; ns of a call for 8 bytes anywhere\n",
-               title, fragment);
-    fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6} {:>6}\n", "layout", "pack", "unpack", "pack", "unpack", "ns",
-               "ns");
-    for (const pack_case& of : cases) {
-        if (of.name.find(how.only) != std::string::npos) {
-            fragment_row(how, of);
-        }
+    return fmt::format("{} {} {} {}", direction == way::pack ? "pack" : "unpack", cold ? "cold" : "hot", first, times);
+}
+
+// The limits: as many bytes, contiguous on both sides.
+std::vector<contender> limits_of(const layout_case& of, std::byte* memory, way direction, bool cold)
+{
+    layout_case contiguous = of;
+    contiguous.extent = contiguous.touched = contiguous.length;
+    contiguous.shift                       = (of.length + 4095) / 4096 * 4096;
+    contiguous.per                         = SIZE_MAX;
+    const auto limit                       = [&](const char* name, auto&& copy) {
+        const auto whole = [=, length = of.length](std::byte* to, const std::byte* from) { copy(to, from, length); };
+        return contender{name, [=, next = std::size_t{0}](unsigned times) mutable {
+                             next += times;
+                             return arena(memory, contiguous, cold).seconds(direction, next - times, times, whole);
+                         }};
+    };
+    return {limit(by_memcpy,
+                  [](std::byte* to, const std::byte* from, std::size_t length) { std::memcpy(to, from, length); }),
+            limit(by_streaming, copy_streaming)};
+}
+
+pack_row measure_row(const options& wanted, const layout_case& of, std::byte* memory, std::vector<peer>& peers,
+                     way direction, bool cold)
+{
+    std::vector<contender> contenders;
+    for (const mover& one : movers_of(of)) {
+        contenders.push_back({one.name, [=, &of, next = std::size_t{0}](unsigned times) mutable {
+                                  next += times;
+                                  return arena(memory, of, cold)
+                                      .seconds(direction, next - times, times,
+                                               [&](std::byte* to, std::byte* from) { one.move(direction, to, from); });
+                              }});
+    }
+    for (peer& one : peers) {
+        contenders.push_back({one.name, [=, &one, next = std::size_t{0}](unsigned times) mutable {
+                                  next += times;
+                                  return one.process->ask(command(direction, cold, next - times, times));
+                              }});
+    }
+    std::ranges::move(limits_of(of, memory, direction, cold), std::back_inserter(contenders));
+    return {{of.name, of.length, of.num_blocks, cold ? "cold" : "hot", direction == way::pack ? "pack" : "unpack",
+             alternate(wanted.how, contenders)},
+            of.judged_as,
+            cold};
+}
+
+void fill(std::byte* bytes, std::size_t length)
+{
+    for (std::size_t i = 0; i < length; ++i) {
+        bytes[i] = static_cast<std::byte>(i * 7 + i / 255);
     }
 }
 
-// From layout to layout: one pass against unpacking what was packed.
-void copies(const options& how)
+// The packed bytes of a memory, number by number.
+std::vector<std::byte> packed_by_walking(const layout_case& of, const std::byte* memory)
 {
-    fmt::print("\n1024 KB from layout to layout, GB/s: copy; pack and unpack through a buffer; ratio\n");
-    const std::vector<pack_case> all = pack_cases(1048576);
-    for (const auto& [to, from] :
-         {std::pair{1, 1}, {4, 4}, {6, 6}, {7, 7}, {1, 4}, {4, 1}, {7, 1}, {10, 10}, {13, 13}, {14, 15}}) {
-        const pack_case &target_case = all[static_cast<std::size_t>(to)],
-                        &origin_case = all[static_cast<std::size_t>(from)];
-        if ((target_case.name + origin_case.name).find(how.only) == std::string::npos) {
+    std::vector<std::byte> made;
+    made.reserve(of.length);
+    walk(*of.type, 0, [&](std::int64_t offset, std::size_t length) {
+        made.insert(made.end(), memory + offset, memory + offset + static_cast<std::int64_t>(length));
+    });
+    return made;
+}
+
+void expect(bool same, const layout_case& of, const std::string& who, const char* what)
+{
+    if (!same) {
+        throw std::runtime_error(fmt::format("{}: {} {} something else", of.name, who, what));
+    }
+}
+
+// fn moves the first instance of everything.
+template <typename Fn>
+void compare(const layout_case& of, std::byte* begin, const std::string& who, Fn&& fn)
+{
+    const arena at(begin, of, false);
+    fill(at.memory, of.extent);
+    std::memset(at.packed, 0, of.length);
+    fn(way::pack);
+    const std::vector<std::byte> expected = packed_by_walking(of, at.memory);
+    expect(expected.size() == of.length && std::equal(expected.begin(), expected.end(), at.packed), of, who, "packs");
+
+    std::memset(at.memory, 0, of.extent);
+    fn(way::unpack);
+    expect(packed_by_walking(of, at.memory) == expected, of, who, "unpacks");
+    // Gaps are as they were.
+    walk(*of.type, 0, [&](std::int64_t offset, std::size_t length) { std::memset(at.memory + offset, 0, length); });
+    expect(of.extent == 0 || (at.memory[0] == std::byte{} && std::memcmp(at.memory, at.memory + 1, of.extent - 1) == 0),
+           of, who, "writes into gaps");
+}
+
+void compare_all(const layout_case& of, std::byte* memory, std::vector<peer>& peers)
+{
+    for (const mover& one : movers_of(of)) {
+        compare(of, memory, one.name, [&](way direction) {
+            arena(memory, of, false).move(direction, 0, [&](std::byte* to, std::byte* from) {
+                one.move(direction, to, from);
+            });
+        });
+    }
+    for (peer& one : peers) {
+        compare(of, memory, one.name, [&](way direction) { one.process->ask(command(direction, false, 0, 0)); });
+    }
+}
+
+std::vector<pack_row> measure_all(const options& wanted)
+{
+    const shared_memory memory(arena_length);
+    std::vector<peer> peers = start_peers(memory);
+    std::vector<pack_row> rows;
+    const std::vector<case_maker> cases = pack_cases();
+    fmt::print("rate of plans, and what part of the rate of others it is; R: of the faster MPI library\n");
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        if (cases[i].payload > wanted.max_payload) {
             continue;
         }
-        const pack_plan_ptr target = compiled(target_case), origin = compiled(origin_case);
-        bench_memory target_memory(target_case), origin_memory(origin_case);
-        const std::size_t length = std::min(target->packed_length(), origin->packed_length());
-        std::vector<std::byte> packed(length);
-        const paired times = measure(
-            how,
-            {[&] { pack_plan::copy(*target, target_memory.bases(), 0, *origin, origin_memory.bases(), 0, length); },
-             [&] {
-                 origin->gather(origin_memory.bases(), 0, length, packed.data());
-                 target->scatter(target_memory.bases(), 0, length, packed.data());
-             }});
-        const auto rate = [&](double time) { return static_cast<double>(length) / time * 1e-9; };
-        fmt::print("{:56} {:6.2f} {:6.2f}  {:5.2f}\n", origin_case.name + " -> " + target_case.name,
-                   rate(times.time[0]), rate(times.time[1]), times.ratio[1]);
-        std::fflush(stdout);
+        const layout_case of = cases[i].make();
+        if (of.name.find(wanted.only) == std::string::npos) {
+            continue;
+        }
+        for (peer& one : peers) {
+            expect(one.process->ask(fmt::format("case {}", i)) == static_cast<double>(of.length), of, one.name, "has");
+        }
+        fmt::print(stderr, "{}, {} bytes\n", of.name, of.length);
+        compare_all(of, memory.data(), peers);
+        for (const bool cold : {false, true}) {
+            for (const way direction : {way::pack, way::unpack}) {
+                rows.push_back(measure_row(wanted, of, memory.data(), peers, direction, cold));
+            }
+        }
+    }
+    return rows;
+}
+
+void print_tables(const std::vector<pack_row>& rows)
+{
+    for (const bool cold : {false, true}) {
+        fmt::print("\n{}\n{}\n", cold ? "cold: memory and packed bytes are in no cache" : "hot: the same bytes again",
+                   table_head());
+        for (const pack_row& row : rows) {
+            if (row.cold == cold) {
+                fmt::print("{}\n", table_line(row));
+            }
+        }
+    }
+}
+
+void run(const options& wanted)
+{
+    const std::vector<pack_row> measured_rows = measure_all(wanted);
+    const std::vector<row> rows(measured_rows.begin(), measured_rows.end());
+    print_tables(measured_rows);
+    if (!wanted.csv.empty()) {
+        write_csv(rows, wanted.csv);
+    }
+    if (!wanted.json.empty()) {
+        write_json(rows, wanted.json);
+    }
+    if (!wanted.plot.empty()) {
+        plot(rows, wanted.plot, PLOT_SCRIPT);
+    }
+    if (wanted.with_summary) {
+        fmt::print("\n{}{}\n", judge(measured_rows), geomean(rows, pack_peers));
     }
 }
 
@@ -248,31 +289,24 @@ void copies(const options& how)
 int main(int argc, char** argv)
 {
     using namespace ucxl::bench;
-    CLI::App app("packing and unpacking by plans, against hand loops and memcpy");
-    options how;
+    CLI::App app("packing and unpacking by plans, against MPI libraries, hand loops, memcpy and streaming stores");
+    options wanted;
     bool quick = false;
-    app.add_flag("--quick", quick, "under 30 s, coarser");
-    app.add_option("--only", how.only, "layouts whose name holds this text");
-    app.add_flag("--demo", how.demo_only, "the layouts of the demo only");
-    app.add_option("--payload", how.payloads, "packed bytes of every layout");
+    app.add_flag("--quick", quick, "under two minutes: coarser, payloads up to 2 MB");
+    app.add_option("--only", wanted.only, "layouts whose name holds this text");
+    app.add_flag("--summary", wanted.with_summary, "after the tables: goals and how often they are met");
+    app.add_option("--csv", wanted.csv, "write all figures into this file");
+    app.add_option("--json", wanted.json, "write all figures into this file");
+    app.add_option("--plot", wanted.plot, "draw tables into files whose names begin like this");
     CLI11_PARSE(app, argc, argv);
     if (quick) {
-        how.rounds      = 9;
-        how.sample_time = 200e-6;
-        how.payloads    = {65536, 1048576};
+        wanted.how         = {.rounds = 7, .sample_time = 1e-3, .most_time = 0.1};
+        wanted.max_payload = std::size_t{2} << 20;
     }
+    // A peer that ended is reported when its answer is missing.
+    std::signal(SIGPIPE, SIG_IGN);
     try {
-        if (!how.demo_only) {
-            for (const std::size_t payload : how.payloads) {
-                rows(how, pack_cases(payload), fmt::format("{} KB packed, GB/s", payload / 1024));
-            }
-            fragments(how, pack_cases(1048576), "1024 KB");
-        }
-        rows(how, demo_cases(), "as in the demo, GB/s");
-        fragments(how, demo_cases(), "the same");
-        if (!how.demo_only) {
-            copies(how);
-        }
+        run(wanted);
     } catch (const std::exception& error) {
         fmt::print(stderr, "bench pack: {}\n", error.what());
         return 1;

@@ -1,4 +1,4 @@
-#include "pack_cases.h"
+#include "kernel_cases.h"
 
 #include "ucs/layout/build.h"
 
@@ -41,7 +41,7 @@ template <std::size_t block>
 }
 
 template <std::size_t block>
-pack_case vector_case(std::size_t payload, std::size_t stride, std::string name)
+kernel_case vector_case(std::size_t payload, std::size_t stride, std::string name)
 {
     const std::size_t count = std::max<std::size_t>(payload / block, 1);
     const dim blocks[]      = {{count, static_cast<std::int64_t>(stride)}};
@@ -54,7 +54,7 @@ pack_case vector_case(std::size_t payload, std::size_t stride, std::string name)
 }
 
 template <std::size_t block>
-pack_case vector_case(std::size_t payload, std::size_t stride)
+kernel_case vector_case(std::size_t payload, std::size_t stride)
 {
     return vector_case<block>(payload, stride, std::to_string(block) + " of " + std::to_string(stride));
 }
@@ -80,7 +80,7 @@ pack_case vector_case(std::size_t payload, std::size_t stride)
 }
 
 // Columns of a matrix of doubles, one after the other; as many rows as fit into 64 MB.
-pack_case column_case(std::size_t payload, std::size_t columns)
+kernel_case column_case(std::size_t payload, std::size_t columns)
 {
     constexpr std::size_t stride = 8192, max_rows = 8192;
     const std::size_t rows = std::clamp<std::size_t>(payload / 8 / columns, 1, max_rows);
@@ -94,7 +94,7 @@ pack_case column_case(std::size_t payload, std::size_t columns)
 }
 
 // An array of vertices, packed as three arrays: positions, colours, texture coordinates.
-pack_case vertices_case(std::size_t payload)
+kernel_case vertices_case(std::size_t payload)
 {
     const std::size_t count = std::max<std::size_t>(payload / 32, 1);
     const dim records[]     = {{count, 32}};
@@ -138,7 +138,7 @@ pack_case vertices_case(std::size_t payload)
 }
 
 // Three arrays, packed as vertices.
-pack_case interleaved_case(std::size_t payload)
+kernel_case interleaved_case(std::size_t payload)
 {
     const std::size_t count = std::max<std::size_t>(payload / 32, 1);
     const dim dims[]        = {{count * 3, 4}, {count * 3, 4}, {count * 2, 4}};
@@ -180,7 +180,7 @@ pack_case interleaved_case(std::size_t payload)
 }
 
 // Two of four structs of 48 bytes, of each 28 bytes in three fields.
-pack_case nested_case(std::size_t payload)
+kernel_case nested_case(std::size_t payload)
 {
     const std::size_t count = std::max<std::size_t>(payload / 56, 1);
     const iov_part fields[] = {{0, 0, {.length = 8}}, {0, 16, {.length = 12}}, {0, 32, {.length = 8}}};
@@ -232,7 +232,7 @@ struct list_block {
 }
 
 // Blocks of 8 to 256 bytes with gaps of the same lengths.
-pack_case list_case(std::size_t payload, bool shuffled)
+kernel_case list_case(std::size_t payload, bool shuffled)
 {
     std::mt19937_64 random(1);
     auto list          = std::make_shared<std::vector<list_block>>();
@@ -259,7 +259,7 @@ pack_case list_case(std::size_t payload, bool shuffled)
 
 } // namespace
 
-std::vector<pack_case> pack_cases(std::size_t payload)
+std::vector<kernel_case> kernel_cases(std::size_t payload)
 {
     return {vector_case<8>(payload, 32),
             vector_case<12>(payload, 32),

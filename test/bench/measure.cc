@@ -1,0 +1,64 @@
+#include "measure.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ucxl::bench
+{
+
+double median(std::vector<double> of)
+{
+    std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2));
+    return of[of.size() / 2];
+}
+
+namespace
+{
+
+struct pace {
+    unsigned times  = 1; // a sample
+    unsigned rounds = 1;
+};
+
+pace pace_of(const effort& how, const contender& who)
+{
+    double once = who.seconds(1);
+    if (once < how.most_time / 8) {
+        once = std::min(once, who.seconds(1));
+    }
+    unsigned times = 1;
+    double sample  = once;
+    while (sample < how.sample_time / 4) {
+        times *= 4;
+        sample = who.seconds(times);
+    }
+    once            = sample / times;
+    const auto most = static_cast<unsigned>(std::min(how.most_time / std::max(once, how.sample_time), 1e6));
+    return {std::max(1u, static_cast<unsigned>(std::lround(how.sample_time / once))), std::clamp(most, 1u, how.rounds)};
+}
+
+} // namespace
+
+std::vector<measured> alternate(const effort& how, const std::vector<contender>& contenders)
+{
+    std::vector<pace> paces;
+    for (const contender& who : contenders) {
+        paces.push_back(pace_of(how, who));
+    }
+    std::vector<std::vector<double>> times(contenders.size()), ratios(contenders.size());
+    for (unsigned round = 0; round < paces[0].rounds; ++round) {
+        for (std::size_t i = 0; i < contenders.size(); ++i) {
+            if (round < paces[i].rounds) {
+                times[i].push_back(contenders[i].seconds(paces[i].times) / paces[i].times);
+                ratios[i].push_back(times[i].back() / times[0].back());
+            }
+        }
+    }
+    std::vector<measured> made;
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        made.push_back({contenders[i].name, median(times[i]), median(ratios[i])});
+    }
+    return made;
+}
+
+} // namespace ucxl::bench

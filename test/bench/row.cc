@@ -1,0 +1,123 @@
+#include "row.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+namespace ucxl::bench
+{
+
+namespace
+{
+
+std::ofstream opened(const std::string& file)
+{
+    std::ofstream made(file);
+    made.exceptions(std::ios::failbit | std::ios::badbit);
+    return made;
+}
+
+} // namespace
+
+std::string size_text(std::size_t bytes)
+{
+    return bytes < 1000000 ? fmt::format("{:.0f} KB", static_cast<double>(bytes) / 1024)
+                           : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1048576);
+}
+
+std::string ratio_text(std::optional<double> ratio, int width)
+{
+    return !ratio           ? fmt::format("{:>{}}", "-", width)
+           : *ratio < 99.95 ? fmt::format("{:{}.2f}", *ratio, width)
+                            : fmt::format("{:{}.0f}", *ratio, width);
+}
+
+std::string row::name() const
+{
+    return fmt::format("{}, {}, {} {}", layout, size_text(length), table, way);
+}
+
+std::optional<double> row::against(const std::string& other) const
+{
+    for (const measured& result : results) {
+        if (result.name == other) {
+            return result.ratio;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<double> row::against(std::span<const std::string> others) const
+{
+    std::optional<double> least;
+    for (const std::string& other : others) {
+        if (const std::optional<double> ratio = against(other)) {
+            least = std::min(least.value_or(*ratio), *ratio);
+        }
+    }
+    return least;
+}
+
+std::string geomean(const std::vector<row>& rows, std::span<const std::string> peers)
+{
+    double logs      = 0;
+    unsigned count   = 0;
+    const row* worst = nullptr;
+    for (const row& one : rows) {
+        if (const std::optional<double> ratio = one.against(peers)) {
+            logs += std::log(*ratio);
+            ++count;
+            worst = worst == nullptr || *ratio < *worst->against(peers) ? &one : worst;
+        }
+    }
+    if (worst == nullptr) {
+        return "no peers";
+    }
+    return fmt::format("geomean {:.2f} of {} rows, worst {:.2f} ({})", std::exp(logs / count), count,
+                       *worst->against(peers), worst->name());
+}
+
+void write_csv(const std::vector<row>& rows, const std::string& file)
+{
+    std::ofstream out = opened(file);
+    out << "layout,packed,blocks,table,way,method,seconds,gigabytes_per_second,time_by_ours\n";
+    for (const row& one : rows) {
+        for (const measured& result : one.results) {
+            out << fmt::format("\"{}\",{},{},{},{},{},{:.4g},{:.4g},{:.4g}\n", one.layout, one.length, one.num_blocks,
+                               one.table, one.way, result.name, result.time,
+                               static_cast<double>(one.length) / result.time * 1e-9, result.ratio);
+        }
+    }
+}
+
+void write_json(const std::vector<row>& rows, const std::string& file)
+{
+    nlohmann::json all = nlohmann::json::array();
+    for (const row& one : rows) {
+        nlohmann::json made{{"layout", one.layout},
+                            {"packed", one.length},
+                            {"blocks", one.num_blocks},
+                            {"table", one.table},
+                            {"way", one.way}};
+        for (const measured& result : one.results) {
+            made["methods"][result.name] = {{"seconds", result.time}, {"time_by_ours", result.ratio}};
+        }
+        all.push_back(std::move(made));
+    }
+    opened(file) << all.dump(1) << '\n';
+}
+
+void plot(const std::vector<row>& rows, const std::string& prefix, const std::string& script)
+{
+    write_csv(rows, prefix + ".csv");
+    const std::string command = fmt::format("python3 '{}' '{}.csv' '{}'", script, prefix, prefix);
+    if (std::system(command.c_str()) != 0) {
+        throw std::runtime_error("this failed: " + command);
+    }
+}
+
+} // namespace ucxl::bench
