@@ -10,14 +10,6 @@
 namespace ucxl
 {
 
-namespace
-{
-
-// Of one call into a large memory.
-constexpr std::uint64_t min_streamed_fragment = 4096;
-
-} // namespace
-
 pack_plan::pack_plan(layout_ptr of, std::unique_ptr<const program> code)
     : _layout(std::move(of)), _program(std::move(code))
 {
@@ -29,10 +21,7 @@ result<pack_plan_ptr> pack_plan::compile(layout_ptr of)
 {
     try {
         auto code = std::make_unique<program>(program{compile_program(*of)});
-        if (of->packed_length() >= min_streamed_length) {
-            code->gather_streams  = can_gather_streaming(*code);
-            code->scatter_streams = can_scatter_streaming(*code);
-        }
+        code->gather_streams = of->packed_length() >= min_streamed_length && can_gather_streaming(*code);
         return pack_plan_ptr(new pack_plan(std::move(of), std::move(code)));
     } catch (const std::bad_alloc&) {
         // Short enough to need no memory itself.
@@ -53,9 +42,7 @@ void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t leng
 void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from) const
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
-    if (_program->scatter_streams && length >= min_streamed_fragment) {
-        scatter_streaming(*_program, bases, offset, length, static_cast<const std::byte*>(from));
-    } else if (length > 0) {
+    if (length > 0) {
         transfer<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     }
 }
@@ -65,9 +52,6 @@ std::string pack_plan::describe() const
     std::string text = describe_program(*_program);
     if (_program->gather_streams) {
         text += std::format("\ngathers of {} bytes and more go past the caches", min_streamed_length);
-    }
-    if (_program->scatter_streams) {
-        text += std::format("\nscatters of {} bytes and more go past the caches", min_streamed_fragment);
     }
     return text;
 }

@@ -97,9 +97,7 @@ compiled_program compile_program(const layout& of);
 std::string describe_program(const compiled_program& program);
 
 struct pack_plan::program : compiled_program {
-    // Of calls that are large enough, see stream.h.
-    bool gather_streams  = false;
-    bool scatter_streams = false;
+    bool gather_streams = false; // of calls that are large enough, see stream.h
 };
 
 } // namespace ucxl

@@ -13,13 +13,9 @@ inline constexpr std::uint64_t min_streamed_length = std::uint64_t{8} << 20;
 
 // Whether a program can be moved in pieces without losing what its kernels gain from seeing all of it.
 bool can_gather_streaming(const compiled_program& program);
-// Whether it is a run of blocks that fill whole cache lines.
-bool can_scatter_streaming(const compiled_program& program);
 
 // As transfer(). Other threads see what was written as they do after plain stores.
 void gather_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
                       std::byte* to);
-void scatter_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
-                       const std::byte* from);
 
 } // namespace ucxl

@@ -23,12 +23,6 @@ void check_range(const sample& of, const compiled_program& program, std::uint64_
         gather_streaming(program, memory.bases(), offset, length, packed.data());
         ASSERT_TRUE(std::ranges::equal(packed.bytes(), expected));
     }
-    if (can_scatter_streaming(program)) {
-        const std::vector<std::byte> data = random_bytes(numbers, length);
-        const auto image                  = memory.after_write(of, offset, data);
-        scatter_streaming(program, memory.bases(), offset, length, data.data());
-        ASSERT_EQ(memory.contents(), image);
-    }
 }
 
 TEST(pack_stream, any_range_of_any_layout_matches_the_oracle)
@@ -48,29 +42,9 @@ TEST(pack_stream, any_range_of_any_layout_matches_the_oracle)
     }
 }
 
-TEST(pack_stream, blocks_of_lines_and_long_blocks_scatter)
-{
-    test::random numbers(3);
-    for (const spec_ptr& of :
-         {spec::strided(spec::block(64), {{90, 128}}), spec::strided(spec::block(128), {{5, 4096}, {7, 192}}),
-          spec::strided(spec::block(192), {{40, -256}}), spec::strided(spec::block(777), {{30, 901}}),
-          spec::strided(spec::block(600), {{3, 9000}, {4, -700}}), spec::block(70000)}) {
-        const sample made              = sample_of(of);
-        const compiled_program program = compile_program(*made.what);
-        ASSERT_TRUE(can_scatter_streaming(program)) << describe_program(program);
-        for (unsigned i = 0; i < 60; ++i) {
-            const std::uint64_t offset = pick(numbers, 0, made.bytes.size() - 1);
-            const std::uint64_t length = pick(numbers, 1, made.bytes.size() - offset);
-            ASSERT_NO_FATAL_FAILURE(check_range(made, program, offset, length, numbers));
-        }
-    }
-}
-
-TEST(pack_stream, small_blocks_and_columns_keep_their_kernels)
+TEST(pack_stream, columns_keep_their_kernels)
 {
     const auto program_of = [](const spec_ptr& of) { return compile_program(*sample_of(of).what); };
-    EXPECT_FALSE(can_scatter_streaming(program_of(spec::strided(spec::block(12), {{90, 32}}))));
-    EXPECT_FALSE(can_scatter_streaming(program_of(spec::strided(spec::block(100), {{90, 128}}))));
     EXPECT_FALSE(can_gather_streaming(program_of(spec::strided(spec::block(8), {{11, 8}, {21, 100}}))));
     EXPECT_FALSE(can_gather_streaming(compiled_program{}));
 }
