@@ -20,7 +20,7 @@ pack_plan::~pack_plan() = default;
 result<pack_plan_ptr> pack_plan::compile(layout_ptr of)
 {
     try {
-        auto code = std::make_unique<program>(program{compile_program(*of)});
+        auto code            = std::make_unique<program>(program{compile_program(*of)});
         code->gather_streams = of->packed_length() >= min_streamed_length && can_gather_streaming(*code);
         return pack_plan_ptr(new pack_plan(std::move(of), std::move(code)));
     } catch (const std::bad_alloc&) {

@@ -38,7 +38,7 @@ class arena;
 // What a window shows. Immutable once published; rebinding publishes another one.
 struct window_binding {
     pack_plan_ptr plan;
-    std::vector<std::byte*> bases; // plan->source_layout()->num_sources() of them
+    std::vector<std::byte*> bases;                 // plan->source_layout()->num_sources() of them
     std::shared_ptr<const layout_memory> memory{}; // where the bases are, if it belongs to the window
 };
 
