@@ -177,7 +177,9 @@ mailbox<prm::create_mkey_in> commander::klm_input(std::uint32_t pd, std::span<co
                                                   std::uint32_t room)
 {
     mailbox<prm::create_mkey_in> in;
-    in.bytes.insert(in.bytes.end(), entries.begin(), entries.end());
+    const std::size_t header = in.bytes.size();
+    in.bytes.resize(header + entries.size());
+    std::ranges::copy(entries, in.bytes.begin() + static_cast<std::ptrdiff_t>(header));
     const auto context = (*in).at(prm::create_mkey_in::memory_key);
     set(*in, prm::create_mkey_in::opcode, command::create_mkey);
     set(*in, prm::create_mkey_in::translations_octword_actual_size, entries.size() / 16);

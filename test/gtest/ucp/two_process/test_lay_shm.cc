@@ -93,9 +93,9 @@ void access_target(session& in, const access_plan& plan, unsigned salt)
     local.verify();
 }
 
-// Messages both ways first, so that the endpoints have nothing left to agree upon. Then role 0, the one that will access
-// the other's memory, flushes alone: over TCP a flush waits for the peer where anything was sent since the last one, also
-// the acknowledgement of the peer's flush.
+// Messages both ways first, so that the endpoints have nothing left to agree upon. Then role 0, the one that will
+// access the other's memory, flushes alone: over TCP a flush waits for the peer where anything was sent since the last
+// one, also the acknowledgement of the peer's flush.
 void settle(session& in)
 {
     echo(in, 0);
