@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <format>
+#include <iterator>
 #include <stdexcept>
 
 namespace ucxl::softhca::test
@@ -177,9 +178,8 @@ mailbox<prm::create_mkey_in> commander::klm_input(std::uint32_t pd, std::span<co
                                                   std::uint32_t room)
 {
     mailbox<prm::create_mkey_in> in;
-    const std::size_t header = in.bytes.size();
-    in.bytes.resize(header + entries.size());
-    std::ranges::copy(entries, in.bytes.begin() + static_cast<std::ptrdiff_t>(header));
+    in.bytes.reserve(in.bytes.size() + entries.size());
+    std::ranges::copy(entries, std::back_inserter(in.bytes));
     const auto context = (*in).at(prm::create_mkey_in::memory_key);
     set(*in, prm::create_mkey_in::opcode, command::create_mkey);
     set(*in, prm::create_mkey_in::translations_octword_actual_size, entries.size() / 16);
