@@ -2,6 +2,7 @@
 
 #include "ucs/layout/wire.h"
 
+#include <algorithm>
 #include <cstring>
 #include <format>
 
@@ -50,7 +51,7 @@ result<void> pack_record(const shm_record_header& header, std::span<const std::i
 {
     std::memcpy(into.data(), &header, sizeof(header));
     into = into.subspan(sizeof(header));
-    std::memcpy(into.data(), base_offsets.data(), base_offsets.size_bytes());
+    std::ranges::copy(std::as_bytes(base_offsets), into.begin());
     return pack_wire(of, into.subspan(base_offsets.size_bytes())).transform([](std::size_t) {});
 }
 
@@ -86,7 +87,8 @@ result<shm_record> unpack_record(std::span<const std::byte> from, const shm_key&
         return fail(errc::malformed, "a number in the record is out of range");
     }
     record.base_offsets.resize(record.header.num_sources);
-    std::memcpy(record.base_offsets.data(), from.data(), offsets_length(record.header.num_sources));
+    std::ranges::copy(from.first(offsets_length(record.header.num_sources)),
+                      std::as_writable_bytes(std::span(record.base_offsets)).begin());
     from = from.subspan(offsets_length(record.header.num_sources));
 
     std::size_t consumed = 0;
