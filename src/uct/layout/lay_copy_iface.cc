@@ -1,5 +1,6 @@
 #include "lay_copy.h"
 
+#include "base_interface.h"
 #include "lay_copy_ep.h"
 
 #include <ucs/debug/log_def.h>
@@ -7,9 +8,7 @@
 #include <climits>
 #include <cstring>
 #include <new>
-#include <sys/eventfd.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 namespace ucxl
 {
@@ -41,13 +40,10 @@ ucs_config_field_t config_table[] = {
     {}};
 
 struct lay_copy_iface {
-    abi::base_iface super;
+    base_interface base;
     std::uint64_t id; // tells this interface from every other one; it only reaches itself
-    int event_fd;     // never signalled: nothing completes later
     double short_bandwidth;
     double zcopy_bandwidth;
-    double overhead;
-    double latency;
 };
 
 lay_copy_iface& self_of(uct_iface_h iface)
@@ -55,39 +51,13 @@ lay_copy_iface& self_of(uct_iface_h iface)
     return *reinterpret_cast<lay_copy_iface*>(iface);
 }
 
-void set_operation_caps(uct_iface_attr_t& attr)
-{
-    attr.cap.put.max_short       = UINT_MAX;
-    attr.cap.put.max_zcopy       = SIZE_MAX;
-    attr.cap.put.opt_zcopy_align = 1;
-    attr.cap.put.align_mtu       = 1;
-    attr.cap.put.max_iov         = 1;
-    attr.cap.get.max_short       = UINT_MAX;
-    attr.cap.get.max_zcopy       = SIZE_MAX;
-    attr.cap.get.opt_zcopy_align = 1;
-    attr.cap.get.align_mtu       = 1;
-    attr.cap.get.max_iov         = 1;
-    attr.cap.am.opt_zcopy_align  = 1;
-    attr.cap.am.align_mtu        = 1;
-    attr.cap.am.max_iov          = 1;
-}
-
 ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
 {
-    const lay_copy_iface& self = self_of(iface);
-    uct_base_iface_query(&self_of(iface).super, attr);
-    attr->iface_addr_len  = sizeof(self.id);
-    attr->device_addr_len = 0;
-    attr->ep_addr_len     = 0;
-    attr->cap.flags       = UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_GET_SHORT |
+    lay_copy_iface& self = self_of(iface);
+    query_base_interface(self.base, sizeof(self.id), self.short_bandwidth, *attr);
+    attr->cap.get.max_short = UINT_MAX;
+    attr->cap.flags         = UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_GET_SHORT |
                       UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_ZCOPY | UCT_IFACE_FLAG_PENDING;
-    attr->cap.event_flags = UCT_IFACE_FLAG_EVENT_SEND_COMP | UCT_IFACE_FLAG_EVENT_RECV | UCT_IFACE_FLAG_EVENT_FD;
-    set_operation_caps(*attr);
-    attr->bandwidth.dedicated = 0;
-    attr->bandwidth.shared    = self.short_bandwidth;
-    attr->latency             = ucs_linear_func_t{.c = self.latency, .m = 0};
-    attr->overhead            = self.overhead;
-    attr->priority            = 0;
     return UCS_OK;
 }
 
@@ -98,37 +68,9 @@ bool is_zcopy(abi::ep_operation operation)
 
 ucs_status_t estimate_perf(uct_iface_h iface, abi::perf_attr* attr)
 {
-    using enum abi::perf_attr::field;
     const lay_copy_iface& self = self_of(iface);
-    const auto wants           = [&](abi::perf_attr::field field) { return (attr->field_mask & field) != 0; };
-    if (wants(has_bandwidth)) {
-        const bool zcopy          = wants(has_operation) && is_zcopy(attr->operation);
-        attr->bandwidth.dedicated = 0;
-        attr->bandwidth.shared    = zcopy ? self.zcopy_bandwidth : self.short_bandwidth;
-    }
-    if (wants(has_send_pre_overhead)) {
-        attr->send_pre_overhead = self.overhead;
-    }
-    if (wants(has_send_post_overhead)) {
-        attr->send_post_overhead = 0;
-    }
-    if (wants(has_recv_overhead)) {
-        attr->recv_overhead = 0; // UCP asserts so
-    }
-    if (wants(has_latency)) {
-        attr->latency = ucs_linear_func_t{.c = self.latency, .m = 0};
-    }
-    if (wants(has_max_inflight_eps)) {
-        attr->max_inflight_eps = SIZE_MAX;
-    }
-    if (wants(has_flags)) {
-        attr->flags = 0;
-    }
-    return UCS_OK;
-}
-
-ucs_status_t get_device_address(uct_iface_h, uct_device_addr_t*)
-{
+    const bool zcopy = (attr->field_mask & abi::perf_attr::field::has_operation) != 0 && is_zcopy(attr->operation);
+    estimate_base_interface(self.base, zcopy ? self.zcopy_bandwidth : self.short_bandwidth, *attr);
     return UCS_OK;
 }
 
@@ -146,48 +88,10 @@ int is_reachable_v2(uct_iface_h iface, const abi::is_reachable_params* params)
     return std::memcmp(params->iface_addr, &self_of(iface).id, sizeof(std::uint64_t)) == 0;
 }
 
-unsigned progress(uct_iface_h)
-{
-    return 0;
-}
-
-ucs_status_t event_fd_get(uct_iface_h iface, int* fd)
-{
-    *fd = self_of(iface).event_fd;
-    return UCS_OK;
-}
-
-ucs_status_t event_arm(uct_iface_h, unsigned)
-{
-    return UCS_OK;
-}
-
-void vfs_refresh(uct_iface_h)
-{
-}
-
-template <typename... Args>
-ucs_status_t not_supported(Args...)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
-abi::iface_internal_ops internal_ops = {
-    .iface_estimate_perf   = estimate_perf,
-    .iface_vfs_refresh     = vfs_refresh,
-    .ep_query              = not_supported,
-    .ep_invalidate         = not_supported,
-    .ep_connect_to_ep_v2   = not_supported,
-    .iface_is_reachable_v2 = is_reachable_v2,
-    .ep_is_connected       = uct_base_ep_is_connected,
-};
-
 void iface_close(uct_iface_h iface)
 {
     lay_copy_iface* self = &self_of(iface);
-    uct_base_iface_progress_disable(iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
-    ucs_class_call_cleanup_chain(&uct_base_iface_t_class, &self->super, -1);
-    close(self->event_fd);
+    close_base_interface(self->base);
     delete self;
 }
 
@@ -195,18 +99,10 @@ uct_iface_ops_t make_ops()
 {
     uct_iface_ops_t ops{};
     lay_copy_ep_ops(ops);
-    ops.iface_flush              = uct_base_iface_flush;
-    ops.iface_fence              = uct_base_iface_fence;
-    ops.iface_progress_enable    = uct_base_iface_progress_enable;
-    ops.iface_progress_disable   = uct_base_iface_progress_disable;
-    ops.iface_progress           = progress;
-    ops.iface_event_fd_get       = event_fd_get;
-    ops.iface_event_arm          = event_arm;
-    ops.iface_close              = iface_close;
-    ops.iface_query              = iface_query;
-    ops.iface_get_device_address = get_device_address;
-    ops.iface_get_address        = get_address;
-    ops.iface_is_reachable       = uct_base_iface_is_reachable;
+    base_interface_ops(ops);
+    ops.iface_close       = iface_close;
+    ops.iface_query       = iface_query;
+    ops.iface_get_address = get_address;
     return ops;
 }
 
@@ -218,28 +114,24 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
     if (self == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    self->event_fd        = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     self->short_bandwidth = config.short_bandwidth;
     self->zcopy_bandwidth = config.zcopy_bandwidth;
-    self->overhead        = config.overhead;
-    self->latency         = config.latency;
-    if (self->event_fd < 0 || getrandom(&self->id, sizeof(self->id), 0) != sizeof(self->id)) {
-        ucs_error("lay_copy: no event fd or no random number: %m");
-        close(self->event_fd);
+    self->base.overhead   = config.overhead;
+    self->base.latency    = config.latency;
+    if (getrandom(&self->id, sizeof(self->id), 0) != sizeof(self->id)) {
+        ucs_error("lay_copy: no random number: %m");
         delete self;
         return UCS_ERR_IO_ERROR;
     }
-    static uct_iface_ops_t iface_ops = make_ops();
-    int init_count                   = 1;
-    const auto status = uct_base_iface_t_init(&self->super, &uct_base_iface_t_class, &init_count, &iface_ops,
-                                              &internal_ops, md, worker, params, tl_config);
+    static abi::iface_internal_ops internal_ops = base_internal_ops(estimate_perf, is_reachable_v2);
+    static uct_iface_ops_t iface_ops            = make_ops();
+    const auto status =
+        open_base_interface(self->base, "lay_copy", iface_ops, internal_ops, md, worker, params, tl_config);
     if (status != UCS_OK) {
-        ucs_class_call_cleanup_chain(&uct_base_iface_t_class, &self->super, init_count);
-        close(self->event_fd);
         delete self;
         return status;
     }
-    *iface = &self->super.super;
+    *iface = &self->base.super.super;
     return UCS_OK;
 }
 

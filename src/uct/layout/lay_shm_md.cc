@@ -1,6 +1,8 @@
 // The component and memory domain of lay_shm.
 #include "lay_shm.h"
 
+#include "base_md.h"
+#include "not_supported.h"
 #include "shm_export.h"
 #include "shm_import.h"
 
@@ -117,13 +119,6 @@ ucs_status_t mem_reg(uct_md_h, void*, std::size_t, const abi::mem_reg_params*, u
     return UCS_OK;
 }
 
-ucs_status_t mem_dereg(uct_md_h, const abi::mem_dereg_params* params)
-{
-    const bool invalidate = (params->field_mask & abi::mem_dereg_params::has_flags) != 0 &&
-                            (params->flags & abi::mem_dereg_params::invalidate) != 0;
-    return invalidate ? UCS_ERR_UNSUPPORTED : UCS_OK;
-}
-
 ucs_status_t mkey_pack(uct_md_h, uct_mem_h memh, void* address, std::size_t, const abi::mkey_pack_params*, void* buffer)
 {
     return guarded("lay_shm", [&] {
@@ -163,12 +158,6 @@ ucs_status_t rkey_release(uct_component*, uct_rkey_t, void* handle)
     return UCS_OK;
 }
 
-template <typename... Args>
-ucs_status_t not_supported(Args...)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
 uct_md_ops md_ops = {
     .close              = close,
     .query              = query,
@@ -176,7 +165,7 @@ uct_md_ops md_ops = {
     .mem_free           = mem_free,
     .mem_advise         = not_supported,
     .mem_reg            = mem_reg,
-    .mem_dereg          = mem_dereg,
+    .mem_dereg          = base_md_mem_dereg,
     .mem_query          = not_supported,
     .mkey_pack          = mkey_pack,
     .mem_attach         = not_supported,
@@ -185,19 +174,8 @@ uct_md_ops md_ops = {
 
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)
 {
-    auto* made = new (std::nothrow) uct_md{&md_ops, component};
-    if (made == nullptr) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    *md = made;
-    return UCS_OK;
+    return open_base_md(md_ops, component, md);
 }
-
-void md_vfs_init(uct_md_h)
-{
-}
-
-ucs_config_field_t md_config_table[] = {{"", "", nullptr, 0, UCS_CONFIG_TYPE_TABLE(uct_md_config_table)}, {}};
 
 } // namespace
 
@@ -212,15 +190,15 @@ constinit uct_component lay_shm_component = {
     .rkey_compare       = uct_base_rkey_compare,
     .md_config          = {.name   = "lay_shm memory domain",
                            .prefix = "LAY_SHM_MD_",
-                           .table  = md_config_table,
-                           .size   = sizeof(char), // uct_md_config_t has no fields of its own
+                           .table  = base_md_config_table,
+                           .size   = base_md_config_size,
                            .list   = {},
                            .flags  = 0},
     .cm_config          = {.name = "", .prefix = "", .table = nullptr, .size = 0, .list = {}, .flags = 0},
     .tl_list            = {&lay_shm_component.tl_list, &lay_shm_component.tl_list},
     .list               = {},
     .flags              = 0,
-    .md_vfs_init        = md_vfs_init,
+    .md_vfs_init        = base_md_vfs_init,
 };
 
 } // namespace ucxl
