@@ -39,24 +39,33 @@ pace pace_of(const effort& how, const contender& who)
 
 } // namespace
 
+double ratio_between(const measured& of, const measured& to)
+{
+    std::vector<double> ratios;
+    for (std::size_t round = 0; round < std::min(of.rounds.size(), to.rounds.size()); ++round) {
+        ratios.push_back(of.rounds[round] / to.rounds[round]);
+    }
+    return median(std::move(ratios));
+}
+
 std::vector<measured> alternate(const effort& how, const std::vector<contender>& contenders)
 {
     std::vector<pace> paces;
+    std::vector<measured> made;
     for (const contender& who : contenders) {
         paces.push_back(pace_of(how, who));
+        made.push_back({.name = who.name});
     }
-    std::vector<std::vector<double>> times(contenders.size()), ratios(contenders.size());
     for (unsigned round = 0; round < paces[0].rounds; ++round) {
         for (std::size_t i = 0; i < contenders.size(); ++i) {
             if (round < paces[i].rounds) {
-                times[i].push_back(contenders[i].seconds(paces[i].times) / paces[i].times);
-                ratios[i].push_back(times[i].back() / times[0].back());
+                made[i].rounds.push_back(contenders[i].seconds(paces[i].times) / paces[i].times);
             }
         }
     }
-    std::vector<measured> made;
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
-        made.push_back({contenders[i].name, median(times[i]), median(ratios[i])});
+    for (measured& one : made) {
+        one.time  = median(one.rounds);
+        one.ratio = ratio_between(one, made[0]);
     }
     return made;
 }

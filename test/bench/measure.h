@@ -21,12 +21,16 @@ struct effort {
 
 struct measured {
     std::string name;
-    double time  = 0; // seconds, median
-    double ratio = 0; // to the first contender, median of rounds
+    double time  = 0;             // seconds, median
+    double ratio = 0;             // to the first contender, median of rounds
+    std::vector<double> rounds{}; // seconds
 };
 
 std::vector<measured> alternate(const effort& how, const std::vector<contender>& contenders);
 
 double median(std::vector<double> of);
+
+// Median of the rounds that both have had.
+double ratio_between(const measured& of, const measured& to);
 
 } // namespace ucxl::bench

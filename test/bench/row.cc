@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -41,44 +42,64 @@ std::string row::name() const
     return fmt::format("{}, {}, {} {}", layout, size_text(length), table, way);
 }
 
+const measured* row::find(const std::string& name) const
+{
+    const auto found = std::ranges::find(results, name, &measured::name);
+    return found == results.end() ? nullptr : &*found;
+}
+
 std::optional<double> row::against(const std::string& other) const
 {
-    for (const measured& result : results) {
-        if (result.name == other) {
-            return result.ratio;
-        }
-    }
-    return std::nullopt;
+    return against(other, results[0].name);
 }
 
 std::optional<double> row::against(std::span<const std::string> others) const
 {
+    return against(others, results[0].name);
+}
+
+std::optional<double> row::against(const std::string& other, const std::string& mine) const
+{
+    const measured *theirs = find(other), *own = find(mine);
+    return theirs == nullptr || own == nullptr ? std::nullopt : std::optional(ratio_between(*theirs, *own));
+}
+
+std::optional<double> row::against(std::span<const std::string> others, const std::string& mine) const
+{
     std::optional<double> least;
     for (const std::string& other : others) {
-        if (const std::optional<double> ratio = against(other)) {
+        if (const std::optional<double> ratio = against(other, mine)) {
             least = std::min(least.value_or(*ratio), *ratio);
         }
     }
     return least;
 }
 
-std::string geomean(const std::vector<row>& rows, std::span<const std::string> peers)
+std::string geomean(const std::vector<row>& rows, const std::function<std::optional<double>(const row& one)>& figure)
 {
-    double logs      = 0;
+    double logs = 0, least = 0;
     unsigned count   = 0;
     const row* worst = nullptr;
     for (const row& one : rows) {
-        if (const std::optional<double> ratio = one.against(peers)) {
+        if (const std::optional<double> ratio = figure(one)) {
             logs += std::log(*ratio);
             ++count;
-            worst = worst == nullptr || *ratio < *worst->against(peers) ? &one : worst;
+            if (worst == nullptr || *ratio < least) {
+                worst = &one;
+                least = *ratio;
+            }
         }
     }
     if (worst == nullptr) {
         return "no peers";
     }
-    return fmt::format("geomean {:.2f} of {} rows, worst {:.2f} ({})", std::exp(logs / count), count,
-                       *worst->against(peers), worst->name());
+    return fmt::format("geomean {:.2f} of {} rows, worst {:.2f} ({})", std::exp(logs / count), count, least,
+                       worst->name());
+}
+
+std::string geomean(const std::vector<row>& rows, std::span<const std::string> peers)
+{
+    return geomean(rows, [&](const row& one) { return one.against(peers); });
 }
 
 void write_csv(const std::vector<row>& rows, const std::string& file)

@@ -4,6 +4,7 @@
 #include "measure.h"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,13 +25,20 @@ struct row {
     std::optional<double> against(const std::string& other) const;
     // Of the fastest of some.
     std::optional<double> against(std::span<const std::string> others) const;
+    // The same for `mine` instead of ours.
+    std::optional<double> against(const std::string& other, const std::string& mine) const;
+    std::optional<double> against(std::span<const std::string> others, const std::string& mine) const;
+    // Null: it was not measured.
+    const measured* find(const std::string& name) const;
 };
 
 std::string size_text(std::size_t bytes);
 // "-" for nothing.
 std::string ratio_text(std::optional<double> ratio, int width);
 
-// "geomean R of N rows, worst R (ROW)", R being against(peers).
+// "geomean R of N rows, worst R (ROW)".
+std::string geomean(const std::vector<row>& rows, const std::function<std::optional<double>(const row& one)>& figure);
+// R being against(peers).
 std::string geomean(const std::vector<row>& rows, std::span<const std::string> peers);
 
 void write_csv(const std::vector<row>& rows, const std::string& file);

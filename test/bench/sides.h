@@ -1,7 +1,8 @@
 // The two processes of a transfer, as `bench transfer` tells them line by line:
 //
 //     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; answers with its bytes
-//     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved
+//     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get and copy, which the
+//                        first process does alone, so many of these and all their seconds
 //
 // The first process reads standard input and hands each line to the second one through a FIFO. Both sleep between
 // lines, so that others can be measured. std only: the peers' programs include it too.
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 
@@ -22,21 +24,42 @@ namespace ucxl::bench
 
 // Memory of one process.
 struct side_memory {
-    std::vector<std::byte> source, target;               // strided
-    std::vector<std::byte> packed_source, packed_target; // contiguous
+    std::span<std::byte> source, target;               // strided
+    std::span<std::byte> packed_source, packed_target; // contiguous
 };
 
-// How one library moves bytes between the two. Calls return when the memory can be used again.
+// What the first process can do while the other one sleeps: write into its memory, read from there, and the same
+// between source and target of its own by nothing but a copy.
+enum class alone { put, get, copy };
+
+// How one library moves bytes between the two. Calls return when the memory can be used again, and when a put is there.
 class side
 {
 public:
     virtual ~side() = default;
 
-    virtual void prepare(const layout_case& of, side_memory& memory) = 0;
-    virtual void send_packed()                                       = 0;
-    virtual void receive_packed()                                    = 0;
-    virtual void send_strided()                                      = 0;
-    virtual void receive_strided()                                   = 0;
+    // Zeroed memory that stays until the next call.
+    virtual side_memory allocate(const layout_case& of)
+    {
+        const std::size_t lengths[] = {of.extent, of.extent, of.length, of.length};
+        for (std::size_t i = 0; i < std::size(lengths); ++i) {
+            _own[i].assign(lengths[i], std::byte{});
+        }
+        return {_own[0], _own[1], _own[2], _own[3]};
+    }
+
+    virtual void prepare(const layout_case& of, const side_memory& memory) = 0;
+    virtual void send_packed()                                             = 0;
+    virtual void receive_packed()                                          = 0;
+    virtual void send_strided()                                            = 0;
+    virtual void receive_strided()                                         = 0;
+
+    virtual bool moves_alone() const { return false; }
+    // From strided memory, to strided memory or to packed bytes.
+    virtual void move(alone, bool) {}
+
+private:
+    std::vector<std::byte> _own[4];
 };
 
 class side_loop
@@ -73,6 +96,15 @@ private:
                                          {"sc-hand", true, false, true},
                                          {"ss-hand", true, true, true}};
 
+    struct lone_method {
+        const char* name;
+        alone how;
+        bool to_strided;
+    };
+    static constexpr lone_method lone_methods[] = {{"put-sc", alone::put, false},   {"put-ss", alone::put, true},
+                                                   {"get-sc", alone::get, false},   {"get-ss", alone::get, true},
+                                                   {"copy-sc", alone::copy, false}, {"copy-ss", alone::copy, true}};
+
     double obey(const std::string& line)
     {
         std::istringstream words(line);
@@ -88,7 +120,12 @@ private:
         words >> name >> times;
         for (const method& by : methods) {
             if (by.name == name) {
-                return seconds(by, times);
+                return seconds(times, [&] { ping_pong(by); }) / 2;
+            }
+        }
+        for (const lone_method& by : lone_methods) {
+            if (by.name == name && _by.moves_alone()) {
+                return _is_first ? seconds(times, [&] { _by.move(by.how, by.to_strided); }) : 0;
             }
         }
         throw std::runtime_error("no method " + name);
@@ -96,26 +133,53 @@ private:
 
     void take(std::size_t number)
     {
-        _case = transfer_cases().at(number).make();
-        _memory.source.resize(_case.extent);
-        _memory.target.resize(_case.extent);
-        _memory.packed_source.resize(_case.length);
-        _memory.packed_target.resize(_case.length);
+        _case   = transfer_cases().at(number).make();
+        _memory = _by.allocate(_case);
         for (std::size_t i = 0; i < _case.length; ++i) {
             _memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
         }
         _case.hand.unpack(_memory.source.data(), _memory.packed_source.data());
         _by.prepare(_case, _memory);
         for (const method& by : methods) {
-            std::ranges::fill(_memory.target, std::byte{});
-            std::ranges::fill(_memory.packed_target, std::byte{});
+            clear();
             ping_pong(by);
-            if (by.to_strided) {
-                _case.hand.pack(_memory.packed_target.data(), _memory.target.data());
+            compare(by.name, by.to_strided);
+        }
+        if (_by.moves_alone()) {
+            for (const lone_method& by : lone_methods) {
+                check(by);
             }
-            if (_memory.packed_target != _memory.packed_source) {
-                throw std::runtime_error(_case.name + ": something else arrived by " + by.name);
-            }
+        }
+    }
+
+    void clear()
+    {
+        std::ranges::fill(_memory.target, std::byte{});
+        std::ranges::fill(_memory.packed_target, std::byte{});
+    }
+
+    void compare(const char* name, bool strided)
+    {
+        if (strided) {
+            _case.hand.pack(_memory.packed_target.data(), _memory.target.data());
+        }
+        if (!std::ranges::equal(_memory.packed_target, _memory.packed_source)) {
+            throw std::runtime_error(_case.name + ": something else arrived by " + name);
+        }
+    }
+
+    // Between two ping-pongs, into memory that these do not write.
+    void check(const lone_method& by)
+    {
+        const method& other = by.to_strided ? methods[0] : methods[2];
+        clear();
+        ping_pong(other);
+        if (_is_first) {
+            _by.move(by.how, by.to_strided);
+        }
+        ping_pong(other);
+        if (_is_first != (by.how == alone::put)) {
+            compare(by.name, by.to_strided);
         }
     }
 
@@ -154,15 +218,16 @@ private:
         }
     }
 
-    // The first one wakes the other side up.
-    double seconds(const method& by, unsigned times)
+    // The first one wakes the other side up, or brings memory into the caches.
+    template <typename Fn>
+    double seconds(unsigned times, Fn&& move)
     {
-        ping_pong(by);
+        move();
         const auto begin = std::chrono::steady_clock::now();
         for (unsigned i = 0; i < times; ++i) {
-            ping_pong(by);
+            move();
         }
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / 2;
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
 
     side& _by;

@@ -20,18 +20,18 @@ public:
     mpi_side(const mpi_side&)            = delete;
     mpi_side& operator=(const mpi_side&) = delete;
 
-    void prepare(const layout_case& of, side_memory& memory) override
+    void prepare(const layout_case& of, const side_memory& memory) override
     {
         release();
         _type   = mpi_type_of(*of.type);
         _length = static_cast<int>(of.length);
-        _memory = &memory;
+        _memory = memory;
     }
 
-    void send_packed() override { send(_memory->packed_source.data(), _length, MPI_BYTE); }
-    void receive_packed() override { receive(_memory->packed_target.data(), _length, MPI_BYTE); }
-    void send_strided() override { send(_memory->source.data(), 1, _type); }
-    void receive_strided() override { receive(_memory->target.data(), 1, _type); }
+    void send_packed() override { send(_memory.packed_source.data(), _length, MPI_BYTE); }
+    void receive_packed() override { receive(_memory.packed_target.data(), _length, MPI_BYTE); }
+    void send_strided() override { send(_memory.source.data(), 1, _type); }
+    void receive_strided() override { receive(_memory.target.data(), 1, _type); }
 
 private:
     void send(const void* from, int count, MPI_Datatype type) const
@@ -52,9 +52,9 @@ private:
     }
 
     int _peer;
-    MPI_Datatype _type   = MPI_DATATYPE_NULL;
-    int _length          = 0;
-    side_memory* _memory = nullptr;
+    MPI_Datatype _type = MPI_DATATYPE_NULL;
+    int _length        = 0;
+    side_memory _memory;
 };
 
 } // namespace

@@ -1,0 +1,84 @@
+#include "transfer_pairs.h"
+
+#include <fmt/format.h>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+namespace ucxl::bench
+{
+
+namespace
+{
+
+struct launcher {
+    const char* name;
+    const char* library;
+    std::vector<std::string> command;
+};
+
+const launcher launchers[] = {
+    {"openmpi", "openmpi", {"mpirun.openmpi", "-n", "2", "--bind-to", "none", "--oversubscribe"}},
+    {"openmpi-ucx",
+     "openmpi",
+     {"mpirun.openmpi", "-n", "2", "--bind-to", "none", "--oversubscribe", "--mca", "pml", "ucx", "--mca",
+      "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"}},
+    {"mpich", "mpich", {"mpiexec.mpich", "-n", "2"}},
+};
+
+} // namespace
+
+fifo_folder::fifo_folder() : _path((std::filesystem::temp_directory_path() / "bench-XXXXXX").string())
+{
+    if (mkdtemp(_path.data()) == nullptr) {
+        throw std::runtime_error("mkdtemp");
+    }
+}
+
+fifo_folder::~fifo_folder()
+{
+    for (const std::string& file : _files) {
+        unlink(file.c_str());
+    }
+    rmdir(_path.c_str());
+}
+
+std::string fifo_folder::add(const std::string& name)
+{
+    const std::string made = _path + "/" + name;
+    if (mkfifo(made.c_str(), 0600) != 0) {
+        throw std::runtime_error("mkfifo " + made);
+    }
+    return _files.emplace_back(made);
+}
+
+all_pairs start_all(fifo_folder& folder)
+{
+    const auto start_own = [&](const std::string& name, const std::string& memory, const std::string& setting) {
+        const std::vector<std::string> command{"env", setting, BENCH_FOLDER "/bench_transfer_side", folder.add(name),
+                                               memory};
+        return pair{name, std::make_unique<worker>(command)};
+    };
+    // The first two with what is set for this program.
+    all_pairs made{.window = start_own("window", "window", "--"),
+                   .mapped = start_own("mapped", "mapped", "--"),
+                   .posix  = start_own("posix", "window", "UCX_TLS=posix,lay_copy"),
+                   .peers  = {}};
+    for (const launcher& by : launchers) {
+        const std::string program = std::string(BENCH_FOLDER "/bench_mpi_transfer_") + by.library;
+        if (access(program.c_str(), X_OK) != 0) {
+            fmt::print(stderr, "bench transfer: without {}: there is no {}\n", by.name, program);
+            continue;
+        }
+        std::vector<std::string> command = by.command;
+        command.insert(command.end(), {program, folder.add(by.name)});
+        made.peers.push_back({by.name, std::make_unique<worker>(command)});
+    }
+    return made;
+}
+
+} // namespace ucxl::bench

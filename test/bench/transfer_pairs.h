@@ -1,0 +1,55 @@
+// The pairs of processes that `bench transfer` measures: ours and those of MPI libraries.
+#pragma once
+
+#include "worker.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ucxl::bench
+{
+
+// A folder for FIFOs, gone at the end.
+class fifo_folder
+{
+public:
+    // Throws std::runtime_error, as add() does.
+    fifo_folder();
+    ~fifo_folder();
+    fifo_folder(const fifo_folder&)            = delete;
+    fifo_folder& operator=(const fifo_folder&) = delete;
+
+    std::string add(const std::string& name);
+
+private:
+    std::string _path;
+    std::vector<std::string> _files;
+};
+
+// Two processes, told what to do as sides.h says.
+struct pair {
+    std::string name;
+    std::unique_ptr<worker> process;
+};
+
+struct all_pairs {
+    pair window, mapped, posix; // ours; of the last one no transport but posix
+    std::vector<pair> peers;    // those whose programs were built
+
+    // fn(pair) for each.
+    template <typename Fn>
+    void for_each(Fn&& fn)
+    {
+        for (pair* own : {&window, &mapped, &posix}) {
+            fn(*own);
+        }
+        for (pair& peer : peers) {
+            fn(peer);
+        }
+    }
+};
+
+all_pairs start_all(fifo_folder& folder);
+
+} // namespace ucxl::bench

@@ -1,0 +1,110 @@
+#include "ucp_pair.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace ucxl::bench
+{
+
+void expect(ucs_status_t status, const char* what)
+{
+    if (status != UCS_OK) {
+        throw std::runtime_error(std::string(what) + ": " + ucs_status_string(status));
+    }
+}
+
+ucp_pair::ucp_pair(int socket, std::uint64_t features) : _socket(socket)
+{
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features   = features;
+    expect(ucp_init(&params, nullptr, &_context), "ucp_init");
+    const ucp_worker_params_t defaults{};
+    expect(ucp_worker_create(_context, &defaults, &_worker), "ucp_worker_create");
+
+    ucp_address_t* address = nullptr;
+    std::size_t length     = 0;
+    expect(ucp_worker_get_address(_worker, &address, &length), "ucp_worker_get_address");
+    std::vector<std::byte> remote = trade({reinterpret_cast<const std::byte*>(address), length});
+    ucp_worker_release_address(_worker, address);
+    ucp_ep_params_t to{};
+    to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    to.address    = reinterpret_cast<ucp_address_t*>(remote.data());
+    expect(ucp_ep_create(_worker, &to, &_peer), "ucp_ep_create");
+}
+
+void ucp_pair::send(const void* from, std::size_t length)
+{
+    const ucp_request_param_t defaults{};
+    wait_for(ucp_tag_send_nbx(_peer, from, length, 1, &defaults));
+}
+
+void ucp_pair::receive(void* to, std::size_t length)
+{
+    const ucp_request_param_t defaults{};
+    wait_for(ucp_tag_recv_nbx(_worker, to, length, 1, ~ucp_tag_t{0}, &defaults));
+}
+
+void ucp_pair::wait_for(ucs_status_ptr_t request)
+{
+    if (!UCS_PTR_IS_PTR(request)) {
+        expect(UCS_PTR_STATUS(request), "operation");
+        return;
+    }
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+        ucp_worker_progress(_worker);
+    }
+    const ucs_status_t status = ucp_request_check_status(request);
+    ucp_request_free(request);
+    expect(status, "operation");
+}
+
+std::vector<std::byte> ucp_pair::trade(std::span<const std::byte> own) const
+{
+    std::vector<std::byte> remote(8192);
+    const bool sent    = ::send(_socket, own.data(), own.size(), 0) == static_cast<ssize_t>(own.size());
+    const auto arrived = sent ? recv(_socket, remote.data(), remote.size(), 0) : 0;
+    expect(arrived > 0 ? UCS_OK : UCS_ERR_IO_ERROR, "the socket to the other process");
+    remote.resize(static_cast<std::size_t>(arrived));
+    return remote;
+}
+
+int run_pair(int argc, char** argv, int num_arguments, const std::function<void(int socket, bool is_first)>& body)
+{
+    const bool is_first = argc == num_arguments + 1;
+    int sockets[2]      = {is_first ? -1 : std::atoi(argv[num_arguments + 1]), -1};
+    if (is_first) {
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) != 0) {
+            std::perror("socketpair");
+            return 1;
+        }
+        const std::string other = std::to_string(sockets[1]);
+        std::vector<char*> words(argv, argv + argc);
+        words.insert(words.end(), {const_cast<char*>(other.c_str()), nullptr});
+        if (fork() == 0) {
+            close(sockets[0]);
+            execv("/proc/self/exe", words.data());
+            _exit(127);
+        }
+        close(sockets[1]);
+    }
+    try {
+        body(sockets[0], is_first);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+        if (!is_first) {
+            kill(getppid(), SIGTERM);
+        }
+        std::_Exit(1);
+    }
+    std::fflush(nullptr); // UCX's log, too
+    std::quick_exit(0);
+}
+
+} // namespace ucxl::bench

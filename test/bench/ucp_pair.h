@@ -1,0 +1,51 @@
+// Two processes with a UCP endpoint to each other: the first one starts the second, a socket joins them.
+//
+//     int main(int argc, char** argv)
+//     {
+//         return run_pair(argc, argv, 0, [](int socket, bool) { ucp_pair with(socket, UCP_FEATURE_TAG); ... });
+//     }
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace ucxl::bench
+{
+
+// Throws std::runtime_error.
+void expect(ucs_status_t status, const char* what);
+
+// Neither it nor what it has opened is ever closed: the process ends. All calls throw std::runtime_error.
+class ucp_pair
+{
+public:
+    ucp_pair(int socket, std::uint64_t features);
+
+    ucp_context_h context() const { return _context; }
+    ucp_ep_h peer() const { return _peer; }
+
+    // Return when the operation has completed.
+    void send(const void* from, std::size_t length);
+    void receive(void* to, std::size_t length);
+    void wait_for(ucs_status_ptr_t request);
+
+    // Beside UCP: up to 8 KB of bytes for bytes.
+    std::vector<std::byte> trade(std::span<const std::byte> own) const;
+
+private:
+    int _socket;
+    ucp_context_h _context = nullptr;
+    ucp_worker_h _worker   = nullptr;
+    ucp_ep_h _peer         = nullptr;
+};
+
+// What main() returns: body() of both processes. The second one is the same program with the socket as one argument
+// more than `num_arguments`.
+int run_pair(int argc, char** argv, int num_arguments, const std::function<void(int socket, bool is_first)>& body);
+
+} // namespace ucxl::bench
