@@ -1,6 +1,8 @@
 // ucx_layout_info --device: what a network card makes of a layout.
 #include "process.h"
 
+#include <cstdlib>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +53,9 @@ TEST(info_device, a_wrong_layout_is_an_error_of_the_layout)
 #ifdef SOFTHCA_LIBRARY
 TEST(info_device, the_device_is_the_first_one_or_the_one_named)
 {
-    const process::environment software{{"LD_PRELOAD", SOFTHCA_LIBRARY}};
+    const char* const preloaded = std::getenv("LD_PRELOAD"); // by a sanitizer
+    const process::environment software{
+        {"LD_PRELOAD", std::string(SOFTHCA_LIBRARY) + (preloaded != nullptr ? std::string(":") + preloaded : "")}};
     const std::string layout = "strided(1024,8,8192)";
     const outcome first      = run_tool(tool, {"--device", layout}, software);
     ASSERT_EQ(0, first.status) << first.err;

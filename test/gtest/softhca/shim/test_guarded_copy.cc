@@ -22,6 +22,9 @@ namespace
 
 constexpr std::size_t page = 4096;
 
+// Below all addresses that the kernel gives to anyone, and aligned.
+constexpr std::uintptr_t nowhere = 4096;
+
 // Where nothing is, without the compiler knowing it.
 void store_at(std::uintptr_t address)
 {
@@ -30,18 +33,16 @@ void store_at(std::uintptr_t address)
     *reinterpret_cast<volatile int*>(std::uintptr_t{hidden}) = 1;
 }
 
-// Two pages, of which the second is not there.
+// Two pages, of which the second cannot be touched. (Were it not there, other threads could get memory in its place.)
 class half_mapped
 {
 public:
     explicit half_mapped(int protection = PROT_READ | PROT_WRITE)
     {
-        _start = static_cast<std::byte*>(
-            ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        ::munmap(_start + page, page);
+        _start = static_cast<std::byte*>(::mmap(nullptr, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         ::mprotect(_start, page, protection);
     }
-    ~half_mapped() { ::munmap(_start, page); }
+    ~half_mapped() { ::munmap(_start, 2 * page); }
     std::byte* end() const { return _start + page; }
 
 private:
@@ -132,7 +133,7 @@ int seen_signal = 0;
 
 TEST_F(guarded, a_fault_elsewhere_still_kills)
 {
-    test::real_process child([](test::real_process&) { store_at(0); });
+    test::real_process child([](test::real_process&) { store_at(nowhere); });
     EXPECT_EQ(child.join(), 128 + SIGSEGV);
 }
 
@@ -168,7 +169,7 @@ TEST_F(guarded, a_handler_that_was_there_before_is_called_behind_ours)
         install_fault_handlers([](int, siginfo_t&, void*) { return false; });
         std::array<std::byte, 8> good{};
         EXPECT_EQ(guarded_copy(good.data(), nullptr, 8), copy_status::fault_from);
-        store_at(0);
+        store_at(nowhere);
     });
     EXPECT_EQ(child.join(), 17);
 }
