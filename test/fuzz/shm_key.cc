@@ -1,5 +1,5 @@
-// Any bytes as a remote key of lay_shm and the record behind it: refused, or a layout every byte of which lies inside
-// the memory. Once as they are, and once with those fields of the key made right that random bytes never hit.
+// Any bytes as a remote key of lay_shm or lay_cma and the record behind it: refused, or a layout every byte of which
+// lies inside the memory. Once as they are, and twice with those fields made right that random bytes never hit.
 #include "fuzz_target.h"
 
 #include "ucs/layout/walk.h"
@@ -15,12 +15,13 @@ using fuzz::require;
 namespace
 {
 
-void check_inside(const shm_record& record)
+void check_inside(const shm_record& record, shm_access access)
 {
-    const auto end       = static_cast<std::int64_t>(record.header.memory_length);
+    const std::int64_t addresses = std::int64_t{1} << 57;
+    const auto end = access == shm_access::mapping ? static_cast<std::int64_t>(record.header.memory_length) : addresses;
     std::uint64_t blocks = 0;
     for_each_block(*record.layout, 0, record.layout->packed_length(), [&](const placed_block& block) {
-        const std::int64_t first = record.base_offsets[block.source] + block.offset;
+        const std::int64_t first = record.bases[block.source] + block.offset;
         require(first >= 0 && first + static_cast<std::int64_t>(block.length) <= end, "a block outside the memory");
         return ++blocks < 4096;
     });
@@ -38,20 +39,20 @@ void check_record(std::span<const std::byte> bytes, const shm_key& key)
         return;
     }
     require(record->layout->packed_length() == key.length, "the length is that of the key");
-    require(record->base_offsets.size() == record->layout->num_sources(), "a base for every source");
-    check_inside(*record);
+    require(record->bases.size() == record->layout->num_sources(), "a base for every source");
+    check_inside(*record, key.access);
     std::vector<std::byte> again(record_length(*record->layout));
-    require(pack_record(record->header, record->base_offsets, *record->layout, again).has_value() &&
+    require(pack_record(record->header, record->bases, *record->layout, again).has_value() &&
                 std::ranges::equal(again, bytes),
             "accepted bytes are the record");
 }
 
-shm_key made_right(shm_key key, std::span<const std::byte> record)
+shm_key made_right(shm_key key, shm_access access, std::span<const std::byte> record)
 {
     key.magic         = shm_key::form;
-    key.is_mappable   = 1;
+    key.access        = access;
     key.record_length = static_cast<std::uint32_t>(record.size());
-    key.record_offset %= 4096;
+    key.record_offset &= 4088;
     key.records_fd &= 0x7fffffff;
     if (record.size() >= sizeof(key.generation)) {
         std::memcpy(&key.generation, record.data(), sizeof(key.generation));
@@ -69,6 +70,13 @@ UCXL_FUZZ_TARGET(shm_key)
     std::memcpy(&key, bytes.data(), length);
     const auto record = bytes.subspan(length);
     check_record(record, key);
-    check_record(record, made_right(key, record));
+    check_record(record, made_right(key, shm_access::mapping, record));
+    std::vector<std::byte> of_process(record.begin(), record.end());
+    if (of_process.size() >= sizeof(shm_record_header)) {
+        constexpr auto first = offsetof(shm_record_header, memory_inode),
+                       end   = offsetof(shm_record_header, num_sources);
+        std::fill(of_process.begin() + first, of_process.begin() + end, std::byte{});
+    }
+    check_record(of_process, made_right(key, shm_access::process, of_process));
     return 0;
 }

@@ -1,5 +1,7 @@
 #include "window_cache.h"
 
+#include "uct/layout/shm_export.h"
+
 #include <algorithm>
 #include <cstring>
 #include <ranges>
@@ -117,6 +119,7 @@ void window_cache::release(cached_window* what)
         destroy(what);
         return;
     }
+    withdraw_exported_window(what->view->address());
     try {
         what->idle_position = _idle.insert(_idle.end(), what);
     } catch (const std::bad_alloc&) {
@@ -137,6 +140,9 @@ result<void> window_cache::rebind(cached_window& what, std::span<void* const> ba
     auto bound   = window_registry::instance().rebind(*what.view, std::move(binding));
     indexed.key() = content_key(what); // the old content if rebinding failed
     _by_content.insert(std::move(indexed));
+    if (bound) {
+        update_exported_window(what.view->address());
+    }
     return bound;
 }
 

@@ -3,7 +3,6 @@
 #include "arena.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <format>
@@ -33,12 +32,6 @@ source_range range_of(const layout_bounds& bounds)
     return {low, padding, round_to_pages(padding + static_cast<std::uint64_t>(high - low))};
 }
 
-std::uint64_t new_generation()
-{
-    static std::atomic<std::uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
-}
-
 // Zeroed, and never of another length again.
 result<int> make_file(std::uint64_t length)
 {
@@ -56,10 +49,6 @@ result<int> make_file(std::uint64_t length)
 }
 
 } // namespace
-
-layout_memory::layout_memory() : _generation(new_generation())
-{
-}
 
 result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layout& of)
 {

@@ -34,19 +34,14 @@ public:
     std::uint64_t length() const { return _length; } // bytes, whole pages
     // Where in the file the byte at `address` of the memory is; base addresses may lie outside of it.
     std::int64_t file_offset(const std::byte* address) const { return address - _start; }
-    std::uint64_t generation() const { return _generation; } // unique in the process, never 0
-    // What a transport that shares the memory keeps with it, under a lock of that transport.
-    std::shared_ptr<const void>& attachment() const { return _attachment; }
 
 private:
-    layout_memory();
+    layout_memory() = default;
 
     int _fd               = -1;
     std::byte* _start     = nullptr;
     std::uint64_t _length = 0;
-    std::uint64_t _generation;
     std::vector<std::byte*> _bases;
-    mutable std::shared_ptr<const void> _attachment;
 };
 
 } // namespace ucxl

@@ -148,6 +148,7 @@ result<window*> window_registry::create(window_binding binding)
                                              std::to_string(arena_length()) +
                                              " bytes reserved for windows (UCX_LAYOUT_ARENA_SIZE)");
     }
+    binding.attachment = std::make_shared<window_attachment>();
     std::unique_ptr<window> made(new (std::nothrow) window);
     std::unique_ptr<const window_binding> owned(new (std::nothrow) window_binding(std::move(binding)));
     if (made == nullptr || owned == nullptr) {
@@ -201,6 +202,7 @@ result<void> window_registry::rebind(window& of, window_binding binding)
     if (of.is_identity()) {
         return fail(errc::invalid_param, "a window with memory mapped at its address cannot be bound elsewhere");
     }
+    binding.attachment = of.binding().attachment;
     std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));
     if (next == nullptr) {
         return fail(errc::no_memory, "no memory for the bases of a window");

@@ -35,11 +35,17 @@ namespace ucxl
 
 class arena;
 
+// What a transport keeps with a window, under a lock of that transport.
+struct window_attachment {
+    std::shared_ptr<const void> value;
+};
+
 // What a window shows. Immutable once published; rebinding publishes another one.
 struct window_binding {
     pack_plan_ptr plan;
-    std::vector<std::byte*> bases;                 // plan->source_layout()->num_sources() of them
-    std::shared_ptr<const layout_memory> memory{}; // where the bases are, if it belongs to the window
+    std::vector<std::byte*> bases;                   // plan->source_layout()->num_sources() of them
+    std::shared_ptr<const layout_memory> memory{};   // where the bases are, if it belongs to the window
+    std::shared_ptr<window_attachment> attachment{}; // of the window, whatever it is bound to; made with it
 };
 
 class window
@@ -98,6 +104,7 @@ public:
 
     // A new window over the binding. Errors: no_memory (arena or heap), invalid_param (number of bases, arena size),
     // exceeds_limit (longer than the arena). An empty layout gets a window of length 0 with an address of its own.
+    // Throws std::bad_alloc.
     result<window*> create(window_binding binding);
     // A window over zeroed memory of its own, which goes with it; over one contiguous block it is an identity window.
     // Errors: as create(), and those of layout_memory. Throws std::bad_alloc.

@@ -1,5 +1,6 @@
 #include "init.h"
 
+#include "lay_cma.h"
 #include "lay_copy.h"
 #include "lay_shm.h"
 #include "lay_shm_config.h"
@@ -34,6 +35,8 @@ void uct_layout_init()
         uct_tl_register(&layout_component, &lay_copy_tl);
         uct_component_register(&lay_shm_component);
         uct_tl_register(&lay_shm_component, &lay_shm_tl);
+        uct_component_register(&lay_cma_component);
+        uct_tl_register(&lay_cma_component, &lay_cma_tl);
         if (!serve_remote_atomics()) {
             ucs_debug("ucx-layout: this libucp hides its handler of atomics: none on windows of several blocks");
         }

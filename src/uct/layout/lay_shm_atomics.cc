@@ -2,7 +2,7 @@
 #include "atomic_word.h"
 #include "lay_shm_ep.h"
 #include "refusal.h"
-#include "shm_import.h"
+#include "shm_rkey.h"
 
 namespace ucxl
 {
@@ -13,12 +13,11 @@ namespace
 // Null, and it is logged, if there is no word that can be operated on.
 std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length)
 {
-    const auto& in             = *reinterpret_cast<const imported_window*>(rkey);
-    const std::uint64_t offset = address - in.key.address;
-    const char* why            = "are not inside the remote window";
-    std::byte* word            = nullptr;
-    if (offset <= in.key.length && length <= in.key.length - offset) {
-        word = word_in(*in.plan->source_layout(), in.bases, offset, length, why);
+    const imported_window& in = window_of(rkey);
+    const char* why           = "are not inside the remote window";
+    std::byte* word           = nullptr;
+    if (is_inside(in, address, length)) {
+        word = word_in(*in.described, in.bases, address - in.key.address, length, why);
     }
     if (word == nullptr) {
         report_refusal("lay_shm atomic", reinterpret_cast<const void*>(address), length, why);

@@ -4,7 +4,7 @@
 #include "base_md.h"
 #include "not_supported.h"
 #include "shm_export.h"
-#include "shm_import.h"
+#include "shm_rkey.h"
 
 #include "ucs/layout/build.h"
 #include "ucs/sys/status.h"
@@ -123,39 +123,15 @@ ucs_status_t mkey_pack(uct_md_h, uct_mem_h memh, void* address, std::size_t, con
 {
     return guarded("lay_shm", [&] {
         const auto& of    = *static_cast<const allocation*>(memh);
-        const shm_key key = of.plain != nullptr ? unmappable_key() : export_window(address);
+        const shm_key key = of.plain != nullptr ? no_access_key() : export_window(address);
         std::memcpy(buffer, &key, sizeof(key));
         return UCS_OK;
     });
 }
 
-// Every refusal is UNREACHABLE: UCP then goes on without this domain for this key, whatever is wrong with it.
 ucs_status_t rkey_unpack(uct_component*, const void* buffer, uct_rkey_t* rkey, void** handle)
 {
-    const auto status = guarded("lay_shm", [&] {
-        shm_key key;
-        std::memcpy(&key, buffer, sizeof(key));
-        const auto own = process_identity::own();
-        if (key.is_mappable != 0 && (!may_share_memory(own, key.owner) || key.owner.pid == own.pid)) {
-            ucs_debug("lay_shm: a remote key of a process that shares no memory with this one");
-            return UCS_ERR_UNREACHABLE;
-        }
-        const auto window = import_window(key);
-        if (!window) {
-            ucs_debug("lay_shm: a remote key is not used: %s", window.error().message.c_str());
-            return UCS_ERR_UNREACHABLE;
-        }
-        *rkey   = reinterpret_cast<uct_rkey_t>(*window);
-        *handle = *window;
-        return UCS_OK;
-    });
-    return status == UCS_OK ? UCS_OK : UCS_ERR_UNREACHABLE;
-}
-
-ucs_status_t rkey_release(uct_component*, uct_rkey_t, void* handle)
-{
-    release_window(static_cast<imported_window*>(handle));
-    return UCS_OK;
+    return unpack_shm_key("lay_shm", shm_access::mapping, buffer, rkey, handle);
 }
 
 uct_md_ops md_ops = {
@@ -186,7 +162,7 @@ constinit uct_component lay_shm_component = {
     .cm_open            = not_supported,
     .rkey_unpack        = rkey_unpack,
     .rkey_ptr           = not_supported,
-    .rkey_release       = rkey_release,
+    .rkey_release       = release_shm_key,
     .rkey_compare       = uct_base_rkey_compare,
     .md_config          = {.name   = "lay_shm memory domain",
                            .prefix = "LAY_SHM_MD_",

@@ -1,5 +1,7 @@
 #include "peer_file.h"
 
+#include "ucs/window/arena.h"
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -98,10 +100,23 @@ bool peer_file::read(std::uint64_t offset, std::span<std::byte> into) const
 
 result<peer_mapping> peer_mapping::map(const peer_file& file, std::uint64_t length)
 {
-    if (length == 0 || !file.keeps_its_length() || file.length() < length) {
+    return map_pages(file, 0, length, PROT_READ | PROT_WRITE);
+}
+
+result<peer_mapping> peer_mapping::map_around(const peer_file& file, std::uint64_t offset, std::uint64_t length)
+{
+    const std::uint64_t into = offset % page_length();
+    return map_pages(file, offset - into, into + length, PROT_READ);
+}
+
+result<peer_mapping> peer_mapping::map_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length,
+                                             int protection)
+{
+    const std::uint64_t all = file.length();
+    if (length == 0 || !file.keeps_its_length() || offset > all || length > all - offset) {
         return fail(errc::invalid_param, "the memory of a peer is shorter than its key says, or could become so");
     }
-    void* start = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
+    void* start = mmap(nullptr, length, protection, MAP_SHARED, file.fd(), static_cast<off_t>(offset));
     if (start == MAP_FAILED) {
         return fail(errc::no_memory, std::format("mapping {} bytes of a peer: {}", length, std::strerror(errno)));
     }

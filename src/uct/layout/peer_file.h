@@ -42,8 +42,10 @@ private:
 class peer_mapping
 {
 public:
-    // Errors: invalid_param (shorter than `length`, or it may become so), no_memory.
+    // The first bytes, to work in. Errors: invalid_param (shorter than `length`, or it may become so), no_memory.
     static result<peer_mapping> map(const peer_file& file, std::uint64_t length);
+    // Whole pages around [offset, offset + length), only to be read. Errors: as map().
+    static result<peer_mapping> map_around(const peer_file& file, std::uint64_t offset, std::uint64_t length);
     peer_mapping(peer_mapping&& other) noexcept;
     peer_mapping& operator=(peer_mapping&&) = delete;
     ~peer_mapping();
@@ -53,6 +55,9 @@ public:
 
 private:
     peer_mapping(std::byte* start, std::uint64_t length) : _start(start), _length(length) {}
+
+    static result<peer_mapping> map_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length,
+                                          int protection);
 
     std::byte* _start;
     std::uint64_t _length;

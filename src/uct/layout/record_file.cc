@@ -42,9 +42,9 @@ bool write_all(int fd, std::uint64_t offset, std::span<const std::byte> from)
 result<std::unique_ptr<record_file>> record_file::create()
 {
     std::unique_ptr<record_file> made(new record_file);
-    made->_fd = memfd_create("ucx_layout_keys", MFD_CLOEXEC);
+    made->_fd = memfd_create("ucx_layout_keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct stat about{};
-    if (made->_fd < 0 || fstat(made->_fd, &about) != 0) {
+    if (made->_fd < 0 || fstat(made->_fd, &about) != 0 || fcntl(made->_fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
         return fail(errc::no_memory, std::format("no file for remote keys: {}", std::strerror(errno)));
     }
     made->_inode = about.st_ino;
@@ -94,6 +94,11 @@ result<std::uint64_t> record_file::add(std::span<const std::byte> record)
         return fail(errc::no_memory, std::format("a remote key could not be written: {}", std::strerror(reason)));
     }
     return at;
+}
+
+void record_file::change(std::uint64_t offset, std::span<const std::byte> bytes) noexcept
+{
+    (void)write_all(_fd, offset, bytes); // into pages that are there
 }
 
 void record_file::erase(std::uint64_t offset, std::uint64_t length) noexcept

@@ -1,5 +1,5 @@
 // The file in which a process keeps the records of its remote keys, for its peers to read: one memfd, however many
-// records there are. Space that was released is used again.
+// records there are. Space that was released is used again. The file never becomes shorter, so that peers can map it.
 //
 // Invariant: a record that is there begins with its generation, which is written last and erased first. So who reads
 // the generation, the record, and the generation again, and finds it the same both times, has read that record whole.
@@ -34,6 +34,8 @@ public:
 
     // Where it was written to. Errors: no_memory.
     result<std::uint64_t> add(std::span<const std::byte> record);
+    // Other bytes in a record that is there, behind its generation.
+    void change(std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
     void erase(std::uint64_t offset, std::uint64_t length) noexcept;
 
 private:

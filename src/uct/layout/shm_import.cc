@@ -1,20 +1,30 @@
 #include "shm_import.h"
 
 #include "lay_shm_config.h"
+#include "peer_process.h"
 
+#include "ucs/layout/walk.h"
+#include "ucs/window/arena.h"
+
+#include <cerrno>
+#include <cstring>
 #include <format>
 #include <map>
 #include <mutex>
 #include <tuple>
 
 #include <fcntl.h>
+#include <sys/uio.h>
 
 namespace ucxl
 {
 
 // A process whose records can be read.
 struct shm_peer {
+    shm_peer(peer_file file, pid_t pid) : records(std::move(file)), process(pid) {}
+
     peer_file records;
+    peer_process process;
 
     bool still_has(const shm_key& key) const
     {
@@ -54,6 +64,8 @@ private:
     result<imported_window*> use_again(imported_window& known, const shm_key& key);
     result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
     result<peer_mapping> map_memory(const shm_key& key, const shm_record& record);
+    result<std::unique_ptr<imported_window>> map_window(const shm_key& key, std::shared_ptr<const shm_peer> owner,
+                                                        const shm_record& record);
     result<imported_window*> import(const shm_key& key);
     void remove_from_idle(imported_window& what) noexcept;
     void drop(imported_window* what) noexcept;
@@ -76,12 +88,12 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
     if (!records) {
         return std::unexpected(records.error());
     }
-    // Asked after the file was opened: then the file is of the process that the key means.
+    auto made = std::make_shared<const shm_peer>(std::move(*records), key.owner.pid);
+    // Asked after both were opened: then they are of the process that the key means.
     if (start_time_of(key.owner.pid) != key.owner.start_time) {
         return fail(errc::invalid_param, std::format("process {} is another one now", key.owner.pid));
     }
-    auto made = std::make_shared<const shm_peer>(std::move(*records));
-    known     = made;
+    known = made;
     return made;
 }
 
@@ -136,6 +148,58 @@ std::byte* address_of_block(const layout& of, std::span<std::byte* const> bases)
     return of.is_contiguous() && !of.is_empty() ? bases[of.root().source] + of.root().offset : nullptr;
 }
 
+result<std::unique_ptr<imported_window>> importer::map_window(const shm_key& key, std::shared_ptr<const shm_peer> owner,
+                                                              const shm_record& record)
+{
+    auto plan = pack_plan::compile(record.layout);
+    if (!plan) {
+        return std::unexpected(plan.error());
+    }
+    auto memory = map_memory(key, record);
+    if (!memory) {
+        return std::unexpected(memory.error());
+    }
+    auto made        = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(*memory));
+    made->plan       = std::move(*plan);
+    made->bases      = to_addresses(made->memory, record.bases);
+    made->contiguous = address_of_block(*record.layout, made->bases);
+    return made;
+}
+
+// One byte tells whether the kernel copies from that process to this one.
+result<void> try_copy(const imported_window& from)
+{
+    const block_cursor at(*from.described);
+    if (at.at_end()) {
+        return fail(errc::malformed, "the window is empty");
+    }
+    const placed_block block    = at.block();
+    const std::uint64_t address = base_in_owner(from, block.source) + static_cast<std::uint64_t>(block.offset);
+    std::byte byte;
+    const iovec local{&byte, 1}, remote{reinterpret_cast<void*>(address), 1};
+    if (process_vm_readv(from.key.owner.pid, &local, 1, &remote, 1, 0) != 1) {
+        return fail(errc::invalid_param,
+                    std::format("memory of process {} cannot be copied: {}", from.key.owner.pid, std::strerror(errno)));
+    }
+    return {};
+}
+
+result<std::unique_ptr<imported_window>> map_record(const shm_key& key, std::shared_ptr<const shm_peer> owner,
+                                                    const shm_record& record)
+{
+    const std::uint64_t length = record_bases_end(record.header.num_sources);
+    auto around                = peer_mapping::map_around(owner->records, key.record_offset, length);
+    if (!around) {
+        return std::unexpected(around.error());
+    }
+    auto made    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(*around));
+    made->record = made->memory.start() + key.record_offset % page_length();
+    if (auto works = try_copy(*made); !works) {
+        return std::unexpected(works.error());
+    }
+    return made;
+}
+
 result<imported_window*> importer::import(const shm_key& key)
 {
     auto peer = find_peer(key);
@@ -146,20 +210,13 @@ result<imported_window*> importer::import(const shm_key& key)
     if (!record) {
         return std::unexpected(record.error());
     }
-    auto plan = pack_plan::compile(record->layout);
-    if (!plan) {
-        return std::unexpected(plan.error());
+    auto made = key.access == shm_access::mapping ? map_window(key, std::move(*peer), *record)
+                                                  : map_record(key, std::move(*peer), *record);
+    if (!made) {
+        return std::unexpected(made.error());
     }
-    auto memory = map_memory(key, *record);
-    if (!memory) {
-        return std::unexpected(memory.error());
-    }
-    auto bases                  = to_addresses(*memory, record->base_offsets);
-    std::byte* const contiguous = address_of_block(*record->layout, bases);
-    auto made          = std::make_unique<imported_window>(key, std::move(*peer), std::move(*memory), std::move(*plan),
-                                                           std::move(bases), contiguous, 1u);
-    auto* const window = made.get();
-    windows.emplace(name_of(key), std::move(made));
+    auto* const window = made->get();
+    windows.emplace(name_of(key), std::move(*made));
     mapped_bytes += window->memory.length();
     return window;
 }
@@ -237,6 +294,18 @@ void importer::drop_idle() noexcept
 }
 
 } // namespace
+
+bool is_exported(const imported_window& of)
+{
+    const auto* generation = reinterpret_cast<const std::uint64_t*>(of.record);
+    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == of.key.generation && of.owner->process.is_alive();
+}
+
+std::uint64_t base_in_owner(const imported_window& of, std::uint32_t source)
+{
+    const auto* bases = reinterpret_cast<const std::uint64_t*>(of.record + sizeof(shm_record_header));
+    return __atomic_load_n(bases + source, __ATOMIC_RELAXED);
+}
 
 result<imported_window*> import_window(const shm_key& key)
 {

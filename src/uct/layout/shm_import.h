@@ -1,11 +1,12 @@
-// Windows of peers, mapped into this process by the remote keys that were unpacked.
+// Windows of peers, known to this process by the remote keys that were unpacked. Of one whose memory can be mapped, the
+// memory is mapped; of another one, the start of its record is, because its owner may bind it to other bases.
 //
-// A window is mapped once, however many keys of it there are, and kept for a while after the last of them: a rendezvous
-// unpacks a key for every message. Kept windows are limited in number and bytes; one that its owner has released goes
-// when this is noticed, at the latest with the last interface of lay_shm. Any thread.
+// A window is imported once, however many keys of it there are, and kept for a while after the last of them: a
+// rendezvous unpacks a key for every message. Kept windows are limited in number and bytes; one that its owner has
+// released goes when this is noticed, at the latest with the last interface of lay_shm and lay_cma. Any thread.
 //
-// Invariant: every byte that a layout of an imported window describes is inside its mapping, whatever the peer does
-// later, and whether it lives or not.
+// Invariant: every byte that the layout of an imported window describes is inside its mapping, if its memory is mapped,
+// whatever the peer does later, and whether it lives or not.
 //
 // Example: if (auto window = import_window(key)) { ... release_window(*window); }
 #pragma once
@@ -27,11 +28,13 @@ struct shm_peer;
 struct imported_window {
     shm_key key;
     std::shared_ptr<const shm_peer> owner;
-    peer_mapping memory;
-    pack_plan_ptr plan;
-    std::vector<std::byte*> bases; // in this process
-    std::byte* contiguous;         // the window's first byte if its layout is one block, otherwise null
-    unsigned users = 0;            // keys; 0: on the idle list
+    layout_ptr described;
+    peer_mapping memory;               // of the window, or around the start of its record
+    pack_plan_ptr plan{};              // this and the next two if the memory of the window is mapped
+    std::vector<std::byte*> bases{};   // in this process
+    std::byte* contiguous   = nullptr; // the window's first byte if its layout is one block, otherwise null
+    const std::byte* record = nullptr; // header and bases as they are now, if the memory is not mapped
+    unsigned users          = 1;       // keys; 0: on the idle list
     std::list<imported_window*>::iterator idle_position{};
 };
 
@@ -39,6 +42,11 @@ struct imported_window {
 // Throws std::bad_alloc.
 result<imported_window*> import_window(const shm_key& key);
 void release_window(imported_window* what) noexcept;
+
+// Of a window whose memory is not mapped: whether its owner still lets it be used, and the address in the owner from
+// which the offsets of a source count at the moment. Any number, if the owner wants so. Wait-free.
+bool is_exported(const imported_window& of);
+std::uint64_t base_in_owner(const imported_window& of, std::uint32_t source);
 
 // Unmaps all windows without keys.
 void drop_idle_imports() noexcept;

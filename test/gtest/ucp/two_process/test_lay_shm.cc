@@ -1,14 +1,13 @@
 // lay_shm between two processes: remote access to windows with memory of the library while their owner does nothing,
 // and everything where a peer's memory cannot be mapped.
+#include "passive_target.h"
 #include "plain_peer.h"
 #include "remote_words.h"
 #include "scenario.h"
 #include "transfer.h"
 #include "transports.h"
 
-#include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace ucxl::two_process
@@ -16,109 +15,6 @@ namespace ucxl::two_process
 
 namespace
 {
-
-// Waits for the other peer's message without giving UCP a chance to work.
-bytes wait_passively(session& in)
-{
-    for (;;) {
-        if (auto message = in.side_channel().try_receive()) {
-            return std::move(*message);
-        }
-        pollfd readable{in.side_channel().fd(), POLLIN, 0};
-        poll(&readable, 1, -1);
-    }
-}
-
-struct access_plan {
-    bool is_put;
-    std::uint64_t length;
-    side_plan local;
-    side_plan remote;
-};
-
-access_plan draw_access(test::random& random)
-{
-    constexpr std::uint64_t lengths[] = {0, 1, 8, 64, 1000, 4096, 65536, 65536, 1 << 20};
-    constexpr side_kind kinds[]       = {side_kind::host, side_kind::window, side_kind::allocated};
-    access_plan plan{};
-    plan.is_put = random.one_in(2);
-    plan.length = lengths[random.below(std::size(lengths))];
-    plan.local  = {.kind      = kinds[random.below(3)],
-                   .seed      = random.next(),
-                   .before    = random.below(200),
-                   .after     = random.below(200),
-                   .pass_memh = random.one_in(2)};
-    plan.remote = {
-        .kind = side_kind::allocated, .seed = random.next(), .before = random.below(200), .after = random.below(200)};
-    return plan;
-}
-
-void own_target(session& in, const access_plan& plan, unsigned salt)
-{
-    side target(in, plan.remote, plan.length);
-    if (!plan.is_put) {
-        target.put_message(test_pattern(plan.length, salt));
-    }
-    bytes key;
-    append_key(key, in.context(), target.memh(), target.buffer());
-    in.side_channel().send(key);
-    wait_passively(in);
-    if (plan.is_put) {
-        target.expect_message(test_pattern(plan.length, salt));
-    }
-    target.verify();
-    in.side_channel().send({});
-}
-
-void access_target(session& in, const access_plan& plan, unsigned salt)
-{
-    side local(in, plan.local, plan.length);
-    const bytes given               = wait_passively(in);
-    std::span<const std::byte> rest = given;
-    const remote_key key(in.endpoint(), rest);
-    ucp_request_param_t param{};
-    local.describe_to(param);
-    if (plan.is_put) {
-        local.put_message(test_pattern(plan.length, salt));
-        check_ok(in.wait(ucp_put_nbx(in.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
-                 "ucp_put_nbx");
-    } else {
-        local.expect_message(test_pattern(plan.length, salt));
-        check_ok(in.wait(ucp_get_nbx(in.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
-                 "ucp_get_nbx");
-    }
-    in.flush();
-    in.side_channel().send({});
-    wait_passively(in);
-    local.verify();
-}
-
-// Messages both ways first, so that the endpoints have nothing left to agree upon. Then role 0, the one that will
-// access the other's memory, flushes alone: over TCP a flush waits for the peer where anything was sent since the last
-// one, also the acknowledgement of the peer's flush.
-void settle(session& in)
-{
-    echo(in, 0);
-    in.flush();
-    in.barrier();
-    if (in.plays(0)) {
-        in.flush();
-    }
-    in.barrier();
-}
-
-void passive_target(const peer_arguments& arguments)
-{
-    const context_handle context(arguments);
-    session in(arguments, context);
-    settle(in);
-    for (unsigned round = 0; round < arguments.rounds; ++round) {
-        test::random random(derive_seed(arguments.seed, round));
-        const access_plan plan = draw_access(random);
-        arguments.plays(1) ? own_target(in, plan, round) : access_target(in, plan, round);
-    }
-    in.close();
-}
 
 constexpr std::uint64_t gap = 0x6761706761706761;
 
@@ -225,15 +121,6 @@ void separated(const peer_arguments& arguments, const std::array<uid_t, 2>& user
     in.close();
 }
 
-void wait_for_death(pid_t pid)
-{
-    const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    check(process >= 0, "pidfd_open failed");
-    pollfd ended{process, POLLIN, 0};
-    poll(&ended, 1, -1);
-    close(process);
-}
-
 // The owner is killed while its memory is mapped here: what is mapped can still be touched, and what is not is refused.
 void dead_owner(const peer_arguments& arguments)
 {
@@ -272,7 +159,8 @@ void dead_owner(const peer_arguments& arguments)
     in.abandon();
 }
 
-const scenario passive("lay_shm.passive_target", passive_target);
+const scenario passive("lay_shm.passive_target",
+                       [](const peer_arguments& arguments) { passive_target(arguments, side_kind::allocated); });
 const scenario passive_words("lay_shm.passive_atomics", passive_atomics);
 const scenario stock_allocation("lay_shm.plain_allocation", plain_allocation);
 const scenario death("lay_shm.dead_owner", dead_owner);

@@ -84,18 +84,6 @@ TEST(allocated_window, file_can_neither_shrink_nor_grow)
     registry->destroy(made);
 }
 
-TEST(allocated_window, generations_of_memory_are_unique)
-{
-    const auto registry = private_registry(64 * mib);
-    window* const one   = *registry->allocate(plan_of(column()));
-    const auto first    = one->binding().memory->generation();
-    registry->destroy(one);
-    window* const other = *registry->allocate(plan_of(column()));
-    EXPECT_NE(first, 0u);
-    EXPECT_NE(other->binding().memory->generation(), first);
-    registry->destroy(other);
-}
-
 TEST(allocated_window, memory_goes_with_the_window)
 {
     const auto registry = private_registry(64 * mib);

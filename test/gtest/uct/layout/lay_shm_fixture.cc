@@ -1,27 +1,26 @@
 #include "lay_shm_fixture.h"
 
 #include "uct/layout/init.h"
-#include "uct/layout/lay_shm.h"
 
 namespace ucxl::test
 {
 
-void lay_shm::SetUp()
+void host_transport_test::SetUp()
 {
     uct_layout_init();
     uct_md_config_t* md_config;
-    ASSERT_EQ(UCS_OK, uct_md_config_read(&lay_shm_component, nullptr, nullptr, &md_config));
-    ASSERT_EQ(UCS_OK, uct_md_open(&lay_shm_component, "lay_shm", md_config, &md));
+    ASSERT_EQ(UCS_OK, uct_md_config_read(&_component, nullptr, nullptr, &md_config));
+    ASSERT_EQ(UCS_OK, uct_md_open(&_component, _name, md_config, &md));
     uct_config_release(md_config);
     ASSERT_EQ(UCS_OK, ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &_async));
     ASSERT_EQ(UCS_OK, uct_worker_create(_async, UCS_THREAD_MODE_SINGLE, &_worker));
     uct_iface_config_t* config;
-    ASSERT_EQ(UCS_OK, uct_md_iface_config_read(md, "lay_shm", nullptr, nullptr, &config));
+    ASSERT_EQ(UCS_OK, uct_md_iface_config_read(md, _name, nullptr, nullptr, &config));
     uct_iface_params_t params;
     params.field_mask           = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE;
     params.open_mode            = UCT_IFACE_OPEN_MODE_DEVICE;
-    params.mode.device.tl_name  = "lay_shm";
-    params.mode.device.dev_name = "lay_shm";
+    params.mode.device.tl_name  = _name;
+    params.mode.device.dev_name = _name;
     ASSERT_EQ(UCS_OK, uct_iface_open(md, _worker, &params, config, &iface));
     uct_config_release(config);
     uct_ep_params_t ep_params;
@@ -33,7 +32,7 @@ void lay_shm::SetUp()
     ASSERT_EQ(UCS_OK, uct_ep_create(&ep_params, &ep));
 }
 
-void lay_shm::TearDown()
+void host_transport_test::TearDown()
 {
     uct_ep_destroy(ep);
     uct_iface_close(iface);

@@ -1,11 +1,13 @@
-// An interface and an endpoint of lay_shm in a process of its own, and windows to work on with them: exported, imported
-// as a peer would do it, and compared with a plain copy of their memory.
+// An interface and an endpoint of lay_shm or lay_cma in a process of its own, and windows to work on with them:
+// exported, imported as a peer would do it, and compared with a plain copy of their memory.
 #pragma once
 
 #include "common/log_guard.h"
 #include "common/spec.h"
 #include "common/spec_memory.h"
 #include "ucs/window/window.h"
+#include "uct/layout/lay_cma.h"
+#include "uct/layout/lay_shm.h"
 #include "uct/layout/shm_export.h"
 #include "uct/layout/shm_import.h"
 
@@ -113,9 +115,10 @@ inline spec_ptr words_with_gaps()
     return spec::strided(spec::block(16), {{40, 24}});
 }
 
-class lay_shm : public ucx_test
+class host_transport_test : public ucx_test
 {
 protected:
+    host_transport_test(uct_component& component, const char* name) : _component(component), _name(name) {}
     void SetUp() override;
     void TearDown() override;
 
@@ -124,8 +127,22 @@ protected:
     uct_ep_h ep       = nullptr;
 
 private:
+    uct_component& _component;
+    const char* _name;
     ucs_async_context_t* _async = nullptr;
     uct_worker_h _worker        = nullptr;
+};
+
+class lay_shm : public host_transport_test
+{
+protected:
+    lay_shm() : host_transport_test(lay_shm_component, "lay_shm") {}
+};
+
+class lay_cma : public host_transport_test
+{
+protected:
+    lay_cma() : host_transport_test(lay_cma_component, "lay_cma") {}
 };
 
 } // namespace ucxl::test

@@ -100,8 +100,8 @@ TEST_F(lay_shm, keys_with_any_other_content_are_refused)
     auto wrong      = key;
     wrong.owner.pid = 0x7fffffff;
     EXPECT_FALSE(imported(wrong));
-    wrong             = key;
-    wrong.is_mappable = 0;
+    wrong        = key;
+    wrong.access = shm_access::none;
     EXPECT_FALSE(imported(wrong));
     EXPECT_EQ(count_imports().windows, 0u);
 }
@@ -166,11 +166,11 @@ TEST_F(lay_shm_domain, memory_of_the_application_gives_keys_that_are_unreachable
     uct_mem_h memh = nullptr;
     ASSERT_EQ(UCS_OK, uct_md_mem_reg(md, view->address(), 1000, 0, &memh));
     const auto key = pack(memh, view->address());
-    EXPECT_EQ(key.is_mappable, 0u);
+    EXPECT_EQ(key.access, shm_access::none);
     EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(key));
     std::byte* const stale = view->address();
     registry.destroy(view);
-    EXPECT_EQ(pack(memh, stale).is_mappable, 0u);
+    EXPECT_EQ(pack(memh, stale).access, shm_access::none);
     EXPECT_EQ(UCS_OK, uct_md_mem_dereg(md, memh));
 }
 
@@ -210,7 +210,8 @@ TEST_F(lay_shm_domain, allocates_windows_and_host_memory)
         ASSERT_EQ(UCS_OK, uct_mem_alloc(10000, &method, 1, &params, &memory));
         std::memset(memory.address, 7, 10000);
         EXPECT_EQ(window_registry::instance().in_arena(memory.address), type == UCS_MEMORY_TYPE_RDMA);
-        EXPECT_EQ(pack(memory.memh, memory.address).is_mappable, type == UCS_MEMORY_TYPE_RDMA ? 1u : 0u);
+        EXPECT_EQ(pack(memory.memh, memory.address).access,
+                  type == UCS_MEMORY_TYPE_RDMA ? shm_access::mapping : shm_access::none);
         EXPECT_EQ(UCS_OK, uct_mem_free(&memory));
         // The question of UCP to whom staging buffers would belong: not to us.
         params.field_mask |= UCT_MEM_ALLOC_PARAM_FIELD_FLAGS;

@@ -36,7 +36,7 @@ packed_window pack(const layout_ptr& of, std::uint64_t memory_length, std::span<
 {
     packed_window made;
     made.key = {.magic         = shm_key::form,
-                .is_mappable   = 1,
+                .access        = shm_access::mapping,
                 .owner         = process_identity::own(),
                 .address       = 0x100000,
                 .length        = of->packed_length(),
@@ -66,7 +66,7 @@ TEST(shm_key, comes_back_with_its_record)
         const auto record = unpack_record(packed.record, packed.key);
         ASSERT_TRUE(record.has_value()) << record.error().message << " seed " << run_seed() << " turn " << turn;
         EXPECT_TRUE(*record->layout == *of);
-        EXPECT_EQ(record->base_offsets, offsets);
+        EXPECT_EQ(record->bases, offsets);
         EXPECT_EQ(record->header.memory_inode, 78u);
         EXPECT_EQ(record->header.memory_fd, 4);
     }
@@ -80,7 +80,7 @@ TEST(shm_key, numbers_out_of_range_are_refused)
     const std::function<void(shm_key&)> changes[] = {
         [](shm_key& key) { key.magic = 0; },
         [](shm_key& key) { ++key.magic; },
-        [](shm_key& key) { key.is_mappable = 0; },
+        [](shm_key& key) { key.access = shm_access::none; },
         [](shm_key& key) { key.length = limits::max_length + 1; },
         [](shm_key& key) { key.address = UINT64_MAX; },
         [](shm_key& key) { key.generation = 0; },

@@ -1,0 +1,66 @@
+#include "lay_cma.h"
+
+#include "host_interface.h"
+#include "lay_cma_ep.h"
+
+namespace ucxl
+{
+
+namespace
+{
+
+// UCP compares a copy by lay_cma with staging, which it believes to be faster than it is, and it chooses by memory type,
+// before it knows the window: the overhead keeps messages eager that would gain little and lose a round trip where the
+// window has short blocks.
+ucs_config_field_t config_table[] = {
+    {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+    {"BW", "20GBs", "Bandwidth UCP is told", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
+    {"OVERHEAD", "1us", "CPU time UCP is told for starting an operation", offsetof(host_interface_config, overhead),
+     UCS_CONFIG_TYPE_TIME},
+    {"LATENCY", "80ns", "Latency UCP is told for an operation", offsetof(host_interface_config, latency),
+     UCS_CONFIG_TYPE_TIME},
+    {}};
+
+ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
+{
+    query_host_interface(iface, *attr);
+    return UCS_OK;
+}
+
+uct_iface_ops_t make_ops()
+{
+    uct_iface_ops_t ops{};
+    lay_cma_ep_ops(ops);
+    host_interface_ops(ops);
+    ops.iface_query = iface_query;
+    return ops;
+}
+
+ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params_t* params,
+                        const uct_iface_config_t* config, uct_iface_h* iface)
+{
+    static uct_iface_ops_t ops = make_ops();
+    return open_host_interface("lay_cma", ops, md, worker, params, config, iface);
+}
+
+ucs_status_t query_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
+{
+    return query_host_device("lay_cma", md, devices, num_devices);
+}
+
+} // namespace
+
+constinit abi::tl lay_cma_tl = {
+    .name          = "lay_cma",
+    .query_devices = query_devices,
+    .iface_open    = iface_open,
+    .config        = {.name   = "lay_cma transport",
+                      .prefix = "LAY_CMA_",
+                      .table  = config_table,
+                      .size   = sizeof(host_interface_config),
+                      .list   = {},
+                      .flags  = 0},
+    .list          = {},
+};
+
+} // namespace ucxl

@@ -1,0 +1,192 @@
+#include "process_copy.h"
+
+#include "ucs/layout/walk.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include <sys/uio.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Blocks of one system call. Enough to spread what a call costs; the kernel takes up to 1024.
+constexpr std::size_t max_pieces = 128;
+// The kernel cuts calls at somewhat less than 2 GiB.
+constexpr std::uint64_t max_call = std::uint64_t{1} << 30;
+// Shorter blocks of this process are gathered or scattered by its plan: faster than the kernel, piece by piece.
+constexpr std::uint64_t min_local_block = 512;
+constexpr std::size_t staging_length    = 32 << 10;
+
+class piece_list
+{
+public:
+    bool is_full() const { return _count == max_pieces; }
+    std::size_t count() const { return _count; }
+    const iovec* pieces() const { return _pieces.data(); }
+    void clear() { _count = 0; }
+
+    void add(std::uint64_t address, std::uint64_t length)
+    {
+        if (_count > 0) {
+            iovec& last = _pieces[_count - 1];
+            if (reinterpret_cast<std::uintptr_t>(last.iov_base) + last.iov_len == address) {
+                last.iov_len += length;
+                return;
+            }
+        }
+        _pieces[_count++] = {reinterpret_cast<void*>(address), length};
+    }
+
+private:
+    std::array<iovec, max_pieces> _pieces;
+    std::size_t _count = 0;
+};
+
+// Pieces of memory in packed order. `address_of(source)`: where the offsets of a source count from.
+template <typename AddressOf>
+class walker
+{
+public:
+    walker(const layout& of, std::uint64_t offset, AddressOf address_of) : _cursor(of), _address_of(address_of)
+    {
+        _cursor.seek(offset);
+        load();
+    }
+
+    std::uint64_t address() const { return _address; }
+    std::uint64_t left() const { return _block.length; }
+    void advance(std::uint64_t length)
+    {
+        _cursor.advance(length);
+        if (length < _block.length) {
+            _block.length -= length;
+            _address += length;
+        } else if (!_cursor.at_end()) {
+            load();
+        }
+    }
+
+private:
+    void load()
+    {
+        _block   = _cursor.block();
+        _address = _address_of(_block.source) + static_cast<std::uint64_t>(_block.offset);
+    }
+
+    block_cursor _cursor;
+    AddressOf _address_of;
+    placed_block _block{};
+    std::uint64_t _address = 0;
+};
+
+class plain_walker
+{
+public:
+    explicit plain_walker(const std::byte* memory) : _address(reinterpret_cast<std::uintptr_t>(memory)) {}
+
+    std::uint64_t address() const { return _address; }
+    std::uint64_t left() const { return UINT64_MAX; }
+    void advance(std::uint64_t length) { _address += length; }
+
+private:
+    std::uint64_t _address;
+};
+
+enum class copy_way { from_process, to_process };
+
+bool call(copy_way way, pid_t pid, const piece_list& local, const piece_list& remote, std::uint64_t length)
+{
+    const auto copy    = way == copy_way::from_process ? process_vm_readv : process_vm_writev;
+    const ssize_t done = copy(pid, local.pieces(), local.count(), remote.pieces(), remote.count(), 0);
+    if (done >= 0 && static_cast<std::uint64_t>(done) != length) {
+        errno = EFAULT; // the kernel stops at the first page that is not there
+    }
+    return done >= 0 && static_cast<std::uint64_t>(done) == length;
+}
+
+template <typename Remote, typename Local>
+bool copy_pieces(copy_way way, pid_t pid, Remote& remote, Local local, std::uint64_t length)
+{
+    piece_list there, here;
+    while (length > 0) {
+        std::uint64_t size = 0;
+        there.clear();
+        here.clear();
+        while (size < std::min(length, max_call) && !there.is_full() && !here.is_full()) {
+            const std::uint64_t piece = std::min({remote.left(), local.left(), length - size, max_call - size});
+            there.add(remote.address(), piece);
+            here.add(local.address(), piece);
+            remote.advance(piece);
+            local.advance(piece);
+            size += piece;
+        }
+        if (!call(way, pid, here, there, size)) {
+            return false;
+        }
+        length -= size;
+    }
+    return true;
+}
+
+template <typename Remote>
+bool copy_staged(copy_way way, pid_t pid, Remote& remote, const transfer_side& local, std::uint64_t length)
+{
+    alignas(64) std::array<std::byte, staging_length> buffer;
+    for (std::uint64_t at = 0; at < length;) {
+        const std::uint64_t size = std::min<std::uint64_t>(length - at, buffer.size());
+        if (way == copy_way::to_process) {
+            local.plan->gather(local.bases, local.offset + at, size, buffer.data());
+        }
+        if (!copy_pieces(way, pid, remote, plain_walker(buffer.data()), size)) {
+            return false;
+        }
+        if (way == copy_way::from_process) {
+            local.plan->scatter(local.bases, local.offset + at, size, buffer.data());
+        }
+        at += size;
+    }
+    return true;
+}
+
+bool copy(copy_way way, const imported_window& in, std::uint64_t offset, const transfer_side& local,
+          std::uint64_t length)
+{
+    if (length == 0) {
+        return true;
+    }
+    if (!is_exported(in)) {
+        errno = ESTALE;
+        return false;
+    }
+    const pid_t pid = in.key.owner.pid;
+    walker remote(*in.described, offset, [&](std::uint32_t source) { return base_in_owner(in, source); });
+    if (local.plan == nullptr) {
+        return copy_pieces(way, pid, remote, plain_walker(local.memory), length);
+    }
+    const layout& described = *local.plan->source_layout();
+    if (described.packed_length() / described.blocks().count < min_local_block) {
+        return copy_staged(way, pid, remote, local, length);
+    }
+    const auto address_of = [&](std::uint32_t source) { return reinterpret_cast<std::uintptr_t>(local.bases[source]); };
+    return copy_pieces(way, pid, remote, walker(described, local.offset, address_of), length);
+}
+
+} // namespace
+
+bool copy_from_process(const imported_window& from, std::uint64_t offset, const transfer_side& to, std::size_t length)
+{
+    return copy(copy_way::from_process, from, offset, to, length);
+}
+
+bool copy_to_process(const imported_window& to, std::uint64_t offset, const transfer_side& from, std::size_t length)
+{
+    return copy(copy_way::to_process, to, offset, from, length);
+}
+
+} // namespace ucxl
