@@ -1,5 +1,6 @@
 // `contrib/dev bench transfer`: one-way time between two processes of this host, of windows against MPI libraries, by
 // their datatypes and packed by hand, measured in turn. What arrives is compared first.
+#include "tax.h"
 #include "transfer_pairs.h"
 #include "transfer_row.h"
 
@@ -20,7 +21,9 @@ struct options {
     effort how{.rounds = 11, .sample_time = 4e-3, .most_time = 0.5};
     std::size_t max_payload = SIZE_MAX;
     std::string only;
-    bool with_summary = false;
+    bool only_tax      = false;
+    unsigned tax_pairs = 5;
+    bool with_summary  = false;
     std::string csv, json, plot;
 };
 
@@ -85,25 +88,37 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
     return rows;
 }
 
-void run(const options& wanted)
+void write(const options& wanted, const std::vector<row>& rows)
 {
-    fifo_folder folder;
-    all_pairs pairs                      = start_all(folder);
-    const std::vector<std::string> peers = names_of(pairs.peers);
-    const transfer_rows rows             = measure_all(wanted, pairs, peers);
-    fmt::print("{}", mapped_table(rows, peers));
-    const std::vector<row> plain(rows.begin(), rows.end());
     if (!wanted.csv.empty()) {
-        write_csv(plain, wanted.csv);
+        write_csv(rows, wanted.csv);
     }
     if (!wanted.json.empty()) {
-        write_json(plain, wanted.json);
+        write_json(rows, wanted.json);
     }
     if (!wanted.plot.empty()) {
-        plot(plain, wanted.plot, PLOT_SCRIPT);
+        plot(rows, wanted.plot, PLOT_SCRIPT);
     }
+}
+
+void run(const options& wanted)
+{
+    std::vector<std::string> peers;
+    transfer_rows rows;
+    if (!wanted.only_tax) {
+        scratch_folder folder;
+        all_pairs pairs = start_all(folder);
+        peers           = names_of(pairs.peers);
+        rows            = measure_all(wanted, pairs, peers);
+        fmt::print("{}", mapped_table(rows, peers));
+    }
+    const tax paid = measure_tax(wanted.how, wanted.tax_pairs);
+    fmt::print("{}", tax_table(paid));
+    std::vector<row> all(rows.begin(), rows.end());
+    all.insert(all.end(), paid.rows.begin(), paid.rows.end());
+    write(wanted, all);
     if (wanted.with_summary) {
-        fmt::print("\n{}\n", judge(rows, peers));
+        fmt::print("\n{}{}", judge(paid), wanted.only_tax ? "" : judge(rows, peers) + "\n");
     }
 }
 
@@ -119,6 +134,7 @@ int main(int argc, char** argv)
     bool quick = false;
     app.add_flag("--quick", quick, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
     app.add_option("--only", wanted.only, "layouts whose name holds this text");
+    app.add_flag("--tax", wanted.only_tax, "only the last table: contiguous memory with and without the library");
     app.add_flag("--summary", wanted.with_summary, "after the tables: goals and how often they are met");
     app.add_option("--csv", wanted.csv, "write all figures into this file");
     app.add_option("--json", wanted.json, "write all figures into this file");
@@ -127,6 +143,7 @@ int main(int argc, char** argv)
     if (quick) {
         wanted.how         = {.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};
         wanted.max_payload = std::size_t{1} << 20;
+        wanted.tax_pairs   = 3;
     }
     // A peer that ended is reported when its answer is missing.
     std::signal(SIGPIPE, SIG_IGN);

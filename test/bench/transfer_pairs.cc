@@ -2,12 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
 
 namespace ucxl::bench
 {
@@ -32,35 +27,11 @@ const launcher launchers[] = {
 
 } // namespace
 
-fifo_folder::fifo_folder() : _path((std::filesystem::temp_directory_path() / "bench-XXXXXX").string())
-{
-    if (mkdtemp(_path.data()) == nullptr) {
-        throw std::runtime_error("mkdtemp");
-    }
-}
-
-fifo_folder::~fifo_folder()
-{
-    for (const std::string& file : _files) {
-        unlink(file.c_str());
-    }
-    rmdir(_path.c_str());
-}
-
-std::string fifo_folder::add(const std::string& name)
-{
-    const std::string made = _path + "/" + name;
-    if (mkfifo(made.c_str(), 0600) != 0) {
-        throw std::runtime_error("mkfifo " + made);
-    }
-    return _files.emplace_back(made);
-}
-
-all_pairs start_all(fifo_folder& folder)
+all_pairs start_all(scratch_folder& folder)
 {
     const auto start_own = [&](const std::string& name, const std::string& memory, const std::string& setting) {
-        const std::vector<std::string> command{"env", setting, BENCH_FOLDER "/bench_transfer_side", folder.add(name),
-                                               memory};
+        const std::vector<std::string> command{"env", setting, BENCH_FOLDER "/bench_transfer_side",
+                                               folder.add_fifo(name), memory};
         return pair{name, std::make_unique<worker>(command)};
     };
     // The first two with what is set for this program.
@@ -75,7 +46,7 @@ all_pairs start_all(fifo_folder& folder)
             continue;
         }
         std::vector<std::string> command = by.command;
-        command.insert(command.end(), {program, folder.add(by.name)});
+        command.insert(command.end(), {program, folder.add_fifo(by.name)});
         made.peers.push_back({by.name, std::make_unique<worker>(command)});
     }
     return made;

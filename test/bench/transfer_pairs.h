@@ -1,6 +1,7 @@
 // The pairs of processes that `bench transfer` measures: ours and those of MPI libraries.
 #pragma once
 
+#include "scratch_folder.h"
 #include "worker.h"
 
 #include <memory>
@@ -9,23 +10,6 @@
 
 namespace ucxl::bench
 {
-
-// A folder for FIFOs, gone at the end.
-class fifo_folder
-{
-public:
-    // Throws std::runtime_error, as add() does.
-    fifo_folder();
-    ~fifo_folder();
-    fifo_folder(const fifo_folder&)            = delete;
-    fifo_folder& operator=(const fifo_folder&) = delete;
-
-    std::string add(const std::string& name);
-
-private:
-    std::string _path;
-    std::vector<std::string> _files;
-};
 
 // Two processes, told what to do as sides.h says.
 struct pair {
@@ -50,6 +34,6 @@ struct all_pairs {
     }
 };
 
-all_pairs start_all(fifo_folder& folder);
+all_pairs start_all(scratch_folder& folder);
 
 } // namespace ucxl::bench

@@ -1,5 +1,6 @@
 #include "ucp_pair.h"
 
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -78,6 +79,7 @@ std::vector<std::byte> ucp_pair::trade(std::span<const std::byte> own) const
 int run_pair(int argc, char** argv, int num_arguments, const std::function<void(int socket, bool is_first)>& body)
 {
     const bool is_first = argc == num_arguments + 1;
+    const pid_t starter = getppid();
     int sockets[2]      = {is_first ? -1 : std::atoi(argv[num_arguments + 1]), -1};
     if (is_first) {
         if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) != 0) {
@@ -88,6 +90,8 @@ int run_pair(int argc, char** argv, int num_arguments, const std::function<void(
         std::vector<char*> words(argv, argv + argc);
         words.insert(words.end(), {const_cast<char*>(other.c_str()), nullptr});
         if (fork() == 0) {
+            // It would poll for ever for what the first one no longer sends.
+            prctl(PR_SET_PDEATHSIG, SIGTERM);
             close(sockets[0]);
             execv("/proc/self/exe", words.data());
             _exit(127);
@@ -98,8 +102,8 @@ int run_pair(int argc, char** argv, int num_arguments, const std::function<void(
         body(sockets[0], is_first);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-        if (!is_first) {
-            kill(getppid(), SIGTERM);
+        if (!is_first && getppid() == starter) {
+            kill(starter, SIGTERM); // it would wait for ever
         }
         std::_Exit(1);
     }
