@@ -9,9 +9,9 @@ namespace ucxl
 namespace
 {
 
-// UCP compares a copy by lay_cma with staging, which it believes to be faster than it is, and it chooses by memory type,
-// before it knows the window: the overhead keeps messages eager that would gain little and lose a round trip where the
-// window has short blocks.
+// UCP compares a copy by lay_cma with staging, which it believes to be faster than it is, and it chooses by memory
+// type, before it knows the window: the overhead keeps messages eager that would gain little and lose a round trip
+// where the window has short blocks.
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
     {"BW", "20GBs", "Bandwidth UCP is told", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},

@@ -58,8 +58,7 @@ access_plan draw_access(test::random& random, side_kind remote)
                    .before    = random.below(200),
                    .after     = random.below(200),
                    .pass_memh = random.one_in(2)};
-    plan.remote = {
-        .kind = remote, .seed = random.next(), .before = random.below(200), .after = random.below(200)};
+    plan.remote = {.kind = remote, .seed = random.next(), .before = random.below(200), .after = random.below(200)};
     return plan;
 }
 

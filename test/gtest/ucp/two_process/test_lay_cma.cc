@@ -1,5 +1,5 @@
-// lay_cma between two processes: remote access to windows over memory of the application while their owner does nothing,
-// windows bound elsewhere under their keys, and owners that die.
+// lay_cma between two processes: remote access to windows over memory of the application while their owner does
+// nothing, windows bound elsewhere under their keys, and owners that die.
 #include "passive_target.h"
 #include "remote_key.h"
 #include "scenario.h"

@@ -99,8 +99,8 @@ TEST_P(lay_cma_between_windows, ranges_are_copied_both_ways)
     for (int turn = 0; turn < 20; ++turn) {
         SCOPED_TRACE("seed " + std::to_string(run_seed()) + " turn " + std::to_string(turn));
         const auto length = 1 + from.below(target.length() - 1);
-        const auto there  = from.below(target.length() - length + 1), here = from.below(local.length() - length + 1);
-        const auto iov    = iov_of(local.address() + here, length);
+        const auto there = from.below(target.length() - length + 1), here = from.below(local.length() - length + 1);
+        const auto iov = iov_of(local.address() + here, length);
         if (turn % 2 == 0) {
             ASSERT_EQ(UCS_OK, uct_ep_put_zcopy(ep, &iov, 1, target.remote(there), key.rkey(), nullptr));
             target.expected().scatter(there, local.expected().gather(here, length));
@@ -192,9 +192,9 @@ TEST_F(lay_cma, memory_that_is_not_there_is_an_error_and_reads_as_zeros)
 {
     logs().allow("lay_cma");
     constexpr std::size_t length = 4 * 4096;
-    auto* const memory           = static_cast<std::byte*>(
-        mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    const auto plan = *pack_plan::compile(*build(*spec::strided(spec::block(1024), {{4, 4096}})));
+    auto* const memory =
+        static_cast<std::byte*>(mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const auto plan    = *pack_plan::compile(*build(*spec::strided(spec::block(1024), {{4, 4096}})));
     window* const made = *window_registry::instance().create({plan, {memory}});
     const auto remote  = reinterpret_cast<std::uintptr_t>(made->address());
     const imported key(export_process_window(made->address(), 1));
