@@ -2,26 +2,19 @@
 // them.
 #include "kernel_cases.h"
 
+#include "must.h"
+
 #include "ucs/layout/build.h"
 
 #include <cstring>
 #include <memory>
 #include <random>
-#include <stdexcept>
 
 namespace ucxl::bench
 {
 
 namespace
 {
-
-layout_ptr must(result<layout_ptr> made)
-{
-    if (!made) {
-        throw std::runtime_error(made.error().message);
-    }
-    return *made;
-}
 
 // outer x count blocks.
 template <std::size_t block, std::size_t outer, std::size_t outer_stride, std::size_t count, std::size_t stride>

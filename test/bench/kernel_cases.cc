@@ -1,26 +1,19 @@
 #include "kernel_cases.h"
 
+#include "must.h"
+
 #include "ucs/layout/build.h"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
-#include <stdexcept>
 
 namespace ucxl::bench
 {
 
 namespace
 {
-
-layout_ptr must(result<layout_ptr> made)
-{
-    if (!made) {
-        throw std::runtime_error(made.error().message);
-    }
-    return *made;
-}
 
 template <std::size_t block>
 [[gnu::noinline]] void pack_vector(std::byte* __restrict to, const std::byte* __restrict from, std::size_t count,

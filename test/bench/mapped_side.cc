@@ -1,5 +1,6 @@
 #include "mapped_side.h"
 
+#include "must.h"
 #include "tree_layout.h"
 
 #include "ucs/layout/wire.h"
@@ -39,11 +40,7 @@ side_memory mapped_side::allocate(const layout_case& of)
 
 void mapped_side::prepare(const layout_case& of, const side_memory&)
 {
-    auto compiled = pack_plan::compile(layout_of(*of.type));
-    if (!compiled) {
-        throw std::runtime_error(compiled.error().message);
-    }
-    _plan = std::move(*compiled);
+    _plan = must(pack_plan::compile(layout_of(*of.type)));
     for (twin_window* window : {&_source, &_target, &_packed_target}) {
         trade_keys(*window);
     }

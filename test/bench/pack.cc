@@ -1,6 +1,8 @@
 // `contrib/dev bench pack`: packing and unpacking by plans against MPI libraries, hand loops, and the limits memcpy and
 // streaming stores set, measured in turn on the same memory. All results are compared first.
+#include "comparison.h"
 #include "hand_loops.h"
+#include "must.h"
 #include "pack_row.h"
 #include "shared_memory.h"
 #include "tree_layout.h"
@@ -14,7 +16,6 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 #include <stdexcept>
 
@@ -23,14 +24,6 @@ namespace ucxl::bench
 
 namespace
 {
-
-struct options {
-    effort how{.rounds = 15, .sample_time = 3e-3, .most_time = 0.6};
-    std::size_t max_payload = SIZE_MAX;
-    std::string only;
-    bool with_summary = false;
-    std::string csv, json, plot;
-};
 
 // One way to move a case: fn(direction, to, from).
 struct mover {
@@ -84,17 +77,14 @@ mover transposing(omatcopy call, const layout_case& of)
 
 std::vector<mover> movers_of(const layout_case& of)
 {
-    auto compiled = pack_plan::compile(layout_of(*of.type));
-    if (!compiled) {
-        throw std::runtime_error(compiled.error().message);
-    }
-    const auto by_loop = [](const char* name, const hand_loop& loop) {
+    const pack_plan_ptr plan = must(pack_plan::compile(layout_of(*of.type)));
+    const auto by_loop       = [](const char* name, const hand_loop& loop) {
         return mover{name, [loop](way direction, std::byte* to, std::byte* from) {
                          (direction == way::pack ? loop.pack : loop.unpack)(to, from);
                      }};
     };
     std::vector<mover> all{{by_plan,
-                            [plan = *compiled](way direction, std::byte* to, std::byte* from) {
+                            [plan](way direction, std::byte* to, std::byte* from) {
                                 if (direction == way::pack) {
                                     plan->gather({&from, 1}, 0, plan->packed_length(), to);
                                 } else {
@@ -137,7 +127,7 @@ std::vector<contender> limits_of(const layout_case& of, std::byte* memory, way d
             limit(by_streaming, copy_streaming)};
 }
 
-pack_row measure_row(const options& wanted, const layout_case& of, std::byte* memory, std::vector<peer>& peers,
+pack_row measure_row(const comparison& wanted, const layout_case& of, std::byte* memory, std::vector<peer>& peers,
                      way direction, bool cold)
 {
     std::vector<contender> contenders;
@@ -221,7 +211,7 @@ void compare_all(const layout_case& of, std::byte* memory, std::vector<peer>& pe
     }
 }
 
-std::vector<pack_row> measure_all(const options& wanted)
+std::vector<pack_row> measure_all(const comparison& wanted)
 {
     const shared_memory memory(arena_length);
     std::vector<peer> peers = start_peers(memory);
@@ -229,13 +219,11 @@ std::vector<pack_row> measure_all(const options& wanted)
     const std::vector<case_maker> cases = pack_cases();
     fmt::print("rate of plans, and what part of the rate of others it is; R: of the faster MPI library\n");
     for (std::size_t i = 0; i < cases.size(); ++i) {
-        if (cases[i].payload > wanted.max_payload) {
+        const std::optional<layout_case> chosen = wanted.choose(cases[i]);
+        if (!chosen) {
             continue;
         }
-        const layout_case of = cases[i].make();
-        if (of.name.find(wanted.only) == std::string::npos) {
-            continue;
-        }
+        const layout_case& of = *chosen;
         for (peer& one : peers) {
             expect(one.process->ask(fmt::format("case {}", i)) == static_cast<double>(of.length), of, one.name, "has");
         }
@@ -263,20 +251,12 @@ void print_tables(const std::vector<pack_row>& rows)
     }
 }
 
-void run(const options& wanted)
+void run(const comparison& wanted)
 {
     const std::vector<pack_row> measured_rows = measure_all(wanted);
     const std::vector<row> rows(measured_rows.begin(), measured_rows.end());
     print_tables(measured_rows);
-    if (!wanted.csv.empty()) {
-        write_csv(rows, wanted.csv);
-    }
-    if (!wanted.json.empty()) {
-        write_json(rows, wanted.json);
-    }
-    if (!wanted.plot.empty()) {
-        plot(rows, wanted.plot, PLOT_SCRIPT);
-    }
+    write_files(wanted, rows);
     if (wanted.with_summary) {
         fmt::print("\n{}{}\n", judge(measured_rows), geomean(rows, pack_peers));
     }
@@ -290,26 +270,12 @@ int main(int argc, char** argv)
 {
     using namespace ucxl::bench;
     CLI::App app("packing and unpacking by plans, against MPI libraries, hand loops, memcpy and streaming stores");
-    options wanted;
-    bool quick = false;
-    app.add_flag("--quick", quick, "under two minutes: coarser, payloads up to 2 MB");
-    app.add_option("--only", wanted.only, "layouts whose name holds this text");
-    app.add_flag("--summary", wanted.with_summary, "after the tables: goals and how often they are met");
-    app.add_option("--csv", wanted.csv, "write all figures into this file");
-    app.add_option("--json", wanted.json, "write all figures into this file");
-    app.add_option("--plot", wanted.plot, "draw tables into files whose names begin like this");
+    comparison wanted{.how = {.rounds = 15, .sample_time = 3e-3, .most_time = 0.6}};
+    wanted.add_to(app, "under two minutes: coarser, payloads up to 2 MB");
     CLI11_PARSE(app, argc, argv);
-    if (quick) {
+    if (wanted.is_quick) {
         wanted.how         = {.rounds = 7, .sample_time = 1e-3, .most_time = 0.1};
         wanted.max_payload = std::size_t{2} << 20;
     }
-    // A peer that ended is reported when its answer is missing.
-    std::signal(SIGPIPE, SIG_IGN);
-    try {
-        run(wanted);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench pack: {}\n", error.what());
-        return 1;
-    }
-    return 0;
+    return report_failure("pack", [&] { run(wanted); });
 }

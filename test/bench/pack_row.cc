@@ -1,5 +1,7 @@
 #include "pack_row.h"
 
+#include "comparison.h"
+
 #include <fmt/format.h>
 
 namespace ucxl::bench
@@ -38,22 +40,6 @@ const goal goals[] = {
     {"lists, hot, of memcpy", 0.6, [](const pack_row& row) { return ratio_of<family::list, false>(row, by_memcpy); }},
 };
 
-std::string judge_by(const goal& by, const std::vector<pack_row>& rows)
-{
-    std::string misses;
-    unsigned judged = 0, missed = 0;
-    for (const pack_row& row : rows) {
-        if (const std::optional<double> figure = by.figure(row)) {
-            ++judged;
-            if (*figure < by.least) {
-                ++missed;
-                misses += fmt::format("    {:5.2f}  {}\n", *figure, row.name());
-            }
-        }
-    }
-    return fmt::format("{} >= {}: {} of {} rows\n{}", by.what, by.least, judged - missed, judged, misses);
-}
-
 } // namespace
 
 std::string table_head()
@@ -78,7 +64,7 @@ std::string judge(const std::vector<pack_row>& rows)
 {
     std::string text;
     for (const goal& by : goals) {
-        text += judge_by(by, rows);
+        text += judge_by(rows, by.what, by.least, by.figure);
     }
     return text;
 }

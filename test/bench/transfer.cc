@@ -1,5 +1,6 @@
 // `contrib/dev bench transfer`: one-way time between two processes of this host, of windows against MPI libraries, by
 // their datatypes and packed by hand, measured in turn. What arrives is compared first.
+#include "comparison.h"
 #include "tax.h"
 #include "transfer_pairs.h"
 #include "transfer_row.h"
@@ -7,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -17,14 +17,9 @@ namespace ucxl::bench
 namespace
 {
 
-struct options {
-    effort how{.rounds = 11, .sample_time = 4e-3, .most_time = 0.5};
-    std::size_t max_payload = SIZE_MAX;
-    std::string only;
+struct options : comparison {
     bool only_tax      = false;
     unsigned tax_pairs = 5;
-    bool with_summary  = false;
-    std::string csv, json, plot;
 };
 
 transfer_row measure_row(const options& wanted, const layout_case& of, all_pairs& pairs, bool to_strided)
@@ -67,13 +62,11 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
     transfer_rows rows;
     fmt::print("{}\n", transfer_head(peers));
     for (std::size_t i = 0; i < cases.size(); ++i) {
-        if (cases[i].payload > wanted.max_payload && !cases[i].always) {
+        const std::optional<layout_case> chosen = wanted.choose(cases[i]);
+        if (!chosen) {
             continue;
         }
-        const layout_case of = cases[i].make();
-        if (of.name.find(wanted.only) == std::string::npos) {
-            continue;
-        }
+        const layout_case& of = *chosen;
         pairs.for_each([&](pair& by) {
             if (by.process->ask(fmt::format("case {}", i)) != static_cast<double>(of.length)) {
                 throw std::runtime_error(by.name + " has another length of " + of.name);
@@ -86,19 +79,6 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
         }
     }
     return rows;
-}
-
-void write(const options& wanted, const std::vector<row>& rows)
-{
-    if (!wanted.csv.empty()) {
-        write_csv(rows, wanted.csv);
-    }
-    if (!wanted.json.empty()) {
-        write_json(rows, wanted.json);
-    }
-    if (!wanted.plot.empty()) {
-        plot(rows, wanted.plot, PLOT_SCRIPT);
-    }
 }
 
 void run(const options& wanted)
@@ -116,7 +96,7 @@ void run(const options& wanted)
     fmt::print("{}", tax_table(paid));
     std::vector<row> all(rows.begin(), rows.end());
     all.insert(all.end(), paid.rows.begin(), paid.rows.end());
-    write(wanted, all);
+    write_files(wanted, all);
     if (wanted.with_summary) {
         fmt::print("\n{}{}", judge(paid), wanted.only_tax ? "" : judge(rows, peers) + "\n");
     }
@@ -130,30 +110,16 @@ int main(int argc, char** argv)
 {
     using namespace ucxl::bench;
     CLI::App app("one-way times between two processes: windows against MPI libraries");
-    options wanted;
-    bool quick = false;
-    app.add_flag("--quick", quick, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
-    app.add_option("--only", wanted.only, "layouts whose name holds this text");
+    options wanted{{.how = {.rounds = 11, .sample_time = 4e-3, .most_time = 0.5}}};
+    wanted.add_to(app, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
     app.add_flag("--tax", wanted.only_tax, "only the last table: contiguous memory with and without the library");
-    app.add_flag("--summary", wanted.with_summary, "after the tables: goals and how often they are met");
-    app.add_option("--csv", wanted.csv, "write all figures into this file");
-    app.add_option("--json", wanted.json, "write all figures into this file");
-    app.add_option("--plot", wanted.plot, "draw tables into files whose names begin like this");
     CLI11_PARSE(app, argc, argv);
-    if (quick) {
+    if (wanted.is_quick) {
         wanted.how         = {.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};
         wanted.max_payload = std::size_t{1} << 20;
         wanted.tax_pairs   = 3;
     }
-    // A peer that ended is reported when its answer is missing.
-    std::signal(SIGPIPE, SIG_IGN);
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-    try {
-        run(wanted);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "bench transfer: {}\n", error.what());
-        return 1;
-    }
-    return 0;
+    return report_failure("transfer", [&] { run(wanted); });
 }

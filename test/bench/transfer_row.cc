@@ -1,32 +1,14 @@
 #include "transfer_row.h"
 
-#include <fmt/format.h>
+#include "comparison.h"
 
-#include <functional>
+#include <fmt/format.h>
 
 namespace ucxl::bench
 {
 
 namespace
 {
-
-using figure_of = std::function<std::optional<double>(const transfer_row& row)>;
-
-std::string judge_by(const transfer_rows& rows, const std::string& what, double least, const figure_of& figure)
-{
-    std::string misses;
-    unsigned judged = 0, missed = 0;
-    for (const transfer_row& one : rows) {
-        if (const std::optional<double> ratio = figure(one)) {
-            ++judged;
-            if (*ratio < least) {
-                ++missed;
-                misses += fmt::format("    {:5.2f}  {}\n", *ratio, one.name());
-            }
-        }
-    }
-    return fmt::format("{} >= {}: {} of {} rows\n{}", what, least, judged - missed, judged, misses);
-}
 
 std::string microseconds(const row& one, const char* by)
 {

@@ -1,22 +1,14 @@
 #include "tree_layout.h"
 
-#include "ucs/layout/build.h"
+#include "must.h"
 
-#include <stdexcept>
+#include "ucs/layout/build.h"
 
 namespace ucxl::bench
 {
 
 namespace
 {
-
-layout_ptr must(result<layout_ptr> made)
-{
-    if (!made) {
-        throw std::runtime_error(made.error().message);
-    }
-    return *made;
-}
 
 // `count` children one after the other.
 element many(const type_tree& child, std::uint64_t count)
