@@ -107,8 +107,8 @@ private:
     std::unique_ptr<fabric> _fabric;
     std::unique_ptr<kernel> _kernel;
     doorbell_pages _pages;
-    std::uint64_t _file_device      = 0;
-    std::uint64_t _file_inode       = 0;
+    // Of the file behind all device files: the first open sets them, and every later one sets them to the same.
+    std::atomic<std::uint64_t> _file_device{0}, _file_inode{0};
     device_process* _previous       = nullptr;
     std::atomic<unsigned> _visitors = 0; // threads inside the fabric
     std::atomic<bool> _ended        = false;
