@@ -47,7 +47,7 @@ struct layout_case {
 struct case_maker {
     std::size_t payload; // about as many packed bytes
     std::function<layout_case()> make;
-    bool always = false; // is measured where payloads are limited, too
+    bool always = false; // and with the whole effort, where payloads are limited, too
 };
 
 // For packing, at these sizes and the sizes that some have by themselves.

@@ -17,12 +17,14 @@ namespace ucxl::bench
 namespace
 {
 
+constexpr effort whole{.rounds = 11, .sample_time = 4e-3, .most_time = 0.5};
+
 struct options : comparison {
     bool only_tax      = false;
     unsigned tax_pairs = 5;
 };
 
-transfer_row measure_row(const options& wanted, const layout_case& of, all_pairs& pairs, bool to_strided)
+transfer_row measure_row(const effort& how, const layout_case& of, all_pairs& pairs, bool to_strided)
 {
     const std::string strided = to_strided ? "ss" : "sc";
     std::vector<contender> contenders;
@@ -42,7 +44,7 @@ transfer_row measure_row(const options& wanted, const layout_case& of, all_pairs
         add(by.name + " hand", by, strided + "-hand");
     }
     return {{of.name, of.length, of.num_blocks, "transfer", to_strided ? "strided to strided" : "strided to contiguous",
-             alternate(wanted.how, contenders)},
+             alternate(how, contenders)},
             of.judged_as,
             to_strided};
 }
@@ -73,7 +75,7 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
             }
         });
         for (const bool to_strided : {false, true}) {
-            rows.push_back(measure_row(wanted, of, pairs, to_strided));
+            rows.push_back(measure_row(cases[i].always ? whole : wanted.how, of, pairs, to_strided));
             fmt::print("{}\n", transfer_line(rows.back(), peers));
             std::fflush(stdout);
         }
@@ -110,7 +112,7 @@ int main(int argc, char** argv)
 {
     using namespace ucxl::bench;
     CLI::App app("one-way times between two processes: windows against MPI libraries");
-    options wanted{{.how = {.rounds = 11, .sample_time = 4e-3, .most_time = 0.5}}};
+    options wanted{{.how = whole}};
     wanted.add_to(app, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
     app.add_flag("--tax", wanted.only_tax, "only the last table: contiguous memory with and without the library");
     CLI11_PARSE(app, argc, argv);
