@@ -24,7 +24,7 @@ struct lay_cma_md_config {
 // In shorter blocks the kernel's work for each of them costs more than staging the window.
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, 0, UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
-    {"MIN_BLOCK", "4k", "Least average length of the blocks of a window that peers of this host may copy by lay_cma",
+    {"MIN_BLOCK", "16k", "Least average length of the blocks of a window that peers of this host may copy by lay_cma",
      offsetof(lay_cma_md_config, min_block), UCS_CONFIG_TYPE_MEMUNITS},
     {}};
 

@@ -100,10 +100,10 @@ plan_builder::placed plan_builder::interleave(std::uint64_t count, std::span<con
             pieces.push_back({one.first.space, offset, one.first.length});
         }
     }
-    return concatenate(std::move(pieces));
+    return concatenate(pieces);
 }
 
-plan_builder::placed plan_builder::concatenate(std::vector<extent_of> pieces)
+plan_builder::placed plan_builder::concatenate(std::span<const extent_of> pieces)
 {
     std::vector<extent_of> joined;
     joined.reserve(pieces.size());

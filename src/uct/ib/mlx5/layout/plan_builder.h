@@ -48,7 +48,7 @@ public:
     placed interleave(std::uint64_t count, std::span<const run> runs);
 
     // The pieces one after the other as one range.
-    placed concatenate(std::vector<extent_of> pieces);
+    placed concatenate(std::span<const extent_of> pieces);
 
     // The plan whose last key is that range. Needs at least one byte.
     std::expected<plan, refusal> finish(const extent_of& whole);
