@@ -12,7 +12,9 @@ namespace
 
 // Shorter pieces cost less through the buffer: two kernel calls for many blocks instead of some steps for each piece.
 constexpr std::uint64_t min_direct_length = 1024;
-constexpr std::size_t buffer_length       = 16384;
+// To find a row of a table takes a search, which shorter ones do not pay for.
+constexpr std::uint64_t min_direct_row = 4096;
+constexpr std::size_t buffer_length    = 16384;
 
 // What can be moved from the place of a cursor without looking at it again: `blocks` blocks of `length` bytes.
 struct piece {
@@ -101,23 +103,17 @@ void advance(program_cursor& at, std::uint64_t length)
     }
 }
 
+std::uint64_t min_direct(const program_cursor& at)
+{
+    return at.leaf().kind == step_kind::table ? min_direct_row : min_direct_length;
+}
+
 // Moves some bytes, at most `length`, and returns how many.
 std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& from, base_list from_bases,
                         std::uint64_t length)
 {
     const piece target = piece_at(to, to_bases);
     const piece origin = piece_at(from, from_bases);
-    if (const std::uint64_t size = std::min(target.length, length);
-        size >= min_direct_length && target.length >= origin.length) {
-        transfer<direction::gather>(from, from_bases, size, target.address);
-        advance(to, size);
-        return size;
-    }
-    if (const std::uint64_t size = std::min(origin.length, length); size >= min_direct_length) {
-        transfer<direction::scatter>(to, to_bases, size, origin.address);
-        advance(from, size);
-        return size;
-    }
     if (target.length == origin.length) {
         const std::uint64_t blocks = std::min({target.blocks, origin.blocks, length / target.length});
         if (const std::uint64_t size = blocks * target.length; blocks > 1 && size >= min_direct_length) {
@@ -126,6 +122,17 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
             advance(from, size);
             return size;
         }
+    }
+    if (const std::uint64_t size = std::min(target.length, length);
+        size >= min_direct(to) && target.length >= origin.length) {
+        transfer<direction::gather>(from, from_bases, size, target.address);
+        advance(to, size);
+        return size;
+    }
+    if (const std::uint64_t size = std::min(origin.length, length); size >= min_direct(from)) {
+        transfer<direction::scatter>(to, to_bases, size, origin.address);
+        advance(from, size);
+        return size;
     }
     std::array<std::byte, buffer_length> buffer;
     const std::uint64_t size = std::min<std::uint64_t>(length, buffer.size());
