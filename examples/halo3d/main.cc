@@ -99,6 +99,7 @@ bool print_verdict(std::span<const double> found, std::span<const double> expect
 {
     std::size_t wrong = 0, first = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
+        // The bits, not the values: NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
         if (std::memcmp(&found[i], &expected[i], sizeof(double)) != 0) {
             first = wrong++ == 0 ? i : first;
         }

@@ -33,8 +33,8 @@ const launcher launchers[] = {
 all_pairs start_all(scratch_folder& folder)
 {
     const auto start_own = [&](const std::string& name, const std::string& memory, const std::string& setting) {
-        const std::vector<std::string> command{"env", setting, BENCH_FOLDER "/bench_transfer_side",
-                                               folder.add_fifo(name), memory};
+        const std::string side = BENCH_FOLDER "/bench_transfer_side";
+        const std::vector<std::string> command{"env", setting, side, folder.add_fifo(name), memory};
         return pair{name, std::make_unique<worker>(command)};
     };
     // The first two with what is set for this program.

@@ -56,7 +56,8 @@ static void all_reduce(long values, int round)
     }
     MPI_Allreduce(out, in, (int)values, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     for (long i = 0; i < values; ++i) {
-        require(in[i] == (double)((i % 1000 + round) * ranks * (ranks + 1) / 2), "sum", i);
+        const long sum = (i % 1000 + round) * ranks * (ranks + 1) / 2;
+        require(in[i] == (double)sum, "sum", i);
     }
     MPI_Allreduce(out, in, (int)values, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     for (long i = 0; i < values; ++i) {

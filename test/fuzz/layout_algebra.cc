@@ -47,7 +47,8 @@ private:
     // Mostly small, seldom large, both signs.
     std::int64_t offset()
     {
-        const int value = static_cast<std::int8_t>(byte());
+        const int bits  = byte();
+        const int value = bits < 128 ? bits : bits - 256;
         return value > 100 ? (value - 100) * 1000 : value < -100 ? (value + 100) * 1000 : value;
     }
 

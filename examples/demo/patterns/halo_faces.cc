@@ -48,16 +48,16 @@ using x_face = face<cell_bytes, inner, plane_bytes, inner, row_bytes>;
 using y_face = face<inner * cell_bytes, 1, 0, inner, plane_bytes>;
 using z_face = face<inner * cell_bytes, 1, 0, inner, row_bytes>;
 
-template <typename face_kind>
+template <typename FaceKind>
 static void add_face(pattern_list& to, const char* name, const char* about, std::size_t sent, std::size_t arrived)
 {
     to.push_back({.name    = name,
                   .about   = about,
-                  .send    = strided_side(array_bytes, face_kind::part(sent)),
-                  .receive = strided_side(array_bytes, face_kind::part(arrived)),
-                  .pack    = [sent](array_list from, std::byte* packed) { face_kind::pack(from[0] + sent, packed); },
+                  .send    = strided_side(array_bytes, FaceKind::part(sent)),
+                  .receive = strided_side(array_bytes, FaceKind::part(arrived)),
+                  .pack    = [sent](array_list from, std::byte* packed) { FaceKind::pack(from[0] + sent, packed); },
                   .unpack  = [arrived](const std::byte* packed,
-                                      array_list into) { face_kind::unpack(packed, into[0] + arrived); }});
+                                      array_list into) { FaceKind::unpack(packed, into[0] + arrived); }});
 }
 
 // What lies at the low end of one block is the ghost layer at the high end of its neighbour.

@@ -71,7 +71,6 @@ std::uint64_t command_cost(profile of, prm::command opcode)
     case prm::command::create_general_object:
         return pick(of, 90'000, 177'000);
     case prm::command::destroy_general_object:
-        return pick(of, 75'000, 150'000);
     case prm::command::create_qp:
     case prm::command::create_cq:
     case prm::command::create_rmp:

@@ -34,10 +34,10 @@ function_record describe_function(std::uint32_t index, std::uint32_t functions_p
     made.owner.function = static_cast<function_id>(index);
     made.vhca_id        = static_cast<std::uint16_t>(index + 1);
     made.lid            = static_cast<std::uint16_t>(index + 1);
-    made.node_guid      = guid_base + (index + 1) * 0x10000;
+    made.node_guid      = guid_base + (index + 1) * std::uint64_t{0x10000};
     made.port_guid      = made.node_guid + 1;
     made.device         = index / functions_per_device;
-    made.image_guid     = guid_base + (made.device * functions_per_device + 1) * 0x10000;
+    made.image_guid     = guid_base + (made.device * functions_per_device + 1) * std::uint64_t{0x10000};
     return made;
 }
 

@@ -18,7 +18,7 @@ namespace
 // Counter and entry, side by side so that both come in one move. The counter is read first: an entry that it counts was
 // complete before it was read.
 struct head_and_entry {
-    head_and_entry() {}
+    head_and_entry() {} // NOLINT(modernize-use-equals-default): nothing is to be zeroed
 
     alignas(8) std::array<std::byte, 8> head;
     alignas(16) std::array<std::byte, max_receive_bytes> entry;

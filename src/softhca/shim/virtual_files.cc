@@ -284,7 +284,7 @@ std::optional<ssize_t> readlink_virtual(int directory, const char* path, char* i
         return fail(node == nullptr ? ENOENT : EINVAL);
     }
     const std::size_t length = std::min(room, node->text.size());
-    std::memcpy(into, node->text.data(), length);
+    std::copy_n(node->text.begin(), length, into);
     return static_cast<ssize_t>(length);
 }
 
@@ -294,7 +294,7 @@ std::optional<std::string> realpath_virtual(const char* path)
     if (!found) {
         return std::nullopt;
     }
-    const auto real = found->tree.real_path(found->path);
+    auto real = found->tree.real_path(found->path);
     if (!real) {
         errno = ENOENT;
         return std::string();

@@ -143,8 +143,8 @@ void client_run::warm_up(std::size_t index)
         per_message = measure(index, 1, unused);
     }
     const double fitting = _given.seconds / static_cast<double>(rounds) / per_message;
-    one.per_round =
-        static_cast<std::uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(max_automatic / rounds + 1)));
+    one.per_round        = static_cast<std::uint64_t>(
+        std::clamp(fitting, 1.0, static_cast<double>(max_automatic) / static_cast<double>(rounds) + 1));
 }
 
 void client_run::measure_rounds()

@@ -118,8 +118,8 @@ private:
         const std::span<const steps> strides = strides_of(nest);
         const std::int64_t length            = length_of(nest);
         reached answer                       = reached::no;
-        for (std::size_t first = 0; first < strides.size(); ++first) {
-            if (strides[first].step == 0) {
+        for (const steps& each : strides) {
+            if (each.step == 0) {
                 return reached::yes;
             }
         }

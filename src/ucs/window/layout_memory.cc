@@ -64,7 +64,7 @@ result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layou
         }
     }
 
-    const std::shared_ptr<layout_memory> memory(new layout_memory);
+    std::shared_ptr<layout_memory> memory(new layout_memory);
     memory->_bases.resize(of.num_sources());
     const std::uint64_t length = std::max<std::uint64_t>(total, page_length());
     const auto file            = make_file(length);

@@ -211,7 +211,7 @@ spec_ptr spec::resized(spec_ptr item, std::int64_t lb, std::int64_t extent)
     return make(std::move(made));
 }
 
-std::vector<segment> joined(std::vector<segment> segments)
+std::vector<segment> joined(const std::vector<segment>& segments)
 {
     std::vector<segment> out;
     for (const segment& next : segments) {
@@ -232,7 +232,7 @@ std::vector<segment> segments_of(const spec& of)
 {
     std::vector<segment> segments;
     visit(of, 0, 0, [&](const segment& next) { segments.push_back(next); });
-    return joined(std::move(segments));
+    return joined(segments);
 }
 
 std::vector<segment> segments_of(const layout& of)
@@ -240,7 +240,7 @@ std::vector<segment> segments_of(const layout& of)
     std::vector<segment> segments;
     for_each_block(of, 0, of.packed_length(),
                    [&](const placed_block& block) { segments.push_back({block.source, block.offset, block.length}); });
-    return joined(std::move(segments));
+    return joined(segments);
 }
 
 std::uint64_t packed_length_of(const spec& of)

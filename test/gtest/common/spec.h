@@ -68,7 +68,7 @@ std::uint32_t num_sources_of(const spec& of);
 bool has_overlap(const spec& of);
 
 // Joins neighbours that touch: two lists describe the same bytes in the same order exactly when these are equal.
-std::vector<segment> joined(std::vector<segment> segments);
+std::vector<segment> joined(const std::vector<segment>& segments);
 // What the code under test says, in the form of segments_of().
 std::vector<segment> segments_of(const layout& of);
 

@@ -1,6 +1,7 @@
 #include "process.h"
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -123,7 +125,9 @@ std::string free_port()
     sockaddr_in address{};
     address.sin_family = AF_INET;
     socklen_t length   = sizeof(address);
-    bind(fd, reinterpret_cast<sockaddr*>(&address), length);
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0) {
+        throw std::system_error(errno, std::generic_category(), "bind");
+    }
     getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
     close(fd);
     return std::to_string(ntohs(address.sin_port));

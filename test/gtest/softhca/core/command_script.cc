@@ -305,7 +305,7 @@ script_result script_run::run()
     for (unsigned steps = 0; steps < max_steps && !_script.at_end(); ++steps) {
         try {
             step();
-        } catch (const std::runtime_error&) {
+        } catch (const std::runtime_error&) { // NOLINT(bugprone-empty-catch)
             // A part of what was to be made was refused: the tables are full, or the function does not exist.
         }
         // One who takes the lock repairs what the last holder left.

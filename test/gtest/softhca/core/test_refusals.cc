@@ -35,7 +35,7 @@ protected:
         EXPECT_FALSE(b_receives.poll());
     }
 
-    void expect_peer_failed(std::vector<event_type> told)
+    void expect_peer_failed(const std::vector<event_type>& told)
     {
         EXPECT_EQ(b.record().state, qp_state::error);
         EXPECT_EQ(events(b), told);

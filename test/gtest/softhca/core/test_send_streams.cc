@@ -168,7 +168,7 @@ protected:
     }
 
     // In memory that nothing else of the same operation touches: overlaps have no defined order on a device.
-    bool overlaps(std::vector<region> parts)
+    bool overlaps(const std::vector<region>& parts)
     {
         std::vector<std::uint32_t> places;
         for (const region& part : parts) {

@@ -152,7 +152,7 @@ int fork_child_opens_anew(int)
 // On the parent's memory and descriptors' numbers, as those do that start programs.
 [[gnu::noinline]] static pid_t run_in_vforked_child()
 {
-    const pid_t child = ::vfork();
+    const pid_t child = ::vfork(); // NOLINT(bugprone-unsafe-functions): it is what this is about
     if (child == 0) {
         for (int fd = 3; fd < 100; ++fd) {
             ::close(fd);

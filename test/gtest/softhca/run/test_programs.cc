@@ -28,7 +28,6 @@ namespace
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using strings = std::vector<std::string>;
 namespace fs  = std::filesystem;
 

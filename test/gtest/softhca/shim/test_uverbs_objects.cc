@@ -180,7 +180,10 @@ TEST_F(uverbs_objects, reregistering_changes_the_region_and_keeps_its_key)
     request.flags        = 4; // access
     request.access_flags = local_write | IB_UVERBS_ACCESS_REMOTE_READ;
     ib_uverbs_rereg_mr_resp response{};
-    const auto run = [&] { return write_command(program, maker.fd, IB_USER_VERBS_CMD_REREG_MR, request, response); };
+    // By pointers: clang does not capture structures that end in an array of any length.
+    auto* const asked    = &request;
+    auto* const answered = &response;
+    const auto run = [&] { return write_command(program, maker.fd, IB_USER_VERBS_CMD_REREG_MR, *asked, *answered); };
     ASSERT_EQ(run(), 0);
     EXPECT_EQ(machine.memory().mkeys.live, 1u);
     EXPECT_EQ(response.lkey, mr.number);

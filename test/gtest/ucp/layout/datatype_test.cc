@@ -15,7 +15,6 @@ using ucx_layout::datatype;
 using ucx_layout::layout;
 using ucxl::test::contiguous;
 using ucxl::test::loopback;
-using ucxl::test::side;
 using ucxl::test::ucx_test;
 
 std::vector<unsigned char> random_bytes(std::size_t count)

@@ -48,7 +48,7 @@ std::vector<std::string> child_environment(const std::vector<std::pair<std::stri
         }
     }
     for (const auto& [name, value] : variables) {
-        all.push_back(name + "=" + value);
+        all.push_back(std::format("{}={}", name, value));
     }
     return all;
 }
