@@ -53,9 +53,9 @@ TEST(info_device, a_wrong_layout_is_an_error_of_the_layout)
 #ifdef SOFTHCA_LIBRARY
 TEST(info_device, the_device_is_the_first_one_or_the_one_named)
 {
-    const char* const preloaded = std::getenv("LD_PRELOAD"); // by a sanitizer
+    const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY"); // its library, for programs without it
     const process::environment software{
-        {"LD_PRELOAD", std::string(SOFTHCA_LIBRARY) + (preloaded != nullptr ? std::string(":") + preloaded : "")}};
+        {"LD_PRELOAD", std::string(SOFTHCA_LIBRARY) + (sanitizer != nullptr ? std::string(":") + sanitizer : "")}};
     const std::string layout = "strided(1024,8,8192)";
     const outcome first      = run_tool(tool, {"--device", layout}, software);
     ASSERT_EQ(0, first.status) << first.err;

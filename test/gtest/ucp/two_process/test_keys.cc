@@ -16,8 +16,8 @@ namespace
 {
 
 // ucp_ep_rkey_unpack is not told how long a key is: behind every changed key there is room for what its bytes may
-// promise.
-constexpr std::size_t room_behind_key = 256;
+// promise, which is up to 255 bytes for each of our domains.
+constexpr std::size_t room_behind_key = 3 * 256;
 
 constexpr std::size_t key_header_length = sizeof(std::uint64_t) + sizeof(std::uint8_t);
 
