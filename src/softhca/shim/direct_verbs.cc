@@ -140,7 +140,9 @@ void take_context(ibv_context* context, std::uint32_t uar)
         process->pages().make_trapping(uar);
         return;
     }
-    original = context->ops;
+    if (original.post_send == nullptr) { // once: the operations of other contexts read it
+        original = context->ops;
+    }
     room->uar.store(uar);
     room->context.store(context, std::memory_order_release);
     context->ops.post_send     = post_send;
