@@ -60,21 +60,23 @@ void host_interface_ops(uct_iface_ops_t& ops)
 {
     base_interface_ops(ops);
     ops.iface_close       = iface_close;
+    ops.iface_query       = query_host_interface;
     ops.iface_get_address = get_address;
 }
 
-void query_host_interface(uct_iface_h iface, uct_iface_attr_t& attr)
+ucs_status_t query_host_interface(uct_iface_h iface, uct_iface_attr_t* attr)
 {
     host_interface& self = self_of(iface);
-    query_base_interface(self.base, sizeof(self.owner), self.bandwidth, attr);
-    attr.cap.put.max_bcopy = host_bcopy_length;
-    attr.cap.get.max_bcopy = host_bcopy_length;
-    attr.cap.flags         = UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_PUT_BCOPY |
-                     UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY |
-                     UCT_IFACE_FLAG_PENDING;
+    query_base_interface(self.base, sizeof(self.owner), self.bandwidth, *attr);
+    attr->cap.put.max_bcopy = host_bcopy_length;
+    attr->cap.get.max_bcopy = host_bcopy_length;
+    attr->cap.flags         = UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_PUT_BCOPY |
+                      UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_BCOPY | UCT_IFACE_FLAG_GET_ZCOPY |
+                      UCT_IFACE_FLAG_PENDING;
+    return UCS_OK;
 }
 
-ucs_status_t open_host_interface(const char* transport, uct_iface_ops_t& ops, uct_md_h md, uct_worker_h worker,
+ucs_status_t open_host_interface(uct_iface_ops_t& ops, uct_md_h md, uct_worker_h worker,
                                  const uct_iface_params_t* params, const uct_iface_config_t* tl_config,
                                  uct_iface_h* iface)
 {
@@ -88,7 +90,8 @@ ucs_status_t open_host_interface(const char* transport, uct_iface_ops_t& ops, uc
     self->base.overhead                         = config.overhead;
     self->base.latency                          = config.latency;
     static abi::iface_internal_ops internal_ops = base_internal_ops(estimate_perf, is_reachable_v2);
-    const auto status = open_base_interface(self->base, transport, ops, internal_ops, md, worker, params, tl_config);
+    const auto status =
+        open_base_interface(self->base, md->component->name, ops, internal_ops, md, worker, params, tl_config);
     if (status != UCS_OK) {
         delete self;
         return status;
@@ -98,14 +101,15 @@ ucs_status_t open_host_interface(const char* transport, uct_iface_ops_t& ops, uc
     return UCS_OK;
 }
 
-ucs_status_t query_host_device(const char* name, uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
+ucs_status_t query_host_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
 {
     if (process_identity::own().host == 0) {
         *devices     = nullptr; // without /proc there is no way to a peer's memory
         *num_devices = 0;
         return UCS_ERR_NO_DEVICE;
     }
-    return uct_single_device_resource(md, name, UCT_DEVICE_TYPE_SHM, UCS_SYS_DEVICE_ID_UNKNOWN, devices, num_devices);
+    return uct_single_device_resource(md, md->component->name, UCT_DEVICE_TYPE_SHM, UCS_SYS_DEVICE_ID_UNKNOWN, devices,
+                                      num_devices);
 }
 
 } // namespace ucxl

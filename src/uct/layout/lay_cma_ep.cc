@@ -2,22 +2,14 @@
 
 #include "host_endpoint.h"
 #include "process_copy.h"
-#include "refusal.h"
-#include "shm_rkey.h"
 
 #include <cerrno>
-#include <cstring>
 
 namespace ucxl
 {
 
 namespace
 {
-
-void report(std::uint64_t address, std::size_t length, const char* why)
-{
-    report_refusal("lay_cma", reinterpret_cast<const void*>(address), length, why);
-}
 
 const char* reason_of(int error)
 {
@@ -32,45 +24,25 @@ const char* reason_of(int error)
 }
 
 struct process_access {
-    static ucs_status_t put(const void* from, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    static constexpr const char* name = "lay_cma";
+
+    static bool put(const imported_window& to, std::uint64_t offset, const transfer_side& from, std::size_t length)
     {
-        if (length == 0) {
-            return UCS_OK;
-        }
-        const reader_section guard;
-        const auto source = local_side(guard, from, length, "lay_cma");
-        if (!source || !copy(copy_to_process, *source, length, remote, rkey)) {
-            return UCS_ERR_INVALID_ADDR;
-        }
-        return UCS_OK;
+        return copy_to_process(to, offset, from, length) || report(to, offset, length);
     }
 
-    static void get(void* to, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    static bool get(const imported_window& from, std::uint64_t offset, const transfer_side& to, std::size_t length)
     {
-        if (length == 0) {
-            return;
-        }
-        const reader_section guard;
-        const auto target = local_side(guard, to, length, "lay_cma");
-        if (target && !copy(copy_from_process, *target, length, remote, rkey) && target->plan == nullptr) {
-            std::memset(to, 0, length);
-        }
+        return copy_from_process(from, offset, to, length) || report(from, offset, length);
     }
 
 private:
-    static bool copy(decltype(copy_to_process) by, const transfer_side& local, std::size_t length, std::uint64_t remote,
-                     uct_rkey_t rkey)
+    // False.
+    static bool report(const imported_window& in, std::uint64_t offset, std::size_t length)
     {
-        const imported_window& in = window_of(rkey);
-        if (!is_inside(in, remote, length)) {
-            report(remote, length, "are not inside the remote window");
-            return false;
-        }
-        if (!by(in, remote - in.key.address, local, length)) {
-            report(remote, length, reason_of(errno));
-            return false;
-        }
-        return true;
+        const char* const why = reason_of(errno);
+        report_refusal(name, reinterpret_cast<const void*>(in.key.address + offset), length, why);
+        return false;
     }
 };
 

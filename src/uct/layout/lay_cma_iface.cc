@@ -21,18 +21,11 @@ ucs_config_field_t config_table[] = {
      UCS_CONFIG_TYPE_TIME},
     {}};
 
-ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
-{
-    query_host_interface(iface, *attr);
-    return UCS_OK;
-}
-
 uct_iface_ops_t make_ops()
 {
     uct_iface_ops_t ops{};
     lay_cma_ep_ops(ops);
     host_interface_ops(ops);
-    ops.iface_query = iface_query;
     return ops;
 }
 
@@ -40,19 +33,14 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
                         const uct_iface_config_t* config, uct_iface_h* iface)
 {
     static uct_iface_ops_t ops = make_ops();
-    return open_host_interface("lay_cma", ops, md, worker, params, config, iface);
-}
-
-ucs_status_t query_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
-{
-    return query_host_device("lay_cma", md, devices, num_devices);
+    return open_host_interface(ops, md, worker, params, config, iface);
 }
 
 } // namespace
 
 constinit abi::tl lay_cma_tl = {
     .name          = "lay_cma",
-    .query_devices = query_devices,
+    .query_devices = query_host_devices,
     .iface_open    = iface_open,
     .config        = {.name   = "lay_cma transport",
                       .prefix = "LAY_CMA_",

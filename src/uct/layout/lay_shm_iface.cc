@@ -21,7 +21,7 @@ ucs_config_field_t config_table[] = {
 
 ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
 {
-    query_host_interface(iface, *attr);
+    query_host_interface(iface, attr);
     attr->cap.flags |= UCT_IFACE_FLAG_ATOMIC_CPU;
     constexpr std::uint64_t posts = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) |
                                     UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR);
@@ -47,19 +47,14 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
                         const uct_iface_config_t* config, uct_iface_h* iface)
 {
     static uct_iface_ops_t ops = make_ops();
-    return open_host_interface("lay_shm", ops, md, worker, params, config, iface);
-}
-
-ucs_status_t query_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
-{
-    return query_host_device("lay_shm", md, devices, num_devices);
+    return open_host_interface(ops, md, worker, params, config, iface);
 }
 
 } // namespace
 
 constinit abi::tl lay_shm_tl = {
     .name          = "lay_shm",
-    .query_devices = query_devices,
+    .query_devices = query_host_devices,
     .iface_open    = iface_open,
     .config        = {.name   = "lay_shm transport",
                       .prefix = "LAY_SHM_",

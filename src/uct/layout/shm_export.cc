@@ -19,7 +19,7 @@ namespace
 
 // What is needed of a window after its reader section.
 struct exported_window {
-    std::byte* address   = nullptr; // null: there is no window
+    std::byte* address   = nullptr; // null: there is no window, or no such key of it
     std::uint64_t length = 0;
     pack_plan_ptr plan;
     std::vector<std::byte*> bases;
@@ -27,14 +27,22 @@ struct exported_window {
     std::shared_ptr<window_attachment> attachment;
 
     const layout& described() const { return *plan->source_layout(); }
-    shm_access access() const { return memory != nullptr ? shm_access::mapping : shm_access::process; }
 };
 
-exported_window find_window(const void* address)
+bool is_exportable(const window_binding& of, shm_access access, std::size_t min_block)
+{
+    const shm_access possible  = of.memory != nullptr ? shm_access::mapping : shm_access::process;
+    const layout& described    = *of.plan->source_layout();
+    const std::uint64_t blocks = described.blocks().count;
+    return access == possible && blocks != 0 && described.packed_length() / blocks >= min_block;
+}
+
+// Most windows have no key of one access, and nothing of them is copied.
+exported_window find_window(const void* address, shm_access access, std::size_t min_block)
 {
     const reader_section guard;
     const window* const in = window_registry::instance().find(address, 1);
-    if (in == nullptr) {
+    if (in == nullptr || !is_exportable(in->binding(), access, min_block)) {
         return {};
     }
     const window_binding& binding = in->binding();
@@ -170,12 +178,8 @@ result<shm_key> key_of(const void* address, shm_access access, std::size_t min_b
     exporter& in = exporter::instance();
     exported_window of; // goes after the lock, with all that may be left of the window
     const std::lock_guard guard(in.lock);
-    of = find_window(address);
-    if (of.address == nullptr || of.access() != access) {
-        return no_access_key();
-    }
-    const std::uint64_t num_blocks = of.described().blocks().count;
-    if (num_blocks == 0 || of.length / num_blocks < min_block) {
+    of = find_window(address, access, min_block);
+    if (of.address == nullptr) {
         return no_access_key();
     }
     if (auto ready = in.prepare(); !ready) {
