@@ -15,7 +15,7 @@ namespace
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
     {"BW", "20GBs", "Bandwidth UCP is told", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
-    {"OVERHEAD", "3us", "CPU time UCP is told for starting an operation", offsetof(host_interface_config, overhead),
+    {"OVERHEAD", "2us", "CPU time UCP is told for starting an operation", offsetof(host_interface_config, overhead),
      UCS_CONFIG_TYPE_TIME},
     {"LATENCY", "80ns", "Latency UCP is told for an operation", offsetof(host_interface_config, latency),
      UCS_CONFIG_TYPE_TIME},
