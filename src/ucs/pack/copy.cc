@@ -108,10 +108,44 @@ std::uint64_t min_direct(const program_cursor& at)
     return at.leaf().kind == step_kind::table ? min_direct_row : min_direct_length;
 }
 
+// Both at the start of a panel, and the panels differ in strides only.
+bool meet_at_panels(const program_cursor& to, const program_cursor& from)
+{
+    const step &target = to.leaf(), &origin = from.leaf();
+    return target.is_panel && origin.is_panel && to.skip() == 0 && from.skip() == 0 &&
+           target.run.length == origin.run.length && target.run.count == origin.run.count &&
+           target.run.outer_count == origin.run.outer_count;
+}
+
+// In the order of the memory, in which blocks are neighbours: nothing has to come out in packed order.
+void copy_panel(const step& target, std::byte* to, const step& origin, const std::byte* from)
+{
+    const block_run &into = target.run, &out_of = origin.run;
+    const std::uint64_t length = into.length, rows = into.outer_count;
+    if (const auto adjacent = static_cast<std::int64_t>(length);
+        into.outer_stride == adjacent && out_of.outer_stride == adjacent) {
+        const block_run row{.length = length * rows, .count = into.count, .stride = into.stride};
+        best_kernels().blocks(row).move(to, into.stride, from, out_of.stride, row.count, row.length);
+        return;
+    }
+    for (std::uint64_t i = 0; i < into.count; ++i) {
+        target.kernels->move(to, into.outer_stride, from, out_of.outer_stride, rows, length);
+        to += into.stride;
+        from += out_of.stride;
+    }
+}
+
 // Moves some bytes, at most `length`, and returns how many.
 std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& from, base_list from_bases,
                         std::uint64_t length)
 {
+    if (const std::uint64_t size = to.left(); size <= length && meet_at_panels(to, from)) {
+        copy_panel(to.leaf(), to_bases[to.source()] + to.offset(), from.leaf(),
+                   from_bases[from.source()] + from.offset());
+        advance(to, size);
+        advance(from, size);
+        return size;
+    }
     const piece target = piece_at(to, to_bases);
     const piece origin = piece_at(from, from_bases);
     if (target.length == origin.length) {

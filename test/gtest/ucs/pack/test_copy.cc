@@ -86,4 +86,24 @@ TEST(pack_copy, large_blocks_of_all_forms_meet)
     }
 }
 
+TEST(pack_copy, panels_of_one_shape_meet_whole_and_in_parts)
+{
+    test::random numbers(11);
+    const spec_ptr number = spec::block(8);
+    const std::vector<spec_ptr> all{
+        spec::strided(number, {{16, 8}, {40, 512}}),
+        spec::strided(number, {{16, 8}, {40, -136}}),
+        spec::strided(number, {{16, 24}, {40, 400}}),
+        spec::strided(number, {{16, -8}, {40, 1000}}),
+        spec::strided(number, {{40, 8}, {16, 512}}),
+        spec::strided(spec::strided(number, {{16, 8}, {40, 512}}), {{3, 30000}}),
+    };
+    for (const spec_ptr& to : all) {
+        for (const spec_ptr& from : all) {
+            ASSERT_NO_FATAL_FAILURE(check_pair(side(sample_of(to), guard_side::front, numbers),
+                                               side(sample_of(from), guard_side::back, numbers), numbers, 20));
+        }
+    }
+}
+
 } // namespace
