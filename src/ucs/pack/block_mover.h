@@ -29,7 +29,9 @@ struct block_mover {
         }
     }
 
-    static void run(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
+    // `kernels`: those of the run, or others for blocks of its length.
+    static void run(const step& what, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
+                    std::uint64_t length, packed_t packed)
     {
         const block_run& shape = what.run;
         if (what.is_panel) {
@@ -37,11 +39,11 @@ struct block_mover {
             return;
         }
         if (length == what.packed_length) {
-            blocks(*what.kernels, packed, memory, shape);
+            blocks(kernels, packed, memory, shape);
             return;
         }
         if (shape.outer_count == 1) {
-            row(what, memory, skip, length, packed);
+            row(what, kernels, memory, skip, length, packed);
             return;
         }
         const std::uint64_t row_length = shape.row_length();
@@ -50,7 +52,7 @@ struct block_mover {
         memory += static_cast<std::int64_t>(first) * shape.outer_stride;
         if (skip > 0 || length < row_length) {
             const std::uint64_t head = std::min(length, row_length - skip);
-            row(what, memory, skip, head, packed);
+            row(what, kernels, memory, skip, head, packed);
             memory += shape.outer_stride;
             packed += head;
             length -= head;
@@ -58,13 +60,13 @@ struct block_mover {
         if (const std::uint64_t rows = length / row_length; rows > 0) {
             block_run part   = shape;
             part.outer_count = rows;
-            blocks(*what.kernels, packed, memory, part);
+            blocks(kernels, packed, memory, part);
             memory += static_cast<std::int64_t>(rows) * shape.outer_stride;
             packed += rows * row_length;
             length -= rows * row_length;
         }
         if (length > 0) {
-            row(what, memory, 0, length, packed);
+            row(what, kernels, memory, 0, length, packed);
         }
     }
 
@@ -123,7 +125,8 @@ struct block_mover {
     }
 
     // A part of one row.
-    static void row(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
+    static void row(const step& what, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
+                    std::uint64_t length, packed_t packed)
     {
         const block_run& shape = what.run;
         if (shape.count == 1) {
@@ -142,7 +145,7 @@ struct block_mover {
         }
         const std::uint64_t whole = length / shape.length;
         if (whole > 0) {
-            blocks(*what.kernels, packed, memory, {.length = shape.length, .count = whole, .stride = shape.stride});
+            blocks(kernels, packed, memory, {.length = shape.length, .count = whole, .stride = shape.stride});
         }
         const std::uint64_t tail = length - whole * shape.length;
         if (tail > 0) {

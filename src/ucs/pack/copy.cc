@@ -1,5 +1,5 @@
 // Memory of one plan straight into memory of another.
-#include "transfer.h"
+#include "stream.h"
 
 #include <array>
 #include <cassert>
@@ -137,7 +137,7 @@ void copy_panel(const step& target, std::byte* to, const step& origin, const std
 
 // Moves some bytes, at most `length`, and returns how many.
 std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& from, base_list from_bases,
-                        std::uint64_t length)
+                        std::uint64_t length, caches are)
 {
     if (const std::uint64_t size = to.left(); size <= length && meet_at_panels(to, from)) {
         copy_panel(to.leaf(), to_bases[to.source()] + to.offset(), from.leaf(),
@@ -151,7 +151,11 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
     if (target.length == origin.length) {
         const std::uint64_t blocks = std::min({target.blocks, origin.blocks, length / target.length});
         if (const std::uint64_t size = blocks * target.length; blocks > 1 && size >= min_direct_length) {
-            target.kernels->move(target.address, target.stride, origin.address, origin.stride, blocks, target.length);
+            const block_kernels& kernels =
+                are == caches::filled
+                    ? *target.kernels
+                    : kernels_to_copy_streaming(*target.kernels, target.address, target.stride, target.length);
+            kernels.move(target.address, target.stride, origin.address, origin.stride, blocks, target.length);
             advance(to, size);
             advance(from, size);
             return size;
@@ -164,14 +168,14 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
         return size;
     }
     if (const std::uint64_t size = std::min(origin.length, length); size >= min_direct(from)) {
-        transfer<direction::scatter>(to, to_bases, size, origin.address);
+        transfer<direction::scatter>(to, to_bases, size, origin.address, are);
         advance(from, size);
         return size;
     }
     std::array<std::byte, buffer_length> buffer;
     const std::uint64_t size = std::min<std::uint64_t>(length, buffer.size());
     transfer<direction::gather>(from, from_bases, size, buffer.data());
-    transfer<direction::scatter>(to, to_bases, size, buffer.data());
+    transfer<direction::scatter>(to, to_bases, size, buffer.data(), are);
     return size;
 }
 
@@ -188,8 +192,13 @@ void pack_plan::copy(const pack_plan& to, base_list to_bases, std::uint64_t to_o
     }
     program_cursor target(*to._program, to_offset);
     program_cursor origin(*from._program, from_offset);
+    const bool is_large = length >= to._program->min_streamed_copy;
+    const caches are    = is_large ? caches::passed : caches::filled;
     while (length > 0) {
-        length -= copy_some(target, to_bases, origin, from_bases, length);
+        length -= copy_some(target, to_bases, origin, from_bases, length, are);
+    }
+    if (is_large) {
+        finish_streaming();
     }
 }
 

@@ -117,6 +117,14 @@ struct permute_kernels {
                     const word_map& map);
 };
 
+// They write past the caches. Other threads see it after finish_streaming() of stream.h.
+struct streaming_kernels {
+    block_kernels lines;  // the blocks written, their strides and their length are whole cache lines of 64 bytes
+    block_kernels blocks; // of any length
+    table_kernels tables;
+    void (*copy)(std::byte* to, const std::byte* from, std::size_t length);
+};
+
 // All kernels for one instruction set.
 struct kernel_library {
     const char* name;
@@ -126,6 +134,7 @@ struct kernel_library {
     table_kernels tables;
     // Null if there is none for this length.
     const row_kernels* (*rows)(std::uint64_t length);
+    const streaming_kernels* streaming;
     const permute_kernels* permute; // null if there is none
 };
 

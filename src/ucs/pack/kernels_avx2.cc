@@ -6,6 +6,7 @@
 #include <utility>
 
 #ifdef __x86_64__
+#include <immintrin.h>
 // After the headers: what they define stays code for every CPU.
 #ifndef __clang__
 #pragma GCC target("avx2,bmi2")

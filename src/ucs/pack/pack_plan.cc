@@ -20,8 +20,15 @@ pack_plan::~pack_plan() = default;
 result<pack_plan_ptr> pack_plan::compile(layout_ptr of)
 {
     try {
-        auto code            = std::make_unique<program>(program{compile_program(*of)});
-        code->gather_streams = of->packed_length() >= min_streamed_length && can_gather_streaming(*code);
+        auto code = std::make_unique<program>(program{compile_program(*of)});
+        if (is_streamed(of->packed_length())) {
+            const std::uint64_t limit = streaming_limit();
+            code->min_streamed_gather = can_gather_streaming(*code) ? limit : no_streaming;
+            if (can_scatter_streaming(*code)) {
+                code->min_streamed_copy    = limit;
+                code->min_streamed_scatter = min_streamed_call;
+            }
+        }
         return pack_plan_ptr(new pack_plan(std::move(of), std::move(code)));
     } catch (const std::bad_alloc&) {
         // Short enough to need no memory itself.
@@ -32,7 +39,7 @@ result<pack_plan_ptr> pack_plan::compile(layout_ptr of)
 void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to) const
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
-    if (_program->gather_streams && length >= min_streamed_length) {
+    if (length >= _program->min_streamed_gather) {
         gather_streaming(*_program, bases, offset, length, static_cast<std::byte*>(to));
     } else if (length > 0) {
         transfer<direction::gather>(*_program, bases, offset, length, static_cast<std::byte*>(to));
@@ -42,7 +49,9 @@ void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t leng
 void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from) const
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
-    if (length > 0) {
+    if (length >= _program->min_streamed_scatter) {
+        scatter_streaming(*_program, bases, offset, length, static_cast<const std::byte*>(from));
+    } else if (length > 0) {
         transfer<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     }
 }
@@ -50,9 +59,13 @@ void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t len
 std::string pack_plan::describe() const
 {
     std::string text = describe_program(*_program);
-    if (_program->gather_streams) {
-        text += std::format("\ngathers of {} bytes and more go past the caches", min_streamed_length);
-    }
+    const auto line  = [&](const char* what, std::uint64_t limit) {
+        if (limit != no_streaming) {
+            text += std::format("\n{} of {} bytes and more go past the caches", what, limit);
+        }
+    };
+    line("gathers", _program->min_streamed_gather);
+    line("scatters", _program->min_streamed_scatter);
     return text;
 }
 

@@ -14,6 +14,7 @@
 
 #include "kernels.h"
 #include "pack_plan.h"
+#include "streaming_limit.h"
 
 #include "ucs/layout/limits.h"
 
@@ -97,7 +98,9 @@ compiled_program compile_program(const layout& of);
 std::string describe_program(const compiled_program& program);
 
 struct pack_plan::program : compiled_program {
-    bool gather_streams = false; // of calls that are large enough, see stream.h
+    // Past the caches, see stream.h: gathers and copies of so many bytes; all scatters that are not small.
+    std::uint64_t min_streamed_gather = no_streaming, min_streamed_copy = no_streaming;
+    std::uint64_t min_streamed_scatter = no_streaming;
 };
 
 } // namespace ucxl

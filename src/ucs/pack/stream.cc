@@ -1,9 +1,5 @@
 #include "stream.h"
 
-#include "transfer.h"
-
-#include <cstring>
-
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -14,36 +10,31 @@ namespace ucxl
 namespace
 {
 
-constexpr std::size_t line          = 64;
-constexpr std::size_t buffer_length = 16384;
+constexpr std::int64_t line = 64;
+// Measured: shorter blocks are slower past the caches, unless they are whole lines. Gathers have the buffer to compare
+// with.
+constexpr std::uint64_t min_scattered_block = 512;
+constexpr std::uint64_t min_gathered_block  = 1024;
+constexpr std::size_t buffer_length         = 16384;
 
-// `to` and `length` are multiples of a line.
-void stream_lines(std::byte* to, const std::byte* from, std::size_t length)
+// Of a table: on average.
+bool has_blocks_of(const step& leaf, std::uint64_t length)
 {
-#ifdef __x86_64__
-    for (std::size_t i = 0; i < length; i += line) {
-#pragma GCC unroll 4
-        for (std::size_t k = i; k < i + line; k += sizeof(__m128i)) {
-            _mm_stream_si128(reinterpret_cast<__m128i*>(to + k),
-                             _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
-        }
-    }
-#else
-    std::memcpy(to, from, length);
-#endif
+    return (leaf.kind == step_kind::run && !leaf.is_panel && leaf.run.length >= length) ||
+           (leaf.kind == step_kind::table && leaf.packed_length >= leaf.size * length);
 }
 
-void finish_streaming()
+// Of a run, if the first one begins at a line.
+bool has_lines_as_blocks(const step& leaf)
 {
-#ifdef __x86_64__
-    _mm_sfence();
-#endif
+    const block_run& run = leaf.run;
+    return leaf.kind == step_kind::run && !leaf.is_panel && run.length % line == 0 && run.stride % line == 0 &&
+           run.outer_stride % line == 0;
 }
 
-// Bytes to the next line.
-std::size_t to_line(const std::byte* at)
+bool is_at_line(const std::byte* memory)
 {
-    return (0 - reinterpret_cast<std::uintptr_t>(at)) % line;
+    return reinterpret_cast<std::uintptr_t>(memory) % line == 0;
 }
 
 } // namespace
@@ -55,23 +46,74 @@ bool can_gather_streaming(const compiled_program& program)
     });
 }
 
+bool can_scatter_streaming(const compiled_program& program)
+{
+    return std::ranges::any_of(program.steps, [](const step& what) {
+        return has_blocks_of(what, min_scattered_block) || has_lines_as_blocks(what);
+    });
+}
+
+bool has_long_blocks(const step& table)
+{
+    return has_blocks_of(table, min_scattered_block);
+}
+
+const block_kernels& kernels_to_gather_streaming(const step& run)
+{
+    return has_blocks_of(run, min_gathered_block) ? best_kernels().streaming->blocks : *run.kernels;
+}
+
+const block_kernels& kernels_to_scatter_streaming(const step& run, const std::byte* memory)
+{
+    if (has_lines_as_blocks(run) && is_at_line(memory)) {
+        return best_kernels().streaming->lines;
+    }
+    return has_blocks_of(run, min_scattered_block) ? best_kernels().streaming->blocks : *run.kernels;
+}
+
+const block_kernels& kernels_to_copy_streaming(const block_kernels& ordinary, const std::byte* to, std::int64_t stride,
+                                               std::uint64_t length)
+{
+    if (length % line == 0 && stride % line == 0 && is_at_line(to)) {
+        return best_kernels().streaming->lines;
+    }
+    return length >= min_scattered_block ? best_kernels().streaming->blocks : ordinary;
+}
+
 void gather_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
                       std::byte* to)
 {
     alignas(line) std::array<std::byte, buffer_length> buffer;
     program_cursor at(program, offset);
-    const std::uint64_t head = std::min<std::uint64_t>(to_line(to), length);
-    transfer<direction::gather>(at, bases, head, to);
-    to += head;
-    for (length -= head; length >= line;) {
-        const std::uint64_t size = std::min<std::uint64_t>(length / line * line, buffer_length);
-        transfer<direction::gather>(at, bases, size, buffer.data());
-        stream_lines(to, buffer.data(), size);
+    while (length > 0) {
+        std::uint64_t size = length;
+        if (has_blocks_of(at.leaf(), min_gathered_block)) {
+            size = std::min(size, at.left());
+            transfer<direction::gather>(at, bases, size, to, caches::passed);
+        } else {
+            size = std::min<std::uint64_t>(size, buffer_length);
+            transfer<direction::gather>(at, bases, size, buffer.data());
+            best_kernels().streaming->copy(to, buffer.data(), size);
+        }
         to += size;
         length -= size;
     }
-    transfer<direction::gather>(at, bases, length, to);
     finish_streaming();
+}
+
+void scatter_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
+                       const std::byte* from)
+{
+    program_cursor at(program, offset);
+    transfer<direction::scatter>(at, bases, length, from, caches::passed);
+    finish_streaming();
+}
+
+void finish_streaming()
+{
+#ifdef __x86_64__
+    _mm_sfence();
+#endif
 }
 
 } // namespace ucxl

@@ -1,21 +1,40 @@
 // Large transfers past the caches: what is written would only push out what is in them, and a store that need not read
-// its cache line first saves a third of the memory traffic. Pays only towards memory that nobody
-// reads soon; between strided memories it does not.
+// its cache line first saves a third of the memory traffic. Pays only towards memory that nobody reads soon.
+//
+// Long blocks are streamed from where they are to where they belong. Short ones that are gathered go through a buffer;
+// short ones that are scattered share lines with bytes that stay, and are left to the caches.
 #pragma once
 
-#include "program.h"
+#include "transfer.h"
 
 namespace ucxl
 {
 
-// From so many bytes on: measured, below it streaming loses where second level caches have 1 or 2 MB.
-inline constexpr std::uint64_t min_streamed_length = std::uint64_t{8} << 20;
+// A scatter into memory beyond streaming_limit() comes in fragments of a transport's buffers; shorter calls do not pay
+// for the fence.
+inline constexpr std::uint64_t min_streamed_call = 4096;
 
 // Whether a program can be moved in pieces without losing what its kernels gain from seeing all of it.
 bool can_gather_streaming(const compiled_program& program);
+// Whether any of its blocks go past the caches.
+bool can_scatter_streaming(const compiled_program& program);
 
 // As transfer(). Other threads see what was written as they do after plain stores.
 void gather_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
                       std::byte* to);
+void scatter_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
+                       const std::byte* from);
+
+// For who calls transfer() with caches::passed, and kernels that stream: after the last of it.
+void finish_streaming();
+
+// What transfer() with caches::passed uses: of runs,
+const block_kernels& kernels_to_gather_streaming(const step& run);
+const block_kernels& kernels_to_scatter_streaming(const step& run, const std::byte* memory);
+// and of tables the kernels for streaming, if
+bool has_long_blocks(const step& table);
+// Kernels for so many blocks from strided memory to strided memory.
+const block_kernels& kernels_to_copy_streaming(const block_kernels& ordinary, const std::byte* to, std::int64_t stride,
+                                               std::uint64_t length);
 
 } // namespace ucxl

@@ -1,6 +1,7 @@
 #include "transfer.h"
 
 #include "block_mover.h"
+#include "stream.h"
 
 namespace ucxl
 {
@@ -16,13 +17,14 @@ struct mover : block_mover<way> {
 
     const compiled_program& program;
     std::byte* const* bases;
+    caches are = caches::filled;
 
     void leaf(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
               packed_t packed) const
     {
         switch (what.kind) {
         case step_kind::run:
-            run(what, bases[source] + offset, skip, length, packed);
+            run(what, kernels_of(what, bases[source] + offset), bases[source] + offset, skip, length, packed);
             return;
         case step_kind::table:
             table(what, source, offset, skip, length, packed);
@@ -38,6 +40,15 @@ struct mover : block_mover<way> {
         }
     }
 
+    const block_kernels& kernels_of(const step& what, const std::byte* memory) const
+    {
+        if (are == caches::filled) {
+            return *what.kernels;
+        }
+        return way == direction::gather ? kernels_to_gather_streaming(what)
+                                        : kernels_to_scatter_streaming(what, memory);
+    }
+
     packed_t rows(const step& what, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,
                   packed_t packed) const
     {
@@ -50,7 +61,8 @@ struct mover : block_mover<way> {
             }
             return packed + count * what.row_length;
         }
-        const table_kernels& kernels = program.tables;
+        const bool streams           = are == caches::passed && has_long_blocks(what);
+        const table_kernels& kernels = streams ? best_kernels().streaming->tables : program.tables;
         if constexpr (way == direction::gather) {
             return what.one_source ? kernels.gather(packed, bases[source] + offset, from, count)
                                    : kernels.gather_sources(packed, bases + source, offset, from, count);
@@ -203,7 +215,7 @@ struct mover : block_mover<way> {
         for (skip -= link->packed_offset; length > 0; ++link, skip = 0) {
             const step& child        = program.steps[link->child];
             const std::uint64_t size = std::min(length, child.packed_length - skip);
-            run(child, bases[source + link->source] + (offset + link->offset), skip, size, packed);
+            run(child, *child.kernels, bases[source + link->source] + (offset + link->offset), skip, size, packed);
             packed += size;
             length -= size;
         }
@@ -283,9 +295,9 @@ void transfer(const compiled_program& program, base_list bases, std::uint64_t of
 }
 
 template <direction way>
-void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed)
+void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed, caches are)
 {
-    const mover<way> move{{}, at.program(), bases.data()};
+    const mover<way> move{{}, at.program(), bases.data(), are};
     while (length > 0) {
         const std::uint64_t size = std::min(length, at.left());
         move.leaf(at.leaf(), at.source(), at.offset(), at.skip(), size, packed);
@@ -298,7 +310,7 @@ void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_
 template void transfer<direction::gather>(const compiled_program&, base_list, std::uint64_t, std::uint64_t, std::byte*);
 template void transfer<direction::scatter>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
                                            const std::byte*);
-template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*);
-template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*);
+template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*, caches);
+template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*, caches);
 
 } // namespace ucxl

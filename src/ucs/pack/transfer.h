@@ -16,9 +16,13 @@ enum class direction { gather, scatter };
 template <direction way>
 using packed_pointer = std::conditional_t<way == direction::gather, std::byte*, const std::byte*>;
 
+// What long blocks that are written do to the caches; see stream.h.
+enum class caches { filled, passed };
+
 // Moves `length` bytes, at most those to the end of the program, and leaves the cursor behind them.
 template <direction way>
-void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed);
+void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed,
+              caches are = caches::filled);
 
 // [offset, offset + length) of the program, without a cursor where there is only one leaf; length > 0.
 template <direction way>
@@ -29,7 +33,7 @@ extern template void transfer<direction::gather>(const compiled_program&, base_l
                                                  std::byte*);
 extern template void transfer<direction::scatter>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
                                                   const std::byte*);
-extern template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*);
-extern template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*);
+extern template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*, caches);
+extern template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*, caches);
 
 } // namespace ucxl

@@ -1,6 +1,9 @@
 #include "window_config.h"
 
+#include "ucs/pack/streaming_limit.h"
+
 #include <ucs/config/parser.h>
+#include <ucs/sys/string.h>
 
 #include <mutex>
 
@@ -15,6 +18,11 @@ ucs_config_field_t fields[] = {
      "Addresses to reserve for windows. No memory is used for them. If so many cannot be reserved, half as many are\n"
      "tried, and so on.",
      offsetof(window_config, arena_length), UCS_CONFIG_TYPE_MEMUNITS},
+    {"STREAM_MIN", "auto",
+     "Memory under a layout of so many packed bytes and more is written past the caches where its blocks are long. "
+     "auto\n"
+     "measures with the first layout of 2 MB or more what is best on this machine. Read when the library is loaded.",
+     offsetof(window_config, stream_min), UCS_CONFIG_TYPE_MEMUNITS},
     {}};
 
 constinit ucs_config_global_list_entry_t table = {.name   = "layout windows",
@@ -30,7 +38,7 @@ result<window_config> read_window_config()
 {
     window_config config{};
     if (ucs_config_parser_fill_opts(&config, &table, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
-        return fail(errc::invalid_param, "UCX_LAYOUT_ARENA_SIZE is not a size");
+        return fail(errc::invalid_param, "UCX_LAYOUT_ARENA_SIZE or UCX_LAYOUT_STREAM_MIN is not a size");
     }
     ucs_config_parser_release_opts(&config, fields);
     return config;
@@ -41,7 +49,9 @@ void register_window_config()
     static std::once_flag once;
     std::call_once(once, [] {
         ucs_list_add_tail(&ucs_config_global_list, &table.list);
-        (void)read_window_config();
+        if (const auto config = read_window_config(); config && config->stream_min != UCS_MEMUNITS_AUTO) {
+            set_streaming_limit(config->stream_min == UCS_MEMUNITS_INF ? no_streaming : config->stream_min);
+        }
     });
 }
 

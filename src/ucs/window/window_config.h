@@ -10,12 +10,14 @@ namespace ucxl
 
 struct window_config {
     std::size_t arena_length; // UCX_LAYOUT_ARENA_SIZE, bytes
+    std::size_t stream_min;   // UCX_LAYOUT_STREAM_MIN, bytes or UCS_MEMUNITS_AUTO or _INF
 };
 
 // Reads the environment now. Errors: invalid_param.
 result<window_config> read_window_config();
 
-// Adds the table to UCX's list of tables, once, and reads it, so that UCX does not call its variables unused.
+// Adds the table to UCX's list of tables, once, and reads it, so that UCX does not call its variables unused. Sets the
+// streaming limit of pack plans.
 void register_window_config();
 
 } // namespace ucxl

@@ -18,6 +18,7 @@ namespace
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* tool = "ucx_layout_info";
 
@@ -179,6 +180,19 @@ TEST(info, without_arguments_shows_its_usage)
     EXPECT_EQ(2, result.status);
     EXPECT_THAT(result.err, HasSubstr("usage: ucx_layout_info"));
     EXPECT_THAT(result.err, HasSubstr("examples:"));
+}
+
+TEST(info, shows_from_where_on_copies_go_past_the_caches)
+{
+    const auto shown = [](const char* layout, const char* least) {
+        const outcome result = run_tool(tool, {layout}, {{"UCX_LAYOUT_STREAM_MIN", least}});
+        EXPECT_EQ(0, result.status) << result.err;
+        return result.out;
+    };
+    EXPECT_THAT(shown("strided(1024,1024,2048)", "64k"),
+                HasSubstr("gathers of 65536 bytes and more go past the caches"));
+    EXPECT_THAT(shown("strided(16384,4096,8192)", "inf"), Not(HasSubstr("past the caches")));
+    EXPECT_THAT(shown("strided(16384,4096,8192)", "auto"), HasSubstr("packed length  67108864"));
 }
 
 TEST(info, version_and_limits)

@@ -1,0 +1,136 @@
+#include "streaming_limit.h"
+
+#include "kernels.h"
+#include "stream.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// What two machines with second level caches of 1 and 2 MB have.
+constexpr std::uint64_t usual_limit = std::uint64_t{8} << 20;
+
+constinit std::atomic<std::uint64_t> known_limit{0}; // 0: not known
+
+struct freed {
+    void operator()(std::byte* memory) const { std::free(memory); }
+};
+using measured_memory = std::unique_ptr<std::byte[], freed>;
+
+// All pages are there. Null without memory.
+measured_memory allocate(std::uint64_t length)
+{
+    constexpr std::size_t page = 4096;
+    measured_memory memory(static_cast<std::byte*>(std::aligned_alloc(page, length)));
+    if (memory != nullptr) {
+        std::memset(memory.get(), 1, length);
+    }
+    return memory;
+}
+
+[[gnu::noinline]] std::uint64_t read_all(const std::byte* memory, std::uint64_t length)
+{
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < length; i += sizeof(std::uint64_t)) {
+        std::uint64_t word;
+        std::memcpy(&word, memory + i, sizeof(word));
+        sum += word;
+    }
+    return sum;
+}
+
+template <typename Copy>
+double seconds_of(Copy&& copy, const std::byte* to, std::uint64_t length)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    copy();
+    const volatile std::uint64_t sum = read_all(to, length);
+    (void)sum;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The better of two rounds of each: what else runs here only ever makes it slower.
+bool pays(std::byte* to, const std::byte* from, std::uint64_t length)
+{
+    constexpr int rounds   = 2;
+    const auto past_caches = [=] {
+        best_kernels().streaming->copy(to, from, length);
+        finish_streaming();
+    };
+    const auto into_caches = [=] { std::memcpy(to, from, length); };
+    double past = std::numeric_limits<double>::max(), into = past;
+    for (int i = 0; i < rounds; ++i) {
+        past = std::min(past, seconds_of(past_caches, to, length));
+        into = std::min(into, seconds_of(into_caches, to, length));
+    }
+    return past <= into;
+}
+
+} // namespace
+
+std::uint64_t measure_streaming_limit()
+{
+    constexpr unsigned steps = 4;
+    static_assert(min_measured_limit << (steps - 1) == max_measured_limit);
+    measured_memory to, from;
+    std::uint64_t length = 0;
+    unsigned low = 0, high = steps; // it pays from step `high` on, and not below `low`
+    while (low < high) {
+        const unsigned middle = (low + high) / 2;
+        const auto tried      = min_measured_limit << middle;
+        if (tried > length) {
+            to     = allocate(tried);
+            from   = allocate(tried);
+            length = tried;
+        }
+        if (to == nullptr || from == nullptr) {
+            return usual_limit;
+        }
+        if (pays(to.get(), from.get(), tried)) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return high == steps ? no_streaming : min_measured_limit << high;
+}
+
+std::uint64_t streaming_limit()
+{
+    static constinit std::atomic<bool> is_measured{false};
+    if (const std::uint64_t limit = known_limit.load(std::memory_order_relaxed); limit != 0) {
+        return limit;
+    }
+    // No lock: a child forked meanwhile would wait for a thread that it does not have.
+    if (is_measured.exchange(true, std::memory_order_relaxed)) {
+        return usual_limit;
+    }
+    const std::uint64_t measured = measure_streaming_limit();
+    std::uint64_t set            = 0;
+    return known_limit.compare_exchange_strong(set, measured, std::memory_order_relaxed) ? measured : set;
+}
+
+void set_streaming_limit(std::uint64_t bytes)
+{
+    known_limit.store(std::max<std::uint64_t>(bytes, 1), std::memory_order_relaxed);
+}
+
+bool is_streamed(std::uint64_t length)
+{
+    const std::uint64_t limit = known_limit.load(std::memory_order_relaxed);
+    if (limit == 0 && length < min_measured_limit) {
+        return false;
+    }
+    return length >= (limit == 0 ? streaming_limit() : limit);
+}
+
+} // namespace ucxl
