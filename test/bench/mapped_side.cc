@@ -30,7 +30,7 @@ ucx_layout::layout public_layout(const layout_case& of)
     return made(ucx_layout::layout::unpack(wire), "layout");
 }
 
-side_memory mapped_side::allocate(const layout_case& of)
+side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte>)
 {
     const ucx_layout::layout strided = public_layout(of);
     const ucx_layout::layout packed =

@@ -21,7 +21,7 @@ public:
     // With UCP_FEATURE_TAG and UCP_FEATURE_RMA.
     explicit mapped_side(ucp_pair& with) : _with(with) {}
 
-    side_memory allocate(const layout_case& of) override;
+    side_memory allocate(const layout_case& of, std::span<std::byte> all) override;
     void prepare(const layout_case& of, const side_memory& memory) override;
     void send_packed() override { send(_packed_source); }
     void receive_packed() override { receive(_packed_target); }

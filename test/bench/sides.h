@@ -5,10 +5,12 @@
 //                        first process does alone, so many of these and all their seconds
 //
 // The first process reads standard input and hands each line to the second one through a FIFO. Both sleep between
-// lines, so that others can be measured. std only: the peers' programs include it too.
+// lines, so that others can be measured. All pairs work in the same pages, given to each by path: where pages happen to
+// lie decides how long strided memory takes. Without UCX: the peers' programs include it too.
 #pragma once
 
 #include "layout_case.h"
+#include "shared_memory.h"
 
 #include <algorithm>
 #include <chrono>
@@ -32,20 +34,33 @@ struct side_memory {
 // between source and target of its own by nothing but a copy.
 enum class alone { put, get, copy };
 
+// Memory of the two processes of a pair.
+inline constexpr std::size_t side_memory_length = std::size_t{256} << 20;
+inline constexpr std::size_t pair_memory_length = 2 * side_memory_length;
+
 // How one library moves bytes between the two. Calls return when the memory can be used again, and when a put is there.
 class side
 {
 public:
     virtual ~side() = default;
 
-    // Zeroed memory that stays until the next call.
-    virtual side_memory allocate(const layout_case& of)
+    // Zeroed memory that stays until the next call: of `all` where it can be.
+    virtual side_memory allocate(const layout_case& of, std::span<std::byte> all)
     {
-        const std::size_t lengths[] = {of.extent, of.extent, of.length, of.length};
-        for (std::size_t i = 0; i < std::size(lengths); ++i) {
-            _own[i].assign(lengths[i], std::byte{});
-        }
-        return {_own[0], _own[1], _own[2], _own[3]};
+        const auto part = [&](std::size_t length) {
+            constexpr std::size_t page = 4096, into = 16; // as malloc places what is large
+            const std::size_t whole = (into + length + page - 1) / page * page;
+            if (whole > all.size()) {
+                throw std::runtime_error(of.name + " does not fit in the memory of a pair");
+            }
+            const auto made = all.subspan(into, length);
+            all             = all.subspan(whole);
+            std::ranges::fill(made, std::byte{});
+            return made;
+        };
+        const auto source = part(of.extent), target = part(of.extent);
+        const auto packed_source = part(of.length);
+        return {source, target, packed_source, part(of.length)};
     }
 
     virtual void prepare(const layout_case& of, const side_memory& memory) = 0;
@@ -57,15 +72,16 @@ public:
     virtual bool moves_alone() const { return false; }
     // From strided memory, to strided memory or to packed bytes.
     virtual void move(alone, bool) {}
-
-private:
-    std::vector<std::byte> _own[4];
 };
 
 class side_loop
 {
 public:
-    side_loop(side& by, bool is_first) : _by(by), _is_first(is_first) {}
+    // `memory`: the path of shared_memory that every pair is given.
+    side_loop(side& by, bool is_first, const std::string& memory)
+        : _by(by), _is_first(is_first), _shared(memory, pair_memory_length)
+    {
+    }
 
     // Until standard input ends.
     void serve(const std::string& fifo)
@@ -134,7 +150,7 @@ private:
     void take(std::size_t number)
     {
         _case   = transfer_cases().at(number).make();
-        _memory = _by.allocate(_case);
+        _memory = _by.allocate(_case, {_shared.data() + (_is_first ? 0 : side_memory_length), side_memory_length});
         for (std::size_t i = 0; i < _case.length; ++i) {
             _memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
         }
@@ -232,6 +248,7 @@ private:
 
     side& _by;
     bool _is_first;
+    shared_memory _shared;
     layout_case _case;
     side_memory _memory;
 };

@@ -1,6 +1,7 @@
 // `contrib/dev bench transfer`: one-way time between two processes of this host, of windows against MPI libraries, by
 // their datatypes and packed by hand, measured in turn. What arrives is compared first.
 #include "comparison.h"
+#include "sides.h"
 #include "tax.h"
 #include "transfer_pairs.h"
 #include "transfer_row.h"
@@ -89,7 +90,8 @@ void run(const options& wanted)
     transfer_rows rows;
     if (!wanted.only_tax) {
         scratch_folder folder;
-        all_pairs pairs = start_all(folder);
+        const shared_memory memory(pair_memory_length);
+        all_pairs pairs = start_all(folder, memory.path());
         peers           = names_of(pairs.peers);
         rows            = measure_all(wanted, pairs, peers);
         fmt::print("{}", mapped_table(rows, peers));

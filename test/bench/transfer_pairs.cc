@@ -30,11 +30,11 @@ const launcher launchers[] = {
 
 } // namespace
 
-all_pairs start_all(scratch_folder& folder)
+all_pairs start_all(scratch_folder& folder, const std::string& memory)
 {
-    const auto start_own = [&](const std::string& name, const std::string& memory, const std::string& setting) {
+    const auto start_own = [&](const std::string& name, const std::string& kind, const std::string& setting) {
         const std::string side = BENCH_FOLDER "/bench_transfer_side";
-        const std::vector<std::string> command{"env", setting, side, folder.add_fifo(name), memory};
+        const std::vector<std::string> command{"env", setting, side, folder.add_fifo(name), memory, kind};
         return pair{name, std::make_unique<worker>(command)};
     };
     // The first two with what is set for this program.
@@ -49,7 +49,7 @@ all_pairs start_all(scratch_folder& folder)
             continue;
         }
         std::vector<std::string> command = by.command;
-        command.insert(command.end(), {program, folder.add_fifo(by.name)});
+        command.insert(command.end(), {program, folder.add_fifo(by.name), memory});
         made.peers.push_back({by.name, std::make_unique<worker>(command)});
     }
     return made;

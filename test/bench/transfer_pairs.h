@@ -34,6 +34,7 @@ struct all_pairs {
     }
 };
 
-all_pairs start_all(scratch_folder& folder);
+// `memory`: the path of shared memory for all of them.
+all_pairs start_all(scratch_folder& folder, const std::string& memory);
 
 } // namespace ucxl::bench

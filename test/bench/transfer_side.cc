@@ -1,6 +1,6 @@
 // The two processes of `bench transfer` by UCP: strided memory as windows, everything else as stock UCP does it.
 //
-// usage: bench_transfer_side FIFO window|mapped; windows over memory of the application, or of the library
+// usage: bench_transfer_side FIFO MEMORY window|mapped; windows over memory of the application, or of the library
 #include "mapped_side.h"
 
 #include <cstdio>
@@ -16,11 +16,11 @@ class window_side : public side
 public:
     explicit window_side(ucp_pair& with) : _with(with) {}
 
-    side_memory allocate(const layout_case& of) override
+    side_memory allocate(const layout_case& of, std::span<std::byte> all) override
     {
         _source.reset();
         _target.reset();
-        return side::allocate(of);
+        return side::allocate(of, all);
     }
 
     void prepare(const layout_case& of, const side_memory& memory) override
@@ -49,15 +49,15 @@ private:
     std::unique_ptr<ucx_layout::window> _source, _target;
 };
 
-void run(const char* fifo, const std::string& memory, int socket, bool is_first)
+void run(const char* fifo, const std::string& memory, const std::string& kind, int socket, bool is_first)
 {
-    ucp_pair with(socket, memory == "mapped" ? UCP_FEATURE_TAG | UCP_FEATURE_RMA : UCP_FEATURE_TAG);
-    if (memory == "mapped") {
+    ucp_pair with(socket, kind == "mapped" ? UCP_FEATURE_TAG | UCP_FEATURE_RMA : UCP_FEATURE_TAG);
+    if (kind == "mapped") {
         mapped_side by(with);
-        side_loop(by, is_first).serve(fifo);
+        side_loop(by, is_first, memory).serve(fifo);
     } else {
         window_side by(with);
-        side_loop(by, is_first).serve(fifo);
+        side_loop(by, is_first, memory).serve(fifo);
     }
 }
 
@@ -67,10 +67,11 @@ void run(const char* fifo, const std::string& memory, int socket, bool is_first)
 
 int main(int argc, char** argv)
 {
-    if (argc != 3 && argc != 4) {
-        std::fprintf(stderr, "usage: bench_transfer_side FIFO window|mapped; `bench transfer` runs it\n");
+    if (argc != 4 && argc != 5) {
+        std::fprintf(stderr, "usage: bench_transfer_side FIFO MEMORY window|mapped; `bench transfer` runs it\n");
         return 2;
     }
-    return ucxl::bench::run_pair(
-        argc, argv, 2, [&](int socket, bool is_first) { ucxl::bench::run(argv[1], argv[2], socket, is_first); });
+    return ucxl::bench::run_pair(argc, argv, 3, [&](int socket, bool is_first) {
+        ucxl::bench::run(argv[1], argv[2], argv[3], socket, is_first);
+    });
 }

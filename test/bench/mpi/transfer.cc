@@ -65,13 +65,13 @@ int main(int argc, char** argv)
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc != 2 || size != 2) {
-        std::fprintf(stderr, "usage: mpirun -n 2 bench_mpi_transfer FIFO; `bench transfer` runs it\n");
+    if (argc != 3 || size != 2) {
+        std::fprintf(stderr, "usage: mpirun -n 2 bench_mpi_transfer FIFO MEMORY; `bench transfer` runs it\n");
         return 2;
     }
     try {
         mpi_side by(1 - rank);
-        side_loop(by, rank == 0).serve(argv[1]);
+        side_loop(by, rank == 0, argv[2]).serve(argv[1]);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_mpi_transfer: %s\n", error.what());
         MPI_Abort(MPI_COMM_WORLD, 1);
