@@ -14,9 +14,18 @@ struct block_mover {
     static void bytes(packed_t packed, std::byte* memory, std::uint64_t length)
     {
         if constexpr (way == direction::gather) {
-            copy_any<16>(packed, memory, length);
+            one(packed, memory, length);
         } else {
-            copy_any<16>(memory, packed, length);
+            one(memory, packed, length);
+        }
+    }
+
+    static void one(std::byte* to, const std::byte* from, std::uint64_t length)
+    {
+        if (length > max_inline_length) {
+            best_kernels().copy(to, from, length);
+        } else {
+            copy_any<16>(to, from, length);
         }
     }
 

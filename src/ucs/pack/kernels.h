@@ -134,6 +134,7 @@ struct kernel_library {
     table_kernels tables;
     // Null if there is none for this length.
     const row_kernels* (*rows)(std::uint64_t length);
+    void (*copy)(std::byte* to, const std::byte* from, std::size_t length); // any length
     const streaming_kernels* streaming;
     const permute_kernels* permute; // null if there is none
 };

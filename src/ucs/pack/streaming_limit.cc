@@ -79,6 +79,9 @@ bool pays(std::byte* to, const std::byte* from, std::uint64_t length)
 
 std::uint64_t measure_streaming_limit()
 {
+#ifndef __x86_64__
+    return no_streaming; // there are no kernels for it
+#endif
     constexpr unsigned steps = 4;
     static_assert(min_measured_limit << (steps - 1) == max_measured_limit);
     measured_memory to, from;

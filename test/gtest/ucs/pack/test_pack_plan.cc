@@ -219,7 +219,8 @@ TEST(pack_plan, describe_names_the_kernels)
               "8192 x copy(8) stride 65536");
     EXPECT_EQ(plan_of(sample_of(spec::strided(spec::block(100), {{4, 99999}, {20, 200}})))->describe(),
               "4 x stride 99999, 20 x vector(100) stride 200");
-    EXPECT_EQ(plan_of(sample_of(spec::block(4096)))->describe(), "memcpy(4096)");
+    EXPECT_EQ(plan_of(sample_of(spec::block(4096)))->describe(), "vectors(4096)");
+    EXPECT_EQ(plan_of(sample_of(spec::block(16385)))->describe(), "memcpy(16385)");
     EXPECT_EQ((*pack_plan::compile(std::make_shared<const layout>()))->describe(), "nothing");
 }
 
