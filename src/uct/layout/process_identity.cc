@@ -1,11 +1,13 @@
 #include "process_identity.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <string_view>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,7 +75,22 @@ process_identity ask_system()
     return made;
 }
 
+constinit std::atomic<pid_t> known_pid{0};
+
 } // namespace
+
+pid_t own_pid()
+{
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { known_pid = 0; });
+    pid_t pid                   = known_pid.load(std::memory_order_relaxed);
+    if (pid == 0) {
+        pid = getpid();
+        if (registered == 0) {
+            known_pid = pid;
+        }
+    }
+    return pid;
+}
 
 std::uint64_t start_time_of(pid_t pid)
 {
@@ -103,7 +120,7 @@ process_identity process_identity::own()
     static std::mutex& lock = *new std::mutex;
     static process_identity known{};
     const std::lock_guard guard(lock);
-    if (known.pid != getpid() || known.user != geteuid()) {
+    if (known.pid != own_pid() || known.user != geteuid()) {
         known = ask_system();
     }
     return known;

@@ -24,6 +24,10 @@ struct process_identity {
     static process_identity own();
 };
 
+// getpid() without a system call, for paths that are taken for every message. A child made by fork() has its own; one
+// made by clone() alone would take itself for its parent.
+pid_t own_pid();
+
 // Same host, name space and user. A process shares with itself, too.
 bool may_share_memory(const process_identity& own, const process_identity& other);
 

@@ -68,7 +68,7 @@ exporter& exporter::instance()
 
 result<void> exporter::prepare()
 {
-    if (records != nullptr && owner.pid == getpid()) {
+    if (records != nullptr && owner.pid == own_pid()) {
         return {};
     }
     auto file = record_file::create();
@@ -94,7 +94,7 @@ struct exported_record {
     // Not under the lock.
     ~exported_record()
     {
-        if (file != nullptr && owner == getpid()) {
+        if (file != nullptr && owner == own_pid()) {
             const std::lock_guard guard(exporter::instance().lock);
             file->erase(offset, length);
         }
@@ -157,7 +157,7 @@ result<record_ptr> add_record(exporter& in, const exported_window& of)
 record_ptr known_record(const window_attachment& of)
 {
     auto known = std::static_pointer_cast<const exported_record>(of.value);
-    return known != nullptr && known->owner == getpid() ? known : nullptr;
+    return known != nullptr && known->owner == own_pid() ? known : nullptr;
 }
 
 result<record_ptr> record_of(exporter& in, const exported_window& of)

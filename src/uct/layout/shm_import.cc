@@ -72,6 +72,17 @@ private:
     bool is_idle_full() const;
 };
 
+std::uint64_t generation_in(const std::byte* record)
+{
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(record), __ATOMIC_ACQUIRE);
+}
+
+// The mapped start of a record spares a system call.
+bool is_still_exported(const imported_window& of)
+{
+    return of.record != nullptr ? generation_in(of.record) == of.key.generation : of.owner->still_has(of.key);
+}
+
 importer& importer::instance()
 {
     static importer& made = *new importer; // keys may be destroyed by destructors that run later
@@ -223,7 +234,7 @@ result<imported_window*> importer::import(const shm_key& key)
 
 result<imported_window*> importer::use_again(imported_window& known, const shm_key& key)
 {
-    if (known.key != key || !known.owner->still_has(key)) {
+    if (known.key != key || !is_still_exported(known)) {
         return fail(errc::malformed, "the window of the key is gone, or was never as the key says");
     }
     if (known.users++ == 0) {
@@ -280,7 +291,7 @@ void importer::release(imported_window* what) noexcept
         return;
     }
     idle_bytes += what->memory.length();
-    while (!idle.empty() && (is_idle_full() || !idle.front()->owner->still_has(idle.front()->key))) {
+    while (!idle.empty() && (is_idle_full() || !is_still_exported(*idle.front()))) {
         drop(idle.front());
     }
 }
@@ -297,8 +308,7 @@ void importer::drop_idle() noexcept
 
 bool is_exported(const imported_window& of)
 {
-    const auto* generation = reinterpret_cast<const std::uint64_t*>(of.record);
-    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == of.key.generation && of.owner->process.is_alive();
+    return is_still_exported(of) && of.owner->process.is_alive();
 }
 
 std::uint64_t base_in_owner(const imported_window& of, std::uint32_t source)
