@@ -64,8 +64,7 @@ private:
     result<imported_window*> use_again(imported_window& known, const shm_key& key);
     result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
     result<peer_mapping> map_memory(const shm_key& key, const shm_record& record);
-    result<std::unique_ptr<imported_window>> map_window(const shm_key& key, std::shared_ptr<const shm_peer> owner,
-                                                        const shm_record& record);
+    result<void> add_memory(imported_window& to, const shm_record& record);
     result<imported_window*> import(const shm_key& key);
     void remove_from_idle(imported_window& what) noexcept;
     void drop(imported_window* what) noexcept;
@@ -77,10 +76,9 @@ std::uint64_t generation_in(const std::byte* record)
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(record), __ATOMIC_ACQUIRE);
 }
 
-// The mapped start of a record spares a system call.
 bool is_still_exported(const imported_window& of)
 {
-    return of.record != nullptr ? generation_in(of.record) == of.key.generation : of.owner->still_has(of.key);
+    return generation_in(of.record) == of.key.generation;
 }
 
 importer& importer::instance()
@@ -159,22 +157,21 @@ std::byte* address_of_block(const layout& of, std::span<std::byte* const> bases)
     return of.is_contiguous() && !of.is_empty() ? bases[of.root().source] + of.root().offset : nullptr;
 }
 
-result<std::unique_ptr<imported_window>> importer::map_window(const shm_key& key, std::shared_ptr<const shm_peer> owner,
-                                                              const shm_record& record)
+result<void> importer::add_memory(imported_window& to, const shm_record& record)
 {
     auto plan = pack_plan::compile(record.layout);
     if (!plan) {
         return std::unexpected(plan.error());
     }
-    auto memory = map_memory(key, record);
+    auto memory = map_memory(to.key, record);
     if (!memory) {
         return std::unexpected(memory.error());
     }
-    auto made        = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(*memory));
-    made->plan       = std::move(*plan);
-    made->bases      = to_addresses(made->memory, record.bases);
-    made->contiguous = address_of_block(*record.layout, made->bases);
-    return made;
+    to.memory.emplace(std::move(*memory));
+    to.plan       = std::move(*plan);
+    to.bases      = to_addresses(*to.memory, record.bases);
+    to.contiguous = address_of_block(*record.layout, to.bases);
+    return {};
 }
 
 // One byte tells whether the kernel copies from that process to this one.
@@ -199,15 +196,12 @@ result<std::unique_ptr<imported_window>> map_record(const shm_key& key, std::sha
                                                     const shm_record& record)
 {
     const std::uint64_t length = record_bases_end(record.header.num_sources);
-    auto around                = peer_mapping::map_around(owner->records, key.record_offset, length);
-    if (!around) {
-        return std::unexpected(around.error());
+    auto pages                 = peer_mapping::map_around(owner->records, key.record_offset, length);
+    if (!pages) {
+        return std::unexpected(pages.error());
     }
-    auto made    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(*around));
-    made->record = made->memory.start() + key.record_offset % page_length();
-    if (auto works = try_copy(*made); !works) {
-        return std::unexpected(works.error());
-    }
+    auto made    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(*pages));
+    made->record = made->record_pages.start() + key.record_offset % page_length();
     return made;
 }
 
@@ -221,14 +215,17 @@ result<imported_window*> importer::import(const shm_key& key)
     if (!record) {
         return std::unexpected(record.error());
     }
-    auto made = key.access == shm_access::mapping ? map_window(key, std::move(*peer), *record)
-                                                  : map_record(key, std::move(*peer), *record);
+    auto made = map_record(key, std::move(*peer), *record);
     if (!made) {
         return std::unexpected(made.error());
     }
+    const auto reached = key.access == shm_access::mapping ? add_memory(**made, *record) : try_copy(**made);
+    if (!reached) {
+        return std::unexpected(reached.error());
+    }
     auto* const window = made->get();
     windows.emplace(name_of(key), std::move(*made));
-    mapped_bytes += window->memory.length();
+    mapped_bytes += window->mapped_length();
     return window;
 }
 
@@ -260,14 +257,14 @@ result<imported_window*> importer::acquire(const shm_key& key)
 void importer::remove_from_idle(imported_window& what) noexcept
 {
     idle.erase(what.idle_position);
-    idle_bytes -= what.memory.length();
+    idle_bytes -= what.mapped_length();
 }
 
 // An idle window.
 void importer::drop(imported_window* what) noexcept
 {
     remove_from_idle(*what);
-    mapped_bytes -= what->memory.length();
+    mapped_bytes -= what->mapped_length();
     windows.erase(name_of(what->key));
 }
 
@@ -286,11 +283,11 @@ void importer::release(imported_window* what) noexcept
     try {
         what->idle_position = idle.insert(idle.end(), what);
     } catch (const std::bad_alloc&) {
-        mapped_bytes -= what->memory.length();
+        mapped_bytes -= what->mapped_length();
         windows.erase(name_of(what->key)); // keeping it was an optimisation
         return;
     }
-    idle_bytes += what->memory.length();
+    idle_bytes += what->mapped_length();
     while (!idle.empty() && (is_idle_full() || !is_still_exported(*idle.front()))) {
         drop(idle.front());
     }

@@ -1,11 +1,12 @@
-// Windows of peers, known to this process by the remote keys that were unpacked. Of one whose memory can be mapped, the
-// memory is mapped; of another one, the start of its record is, because its owner may bind it to other bases.
+// Windows of peers, known to this process by the remote keys that were unpacked. The start of a window's record is
+// mapped, which says whether its owner still has it and, of memory that cannot be mapped, to which bases it is bound
+// now. Memory that can be mapped is, too.
 //
 // A window is imported once, however many keys of it there are, and kept for a while after the last of them: a
 // rendezvous unpacks a key for every message. Kept windows are limited in number and bytes; one that its owner has
 // released goes when this is noticed, at the latest with the last interface of lay_shm and lay_cma. Any thread.
 //
-// Invariant: every byte that the layout of an imported window describes is inside its mapping, if its memory is mapped,
+// Invariant: every byte that the layout of an imported window describes is inside its memory, if that is mapped,
 // whatever the peer does later, and whether it lives or not.
 //
 // Example: if (auto window = import_window(key)) { ... release_window(*window); }
@@ -18,6 +19,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace ucxl
@@ -29,13 +31,16 @@ struct imported_window {
     shm_key key;
     std::shared_ptr<const shm_peer> owner;
     layout_ptr described;
-    peer_mapping memory;               // of the window, or around the start of its record
-    pack_plan_ptr plan{};              // this and the next two if the memory of the window is mapped
-    std::vector<std::byte*> bases{};   // in this process
-    std::byte* contiguous   = nullptr; // the window's first byte if its layout is one block, otherwise null
-    const std::byte* record = nullptr; // header and bases as they are now, if the memory is not mapped
-    unsigned users          = 1;       // keys; 0: on the idle list
+    peer_mapping record_pages;
+    const std::byte* record = nullptr; // in them: header and bases as they are now
+    std::optional<peer_mapping> memory{};
+    pack_plan_ptr plan{};            // this and the next two if the memory is mapped
+    std::vector<std::byte*> bases{}; // in this process
+    std::byte* contiguous = nullptr; // the window's first byte if its layout is one block, otherwise null
+    unsigned users        = 1;       // keys; 0: on the idle list
     std::list<imported_window*>::iterator idle_position{};
+
+    std::uint64_t mapped_length() const { return memory ? memory->length() : 0; } // of its memory
 };
 
 // Errors: what makes this one key useless, with the reason; the window has to be reached in another way.
