@@ -123,6 +123,7 @@ int main(int argc, char** argv)
         wanted.max_payload = std::size_t{1} << 20;
         wanted.tax_pairs   = 3;
     }
+    setenv("UCX_LOG_FILE", "stderr", 0); // standard output carries answers
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     return report_failure("transfer", [&] { run(wanted); });
