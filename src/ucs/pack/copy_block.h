@@ -18,7 +18,7 @@ template <std::size_t size>
 UCXL_INLINE void copy_vector(std::byte* __restrict to, const std::byte* __restrict from)
 {
     if constexpr (size >= 16) {
-        typedef char vector __attribute__((vector_size(size), aligned(1), may_alias));
+        using vector [[gnu::vector_size(size), gnu::aligned(1), gnu::may_alias]] = char;
         *reinterpret_cast<vector*>(to) = *reinterpret_cast<const vector*>(from);
     } else {
         std::memcpy(to, from, size);
