@@ -151,10 +151,9 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
     if (target.length == origin.length) {
         const std::uint64_t blocks = std::min({target.blocks, origin.blocks, length / target.length});
         if (const std::uint64_t size = blocks * target.length; blocks > 1 && size >= min_direct_length) {
+            const block_run written{.length = target.length, .count = blocks, .stride = target.stride};
             const block_kernels& kernels =
-                are == caches::filled
-                    ? *target.kernels
-                    : kernels_to_copy_streaming(*target.kernels, target.address, target.stride, target.length);
+                are == caches::filled ? *target.kernels : kernels_past_caches(*target.kernels, target.address, written);
             kernels.move(target.address, target.stride, origin.address, origin.stride, blocks, target.length);
             advance(to, size);
             advance(from, size);

@@ -20,21 +20,14 @@ constexpr std::size_t buffer_length         = 16384;
 // Of a table: on average.
 bool has_blocks_of(const step& leaf, std::uint64_t length)
 {
-    return (leaf.kind == step_kind::run && !leaf.is_panel && leaf.run.length >= length) ||
+    return (leaf.kind == step_kind::run && leaf.run.length >= length) ||
            (leaf.kind == step_kind::table && leaf.packed_length >= leaf.size * length);
 }
 
-// Of a run, if the first one begins at a line.
-bool has_lines_as_blocks(const step& leaf)
+// If the first one begins at a line.
+bool is_of_whole_lines(const block_run& run)
 {
-    const block_run& run = leaf.run;
-    return leaf.kind == step_kind::run && !leaf.is_panel && run.length % line == 0 && run.stride % line == 0 &&
-           run.outer_stride % line == 0;
-}
-
-bool is_at_line(const std::byte* memory)
-{
-    return reinterpret_cast<std::uintptr_t>(memory) % line == 0;
+    return run.length % line == 0 && run.stride % line == 0 && run.outer_stride % line == 0;
 }
 
 } // namespace
@@ -49,7 +42,7 @@ bool can_gather_streaming(const compiled_program& program)
 bool can_scatter_streaming(const compiled_program& program)
 {
     return std::ranges::any_of(program.steps, [](const step& what) {
-        return has_blocks_of(what, min_scattered_block) || has_lines_as_blocks(what);
+        return has_blocks_of(what, min_scattered_block) || (what.kind == step_kind::run && is_of_whole_lines(what.run));
     });
 }
 
@@ -58,26 +51,12 @@ bool has_long_blocks(const step& table)
     return has_blocks_of(table, min_scattered_block);
 }
 
-const block_kernels& kernels_to_gather_streaming(const step& run)
+const block_kernels& kernels_past_caches(const block_kernels& ordinary, const std::byte* to, const block_run& written)
 {
-    return has_blocks_of(run, min_gathered_block) ? best_kernels().streaming->blocks : *run.kernels;
-}
-
-const block_kernels& kernels_to_scatter_streaming(const step& run, const std::byte* memory)
-{
-    if (has_lines_as_blocks(run) && is_at_line(memory)) {
+    if (is_of_whole_lines(written) && reinterpret_cast<std::uintptr_t>(to) % line == 0) {
         return best_kernels().streaming->lines;
     }
-    return has_blocks_of(run, min_scattered_block) ? best_kernels().streaming->blocks : *run.kernels;
-}
-
-const block_kernels& kernels_to_copy_streaming(const block_kernels& ordinary, const std::byte* to, std::int64_t stride,
-                                               std::uint64_t length)
-{
-    if (length % line == 0 && stride % line == 0 && is_at_line(to)) {
-        return best_kernels().streaming->lines;
-    }
-    return length >= min_scattered_block ? best_kernels().streaming->blocks : ordinary;
+    return written.length >= min_scattered_block ? best_kernels().streaming->blocks : ordinary;
 }
 
 void gather_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,

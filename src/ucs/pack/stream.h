@@ -28,13 +28,10 @@ void scatter_streaming(const compiled_program& program, base_list bases, std::ui
 // For who calls transfer() with caches::passed, and kernels that stream: after the last of it.
 void finish_streaming();
 
-// What transfer() with caches::passed uses: of runs,
-const block_kernels& kernels_to_gather_streaming(const step& run);
-const block_kernels& kernels_to_scatter_streaming(const step& run, const std::byte* memory);
-// and of tables the kernels for streaming, if
+// Kernels for what is written at `to`, blocks of strided memory: `ordinary` if they are too short to go past the
+// caches.
+const block_kernels& kernels_past_caches(const block_kernels& ordinary, const std::byte* to, const block_run& written);
+// Whether the rows of a table go past the caches.
 bool has_long_blocks(const step& table);
-// Kernels for so many blocks from strided memory to strided memory.
-const block_kernels& kernels_to_copy_streaming(const block_kernels& ordinary, const std::byte* to, std::int64_t stride,
-                                               std::uint64_t length);
 
 } // namespace ucxl

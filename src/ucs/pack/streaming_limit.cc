@@ -129,11 +129,8 @@ void set_streaming_limit(std::uint64_t bytes)
 
 bool is_streamed(std::uint64_t length)
 {
-    const std::uint64_t limit = known_limit.load(std::memory_order_relaxed);
-    if (limit == 0 && length < min_measured_limit) {
-        return false;
-    }
-    return length >= (limit == 0 ? streaming_limit() : limit);
+    const bool is_known = known_limit.load(std::memory_order_relaxed) != 0;
+    return (is_known || length >= min_measured_limit) && length >= streaming_limit();
 }
 
 } // namespace ucxl

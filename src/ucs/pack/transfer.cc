@@ -45,8 +45,9 @@ struct mover : block_mover<way> {
         if (are == caches::filled) {
             return *what.kernels;
         }
-        return way == direction::gather ? kernels_to_gather_streaming(what)
-                                        : kernels_to_scatter_streaming(what, memory);
+        // A gather writes packed bytes, and is only asked for this where its blocks are long.
+        return way == direction::gather ? best_kernels().streaming->blocks
+                                        : kernels_past_caches(*what.kernels, memory, what.run);
     }
 
     packed_t rows(const step& what, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,

@@ -16,7 +16,8 @@ enum class direction { gather, scatter };
 template <direction way>
 using packed_pointer = std::conditional_t<way == direction::gather, std::byte*, const std::byte*>;
 
-// What long blocks that are written do to the caches; see stream.h.
+// What long blocks that are written do to the caches; see stream.h. `passed` is for scatters, and for gathers of long
+// blocks.
 enum class caches { filled, passed };
 
 // Moves `length` bytes, at most those to the end of the program, and leaves the cursor behind them.

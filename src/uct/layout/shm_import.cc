@@ -71,14 +71,10 @@ private:
     bool is_idle_full() const;
 };
 
-std::uint64_t generation_in(const std::byte* record)
-{
-    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(record), __ATOMIC_ACQUIRE);
-}
-
 bool is_still_exported(const imported_window& of)
 {
-    return generation_in(of.record) == of.key.generation;
+    const auto* generation = reinterpret_cast<const std::uint64_t*>(of.record);
+    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == of.key.generation;
 }
 
 importer& importer::instance()
