@@ -95,6 +95,7 @@ result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void*
         }
     } else if (found->users == 0) {
         _idle.erase(found->idle_position);
+        window_registry::instance().publish(*found->view);
     }
     ++found->users;
     return found;
@@ -119,7 +120,9 @@ void window_cache::release(cached_window* what)
         destroy(what);
         return;
     }
+    // Its memory may be freed or used again from now on, and peers go on with the address and the keys they have.
     withdraw_exported_window(what->view->address());
+    window_registry::instance().unpublish(*what->view);
     try {
         what->idle_position = _idle.insert(_idle.end(), what);
     } catch (const std::bad_alloc&) {

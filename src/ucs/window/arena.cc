@@ -42,11 +42,11 @@ result<std::unique_ptr<arena>> arena::reserve(std::size_t length)
     std::size_t now         = std::min(length, slot_table::max_slots * slot) / slot * slot;
     const std::size_t least = std::min(now, min_length);
     for (;; now = now / 2 / slot * slot) {
-        void* base = mmap(nullptr, now, PROT_NONE, reserved_flags, -1, 0);
-        if (base != MAP_FAILED) {
-            std::unique_ptr<arena> made(new (std::nothrow) arena(static_cast<std::byte*>(base), now));
+        void* start = mmap(nullptr, now + 2 * margin, PROT_NONE, reserved_flags, -1, 0);
+        if (start != MAP_FAILED) {
+            std::unique_ptr<arena> made(new (std::nothrow) arena(static_cast<std::byte*>(start) + margin, now));
             if (made == nullptr) {
-                munmap(base, now);
+                munmap(start, now + 2 * margin);
                 return fail(errc::no_memory, "no memory for the window arena");
             }
             made->announce();
@@ -62,9 +62,9 @@ result<std::unique_ptr<arena>> arena::reserve(std::size_t length)
 
 arena::~arena()
 {
-    munmap(_base, _length);
+    munmap(_base - margin, _length + 2 * margin);
     if (ucs_memtype_cache_global_instance != nullptr) {
-        ucs_memtype_cache_remove(_base, _length);
+        ucs_memtype_cache_remove(_base - margin, _length + 2 * margin);
     }
 }
 
@@ -73,7 +73,7 @@ void arena::announce() const
     // The update alone does nothing as long as UCX has not made the cache, which a lookup does.
     ucs_memory_info_t unused;
     if (ucs_memtype_cache_lookup(_base, 1, &unused) != UCS_ERR_UNSUPPORTED) {
-        ucs_memtype_cache_update(_base, _length, UCS_MEMORY_TYPE_RDMA, UCS_SYS_DEVICE_ID_UNKNOWN);
+        ucs_memtype_cache_update(_base - margin, _length + 2 * margin, UCS_MEMORY_TYPE_RDMA, UCS_SYS_DEVICE_ID_UNKNOWN);
     }
 }
 

@@ -25,11 +25,14 @@ public:
     // slot).
     static constexpr std::size_t min_length = std::size_t{1} << 30;
     static result<std::unique_ptr<arena>> reserve(std::size_t length);
+    // Reserved addresses in front of it and behind it, which no window ever gets: what a peer takes for an address just
+    // outside of a window is not somebody's memory.
+    static constexpr std::size_t margin = std::size_t{64} << 20;
     ~arena();
     arena(const arena&)            = delete;
     arena& operator=(const arena&) = delete;
 
-    std::byte* base() const { return _base; }
+    std::byte* base() const { return _base; } // behind the margin
     std::size_t length() const { return _length; }
 
     // Tells the memory type cache (again; it costs little and changes nothing when it is known).

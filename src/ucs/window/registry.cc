@@ -119,6 +119,17 @@ result<void> window_registry::reserve_locked(std::size_t length)
     return {};
 }
 
+bool window_registry::touches_arena(const void* address, std::uint64_t length) const
+{
+    const std::size_t reserved = _arena_length.load(std::memory_order_acquire);
+    if (reserved == 0) {
+        return false;
+    }
+    const std::uintptr_t first = _base.load(std::memory_order_relaxed) - arena::margin;
+    const std::uintptr_t from  = reinterpret_cast<std::uintptr_t>(address);
+    return from - first < reserved + 2 * arena::margin || length > first - from;
+}
+
 const window* window_registry::find(const void* address, std::uint64_t length) const
 {
     if (!in_arena(address)) {
@@ -223,6 +234,21 @@ result<void> window_registry::map_identity(window& of, int fd, std::uint64_t off
         of._is_identity.store(true, std::memory_order_relaxed);
     }
     return mapped;
+}
+
+void window_registry::unpublish(window& window)
+{
+    {
+        const std::lock_guard guard(registry_lock());
+        _slots->unpublish(window._range);
+    }
+    wait_for_readers();
+}
+
+void window_registry::publish(window& window)
+{
+    const std::lock_guard guard(registry_lock());
+    _slots->publish(window._range, &window);
 }
 
 void window_registry::destroy(window* what)

@@ -91,6 +91,8 @@ public:
         const std::size_t length = _arena_length.load(std::memory_order_acquire); // 0 until everything else is there
         return reinterpret_cast<std::uintptr_t>(address) - _base.load(std::memory_order_relaxed) < length;
     }
+    // Whether some byte of [address, address + length) is in it or in its margins (arena.h).
+    bool touches_arena(const void* address, std::uint64_t length) const;
     // Null until the first window was created; then it stays.
     std::byte* arena_base() const { return reinterpret_cast<std::byte*>(_base.load(std::memory_order_relaxed)); }
     std::size_t arena_length() const { return _arena_length.load(std::memory_order_relaxed); }
@@ -115,6 +117,11 @@ public:
     // Maps the file's bytes from offset (whole pages) on at the address of the window. Errors: no_memory, invalid_param
     // (layout not contiguous, empty, or what mmap says).
     result<void> map_identity(window& of, int fd, std::uint64_t offset);
+    // The addresses answer "none" from now on, and no reader section is left that found the window; the window itself
+    // stays. Waits for reader sections.
+    void unpublish(window& window);
+    // The opposite: a window that was unpublished is found again. Neither fails.
+    void publish(window& window);
     // The range goes back to "none" before this returns. Waits for reader sections. No-op for null.
     void destroy(window* what);
 

@@ -34,10 +34,13 @@ TEST_F(arena_test, is_rdma_memory_from_its_first_to_its_last_byte)
     EXPECT_TRUE(is_rdma(base, 1));
     EXPECT_TRUE(is_rdma(base, 64 * mib));
     EXPECT_TRUE(is_rdma(base + 64 * mib - 1, 1));
-    EXPECT_FALSE(is_rdma(base - 16, 1));
-    EXPECT_FALSE(is_rdma(base + 64 * mib, 1));
+    EXPECT_TRUE(is_rdma(base - arena::margin, 1)) << "addresses just outside of a window are no host memory";
+    EXPECT_TRUE(is_rdma(base + 64 * mib + arena::margin - 1, 1));
+    EXPECT_FALSE(is_rdma(base - arena::margin - 16, 1));
+    EXPECT_FALSE(is_rdma(base + 64 * mib + arena::margin, 1));
     made.reset();
     EXPECT_FALSE(is_rdma(base, 1));
+    EXPECT_FALSE(is_rdma(base - arena::margin, 1));
 }
 
 TEST_F(arena_test, clearing_and_mapping_keeps_the_memory_type)
