@@ -1,12 +1,14 @@
-// The private interface of libucp, release 1.18, as far as we use it: the active message by which the target of a
-// remote atomic is asked to do it in software. libucp exports the objects; a build that hides them leaves null.
+// The private interface of libucp, release 1.18, as far as we use it: the active messages of remote access in software,
+// with which UCP puts, gets and does atomics where no transport of the initiator reaches the memory. libucp exports the
+// objects; a build that hides them leaves null.
 //
-// Invariant: nothing here is used before abi_check() said yes and knows_atomic_request() did.
+// Invariant: nothing here is used before abi_check() said yes and knows_handler() did.
 #pragma once
 
 #include <cstdint>
 
 #include <ucp/api/ucp.h>
+#include <ucs/memory/memory_type.h>
 #include <uct/api/uct.h>
 
 namespace ucxl::abi
@@ -21,33 +23,79 @@ struct ucp_am_handler {
     uct_am_callback_t proxy_cb; // the same for transports whose use is counted
 };
 
-// A request in the message; `length` bytes of operand follow, for a compare-and-swap as many of the new value.
-struct [[gnu::packed]] atomic_request {
-    std::uint64_t address;
+// Who asks, and for which request the answer is. No request: 0.
+struct [[gnu::packed]] request_header {
     std::uint64_t ep_id;
     std::uint64_t req_id;
+};
+
+// The bytes to write follow.
+struct [[gnu::packed]] put_request {
+    std::uint64_t address;
+    std::uint64_t ep_id;
+    std::uint32_t memory_type; // ucs_memory_type_t
+};
+
+struct [[gnu::packed]] get_request {
+    std::uint64_t address;
+    std::uint64_t length;
+    request_header request;
+    std::uint32_t memory_type;
+};
+
+// A part of what a get asked for follows.
+struct [[gnu::packed]] get_reply {
+    std::uint64_t req_id;
+    std::uint64_t offset;
+};
+
+// `length` bytes of operand follow, for a compare-and-swap as many of the new value.
+struct [[gnu::packed]] atomic_request {
+    std::uint64_t address;
+    request_header request;
     std::uint8_t length; // 4 or 8
     std::uint8_t opcode; // uct_atomic_op_t
 };
 
+// How a rendezvous tells its sender that it has ended.
+struct [[gnu::packed]] end_of_rendezvous {
+    std::uint64_t req_id;
+    std::int8_t status; // ucs_status_t
+};
+
+static_assert(sizeof(ucs_memory_type_t) == sizeof(std::uint32_t));
+static_assert(sizeof(ucs_status_t) == sizeof(std::int8_t));
 static_assert(sizeof(ucp_am_handler) == 40);
+static_assert(sizeof(request_header) == 16);
+static_assert(sizeof(put_request) == 20);
+static_assert(sizeof(get_request) == 36);
+static_assert(sizeof(get_reply) == 16);
 static_assert(sizeof(atomic_request) == 26);
+static_assert(sizeof(end_of_rendezvous) == 9);
 
 } // namespace ucxl::abi
 
 extern "C" {
+[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_PUT;
+[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_GET_REQ;
+[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_GET_REP;
 [[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_ATOMIC_REQ;
+[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_RNDV_ATS;
+[[gnu::weak]] ucs_status_t ucp_put_handler(void* worker, void* data, std::size_t length, unsigned flags);
+[[gnu::weak]] ucs_status_t ucp_get_req_handler(void* worker, void* data, std::size_t length, unsigned flags);
+[[gnu::weak]] ucs_status_t ucp_get_rep_handler(void* worker, void* data, std::size_t length, unsigned flags);
 [[gnu::weak]] ucs_status_t ucp_atomic_req_handler(void* worker, void* data, std::size_t length, unsigned flags);
+[[gnu::weak]] ucs_status_t ucp_rndv_ats_handler(void* worker, void* data, std::size_t length, unsigned flags);
 }
 
 namespace ucxl::abi
 {
 
-// Whether `handler` is what libucp 1.18 has for atomic requests, unchanged. Null: it is not.
-inline bool knows_atomic_request(const ucp_am_handler* handler)
+// Whether `handler` is what libucp 1.18 has for a kind of message, unchanged. Null: it is not.
+inline bool knows_handler(const ucp_am_handler* handler, std::uint64_t features, uct_am_callback_t function)
 {
-    return handler != nullptr && handler->features == (UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64) &&
-           handler->cb != nullptr && handler->cb == ucp_atomic_req_handler && handler->proxy_cb != nullptr;
+    return handler != nullptr && handler->features == features && handler->cb != nullptr && handler->cb == function &&
+           handler->proxy_cb != nullptr;
 }
 
 } // namespace ucxl::abi

@@ -2,14 +2,16 @@
 // that an operation needs of the target is in its remote key; the endpoint itself is nothing but a base endpoint.
 //
 // Access has a name for messages, and put() and get(): between a window, from an offset in it, and a local side. The
-// range is inside both. They return false if they failed, and have logged it.
+// range is inside both. They return why it could not be done, or null.
+//
+// Invariant: a window that its owner took back is not touched any more.
 //
 // Example: host_endpoint<mapped_access>::fill(ops)
 #pragma once
 
 #include "base_endpoint.h"
+#include "failure.h"
 #include "host_interface.h"
-#include "refusal.h"
 #include "shm_rkey.h"
 #include "transfer.h"
 
@@ -32,44 +34,63 @@ struct host_endpoint {
     }
 
 private:
-    static bool is_served(const imported_window& in, std::uint64_t remote, std::size_t length)
+    // Why a range cannot be served, or null.
+    static const char* refusal_of(const imported_window& window, std::uint64_t remote, std::size_t length)
     {
-        if (is_inside(in, remote, length)) {
-            return true;
+        if (!is_inside(window, remote, length)) {
+            return "are not inside the remote window";
         }
-        report_refusal(Access::name, reinterpret_cast<const void*>(remote), length, "are not inside the remote window");
-        return false;
+        return is_published(window) ? nullptr : "are of a remote window that is gone";
     }
 
-    static ucs_status_t put(const void* from, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    static ucs_status_t put(const void* buffer, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
     {
         if (length == 0) {
             return UCS_OK;
         }
-        const imported_window& in = window_of(rkey);
-        const reader_section guard;
-        const auto source =
-            is_served(in, remote, length) ? local_side(guard, from, length, Access::name) : std::nullopt;
-        return source && Access::put(in, remote - in.key.address, *source, length) ? UCS_OK : UCS_ERR_INVALID_ADDR;
+        const imported_window& window = window_of(rkey);
+        const char* reason            = refusal_of(window, remote, length);
+        if (reason == nullptr) {
+            const reader_section section;
+            const auto source = local_side(section, buffer, length);
+            reason            = !source ? "have a local side that is not inside a live window"
+                                        : Access::put(window, remote - window.key.address, *source, length);
+        }
+        if (reason != nullptr) {
+            report_failure({failure_kind::remote_write, Access::name, remote, length, reason, false});
+            return UCS_ERR_INVALID_ADDR;
+        }
+        return UCS_OK;
     }
 
-    // UCP ends the process if a get fails, and a peer can make it fail. So it is logged, and what did not come is
-    // zeros.
-    static void get(void* to, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    static ucs_status_t get(void* buffer, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
     {
         if (length == 0) {
-            return;
+            return UCS_OK;
         }
-        const imported_window& in = window_of(rkey);
-        const reader_section guard;
-        const auto target = local_side(guard, to, length, Access::name);
-        if (!target) {
-            return;
+        const imported_window& window = window_of(rkey);
+        const char* reason            = refusal_of(window, remote, length);
+        if (reason == nullptr) {
+            const reader_section section;
+            const auto target = local_side(section, buffer, length);
+            reason            = !target ? "have a local side that is not inside a live window"
+                                        : Access::get(window, remote - window.key.address, *target, length);
         }
-        const bool came = is_served(in, remote, length) && Access::get(in, remote - in.key.address, *target, length);
-        if (!came && target->plan == nullptr) {
-            std::memset(to, 0, length);
+        if (reason != nullptr) {
+            report_failure({failure_kind::remote_read, Access::name, remote, length, reason, false});
+            return UCS_ERR_INVALID_ADDR;
         }
+        return UCS_OK;
+    }
+
+    // UCP ends the process if starting a get fails (its protocols have no abort), but takes the status that the
+    // completion has when the request ends.
+    static ucs_status_t complete_get(uct_completion_t* completion, ucs_status_t status)
+    {
+        if (status != UCS_OK && completion != nullptr && completion->status == UCS_OK) {
+            completion->status = status;
+        }
+        return completion != nullptr ? UCS_OK : status;
     }
 
     static ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t rkey)
@@ -90,10 +111,12 @@ private:
     }
 
     static ucs_status_t get_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std::uint64_t remote,
-                                  uct_rkey_t rkey, uct_completion_t*)
+                                  uct_rkey_t rkey, uct_completion_t* completion)
     {
         for (std::size_t i = 0; i < num_iov; ++i) {
-            get(iov[i].buffer, iov[i].length, remote, rkey);
+            if (const auto status = get(iov[i].buffer, iov[i].length, remote, rkey); status != UCS_OK) {
+                return complete_get(completion, status);
+            }
             remote += iov[i].length;
         }
         return UCS_OK;
@@ -108,10 +131,12 @@ private:
     }
 
     static ucs_status_t get_bcopy(uct_ep_h, uct_unpack_callback_t unpack, void* arg, std::size_t length,
-                                  std::uint64_t remote, uct_rkey_t rkey, uct_completion_t*)
+                                  std::uint64_t remote, uct_rkey_t rkey, uct_completion_t* completion)
     {
         alignas(64) std::array<std::byte, host_bcopy_length> buffer;
-        get(buffer.data(), length, remote, rkey);
+        if (const auto status = get(buffer.data(), length, remote, rkey); status != UCS_OK) {
+            return complete_get(completion, status);
+        }
         unpack(arg, buffer.data(), length);
         return UCS_OK;
     }

@@ -1,5 +1,6 @@
 #include "host_interface.h"
 
+#include "layout_md.h"
 #include "shm_import.h"
 
 #include <atomic>
@@ -103,8 +104,9 @@ ucs_status_t open_host_interface(uct_iface_ops_t& ops, uct_md_h md, uct_worker_h
 
 ucs_status_t query_host_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
 {
-    if (process_identity::own().host == 0) {
-        *devices     = nullptr; // without /proc there is no way to a peer's memory
+    // Without /proc there is no way to a peer's memory, without lay_copy none into windows of this process.
+    if (process_identity::own().host == 0 || is_lay_copy_left_out()) {
+        *devices     = nullptr;
         *num_devices = 0;
         return UCS_ERR_NO_DEVICE;
     }

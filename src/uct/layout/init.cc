@@ -1,11 +1,12 @@
 #include "init.h"
 
+#include "failure.h"
+#include "hooks.h"
 #include "lay_cma.h"
 #include "lay_copy.h"
 #include "lay_shm.h"
 #include "lay_shm_config.h"
 #include "layout_md.h"
-#include "remote_atomics.h"
 #include "ucs/window/window_config.h"
 #include "uct/abi/abi_check.h"
 
@@ -31,15 +32,15 @@ void uct_layout_init()
         }
         register_window_config();
         register_lay_shm_config();
+        register_hook_options();
         uct_component_register(&layout_component);
         uct_tl_register(&layout_component, &lay_copy_tl);
         uct_component_register(&lay_shm_component);
         uct_tl_register(&lay_shm_component, &lay_shm_tl);
         uct_component_register(&lay_cma_component);
         uct_tl_register(&lay_cma_component, &lay_cma_tl);
-        if (!serve_remote_atomics()) {
-            ucs_debug("ucx-layout: this libucp hides its handler of atomics: none on windows of several blocks");
-        }
+        install_hooks();
+        publish_failure_counts();
     });
 }
 

@@ -26,23 +26,16 @@ const char* reason_of(int error)
 struct process_access {
     static constexpr const char* name = "lay_cma";
 
-    static bool put(const imported_window& to, std::uint64_t offset, const transfer_side& from, std::size_t length)
+    static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
+                           std::size_t length)
     {
-        return copy_to_process(to, offset, from, length) || report(to, offset, length);
+        return copy_to_process(window, offset, source, length) ? nullptr : reason_of(errno);
     }
 
-    static bool get(const imported_window& from, std::uint64_t offset, const transfer_side& to, std::size_t length)
+    static const char* get(const imported_window& window, std::uint64_t offset, const transfer_side& target,
+                           std::size_t length)
     {
-        return copy_from_process(from, offset, to, length) || report(from, offset, length);
-    }
-
-private:
-    // False.
-    static bool report(const imported_window& in, std::uint64_t offset, std::size_t length)
-    {
-        const char* const why = reason_of(errno);
-        report_refusal(name, reinterpret_cast<const void*>(in.key.address + offset), length, why);
-        return false;
+        return copy_from_process(window, offset, target, length) ? nullptr : reason_of(errno);
     }
 };
 

@@ -2,6 +2,7 @@
 
 #include "base_interface.h"
 #include "lay_copy_ep.h"
+#include "layout_md.h"
 
 #include <ucs/debug/log_def.h>
 
@@ -131,6 +132,7 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
         delete self;
         return status;
     }
+    note_interface(md);
     *iface = &self->base.super.super;
     return UCS_OK;
 }

@@ -1,7 +1,7 @@
 // Atomics of lay_shm, by the CPU in the mapped memory.
 #include "atomic_word.h"
+#include "failure.h"
 #include "lay_shm_ep.h"
-#include "refusal.h"
 #include "shm_rkey.h"
 
 namespace ucxl
@@ -10,48 +10,75 @@ namespace ucxl
 namespace
 {
 
-// Null, and it is logged, if there is no word that can be operated on.
-std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length)
+// Null, and it is reported, if there is no word that can be operated on.
+std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool silent)
 {
-    const imported_window& in = window_of(rkey);
-    const char* why           = "are not inside the remote window";
-    std::byte* word           = nullptr;
-    if (is_inside(in, address, length)) {
-        word = word_in(*in.described, in.bases, address - in.key.address, length, why);
+    const imported_window& window = window_of(rkey);
+    const char* reason            = "are not inside the remote window";
+    std::byte* word               = nullptr;
+    if (is_inside(window, address, length)) {
+        reason = "are of a remote window that is gone";
+        if (is_published(window)) {
+            word = word_in(*window.described, window.bases, address - window.key.address, length, reason);
+        }
     }
     if (word == nullptr) {
-        report_refusal("lay_shm atomic", reinterpret_cast<const void*>(address), length, why);
+        report_failure({failure_kind::remote_atomic, "lay_shm atomic", address, length, reason, silent});
     }
     return word;
 }
 
-// An operation without a result cannot fail in UCP, which would end the process: it is logged, and nothing changes.
+// An operation without a result cannot fail: UCP would end the process (its protocol has no abort), and there is no
+// completion. It is reported, and nothing changes.
 template <typename Word>
 ucs_status_t post(uct_ep_h, unsigned operation, Word value, std::uint64_t remote, uct_rkey_t rkey)
 {
-    if (std::byte* word = word_of(rkey, remote, sizeof(Word))) {
+    if (std::byte* word = word_of(rkey, remote, sizeof(Word), true)) {
         apply(word, static_cast<uct_atomic_op_t>(operation), value);
     }
     return UCS_OK;
 }
 
-// The result of one that cannot be done is 0, as where the target does it (remote_atomics.h).
+// An operation with a result fails through its completion, which must then come "later".
+template <typename Word>
+ucs_status_t finish(const std::byte* word, Word* result, uct_completion_t* completion)
+{
+    if (word != nullptr) {
+        return UCS_OK;
+    }
+    *result = 0;
+    if (completion == nullptr) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    if (completion->status == UCS_OK) {
+        completion->status = UCS_ERR_INVALID_ADDR;
+    }
+    if (--completion->count == 0) {
+        completion->func(completion);
+    }
+    return UCS_INPROGRESS;
+}
+
 template <typename Word, typename Operation>
 ucs_status_t fetch(uct_ep_h, Operation operation, Word value, Word* result, std::uint64_t remote, uct_rkey_t rkey,
-                   uct_completion_t*)
+                   uct_completion_t* completion)
 {
-    std::byte* const word = word_of(rkey, remote, sizeof(Word));
-    *result               = word != nullptr ? apply(word, static_cast<uct_atomic_op_t>(operation), value) : Word{0};
-    return UCS_OK;
+    std::byte* const word = word_of(rkey, remote, sizeof(Word), false);
+    if (word != nullptr) {
+        *result = apply(word, static_cast<uct_atomic_op_t>(operation), value);
+    }
+    return finish(word, result, completion);
 }
 
 template <typename Word>
 ucs_status_t compare_and_swap(uct_ep_h, Word compare, Word swap, std::uint64_t remote, uct_rkey_t rkey, Word* result,
-                              uct_completion_t*)
+                              uct_completion_t* completion)
 {
-    std::byte* const word = word_of(rkey, remote, sizeof(Word));
-    *result               = word != nullptr ? apply(word, UCT_ATOMIC_OP_CSWAP, compare, swap) : Word{0};
-    return UCS_OK;
+    std::byte* const word = word_of(rkey, remote, sizeof(Word), false);
+    if (word != nullptr) {
+        *result = apply(word, UCT_ATOMIC_OP_CSWAP, compare, swap);
+    }
+    return finish(word, result, completion);
 }
 
 } // namespace

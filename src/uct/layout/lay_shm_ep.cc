@@ -8,27 +8,29 @@ namespace ucxl
 namespace
 {
 
-transfer_side remote_side(const imported_window& in, std::uint64_t offset)
+transfer_side remote_side(const imported_window& window, std::uint64_t offset)
 {
-    if (in.contiguous != nullptr) {
-        return {nullptr, {}, 0, in.contiguous + offset};
+    if (window.contiguous != nullptr) {
+        return {nullptr, {}, 0, window.contiguous + offset};
     }
-    return {in.plan.get(), in.bases, offset, nullptr};
+    return {window.plan.get(), window.bases, offset, nullptr};
 }
 
 struct mapped_access {
     static constexpr const char* name = "lay_shm";
 
-    static bool put(const imported_window& to, std::uint64_t offset, const transfer_side& from, std::size_t length)
+    static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
+                           std::size_t length)
     {
-        move_bytes(remote_side(to, offset), from, length);
-        return true;
+        move_bytes(remote_side(window, offset), source, length);
+        return nullptr;
     }
 
-    static bool get(const imported_window& from, std::uint64_t offset, const transfer_side& to, std::size_t length)
+    static const char* get(const imported_window& window, std::uint64_t offset, const transfer_side& target,
+                           std::size_t length)
     {
-        move_bytes(to, remote_side(from, offset), length);
-        return true;
+        move_bytes(target, remote_side(window, offset), length);
+        return nullptr;
     }
 };
 

@@ -5,7 +5,8 @@
 #include "observe.h"
 #include "ucs/window/window.h"
 
-#include <climits>
+#include <atomic>
+#include <new>
 
 namespace ucxl
 {
@@ -16,10 +17,31 @@ namespace
 // What every registration hands out: there is nothing to remember, but UCP takes null for "not registered".
 char registered;
 
+struct layout_md {
+    uct_md super;
+    std::atomic<bool> has_interface;
+};
+
+layout_md& self_of(uct_md_h md)
+{
+    return *reinterpret_cast<layout_md*>(md);
+}
+
+// ucp_init opens the domain of every component, and closes it again right away if none of its transports may be used.
+struct last_domain {
+    const void* opened = nullptr;
+    bool left_out      = false;
+};
+
+thread_local last_domain last;
+
 void close(uct_md_h md)
 {
+    if (md == last.opened) {
+        last.left_out = !self_of(md).has_interface.load(std::memory_order_relaxed);
+    }
     observe_close(md);
-    delete md;
+    delete &self_of(md);
 }
 
 ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
@@ -47,7 +69,7 @@ ucs_status_t mkey_pack(uct_md_h, uct_mem_h, void*, std::size_t, const abi::mkey_
 
 ucs_status_t detect_memory_type(uct_md_h, const void* address, std::size_t, ucs_memory_type_t* type)
 {
-    if (!window_registry::instance().in_arena(address)) {
+    if (!window_registry::instance().touches_arena(address, 1)) {
         return UCS_ERR_INVALID_ADDR;
     }
     *type = UCS_MEMORY_TYPE_RDMA;
@@ -97,7 +119,13 @@ uct_md_ops md_ops = {
 
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)
 {
-    return open_base_md(md_ops, component, md);
+    auto* const made = new (std::nothrow) layout_md{{&md_ops, component}, false};
+    if (made == nullptr) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    last = {made, false};
+    *md  = &made->super;
+    return UCS_OK;
 }
 
 ucs_status_t rkey_release(uct_component*, uct_rkey_t, void*)
@@ -106,6 +134,16 @@ ucs_status_t rkey_release(uct_component*, uct_rkey_t, void*)
 }
 
 } // namespace
+
+void note_interface(uct_md_h md)
+{
+    self_of(md).has_interface.store(true, std::memory_order_relaxed);
+}
+
+bool is_lay_copy_left_out()
+{
+    return last.left_out;
+}
 
 constinit uct_component layout_component = {
     .name               = "layout",

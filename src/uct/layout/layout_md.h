@@ -12,4 +12,11 @@ namespace ucxl
 
 extern uct_component layout_component;
 
+// An interface of lay_copy was opened on the domain.
+void note_interface(uct_md_h md);
+
+// Whether the ucp_init that this thread is in leaves lay_copy out (UCX_TLS): it closed the domain again without having
+// used it. Nobody can copy windows then, and UCP could create no worker if other domains claimed that memory.
+bool is_lay_copy_left_out();
+
 } // namespace ucxl

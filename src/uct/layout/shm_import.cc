@@ -71,12 +71,6 @@ private:
     bool is_idle_full() const;
 };
 
-bool is_still_exported(const imported_window& of)
-{
-    const auto* generation = reinterpret_cast<const std::uint64_t*>(of.record);
-    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == of.key.generation;
-}
-
 importer& importer::instance()
 {
     static importer& made = *new importer; // keys may be destroyed by destructors that run later
@@ -227,7 +221,7 @@ result<imported_window*> importer::import(const shm_key& key)
 
 result<imported_window*> importer::use_again(imported_window& known, const shm_key& key)
 {
-    if (known.key != key || !is_still_exported(known)) {
+    if (known.key != key || !is_published(known)) {
         return fail(errc::malformed, "the window of the key is gone, or was never as the key says");
     }
     if (known.users++ == 0) {
@@ -284,7 +278,7 @@ void importer::release(imported_window* what) noexcept
         return;
     }
     idle_bytes += what->mapped_length();
-    while (!idle.empty() && (is_idle_full() || !is_still_exported(*idle.front()))) {
+    while (!idle.empty() && (is_idle_full() || !is_published(*idle.front()))) {
         drop(idle.front());
     }
 }
@@ -299,9 +293,15 @@ void importer::drop_idle() noexcept
 
 } // namespace
 
+bool is_published(const imported_window& window)
+{
+    const auto* generation = reinterpret_cast<const std::uint64_t*>(window.record);
+    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == window.key.generation;
+}
+
 bool is_exported(const imported_window& of)
 {
-    return is_still_exported(of) && of.owner->process.is_alive();
+    return is_published(of) && of.owner->process.is_alive();
 }
 
 std::uint64_t base_in_owner(const imported_window& of, std::uint32_t source)

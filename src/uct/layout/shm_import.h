@@ -48,7 +48,9 @@ struct imported_window {
 result<imported_window*> import_window(const shm_key& key);
 void release_window(imported_window* what) noexcept;
 
-// Of a window whose memory is not mapped: whether its owner still lets it be used, and the address in the owner from
+// Whether the owner, if it lives, still lets the window be used. Two loads, wait-free.
+bool is_published(const imported_window& window);
+// Of a window whose memory is not mapped: the same, and that the owner lives; and the address in the owner from
 // which the offsets of a source count at the moment. Any number, if the owner wants so. Wait-free.
 bool is_exported(const imported_window& of);
 std::uint64_t base_in_owner(const imported_window& of, std::uint32_t source);

@@ -1,7 +1,5 @@
 #include "transfer.h"
 
-#include "refusal.h"
-
 #include "ucs/window/window.h"
 
 #include <cstring>
@@ -9,21 +7,29 @@
 namespace ucxl
 {
 
-std::optional<transfer_side> local_side(const reader_section&, const void* address, std::size_t length,
-                                        const char* operation)
+namespace
 {
-    const window_registry& registry = window_registry::instance();
-    if (!registry.in_arena(address)) {
-        return transfer_side{nullptr, {}, 0, static_cast<std::byte*>(const_cast<void*>(address))};
-    }
-    const window* const in = registry.find(address, length);
-    if (in == nullptr) {
-        report_refusal(operation, address, length, "are not inside a live window");
+
+std::optional<transfer_side> window_side(const reader_section&, const void* address, std::size_t length)
+{
+    const window* const found = window_registry::instance().find(address, length);
+    if (found == nullptr) {
         return std::nullopt;
     }
-    const window_binding& binding = in->binding();
+    const window_binding& binding = found->binding();
     return transfer_side{binding.plan.get(), binding.bases,
-                         static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - in->address()), nullptr};
+                         static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->address()),
+                         nullptr};
+}
+
+} // namespace
+
+std::optional<transfer_side> local_side(const reader_section& section, const void* address, std::size_t length)
+{
+    if (window_registry::instance().touches_arena(address, length)) {
+        return window_side(section, address, length);
+    }
+    return transfer_side{nullptr, {}, 0, static_cast<std::byte*>(const_cast<void*>(address))};
 }
 
 void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length)
@@ -39,19 +45,34 @@ void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t 
     }
 }
 
-bool transfer(void* to, const void* from, std::size_t length)
+std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
 {
     if (length == 0) {
-        return true;
+        return std::nullopt;
     }
-    const reader_section guard;
-    const auto target = local_side(guard, to, length, "lay_copy");
-    const auto source = target ? local_side(guard, from, length, "lay_copy") : std::nullopt;
-    if (!source) {
-        return false;
+    const reader_section section;
+    const auto to   = window_side(section, window_address, length);
+    const auto from = local_side(section, source, length);
+    if (!to || !from) {
+        return refused_range{to ? source : window_address, length, not_in_a_window};
     }
-    move_bytes(*target, *source, length);
-    return true;
+    move_bytes(*to, *from, length);
+    return std::nullopt;
+}
+
+std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length)
+{
+    if (length == 0) {
+        return std::nullopt;
+    }
+    const reader_section section;
+    const auto from = window_side(section, window_address, length);
+    const auto to   = local_side(section, target, length);
+    if (!to || !from) {
+        return refused_range{from ? target : window_address, length, not_in_a_window};
+    }
+    move_bytes(*to, *from, length);
+    return std::nullopt;
 }
 
 } // namespace ucxl

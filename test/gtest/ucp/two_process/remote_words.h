@@ -29,6 +29,15 @@ public:
         return reply;
     }
 
+    // The status of an operation that may be refused, and its result.
+    ucs_status_t try_fetch(ucp_atomic_op_t what, std::size_t index, Word operand, Word& reply)
+    {
+        auto param = parameters();
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+        param.reply_buffer = &reply;
+        return start(what, index, operand, param);
+    }
+
     void post(ucp_atomic_op_t what, std::size_t index, Word operand) { run(what, index, operand, parameters()); }
 
     // Done at the target after the next flush().
@@ -49,12 +58,18 @@ private:
         return param;
     }
 
-    void run(ucp_atomic_op_t what, std::size_t index, Word operand, const ucp_request_param_t& param)
+    ucs_status_t start(ucp_atomic_op_t what, std::size_t index, Word operand, const ucp_request_param_t& param)
     {
         const auto request = ucp_atomic_op_nbx(_session.endpoint(), what, &operand, 1,
                                                _target.address() + index * sizeof(Word), _target.get(), &param);
-        check_ok(_session.wait(request), "ucp_atomic_op_nbx");
+        const auto status  = _session.wait(request);
         _session.flush();
+        return status;
+    }
+
+    void run(ucp_atomic_op_t what, std::size_t index, Word operand, const ucp_request_param_t& param)
+    {
+        check_ok(start(what, index, operand, param), "ucp_atomic_op_nbx");
     }
 
     session& _session;

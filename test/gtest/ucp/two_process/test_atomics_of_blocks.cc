@@ -123,7 +123,7 @@ void contended(const peer_arguments& arguments)
 }
 
 // Words that lie across blocks, or not aligned, or in a window that is gone, are refused: the target says so and goes
-// on, its memory stays as it was, and who wanted the old value gets 0.
+// on, its memory stays as it was, and who wanted the old value gets an error.
 void refused(const peer_arguments& arguments)
 {
     constexpr std::size_t number = 8;
@@ -162,11 +162,14 @@ void refused(const peer_arguments& arguments)
         const remote_key gone(in.endpoint(), given);
         for (const remote_key* each : {&halves, &unaligned, &gone}) {
             remote_words<std::uint64_t> words(in, *each);
-            check(words.fetch(UCP_ATOMIC_OP_ADD, 1, 5) == 0, "an operation that was refused gave a value");
+            std::uint64_t reply = 7;
+            check(words.try_fetch(UCP_ATOMIC_OP_ADD, 1, 5, reply) != UCS_OK,
+                  "an operation that was refused was UCS_OK");
             words.post(UCP_ATOMIC_OP_ADD, 0, 5);
         }
         remote_words<std::uint32_t> words(in, unaligned);
-        check(words.fetch(UCP_ATOMIC_OP_SWAP, 2, 5) == 0, "an operation that was refused gave a value");
+        std::uint32_t reply = 7;
+        check(words.try_fetch(UCP_ATOMIC_OP_SWAP, 2, 5, reply) != UCS_OK, "an operation that was refused was UCS_OK");
         in.barrier();
         remote_words<std::uint32_t>(in, halves).post(UCP_ATOMIC_OP_ADD, 1, 5);
     }
@@ -195,7 +198,8 @@ TEST_P(remote_atomics_of_blocks, none_is_lost_when_the_target_adds_too)
 TEST_P(remote_atomics_of_blocks, split_and_unaligned_and_stale_words_are_refused)
 {
     auto config               = config_for(GetParam(), "atomics_of_blocks.refused", 1);
-    config.expected[1].output = "ERROR remote atomic: 8 bytes at 0x[0-9a-f]* are not inside one block of the layout";
+    config.expected[0].output = "ERROR refused by a peer: 8 bytes at 0x[0-9a-f]* .*";
+    config.expected[1].output = "ERROR atomic of a peer: 8 bytes at 0x[0-9a-f]* are not inside one block of the layout";
     EXPECT_PAIR(config);
 }
 

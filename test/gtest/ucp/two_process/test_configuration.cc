@@ -86,6 +86,7 @@ std::string incomplete_name(const testing::TestParamInfo<std::tuple<const char*,
 {
     std::string name = std::get<0>(of.param);
     std::ranges::replace(name, ',', '_');
+    std::ranges::replace(name, '^', '_');
     return name + (*std::get<1>(of.param) == 'y' ? "_v2" : "_v1");
 }
 
@@ -101,7 +102,9 @@ TEST_P(without_transport, map_says_what_to_set_and_host_memory_works)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, without_transport,
-                         testing::Combine(testing::Values("posix", "posix,cma", "tcp", "sysv,self"), both_protocols()),
+                         testing::Combine(testing::Values("posix", "posix,cma", "tcp", "sysv,self", "^lay_copy",
+                                                          "posix,cma,lay_shm", "tcp,lay_cma"),
+                                          both_protocols()),
                          incomplete_name);
 
 // Only eager messages: to a rendezvous from a window the plain peer logs "cannot find remote protocol for: rndv_recv

@@ -46,8 +46,9 @@ void dead_owner(const peer_arguments& arguments)
         const auto address = key.address();
         const auto put     = in.wait(ucp_put_nbx(in.endpoint(), data.data(), length, address, key.get(), &param));
         check(put == UCS_ERR_INVALID_ADDR, "the put ended with {}", ucs_status_string(put));
-        check_ok(in.wait(ucp_get_nbx(in.endpoint(), data.data(), length, address, key.get(), &param)), "get");
-        check(data == bytes(length), "bytes came from somewhere");
+        const auto get = in.wait(ucp_get_nbx(in.endpoint(), data.data(), length, address, key.get(), &param));
+        check(get == UCS_ERR_INVALID_ADDR, "the get ended with {}", ucs_status_string(get));
+        check(data == bytes(length, std::byte{7}), "bytes came from somewhere");
     }
     in.abandon();
 }

@@ -145,4 +145,13 @@ protected:
     lay_cma() : host_transport_test(lay_cma_component, "lay_cma") {}
 };
 
+// What UCP sees of a get: it always starts, and its completion has the status when it returns.
+inline ucs_status_t get_status(uct_ep_h ep, const uct_iov_t& iov, std::uint64_t remote, uct_rkey_t rkey)
+{
+    uct_completion_t completion{.func = [](uct_completion_t*) {}, .count = 1, .status = UCS_OK};
+    EXPECT_EQ(UCS_OK, uct_ep_get_zcopy(ep, &iov, 1, remote, rkey, &completion));
+    EXPECT_EQ(1, completion.count) << "UCP ends the operation itself";
+    return completion.status;
+}
+
 } // namespace ucxl::test

@@ -2,11 +2,14 @@
 #include "common/log_guard.h"
 #include "common/ucp_pair.h"
 #include "patterned_window.h"
+#include "uct/layout/failure.h"
 #include "uct/layout/init.h"
 #include "uct/layout/md_observer.h"
 
 #include <algorithm>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include <ucs/memory/memtype_cache.h>
 
@@ -119,27 +122,115 @@ TEST_F(contexts, one_without_lay_copy_registers_no_window)
     EXPECT_GT(md_observer::registrations(), before);
 }
 
-TEST_F(contexts, send_from_a_window_that_is_gone_sends_zeros)
+struct stale_case {
+    const char* name;
+    const char* tls;
+    std::size_t window_length;
+    std::size_t length; // of the message, from the window's address
+    bool unmapped;
+};
+
+std::string name_of(const testing::TestParamInfo<stale_case>& info)
 {
-    logs().allow("not inside a live window"); // said a limited number of times by this program
-    ucp_pair pair(posix);
-    auto gone              = std::make_unique<patterned_window>(window_shape{64, 128}, 1000, 1);
-    const std::byte* stale = gone->address();
-    gone.reset();
-    std::vector<std::byte> received(1000, std::byte{1});
-    EXPECT_EQ(UCS_OK, pair.send_tag(stale, received.data(), 1000));
-    EXPECT_TRUE(received == std::vector<std::byte>(1000));
+    return info.param.name;
 }
 
-TEST_F(contexts, put_into_a_window_that_is_gone_changes_nothing)
+class stale_windows : public ucx_test, public testing::WithParamInterface<stale_case>
 {
-    logs().allow("not inside a live window"); // said a limited number of times by this program
-    ucp_pair pair(posix);
-    auto gone        = std::make_unique<patterned_window>(window_shape{64, 128}, 1000, 1);
-    std::byte* stale = gone->address();
-    gone.reset();
-    const auto sent = pattern(1000, 1);
-    EXPECT_EQ(UCS_OK, pair.put(sent.data(), stale, 999, UCS_MEMORY_TYPE_RDMA));
+protected:
+    void SetUp() override
+    {
+        uct_layout_init();
+        const stale_case& given = GetParam();
+        _pair                   = std::make_unique<ucp_pair>(
+            ucp_options{.config = {{"TLS", given.tls}}, .self = std::string_view(given.tls).starts_with("self")});
+        // The endpoints agree on everything first.
+        std::byte before{1};
+        ASSERT_EQ(UCS_OK, _pair->send_tag(&before, &before, 1));
+        _window  = std::make_unique<patterned_window>(window_shape{64, 128}, given.window_length, 1);
+        _address = _window->address();
+        if (given.unmapped) {
+            _window.reset();
+        }
+    }
+
+    // Another message on the same endpoint.
+    void expect_that_others_go_on()
+    {
+        patterned_window from({64, 128}, 100000, 3);
+        patterned_window to({24, 40}, 100000, 2);
+        EXPECT_TRUE(moves(*_pair, from, to));
+    }
+
+    ucp_pair& pair() { return *_pair; }
+    std::byte* address() const { return _address; }
+    static std::size_t length() { return GetParam().length; }
+
+private:
+    std::unique_ptr<ucp_pair> _pair;
+    std::unique_ptr<patterned_window> _window;
+    std::byte* _address = nullptr;
+};
+
+// UCP has no way to let a send fail where it packs (ucp_mem_type_pack).
+TEST_P(stale_windows, are_sent_as_zeros_and_counted)
+{
+    logs().allow("are not inside a live window"); // so many a second
+    const std::uint64_t before = count_failures().silent[std::to_underlying(failure_kind::read)];
+    std::vector<std::byte> received(length(), std::byte{1});
+    EXPECT_EQ(UCS_OK, pair().send_tag(address(), received.data(), length()));
+    EXPECT_GT(count_failures().silent[std::to_underlying(failure_kind::read)], before);
+    if (GetParam().unmapped) {
+        EXPECT_TRUE(received == std::vector<std::byte>(length()));
+    } else {
+        EXPECT_EQ(std::byte{0}, received.back());
+    }
+    expect_that_others_go_on();
 }
+
+TEST_P(stale_windows, received_into_are_dropped_counted_and_end)
+{
+    logs().allow("are not inside a live window"); // so many a second
+    const std::uint64_t before = count_failures().silent[std::to_underlying(failure_kind::write)];
+    const auto sent            = pattern(length(), 1);
+    EXPECT_EQ(UCS_OK, pair().send_tag(sent.data(), address(), length()));
+    EXPECT_GT(count_failures().silent[std::to_underlying(failure_kind::write)], before);
+    expect_that_others_go_on();
+}
+
+TEST_P(stale_windows, put_into_are_refused_and_both_sides_count_it)
+{
+    logs().allow("are not inside a live window");
+    const auto own              = std::to_underlying(failure_kind::peer_write);
+    const auto told             = std::to_underlying(failure_kind::remote_write);
+    const failure_counts before = count_failures();
+    const auto sent             = pattern(length(), 1);
+    EXPECT_EQ(UCS_OK, pair().put(sent.data(), address(), length() - 1, UCS_MEMORY_TYPE_RDMA));
+    const failure_counts after = count_failures();
+    EXPECT_GT(after.silent[own], before.silent[own]);
+    EXPECT_GT(after.silent[told], before.silent[told]);
+    expect_that_others_go_on();
+}
+
+TEST_P(stale_windows, got_from_fail_at_the_initiator)
+{
+    logs().allow("are not inside a live window");
+    std::vector<std::byte> received(length());
+    EXPECT_NE(UCS_OK, pair().get(address(), received.data(), length() - 1, UCS_MEMORY_TYPE_RDMA));
+    expect_that_others_go_on();
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, stale_windows,
+                         testing::Values(stale_case{"posix_small", "posix,lay_copy", 1000, 1000, true},
+                                         stale_case{"posix_eager", "posix,lay_copy", 100000, 100000, true},
+                                         stale_case{"posix_large", "posix,lay_copy", 10000000, 10000000, true},
+                                         stale_case{"cma_large", "posix,cma,lay_copy", 10000000, 10000000, true},
+                                         stale_case{"tcp_small", "tcp,lay_copy", 1000, 1000, true},
+                                         stale_case{"tcp_large", "tcp,lay_copy", 10000000, 10000000, true},
+                                         stale_case{"self_small", "self,lay_copy", 1000, 1000, true},
+                                         stale_case{"posix_two_bytes_too_long", "posix,lay_copy", 1000, 1002, false},
+                                         stale_case{"posix_too_long", "posix,lay_copy", 1000, 300000, false},
+                                         stale_case{"tcp_too_long", "tcp,lay_copy", 1000, 300000, false}),
+                         name_of);
 
 } // namespace

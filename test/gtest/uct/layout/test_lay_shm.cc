@@ -90,6 +90,22 @@ TEST_F(lay_shm, windows_are_copied_straight_into_windows)
     EXPECT_TRUE(target.is_as_expected());
 }
 
+// What UCP gives to an atomic operation with a result, to be called when it has ended.
+struct fetch_completion {
+    explicit fetch_completion(bool& ended)
+        : super{.func   = [](uct_completion_t* self) { *reinterpret_cast<fetch_completion*>(self)->_ended = true; },
+                .count  = 1,
+                .status = UCS_OK},
+          _ended(&ended)
+    {
+    }
+
+    uct_completion_t super;
+
+private:
+    bool* _ended;
+};
+
 TEST_F(lay_shm, ranges_outside_the_window_change_nothing)
 {
     logs().allow("lay_shm"); // only the first ones of a process are logged
@@ -97,20 +113,26 @@ TEST_F(lay_shm, ranges_outside_the_window_change_nothing)
     const imported key(export_window(target.address()));
     for (const std::uint64_t address : {target.remote() - 1, target.remote(target.length() - 19), target.remote() - 20,
                                         std::uint64_t{0}, UINT64_MAX - 5}) {
-        auto data = random_bytes(4, 20);
-        auto iov  = iov_of(data.data(), data.size());
+        auto data         = random_bytes(4, 20);
+        const auto before = data;
+        auto iov          = iov_of(data.data(), data.size());
         EXPECT_EQ(UCS_ERR_INVALID_ADDR, uct_ep_put_short(ep, data.data(), 20, address, key.rkey()));
         EXPECT_EQ(UCS_ERR_INVALID_ADDR, uct_ep_put_zcopy(ep, &iov, 1, address, key.rkey(), nullptr));
-        EXPECT_EQ(UCS_OK, uct_ep_get_zcopy(ep, &iov, 1, address, key.rkey(), nullptr));
-        EXPECT_EQ(data, std::vector<std::byte>(20)) << "no byte of something else may come instead";
+        EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, iov, address, key.rkey()));
+        EXPECT_EQ(data, before) << "no byte of something else may come instead";
         std::uint64_t old = 5;
         EXPECT_EQ(UCS_OK, uct_ep_atomic64_post(ep, UCT_ATOMIC_OP_ADD, 1, address, key.rkey()));
-        EXPECT_EQ(UCS_OK, uct_ep_atomic64_fetch(ep, UCT_ATOMIC_OP_ADD, 1, &old, address, key.rkey(), nullptr));
+        bool has_ended = false;
+        fetch_completion completion(has_ended);
+        EXPECT_EQ(UCS_INPROGRESS,
+                  uct_ep_atomic64_fetch(ep, UCT_ATOMIC_OP_ADD, 1, &old, address, key.rkey(), &completion.super));
+        EXPECT_TRUE(has_ended);
+        EXPECT_EQ(UCS_ERR_INVALID_ADDR, completion.super.status);
         EXPECT_EQ(old, 0u);
     }
     auto iov = iov_of(window_registry::instance().arena_base() + window_registry::instance().arena_length() - 64, 20);
     EXPECT_EQ(UCS_ERR_INVALID_ADDR, uct_ep_put_zcopy(ep, &iov, 1, target.remote(), key.rkey(), nullptr));
-    EXPECT_EQ(UCS_OK, uct_ep_get_zcopy(ep, &iov, 1, target.remote(), key.rkey(), nullptr));
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, iov, target.remote(), key.rkey()));
     EXPECT_TRUE(target.is_as_expected());
 }
 
@@ -184,7 +206,8 @@ protected:
         const Word swap    = static_cast<Word>(from.next());
         const bool is_post = operation < UCT_ATOMIC_OP_SWAP && from.one_in(2);
         Word old           = 1;
-        ASSERT_EQ(UCS_OK, is_post ? post<Word>(operation, operand, target.remote(offset), key.rkey())
+        const auto wanted  = is_post || is_served ? UCS_OK : UCS_ERR_INVALID_ADDR;
+        ASSERT_EQ(wanted, is_post ? post<Word>(operation, operand, target.remote(offset), key.rkey())
                                   : fetch<Word>(operation, operand, swap, old, target.remote(offset), key.rkey()));
         if (!is_post) {
             ASSERT_EQ(old, is_served ? before : Word{0});

@@ -1,0 +1,140 @@
+#include "failure.h"
+
+#include "failure_page.h"
+
+#include <ucs/debug/log_def.h>
+#include <ucs/vfs/base/vfs_cb.h>
+#include <ucs/vfs/base/vfs_obj.h>
+
+#include <mutex>
+#include <utility>
+
+#include <time.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+constexpr std::uint32_t messages_per_second = 10; // of the process
+
+constexpr std::array<const char*, num_failure_kinds> names = {
+    "read",        "write",        "peer_read",     "peer_write", "peer_atomic",
+    "remote_read", "remote_write", "remote_atomic", "datatype",
+};
+
+struct watcher {
+    std::mutex lock;
+    failure_callback callback = nullptr;
+    void* arg                 = nullptr;
+};
+
+watcher& the_watcher()
+{
+    static watcher& made = *new watcher; // failures may come from destructors that run later
+    return made;
+}
+
+// Whether this message may be logged, and how many were not since the last one. A peer can cause as many failures as it
+// likes, and must not fill the disk with them.
+bool may_log(std::uint64_t& left_out)
+{
+    // Second << 32 | messages in it.
+    static std::atomic<std::uint64_t> budget{0};
+    static std::atomic<std::uint64_t> skipped{0};
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    const std::uint64_t this_second = static_cast<std::uint64_t>(now.tv_sec) << 32;
+    std::uint64_t seen              = budget.load(std::memory_order_relaxed);
+    for (;;) {
+        const bool is_new = (seen ^ this_second) >> 32 != 0;
+        if (!is_new && static_cast<std::uint32_t>(seen) >= messages_per_second) {
+            skipped.fetch_add(1, std::memory_order_relaxed);
+            return false;
+        }
+        if (budget.compare_exchange_weak(seen, is_new ? this_second | 1 : seen + 1, std::memory_order_relaxed)) {
+            left_out = skipped.exchange(0, std::memory_order_relaxed);
+            return true;
+        }
+    }
+}
+
+void log(const failure& failure)
+{
+    std::uint64_t left_out = 0;
+    if (!may_log(left_out)) {
+        return;
+    }
+    const auto* const address = reinterpret_cast<const void*>(failure.address);
+    const auto length         = static_cast<std::size_t>(failure.length);
+    if (left_out > 0) {
+        ucs_error("%s: %zu bytes at %p %s (%lu more failures were not logged)", failure.operation, length, address,
+                  failure.reason, left_out);
+    } else {
+        ucs_error("%s: %zu bytes at %p %s", failure.operation, length, address, failure.reason);
+    }
+}
+
+void show_count(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
+{
+    const failure_counts counts = count_failures();
+    const bool silent           = index >= num_failure_kinds;
+    const auto& shown           = silent ? counts.silent : counts.all;
+    ucs_string_buffer_appendf(text, "%lu\n", shown[index % num_failure_kinds]);
+}
+
+} // namespace
+
+void report_failure(const failure& failure) noexcept
+{
+    if (failure_page* const page = own_failure_page()) {
+        const auto kind = std::to_underlying(failure.kind);
+        page->all[kind].fetch_add(1, std::memory_order_relaxed);
+        if (failure.silent) {
+            page->silent[kind].fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    log(failure);
+    failure_callback callback = nullptr;
+    void* arg                 = nullptr;
+    {
+        watcher& watching = the_watcher();
+        const std::lock_guard guard(watching.lock);
+        callback = watching.callback;
+        arg      = watching.arg;
+    }
+    if (callback != nullptr) {
+        callback(failure, arg);
+    }
+}
+
+failure_counts count_failures()
+{
+    return read_failure_page(known_failure_page());
+}
+
+void watch_failures(failure_callback callback, void* arg)
+{
+    watcher& watching = the_watcher();
+    const std::lock_guard guard(watching.lock);
+    watching.callback = callback;
+    watching.arg      = arg;
+}
+
+void publish_failure_counts()
+{
+    static std::once_flag once;
+    static char all;
+    static char silent;
+    std::call_once(once, [] {
+        ucs_vfs_obj_add_dir(nullptr, &all, "layout/failures");
+        ucs_vfs_obj_add_dir(&all, &silent, "silent");
+        for (std::uint64_t kind = 0; kind < num_failure_kinds; ++kind) {
+            ucs_vfs_obj_add_ro_file(&all, show_count, nullptr, kind, "%s", names[kind]);
+            ucs_vfs_obj_add_ro_file(&silent, show_count, nullptr, kind + num_failure_kinds, "%s", names[kind]);
+        }
+    });
+}
+
+} // namespace ucxl

@@ -1,0 +1,31 @@
+// The counts of failure.h, in a file without a name that other processes of the user can open: made with the first
+// failure, so that a process without failures has none. A child made by fork() begins with its own.
+#pragma once
+
+#include "failure.h"
+
+#include <atomic>
+
+namespace ucxl
+{
+
+struct failure_page {
+    static constexpr std::uint64_t form = 0x314c494146584355; // "UCXFAIL1"
+
+    std::uint64_t magic;
+    std::uint64_t num_kinds;
+    std::array<std::atomic<std::uint64_t>, num_failure_kinds> all;
+    std::array<std::atomic<std::uint64_t>, num_failure_kinds> silent;
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(failure_page) == (2 + 2 * num_failure_kinds) * sizeof(std::uint64_t));
+
+// Of this process; made if it is not there. Null only where there is no memory for it.
+failure_page* own_failure_page() noexcept;
+// Null if this process had no failure yet.
+const failure_page* known_failure_page() noexcept;
+// Zeros for null.
+failure_counts read_failure_page(const failure_page* page);
+
+} // namespace ucxl

@@ -1,0 +1,413 @@
+// Remote access to what is no window, not any more, or not all of one: its initiator sees that it failed, the owner's
+// memory stays as it was, and both go on.
+//
+// Role 1 owns windows of every kind and unmaps some; role 0 works with the keys and addresses it was given.
+#include "plain_peer.h"
+#include "remote_key.h"
+#include "scenario.h"
+#include "transports.h"
+
+#include <ucp_layout.hpp>
+#include <ucp_layout_failure.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+
+#include <sys/mman.h>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+enum class memory_kind { short_blocks, long_blocks, allocated };
+
+constexpr std::array all_kinds = {memory_kind::short_blocks, memory_kind::long_blocks, memory_kind::allocated};
+
+constexpr const char* name_of(memory_kind kind)
+{
+    constexpr std::array names = {"short blocks", "long blocks", "allocated"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+struct shape {
+    std::size_t block;
+    std::size_t number;
+    std::size_t stride() const { return 2 * block; }
+    std::size_t length() const { return block * number; }
+    std::size_t span() const { return stride() * number; }
+};
+
+constexpr shape shape_of(memory_kind kind)
+{
+    return kind == memory_kind::long_blocks ? shape{65536, 4} : shape{64, 512};
+}
+
+// Pages that can be taken away, so that touching them afterwards ends the process.
+class pages
+{
+public:
+    explicit pages(std::size_t length)
+        : _length((length + 4095) & ~std::size_t{4095}),
+          _start(mmap(nullptr, _length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+    {
+        check(_start != MAP_FAILED, "mmap failed");
+    }
+    ~pages() { munmap(_start, _length); }
+    pages(const pages&)            = delete;
+    pages& operator=(const pages&) = delete;
+
+    std::byte* data() const { return static_cast<std::byte*>(_start); }
+    std::size_t length() const { return _length; }
+
+private:
+    std::size_t _length;
+    void* _start;
+};
+
+class owned_window
+{
+public:
+    owned_window(session& in, memory_kind kind) : _shape(shape_of(kind))
+    {
+        const auto layout = ucx_layout::layout::strided(_shape.block, {{_shape.number, ptrdiff_t(_shape.stride())}});
+        check(layout.has_value(), "ucp_layout_create failed");
+        if (kind == memory_kind::allocated) {
+            auto made = ucx_layout::window::allocate(in.context(), *layout);
+            check(made.has_value(), "ucp_layout_map failed");
+            _window.emplace(std::move(*made));
+            void* base = nullptr;
+            check_ok(_window->bases({&base, 1}), "bases");
+            _base = static_cast<std::byte*>(base);
+        } else {
+            _pages    = std::make_unique<pages>(_shape.span());
+            _base     = _pages->data();
+            auto made = ucx_layout::window::map(in.context(), *layout, _base);
+            check(made.has_value(), "ucp_layout_map failed");
+            _window.emplace(std::move(*made));
+        }
+        fill();
+    }
+
+    void append_key_to(bytes& keys, session& in) const
+    {
+        append_key(keys, in.context(), _window->memh(), _window->address());
+    }
+
+    void fill() { fill_with(pattern); }
+    void fill_with(std::byte value) { std::fill_n(_base, span(), value); }
+
+    bool packed_is(std::byte value) const
+    {
+        for (std::size_t i = 0; i < span(); ++i) {
+            if (i % _shape.stride() < _shape.block && _base[i] != value) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    void verify(const char* when) const
+    {
+        for (std::size_t i = 0; i < span(); ++i) {
+            check(_base[i] == pattern, "{}: byte {} of the memory was written", when, i);
+        }
+    }
+
+    void unmap() { _window.reset(); }
+    // The pages become somebody else's; nobody may write them now.
+    void verify_reused(const char* when)
+    {
+        if (_pages != nullptr) {
+            verify(when);
+        }
+    }
+    void free_memory()
+    {
+        _pages.reset();
+        _base = nullptr;
+    }
+
+    static constexpr std::byte pattern{0x5a};
+
+private:
+    std::size_t span() const { return _shape.span() - _shape.block; }
+
+    shape _shape;
+    std::unique_ptr<pages> _pages;
+    std::optional<ucx_layout::window> _window;
+    std::byte* _base = nullptr;
+};
+
+std::atomic<unsigned> silent_remote_failures{0};
+
+void count_failure(const ucp_layout_failure_t* failure, void*)
+{
+    if (failure->silent != 0 &&
+        (failure->kind == UCP_LAYOUT_FAILURE_REMOTE_WRITE || failure->kind == UCP_LAYOUT_FAILURE_REMOTE_ATOMIC)) {
+        ++silent_remote_failures;
+    }
+}
+
+class initiator
+{
+public:
+    explicit initiator(session& in) : _session(in) {}
+
+    // All operations on a range that is not all in the window.
+    void fail_all(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& what)
+    {
+        fail_get(key, address, length, what);
+        fail_put(key, address, length, what);
+        fail_fetch(key, address, what);
+        fail_post(key, address, what);
+    }
+
+    void fail_get(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& what)
+    {
+        bytes buffer(length, std::byte{0x11});
+        const ucp_request_param_t param{};
+        const auto status =
+            _session.wait(ucp_get_nbx(_session.endpoint(), buffer.data(), length, address, key.get(), &param));
+        check(status != UCS_OK, "{}: a get of {} bytes was UCS_OK", what, length);
+        _session.flush();
+    }
+
+    void fail_put(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& what)
+    {
+        const bytes buffer(length, std::byte{0x22});
+        const ucp_request_param_t param{};
+        const auto before = silent_remote_failures.load();
+        const auto status =
+            _session.wait(ucp_put_nbx(_session.endpoint(), buffer.data(), length, address, key.get(), &param));
+        _session.flush();
+        check(status != UCS_OK || silent_remote_failures > before, "{}: nobody told of a put of {} bytes", what,
+              length);
+    }
+
+    void fail_fetch(const remote_key& key, std::uint64_t address, const std::string& what)
+    {
+        if (address % sizeof(std::uint64_t) != 0) {
+            return; // refused by ucp_atomic_op_nbx
+        }
+        std::uint64_t operand = 1;
+        std::uint64_t reply   = 7;
+        ucp_request_param_t param{};
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+        param.datatype     = ucp_dt_make_contig(sizeof(operand));
+        param.reply_buffer = &reply;
+        const auto status  = _session.wait(
+            ucp_atomic_op_nbx(_session.endpoint(), UCP_ATOMIC_OP_ADD, &operand, 1, address, key.get(), &param));
+        check(status != UCS_OK, "{}: a fetch and add was UCS_OK", what);
+        _session.flush();
+    }
+
+    void fail_post(const remote_key& key, std::uint64_t address, const std::string& what)
+    {
+        if (address % sizeof(std::uint64_t) != 0) {
+            return;
+        }
+        std::uint64_t operand = 1;
+        ucp_request_param_t param{};
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+        param.datatype     = ucp_dt_make_contig(sizeof(operand));
+        const auto before  = silent_remote_failures.load();
+        const auto status  = _session.wait(
+            ucp_atomic_op_nbx(_session.endpoint(), UCP_ATOMIC_OP_ADD, &operand, 1, address, key.get(), &param));
+        _session.flush();
+        check(status != UCS_OK || silent_remote_failures > before, "{}: nobody told of an add", what);
+    }
+
+    void succeed(const remote_key& key, std::size_t length)
+    {
+        const bytes sent(length, owned_window::pattern);
+        bytes got(length);
+        const ucp_request_param_t param{};
+        check_ok(_session.wait(ucp_put_nbx(_session.endpoint(), sent.data(), length, key.address(), key.get(), &param)),
+                 "put into a live window");
+        _session.flush();
+        check_ok(_session.wait(ucp_get_nbx(_session.endpoint(), got.data(), length, key.address(), key.get(), &param)),
+                 "get from a live window");
+        check(got == sent, "a live window does not hold what was put");
+    }
+
+private:
+    session& _session;
+};
+
+// Ranges around a live window.
+void outside(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    if (arguments.plays(1)) {
+        for (const memory_kind kind : all_kinds) {
+            const owned_window window(in, kind);
+            bytes key;
+            window.append_key_to(key, in);
+            in.exchange(key);
+            in.barrier();
+            window.verify(name_of(kind));
+            in.barrier();
+        }
+        in.close();
+        return;
+    }
+    check_ok(ucp_layout_failure_watch(count_failure, nullptr), "watch");
+    initiator operations(in);
+    for (const memory_kind kind : all_kinds) {
+        const bytes given               = in.exchange({});
+        std::span<const std::byte> rest = given;
+        {
+            const remote_key key(in.endpoint(), rest);
+            const std::uint64_t first = key.address();
+            const std::size_t whole   = shape_of(kind).length();
+            const std::string who     = name_of(kind);
+            operations.succeed(key, whole);
+            for (const std::uint64_t before : {1, 8, 64, 4096}) {
+                operations.fail_all(key, first - before, 8, std::format("{}, {} bytes before", who, before));
+            }
+            operations.fail_all(key, first + whole, 8, who + ", behind");
+            operations.fail_all(key, first + whole - 4, 8, who + ", across the end");
+            operations.fail_get(key, first, whole + 1, who + ", one byte more");
+            operations.fail_get(key, first + whole - 100, 200000, who + ", far across the end");
+            operations.fail_put(key, first + whole - 1, 200000, who + ", far across the end"); // may write one byte
+            operations.succeed(key, whole - 1);
+        }
+        in.barrier();
+        in.barrier();
+    }
+    in.close();
+}
+
+// Windows that were unmapped: their memory is used for something else, and then taken away.
+void unmapped(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    if (arguments.plays(1)) {
+        for (const memory_kind kind : all_kinds) {
+            owned_window window(in, kind);
+            bytes key;
+            window.append_key_to(key, in);
+            in.exchange(key);
+            in.barrier(); // the peer knows the key and used it
+            window.unmap();
+            in.barrier();
+            in.barrier(); // tried on memory that is used again
+            window.verify_reused(name_of(kind));
+            window.free_memory();
+            in.barrier();
+            in.barrier(); // tried on memory that is not there
+        }
+        in.close();
+        return;
+    }
+    check_ok(ucp_layout_failure_watch(count_failure, nullptr), "watch");
+    initiator operations(in);
+    for (const memory_kind kind : all_kinds) {
+        const bytes given               = in.exchange({});
+        std::span<const std::byte> rest = given;
+        {
+            const remote_key key(in.endpoint(), rest);
+            operations.succeed(key, shape_of(kind).length());
+            in.barrier();
+            in.barrier();
+            for (const char* const when : {"unmapped", "freed"}) {
+                for (const std::size_t length : {std::size_t{8}, std::size_t{4096}, shape_of(kind).length()}) {
+                    operations.fail_all(key, key.address(), length,
+                                        std::format("{}, {}, {} bytes", name_of(kind), when, length));
+                }
+                in.barrier();
+                if (when == std::string_view("unmapped")) {
+                    in.barrier();
+                }
+            }
+        }
+    }
+    in.close();
+}
+
+// UCX's older protocols: the target of a get by messages takes every address for host memory.
+void old_protocols(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    const std::size_t length = shape_of(memory_kind::short_blocks).length();
+    if (arguments.plays(1)) {
+        owned_window window(in, memory_kind::short_blocks);
+        bytes key;
+        window.append_key_to(key, in);
+        window.fill_with(std::byte{1});
+        in.exchange(key);
+        in.barrier();
+        check(window.packed_is(owned_window::pattern), "the window does not hold what was put");
+        in.barrier();
+        in.close();
+        return;
+    }
+    const bytes given               = in.exchange({});
+    std::span<const std::byte> rest = given;
+    {
+        const remote_key key(in.endpoint(), rest);
+        const bytes sent(length, owned_window::pattern);
+        const ucp_request_param_t param{};
+        check_ok(in.wait(ucp_put_nbx(in.endpoint(), sent.data(), length, key.address(), key.get(), &param)), "put");
+        in.flush();
+        initiator(in).fail_get(key, key.address(), length, "a live window");
+    }
+    in.barrier();
+    in.barrier();
+    in.close();
+}
+
+const scenario with_old_protocols("failures.old_protocols", old_protocols);
+const scenario outside_of_windows("failures.outside", outside);
+const scenario on_unmapped_windows("failures.unmapped", unmapped);
+
+class failures : public testing::TestWithParam<setting>
+{
+protected:
+    static pair_config config(const char* name)
+    {
+        auto made                   = config_for(GetParam(), name, 1);
+        made.expected[0].any_output = true; // says what was refused
+        made.expected[1].any_output = true;
+        return made;
+    }
+};
+
+TEST_P(failures, outside_of_a_window_are_seen_by_their_initiator)
+{
+    EXPECT_PAIR(config("failures.outside"));
+}
+
+TEST_P(failures, on_a_window_that_was_unmapped_are_seen_by_their_initiator)
+{
+    EXPECT_PAIR(config("failures.unmapped"));
+}
+
+class failures_of_old_protocols : public failures
+{
+};
+
+TEST_P(failures_of_old_protocols, puts_work_and_gets_fail_instead_of_ending_the_target)
+{
+    EXPECT_PAIR(config("failures.old_protocols"));
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, failures_of_old_protocols,
+                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"})), testing::Values("n")),
+                         setting_name);
+INSTANTIATE_TEST_SUITE_P(matrix, failures,
+                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "sysv", "posix_cma",
+                                                                        "tcp"})),
+                                          testing::Values("y")),
+                         setting_name);
+
+} // namespace
+
+} // namespace ucxl::two_process
