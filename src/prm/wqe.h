@@ -110,7 +110,8 @@ struct wqe_remote_address_segment : structure<wqe_remote_address_segment, 16> {
 };
 static_assert(well_formed<wqe_remote_address_segment>);
 
-// Operands are big-endian; what the target held before arrives in the byte order of the memory it came from.
+// Operands are big-endian. What the target held before arrives in the byte order of the host where operands have 8
+// bytes and atomic_req_8b_endianness_mode is 1; else big-endian.
 struct wqe_atomic_segment : structure<wqe_atomic_segment, 16> {
     static constexpr f<0x000, 64> swap_add{};
     static constexpr f<0x040, 64> compare{};

@@ -10,6 +10,7 @@ from cases import HERE
 PROGRAMS = {
     "mpi_exchange": ("mpicc",),
     "exported_memory": ("cc", "$ucp"),
+    "remote_atomics": ("cc", "$ucp"),
 }
 
 

@@ -80,8 +80,8 @@ def ucx_uct():
                prints=tuple(rf"Transport: {name}$" for name in ("rc_verbs", "rc_mlx5", "ud_verbs", "ud_mlx5")))
     tests = (("am_lat", "short bcopy zcopy", 8), ("am_bw", "short bcopy zcopy", 64),
              ("put_lat", "short bcopy zcopy", 8), ("put_bw", "short bcopy zcopy", 64), ("put_bw", "zcopy", 65536),
-             ("get", "bcopy", 64), ("get", "zcopy", 4096), ("add_lat", "", 8), ("add_mr", "", 8), ("fadd", "", 8),
-             ("fadd", "", 4), ("swap", "", 8), ("cswap", "", 8), ("cswap", "", 4))
+             ("get", "bcopy", 64), ("get", "zcopy", 4096),
+             *((test, "", size) for test in ("add_lat", "add_mr", "fadd", "swap", "cswap") for size in (8, 4)))
     for transport in ("rc_mlx5", "rc_verbs", "ud_mlx5", "ud_verbs"):
         for test, layouts, size in tests:
             if transport.startswith("ud") and not test.startswith("am_"):
@@ -158,6 +158,19 @@ def ucx_exported_memory():
                    prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
 
 
+# ucx_perftest does not look at values. All operations have to be the device's: the counts say so.
+def ucx_atomics():
+    counts = {"4": {"masked_fa": 100, "masked_cs": 150}, "8": {"fa": 50, "cs": 25, "masked_fa": 50, "masked_cs": 125}}
+    for size, wqes in counts.items():
+        executed = tuple(rf'"atomic_{name}": {{\s+"count": {count},\s+"failed": 0' for name, count in wqes.items())
+        for protocols in "yn":
+            yield Case(f"UCX_PROTO_ENABLE={protocols} remote_atomics {size}", ("{bin}/remote_atomics", size),
+                       options=("--stats", "-"), quick=True,
+                       env={"UCX_TLS": "rc_x", "UCX_PROTO_ENABLE": protocols, "UCX_VFS_ENABLE": "n"},
+                       prints=(r"^remote atomics: 250 right$", *executed),
+                       refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
+
+
 def open_mpi():
     base = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "ucx", "--mca", "osc", "ucx")
     for transports in ("rc", "rc,self", "rc,self,sm", "ud,self"):
@@ -172,5 +185,6 @@ SUITES = (
     Suite("uct", ("ucx_info", "ucx_perftest"), tuple(ucx_uct())),
     Suite("ucp", ("ucx_perftest",), tuple(ucx_ucp())),
     Suite("exported-memory", ("ucx_perftest",), tuple(ucx_exported_memory())),
+    Suite("atomics", ("ucx_perftest",), tuple(ucx_atomics())),
     Suite("openmpi", ("mpirun",), tuple(open_mpi())),
 )

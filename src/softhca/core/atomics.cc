@@ -99,4 +99,9 @@ std::uint64_t apply(const atomic_operation& operation, std::uint64_t old)
     return (old & ~operation.operand_mask) | (operation.operand & operation.operand_mask);
 }
 
+std::uint64_t result_bytes(const atomic_operation& operation, std::uint64_t old)
+{
+    return operation.bytes == 8 ? old : std::byteswap(old) >> (64 - 8 * operation.bytes);
+}
+
 } // namespace ucxl::softhca

@@ -1,4 +1,4 @@
-// The arithmetic of atomic operations: plain, masked, of 4 and 8 bytes.
+// Atomic operations, plain and masked, of 4 and 8 bytes: their arithmetic, and what the requester gets.
 #pragma once
 
 #include <cstddef>
@@ -26,5 +26,10 @@ std::optional<atomic_operation> atomic_of(prm::segment_kind kind, std::span<cons
 
 // The new value; the old one where the comparison fails.
 std::uint64_t apply(const atomic_operation& operation, std::uint64_t old);
+
+// The old value with its bytes, from the lowest on, as they are written to the requester's memory. The mode that the
+// device reports (atomic_req_8b_endianness_mode) is about results of 8 bytes: these have the byte order of the host,
+// and all others are big-endian.
+std::uint64_t result_bytes(const atomic_operation& operation, std::uint64_t old);
 
 } // namespace ucxl::softhca

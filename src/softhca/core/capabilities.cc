@@ -99,8 +99,8 @@ void describe_general_2(prm::view<prm::hca_cap_2> cap)
     cap.put<prm::vhca_object::mkey>(prm::hca_cap_2::allowed_object_for_other_vhca_access);
 }
 
-// Results come in the byte order of the host. The operations are atomic among each other on the whole fabric, not
-// against the processor: no PCI atomics.
+// Results of 8 bytes come in the byte order of the host, which is all that the mode is about. The operations are atomic
+// among each other on the whole fabric, not against the processor: no PCI atomics.
 void describe_atomics(prm::view<prm::atomic_caps> cap)
 {
     constexpr auto operations = static_cast<prm::atomic_operation>(

@@ -386,8 +386,10 @@ answer serve_atomic(const exchange& of, const responder& at, completion& what)
             return moved.result == outcome::to_gone ? remote_memory_gone(of, at) : remote_access();
         }
     }
+    std::uint64_t reply = result_bytes(*operation, old);
+    const reference answered{0, 0, bytes, reinterpret_cast<std::byte*>(&reply)};
     const auto returned = transfer(of.device, {of.user(), right::local_write, of.request.data.items()},
-                                   {at.user(), right::local_read, {&held, 1}}, bytes);
+                                   {at.user(), right::local_read, {&answered, 1}}, bytes);
     (*what.entry).put(cqe64::byte_cnt, bytes);
     return returned.result == outcome::done ? answer{} : own_fault(cqe_syndrome::local_protection);
 }

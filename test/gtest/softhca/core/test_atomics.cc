@@ -68,6 +68,8 @@ protected:
 
     void set(std::uint64_t offset, std::uint64_t value) { std::memcpy(target.data() + offset, &value, 8); }
 
+    void set_returned(std::uint64_t value) { std::memcpy(source.data(), &value, 8); }
+
     std::uint64_t at_target(std::uint64_t offset, std::size_t bytes = 8) const
     {
         std::uint64_t value = 0;
@@ -123,24 +125,67 @@ TEST_F(atomics, four_byte_operands_leave_their_neighbours)
 {
     using swap32 = prm::wqe_masked_swap32_segment;
     using add32  = prm::wqe_masked_add32_segment;
-    set(0, 0x11111111'fffffffe);
+    set(0, 0x12345678'fffffffe);
     auto add = request(wqe_opcode::atomic_masked_fa, 0, 8);
     add.segment<add32>([](auto view) { view.put(add32::add, std::uint32_t{5}); });
     // UCX's segment of 4-byte addition is padded to 16 bytes.
-    EXPECT_FALSE(run(add, 4).failed());
-    EXPECT_EQ(returned(4), 0xfffffffeu);
-    EXPECT_EQ(at_target(0), 0x11111111'00000003u);
+    const polled got = run(add, 4);
+    EXPECT_FALSE(got.failed());
+    EXPECT_EQ(got.length(), 4u);
+    EXPECT_EQ(at_target(0), 0x12345678'00000003u);
 
     auto swap = request(wqe_opcode::atomic_masked_cs, 4, 8);
     swap.segment<swap32>([](auto view) {
-        view.put(swap32::compare, std::uint32_t{0x11111111});
+        view.put(swap32::compare, std::uint32_t{0x12345678});
         view.put(swap32::compare_mask, std::uint32_t{0xffffffff});
-        view.put(swap32::swap, std::uint32_t{0x22222222});
+        view.put(swap32::swap, std::uint32_t{0x2468ace0});
         view.put(swap32::swap_mask, std::uint32_t{0x0000ffff});
     });
     EXPECT_FALSE(run(swap, 4).failed());
-    EXPECT_EQ(returned(4), 0x11111111u);
-    EXPECT_EQ(at_target(0), 0x11112222'00000003u);
+    EXPECT_EQ(at_target(0), 0x1234ace0'00000003u);
+}
+
+// As pollers read it: UCX swaps results of 4 bytes whatever the mode for 8 bytes is.
+TEST_F(atomics, a_result_of_four_bytes_is_big_endian)
+{
+    using swap32 = prm::wqe_masked_swap32_segment;
+    using add32  = prm::wqe_masked_add32_segment;
+    set(0, 0x01234567'89abcdef);
+    set_returned(~std::uint64_t{0});
+    auto add = request(wqe_opcode::atomic_masked_fa, 0, 8);
+    add.segment<add32>([](auto view) { view.put(add32::add, std::uint32_t{1}); });
+    EXPECT_FALSE(run(add, 4).failed());
+    EXPECT_EQ(returned(), 0xffffffff'efcdab89u);
+
+    auto failing_swap = request(wqe_opcode::atomic_masked_cs, 4, 8);
+    failing_swap.segment<swap32>([](auto view) {
+        view.put(swap32::compare, std::uint32_t{1});
+        view.put(swap32::compare_mask, std::uint32_t{0xffffffff});
+    });
+    EXPECT_FALSE(run(failing_swap, 4).failed());
+    EXPECT_EQ(returned(), 0xffffffff'67452301u);
+    EXPECT_EQ(at_target(0), 0x01234567'89abcdf0u);
+}
+
+TEST_F(atomics, a_result_of_eight_bytes_is_as_the_host_has_it)
+{
+    using add64 = prm::wqe_masked_add_segment;
+    using s     = prm::wqe_masked_swap_segment;
+    set(0, 0x01234567'89abcdef);
+    auto plain = request(wqe_opcode::atomic_fa).fetch_add(1);
+    EXPECT_FALSE(run(plain).failed());
+    EXPECT_EQ(returned(), 0x01234567'89abcdefu);
+    auto flip = request(wqe_opcode::atomic_masked_fa, 0, 9);
+    flip.segment<add64>([](auto view) {
+        view.put(add64::add, std::uint64_t{0xff});
+        view.put(add64::field_boundary, ~std::uint64_t{0});
+    });
+    EXPECT_FALSE(run(flip).failed());
+    EXPECT_EQ(returned(), 0x01234567'89abcdf0u);
+    auto swap = request(wqe_opcode::atomic_masked_cs, 0, 9);
+    swap.segment<s>([](auto view) { view.put(s::swap_mask, ~std::uint64_t{0}); });
+    EXPECT_FALSE(run(swap).failed());
+    EXPECT_EQ(returned(), 0x01234567'89abcd0fu);
 }
 
 TEST_F(atomics, masked_swap_of_eight_bytes_replaces_unconditionally)
