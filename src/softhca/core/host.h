@@ -68,8 +68,8 @@ public:
     // fabric::progress() of this process is to be called at that time or soon after, whatever the process does.
     virtual void wake_at(std::uint64_t time_ns) = 0;
 
-    // Writes an event to a channel of that process; never blocks. `type` is a prm::event_type. The route is the one of
-    // the object's record, because what was written is counted in it.
+    // Writes an event to a channel of that process; never blocks, however many are unread. `type` is a prm::event_type.
+    // The route is the one of the object's record, because what was written is counted in it.
     virtual void notify(client_id client, event_route& route, std::uint32_t type) = 0;
 
     // Time that a modelled operation costs (--profile), spent outside the lock by whoever called the model.

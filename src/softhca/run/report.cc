@@ -59,6 +59,7 @@ std::string report_as_json(const arena& memory)
     report["error_completions"]   = counts.error_completions;
     report["completion_events"]   = counts.completion_events;
     report["async_events"]        = counts.async_events;
+    report["lost_events"]         = counts.lost_events;
     report["doorbells"]           = counts.doorbells;
     report["rnr_waits"]           = counts.rnr_waits;
     report["transport_retries"]   = counts.transport_retries;

@@ -90,7 +90,6 @@ private:
     void end_event_channel(const event_channel& channel) override;
     void close_file(int fd) override;
     std::uint32_t drop_events(const event_channel& channel, std::size_t event_bytes, std::uint64_t value) override;
-    void write_event(const event_channel& channel, const event_entry& event) override;
     bool read_user(void* to, std::uint64_t from, std::size_t length) override;
     bool write_user(std::uint64_t to, const void* from, std::size_t length) override;
     int check_user(std::uint64_t address, std::uint64_t length, bool writable) override;

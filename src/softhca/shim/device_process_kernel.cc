@@ -1,23 +1,20 @@
 // What the kernel's part (kernel_device.h) asks of the process.
 #include "descriptors.h"
 #include "device_process.h"
+#include "event_pipe.h"
 #include "guarded_copy.h"
 #include "libc_functions.h"
 #include "user_memory.h"
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <mutex>
 #include <utility>
-#include <vector>
 
 namespace ucxl::softhca
 {
 namespace
 {
-
-// Enough for the packets of many objects' events.
-constexpr int channel_bytes = 256 * 1024;
 
 // UARs made by this thread tell of their doorbells themselves; and the last of them.
 thread_local bool opening           = false;
@@ -73,12 +70,17 @@ event_channel device_process::make_event_channel(int flags)
 {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), flags & (O_CLOEXEC | O_NONBLOCK)) != 0) {
-        return {.reader = -errno, .writer = -1};
+        return {.reader = -errno, .writer = -1, .pipe_inode = 0};
     }
-    libc().fcntl(ends[1], F_SETPIPE_SZ, channel_bytes);
-    // Packets: a reader gets one event at a time, whatever the size of its buffer.
-    libc().fcntl(ends[1], F_SETFL, O_NONBLOCK | O_DIRECT);
-    return {.reader = ends[0], .writer = to_high_descriptor(ends[1])};
+    // Not the end that pipe2() gave: this one takes unread events out, too, and needs no free descriptor for it then.
+    const int own = reopen_descriptor(_process.process, ends[1], O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    libc().close(ends[1]);
+    struct stat made{};
+    if (own < 0 || libc().fstat(own, &made) != 0) {
+        libc().close(ends[0]);
+        return {.reader = own < 0 ? own : -errno, .writer = -1, .pipe_inode = 0};
+    }
+    return {.reader = ends[0], .writer = to_high_descriptor(own), .pipe_inode = made.st_ino};
 }
 
 void device_process::end_event_channel(const event_channel& channel)
@@ -95,37 +97,18 @@ void device_process::close_file(int fd)
 
 std::uint32_t device_process::drop_events(const event_channel& channel, std::size_t event_bytes, std::uint64_t value)
 {
-    const int reader = reopen_descriptor(_process.process, channel.writer, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (reader < 0 || event_bytes < sizeof(value)) {
-        return 0;
-    }
-    std::uint32_t dropped = 0;
-    std::vector<std::byte> event(event_bytes);
-    std::vector<std::byte> kept;
     // Events come from holders of the lock only.
-    if (_host.lock()) {
+    const bool died = _host.lock();
+    const std::lock_guard held(_host, std::adopt_lock);
+    if (died) {
         _memory.lock().owe_repair();
     }
-    while (::read(reader, event.data(), event_bytes) == static_cast<ssize_t>(event_bytes)) {
-        std::uint64_t whose = 0;
-        std::memcpy(&whose, event.data(), sizeof(whose));
-        if (whose == value) {
-            ++dropped;
-        } else {
-            kept.insert(kept.end(), event.begin(), event.end());
-        }
+    // The program may have closed a descriptor that it does not know, and have a file of its own there.
+    struct stat found{};
+    if (libc().fstat(channel.writer, &found) != 0 || found.st_ino != channel.pipe_inode || !S_ISFIFO(found.st_mode)) {
+        return 0;
     }
-    for (std::size_t at = 0; at < kept.size(); at += event_bytes) {
-        (void)!libc().write(channel.writer, kept.data() + at, event_bytes);
-    }
-    _host.unlock();
-    libc().close(reader);
-    return dropped;
-}
-
-void device_process::write_event(const event_channel& channel, const event_entry& event)
-{
-    (void)!libc().write(channel.writer, event.bytes.data(), event.length);
+    return remove_events(channel.writer, event_bytes, value);
 }
 
 bool device_process::read_user(void* to, std::uint64_t from, std::size_t length)

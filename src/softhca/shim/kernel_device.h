@@ -24,10 +24,12 @@
 namespace ucxl::softhca
 {
 
-// Two ends: what the program reads from, and what events are written to. Descriptors of this process.
+// The two ends of a pipe (event_pipe.h): what the program reads from, and what events are written to. Descriptors of
+// this process.
 struct event_channel {
-    int reader = -1;
-    int writer = -1;
+    int reader               = -1;
+    int writer               = -1;
+    std::uint64_t pipe_inode = 0;
 };
 
 // What the kernel's part needs from the process it is in. Tests implement it without interposition.
@@ -57,8 +59,6 @@ public:
     // Takes the unread events with that value (first 8 bytes) out of the channel, whose events all have that size; the
     // others stay in order. No event is written meanwhile. Returns how many were taken.
     virtual std::uint32_t drop_events(const event_channel& channel, std::size_t event_bytes, std::uint64_t value) = 0;
-    // Writes an event to a channel of this process, for events that do not come from the model.
-    virtual void write_event(const event_channel& channel, const event_entry& event) = 0;
 
     // The C library's close(), for descriptors that were made here and that the program never got.
     virtual void close_file(int fd) = 0;

@@ -2,6 +2,7 @@
 
 #include "descriptors.h"
 #include "event_entry.h"
+#include "event_pipe.h"
 #include "libc_functions.h"
 #include "process_identity.h"
 
@@ -185,8 +186,10 @@ void linux_host::notify(client_id client, event_route& route, std::uint32_t type
                 // Packets: a reader gets one event at a time, whatever the size of its buffer.
                 libc().fcntl(channel, F_SETFL, O_NONBLOCK | O_DIRECT);
             }
-            if (libc().write(channel, event.bytes.data(), event.length) == static_cast<ssize_t>(event.length)) {
+            if (append_event(channel, std::span(event.bytes).first(event.length))) {
                 ++route.sent;
+            } else {
+                ++_records.counts.lost_events;
             }
         }
         libc().close(channel);

@@ -19,6 +19,13 @@ int exit_with_busy_threads(int);
 int exit_without_closing(int);
 int close_all_descriptors(int);
 
+int unread_events(int);
+int events_that_wait_for_their_acknowledgement(int);
+int unread_completion_events(int);
+int unread_limit_events(int);
+int unread_events_behind_closed_descriptors(int);
+int events_read_by_threads(int);
+
 int own_fault_handler(int late);
 int blocked_signals_and_direct_doorbells(int);
 int handler_that_posts(int);

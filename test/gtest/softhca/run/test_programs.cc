@@ -101,7 +101,10 @@ INSTANTIATE_TEST_SUITE_P(programs, scenario,
                                            "clock_of_completions", "fork_child_opens_anew", "vfork_and_spawn",
                                            "execute_another_program", "exit_with_busy_threads", "exit_without_closing",
                                            "close_all_descriptors", "blocked_signals_and_direct_doorbells",
-                                           "handler_that_posts", "local_libraries"),
+                                           "handler_that_posts", "local_libraries", "unread_events",
+                                           "events_that_wait_for_their_acknowledgement", "unread_completion_events",
+                                           "unread_limit_events", "unread_events_behind_closed_descriptors",
+                                           "events_read_by_threads"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(programs, a_fault_handler_of_a_program_gets_its_own_faults_only)

@@ -92,14 +92,14 @@ address endpoint::own() const
             .lid    = port.lid};
 }
 
-void endpoint::connect(const address& peer, std::uint8_t timeout_exponent)
+void connect_queue_pair(ibv_qp* queue_pair, const address& peer, std::uint8_t timeout_exponent)
 {
-    _peer = peer;
     ibv_qp_attr next{};
     next.qp_state        = IBV_QPS_INIT;
     next.port_num        = 1;
     next.qp_access_flags = remote_access;
-    succeed(ibv_modify_qp(_qp, &next, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+    succeed(ibv_modify_qp(queue_pair, &next, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+            "INIT");
     next                    = {};
     next.qp_state           = IBV_QPS_RTR;
     next.path_mtu           = IBV_MTU_4096;
@@ -108,7 +108,7 @@ void endpoint::connect(const address& peer, std::uint8_t timeout_exponent)
     next.min_rnr_timer      = 12;
     next.ah_attr.dlid       = peer.lid;
     next.ah_attr.port_num   = 1;
-    succeed(ibv_modify_qp(_qp, &next,
+    succeed(ibv_modify_qp(queue_pair, &next,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
             "RTR");
@@ -118,21 +118,32 @@ void endpoint::connect(const address& peer, std::uint8_t timeout_exponent)
     next.retry_cnt     = 7;
     next.rnr_retry     = 7;
     next.max_rd_atomic = 4;
-    succeed(ibv_modify_qp(_qp, &next,
+    succeed(ibv_modify_qp(queue_pair, &next,
                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                               IBV_QP_MAX_QP_RD_ATOMIC),
             "RTS");
 }
 
+void endpoint::connect(const address& peer, std::uint8_t timeout_exponent)
+{
+    _peer = peer;
+    connect_queue_pair(_qp, peer, timeout_exponent);
+}
+
+ibv_sge endpoint::piece(std::size_t offset, std::size_t length)
+{
+    return {.addr   = reinterpret_cast<std::uint64_t>(_buffer.data() + offset),
+            .length = static_cast<std::uint32_t>(length),
+            .lkey   = _mr->lkey};
+}
+
 bool endpoint::try_post(ibv_wr_opcode opcode, std::size_t local, std::size_t remote, std::size_t length,
                         std::uint64_t id)
 {
-    ibv_sge piece{.addr   = reinterpret_cast<std::uint64_t>(_buffer.data() + local),
-                  .length = static_cast<std::uint32_t>(length),
-                  .lkey   = _mr->lkey};
+    ibv_sge local_piece = piece(local, length);
     ibv_send_wr request{};
     request.wr_id      = id;
-    request.sg_list    = &piece;
+    request.sg_list    = &local_piece;
     request.num_sge    = 1;
     request.opcode     = opcode;
     request.send_flags = IBV_SEND_SIGNALED;
@@ -168,12 +179,10 @@ void endpoint::fetch_add(std::size_t into, std::size_t at, std::uint64_t id)
 
 void endpoint::receive(std::size_t into, std::size_t length, std::uint64_t id)
 {
-    ibv_sge piece{.addr   = reinterpret_cast<std::uint64_t>(_buffer.data() + into),
-                  .length = static_cast<std::uint32_t>(length),
-                  .lkey   = _mr->lkey};
+    ibv_sge local_piece = piece(into, length);
     ibv_recv_wr request{};
     request.wr_id    = id;
-    request.sg_list  = &piece;
+    request.sg_list  = &local_piece;
     request.num_sge  = 1;
     ibv_recv_wr* bad = nullptr;
     succeed(ibv_post_recv(_qp, &request, &bad), "ibv_post_recv");

@@ -23,6 +23,9 @@ struct address {
     std::uint16_t lid;
 };
 
+// From RESET to RTS. timeout_exponent: of the ACK timeout, with 7 retries.
+void connect_queue_pair(ibv_qp* queue_pair, const address& peer, std::uint8_t timeout_exponent = 8);
+
 class endpoint
 {
 public:
@@ -32,7 +35,6 @@ public:
     endpoint& operator=(const endpoint&) = delete;
 
     address own() const;
-    // timeout_exponent: of the ACK timeout, with 7 retries.
     void connect(const address& peer, std::uint8_t timeout_exponent = 8);
 
     void write(std::size_t from, std::size_t to, std::size_t length, std::uint64_t id);
@@ -49,7 +51,9 @@ public:
     void finish_one();
 
     std::byte* buffer() { return _buffer.data(); }
+    ibv_sge piece(std::size_t offset, std::size_t length); // of the buffer
     ibv_context* context() { return _context; }
+    ibv_pd* domain() { return _pd; }
     ibv_qp* queue_pair() { return _qp; }
     ibv_cq* queue() { return _cq; }
     ibv_comp_channel* channel() { return _channel; }

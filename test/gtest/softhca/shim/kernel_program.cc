@@ -30,10 +30,10 @@ event_channel test_kernel_host::make_event_channel(int)
 {
     const int reader = next_fd();
     if (reader < 0) {
-        return {.reader = reader, .writer = -1};
+        return {.reader = reader, .writer = -1, .pipe_inode = 0};
     }
     writers.insert(reader + 10000);
-    return {.reader = reader, .writer = reader + 10000};
+    return {.reader = reader, .writer = reader + 10000, .pipe_inode = 0};
 }
 
 std::uint32_t test_kernel_host::drop_events(const event_channel& channel, std::size_t, std::uint64_t value)

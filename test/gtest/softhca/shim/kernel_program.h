@@ -42,7 +42,6 @@ public:
     event_channel make_event_channel(int) override;
     void end_event_channel(const event_channel& channel) override { writers.erase(channel.writer); }
     std::uint32_t drop_events(const event_channel& channel, std::size_t event_bytes, std::uint64_t value) override;
-    void write_event(const event_channel&, const event_entry&) override {}
     void close_file(int fd) override { open_fds.erase(fd); }
     bool read_user(void* to, std::uint64_t from, std::size_t length) override;
     bool write_user(std::uint64_t to, const void* from, std::size_t length) override;

@@ -35,6 +35,9 @@ private:
     int _down[2] = {-1, -1};
 };
 
+// In a child: from here on the limits of the system are for this process, too.
+void give_up_privileges();
+
 // Memory that children share, zeroed; there until the end of the test program.
 void* shared_pages(std::size_t bytes);
 

@@ -229,19 +229,73 @@ TEST(linux_host, events_reach_the_channel_of_another_process)
     EXPECT_EQ(nobody.sent, 0U);
 }
 
-TEST(linux_host, a_full_channel_or_a_file_in_its_place_does_not_block)
+class channel
+{
+public:
+    channel() { EXPECT_EQ(::pipe2(_ends, O_NONBLOCK), 0); }
+    ~channel()
+    {
+        ::close(_ends[0]);
+        ::close(_ends[1]);
+    }
+
+    event_route route() const
+    {
+        return {.channel = _ends[1], .kind = static_cast<std::uint32_t>(event_format::completion), .value = 1};
+    }
+
+    std::uint64_t unread()
+    {
+        std::uint64_t count = 0;
+        std::uint64_t value = 0;
+        while (::read(_ends[0], &value, sizeof(value)) == sizeof(value)) {
+            EXPECT_EQ(value, 1u);
+            ++count;
+        }
+        return count;
+    }
+
+private:
+    int _ends[2];
+};
+
+TEST(linux_host, a_channel_that_nobody_reads_takes_more_events_than_a_pipe_usually_holds)
 {
     const fabric_memory memory = make_memory();
     user here(memory);
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
-    event_route route{.channel = ends[1], .kind = static_cast<std::uint32_t>(event_format::completion), .value = 1};
-    for (int i = 0; i < 70'000 / 8; ++i) {
+    channel unread;
+    event_route route = unread.route();
+    for (int i = 0; i < 50'000; ++i) {
         here.host.notify(here.host.self(), route, 0);
     }
-    EXPECT_EQ(route.sent, 65536U / 8);
-    ::close(ends[0]);
-    ::close(ends[1]);
+    EXPECT_EQ(route.sent, 50'000U);
+    EXPECT_EQ(unread.unread(), 50'000U);
+    EXPECT_EQ(memory.records().counts.lost_events, 0U);
+}
+
+TEST(linux_host, an_event_that_the_system_has_no_room_for_is_lost_and_counted_as_that)
+{
+    const fabric_memory memory = make_memory();
+    test::real_process other([&](test::real_process&) {
+        test::give_up_privileges();
+        user here(memory);
+        channel full;
+        event_route route   = full.route();
+        std::uint32_t tried = 0;
+        for (; tried < (1U << 24) && memory.records().counts.lost_events < 10; ++tried) {
+            here.host.notify(here.host.self(), route, 0);
+        }
+        EXPECT_EQ(memory.records().counts.lost_events, 10U);
+        EXPECT_EQ(route.sent, tried - 10);
+        EXPECT_EQ(full.unread(), tried - 10);
+    });
+    EXPECT_EQ(other.join(), 0);
+}
+
+TEST(linux_host, a_file_in_place_of_a_channel_is_left_alone)
+{
+    const fabric_memory memory = make_memory();
+    user here(memory);
     const int file = ::memfd_create("no channel", 0);
     event_route wrong{.channel = file, .kind = static_cast<std::uint32_t>(event_format::completion), .value = 1};
     here.host.notify(here.host.self(), wrong, 0);
