@@ -48,12 +48,56 @@ struct window_binding {
     std::shared_ptr<window_attachment> attachment{}; // of the window, whatever it is bound to; made with it
 };
 
+// What the CPU of this process moved through a window. Counted without a lock: of operations of several threads at the
+// same time some may be missing.
+class window_traffic
+{
+public:
+    struct counts {
+        std::uint64_t reads;
+        std::uint64_t writes;
+        std::uint64_t bytes_read;
+        std::uint64_t bytes_written;
+    };
+
+    void count_read(std::uint64_t length)
+    {
+        add(_reads, 1);
+        add(_bytes_read, length);
+    }
+    void count_write(std::uint64_t length)
+    {
+        add(_writes, 1);
+        add(_bytes_written, length);
+    }
+    counts get() const
+    {
+        constexpr auto relaxed = std::memory_order_relaxed;
+        return {_reads.load(relaxed), _writes.load(relaxed), _bytes_read.load(relaxed), _bytes_written.load(relaxed)};
+    }
+
+private:
+    // Two plain instructions; an atomic addition would cost as much as moving some hundred bytes.
+    static void add(std::atomic<std::uint64_t>& count, std::uint64_t more)
+    {
+        count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    }
+
+    std::atomic<std::uint64_t> _reads{0};
+    std::atomic<std::uint64_t> _writes{0};
+    std::atomic<std::uint64_t> _bytes_read{0};
+    std::atomic<std::uint64_t> _bytes_written{0};
+};
+
 class window
 {
 public:
     std::byte* address() const { return _address; }
     std::uint64_t length() const { return _length; }         // bytes, packed
     std::uint64_t generation() const { return _generation; } // unique in the process, never 0
+
+    // Of all that was moved since it was made.
+    window_traffic& traffic() const { return _traffic; }
 
     // Loads and stores at address() work.
     bool is_identity() const { return _is_identity.load(std::memory_order_relaxed); }
@@ -72,6 +116,7 @@ private:
     std::atomic<const window_binding*> _binding{nullptr};
     std::unique_ptr<const window_binding> _owned;
     window_range _range;
+    mutable window_traffic _traffic;
 };
 
 class window_registry

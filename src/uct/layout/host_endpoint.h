@@ -55,6 +55,9 @@ private:
             const auto source = local_side(section, buffer, length);
             reason            = !source ? "have a local side that is not inside a live window"
                                         : Access::put(window, remote - window.key.address, *source, length);
+            if (reason == nullptr && source->traffic != nullptr) {
+                source->traffic->count_read(length);
+            }
         }
         if (reason != nullptr) {
             report_failure({failure_kind::remote_write, Access::name, remote, length, reason, false});
@@ -75,6 +78,9 @@ private:
             const auto target = local_side(section, buffer, length);
             reason            = !target ? "have a local side that is not inside a live window"
                                         : Access::get(window, remote - window.key.address, *target, length);
+            if (reason == nullptr && target->traffic != nullptr) {
+                target->traffic->count_write(length);
+            }
         }
         if (reason != nullptr) {
             report_failure({failure_kind::remote_read, Access::name, remote, length, reason, false});

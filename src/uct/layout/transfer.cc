@@ -1,7 +1,5 @@
 #include "transfer.h"
 
-#include "ucs/window/window.h"
-
 #include <cstring>
 
 namespace ucxl
@@ -18,8 +16,8 @@ std::optional<transfer_side> window_side(const reader_section&, const void* addr
     }
     const window_binding& binding = found->binding();
     return transfer_side{binding.plan.get(), binding.bases,
-                         static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->address()),
-                         nullptr};
+                         static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->address()), nullptr,
+                         &found->traffic()};
 }
 
 } // namespace
@@ -45,6 +43,22 @@ void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t 
     }
 }
 
+namespace
+{
+
+void move_counted(const transfer_side& to, const transfer_side& from, std::size_t length)
+{
+    move_bytes(to, from, length);
+    if (to.traffic != nullptr) {
+        to.traffic->count_write(length);
+    }
+    if (from.traffic != nullptr) {
+        from.traffic->count_read(length);
+    }
+}
+
+} // namespace
+
 std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
 {
     if (length == 0) {
@@ -56,7 +70,7 @@ std::optional<refused_range> write_window(void* window_address, const void* sour
     if (!to || !from) {
         return refused_range{to ? source : window_address, length, not_in_a_window};
     }
-    move_bytes(*to, *from, length);
+    move_counted(*to, *from, length);
     return std::nullopt;
 }
 
@@ -71,7 +85,7 @@ std::optional<refused_range> read_window(void* target, const void* window_addres
     if (!to || !from) {
         return refused_range{from ? target : window_address, length, not_in_a_window};
     }
-    move_bytes(*to, *from, length);
+    move_counted(*to, *from, length);
     return std::nullopt;
 }
 

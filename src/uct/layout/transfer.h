@@ -6,7 +6,7 @@
 #include "failure.h"
 
 #include "ucs/pack/pack_plan.h"
-#include "ucs/window/reader_section.h"
+#include "ucs/window/window.h"
 
 #include <cstddef>
 #include <optional>
@@ -31,7 +31,8 @@ struct transfer_side {
     const pack_plan* plan; // null: plain memory
     base_list bases;
     std::uint64_t offset;
-    std::byte* memory; // of plain memory
+    std::byte* memory;                 // of plain memory
+    window_traffic* traffic = nullptr; // of a window of this process
 };
 
 // Of this process: plain memory, or a range of one live window; none if it touches the arena and is no such range. The

@@ -8,6 +8,7 @@
 #include "uct/layout/transfer.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <span>
 #include <string>
@@ -126,6 +127,22 @@ TEST_F(component, operations_move_sub_ranges_between_windows_and_host)
         EXPECT_TRUE(view.packed() == expected);
     }
     EXPECT_TRUE(view.gaps_untouched());
+}
+
+TEST_F(component, what_is_moved_through_a_window_is_counted)
+{
+    patterned_window view({8, 16}, 100, 1);
+    const window* const found = window_registry::instance().find(view.address(), 100);
+    std::array<std::byte, 100> host{};
+    ASSERT_EQ(UCS_OK, uct_ep_put_short(ep, host.data(), 60, remote(view.address() + 7), 0));
+    ASSERT_EQ(UCS_OK, uct_ep_put_short(ep, host.data(), 0, remote(view.address() + 7), 0));
+    const uct_iov_t out = iov_of(host.data(), 100);
+    ASSERT_EQ(UCS_OK, uct_ep_get_zcopy(ep, &out, 1, remote(view.address()), 0, nullptr));
+    const auto moved = found->traffic().get();
+    EXPECT_EQ(1u, moved.reads);
+    EXPECT_EQ(100u, moved.bytes_read);
+    EXPECT_EQ(1u, moved.writes);
+    EXPECT_EQ(60u, moved.bytes_written);
 }
 
 TEST_F(component, operations_move_between_two_windows_and_leave_other_memory_alone)
