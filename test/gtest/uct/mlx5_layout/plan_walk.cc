@@ -129,6 +129,9 @@ std::string broken_rule(const mlx5::plan& of, const mlx5::device_limits& limits)
     if (of.keys.empty() || of.keys.size() > limits.max_keys || of.entries.size() > limits.max_entries) {
         return std::format("{} keys, {} entries", of.keys.size(), of.entries.size());
     }
+    if (of.root().octowords > limits.max_root_octowords) {
+        return std::format("{} octowords of the last key", of.root().octowords);
+    }
     for (std::size_t id = 0; id < of.keys.size(); ++id) {
         if (std::string broken = broken_key(of, id, limits); !broken.empty()) {
             return std::format("key {}: {}", id, broken);

@@ -1,6 +1,7 @@
 // Which plan the worked examples of the literature get, number by number, and what cannot be lowered.
 #include "plan_walk.h"
 
+#include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
 #include "uct/ib/mlx5/layout/lower.h"
 
@@ -73,6 +74,59 @@ TEST(lowering, a_list_at_the_device_limit_is_one_key_and_one_entry_more_are_thre
     EXPECT_EQ(fits->keys.size(), 1);
     EXPECT_EQ(nests->keys.size(), 3);
     EXPECT_EQ(broken_rule(*nests, limits), "");
+}
+
+// Blocks that nothing but a list describes.
+layout_ptr irregular(std::size_t blocks)
+{
+    std::vector<iov_part> parts;
+    for (std::size_t i = 0; i < blocks; ++i) {
+        parts.push_back({0, static_cast<std::int64_t>(i * 16 + (i * 2654435761U >> 16) % 8), {8, nullptr}});
+    }
+    return *make_iov(parts);
+}
+
+TEST(lowering, nested_lists_are_as_long_as_the_device_allows_however_little_room_the_last_key_has)
+{
+    mlx5::device_limits limits;
+    limits.max_list_entries   = 65532;
+    limits.max_root_octowords = 64;
+    const layout_ptr of       = irregular(300'000);
+    const auto made           = mlx5::lower(*of, limits);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(made->keys.size(), 6);
+    EXPECT_EQ(made->root().num_entries, 5);
+    EXPECT_EQ(broken_rule(*made, limits), "");
+
+    const auto shorter = mlx5::lower(*irregular(65), limits);
+    ASSERT_TRUE(shorter.has_value());
+    EXPECT_EQ(shorter->keys.size(), 2);
+    EXPECT_EQ(shorter->cost.depth, 2);
+}
+
+TEST(lowering, a_repeat_block_that_passes_the_room_of_the_last_key_is_nested)
+{
+    const auto of = parse_text("interleaved(8@0,100,64;8@16,100,72;8@32,100,80;8@48,100,88)");
+    ASSERT_TRUE(of.has_value()) << of.error().message;
+    mlx5::device_limits limits;
+    limits.max_root_octowords = 8;
+    EXPECT_EQ(mlx5::lower(**of, limits)->keys.size(), 1);
+    limits.max_root_octowords = 4;
+    const auto made           = mlx5::lower(**of, limits);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(to_string(*made), "0: repeat x100 src0+0:8/64 src0+16:8/72 src0+32:8/80 src0+48:8/88\n"
+                                "1: klm key0+0:3200\n");
+}
+
+TEST(lowering, more_bytes_than_the_room_of_the_last_key_can_show_are_refused)
+{
+    mlx5::device_limits limits;
+    limits.max_root_octowords = 4;
+    EXPECT_TRUE(mlx5::lower(**parse_text("contig(1,8589934592)"), limits).has_value());
+    const auto made = mlx5::lower(**parse_text("contig(1,8589934593)"), limits);
+    ASSERT_FALSE(made.has_value());
+    EXPECT_EQ(made.error().why, mlx5::refusal::reason::too_many_entries);
+    EXPECT_NE(made.error().message.find("max_entries"), std::string::npos) << made.error().message;
 }
 
 TEST(lowering, refuses_more_blocks_than_the_caller_allows)

@@ -21,6 +21,7 @@ mlx5::device_limits random_limits(random& from)
     mlx5::device_limits limits;
     limits.max_list_entries    = from.one_in(3) ? 2 + static_cast<std::uint32_t>(from.below(30)) : 65536;
     limits.max_repeat_entries  = from.one_in(3) ? 1 + static_cast<std::uint32_t>(from.below(3)) : 1024;
+    limits.max_root_octowords  = from.one_in(3) ? 4 + 4 * static_cast<std::uint32_t>(from.below(4)) : 65532;
     limits.max_nesting         = 1 + static_cast<unsigned>(from.below(5));
     limits.repeat_blocks       = !from.one_in(5);
     limits.ksm                 = from.one_in(3);

@@ -94,6 +94,9 @@ struct device_limits {
     std::uint64_t max_repeat_stride = 65535;
     std::uint32_t max_repeat_count  = std::numeric_limits<std::uint32_t>::max();
 
+    // Room of the last key alone, which the caller may have made before the layout was known.
+    std::uint32_t max_root_octowords = std::numeric_limits<std::uint32_t>::max();
+
     // What the caller is ready to spend.
     std::size_t max_entries = std::size_t{1} << 22; // of all keys of a plan
     std::size_t max_keys    = 4096;

@@ -40,6 +40,16 @@ plan_entry entry_for(const extent_of& piece)
     return {piece.space.key, piece.space.target, piece.offset, piece.length, 0};
 }
 
+// Entries for all of it, each short enough for its field.
+void append_pieces(const extent_of& whole, std::uint64_t max_bytes, std::vector<plan_entry>& entries)
+{
+    for (std::uint64_t done = 0; done < whole.length;) {
+        const std::uint64_t length = std::min(whole.length - done, max_bytes);
+        entries.push_back(entry_for({whole.space, whole.offset + static_cast<std::int64_t>(done), length}));
+        done += length;
+    }
+}
+
 } // namespace
 
 std::unexpected<refusal> plan_builder::too_many_entries(std::uint64_t wanted) const
@@ -120,11 +130,7 @@ plan_builder::placed plan_builder::concatenate(std::span<const extent_of> pieces
     }
     std::vector<plan_entry> entries;
     for (const extent_of& piece : joined) {
-        for (std::uint64_t done = 0; done < piece.length;) {
-            const std::uint64_t length = std::min(piece.length - done, _limits.max_list_bytes);
-            entries.push_back(entry_for({piece.space, piece.offset + static_cast<std::int64_t>(done), length}));
-            done += length;
-        }
+        append_pieces(piece, _limits.max_list_bytes, entries);
     }
     return list(entries);
 }
@@ -142,11 +148,7 @@ plan_builder::placed plan_builder::list(std::span<const plan_entry> entries)
             if (!part) {
                 return part;
             }
-            for (std::uint64_t done = 0; done < part->length;) {
-                const std::uint64_t length = std::min(part->length - done, _limits.max_list_bytes);
-                shorter.push_back(entry_for({part->space, static_cast<std::int64_t>(done), length}));
-                done += length;
-            }
+            append_pieces(*part, _limits.max_list_bytes, shorter);
         }
         if (shorter.size() >= entries.size()) {
             return too_many_entries(entries.size());
@@ -246,23 +248,38 @@ plan_builder::placed plan_builder::add_key(plan_key key, std::span<const plan_en
     return extent_of{{true, id}, 0, key.length};
 }
 
+plan_builder::placed plan_builder::list_of_one(const extent_of& whole)
+{
+    std::vector<plan_entry> entries;
+    append_pieces(whole, _limits.max_list_bytes, entries);
+    return list(entries);
+}
+
+bool plan_builder::fits_root(const plan_key& key) const
+{
+    return key.octowords <= _limits.max_root_octowords;
+}
+
 std::expected<plan, refusal> plan_builder::finish(const extent_of& whole)
 {
-    std::uint32_t root = whole.space.target;
-    if (!whole.space.key || whole.offset != 0 || whole.length != _plan.keys[root].length) {
-        std::vector<plan_entry> entries;
-        for (std::uint64_t done = 0; done < whole.length;) {
-            const std::uint64_t length = std::min(whole.length - done, _limits.max_list_bytes);
-            entries.push_back(entry_for({whole.space, whole.offset + static_cast<std::int64_t>(done), length}));
-            done += length;
-        }
-        const placed made = list(entries);
-        if (!made) {
-            return std::unexpected(made.error());
-        }
-        root = made->space.target;
+    placed root = whole;
+    if (!whole.space.key || whole.offset != 0 || whole.length != _plan.keys[whole.space.target].length) {
+        root = list_of_one(whole);
     }
-    return reachable_from(_plan, root, _limits);
+    // Over a key that is too long for the room goes a short one: all keys below are as long as the device allows.
+    if (root && !fits_root(_plan.keys[root->space.target])) {
+        root = list_of_one(*root);
+    }
+    if (!root) {
+        return std::unexpected(root.error());
+    }
+    if (const plan_key& last = _plan.keys[root->space.target]; !fits_root(last)) {
+        return std::unexpected(refusal{
+            refusal::reason::too_many_entries,
+            std::format("{} bytes take {} entries of the region's own key, more than its room for {} (max_entries)",
+                        last.length, last.num_entries, _limits.max_root_octowords)});
+    }
+    return reachable_from(_plan, root->space.target, _limits);
 }
 
 } // namespace ucxl::mlx5

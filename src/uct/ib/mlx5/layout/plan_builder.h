@@ -58,6 +58,8 @@ private:
     bool fits_repeat_block(std::uint64_t count, std::span<const run> runs);
     placed repeat_block(std::uint64_t count, std::span<const run> runs);
     placed list(std::span<const plan_entry> entries);
+    placed list_of_one(const extent_of& whole);
+    bool fits_root(const plan_key& key) const;
     placed add_key(plan_key key, std::span<const plan_entry> entries);
     bool uniform_entities(std::span<const plan_entry> entries, std::uint8_t& log_size) const;
     unsigned depth_of(std::span<const plan_entry> entries) const;

@@ -64,8 +64,7 @@ void region::release(binding& unused)
 outcome<device_limits> region::limits_for(std::span<const source_base> bases) const
 {
     device_limits limits      = _domain.caps.limits;
-    limits.max_list_entries   = std::min(limits.max_list_entries, _options.max_entries);
-    limits.max_repeat_entries = std::min(limits.max_repeat_entries, _options.max_entries - 1);
+    limits.max_root_octowords = _options.max_entries;
     unsigned below            = 0;
     for (const source_base& base : bases) {
         const auto found = _domain.bound.find(base.lkey);

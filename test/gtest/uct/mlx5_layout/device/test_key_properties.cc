@@ -73,15 +73,43 @@ protected:
         return bases;
     }
 
-    void check_one(std::uint64_t seed, uct_mlx5_layout_region_h region, tally& counts)
+    // Loops with so many blocks that keys that follow them are cheaper than a list; alone or in a list.
+    static spec_ptr many_blocks(random& from)
     {
-        random from(seed);
+        const std::size_t num_dims = 2 + from.below(2);
+        const std::uint64_t length = 1 + from.below(16);
+        std::vector<dim> dims(num_dims);
+        std::int64_t reach = static_cast<std::int64_t>(length);
+        for (std::size_t i = num_dims; i-- > 0;) {
+            dims[i] = {(num_dims == 2 ? 30 : 11) + from.below(4), reach + 1 + static_cast<std::int64_t>(from.below(8))};
+            reach   = dims[i].stride * static_cast<std::int64_t>(dims[i].count);
+        }
+        const spec_ptr strided = spec::strided(spec::block(length), dims);
+        if (from.one_in(2)) {
+            return strided;
+        }
+        std::vector<spec_part> parts{{.source = 0, .offset = 0, .item = strided, .dims = {}}};
+        for (std::int64_t i = 1; i < 12; ++i) {
+            parts.push_back(
+                {.source = 0, .offset = reach + i * i * 40, .item = spec::block(1 + from.below(16)), .dims = {}});
+        }
+        return spec::iov(parts);
+    }
+
+    static spec_ptr few_blocks(random& from)
+    {
         random_options options;
         options.max_blocks  = 1 + from.below(from.one_in(6) ? 400 : 40);
         options.max_bytes   = options.max_blocks * (1 + from.below(64));
         options.num_sources = from.one_in(2) ? 1 : 4;
         options.overlapping = overlapping::never;
-        const spec_ptr of   = random_spec(from, options);
+        return random_spec(from, options);
+    }
+
+    void check_one(std::uint64_t seed, uct_mlx5_layout_region_h region, tally& counts)
+    {
+        random from(seed);
+        const spec_ptr of = from.one_in(8) ? many_blocks(from) : few_blocks(from);
         SCOPED_TRACE("UCXL_TEST_SEED=" + std::to_string(seed) + " " + to_string(*of));
         const auto built = build(*of);
         ASSERT_TRUE(built.has_value());

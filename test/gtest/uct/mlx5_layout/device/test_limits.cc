@@ -29,10 +29,12 @@ protected:
         return {attr.num_keys, attr.num_repeats, attr.num_fetched};
     }
 
-    // Sets a list of pieces that nothing but a list describes, and reads its last bytes.
+    // Where pieces of 8 bytes are that nothing but a list describes.
+    static std::size_t start_of(std::size_t piece) { return piece * 16 + (piece * 2654435761U >> 16) % 8; }
+
+    // Sets a list of such pieces, and reads its last bytes.
     void set_list(uct_mlx5_layout_region_h region, const buffer& memory, std::size_t pieces)
     {
-        const auto start_of = [](std::size_t i) { return i * 16 + (i * 2654435761U >> 16) % 8; };
         std::vector<ibv_sge> list;
         for (std::size_t i = 0; i < pieces; ++i) {
             list.push_back(memory.piece(start_of(i), 8));
@@ -106,7 +108,26 @@ TEST_F(key_limits, room_of_the_regions_own_key_and_one_more)
     set_list(region, *memory, 8);
     EXPECT_EQ(now(region).keys, 1);
     set_list(region, *memory, 9);
-    EXPECT_EQ(now(region).keys, 3);
+    EXPECT_EQ(now(region).keys, 2);
+}
+
+TEST_F(key_limits, a_small_own_key_shows_300000_irregular_blocks_through_full_nested_lists)
+{
+    constexpr std::size_t pieces = 300'000;
+    const auto memory            = patterned(pieces * 16);
+    const auto region            = new_region(64);
+    set_list(region, *memory, pieces);
+    uct_mlx5_layout_attr_t caps;
+    ASSERT_EQ(uct_mlx5_layout_query(pair.context(), &caps), UCS_OK);
+    EXPECT_EQ(now(region).keys, (pieces + caps.max_num_sg - 1) / caps.max_num_sg + 1);
+
+    const auto packed = zeroed(pieces * 8);
+    ASSERT_EQ(pair.read(packed->piece(0, pieces * 8), 0, about(region).rkey), IBV_WC_SUCCESS);
+    std::vector<std::uint8_t> expected;
+    for (std::size_t i = 0; i < pieces; ++i) {
+        expected.insert(expected.end(), &memory->bytes[start_of(i)], &memory->bytes[start_of(i)] + 8);
+    }
+    EXPECT_TRUE(packed->bytes == expected);
 }
 
 } // namespace
