@@ -146,7 +146,14 @@ private:
 void compare(const spec& of, const layout& made)
 {
     const std::string name = to_string(of);
-    require(segments_of(made) == segments_of(of), "blocks of " + name + ": " + to_text(made));
+    const auto blocks      = segments_of(of);
+    require(segments_of(made) == blocks, "blocks of " + name + ": " + to_text(made));
+    require(made.blocks().count == blocks.size(), "number of blocks of " + name);
+    if (!blocks.empty()) {
+        const auto [shortest, longest] = std::ranges::minmax(blocks, {}, &segment::length);
+        require(made.blocks().min_length == shortest.length && made.blocks().max_length == longest.length,
+                "shortest or longest block of " + name);
+    }
     const auto bounds = bounds_of(of);
     for (std::uint32_t source = 0; source < made.num_sources(); ++source) {
         const auto found = bounds.find(source);

@@ -1,5 +1,6 @@
 #include "builder.h"
 
+#include "block_count.h"
 #include "bounds.h"
 #include "checked.h"
 #include "hash.h"
@@ -136,17 +137,9 @@ void layout_builder::set_derived()
     for (const layout_bounds& bounds : made._bounds) {
         made._extent = std::max(made._extent, bounds.extent());
     }
-    made._blocks = {};
-    for (const layout_node& node : made._nodes) {
-        if (node.is_block()) {
-            const std::uint64_t shortest = made._blocks.min_length;
-            made._blocks.min_length      = shortest == 0 ? node.packed_length : std::min(shortest, node.packed_length);
-            made._blocks.max_length      = std::max(made._blocks.max_length, node.packed_length);
-        }
-    }
-    made._blocks.count = made.is_empty() ? 0 : made.root_node().num_blocks;
-    made._overlap      = find_overlap(made);
-    made._hash         = hash_content(made);
+    made._blocks  = count_blocks(made);
+    made._overlap = find_overlap(made);
+    made._hash    = hash_content(made);
 }
 
 result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, std::span<const user_bounds> bounds)

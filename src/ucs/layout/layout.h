@@ -46,7 +46,7 @@ struct layout_node {
     std::uint64_t count         = 0; // iterations of a loop; 0: this is a block
     std::uint64_t cycle_length  = 0; // packed bytes of one iteration; of a block: its length
     std::uint64_t packed_length = 0; // packed bytes of all iterations
-    std::uint64_t num_blocks    = 0; // blocks of all iterations
+    std::uint64_t num_blocks    = 0; // of all iterations, as block_cursor gives them: touching ones not joined
     std::uint32_t first_entry   = 0; // of a loop: entries()[first_entry, first_entry + num_entries)
     std::uint32_t num_entries   = 0;
     std::uint32_t depth         = 0; // loops on the longest way down, this one included; 0 for a block
@@ -73,8 +73,10 @@ enum class overlap {
     maybe, // not decided: the check would cost more than it may
 };
 
+// Of the contiguous blocks in packed order. Exact: neighbours that touch in memory are one block, wherever in the nest
+// they are.
 struct block_stats {
-    std::uint64_t count      = 0; // contiguous blocks in packed order, as the normal form has them
+    std::uint64_t count      = 0;
     std::uint64_t min_length = 0; // bytes
     std::uint64_t max_length = 0; // bytes
 };
