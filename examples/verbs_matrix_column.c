@@ -61,26 +61,27 @@ static struct ibv_qp* loopback_queue(struct ibv_pd* pd, struct ibv_cq* cq)
 static uct_mlx5_layout_region_attr_t column_key(uct_mlx5_layout_domain_h domain, struct ibv_mr* mr, double* first,
                                                 uct_mlx5_layout_region_h* region_p)
 {
-    uct_mlx5_layout_region_params_t params = {.field_mask = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS,
+    uct_mlx5_layout_region_params_t params = {.field_mask = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS,
                                               .access     = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
-    uct_mlx5_layout_dim_t rows             = {.offset_stride = sizeof(source[0]), .datum_count = ROWS};
-    uct_mlx5_layout_item_t column          = {
-                 .first_datum    = {.addr = (uintptr_t)first, .length = sizeof(*first), .lkey = mr->lkey},
-                 .num_repeated   = 1,
-                 .num_dimensions = 1,
-                 .dims           = &rows};
-    uct_mlx5_layout_region_attr_t attr;
+    uct_mlx5_layout_dim_t rows             = {.count = ROWS, .stride = sizeof(source[0])};
+    uct_mlx5_layout_item_t column = {.element  = {.addr = (uintptr_t)first, .length = sizeof(*first), .lkey = mr->lkey},
+                                     .repeat   = 1,
+                                     .dims     = &rows,
+                                     .num_dims = 1};
+    uct_mlx5_layout_region_attr_t attr = {
+        .field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY |
+                      UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH};
 
     CHECK(uct_mlx5_layout_region_create(domain, &params, region_p) == UCS_OK);
     CHECK(uct_mlx5_layout_set_interleaved(*region_p, 0, 1, &column) == UCS_OK);
-    uct_mlx5_layout_region_query(*region_p, &attr);
+    CHECK(uct_mlx5_layout_region_query(*region_p, &attr) == UCS_OK);
     return attr;
 }
 
 int main(void)
 {
     struct mlx5dv_context_attr devx        = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-    uct_mlx5_layout_domain_params_t params = {.field_mask = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD};
+    uct_mlx5_layout_domain_params_t params = {.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD};
     struct ibv_device** devices            = ibv_get_device_list(NULL);
     struct ibv_context* context;
     struct ibv_pd* pd;

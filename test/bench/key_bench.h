@@ -33,7 +33,7 @@ public:
     explicit key_domain(const test::verbs_pair& pair)
     {
         uct_mlx5_layout_domain_params_t params{};
-        params.field_mask = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD;
+        params.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
         params.pd         = pair.pd();
         check(uct_mlx5_layout_domain_open(&params, &_domain) == UCS_OK, "domain");
     }
@@ -53,7 +53,7 @@ public:
     key_region(const key_domain& domain, std::size_t entries)
     {
         uct_mlx5_layout_region_params_t params{};
-        params.field_mask  = UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES;
+        params.field_mask  = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES;
         params.max_entries = static_cast<std::uint32_t>(entries);
         check(uct_mlx5_layout_region_create(domain.get(), &params, &_region) == UCS_OK, "region");
     }
@@ -70,8 +70,9 @@ public:
 
     std::uint32_t lkey() const
     {
-        uct_mlx5_layout_region_attr_t attr;
-        uct_mlx5_layout_region_query(_region, &attr);
+        uct_mlx5_layout_region_attr_t attr{};
+        attr.field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY;
+        check(uct_mlx5_layout_region_query(_region, &attr) == UCS_OK, "asking a region");
         return attr.lkey;
     }
 

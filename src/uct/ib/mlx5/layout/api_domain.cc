@@ -49,40 +49,55 @@ capabilities narrowed(capabilities said, const self_test_result& found, std::siz
     return said;
 }
 
+constexpr std::uint64_t known_attr = UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS | UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG |
+                                     UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_SG |
+                                     UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_INTERLEAVED |
+                                     UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_INTERLEAVED |
+                                     UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_DIMS | UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_DEPTH;
+
 ucs_status_t query(const char* function, ibv_context* context, uct_mlx5_layout_attr_t* attr)
 {
+    if (const ucs_status_t bad = check_given(function, {{"context", context}, {"attr", attr}}); bad != UCS_OK) {
+        return bad;
+    }
+    const std::uint64_t mask = attr->field_mask;
+    if (const ucs_status_t bad = check_field_mask(function, mask, known_attr); bad != UCS_OK) {
+        return bad;
+    }
     const outcome<capabilities> caps = query_capabilities(context);
     if (!caps) {
         return log_failure(function, caps.error());
     }
     const device_limits& limits = caps->limits;
-    uct_mlx5_layout_attr_t found{};
-    found.flags = always | UCT_MLX5_LAYOUT_CAP_ADDRESS | (limits.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0) |
-                  (caps->atomics ? UCT_MLX5_LAYOUT_CAP_ATOMIC : 0);
-    found.max_num_sg                 = limits.max_list_entries;
-    found.max_inline_num_sg          = static_cast<std::uint32_t>(max_inline_entries(key_kind::klm));
-    found.max_num_interleaved        = limits.max_repeat_entries;
-    found.max_inline_num_interleaved = static_cast<std::uint32_t>(max_inline_entries(key_kind::repeat));
-    found.max_mr_stride_dimension    = limits::max_dims;
-    found.max_mr_nesting_level       = limits.max_nesting;
-    *attr                            = found;
+    fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS, attr->flags,
+         always | UCT_MLX5_LAYOUT_CAP_ADDRESS | (limits.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0) |
+             (caps->atomics ? UCT_MLX5_LAYOUT_CAP_ATOMIC : 0));
+    fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG, attr->max_num_sg, limits.max_list_entries);
+    fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_SG, attr->max_inline_num_sg,
+         max_inline_entries(key_kind::klm));
+    fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_INTERLEAVED, attr->max_num_interleaved, limits.max_repeat_entries);
+    fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_INTERLEAVED, attr->max_inline_num_interleaved,
+         max_inline_entries(key_kind::repeat));
+    fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_DIMS, attr->max_num_dims, limits::max_dims);
+    fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_DEPTH, attr->max_depth, limits.max_nesting);
     return UCS_OK;
 }
 
 ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_params_t& params,
                          uct_mlx5_layout_domain_h* domain_p)
 {
-    constexpr std::uint64_t known =
-        UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD | UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT | UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH;
+    constexpr std::uint64_t known = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD | UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PORT |
+                                    UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH;
     if (const ucs_status_t bad = check_field_mask(function, params.field_mask, known); bad != UCS_OK) {
         return bad;
     }
-    if ((params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD) == 0 || params.pd == nullptr) {
+    if ((params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD) == 0 || params.pd == nullptr) {
         return invalid(function, "pd is required");
     }
-    const std::uint8_t port = (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT) != 0 ? params.port : default_port;
+    const std::uint8_t port =
+        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PORT) != 0 ? params.port : default_port;
     const std::uint32_t depth =
-        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH) != 0 ? params.bind_depth : default_depth;
+        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH) != 0 ? params.bind_depth : default_depth;
     if (depth == 0 || depth > max_depth) {
         return invalid(function, std::format("bind_depth {} is not from 1 to {}", depth, max_depth));
     }
@@ -105,19 +120,36 @@ ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_para
     return UCS_OK;
 }
 
-void describe(const domain& of, uct_mlx5_layout_domain_attr_t& attr)
+ucs_status_t query_domain(const char* function, uct_mlx5_layout_domain_h handle, uct_mlx5_layout_domain_attr_t* attr)
 {
-    attr = {always | (of.found.address != address_method::none ? UCT_MLX5_LAYOUT_CAP_ADDRESS : 0) |
-                (of.found.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0) |
-                (of.found.atomics ? UCT_MLX5_LAYOUT_CAP_ATOMIC : 0),
-            of.caps.limits.max_nesting, to_c(of.found.address)};
+    if (const ucs_status_t bad = check_given(function, {{"domain", handle}, {"attr", attr}}); bad != UCS_OK) {
+        return bad;
+    }
+    const std::uint64_t mask      = attr->field_mask;
+    constexpr std::uint64_t known = UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS |
+                                    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH |
+                                    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD;
+    if (const ucs_status_t bad = check_field_mask(function, mask, known); bad != UCS_OK) {
+        return bad;
+    }
+    const self_test_result& found = handle->value.found;
+    fill(mask, UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS, attr->flags,
+         always | (found.address != address_method::none ? UCT_MLX5_LAYOUT_CAP_ADDRESS : 0) |
+             (found.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0) |
+             (found.atomics ? UCT_MLX5_LAYOUT_CAP_ATOMIC : 0));
+    fill(mask, UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH, attr->max_depth, handle->value.caps.limits.max_nesting);
+    fill(mask, UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD, attr->address_method, to_c(found.address));
+    return UCS_OK;
 }
 
 ucs_status_t explain_on(const char* function, const char* device, std::span<const std::byte> wire, FILE* stream)
 {
-    const result<layout_ptr> of = unpack_wire(wire);
-    if (!of) {
-        return log_error(function, of.error());
+    if (const ucs_status_t bad = check_given(function, {{"wire", wire.data()}, {"stream", stream}}); bad != UCS_OK) {
+        return bad;
+    }
+    const result<layout_ptr> described = unpack_wire(wire);
+    if (!described) {
+        return log_error(function, described.error());
     }
     capabilities caps;
     std::string name = published_device;
@@ -138,7 +170,7 @@ ucs_status_t explain_on(const char* function, const char* device, std::span<cons
         std::format("{:<15}{}: {} entries in a list, {} in a request, {}, keys nested {} deep\n", "device", name,
                     limits.max_list_entries, limits.max_inline_entries,
                     limits.repeat_blocks ? "repeat blocks" : "no repeat blocks", limits.max_nesting) +
-        explain(**of, limits);
+        explain(**described, limits);
     if (std::fputs(text.c_str(), stream) < 0) {
         return log_failure(function, refused("writing").error());
     }
@@ -155,7 +187,10 @@ ucs_status_t uct_mlx5_layout_query(ibv_context* context, uct_mlx5_layout_attr_t*
 ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t* params,
                                          uct_mlx5_layout_domain_h* domain_p)
 {
-    return guarded(__func__, [&, function = __func__] { return open_domain(function, *params, domain_p); });
+    return guarded(__func__, [&, function = __func__] {
+        const ucs_status_t bad = check_given(function, {{"params", params}, {"domain_p", domain_p}});
+        return bad != UCS_OK ? bad : open_domain(function, *params, domain_p);
+    });
 }
 
 void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain)
@@ -163,16 +198,20 @@ void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain)
     delete domain;
 }
 
-void uct_mlx5_layout_domain_query(uct_mlx5_layout_domain_h domain, uct_mlx5_layout_domain_attr_t* attr)
+ucs_status_t uct_mlx5_layout_domain_query(uct_mlx5_layout_domain_h domain, uct_mlx5_layout_domain_attr_t* attr)
 {
-    describe(domain->value, *attr);
+    return guarded(__func__, [&, function = __func__] { return query_domain(function, domain, attr); });
 }
 
-void uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain, const ibv_async_event* event)
+ucs_status_t uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain, const ibv_async_event* event)
 {
-    if (event->event_type == IBV_EVENT_DEVICE_FATAL) {
-        domain->value.queue.give_up();
-    }
+    return guarded(__func__, [&, function = __func__] {
+        const ucs_status_t bad = check_given(function, {{"domain", domain}, {"event", event}});
+        if (bad == UCS_OK && event->event_type == IBV_EVENT_DEVICE_FATAL) {
+            domain->value.queue.give_up();
+        }
+        return bad;
+    });
 }
 
 ucs_status_t uct_mlx5_layout_explain(const char* device, const void* wire, size_t length, FILE* stream)

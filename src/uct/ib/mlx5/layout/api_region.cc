@@ -1,4 +1,7 @@
 // The C functions of uct_mlx5_layout.h about regions: parameters checked, statuses chosen and logged.
+#include <atomic>
+#include <unordered_set>
+
 #include "api_support.h"
 #include "atomic_words.h"
 #include "bind.h"
@@ -13,53 +16,55 @@ namespace
 constexpr std::uint32_t default_entries = 64;
 constexpr unsigned known_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-constexpr unsigned known_flags = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
+constexpr unsigned max_peer_messages = 16; // of the process
+constexpr unsigned known_flags       = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
 
-outcome<void> check_possible(const domain& in, const region_options& options)
+outcome<void> check_possible(const domain& shared, const region_options& options)
 {
-    if (in.queue.has_failed()) {
+    if (shared.queue.has_failed()) {
         return device_has_failed();
     }
-    if (options.address != 0 && in.found.address == address_method::none) {
+    if (options.address != 0 && shared.found.address == address_method::none) {
         return failed(UCS_ERR_UNSUPPORTED,
                       std::format("address 0x{:x}: all keys of this device begin at 0", options.address));
     }
-    if (options.rights.remote_atomic && !in.found.atomics) {
+    if (options.rights.remote_atomic && !shared.found.atomics) {
         return failed(UCS_ERR_UNSUPPORTED, "access has IBV_ACCESS_REMOTE_ATOMIC, but the device does no atomic "
                                            "operations through layout keys");
     }
     return {};
 }
 
-ucs_status_t create_region(const char* function, uct_mlx5_layout_domain_h in,
-                           const uct_mlx5_layout_region_params_t& params, uct_mlx5_layout_region_h* region_p)
+ucs_status_t create_region(const char* function, domain& shared, const uct_mlx5_layout_region_params_t& params,
+                           uct_mlx5_layout_region_h* region_p)
 {
-    constexpr std::uint64_t known = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES |
-                                    UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS;
+    constexpr std::uint64_t known = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS |
+                                    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES |
+                                    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS;
     if (const ucs_status_t bad = check_field_mask(function, params.field_mask, known); bad != UCS_OK) {
         return bad;
     }
-    const unsigned access = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS) != 0 ? params.access : 0;
+    const unsigned access = (params.field_mask & UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS) != 0 ? params.access : 0;
     if ((access & ~known_access) != 0) {
         return invalid(function, std::format("access 0x{:x} has bits 0x{:x} a region does not know", access,
                                              access & ~known_access));
     }
     region_options options;
-    options.rights = {(access & IBV_ACCESS_LOCAL_WRITE) != 0, (access & IBV_ACCESS_REMOTE_READ) != 0,
-                      (access & IBV_ACCESS_REMOTE_WRITE) != 0, (access & IBV_ACCESS_REMOTE_ATOMIC) != 0};
-    options.max_entries =
-        (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES) != 0 ? params.max_entries : default_entries;
-    options.address = (params.field_mask & UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS) != 0 ? params.address : 0;
-    if (const outcome<void> possible = check_possible(in->value, options); !possible) {
+    options.rights      = {(access & IBV_ACCESS_LOCAL_WRITE) != 0, (access & IBV_ACCESS_REMOTE_READ) != 0,
+                           (access & IBV_ACCESS_REMOTE_WRITE) != 0, (access & IBV_ACCESS_REMOTE_ATOMIC) != 0};
+    options.max_entries = (params.field_mask & UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES) != 0 ? params.max_entries
+                                                                                                    : default_entries;
+    options.address     = (params.field_mask & UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS) != 0 ? params.address : 0;
+    if (const outcome<void> possible = check_possible(shared, options); !possible) {
         return log_failure(function, possible.error());
     }
-    const std::uint32_t most = in->value.caps.limits.max_list_entries;
+    const std::uint32_t most = shared.caps.limits.max_list_entries;
     if (options.max_entries == 0 || options.max_entries > most) {
         return invalid(function, std::format("max_entries {} is not from 1 to {}", options.max_entries, most));
     }
     // The device counts entries in groups of four, and a repeat block begins with a header.
     options.max_entries                   = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
-    outcome<std::unique_ptr<region>> made = region::create(in->value, options);
+    outcome<std::unique_ptr<region>> made = region::create(shared, options);
     if (!made) {
         return log_failure(function, made.error());
     }
@@ -67,32 +72,93 @@ ucs_status_t create_region(const char* function, uct_mlx5_layout_domain_h in,
     return UCS_OK;
 }
 
-ucs_status_t set(const char* function, uct_mlx5_layout_region_h of, unsigned flags, outcome<description>&& what)
+constexpr std::uint64_t known_attr = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY |
+                                     UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS |
+                                     UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST |
+                                     UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_WHOLE_WORDS;
+
+ucs_status_t query_region(const char* function, uct_mlx5_layout_region_h handle, uct_mlx5_layout_region_attr_t* attr)
 {
+    if (const ucs_status_t bad = check_given(function, {{"region", handle}, {"attr", attr}}); bad != UCS_OK) {
+        return bad;
+    }
+    const std::uint64_t mask = attr->field_mask;
+    if (const ucs_status_t bad = check_field_mask(function, mask, known_attr); bad != UCS_OK) {
+        return bad;
+    }
+    const region& asked   = *handle->value;
+    const plan_cost& cost = asked.cost();
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY, attr->lkey, asked.key());
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY, attr->rkey, asked.key());
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS, attr->address, asked.address());
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH, attr->length, asked.length());
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST, attr->num_keys, cost.keys);
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST, attr->num_entries, cost.octowords);
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST, attr->depth, cost.depth);
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST, attr->num_repeats, cost.repeat_blocks);
+    fill(mask, UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST, attr->num_fetched, cost.pointer_binds);
+    if ((mask & UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_WHOLE_WORDS) != 0) {
+        attr->whole_words = has_whole_words(asked) ? 1 : 0;
+    }
+    return UCS_OK;
+}
+
+// Wire forms come from peers, who must not fill the disk with messages.
+ucs_status_t log_peer_failure(const char* function, const failure& why)
+{
+    static std::atomic<unsigned> messages{0};
+    if (messages.load(std::memory_order_relaxed) < max_peer_messages) {
+        const bool is_last = messages.fetch_add(1, std::memory_order_relaxed) + 1 >= max_peer_messages;
+        return log_failure(function, {why.status, why.message + (is_last ? " (no more such messages)" : "")});
+    }
+    return why.status;
+}
+
+using log_function = ucs_status_t (*)(const char* function, const failure& why);
+
+// describe() gives an outcome<description>.
+template <typename Describe>
+ucs_status_t set(const char* function, uct_mlx5_layout_region_h handle, unsigned flags, const Describe& describe,
+                 log_function log = log_failure)
+{
+    if (const ucs_status_t bad = check_given(function, {{"region", handle}}); bad != UCS_OK) {
+        return bad;
+    }
     if ((flags & ~known_flags) != 0) {
         return invalid(function, std::format("flags 0x{:x} have unknown bits 0x{:x}", flags, flags & ~known_flags));
     }
-    if (!what) {
-        return log_failure(function, what.error());
+    const outcome<description> described = describe();
+    if (!described) {
+        return log(function, described.error());
     }
-    if (const auto prepared = of->value->prepare(what->of, what->bases); !prepared) {
-        return log_failure(function, prepared.error());
+    if (const auto prepared = handle->value->prepare(described->shape, described->bases); !prepared) {
+        return log(function, prepared.error());
     }
-    of->replace = (flags & UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION) == 0;
+    handle->replace = (flags & UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION) == 0;
     if ((flags & UCT_MLX5_LAYOUT_SET_WITH_POST_WR) != 0) {
         return UCS_OK;
     }
-    region* const one = of->value.get();
-    return status_of(function, bind_all(std::span(&one, 1), of->replace));
+    region* const one = handle->value.get();
+    return status_of(function, bind_all(std::span(&one, 1), handle->replace));
 }
 
 // Regions of one domain, each prepared where that is needed.
 outcome<std::vector<region*>> collect(const uct_mlx5_layout_region_h* regions, std::size_t count, bool prepared)
 {
+    if (count == 0 || regions == nullptr) {
+        return failed(UCS_ERR_INVALID_PARAM, count == 0 ? "num_regions is 0" : "regions is NULL");
+    }
     std::vector<region*> all;
     all.reserve(count);
+    std::unordered_set<region*> known;
     for (std::size_t i = 0; i < count; ++i) {
+        if (regions[i] == nullptr) {
+            return failed(UCS_ERR_INVALID_PARAM, std::format("regions[{}] is NULL", i));
+        }
         region* const one = regions[i]->value.get();
+        if (!known.insert(one).second) {
+            return failed(UCS_ERR_INVALID_PARAM, std::format("regions[{}] is there twice", i));
+        }
         if (&one->owner() != &regions[0]->value->owner()) {
             return failed(UCS_ERR_INVALID_PARAM, std::format("regions[{}] is of another domain", i));
         }
@@ -101,9 +167,6 @@ outcome<std::vector<region*>> collect(const uct_mlx5_layout_region_h* regions, s
                           std::format("regions[{}] has no layout set with UCT_MLX5_LAYOUT_SET_WITH_POST_WR", i));
         }
         all.push_back(one);
-    }
-    if (all.empty()) {
-        return failed(UCS_ERR_INVALID_PARAM, "num_regions is 0");
     }
     return all;
 }
@@ -124,7 +187,11 @@ ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h domain,
                                            const uct_mlx5_layout_region_params_t* params,
                                            uct_mlx5_layout_region_h* region_p)
 {
-    return guarded(__func__, [&, function = __func__] { return create_region(function, domain, *params, region_p); });
+    return guarded(__func__, [&, function = __func__] {
+        const ucs_status_t bad =
+            check_given(function, {{"domain", domain}, {"params", params}, {"region_p", region_p}});
+        return bad != UCS_OK ? bad : create_region(function, domain->value, *params, region_p);
+    });
 }
 
 void uct_mlx5_layout_region_destroy(uct_mlx5_layout_region_h region)
@@ -132,32 +199,24 @@ void uct_mlx5_layout_region_destroy(uct_mlx5_layout_region_h region)
     delete region;
 }
 
-void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t* attr)
+ucs_status_t uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t* attr)
 {
-    const mlx5::region& of = *region->value;
-    *attr                  = {of.key(),
-                              of.key(),
-                              of.address(),
-                              of.length(),
-                              static_cast<std::uint32_t>(of.cost().keys),
-                              static_cast<std::uint32_t>(of.cost().octowords),
-                              of.cost().depth,
-                              static_cast<std::uint32_t>(of.cost().repeat_blocks),
-                              static_cast<std::uint32_t>(of.cost().pointer_binds),
-             has_whole_words(of) ? 1 : 0};
+    return guarded(__func__, [&, function = __func__] { return query_region(function, region, attr); });
 }
 
 ucs_status_t uct_mlx5_layout_region_check_atomic(uct_mlx5_layout_region_h region, uint64_t address)
 {
-    return guarded(__func__,
-                   [&, function = __func__] { return status_of(function, check_word(*region->value, address)); });
+    return guarded(__func__, [&, function = __func__] {
+        const ucs_status_t bad = check_given(function, {{"region", region}});
+        return bad != UCS_OK ? bad : status_of(function, check_word(*region->value, address));
+    });
 }
 
 ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned flags, size_t num_sge,
                                     const ibv_sge* sg_list)
 {
     return guarded(__func__, [&, function = __func__] {
-        return set(function, region, flags, describe_list(std::span(sg_list, num_sge)));
+        return set(function, region, flags, [&] { return describe_list(sg_list, num_sge); });
     });
 }
 
@@ -165,7 +224,7 @@ ucs_status_t uct_mlx5_layout_set_interleaved(uct_mlx5_layout_region_h region, un
                                              const uct_mlx5_layout_item_t* items)
 {
     return guarded(__func__, [&, function = __func__] {
-        return set(function, region, flags, describe_interleaved(std::span(items, num_items)));
+        return set(function, region, flags, [&] { return describe_interleaved(items, num_items); });
     });
 }
 
@@ -173,16 +232,18 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
                                       const uct_mlx5_layout_base_t* bases, size_t num_bases)
 {
     return guarded(__func__, [&, function = __func__] {
-        return set(function, region, flags,
-                   describe_wire(std::span(static_cast<const std::byte*>(wire), length), std::span(bases, num_bases)));
+        return set(
+            function, region, flags, [&] { return describe_wire(wire, length, bases, num_bases); }, log_peer_failure);
     });
 }
 
 ucs_status_t uct_mlx5_layout_post_bind(ibv_qp* qp, const uct_mlx5_layout_region_h* regions, size_t num_regions,
                                        uint64_t wr_id, int signaled)
 {
-    return for_all(__func__, regions, num_regions, true,
-                   [&](std::span<region* const> all) { return post_all(qp, all, wr_id, signaled != 0); });
+    return for_all(__func__, regions, num_regions, true, [&](std::span<region* const> all) {
+        return qp == nullptr ? outcome<void>(failed(UCS_ERR_INVALID_PARAM, "qp is NULL"))
+                             : post_all(qp, all, wr_id, signaled != 0);
+    });
 }
 
 ucs_status_t uct_mlx5_layout_bind(const uct_mlx5_layout_region_h* regions, size_t num_regions)

@@ -1,6 +1,8 @@
 // What the C functions of uct_mlx5_layout.h share: the objects behind handles, and the log of whoever chooses a status.
 #pragma once
 
+#include <format>
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -21,15 +23,40 @@ struct uct_mlx5_layout_region {
 namespace ucxl::mlx5
 {
 
-inline ucs_status_t log_failure(const char* function, const failure& what)
+inline ucs_status_t log_failure(const char* function, const failure& why)
 {
-    ucs_error("%s: %s", function, what.message.c_str());
-    return what.status;
+    ucs_error("%s: %s", function, why.message.c_str());
+    return why.status;
 }
 
 inline ucs_status_t invalid(const char* function, const std::string& message)
 {
     return log_failure(function, {UCS_ERR_INVALID_PARAM, message});
+}
+
+struct named_pointer {
+    const char* name;
+    const void* pointer;
+};
+
+// UCS_OK if none of them is NULL.
+inline ucs_status_t check_given(const char* function, std::initializer_list<named_pointer> parameters)
+{
+    for (const named_pointer& parameter : parameters) {
+        if (parameter.pointer == nullptr) {
+            return invalid(function, std::format("{} is NULL", parameter.name));
+        }
+    }
+    return UCS_OK;
+}
+
+// Sets a field of attributes if it was asked for.
+template <typename Field, typename Value>
+void fill(std::uint64_t field_mask, std::uint64_t bit, Field& field, const Value& value)
+{
+    if ((field_mask & bit) != 0) {
+        field = static_cast<Field>(value);
+    }
 }
 
 template <typename T>

@@ -1,5 +1,7 @@
 #include "describe.h"
 
+#include <format>
+#include <span>
 #include <unordered_map>
 
 #include "ucs/layout/build.h"
@@ -51,6 +53,22 @@ std::unexpected<failure> failed(const error& why)
     return mlx5::failed(to_status(why.code), why.message);
 }
 
+std::unexpected<failure> invalid(std::string message)
+{
+    return mlx5::failed(UCS_ERR_INVALID_PARAM, std::move(message));
+}
+
+outcome<void> check_array(const char* size_name, std::size_t size, const char* name, const void* array)
+{
+    if (size == 0) {
+        return invalid(std::format("{} is 0", size_name));
+    }
+    if (array == nullptr) {
+        return invalid(std::format("{} is NULL", name));
+    }
+    return {};
+}
+
 outcome<description> described(result<layout_ptr>&& made, sources& from)
 {
     if (!made) {
@@ -61,56 +79,69 @@ outcome<description> described(result<layout_ptr>&& made, sources& from)
 
 } // namespace
 
-outcome<description> describe_list(std::span<const ibv_sge> pieces)
+outcome<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge)
 {
+    if (auto given = check_array("num_sge", num_sge, "sg_list", sg_list); !given) {
+        return std::unexpected(std::move(given.error()));
+    }
     sources from;
     std::vector<iov_part> parts;
-    parts.reserve(pieces.size());
-    for (const ibv_sge& piece : pieces) {
+    parts.reserve(num_sge);
+    for (const ibv_sge& piece : std::span(sg_list, num_sge)) {
         const auto [source, offset] = from.of(piece.lkey, piece.addr);
         parts.push_back({source, offset, {piece.length, nullptr}});
     }
     return described(make_iov(parts), from);
 }
 
-outcome<description> describe_interleaved(std::span<const uct_mlx5_layout_item_t> items)
+outcome<description> describe_interleaved(const uct_mlx5_layout_item_t* items, std::size_t num_items)
 {
+    if (auto given = check_array("num_items", num_items, "items", items); !given) {
+        return std::unexpected(std::move(given.error()));
+    }
     sources from;
     std::vector<interleaved_part> parts;
-    std::vector<std::vector<dim>> dims(items.size());
-    for (std::size_t i = 0; i < items.size(); ++i) {
+    std::vector<std::vector<dim>> dims(num_items);
+    for (std::size_t i = 0; i < num_items; ++i) {
         const uct_mlx5_layout_item_t& item = items[i];
-        if (item.num_repeated == 0) {
-            return mlx5::failed(UCS_ERR_INVALID_PARAM, std::format("items[{}].num_repeated is 0", i));
+        if (item.repeat == 0) {
+            return invalid(std::format("items[{}].repeat is 0", i));
         }
-        if (item.num_dimensions != 0 && item.dims == nullptr) {
-            return mlx5::failed(UCS_ERR_INVALID_PARAM, std::format("items[{}].dims is NULL", i));
+        if (item.num_dims != 0 && item.dims == nullptr) {
+            return invalid(std::format("items[{}].dims is NULL", i));
         }
-        // The first dimension of S1 is the fastest, the last one of a layout is.
-        for (std::uint32_t d = item.num_dimensions; d-- > 0;) {
-            if (item.dims[d].datum_count == 0) {
-                return mlx5::failed(UCS_ERR_INVALID_PARAM, std::format("items[{}].dims[{}].datum_count is 0", i, d));
+        if (item.num_dims > limits::max_dims) {
+            return mlx5::failed(UCS_ERR_EXCEEDS_LIMIT, std::format("items[{}].num_dims {} is over the limit of {}", i,
+                                                                   item.num_dims, limits::max_dims));
+        }
+        for (unsigned d = 0; d < item.num_dims; ++d) {
+            if (item.dims[d].count == 0) {
+                return invalid(std::format("items[{}].dims[{}].count is 0", i, d));
             }
-            dims[i].push_back({item.dims[d].datum_count, item.dims[d].offset_stride});
+            dims[i].push_back({item.dims[d].count, item.dims[d].stride});
         }
-        const auto [source, offset] = from.of(item.first_datum.lkey, item.first_datum.addr);
-        parts.push_back({source, offset, {item.first_datum.length, nullptr}, item.num_repeated, dims[i]});
+        const auto [source, offset] = from.of(item.element.lkey, item.element.addr);
+        parts.push_back({source, offset, {item.element.length, nullptr}, item.repeat, dims[i]});
     }
     return described(make_interleaved(parts), from);
 }
 
-outcome<description> describe_wire(std::span<const std::byte> wire, std::span<const uct_mlx5_layout_base_t> bases)
+outcome<description> describe_wire(const void* wire, std::size_t length, const uct_mlx5_layout_base_t* bases,
+                                   std::size_t num_bases)
 {
-    result<layout_ptr> of = unpack_wire(wire);
-    if (!of) {
-        return failed(of.error());
+    if (wire == nullptr || (num_bases != 0 && bases == nullptr)) {
+        return invalid(wire == nullptr ? "wire is NULL" : "bases is NULL");
+    }
+    result<layout_ptr> shape = unpack_wire(std::span(static_cast<const std::byte*>(wire), length));
+    if (!shape) {
+        return failed(shape.error());
     }
     std::vector<source_base> places;
-    places.reserve(bases.size());
-    for (const uct_mlx5_layout_base_t& base : bases) {
+    places.reserve(num_bases);
+    for (const uct_mlx5_layout_base_t& base : std::span(bases, num_bases)) {
         places.push_back({base.address, base.lkey});
     }
-    return description{std::move(*of), std::move(places)};
+    return description{std::move(*shape), std::move(places)};
 }
 
 } // namespace ucxl::mlx5

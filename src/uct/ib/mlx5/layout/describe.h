@@ -1,7 +1,7 @@
 // Lists of pieces and interleaved items of the C API as a layout and the bases it is applied to.
 #pragma once
 
-#include <span>
+#include <cstddef>
 #include <vector>
 
 #include "failure.h"
@@ -13,12 +13,14 @@ namespace ucxl::mlx5
 {
 
 struct description {
-    layout_ptr of;
+    layout_ptr shape;
     std::vector<source_base> bases;
 };
 
-outcome<description> describe_list(std::span<const ibv_sge> pieces);
-outcome<description> describe_interleaved(std::span<const uct_mlx5_layout_item_t> items);
-outcome<description> describe_wire(std::span<const std::byte> wire, std::span<const uct_mlx5_layout_base_t> bases);
+// An error names the parameter of the C function, which has the same names.
+outcome<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge);
+outcome<description> describe_interleaved(const uct_mlx5_layout_item_t* items, std::size_t num_items);
+outcome<description> describe_wire(const void* wire, std::size_t length, const uct_mlx5_layout_base_t* bases,
+                                   std::size_t num_bases);
 
 } // namespace ucxl::mlx5

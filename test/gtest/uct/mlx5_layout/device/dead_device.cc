@@ -25,7 +25,7 @@ public:
     void live()
     {
         uct_mlx5_layout_domain_params_t in{};
-        in.field_mask = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD;
+        in.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
         in.pd         = _pair.pd();
         expect("opening", uct_mlx5_layout_domain_open(&in, &_domain), UCS_OK);
         expect("creating", uct_mlx5_layout_region_create(_domain, &params(), &_region), UCS_OK);
@@ -78,7 +78,7 @@ private:
         }
         ibv_ack_async_event(&event);
         if (std::getenv("UCXL_TELL_DOMAIN") != nullptr) {
-            uct_mlx5_layout_domain_handle_event(_domain, &event);
+            expect("telling", uct_mlx5_layout_domain_handle_event(_domain, &event), UCS_OK);
         }
     }
 
@@ -96,8 +96,9 @@ private:
             std::printf("the calls took too long\n");
             ++_wrong;
         }
-        uct_mlx5_layout_region_attr_t attr;
-        uct_mlx5_layout_region_query(_region, &attr);
+        uct_mlx5_layout_region_attr_t attr{};
+        attr.field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH;
+        expect("asking", uct_mlx5_layout_region_query(_region, &attr), UCS_OK);
         if (attr.length != 0) {
             std::printf("the region still has a layout\n");
             ++_wrong;

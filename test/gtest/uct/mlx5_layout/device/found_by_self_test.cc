@@ -32,17 +32,21 @@ int found_by_self_test()
     try {
         const verbs_pair pair;
         uct_mlx5_layout_domain_params_t params{};
-        params.field_mask               = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD;
+        params.field_mask               = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
         params.pd                       = pair.pd();
         uct_mlx5_layout_domain_h domain = nullptr;
         if (uct_mlx5_layout_domain_open(&params, &domain) != UCS_OK) {
             return 1;
         }
-        uct_mlx5_layout_domain_attr_t attr;
-        uct_mlx5_layout_domain_query(domain, &attr);
+        uct_mlx5_layout_domain_attr_t attr{};
+        attr.field_mask = UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS | UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH |
+                          UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD;
+        if (uct_mlx5_layout_domain_query(domain, &attr) != UCS_OK) {
+            return 3;
+        }
         std::printf("address=%s repeat=%d atomic=%d nesting=%u", name_of(attr.address_method),
                     (attr.flags & UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK) != 0,
-                    (attr.flags & UCT_MLX5_LAYOUT_CAP_ATOMIC) != 0, attr.max_mr_nesting_level);
+                    (attr.flags & UCT_MLX5_LAYOUT_CAP_ATOMIC) != 0, attr.max_depth);
         uct_mlx5_layout_domain_close(domain);
         return 0;
     } catch (const std::runtime_error& failed) {

@@ -40,10 +40,10 @@ struct life {
     bool bind(std::uint32_t lkey)
     {
         uct_mlx5_layout_domain_params_t in{};
-        in.field_mask = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD;
+        in.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
         in.pd         = pair.pd();
         uct_mlx5_layout_region_params_t params{};
-        params.field_mask  = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES;
+        params.field_mask  = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES;
         params.access      = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
         params.max_entries = 64;
         std::array<ibv_sge, num_pieces> pieces;
@@ -66,9 +66,10 @@ struct life {
 
     bool write(std::uint32_t lkey)
     {
-        uct_mlx5_layout_region_attr_t attr;
-        uct_mlx5_layout_region_query(region, &attr);
-        return pair.write(
+        uct_mlx5_layout_region_attr_t attr{};
+        attr.field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY;
+        return uct_mlx5_layout_region_query(region, &attr) == UCS_OK &&
+               pair.write(
                    {reinterpret_cast<std::uintptr_t>(packed.data()), static_cast<std::uint32_t>(packed.size()), lkey},
                    attr.address, attr.rkey) == IBV_WC_SUCCESS;
     }

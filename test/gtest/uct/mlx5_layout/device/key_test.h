@@ -16,13 +16,24 @@ namespace ucxl::test
 inline constexpr unsigned every_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 
+inline constexpr std::uint64_t every_attr =
+    UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS | UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG |
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_SG | UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_INTERLEAVED |
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_INTERLEAVED | UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_DIMS |
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_DEPTH;
+
+inline constexpr std::uint64_t every_region_attr =
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY |
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH |
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_WHOLE_WORDS;
+
 class key_test : public ucx_test
 {
 protected:
     void SetUp() override
     {
         uct_mlx5_layout_domain_params_t params{};
-        params.field_mask = UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD;
+        params.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
         params.pd         = pair.pd();
         ASSERT_EQ(uct_mlx5_layout_domain_open(&params, &domain), UCS_OK);
     }
@@ -39,8 +50,8 @@ protected:
                                         unsigned access = every_access)
     {
         uct_mlx5_layout_region_params_t params{};
-        params.field_mask = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES |
-                            UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS;
+        params.field_mask = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES |
+                            UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS;
         params.access                   = access;
         params.max_entries              = max_entries;
         params.address                  = address;
@@ -52,8 +63,17 @@ protected:
 
     static uct_mlx5_layout_region_attr_t about(uct_mlx5_layout_region_h region)
     {
-        uct_mlx5_layout_region_attr_t attr;
-        uct_mlx5_layout_region_query(region, &attr);
+        uct_mlx5_layout_region_attr_t attr{};
+        attr.field_mask = every_region_attr;
+        EXPECT_EQ(uct_mlx5_layout_region_query(region, &attr), UCS_OK);
+        return attr;
+    }
+
+    uct_mlx5_layout_attr_t capabilities() const
+    {
+        uct_mlx5_layout_attr_t attr{};
+        attr.field_mask = every_attr;
+        EXPECT_EQ(uct_mlx5_layout_query(pair.context(), &attr), UCS_OK);
         return attr;
     }
 

@@ -84,14 +84,14 @@ TEST_F(atomic_words, not_those_that_a_block_ends_in_or_that_memory_does_not_alig
 TEST_F(atomic_words, of_strided_blocks)
 {
     const auto memory = zeroed(8192);
-    uct_mlx5_layout_dim_t dim{64, 8};
-    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, 1, &dim};
+    uct_mlx5_layout_dim_t dim{8, 64};
+    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, &dim, 1};
     const auto region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
     EXPECT_EQ(about(region).whole_words, 1);
     expect_word(region, 24);
     EXPECT_EQ(word_at(*memory, 3 * 64), 1);
-    dim.offset_stride = 60;
+    dim.stride = 60;
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
     EXPECT_EQ(about(region).whole_words, 0);
     expect_word(region, 16);

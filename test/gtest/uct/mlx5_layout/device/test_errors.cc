@@ -1,5 +1,6 @@
 // What the library refuses by itself, with the field named, and what only the device can find.
 #include <array>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -84,11 +85,10 @@ TEST_F(key_errors, memory_deregistered_under_a_region_is_refused_by_the_device_a
 
 TEST_F(key_errors, regions_nest_as_deep_as_the_device_says_and_no_deeper)
 {
-    uct_mlx5_layout_attr_t caps;
-    ASSERT_EQ(uct_mlx5_layout_query(pair.context(), &caps), UCS_OK);
-    const auto memory = patterned(4096);
-    ibv_sge piece     = memory->piece(0, 1000);
-    for (std::uint32_t level = 1; level <= caps.max_mr_nesting_level; ++level) {
+    const uct_mlx5_layout_attr_t caps = capabilities();
+    const auto memory                 = patterned(4096);
+    ibv_sge piece                     = memory->piece(0, 1000);
+    for (std::uint32_t level = 1; level <= caps.max_depth; ++level) {
         const auto region = region_over(piece);
         EXPECT_EQ(about(region).depth, level);
         EXPECT_EQ(write_to(region, 0, 8), IBV_WC_SUCCESS) << "level " << level;
@@ -113,16 +113,21 @@ TEST_F(key_errors, bad_parameters_are_named)
 {
     const auto memory = zeroed(64);
     const auto region = new_region();
-    uct_mlx5_layout_dim_t dim{8, 0};
-    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, 1, &dim};
-    logs().expect("items[0].dims[0].datum_count is 0");
+    uct_mlx5_layout_dim_t dim{0, 8};
+    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, &dim, 1};
+    logs().expect("items[0].dims[0].count is 0");
     EXPECT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_ERR_INVALID_PARAM);
     item.dims = nullptr;
     logs().expect("items[0].dims is NULL");
     EXPECT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_ERR_INVALID_PARAM);
-    item.num_repeated = 0;
-    logs().expect("items[0].num_repeated is 0");
+    item.repeat = 0;
+    logs().expect("items[0].repeat is 0");
     EXPECT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_ERR_INVALID_PARAM);
+    item.repeat   = 1;
+    item.dims     = &dim;
+    item.num_dims = 17;
+    logs().expect("items[0].num_dims 17 is over the limit of 16");
+    EXPECT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_ERR_EXCEEDS_LIMIT);
     const ibv_sge piece = memory->piece(0, 8);
     logs().expect("flags 0x80 have unknown bits 0x80");
     EXPECT_EQ(uct_mlx5_layout_set_sg(region, 0x80, 1, &piece), UCS_ERR_INVALID_PARAM);
@@ -130,20 +135,158 @@ TEST_F(key_errors, bad_parameters_are_named)
     EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_ERR_INVALID_PARAM);
     logs().expect("num_regions is 0");
     EXPECT_EQ(uct_mlx5_layout_bind(&region, 0), UCS_ERR_INVALID_PARAM);
+    logs().expect("num_sge is 0");
+    EXPECT_EQ(uct_mlx5_layout_set_sg(region, 0, 0, &piece), UCS_ERR_INVALID_PARAM);
+    logs().expect("num_items is 0");
+    EXPECT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 0, &item), UCS_ERR_INVALID_PARAM);
 
     uct_mlx5_layout_region_params_t params{};
-    params.field_mask               = UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES;
+    params.field_mask               = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES;
     uct_mlx5_layout_region_h unmade = nullptr;
     for (const std::uint32_t entries : {0U, 65533U}) {
         params.max_entries = entries;
         logs().expect("max_entries " + std::to_string(entries) + " is not from 1 to");
         EXPECT_EQ(uct_mlx5_layout_region_create(domain, &params, &unmade), UCS_ERR_INVALID_PARAM);
     }
-    params.field_mask = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS;
+    params.field_mask = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS;
     params.access     = IBV_ACCESS_MW_BIND;
     logs().expect("access 0x10 has bits 0x10");
     EXPECT_EQ(uct_mlx5_layout_region_create(domain, &params, &unmade), UCS_ERR_INVALID_PARAM);
     EXPECT_EQ(unmade, nullptr);
+}
+
+// Each call is right but for one parameter.
+TEST_F(key_errors, null_is_refused_by_name_and_changes_nothing)
+{
+    const auto memory                     = patterned(64);
+    const ibv_sge piece                   = memory->piece(0, 64);
+    const uct_mlx5_layout_region_h region = region_over(piece);
+    ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK);
+    uct_mlx5_layout_domain_params_t domain_params{};
+    uct_mlx5_layout_region_params_t region_params{};
+    uct_mlx5_layout_attr_t attr{};
+    uct_mlx5_layout_domain_attr_t domain_attr{};
+    uct_mlx5_layout_region_attr_t region_attr{};
+    uct_mlx5_layout_domain_h new_domain = nullptr;
+    uct_mlx5_layout_region_h made       = nullptr;
+    const ibv_async_event event{};
+    const std::byte wire{};
+    const uct_mlx5_layout_item_t item{piece, 1, nullptr, 0};
+    const uct_mlx5_layout_base_t base{memory->address(), memory->mr->lkey};
+    const std::array<uct_mlx5_layout_region_h, 2> second_null{region, nullptr};
+    const uct_mlx5_layout_region_h first_null = nullptr;
+    struct wrong_call {
+        const char* message;
+        std::function<ucs_status_t()> call;
+    };
+    const std::vector<wrong_call> wrong_calls{
+        {"uct_mlx5_layout_query: context is NULL", [&] { return uct_mlx5_layout_query(nullptr, &attr); }},
+        {"uct_mlx5_layout_query: attr is NULL", [&] { return uct_mlx5_layout_query(pair.context(), nullptr); }},
+        {"uct_mlx5_layout_domain_open: params is NULL",
+         [&] { return uct_mlx5_layout_domain_open(nullptr, &new_domain); }},
+        {"uct_mlx5_layout_domain_open: domain_p is NULL",
+         [&] { return uct_mlx5_layout_domain_open(&domain_params, nullptr); }},
+        {"uct_mlx5_layout_domain_query: domain is NULL",
+         [&] { return uct_mlx5_layout_domain_query(nullptr, &domain_attr); }},
+        {"uct_mlx5_layout_domain_query: attr is NULL", [&] { return uct_mlx5_layout_domain_query(domain, nullptr); }},
+        {"uct_mlx5_layout_domain_handle_event: domain is NULL",
+         [&] { return uct_mlx5_layout_domain_handle_event(nullptr, &event); }},
+        {"uct_mlx5_layout_domain_handle_event: event is NULL",
+         [&] { return uct_mlx5_layout_domain_handle_event(domain, nullptr); }},
+        {"uct_mlx5_layout_explain: wire is NULL",
+         [&] { return uct_mlx5_layout_explain("published", nullptr, 0, stdout); }},
+        {"uct_mlx5_layout_explain: stream is NULL",
+         [&] { return uct_mlx5_layout_explain("published", &wire, 1, nullptr); }},
+        {"uct_mlx5_layout_region_create: domain is NULL",
+         [&] { return uct_mlx5_layout_region_create(nullptr, &region_params, &made); }},
+        {"uct_mlx5_layout_region_create: params is NULL",
+         [&] { return uct_mlx5_layout_region_create(domain, nullptr, &made); }},
+        {"uct_mlx5_layout_region_create: region_p is NULL",
+         [&] { return uct_mlx5_layout_region_create(domain, &region_params, nullptr); }},
+        {"uct_mlx5_layout_region_query: region is NULL",
+         [&] { return uct_mlx5_layout_region_query(nullptr, &region_attr); }},
+        {"uct_mlx5_layout_region_query: attr is NULL", [&] { return uct_mlx5_layout_region_query(region, nullptr); }},
+        {"uct_mlx5_layout_region_check_atomic: region is NULL",
+         [&] { return uct_mlx5_layout_region_check_atomic(nullptr, 0); }},
+        {"uct_mlx5_layout_set_sg: region is NULL", [&] { return uct_mlx5_layout_set_sg(nullptr, 0, 1, &piece); }},
+        {"uct_mlx5_layout_set_sg: sg_list is NULL", [&] { return uct_mlx5_layout_set_sg(region, 0, 1, nullptr); }},
+        {"uct_mlx5_layout_set_interleaved: region is NULL",
+         [&] { return uct_mlx5_layout_set_interleaved(nullptr, 0, 1, &item); }},
+        {"uct_mlx5_layout_set_interleaved: items is NULL",
+         [&] { return uct_mlx5_layout_set_interleaved(region, 0, 1, nullptr); }},
+        {"uct_mlx5_layout_set_wire: region is NULL",
+         [&] { return uct_mlx5_layout_set_wire(nullptr, 0, &wire, 1, &base, 1); }},
+        {"uct_mlx5_layout_set_wire: wire is NULL",
+         [&] { return uct_mlx5_layout_set_wire(region, 0, nullptr, 1, &base, 1); }},
+        {"uct_mlx5_layout_set_wire: bases is NULL",
+         [&] { return uct_mlx5_layout_set_wire(region, 0, &wire, 1, nullptr, 1); }},
+        {"uct_mlx5_layout_post_bind: qp is NULL", [&] { return uct_mlx5_layout_post_bind(nullptr, &region, 1, 0, 1); }},
+        {"uct_mlx5_layout_post_bind: regions is NULL",
+         [&] { return uct_mlx5_layout_post_bind(pair.qp(), nullptr, 1, 0, 1); }},
+        {"uct_mlx5_layout_bind: regions is NULL", [&] { return uct_mlx5_layout_bind(nullptr, 1); }},
+        {"uct_mlx5_layout_bind: regions[1] is NULL", [&] { return uct_mlx5_layout_bind(second_null.data(), 2); }},
+        {"uct_mlx5_layout_invalidate: regions is NULL", [&] { return uct_mlx5_layout_invalidate(nullptr, 1); }},
+        {"uct_mlx5_layout_invalidate: regions[0] is NULL", [&] { return uct_mlx5_layout_invalidate(&first_null, 1); }},
+    };
+    for (const auto& [message, call] : wrong_calls) {
+        logs().expect(message);
+        EXPECT_EQ(call(), UCS_ERR_INVALID_PARAM) << message;
+        EXPECT_EQ(logs().count(message), 1) << message;
+    }
+    uct_mlx5_layout_domain_close(nullptr);
+    uct_mlx5_layout_region_destroy(nullptr);
+    uct_mlx5_layout_get_version(nullptr, nullptr, nullptr);
+    EXPECT_EQ(new_domain, nullptr);
+    EXPECT_EQ(made, nullptr);
+    EXPECT_EQ(about(region).length, 64);
+    EXPECT_EQ(write_to(region, 0, 64), IBV_WC_SUCCESS);
+    EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_OK) << "what was prepared still is";
+}
+
+TEST_F(key_errors, unknown_field_bits_are_refused_and_only_what_is_asked_for_is_written)
+{
+    const auto region = new_region();
+    uct_mlx5_layout_attr_t attr{};
+    uct_mlx5_layout_domain_attr_t domain_attr{};
+    uct_mlx5_layout_region_attr_t region_attr{};
+    attr.field_mask = domain_attr.field_mask = region_attr.field_mask = 1ULL << 40;
+    logs().expect("field_mask 0x10000000000 has unknown bits 0x10000000000");
+    EXPECT_EQ(uct_mlx5_layout_query(pair.context(), &attr), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(uct_mlx5_layout_domain_query(domain, &domain_attr), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(uct_mlx5_layout_region_query(region, &region_attr), UCS_ERR_INVALID_PARAM);
+    attr.field_mask        = UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_DEPTH;
+    domain_attr.field_mask = UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH;
+    region_attr.field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY;
+    EXPECT_EQ(uct_mlx5_layout_query(pair.context(), &attr), UCS_OK);
+    EXPECT_EQ(uct_mlx5_layout_domain_query(domain, &domain_attr), UCS_OK);
+    EXPECT_EQ(uct_mlx5_layout_region_query(region, &region_attr), UCS_OK);
+    EXPECT_GE(attr.max_depth, domain_attr.max_depth);
+    EXPECT_GE(domain_attr.max_depth, 1);
+    EXPECT_NE(region_attr.rkey, 0);
+    EXPECT_EQ(attr.flags | domain_attr.flags | region_attr.lkey, 0);
+}
+
+// The second one would find nothing prepared any more and take the layout away.
+TEST_F(key_errors, a_region_that_is_there_twice_is_refused)
+{
+    const auto memory   = patterned(64);
+    const ibv_sge piece = memory->piece(0, 64);
+    const auto region   = new_region();
+    ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK);
+    const std::array<uct_mlx5_layout_region_h, 2> twice{region, region};
+    logs().expect("regions[1] is there twice");
+    EXPECT_EQ(uct_mlx5_layout_bind(twice.data(), twice.size()), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_OK);
+    EXPECT_EQ(about(region).length, 64);
+}
+
+TEST_F(key_errors, the_library_says_the_version_of_its_header)
+{
+    unsigned major = 99, minor = 99, release = 99;
+    uct_mlx5_layout_get_version(&major, &minor, &release);
+    EXPECT_EQ(major, UCT_MLX5_LAYOUT_API_MAJOR);
+    EXPECT_EQ(minor, UCT_MLX5_LAYOUT_API_MINOR);
+    EXPECT_NE(release, 99);
 }
 
 TEST_F(key_errors, hostile_wire_forms_are_refused)
@@ -168,6 +311,10 @@ TEST_F(key_errors, hostile_wire_forms_are_refused)
     for (std::size_t size = 0; size < wire.size(); ++size) {
         EXPECT_NE(uct_mlx5_layout_set_wire(region, 0, wire.data(), size, &base, 1), UCS_OK) << size;
     }
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_NE(uct_mlx5_layout_set_wire(region, 0, wire.data(), 1, &base, 1), UCS_OK);
+    }
+    EXPECT_LE(logs().count("uct_mlx5_layout_set_wire"), 16) << "the log has a limit";
 }
 
 TEST_F(key_errors, a_queue_pair_that_takes_no_raw_requests_is_refused)

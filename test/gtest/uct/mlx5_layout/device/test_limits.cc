@@ -49,8 +49,8 @@ protected:
     // Three blocks at a stride, whose last bytes are read.
     void set_strided(uct_mlx5_layout_region_h region, const buffer& memory, std::uint32_t length, std::int64_t stride)
     {
-        uct_mlx5_layout_dim_t dim{stride, 3};
-        uct_mlx5_layout_item_t item{memory.piece(0, length), 1, 1, &dim};
+        uct_mlx5_layout_dim_t dim{3, stride};
+        uct_mlx5_layout_item_t item{memory.piece(0, length), 1, &dim, 1};
         ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
         const auto packed = zeroed(4);
         ASSERT_EQ(pair.read(packed->piece(0, 4), 3 * length - 4, about(region).rkey), IBV_WC_SUCCESS);
@@ -77,10 +77,9 @@ TEST_F(key_limits, entries_in_the_bind_request_and_one_more)
 
 TEST_F(key_limits, entries_of_one_list_and_one_more)
 {
-    uct_mlx5_layout_attr_t caps;
-    ASSERT_EQ(uct_mlx5_layout_query(pair.context(), &caps), UCS_OK);
-    const auto memory = patterned(std::size_t{caps.max_num_sg} * 16 + 64);
-    const auto region = new_region(caps.max_num_sg);
+    const uct_mlx5_layout_attr_t caps = capabilities();
+    const auto memory                 = patterned(std::size_t{caps.max_num_sg} * 16 + 64);
+    const auto region                 = new_region(caps.max_num_sg);
     set_list(region, *memory, caps.max_num_sg);
     EXPECT_EQ(now(region), (taken{1, 0, 1}));
     set_list(region, *memory, caps.max_num_sg + 1);
@@ -117,8 +116,7 @@ TEST_F(key_limits, a_small_own_key_shows_300000_irregular_blocks_through_full_ne
     const auto memory            = patterned(pieces * 16);
     const auto region            = new_region(64);
     set_list(region, *memory, pieces);
-    uct_mlx5_layout_attr_t caps;
-    ASSERT_EQ(uct_mlx5_layout_query(pair.context(), &caps), UCS_OK);
+    const uct_mlx5_layout_attr_t caps = capabilities();
     EXPECT_EQ(now(region).keys, (pieces + caps.max_num_sg - 1) / caps.max_num_sg + 1);
 
     const auto packed = zeroed(pieces * 8);

@@ -17,8 +17,10 @@ protected:
 
     uct_mlx5_layout_domain_attr_t found() const
     {
-        uct_mlx5_layout_domain_attr_t attr;
-        uct_mlx5_layout_domain_query(domain, &attr);
+        uct_mlx5_layout_domain_attr_t attr{};
+        attr.field_mask =
+            UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH | UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD;
+        EXPECT_EQ(uct_mlx5_layout_domain_query(domain, &attr), UCS_OK);
         return attr;
     }
 

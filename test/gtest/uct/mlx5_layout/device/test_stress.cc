@@ -69,7 +69,8 @@ private:
     {
         if (at.region == nullptr) {
             uct_mlx5_layout_region_params_t params{};
-            params.field_mask  = UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES;
+            params.field_mask =
+                UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES;
             params.access      = every_access;
             params.max_entries = _from.one_in(2) ? 8 : 128;
             return expect_ok(uct_mlx5_layout_region_create(_domain, &params, &at.region), make);
@@ -123,8 +124,8 @@ private:
         const std::size_t stride = length + _from.below(64);
         const std::size_t count  = 1 + _from.below(64);
         const std::size_t first  = _from.below(memory_bytes - stride * count);
-        uct_mlx5_layout_dim_t dim{static_cast<std::int64_t>(stride), count};
-        uct_mlx5_layout_item_t item{place(first, length), 1, 1, &dim};
+        uct_mlx5_layout_dim_t dim{count, static_cast<std::ptrdiff_t>(stride)};
+        uct_mlx5_layout_item_t item{place(first, length), 1, &dim, 1};
         for (std::size_t i = 0; i < count * length; ++i) {
             offsets.push_back(first + i / length * stride + i % length);
         }
@@ -178,8 +179,10 @@ private:
             return;
         }
         ++_counts[use];
-        uct_mlx5_layout_region_attr_t attr;
-        uct_mlx5_layout_region_query(at.region, &attr);
+        uct_mlx5_layout_region_attr_t attr{};
+        attr.field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY |
+                          UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS;
+        ASSERT_EQ(uct_mlx5_layout_region_query(at.region, &attr), UCS_OK);
         ASSERT_EQ(attr.length, at.shown.size());
         const std::size_t first  = _from.below(at.shown.size());
         const std::size_t length = 1 + _from.below(std::min(at.shown.size() - first, most_bytes));

@@ -78,8 +78,8 @@ TEST_P(strided_keys, show_their_blocks)
 {
     const strided_example& of = GetParam();
     const auto memory         = patterned(static_cast<std::size_t>(of.stride) * of.count + of.length);
-    uct_mlx5_layout_dim_t dim{of.stride, of.count};
-    uct_mlx5_layout_item_t item{memory->piece(0, of.length), 1, 1, &dim};
+    uct_mlx5_layout_dim_t dim{of.count, of.stride};
+    uct_mlx5_layout_item_t item{memory->piece(0, of.length), 1, &dim, 1};
     uct_mlx5_layout_region_h region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
     EXPECT_EQ(about(region).num_keys, 1);
@@ -98,8 +98,8 @@ TEST_F(worked_keys, sub_matrix_of_three_dimensions)
     constexpr std::size_t m = 24, n = 16, planes = 10; // floats: rows of m, planes of n rows
     constexpr std::size_t a = 5, b = 7, c = 4;         // of the part
     const auto memory = patterned(4 * m * n * planes);
-    const std::array<uct_mlx5_layout_dim_t, 3> dims{{{4, a}, {4 * m, b}, {4 * m * n, c}}};
-    uct_mlx5_layout_item_t item{memory->piece(0, 4), 1, 3, dims.data()};
+    const std::array<uct_mlx5_layout_dim_t, 3> dims{{{c, 4 * m * n}, {b, 4 * m}, {a, 4}}};
+    uct_mlx5_layout_item_t item{memory->piece(0, 4), 1, dims.data(), 3};
     uct_mlx5_layout_region_h region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
     std::vector<std::size_t> offsets;
@@ -123,8 +123,8 @@ TEST_F(worked_keys, vertices_3_3_2_in_six_cycles)
     std::array<uct_mlx5_layout_dim_t, 3> dims{};
     std::array<uct_mlx5_layout_item_t, 3> items{};
     for (std::size_t i = 0; i < 3; ++i) {
-        dims[i]  = {4, cycles * per_cycle[i]};
-        items[i] = {memory->piece(starts[i], 4), per_cycle[i], 1, &dims[i]};
+        dims[i]  = {cycles * per_cycle[i], 4};
+        items[i] = {memory->piece(starts[i], 4), per_cycle[i], &dims[i], 1};
     }
     uct_mlx5_layout_region_h region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 3, items.data()), UCS_OK);
@@ -142,8 +142,8 @@ TEST_F(worked_keys, vertices_3_3_2_in_six_cycles)
 TEST_F(worked_keys, list_of_pieces_one_of_them_another_region)
 {
     const auto memory = patterned(4096);
-    uct_mlx5_layout_dim_t dim{64, 4};
-    uct_mlx5_layout_item_t item{memory->piece(1024, 16), 1, 1, &dim};
+    uct_mlx5_layout_dim_t dim{4, 64};
+    uct_mlx5_layout_item_t item{memory->piece(1024, 16), 1, &dim, 1};
     uct_mlx5_layout_region_h column = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(column, 0, 1, &item), UCS_OK);
     const auto inner = about(column);
@@ -164,8 +164,8 @@ TEST_F(worked_keys, list_of_pieces_one_of_them_another_region)
 TEST_F(worked_keys, bound_on_the_callers_queue_pair_and_used_there_at_once)
 {
     const auto memory = patterned(4096);
-    uct_mlx5_layout_dim_t dim{48, 50};
-    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, 1, &dim};
+    uct_mlx5_layout_dim_t dim{50, 48};
+    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, &dim, 1};
     uct_mlx5_layout_region_h region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &item), UCS_OK);
     EXPECT_EQ(about(region).length, 0);
@@ -201,8 +201,8 @@ TEST_F(worked_keys, region_at_an_address_is_reached_there)
 {
     constexpr std::uint64_t address = 0x700000000000;
     const auto memory               = patterned(4096);
-    uct_mlx5_layout_dim_t dim{64, 8};
-    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, 1, &dim};
+    uct_mlx5_layout_dim_t dim{8, 64};
+    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, &dim, 1};
     uct_mlx5_layout_region_h region = new_region(64, address);
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
     EXPECT_EQ(about(region).address, address);
@@ -213,8 +213,8 @@ TEST_F(worked_keys, atomics_reach_an_item_inside_a_layout)
 {
     const auto memory = zeroed(4096);
     const auto result = zeroed(8);
-    uct_mlx5_layout_dim_t dim{64, 8};
-    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, 1, &dim};
+    uct_mlx5_layout_dim_t dim{8, 64};
+    uct_mlx5_layout_item_t item{memory->piece(0, 8), 1, &dim, 1};
     uct_mlx5_layout_region_h region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
     for (const std::uint64_t addend : {5, 7}) {

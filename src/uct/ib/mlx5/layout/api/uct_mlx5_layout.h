@@ -22,26 +22,34 @@ extern "C" {
  * @defgroup UCT_MLX5_LAYOUT Memory keys of non-contiguous memory, for any program on libibverbs and libmlx5
  *
  * A @e region is a memory key that shows bytes from many places as one contiguous range. It is made once, empty, and
- * then given a layout as often as wanted: a list of pieces, interleaved and strided pieces of several sources, or any
+ * then given a layout as often as wanted: a list of pieces, interleaved and strided items of several sources, or any
  * layout made with ucp_layout_create. Its key goes into work requests as that of a memory region does: as lkey for what
  * a send gathers and a receive scatters, as rkey for what a peer reads, writes and modifies atomically. The device
  * walks the layout; no CPU copies anything.
  *
  * @code{.c}
  * // One column of a matrix of doubles with rows of 8 kB, in `mr`.
- * uct_mlx5_layout_dim_t dim   = {.offset_stride = 8192, .datum_count = 1024};
- * uct_mlx5_layout_item_t item = {.first_datum    = {.addr = (uintptr_t)matrix, .length = 8, .lkey = mr->lkey},
- *                                .num_repeated   = 1, .num_dimensions = 1, .dims = &dim};
+ * uct_mlx5_layout_dim_t rows         = {.count = 1024, .stride = 8192};
+ * uct_mlx5_layout_item_t item        = {.element = {.addr = (uintptr_t)matrix, .length = 8, .lkey = mr->lkey},
+ *                                       .repeat  = 1, .dims = &rows, .num_dims = 1};
+ * uct_mlx5_layout_region_attr_t attr = {.field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY |
+ *                                                     UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH};
  * uct_mlx5_layout_domain_open(&domain_params, &domain);            // pd
  * uct_mlx5_layout_region_create(domain, &region_params, &region);  // access
  * uct_mlx5_layout_set_interleaved(region, 0, 1, &item);
- * uct_mlx5_layout_region_query(region, &attr);                     // attr.lkey, attr.address (0), attr.length (8192)
+ * uct_mlx5_layout_region_query(region, &attr);                     // attr.lkey, attr.length (8192); it begins at 0
  * @endcode
  *
- * Conventions are those of UCX: the caller sets @e field_mask to the fields it filled in; a function returns a status
- * and writes its outputs only on success; whoever finds an error logs it once. Sizes, addresses and strides are bytes.
+ * Conventions are those of UCX: the caller sets @e field_mask to the fields it filled in, or wants filled in; an
+ * unknown bit is UCS_ERR_INVALID_PARAM. A function returns a status and writes its outputs only on success; whoever
+ * finds an error logs it once, with the parameter and the limit in words. NULL where something is needed is
+ * UCS_ERR_INVALID_PARAM. Lengths, offsets, addresses and strides are bytes. Dimensions are listed outermost (slowest)
+ * first. Words and order are those of ucp_layout.h.
  *
- * Thread safety: a domain may be used by several threads at once; a region by one at a time.
+ * Ownership: everything that is passed by pointer is copied during the call, unless said otherwise.
+ *
+ * Thread safety: a domain may be used by several threads at once; a region by one at a time. Functions that name
+ * neither may be called by any thread at any time.
  *
  * Order: a layout set without flags is in force, everywhere, when the call returns. Work requests that use the region
  * must have completed before it is given another layout, invalidated or destroyed: the device follows the key when it
@@ -49,55 +57,84 @@ extern "C" {
  * @{
  */
 
+/** Version of this interface. A library of the same major and of this or a later minor serves a program compiled with
+ *  this header. */
+#define UCT_MLX5_LAYOUT_API_MAJOR 1
+/** See @ref UCT_MLX5_LAYOUT_API_MAJOR. */
+#define UCT_MLX5_LAYOUT_API_MINOR 0
+
 /** Memory keys of one protection domain, and the queue pair that binds them. */
 typedef struct uct_mlx5_layout_domain *uct_mlx5_layout_domain_h;
 
 /** A memory key with a layout. */
 typedef struct uct_mlx5_layout_region *uct_mlx5_layout_region_h;
 
+/**
+ * @brief Version of the library that was loaded, to compare with @ref UCT_MLX5_LAYOUT_API_MAJOR and
+ * @ref UCT_MLX5_LAYOUT_API_MINOR.
+ *
+ * @param [out] major    Receives the major version: changes where programs have to be changed. NULL: not wanted.
+ * @param [out] minor    Receives the minor version: changes where something is added. NULL: not wanted.
+ * @param [out] release  Receives the release: changes where only errors are corrected. NULL: not wanted.
+ */
+void uct_mlx5_layout_get_version(unsigned *major, unsigned *minor, unsigned *release);
+
 /** What a device supports. */
 enum uct_mlx5_layout_cap_flags {
     UCT_MLX5_LAYOUT_CAP_SG                            = 1 << 0, /**< @ref uct_mlx5_layout_set_sg */
     UCT_MLX5_LAYOUT_CAP_INTERLEAVED                   = 1 << 1, /**< @ref uct_mlx5_layout_set_interleaved */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT            = 1 << 2, /**< num_repeated > 1 */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT = 1 << 3, /**< num_repeated differs between items */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL  = 1 << 4, /**< numbers of data differ between items */
+    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT            = 1 << 2, /**< repeat > 1 */
+    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT = 1 << 3, /**< repeat differs between items */
+    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL  = 1 << 4, /**< Numbers of elements differ between items */
     UCT_MLX5_LAYOUT_CAP_ADDRESS                       = 1 << 5, /**< Regions at a chosen virtual address */
     UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK                  = 1 << 6, /**< Strided layouts cost one entry in all */
     UCT_MLX5_LAYOUT_CAP_ATOMIC                        = 1 << 7  /**< Atomic operations on words inside a layout */
 };
 
+/** Fields of @ref uct_mlx5_layout_attr_t. */
+enum uct_mlx5_layout_attr_field {
+    UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS                      = 1 << 0, /**< flags */
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG                 = 1 << 1, /**< max_num_sg */
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_SG          = 1 << 2, /**< max_inline_num_sg */
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_INTERLEAVED        = 1 << 3, /**< max_num_interleaved */
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_INTERLEAVED = 1 << 4, /**< max_inline_num_interleaved */
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_DIMS               = 1 << 5, /**< max_num_dims */
+    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_DEPTH                  = 1 << 6  /**< max_depth */
+};
+
 /** Capabilities, see @ref uct_mlx5_layout_query. */
 typedef struct uct_mlx5_layout_attr {
+    uint64_t field_mask;                 /**< Mask of fields to fill in, @ref uct_mlx5_layout_attr_field */
     uint64_t flags;                      /**< @ref uct_mlx5_layout_cap_flags */
     uint32_t max_num_sg;                 /**< Pieces of one list */
     uint32_t max_inline_num_sg;          /**< Of them, those that travel in the bind request itself */
     uint32_t max_num_interleaved;        /**< Items of one interleaved layout */
     uint32_t max_inline_num_interleaved; /**< Of them, those that travel in the bind request itself */
-    uint32_t max_mr_stride_dimension;    /**< Dimensions of one item. Above 1 the library nests keys or lists blocks */
-    uint32_t max_mr_nesting_level;       /**< Keys on the way from a work request to memory */
+    uint32_t max_num_dims;               /**< Dimensions of one item. Above 1 the library nests keys or lists blocks */
+    uint32_t max_depth;                  /**< Keys on the way from a work request to memory */
 } uct_mlx5_layout_attr_t;
 
 /**
  * @brief What the device of a context says that it supports. What of it works is found out when a domain is opened, see
  * @ref uct_mlx5_layout_domain_query.
  *
- * @param [in]  context  An mlx5 device, opened with DEVX.
- * @param [out] attr     Receives the capabilities.
- * @return UCS_OK, UCS_ERR_UNSUPPORTED (not an mlx5 device, no DEVX, or no such keys) or UCS_ERR_IO_ERROR.
+ * @param [in]     context  An mlx5 device, opened with DEVX.
+ * @param [in,out] attr     Says which capabilities are wanted, and receives them.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (not an mlx5 device, no DEVX, or no such keys) or
+ *         UCS_ERR_IO_ERROR.
  */
 ucs_status_t uct_mlx5_layout_query(struct ibv_context *context, uct_mlx5_layout_attr_t *attr);
 
 /** Fields of @ref uct_mlx5_layout_domain_params_t. */
-enum uct_mlx5_layout_domain_field {
-    UCT_MLX5_LAYOUT_DOMAIN_FIELD_PD    = 1 << 0, /**< pd; required */
-    UCT_MLX5_LAYOUT_DOMAIN_FIELD_PORT  = 1 << 1, /**< port */
-    UCT_MLX5_LAYOUT_DOMAIN_FIELD_DEPTH = 1 << 2  /**< bind_depth */
+enum uct_mlx5_layout_domain_params_field {
+    UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD         = 1 << 0, /**< pd; required */
+    UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PORT       = 1 << 1, /**< port */
+    UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH = 1 << 2  /**< bind_depth */
 };
 
 /** How a domain is opened. */
 typedef struct uct_mlx5_layout_domain_params {
-    uint64_t       field_mask; /**< @ref uct_mlx5_layout_domain_field */
+    uint64_t       field_mask; /**< Mask of valid fields, @ref uct_mlx5_layout_domain_params_field */
     struct ibv_pd *pd;         /**< Of all keys; must outlive the domain */
     uint8_t        port;       /**< An active port, for the bind queue's loopback. Default: 1 */
     uint32_t       bind_depth; /**< Bind requests under way at once, 1 to 4096. Default: 128 */
@@ -110,13 +147,19 @@ typedef struct uct_mlx5_layout_domain_params {
  * without (lists instead of repeat blocks, another way to an address, no nesting) or refused later; a device on which
  * not even lists work is not supported.
  *
+ * @param [in]  params    How it is opened.
+ * @param [out] domain_p  Receives the domain, to be closed with @ref uct_mlx5_layout_domain_close.
  * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (see @ref uct_mlx5_layout_query), UCS_ERR_NO_MEMORY or
  *         UCS_ERR_IO_ERROR (the device refused; the message has errno and syndrome).
  */
 ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t *params,
                                          uct_mlx5_layout_domain_h              *domain_p);
 
-/** @brief Close a domain. All regions must have been destroyed. NULL: nothing happens. */
+/**
+ * @brief Close a domain. No other thread may be using it.
+ *
+ * @param [in] domain  All its regions must have been destroyed. NULL: nothing happens.
+ */
 void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain);
 
 /** How a region gets to a virtual address; the option UCX_LAYOUT_KEYS_ADDRESS forces one way. */
@@ -126,15 +169,30 @@ typedef enum uct_mlx5_layout_address_method {
     UCT_MLX5_LAYOUT_ADDRESS_KSM   /**< Another key lies over it: one level of nesting less, and 126 GiB at most */
 } uct_mlx5_layout_address_method_t;
 
+/** Fields of @ref uct_mlx5_layout_domain_attr_t. */
+enum uct_mlx5_layout_domain_attr_field {
+    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS          = 1 << 0, /**< flags */
+    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH      = 1 << 1, /**< max_depth */
+    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD = 1 << 2  /**< address_method */
+};
+
 /** What the self-test found, see @ref uct_mlx5_layout_domain_query. */
 typedef struct uct_mlx5_layout_domain_attr {
-    uint64_t                         flags;                /**< @ref uct_mlx5_layout_cap_flags that really work */
-    uint32_t                         max_mr_nesting_level; /**< Keys on the way from a work request to memory */
-    uct_mlx5_layout_address_method_t address_method;       /**< Of regions at an address */
+    uint64_t                         field_mask;     /**< Mask of fields to fill in,
+                                                          @ref uct_mlx5_layout_domain_attr_field */
+    uint64_t                         flags;          /**< @ref uct_mlx5_layout_cap_flags that really work */
+    uint32_t                         max_depth;      /**< Keys on the way from a work request to memory */
+    uct_mlx5_layout_address_method_t address_method; /**< Of regions at an address */
 } uct_mlx5_layout_domain_attr_t;
 
-/** @brief What the device of a domain does. Cannot fail. */
-void uct_mlx5_layout_domain_query(uct_mlx5_layout_domain_h domain, uct_mlx5_layout_domain_attr_t *attr);
+/**
+ * @brief What the device of a domain does.
+ *
+ * @param [in]     domain  The domain.
+ * @param [in,out] attr    Says what is wanted, and receives it.
+ * @return UCS_OK or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t uct_mlx5_layout_domain_query(uct_mlx5_layout_domain_h domain, uct_mlx5_layout_domain_attr_t *attr);
 
 /**
  * @brief Tell a domain of an asynchronous event of its device (ibv_get_async_event); to be called for every one.
@@ -142,42 +200,51 @@ void uct_mlx5_layout_domain_query(uct_mlx5_layout_domain_h domain, uct_mlx5_layo
  * After IBV_EVENT_DEVICE_FATAL every call on the domain and its regions fails at once with UCS_ERR_IO_ERROR, also one
  * that is waiting in another thread; destroying and closing go on. Other events do nothing. A domain that is not told
  * finds out by itself when a bind has not completed for 10 ms. May be called by any thread at any time.
+ *
+ * @param [in] domain  The domain.
+ * @param [in] event   The event, not yet acknowledged or already.
+ * @return UCS_OK or UCS_ERR_INVALID_PARAM.
  */
-void uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain, const struct ibv_async_event *event);
+ucs_status_t uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain, const struct ibv_async_event *event);
 
 /**
  * @brief Print what a device would make of a layout: keys, entries, requests, which forms were rejected and why, and
  * whether packing is the better choice.
  *
- * @param [in] device        Name of an mlx5 device (mlx5_0); NULL: the first one; "published": the limits that are
- *                           published for ConnectX-6, no device is looked for.
- * @param [in] wire, length  The layout's wire form (ucp_layout_pack).
- * @param [in] stream        Where to print.
+ * @param [in] device  Name of an mlx5 device (mlx5_0); NULL: the first one; "published": the limits that are
+ *                     published for ConnectX-6, no device is looked for.
+ * @param [in] wire    The layout's wire form (ucp_layout_serialize).
+ * @param [in] length  Bytes of the wire form.
+ * @param [in] stream  Where to print.
  * @return UCS_OK, UCS_ERR_NO_DEVICE, UCS_ERR_UNSUPPORTED (see @ref uct_mlx5_layout_query), UCS_ERR_INVALID_PARAM,
  *         UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR.
  */
 ucs_status_t uct_mlx5_layout_explain(const char *device, const void *wire, size_t length, FILE *stream);
 
 /** Fields of @ref uct_mlx5_layout_region_params_t. */
-enum uct_mlx5_layout_region_field {
-    UCT_MLX5_LAYOUT_REGION_FIELD_ACCESS      = 1 << 0, /**< access */
-    UCT_MLX5_LAYOUT_REGION_FIELD_MAX_ENTRIES = 1 << 1, /**< max_entries */
-    UCT_MLX5_LAYOUT_REGION_FIELD_ADDRESS     = 1 << 2  /**< address */
+enum uct_mlx5_layout_region_params_field {
+    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS      = 1 << 0, /**< access */
+    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES = 1 << 1, /**< max_entries */
+    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS     = 1 << 2  /**< address */
 };
 
 /** How a region is made. */
 typedef struct uct_mlx5_layout_region_params {
-    uint64_t field_mask;  /**< @ref uct_mlx5_layout_region_field */
+    uint64_t field_mask;  /**< Mask of valid fields, @ref uct_mlx5_layout_region_params_field */
     unsigned access;      /**< Of IBV_ACCESS_LOCAL_WRITE, _REMOTE_READ, _REMOTE_WRITE, _REMOTE_ATOMIC. Default: none,
                                which leaves local reading */
     uint32_t max_entries; /**< Translation entries the region's own key has room for, 1 to max_num_sg. Layouts that need
-                               more get further keys. Default: 64 */
+                               more get further keys, as long as the device allows. An entry shows 2 GiB at most, so
+                               the room also limits the bytes of a region. Default: 64 */
     uint64_t address;     /**< Where the region begins in its own address space. Default: 0 */
 } uct_mlx5_layout_region_params_t;
 
 /**
  * @brief Make an empty region: no layout, length 0, a key that cannot be used yet.
  *
+ * @param [in]  domain    Where the key is made; must not be closed before the region is destroyed.
+ * @param [in]  params    How it is made; an empty @e field_mask leaves all to the defaults.
+ * @param [out] region_p  Receives the region, to be destroyed with @ref uct_mlx5_layout_region_destroy.
  * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_UNSUPPORTED (an address, or IBV_ACCESS_REMOTE_ATOMIC, on a device that
  *         cannot), UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR (the device refused, such as out of keys).
  */
@@ -185,11 +252,27 @@ ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h             
                                            const uct_mlx5_layout_region_params_t *params,
                                            uct_mlx5_layout_region_h              *region_p);
 
-/** @brief Destroy a region. No work request may use it any more. NULL: nothing happens. */
+/**
+ * @brief Destroy a region. No work request may use it any more, and no other region may lie over it.
+ *
+ * @param [in] region  NULL: nothing happens.
+ */
 void uct_mlx5_layout_region_destroy(uct_mlx5_layout_region_h region);
+
+/** Fields of @ref uct_mlx5_layout_region_attr_t. */
+enum uct_mlx5_layout_region_attr_field {
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY        = 1 << 0, /**< lkey */
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY        = 1 << 1, /**< rkey */
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS     = 1 << 2, /**< address */
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH      = 1 << 3, /**< length */
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST        = 1 << 4, /**< num_keys, num_entries, depth, num_repeats,
+                                                                 num_fetched */
+    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_WHOLE_WORDS = 1 << 5  /**< whole_words */
+};
 
 /** What a region is now, see @ref uct_mlx5_layout_region_query. */
 typedef struct uct_mlx5_layout_region_attr {
+    uint64_t field_mask;  /**< Mask of fields to fill in, @ref uct_mlx5_layout_region_attr_field */
     uint32_t lkey;        /**< For local elements of work requests */
     uint32_t rkey;        /**< For peers */
     uint64_t address;     /**< First byte, in the region's own address space */
@@ -203,14 +286,22 @@ typedef struct uct_mlx5_layout_region_attr {
                                blocks or misaligned in memory: see @ref uct_mlx5_layout_region_check_atomic */
 } uct_mlx5_layout_region_attr_t;
 
-/** @brief Describe a region. Cannot fail. */
-void uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t *attr);
+/**
+ * @brief Describe a region.
+ *
+ * @param [in]     region  The region.
+ * @param [in,out] attr    Says what is wanted, and receives it.
+ * @return UCS_OK or UCS_ERR_INVALID_PARAM.
+ */
+ucs_status_t uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_mlx5_layout_region_attr_t *attr);
 
 /**
  * @brief Whether atomic operations on the 8 bytes at an address of a region work. They do not where the bytes are in
  * several blocks, or not aligned in memory: the device fails such a request with a remote access or invalid request
  * error.
  *
+ * @param [in] region   A region with a layout.
+ * @param [in] address  Of the first byte of the word, in the region's own address space.
  * @return UCS_OK, UCS_ERR_INVALID_PARAM (the message says what is wrong with the word: not aligned, split, misaligned
  *         in memory, outside) or UCS_ERR_UNSUPPORTED (the region was made without IBV_ACCESS_REMOTE_ATOMIC).
  */
@@ -218,7 +309,7 @@ ucs_status_t uct_mlx5_layout_region_check_atomic(uct_mlx5_layout_region_h region
 
 /** Flags of the functions that set a layout. */
 enum uct_mlx5_layout_set_flags {
-    /** Only prepare: the layout comes into force by @ref uct_mlx5_layout_post_bind. */
+    /** Only prepare: the layout comes into force by @ref uct_mlx5_layout_post_bind or @ref uct_mlx5_layout_bind. */
     UCT_MLX5_LAYOUT_SET_WITH_POST_WR = 1 << 0,
     /** The region has no layout, or nobody can use its key: do not take the old layout away first. */
     UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION = 1 << 1
@@ -226,30 +317,32 @@ enum uct_mlx5_layout_set_flags {
 
 /** One dimension of an item. */
 typedef struct uct_mlx5_layout_dim {
-    int64_t  offset_stride; /**< From one datum to the next along this dimension; may be negative */
-    uint64_t datum_count;   /**< Data along this dimension, >= 1 */
+    size_t    count;  /**< Elements along this dimension, at least 1 */
+    ptrdiff_t stride; /**< Bytes from one element to the next; may be negative or 0 */
 } uct_mlx5_layout_dim_t;
 
 /**
- * One source of an interleaved layout. Its data are enumerated by the dimensions, the first one fastest. Every cycle
- * takes the next num_repeated data of every item in turn; an item that has run out is left out of later cycles.
+ * One source of an interleaved layout. Every cycle takes the next @e repeat elements of every item in turn, enumerated
+ * by @e dims with the last dimension fastest. Items may differ in @e repeat and in total; one that has run out is left
+ * out of later cycles.
  */
 typedef struct uct_mlx5_layout_item {
-    struct ibv_sge               first_datum;    /**< Address, length and key of the first datum */
-    uint32_t                     num_repeated;   /**< Data per cycle, >= 1 */
-    uint32_t                     num_dimensions; /**< 0: the one datum */
-    const uct_mlx5_layout_dim_t *dims;           /**< num_dimensions of them */
+    struct ibv_sge               element;  /**< Address, length and key of the first element */
+    size_t                       repeat;   /**< Elements per cycle, at least 1 */
+    const uct_mlx5_layout_dim_t *dims;     /**< Where the elements are, outermost dimension first */
+    unsigned                     num_dims; /**< 0: the one element */
 } uct_mlx5_layout_item_t;
 
 /**
- * @brief Make the region a list of pieces, one after the other. A piece may be in another region.
+ * @brief Make the region a list of pieces, one after the other. A piece may be in another region, which must outlive
+ * the layout.
  *
  * @param [in] region   Its present layout is replaced; kept if this fails before anything was posted.
  * @param [in] flags    @ref uct_mlx5_layout_set_flags
- * @param [in] num_sge  Pieces, 1 to max_num_sg and beyond (longer lists are nested). Pieces of length 0 are skipped.
- * @param [in] sg_list  Copied.
- * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_EXCEEDS_LIMIT (the message names it), UCS_ERR_NO_MEMORY or
- *         UCS_ERR_IO_ERROR (the bind failed: the region has no layout then).
+ * @param [in] num_sge  Pieces, 1 to max_num_sg and beyond (longer lists are nested).
+ * @param [in] sg_list  Address, length and key of each piece. Pieces of length 0 are skipped; one has to have bytes.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM, UCS_ERR_EXCEEDS_LIMIT (the message names it), UCS_ERR_NO_MEMORY,
+ *         UCS_ERR_IO_ERROR or UCS_ERR_TIMED_OUT (the bind failed: the region has no layout then).
  */
 ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned flags, size_t num_sge,
                                     const struct ibv_sge *sg_list);
@@ -257,7 +350,11 @@ ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned fl
 /**
  * @brief Make the region an interleaved layout; with one item, a strided one of N dimensions.
  *
- * Parameters and errors as of @ref uct_mlx5_layout_set_sg.
+ * @param [in] region     As of @ref uct_mlx5_layout_set_sg.
+ * @param [in] flags      @ref uct_mlx5_layout_set_flags
+ * @param [in] num_items  Items, at least 1.
+ * @param [in] items      In the order of each cycle.
+ * @return As @ref uct_mlx5_layout_set_sg.
  */
 ucs_status_t uct_mlx5_layout_set_interleaved(uct_mlx5_layout_region_h region, unsigned flags, size_t num_items,
                                              const uct_mlx5_layout_item_t *items);
@@ -269,15 +366,16 @@ typedef struct uct_mlx5_layout_base {
 } uct_mlx5_layout_base_t;
 
 /**
- * @brief Make the region any layout, given as its wire form (ucp_layout_pack). The bytes may be hostile.
+ * @brief Make the region any layout, given as its wire form (ucp_layout_serialize). The bytes may be hostile: all of
+ * them are checked, and of the errors of such calls the first 16 of a process are logged.
  *
- * @param [in] wire, length  The wire form.
- * @param [in] region        As of @ref uct_mlx5_layout_set_sg.
- * @param [in] flags         As of @ref uct_mlx5_layout_set_sg.
- * @param [in] bases         One for each source, num_bases of them.
- * @param [in] num_bases     As many as the layout has sources.
- *
- * Errors as of @ref uct_mlx5_layout_set_sg.
+ * @param [in] region     As of @ref uct_mlx5_layout_set_sg.
+ * @param [in] flags      @ref uct_mlx5_layout_set_flags
+ * @param [in] wire       The wire form.
+ * @param [in] length     Bytes of the wire form.
+ * @param [in] bases      One for each source.
+ * @param [in] num_bases  At least as many as the layout has sources; further ones are not used.
+ * @return As @ref uct_mlx5_layout_set_sg; UCS_ERR_UNSUPPORTED (a wire form of a newer version).
  */
 ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned flags, const void *wire, size_t length,
                                       const uct_mlx5_layout_base_t *bases, size_t num_bases);
@@ -286,19 +384,19 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
  * @brief Bring layouts into force that were set with WITH_POST_WR, by work requests on a queue pair of the caller.
  *
  * Requests posted to @e qp after this call may use the regions at once; requests on other queue pairs after a
- * completion:
- * that of @e wr_id if @e signaled, or of any later request on @e qp.
+ * completion: that of @e wr_id if @e signaled, or of any later request on @e qp.
  *
  * @param [in] qp           Of the same protection domain, in state RTS, created by mlx5dv_create_qp with
  *                          MLX5DV_QP_EX_WITH_RAW_WQE and max_inline_data of at least 832, which makes room for
  *                          the longest request, and with room for all keys of the regions and one request more. Not
  *                          posted to by another thread meanwhile.
- * @param [in] regions      num_regions of them.
- * @param [in] num_regions  How many.
+ * @param [in] regions      Of one domain, each once.
+ * @param [in] num_regions  How many, at least 1.
  * @param [in] wr_id        Of the completion, whose opcode is IBV_WC_DRIVER2.
  * @param [in] signaled     Whether there is a completion.
- * @return UCS_OK, UCS_ERR_INVALID_PARAM (nothing prepared), UCS_ERR_UNSUPPORTED (the queue pair takes no raw requests)
- *         or UCS_ERR_NO_RESOURCE (no room in the send queue; nothing was posted).
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (also: nothing prepared), UCS_ERR_UNSUPPORTED (the queue pair takes no raw
+ *         requests), UCS_ERR_NO_RESOURCE (no room in the send queue), UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR (the device
+ *         has failed). After an error nothing was posted, and the layouts are still prepared.
  */
 ucs_status_t uct_mlx5_layout_post_bind(struct ibv_qp *qp, const uct_mlx5_layout_region_h *regions, size_t num_regions,
                                        uint64_t wr_id, int signaled);
@@ -307,14 +405,20 @@ ucs_status_t uct_mlx5_layout_post_bind(struct ibv_qp *qp, const uct_mlx5_layout_
  * @brief Bring layouts into force that were set with WITH_POST_WR, in one batch on the domain's own queue pair, and
  * wait.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_IO_ERROR (none of the regions has a layout then).
+ * @param [in] regions      Of one domain, each once.
+ * @param [in] num_regions  How many, at least 1.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (nothing was changed), UCS_ERR_NO_MEMORY, UCS_ERR_IO_ERROR or
+ *         UCS_ERR_TIMED_OUT (the bind failed: none of the regions has a layout then).
  */
 ucs_status_t uct_mlx5_layout_bind(const uct_mlx5_layout_region_h *regions, size_t num_regions);
 
 /**
  * @brief Take the layouts away, in one batch: the keys cannot be used until they are set again.
  *
- * @return UCS_OK or UCS_ERR_IO_ERROR.
+ * @param [in] regions      Of one domain, each once; also such as have no layout.
+ * @param [in] num_regions  How many, at least 1.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (nothing was changed), UCS_ERR_NO_MEMORY, UCS_ERR_IO_ERROR or
+ *         UCS_ERR_TIMED_OUT (the device failed; none of the regions has a layout for the library).
  */
 ucs_status_t uct_mlx5_layout_invalidate(const uct_mlx5_layout_region_h *regions, size_t num_regions);
 
