@@ -14,7 +14,7 @@ usage: contrib/dev VERB [ARGS]
   conformance [FILTER]
                   build, then run what others wrote for network cards on the software device
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
-  run CMD...      run a command with the built tools and libraries found first
+  run CMD...      run a command with the built tools, examples and libraries found first
   bench [NAME]    run a benchmark (no NAME: list them)
   asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan [FILTER]   thread tests under ThreadSanitizer
@@ -102,8 +102,9 @@ in_build() {
 }
 
 use_install() {
-    local dir=$top/build/$1/install
-    export PATH=$dir/bin:$PATH LD_LIBRARY_PATH=$dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    local dir=$top/build/$1/install examples=$top/build/$1/examples
+    export PATH=$dir/bin:$examples:$examples/halo3d:$PATH
+    export LD_LIBRARY_PATH=$dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export PKG_CONFIG_PATH=$dir/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 }
 
