@@ -1,6 +1,7 @@
 // The two processes of a transfer, as `bench transfer` tells them line by line:
 //
-//     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; answers with its bytes
+//     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; when both have done so,
+//                        answers with its bytes
 //     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get and copy, which the
 //                        first process does alone, so many of these and all their seconds
 //
@@ -77,9 +78,9 @@ public:
 class side_loop
 {
 public:
-    // `memory`: the path of shared_memory that every pair is given.
-    side_loop(side& by, bool is_first, const std::string& memory)
-        : _by(by), _is_first(is_first), _shared(memory, pair_memory_length)
+    // `memory`: the path of shared_memory that every pair is given, of which each of its processes has `length`.
+    side_loop(side& by, bool is_first, const std::string& memory, std::size_t length = side_memory_length)
+        : _by(by), _is_first(is_first), _length(length), _shared(memory, 2 * length)
     {
     }
 
@@ -150,7 +151,7 @@ private:
     void take(std::size_t number)
     {
         _case   = transfer_cases().at(number).make();
-        _memory = _by.allocate(_case, {_shared.data() + (_is_first ? 0 : side_memory_length), side_memory_length});
+        _memory = _by.allocate(_case, {_shared.data() + (_is_first ? 0 : _length), _length});
         for (std::size_t i = 0; i < _case.length; ++i) {
             _memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
         }
@@ -166,6 +167,8 @@ private:
                 check(by);
             }
         }
+        // The second process may still be comparing; once the first one has answered, others work in these pages.
+        ping_pong(methods[0]);
     }
 
     void clear()
@@ -248,6 +251,7 @@ private:
 
     side& _by;
     bool _is_first;
+    std::size_t _length;
     shared_memory _shared;
     layout_case _case;
     side_memory _memory;
