@@ -6,9 +6,8 @@
 #ifndef UCT_MLX5_LAYOUT_H_
 #define UCT_MLX5_LAYOUT_H_
 
-#include <infiniband/verbs.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "uct_mlx5_layout_def.h"
+
 #include <stdio.h>
 #include <ucs/type/status.h>
 
@@ -57,18 +56,6 @@ extern "C" {
  * @{
  */
 
-/** Version of this interface. A library of the same major and of this or a later minor serves a program compiled with
- *  this header. */
-#define UCT_MLX5_LAYOUT_API_MAJOR 1
-/** See @ref UCT_MLX5_LAYOUT_API_MAJOR. */
-#define UCT_MLX5_LAYOUT_API_MINOR 0
-
-/** Memory keys of one protection domain, and the queue pair that binds them. */
-typedef struct uct_mlx5_layout_domain *uct_mlx5_layout_domain_h;
-
-/** A memory key with a layout. */
-typedef struct uct_mlx5_layout_region *uct_mlx5_layout_region_h;
-
 /**
  * @brief Version of the library that was loaded, to compare with @ref UCT_MLX5_LAYOUT_API_MAJOR and
  * @ref UCT_MLX5_LAYOUT_API_MINOR.
@@ -78,41 +65,6 @@ typedef struct uct_mlx5_layout_region *uct_mlx5_layout_region_h;
  * @param [out] release  Receives the release: changes where only errors are corrected. NULL: not wanted.
  */
 void uct_mlx5_layout_get_version(unsigned *major, unsigned *minor, unsigned *release);
-
-/** What a device supports. */
-enum uct_mlx5_layout_cap_flags {
-    UCT_MLX5_LAYOUT_CAP_SG                            = 1 << 0, /**< @ref uct_mlx5_layout_set_sg */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED                   = 1 << 1, /**< @ref uct_mlx5_layout_set_interleaved */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT            = 1 << 2, /**< repeat > 1 */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT = 1 << 3, /**< repeat differs between items */
-    UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL  = 1 << 4, /**< Numbers of elements differ between items */
-    UCT_MLX5_LAYOUT_CAP_ADDRESS                       = 1 << 5, /**< Regions at a chosen virtual address */
-    UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK                  = 1 << 6, /**< Strided layouts cost one entry in all */
-    UCT_MLX5_LAYOUT_CAP_ATOMIC                        = 1 << 7  /**< Atomic operations on words inside a layout */
-};
-
-/** Fields of @ref uct_mlx5_layout_attr_t. */
-enum uct_mlx5_layout_attr_field {
-    UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS                      = 1 << 0, /**< flags */
-    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG                 = 1 << 1, /**< max_num_sg */
-    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_SG          = 1 << 2, /**< max_inline_num_sg */
-    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_INTERLEAVED        = 1 << 3, /**< max_num_interleaved */
-    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_INTERLEAVED = 1 << 4, /**< max_inline_num_interleaved */
-    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_DIMS               = 1 << 5, /**< max_num_dims */
-    UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_DEPTH                  = 1 << 6  /**< max_depth */
-};
-
-/** Capabilities, see @ref uct_mlx5_layout_query. */
-typedef struct uct_mlx5_layout_attr {
-    uint64_t field_mask;                 /**< Mask of fields to fill in, @ref uct_mlx5_layout_attr_field */
-    uint64_t flags;                      /**< @ref uct_mlx5_layout_cap_flags */
-    uint32_t max_num_sg;                 /**< Pieces of one list */
-    uint32_t max_inline_num_sg;          /**< Of them, those that travel in the bind request itself */
-    uint32_t max_num_interleaved;        /**< Items of one interleaved layout */
-    uint32_t max_inline_num_interleaved; /**< Of them, those that travel in the bind request itself */
-    uint32_t max_num_dims;               /**< Dimensions of one item. Above 1 the library nests keys or lists blocks */
-    uint32_t max_depth;                  /**< Keys on the way from a work request to memory */
-} uct_mlx5_layout_attr_t;
 
 /**
  * @brief What the device of a context says that it supports. What of it works is found out when a domain is opened, see
@@ -124,21 +76,6 @@ typedef struct uct_mlx5_layout_attr {
  *         UCS_ERR_IO_ERROR.
  */
 ucs_status_t uct_mlx5_layout_query(struct ibv_context *context, uct_mlx5_layout_attr_t *attr);
-
-/** Fields of @ref uct_mlx5_layout_domain_params_t. */
-enum uct_mlx5_layout_domain_params_field {
-    UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD         = 1 << 0, /**< pd; required */
-    UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PORT       = 1 << 1, /**< port */
-    UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH = 1 << 2  /**< bind_depth */
-};
-
-/** How a domain is opened. */
-typedef struct uct_mlx5_layout_domain_params {
-    uint64_t       field_mask; /**< Mask of valid fields, @ref uct_mlx5_layout_domain_params_field */
-    struct ibv_pd *pd;         /**< Of all keys; must outlive the domain */
-    uint8_t        port;       /**< An active port, for the bind queue's loopback. Default: 1 */
-    uint32_t       bind_depth; /**< Bind requests under way at once, 1 to 4096. Default: 128 */
-} uct_mlx5_layout_domain_params_t;
 
 /**
  * @brief Open a domain: a queue pair for binding, connected to itself, and room for keys.
@@ -161,29 +98,6 @@ ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t *
  * @param [in] domain  All its regions must have been destroyed. NULL: nothing happens.
  */
 void uct_mlx5_layout_domain_close(uct_mlx5_layout_domain_h domain);
-
-/** How a region gets to a virtual address; the option UCX_LAYOUT_KEYS_ADDRESS forces one way. */
-typedef enum uct_mlx5_layout_address_method {
-    UCT_MLX5_LAYOUT_ADDRESS_NONE, /**< Not at all: all regions begin at 0 */
-    UCT_MLX5_LAYOUT_ADDRESS_UMR,  /**< The bind request moves the start of the key */
-    UCT_MLX5_LAYOUT_ADDRESS_KSM   /**< Another key lies over it: one level of nesting less, and 126 GiB at most */
-} uct_mlx5_layout_address_method_t;
-
-/** Fields of @ref uct_mlx5_layout_domain_attr_t. */
-enum uct_mlx5_layout_domain_attr_field {
-    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS          = 1 << 0, /**< flags */
-    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH      = 1 << 1, /**< max_depth */
-    UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD = 1 << 2  /**< address_method */
-};
-
-/** What the self-test found, see @ref uct_mlx5_layout_domain_query. */
-typedef struct uct_mlx5_layout_domain_attr {
-    uint64_t                         field_mask;     /**< Mask of fields to fill in,
-                                                          @ref uct_mlx5_layout_domain_attr_field */
-    uint64_t                         flags;          /**< @ref uct_mlx5_layout_cap_flags that really work */
-    uint32_t                         max_depth;      /**< Keys on the way from a work request to memory */
-    uct_mlx5_layout_address_method_t address_method; /**< Of regions at an address */
-} uct_mlx5_layout_domain_attr_t;
 
 /**
  * @brief What the device of a domain does.
@@ -221,24 +135,6 @@ ucs_status_t uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain
  */
 ucs_status_t uct_mlx5_layout_explain(const char *device, const void *wire, size_t length, FILE *stream);
 
-/** Fields of @ref uct_mlx5_layout_region_params_t. */
-enum uct_mlx5_layout_region_params_field {
-    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS      = 1 << 0, /**< access */
-    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES = 1 << 1, /**< max_entries */
-    UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS     = 1 << 2  /**< address */
-};
-
-/** How a region is made. */
-typedef struct uct_mlx5_layout_region_params {
-    uint64_t field_mask;  /**< Mask of valid fields, @ref uct_mlx5_layout_region_params_field */
-    unsigned access;      /**< Of IBV_ACCESS_LOCAL_WRITE, _REMOTE_READ, _REMOTE_WRITE, _REMOTE_ATOMIC. Default: none,
-                               which leaves local reading */
-    uint32_t max_entries; /**< Translation entries the region's own key has room for, 1 to max_num_sg. Layouts that need
-                               more get further keys, as long as the device allows. An entry shows 2 GiB at most, so
-                               the room also limits the bytes of a region. Default: 64 */
-    uint64_t address;     /**< Where the region begins in its own address space. Default: 0 */
-} uct_mlx5_layout_region_params_t;
-
 /**
  * @brief Make an empty region: no layout, length 0, a key that cannot be used yet.
  *
@@ -258,33 +154,6 @@ ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h             
  * @param [in] region  NULL: nothing happens.
  */
 void uct_mlx5_layout_region_destroy(uct_mlx5_layout_region_h region);
-
-/** Fields of @ref uct_mlx5_layout_region_attr_t. */
-enum uct_mlx5_layout_region_attr_field {
-    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY        = 1 << 0, /**< lkey */
-    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY        = 1 << 1, /**< rkey */
-    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS     = 1 << 2, /**< address */
-    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH      = 1 << 3, /**< length */
-    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_COST        = 1 << 4, /**< num_keys, num_entries, depth, num_repeats,
-                                                                 num_fetched */
-    UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_WHOLE_WORDS = 1 << 5  /**< whole_words */
-};
-
-/** What a region is now, see @ref uct_mlx5_layout_region_query. */
-typedef struct uct_mlx5_layout_region_attr {
-    uint64_t field_mask;  /**< Mask of fields to fill in, @ref uct_mlx5_layout_region_attr_field */
-    uint32_t lkey;        /**< For local elements of work requests */
-    uint32_t rkey;        /**< For peers */
-    uint64_t address;     /**< First byte, in the region's own address space */
-    uint64_t length;      /**< Bytes; 0 without a layout */
-    uint32_t num_keys;    /**< Device keys the layout takes, the region's own included */
-    uint32_t num_entries; /**< Translation entries of all of them, with padding */
-    uint32_t depth;       /**< Keys on the way to memory */
-    uint32_t num_repeats; /**< Of the keys, those that are repeat blocks */
-    uint32_t num_fetched; /**< Of the keys, those whose entries the device fetched from memory */
-    int      whole_words; /**< Whether atomic operations reach every 8-byte aligned word. If not, some are split between
-                               blocks or misaligned in memory: see @ref uct_mlx5_layout_region_check_atomic */
-} uct_mlx5_layout_region_attr_t;
 
 /**
  * @brief Describe a region.
@@ -306,32 +175,6 @@ ucs_status_t uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_m
  *         in memory, outside) or UCS_ERR_UNSUPPORTED (the region was made without IBV_ACCESS_REMOTE_ATOMIC).
  */
 ucs_status_t uct_mlx5_layout_region_check_atomic(uct_mlx5_layout_region_h region, uint64_t address);
-
-/** Flags of the functions that set a layout. */
-enum uct_mlx5_layout_set_flags {
-    /** Only prepare: the layout comes into force by @ref uct_mlx5_layout_post_bind or @ref uct_mlx5_layout_bind. */
-    UCT_MLX5_LAYOUT_SET_WITH_POST_WR = 1 << 0,
-    /** The region has no layout, or nobody can use its key: do not take the old layout away first. */
-    UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION = 1 << 1
-};
-
-/** One dimension of an item. */
-typedef struct uct_mlx5_layout_dim {
-    size_t    count;  /**< Elements along this dimension, at least 1 */
-    ptrdiff_t stride; /**< Bytes from one element to the next; may be negative or 0 */
-} uct_mlx5_layout_dim_t;
-
-/**
- * One source of an interleaved layout. Every cycle takes the next @e repeat elements of every item in turn, enumerated
- * by @e dims with the last dimension fastest. Items may differ in @e repeat and in total; one that has run out is left
- * out of later cycles.
- */
-typedef struct uct_mlx5_layout_item {
-    struct ibv_sge               element;  /**< Address, length and key of the first element */
-    size_t                       repeat;   /**< Elements per cycle, at least 1 */
-    const uct_mlx5_layout_dim_t *dims;     /**< Where the elements are, outermost dimension first */
-    unsigned                     num_dims; /**< 0: the one element */
-} uct_mlx5_layout_item_t;
 
 /**
  * @brief Make the region a list of pieces, one after the other. A piece may be in another region, which must outlive
@@ -358,12 +201,6 @@ ucs_status_t uct_mlx5_layout_set_sg(uct_mlx5_layout_region_h region, unsigned fl
  */
 ucs_status_t uct_mlx5_layout_set_interleaved(uct_mlx5_layout_region_h region, unsigned flags, size_t num_items,
                                              const uct_mlx5_layout_item_t *items);
-
-/** Where a source of a layout begins. */
-typedef struct uct_mlx5_layout_base {
-    uint64_t address; /**< In the address space of the key */
-    uint32_t lkey;    /**< Covers all bytes that the layout describes of this source */
-} uct_mlx5_layout_base_t;
 
 /**
  * @brief Make the region any layout, given as its wire form (ucp_layout_serialize). The bytes may be hostile: all of
