@@ -72,38 +72,33 @@ static int run(int is_sender, int socket)
     int wrong                          = 0;
     ucp_context_h context;
     ucp_worker_h worker;
+    ucp_layout_window_h window;
     ucp_layout_h column;
-    ucp_mem_h memh;
     ucp_ep_h ep;
-    void* window;
 
     check(ucp_init(&context_params, NULL, &context), "ucp_init");
     check(ucp_worker_create(context, &worker_params, &worker), "ucp_worker_create");
     ep = connect_to_peer(worker, socket);
 
     /* A column: N numbers, a row apart. The window shows column 3 of the sender and column 5 of the receiver. */
-    ucp_layout_dim_t rows       = {.count = N, .stride = sizeof(matrix[0])};
-    ucp_layout_params_t params  = {.field_mask = UCP_LAYOUT_PARAM_FIELD_KIND | UCP_LAYOUT_PARAM_FIELD_ELEMENT |
-                                                 UCP_LAYOUT_PARAM_FIELD_DIMS,
-                                   .kind     = UCP_LAYOUT_KIND_STRIDED,
-                                   .element  = {.length = sizeof(double)},
-                                   .dims     = &rows,
-                                   .num_dims = 1};
+    check(ucp_layout_strided(sizeof(double), N, sizeof(matrix[0]), &column), "ucp_layout_strided");
     void* base                  = &matrix[0][is_sender ? 3 : 5];
     ucp_layout_map_params_t map = {.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES,
+                                   .layout     = column,
                                    .bases      = &base,
                                    .num_bases  = 1};
-    check(ucp_layout_create(&params, &column), "ucp_layout_create");
-    map.layout = column;
-    check(ucp_layout_map(context, &map, &memh, &window), "ucp_layout_map");
+    ucp_layout_window_attr_t shown = {.field_mask =
+                                          UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH};
+    check(ucp_layout_map(context, &map, &window), "ucp_layout_map");
+    check(ucp_layout_window_query(window, &shown), "ucp_layout_window_query");
 
     if (is_sender) {
         for (int i = 0; i < N; ++i) {
             matrix[i][3] = 1.0 + i;
         }
-        wait_for(worker, ucp_tag_send_nbx(ep, window, N * sizeof(double), 1, &request_params));
+        wait_for(worker, ucp_tag_send_nbx(ep, shown.address, shown.length, 1, &request_params));
     } else {
-        wait_for(worker, ucp_tag_recv_nbx(worker, window, N * sizeof(double), 1, (ucp_tag_t)-1, &request_params));
+        wait_for(worker, ucp_tag_recv_nbx(worker, shown.address, shown.length, 1, (ucp_tag_t)-1, &request_params));
         for (int i = 0; i < N; ++i) {
             wrong += matrix[i][5] != 1.0 + i || matrix[i][4] != 0 || matrix[i][6] != 0;
         }
@@ -112,7 +107,7 @@ static int run(int is_sender, int socket)
 
     wait_for(worker, ucp_ep_close_nbx(ep, &request_params));
     wait_for_peer(worker, socket);
-    check(ucp_layout_unmap(context, memh), "ucp_layout_unmap");
+    check(ucp_layout_unmap(window), "ucp_layout_unmap");
     ucp_layout_destroy(column);
     ucp_worker_destroy(worker);
     ucp_cleanup(context);

@@ -27,8 +27,8 @@ face::face(const field& of, unsigned direction, unsigned side, face_role role)
 ucx_layout::layout face::make_layout() const
 {
     const auto bytes = [](std::size_t cell_count) { return static_cast<std::ptrdiff_t>(cell_count * sizeof(double)); };
-    return must(ucx_layout::layout::strided(_inner * sizeof(double),
-                                            {{_outer, bytes(_outer_step)}, {_middle, bytes(_middle_step)}}),
+    return must(ucx_layout::layout::create_strided(_inner * sizeof(double),
+                                                   {{_outer, bytes(_outer_step)}, {_middle, bytes(_middle_step)}}),
                 "layout of a face");
 }
 

@@ -27,14 +27,14 @@ ucx_layout::layout public_layout(const layout_case& of)
     if (!pack_wire(*inner, wire)) {
         throw std::runtime_error("pack_wire");
     }
-    return made(ucx_layout::layout::unpack(wire), "layout");
+    return made(ucx_layout::layout::deserialize(wire), "layout");
 }
 
 side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte>)
 {
     const ucx_layout::layout strided = public_layout(of);
     const ucx_layout::layout packed =
-        made(ucx_layout::layout::contig(1, {.length = of.length, .layout = nullptr}), "contiguous layout");
+        made(ucx_layout::layout::create_contig(1, {.length = of.length, .layout = nullptr}), "contiguous layout");
     return {make(_source, strided), make(_target, strided), make(_packed_source, packed), make(_packed_target, packed)};
 }
 
@@ -55,7 +55,7 @@ std::span<std::byte> mapped_side::make(twin_window& window, const ucx_layout::la
     void* base = nullptr;
     expect(window.own->bases({&base, 1}), "base address");
     window.memory     = static_cast<std::byte*>(base);
-    const auto bounds = made(of.query(UCP_LAYOUT_ATTR_FIELD_BOUNDS), "bounds");
+    const auto bounds = made(of.query_bounds(), "bounds");
     if (bounds.true_lb != 0) {
         throw std::runtime_error("a layout whose first byte is not that at its base address");
     }

@@ -42,7 +42,7 @@ static ucx_layout::layout cache_layout(const page_table& table)
     const ucx_layout::layout one_pool = list_of(blocks);
     std::vector<ucp_layout_iov_t> all;
     for (std::uint32_t pool = 0; pool < pools; ++pool) {
-        all.push_back({pool, 0, one_pool.nested()});
+        all.push_back({pool, 0, one_pool.as_element()});
     }
     return list_of(all);
 }

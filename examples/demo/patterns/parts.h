@@ -20,13 +20,14 @@ struct strided_part {
     // Relative to offset_bytes.
     ucx_layout::layout make_layout() const
     {
-        return must(ucx_layout::layout::strided({.length = block_bytes, .layout = nullptr}, dims), "strided layout");
+        return must(ucx_layout::layout::create_strided({.length = block_bytes, .layout = nullptr}, dims),
+                    "strided layout");
     }
 };
 
 inline ucx_layout::layout list_of(std::span<const ucp_layout_iov_t> parts)
 {
-    return must(ucx_layout::layout::list(parts), "list layout");
+    return must(ucx_layout::layout::concatenate(parts), "list layout");
 }
 
 inline void append_blocks(std::vector<block>& to, std::uint32_t array, const strided_part& part, std::size_t dim = 0,

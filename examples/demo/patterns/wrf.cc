@@ -49,7 +49,7 @@ static pattern_side side_at(corner at, std::size_t width, std::size_t depth)
         for (std::uint32_t field = 0; field < fields; ++field) {
             const strided_part part = part_of(field, at, width, depth);
             nested.push_back(part.make_layout());
-            parts.push_back({field, static_cast<std::ptrdiff_t>(part.offset_bytes), nested.back().nested()});
+            parts.push_back({field, static_cast<std::ptrdiff_t>(part.offset_bytes), nested.back().as_element()});
         }
         return list_of(parts);
     };

@@ -123,12 +123,12 @@ ucp_layout_element_t reader::element(const json& value, const std::string& where
 {
     if (value.is_object()) {
         _nested.push_back(reader(_nesting + 1).read(value, where));
-        return _nested.back().nested();
+        return _nested.back().as_element();
     }
     if (value.is_string()) {
         const held_log log;
         _nested.push_back(made_at(layout::parse(value.get_ref<const std::string&>().c_str()), log, where));
-        return _nested.back().nested();
+        return _nested.back().as_element();
     }
     return {.length = integer<std::size_t>(value, where), .layout = nullptr};
 }

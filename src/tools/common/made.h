@@ -23,22 +23,21 @@ T made(ucx_layout::result<T>&& result, const held_log& log, std::string_view wha
     return std::move(*result);
 }
 
-// Everything but bounds.
+// All of them.
 inline ucp_layout_attr_t attributes(const ucx_layout::layout& layout)
 {
     const held_log log;
     return made(layout.query(UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_ATTR_FIELD_NUM_SOURCES |
                              UCP_LAYOUT_ATTR_FIELD_EXTENT | UCP_LAYOUT_ATTR_FIELD_BLOCKS | UCP_LAYOUT_ATTR_FIELD_DEPTH |
                              UCP_LAYOUT_ATTR_FIELD_OVERLAP | UCP_LAYOUT_ATTR_FIELD_HASH |
-                             UCP_LAYOUT_ATTR_FIELD_WIRE_LENGTH),
+                             UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH),
                 log, "ucp_layout_query");
 }
 
-// true_lb, true_ub, lb and ub of one source.
-inline ucp_layout_attr_t bounds(const ucx_layout::layout& layout, std::uint32_t source)
+inline ucp_layout_bounds_t bounds(const ucx_layout::layout& layout, std::uint32_t source)
 {
     const held_log log;
-    return made(layout.query(UCP_LAYOUT_ATTR_FIELD_BOUNDS, source), log, "ucp_layout_query");
+    return made(layout.query_bounds(source), log, "ucp_layout_query_bounds");
 }
 
 } // namespace ucxl::tools

@@ -82,10 +82,10 @@ std::string describe_sources(const ucx_layout::layout& layout, std::uint32_t num
 {
     std::string text;
     for (std::uint32_t source = 0; source < std::min(num_sources, listed_sources); ++source) {
-        const ucp_layout_attr_t attr = tools::bounds(layout, source);
-        text += fmt::format("  source {:<5} bytes from {} to {}", source, attr.true_lb, attr.true_ub);
-        if (attr.lb != attr.true_lb || attr.ub != attr.true_ub) {
-            text += fmt::format(", set bounds {} to {}", attr.lb, attr.ub);
+        const ucp_layout_bounds_t bounds = tools::bounds(layout, source);
+        text += fmt::format("  source {:<5} bytes from {} to {}", source, bounds.true_lb, bounds.true_ub);
+        if (bounds.lb != bounds.true_lb || bounds.ub != bounds.true_ub) {
+            text += fmt::format(", set bounds {} to {}", bounds.lb, bounds.ub);
         }
         text += '\n';
     }
@@ -117,12 +117,12 @@ std::string explain_as_text(const ucx_layout::layout& layout, std::size_t num_bl
     text += line("sources", attr.num_sources);
     text += describe_sources(layout, attr.num_sources);
     text += line("blocks", attr.num_blocks);
-    text += line("block length", attr.min_block == attr.max_block
-                                     ? fmt::format("{}", attr.max_block)
-                                     : fmt::format("{} to {}", attr.min_block, attr.max_block));
+    text += line("block length", attr.min_block_length == attr.max_block_length
+                                     ? fmt::format("{}", attr.max_block_length)
+                                     : fmt::format("{} to {}", attr.min_block_length, attr.max_block_length));
     text += line("depth", attr.depth);
     text += line("overlap", name_of(attr.overlap));
-    text += line("wire length", attr.wire_length);
+    text += line("serialized", attr.serialized_length);
     text += line("hash", fmt::format("{:016x}", attr.hash));
     text += fmt::format("normal form\n{}\n", indent(print_layout(layout, UCP_LAYOUT_PRINT_NORMAL)));
     text += fmt::format("copied by\n{}\n", indent(print_layout(layout, UCP_LAYOUT_PRINT_PLAN)));
@@ -135,8 +135,9 @@ std::string explain_as_json(const ucx_layout::layout& layout, std::size_t num_bl
     const ucp_layout_attr_t attr = tools::attributes(layout);
     ordered_json sources         = ordered_json::array();
     for (std::uint32_t source = 0; source < attr.num_sources; ++source) {
-        const ucp_layout_attr_t of = tools::bounds(layout, source);
-        sources.push_back({{"true_lb", of.true_lb}, {"true_ub", of.true_ub}, {"lb", of.lb}, {"ub", of.ub}});
+        const ucp_layout_bounds_t bounds = tools::bounds(layout, source);
+        sources.push_back(
+            {{"true_lb", bounds.true_lb}, {"true_ub", bounds.true_ub}, {"lb", bounds.lb}, {"ub", bounds.ub}});
     }
     ordered_json blocks = ordered_json::array();
     for (const block& each : first_blocks(layout, num_blocks)) {
@@ -147,11 +148,11 @@ std::string explain_as_json(const ucx_layout::layout& layout, std::size_t num_bl
                                 {"extent", attr.extent},
                                 {"sources", std::move(sources)},
                                 {"num_blocks", attr.num_blocks},
-                                {"min_block", attr.min_block},
-                                {"max_block", attr.max_block},
+                                {"min_block_length", attr.min_block_length},
+                                {"max_block_length", attr.max_block_length},
                                 {"depth", attr.depth},
                                 {"overlap", name_of(attr.overlap)},
-                                {"wire_length", attr.wire_length},
+                                {"serialized_length", attr.serialized_length},
                                 {"hash", fmt::format("{:016x}", attr.hash)},
                                 {"normal_form", print_layout(layout, UCP_LAYOUT_PRINT_NORMAL)},
                                 {"plan", print_layout(layout, UCP_LAYOUT_PRINT_PLAN)},
@@ -159,11 +160,11 @@ std::string explain_as_json(const ucx_layout::layout& layout, std::size_t num_bl
     return document.dump(2) + "\n";
 }
 
-std::string wire_bytes(const ucx_layout::layout& layout)
+std::string serialized_bytes(const ucx_layout::layout& layout)
 {
-    std::size_t length = tools::attributes(layout).wire_length;
+    std::size_t length = tools::attributes(layout).serialized_length;
     std::string bytes(length, '\0');
-    tools::check(ucp_layout_pack(layout.get(), bytes.data(), &length), "ucp_layout_pack");
+    tools::check(ucp_layout_serialize(layout.get(), bytes.data(), &length), "ucp_layout_serialize");
     bytes.resize(length);
     return bytes;
 }

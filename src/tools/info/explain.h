@@ -12,8 +12,8 @@ namespace ucxl::info
 std::string explain_as_text(const ucx_layout::layout& layout, std::size_t num_blocks);
 std::string explain_as_json(const ucx_layout::layout& layout, std::size_t num_blocks);
 
-// The wire form.
-std::string wire_bytes(const ucx_layout::layout& layout);
+// As ucp_layout_serialize makes it.
+std::string serialized_bytes(const ucx_layout::layout& layout);
 std::string to_hex(const std::string& bytes);
 
 std::string limits_as_text();

@@ -29,7 +29,7 @@ The grammar is in the manual page ucx_layout_info(1).)";
 
 struct options {
     std::string layout;
-    std::string wire;                  // file, or "hex"
+    std::string serialized;            // file, or "hex"
     std::optional<std::string> device; // empty: the first one
     std::size_t num_blocks = 0;
     bool json              = false;
@@ -63,12 +63,12 @@ void run(const options& given)
         print(ucxl::tools::print_device_plan(layout, given.device->empty() ? nullptr : given.device->c_str()) + "\n");
         return;
     }
-    if (given.wire == "hex") {
-        print(to_hex(wire_bytes(layout)));
+    if (given.serialized == "hex") {
+        print(to_hex(serialized_bytes(layout)));
         return;
     }
-    if (!given.wire.empty()) {
-        write_file(given.wire, wire_bytes(layout));
+    if (!given.serialized.empty()) {
+        write_file(given.serialized, serialized_bytes(layout));
     }
     print(given.json ? explain_as_json(layout, given.num_blocks) : explain_as_text(layout, given.num_blocks));
 }
@@ -82,7 +82,8 @@ void add_options(CLI::App& app, options& into)
     app.add_option("--device", into.device, "print what a network card makes of it (no NAME: the first one)")
         ->type_name("[NAME]")
         ->expected(0, 1);
-    app.add_option("--wire", into.wire, "write the wire form to FILE, or print it in hexadecimal (hex)")
+    app.add_option("--serialize", into.serialized,
+                   "write the layout, serialized, to FILE, or print it in hexadecimal (hex)")
         ->type_name("FILE|hex");
     app.add_flag("--json", into.json, "print JSON");
     app.add_flag("--limits", into.limits, "print the limits of a layout");

@@ -77,15 +77,15 @@ void layout_image::place_sources(ucp_context_h context, bool allocate)
     std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> bounds; // of the bytes
     std::size_t total = 0;
     for (std::uint32_t source = 0; source < num_sources; ++source) {
-        const ucp_layout_attr_t attr = tools::bounds(_layout, source);
-        bounds.emplace_back(attr.true_lb, attr.true_ub);
-        total += round_up(static_cast<std::size_t>(attr.true_ub - attr.true_lb)) + 2 * margin;
+        const ucp_layout_bounds_t of_bytes = tools::bounds(_layout, source);
+        bounds.emplace_back(of_bytes.true_lb, of_bytes.true_ub);
+        total += round_up(static_cast<std::size_t>(of_bytes.true_ub - of_bytes.true_lb)) + 2 * margin;
     }
     if (allocate) {
         const tools::held_log log;
         _allocated.emplace(made(ucx_layout::window::allocate(context, _layout), log, "allocating a window"));
         _bases.resize(num_sources);
-        tools::check(_allocated->bases(_bases), "ucp_layout_mem_query");
+        tools::check(_allocated->bases(_bases), "ucp_layout_window_bases");
         for (std::uint32_t source = 0; source < num_sources; ++source) {
             std::byte* const base = static_cast<std::byte*>(_bases[source]);
             _regions.push_back({base + bounds[source].first, base + bounds[source].second});

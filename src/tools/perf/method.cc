@@ -137,7 +137,7 @@ public:
     {
         const auto image = [&] {
             const tools::held_log log;
-            auto plain = ucx_layout::layout::contig(1, {.length = size, .layout = nullptr});
+            auto plain = ucx_layout::layout::create_contig(1, {.length = size, .layout = nullptr});
             return layout_image::create(with.context(), tools::made(std::move(plain), log, "contig"), false);
         };
         return std::make_unique<image_pair>(image_pair{.source = image(), .destination = image()});

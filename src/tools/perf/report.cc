@@ -173,9 +173,9 @@ std::string layout_summary(const ucx_layout::layout& layout)
 {
     const ucp_layout_attr_t attr = tools::attributes(layout);
     const std::string blocks     = attr.num_blocks == 1 ? "1 block" : fmt::format("{} blocks", attr.num_blocks);
-    const std::string lengths    = attr.min_block == attr.max_block
-                                       ? fmt::format("{}", attr.max_block)
-                                       : fmt::format("{} to {}", attr.min_block, attr.max_block);
+    const std::string lengths    = attr.min_block_length == attr.max_block_length
+                                       ? fmt::format("{}", attr.max_block_length)
+                                       : fmt::format("{} to {}", attr.min_block_length, attr.max_block_length);
     return fmt::format("{} bytes in {} of {} bytes, extent {}", attr.packed_length, blocks, lengths, attr.extent);
 }
 

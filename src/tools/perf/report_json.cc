@@ -25,8 +25,8 @@ ordered_json describe(const ucx_layout::layout& layout)
     return {{"text", layout_text(layout)},
             {"packed_length", attr.packed_length},
             {"blocks", attr.num_blocks},
-            {"min_block", attr.min_block},
-            {"max_block", attr.max_block},
+            {"min_block_length", attr.min_block_length},
+            {"max_block_length", attr.max_block_length},
             {"extent", attr.extent},
             {"hash", fmt::format("{:016x}", attr.hash)}};
 }

@@ -28,26 +28,26 @@ struct setup_header {
     std::uint32_t num_methods;
     std::array<std::uint8_t, 8> methods;
     std::uint64_t message_size;
-    std::uint64_t send_wire_length;
-    std::uint64_t receive_wire_length;
+    std::uint64_t send_serialized_length;
+    std::uint64_t receive_serialized_length;
 };
 static_assert(methods.size() <= sizeof(setup_header::methods));
 
-void append_wire(std::vector<std::byte>& into, const ucx_layout::layout& layout, std::size_t length)
+void append_serialized(std::vector<std::byte>& into, const ucx_layout::layout& layout, std::size_t length)
 {
     const std::size_t begin = into.size();
     into.resize(begin + length);
-    tools::check(ucp_layout_pack(layout.get(), into.data() + begin, &length), "ucp_layout_pack");
+    tools::check(ucp_layout_serialize(layout.get(), into.data() + begin, &length), "ucp_layout_serialize");
 }
 
-ucx_layout::layout take_wire(std::span<const std::byte>& from, std::uint64_t length)
+ucx_layout::layout take_serialized(std::span<const std::byte>& from, std::uint64_t length)
 {
     if (length > from.size()) {
         give_up("the peer's set-up announces a layout of {} bytes, {} are left", length, from.size());
     }
     const tools::held_log log;
     ucx_layout::layout layout =
-        tools::made(ucx_layout::layout::unpack(from.first(length)), log, "a layout sent by the peer");
+        tools::made(ucx_layout::layout::deserialize(from.first(length)), log, "a layout sent by the peer");
     from = from.subspan(length);
     return layout;
 }
@@ -91,12 +91,12 @@ std::vector<std::byte> encode(const settings& what, const layout_pair& layouts)
     header.num_methods  = static_cast<std::uint32_t>(what.chosen.size());
     header.message_size = what.message_size;
     std::ranges::transform(what.chosen, header.methods.begin(), [](method_kind m) { return std::uint8_t(m); });
-    header.send_wire_length    = attributes(layouts.send).wire_length;
-    header.receive_wire_length = attributes(layouts.receive).wire_length;
-    const auto header_bytes    = std::as_bytes(std::span(&header, 1));
+    header.send_serialized_length    = attributes(layouts.send).serialized_length;
+    header.receive_serialized_length = attributes(layouts.receive).serialized_length;
+    const auto header_bytes          = std::as_bytes(std::span(&header, 1));
     std::vector<std::byte> bytes(header_bytes.begin(), header_bytes.end());
-    append_wire(bytes, layouts.send, header.send_wire_length);
-    append_wire(bytes, layouts.receive, header.receive_wire_length);
+    append_serialized(bytes, layouts.send, header.send_serialized_length);
+    append_serialized(bytes, layouts.receive, header.receive_serialized_length);
     if (bytes.size() > max_setup_length) {
         give_up("the layouts need {} bytes on the wire, the limit is {}", bytes.size(), max_setup_length);
     }
@@ -112,8 +112,8 @@ agreed_run decode(std::span<const std::byte> bytes)
     std::memcpy(&header, bytes.data(), sizeof(header));
     bytes                      = bytes.subspan(sizeof(header));
     settings what              = check_header(header);
-    ucx_layout::layout send    = take_wire(bytes, header.send_wire_length);
-    ucx_layout::layout receive = take_wire(bytes, header.receive_wire_length);
+    ucx_layout::layout send    = take_serialized(bytes, header.send_serialized_length);
+    ucx_layout::layout receive = take_serialized(bytes, header.receive_serialized_length);
     if (!bytes.empty()) {
         give_up("the peer's set-up has {} bytes too many", bytes.size());
     }
@@ -130,7 +130,7 @@ ucx_layout::layout repeat_to(const ucx_layout::layout& layout, std::uint64_t mes
         give_up("-s {}: not a multiple of the packed length {} of the {} layout", message_size, packed, side);
     }
     const tools::held_log log;
-    return tools::made(ucx_layout::layout::contig(message_size / packed, layout.nested()), log, side);
+    return tools::made(ucx_layout::layout::create_contig(message_size / packed, layout.as_element()), log, side);
 }
 
 std::optional<std::string> refusal(method_kind method, test_kind test, const layout_pair& layouts)

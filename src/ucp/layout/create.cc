@@ -1,8 +1,8 @@
 // ucp_layout_create and ucp_layout_parse: C parameters to builder calls.
+#include "argument.h"
 #include "handle.h"
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
-#include "ucs/sys/status.h"
 
 #include <cstring>
 #include <format>
@@ -150,7 +150,7 @@ ucs_status_t finish(const char* function, result<layout_ptr> made, ucp_layout_h*
 
 ucs_status_t ucp_layout_create(const ucp_layout_params_t* params, ucp_layout_h* layout_p)
 {
-    return guarded(__func__, [&] {
+    return checked(__func__, {{"params", params}, {"layout_p", layout_p}}, [&] {
         const auto status = check_field_mask("ucp_layout_create", params->field_mask, known_fields);
         return status != UCS_OK ? status : finish("ucp_layout_create", create(*params), layout_p);
     });
@@ -158,5 +158,6 @@ ucs_status_t ucp_layout_create(const ucp_layout_params_t* params, ucp_layout_h* 
 
 ucs_status_t ucp_layout_parse(const char* text, ucp_layout_h* layout_p)
 {
-    return guarded(__func__, [&] { return finish("ucp_layout_parse", parse_text(text), layout_p); });
+    return checked(__func__, {{"text", text}, {"layout_p", layout_p}},
+                   [&] { return finish("ucp_layout_parse", parse_text(text), layout_p); });
 }

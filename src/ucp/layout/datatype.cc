@@ -1,9 +1,17 @@
 // ucp_layout_datatype_create: a layout as a generic UCP datatype, packed and unpacked by the plan.
+//
+// UCP has no place for a start that fails: it takes whatever start_pack returns for a state, and packed_size and pack
+// have no result that is an error (datatype_iter.inl of UCX 1.18: ucp_datatype_generic_iter_init, and
+// ucp_datatype_iter_next_pack, whose length goes into the transport's header as it is). So nothing that an operation needs
+// may fail where that can be avoided: the state has one size, bases stay the caller's, and without a plan for so many
+// elements that of one is run.
+#include "argument.h"
 #include "repeated_plans.h"
-#include "ucs/sys/status.h"
+#include "ucs/layout/walk.h"
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -15,13 +23,13 @@ namespace
 
 // One operation: what UCP calls the state between start and finish.
 struct transfer {
-    const pack_plan* plan;         // of all elements together, or of one element
-    std::uint64_t total;           // packed bytes of all elements
-    std::int64_t extent;           // from one element to the next, where the plan is of one
-    std::byte* base;               // of a layout of one source
-    std::vector<std::byte*> bases; // of a layout of several
+    const pack_plan* plan;       // of all elements together, or of one element
+    std::uint64_t total;         // packed bytes of all elements
+    std::int64_t extent;         // from one element to the next, where the plan is of one
+    std::byte* base;             // of a layout of one source
+    std::byte* const* all_bases; // of a layout of several
 
-    base_list first_bases() const { return bases.empty() ? base_list(&base, 1) : base_list(bases); }
+    base_list bases() const { return {all_bases == nullptr ? &base : all_bases, plan->source_layout()->num_sources()}; }
 };
 
 // Every operation needs a transfer, so those that ended are kept for the next ones of the thread.
@@ -48,64 +56,71 @@ private:
     std::size_t _size = 0;
 };
 
-// fn(bases, offset in the plan, length, bytes done before) over the parts of [offset, offset + length).
+// fn(element, offset in it, length, bytes done before) over the parts of [offset, offset + length) in single elements.
 template <typename Fn>
-void for_each_part(const transfer& of, std::uint64_t offset, std::uint64_t length, Fn&& fn)
+void for_each_part(const transfer& moved, std::uint64_t offset, std::uint64_t length, Fn&& fn)
 {
-    const std::uint64_t one = of.plan->packed_length();
-    if (one == of.total) {
-        fn(of.first_bases(), offset, length, std::uint64_t{0});
-        return;
-    }
+    const std::uint64_t one = moved.plan->packed_length();
     for (std::uint64_t done = 0; done < length;) {
-        const std::uint64_t element = (offset + done) / one;
-        const std::uint64_t within  = (offset + done) % one;
-        const std::uint64_t part    = std::min(one - within, length - done);
-        std::byte* const moved      = of.base + static_cast<std::int64_t>(element) * of.extent;
-        fn(base_list(&moved, 1), within, part, done);
+        const std::uint64_t within = (offset + done) % one;
+        const std::uint64_t part   = std::min(one - within, length - done);
+        fn((offset + done) / one, within, part, done);
         done += part;
     }
 }
 
-ucs_status_t set_bases(transfer& to, const layout& of, const void* buffer, std::size_t count)
+// run(bases, offset in the plan, length, bytes done before) with the plan; move(described, contiguous offset, length)
+// where the elements are of several sources and their bases would need an array for every element.
+template <typename Run, typename Move>
+void for_each_run(const transfer& moved, std::uint64_t offset, std::uint64_t length, Run&& run, Move&& move)
 {
-    to.bases.clear();
-    if (of.num_sources() == 1) {
-        to.base = static_cast<std::byte*>(const_cast<void*>(buffer)); // UCP's start_pack is const, its memory is not
-        return UCS_OK;
+    if (moved.plan->packed_length() == moved.total) {
+        run(moved.bases(), offset, length, std::uint64_t{0});
+        return;
     }
-    if (count > 1) {
-        ucs_error("layout datatype: count is %zu, a layout of %u sources takes 1", count, of.num_sources());
+    for_each_part(moved, offset, length,
+                  [&](std::uint64_t element, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
+                      const std::int64_t distance = static_cast<std::int64_t>(element) * moved.extent;
+                      if (moved.all_bases == nullptr) {
+                          std::byte* const base = moved.base + distance;
+                          run(base_list(&base, 1), within, part, done);
+                          return;
+                      }
+                      for_each_block(*moved.plan->source_layout(), within, part, [&](const placed_block& block) {
+                          move(moved.all_bases[block.source] + block.offset + distance, done, block.length);
+                          done += block.length;
+                      });
+                  });
+}
+
+ucs_status_t fill(transfer& started, repeated_plans& plans, const void* buffer, std::size_t count)
+{
+    const layout& element = plans.element_layout();
+    if (__builtin_mul_overflow(element.packed_length(), count, &started.total)) {
+        ucs_error("layout datatype: count %zu of %lu bytes each overflows", count, element.packed_length());
+        return UCS_ERR_EXCEEDS_LIMIT;
+    }
+    if (buffer == nullptr && started.total > 0) {
+        ucs_error("layout datatype: buffer is NULL");
         return UCS_ERR_INVALID_PARAM;
     }
-    if (count == 1) {
-        auto* const* bases = static_cast<std::byte* const*>(buffer);
-        to.bases.assign(bases, bases + of.num_sources());
-    }
+    const bool several = element.num_sources() > 1;
+    started.plan       = &plans.get(count);
+    started.extent     = element.extent();
+    // UCP's start_pack is const, its memory is not.
+    started.base      = several ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer));
+    started.all_bases = several ? static_cast<std::byte* const*>(buffer) : nullptr;
     return UCS_OK;
 }
 
 void* start(void* context, const void* buffer, std::size_t count)
 {
-    auto& plans = *static_cast<repeated_plans*>(context);
     std::unique_ptr<transfer> started;
-    guarded("layout datatype", [&] {
-        auto state          = transfer_pool::of_thread().take();
-        const auto& of      = plans.element_layout();
-        ucs_status_t status = set_bases(*state, of, buffer, count);
-        if (status != UCS_OK) {
-            return status;
-        }
-        if (__builtin_mul_overflow(of.packed_length(), count, &state->total)) {
-            ucs_error("layout datatype: count %zu of %lu bytes each overflows", count, of.packed_length());
-            return UCS_ERR_EXCEEDS_LIMIT;
-        }
-        state->plan   = &plans.get(count);
-        state->extent = of.extent();
-        started       = std::move(state);
-        return UCS_OK;
+    const auto status = guarded("layout datatype", [&] {
+        started = transfer_pool::of_thread().take();
+        return fill(*started, *static_cast<repeated_plans*>(context), buffer, count);
     });
-    return started.release();
+    return status == UCS_OK ? started.release() : nullptr;
 }
 
 void* start_pack(void* context, const void* buffer, std::size_t count)
@@ -118,7 +133,7 @@ void* start_unpack(void* context, void* buffer, std::size_t count)
     return start(context, buffer, count);
 }
 
-// UCP lets no start fail. An operation that could not start has logged why; it sends nothing, and cannot receive.
+// An operation that could not start has logged why; it sends an empty message, and receives no byte.
 std::size_t packed_size(void* state)
 {
     return state == nullptr ? 0 : static_cast<const transfer*>(state)->total;
@@ -129,13 +144,18 @@ std::size_t pack(void* state, std::size_t offset, void* dest, std::size_t max_le
     if (state == nullptr) {
         return 0;
     }
-    const auto& of                = *static_cast<const transfer*>(state);
-    const std::uint64_t available = of.total - std::min<std::uint64_t>(offset, of.total);
+    const auto& sent              = *static_cast<const transfer*>(state);
+    auto* const to                = static_cast<std::byte*>(dest);
+    const std::uint64_t available = sent.total - std::min<std::uint64_t>(offset, sent.total);
     const std::uint64_t length    = std::min<std::uint64_t>(max_length, available);
-    for_each_part(of, offset, length,
-                  [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
-                      of.plan->gather(bases, within, part, static_cast<std::byte*>(dest) + done);
-                  });
+    for_each_run(
+        sent, offset, length,
+        [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
+            sent.plan->gather(bases, within, part, to + done);
+        },
+        [&](const std::byte* described, std::uint64_t done, std::uint64_t part) {
+            std::memcpy(to + done, described, part);
+        });
     return length;
 }
 
@@ -144,14 +164,19 @@ ucs_status_t unpack(void* state, std::size_t offset, const void* src, std::size_
     if (state == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    const auto& of = *static_cast<const transfer*>(state);
-    if (offset > of.total || length > of.total - offset) {
+    const auto& received   = *static_cast<const transfer*>(state);
+    const auto* const from = static_cast<const std::byte*>(src);
+    if (offset > received.total || length > received.total - offset) {
         return UCS_ERR_MESSAGE_TRUNCATED;
     }
-    for_each_part(of, offset, length,
-                  [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
-                      of.plan->scatter(bases, within, part, static_cast<const std::byte*>(src) + done);
-                  });
+    for_each_run(
+        received, offset, length,
+        [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
+            received.plan->scatter(bases, within, part, from + done);
+        },
+        [&](std::byte* described, std::uint64_t done, std::uint64_t part) {
+            std::memcpy(described, from + done, part);
+        });
     return UCS_OK;
 }
 
@@ -204,14 +229,20 @@ ucs_status_t create(ucp_layout& layout, ucp_datatype_t* datatype_p)
 
 ucs_status_t ucp_layout_datatype_create(ucp_layout_h layout, ucp_datatype_t* datatype_p)
 {
-    return guarded(__func__, [&] { return create(*layout, datatype_p); });
+    return checked(__func__, {{"layout", layout}, {"datatype_p", datatype_p}},
+                   [&] { return create(*layout, datatype_p); });
 }
 
 void ucp_layout_datatype_destroy(ucp_datatype_t datatype)
 {
+    if (datatype == 0) {
+        return;
+    }
     auto& table = datatype_table::instance();
     const std::lock_guard guard(table.lock);
-    if (table.plans.erase(datatype) > 0) {
-        ucp_dt_destroy(datatype);
+    if (table.plans.erase(datatype) == 0) {
+        ucs_error("ucp_layout_datatype_destroy: datatype 0x%lx is not one of a layout", datatype);
+        return;
     }
+    ucp_dt_destroy(datatype);
 }

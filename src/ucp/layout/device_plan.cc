@@ -1,7 +1,7 @@
 // ucp_layout_print_device: asks libuct_mlx5_layout, which is there only where rdma-core is.
+#include "argument.h"
 #include "handle.h"
 #include "ucs/layout/wire.h"
-#include "ucs/sys/status.h"
 
 #include <dlfcn.h>
 
@@ -35,7 +35,7 @@ void* open_library()
     return dlopen(library, RTLD_NOW | RTLD_LOCAL);
 }
 
-ucs_status_t print_device(const layout& of, const char* device, FILE* stream)
+ucs_status_t print_device(const layout& layout, const char* device, FILE* stream)
 {
     void* const opened = open_library();
     if (opened == nullptr) {
@@ -47,8 +47,8 @@ ucs_status_t print_device(const layout& of, const char* device, FILE* stream)
         ucs_error("ucp_layout_print_device: %s", dlerror());
         return UCS_ERR_UNSUPPORTED;
     }
-    std::vector<std::byte> wire(wire_length(of));
-    if (const auto packed = pack_wire(of, wire); !packed) {
+    std::vector<std::byte> wire(wire_length(layout));
+    if (const auto packed = pack_wire(layout, wire); !packed) {
         return log_error("ucp_layout_print_device", packed.error());
     }
     return explain(device, wire.data(), wire.size(), stream);
@@ -58,5 +58,6 @@ ucs_status_t print_device(const layout& of, const char* device, FILE* stream)
 
 ucs_status_t ucp_layout_print_device(ucp_layout_h layout, const char* device, FILE* stream)
 {
-    return guarded(__func__, [&] { return print_device(*layout->value, device, stream); });
+    return checked(__func__, {{"layout", layout}, {"stream", stream}},
+                   [&] { return print_device(*layout->value, device, stream); });
 }

@@ -11,6 +11,7 @@ result<pack_plan_ptr> ucp_layout::plan()
             return compiled;
         }
         _plan = std::move(*compiled);
+        _compiled.store(_plan.get(), std::memory_order_release);
     }
     return _plan;
 }

@@ -1,6 +1,6 @@
 // What a ucp_layout_h points to: a shared layout, a count, and the plan compiled at first use.
 //
-// Invariant: the layout never changes; the plan is null or belongs to it. Thread safe.
+// Invariant: the layout never changes; the plan is null or belongs to it, and once there it stays. Thread safe.
 #pragma once
 
 #include "ucp_layout.h"
@@ -11,10 +11,12 @@
 #include <mutex>
 
 struct ucp_layout {
-    explicit ucp_layout(ucxl::layout_ptr of) : value(std::move(of)) {}
+    explicit ucp_layout(ucxl::layout_ptr layout) : value(std::move(layout)) {}
 
     // The CPU plan, compiled once. Layouts that only describe parts of others never pay for one.
     ucxl::result<ucxl::pack_plan_ptr> plan();
+    // The same where it is there already, else null. Takes no lock.
+    const ucxl::pack_plan* compiled_plan() const { return _compiled.load(std::memory_order_acquire); }
 
     void retain() { _references.fetch_add(1, std::memory_order_relaxed); }
     void release();
@@ -27,6 +29,7 @@ private:
     std::atomic<unsigned> _references{1};
     std::mutex _lock;
     ucxl::pack_plan_ptr _plan;
+    std::atomic<const ucxl::pack_plan*> _compiled{nullptr};
 };
 
 namespace ucxl

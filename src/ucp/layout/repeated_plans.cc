@@ -2,6 +2,7 @@
 
 #include "ucs/layout/build.h"
 
+#include <exception>
 #include <mutex>
 
 namespace ucxl
@@ -12,7 +13,16 @@ repeated_plans::repeated_plans(handle_ptr layout, pack_plan_ptr element)
 {
 }
 
-const pack_plan& repeated_plans::get(std::uint64_t count)
+const pack_plan& repeated_plans::get(std::uint64_t count) noexcept
+{
+    try {
+        return find_or_compile(count);
+    } catch (const std::exception&) {
+        return *_element;
+    }
+}
+
+const pack_plan& repeated_plans::find_or_compile(std::uint64_t count)
 {
     if (count <= 1) {
         return *_element;

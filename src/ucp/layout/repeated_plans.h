@@ -21,11 +21,13 @@ public:
     repeated_plans(handle_ptr layout, pack_plan_ptr element);
 
     const layout& element_layout() const { return *_layout->value; }
-    // Of `count` elements, or of one element where there is no such plan (too many counts, or beyond a limit of
-    // layouts).
-    const pack_plan& get(std::uint64_t count);
+    // Of `count` elements, or of one element where there is no such plan (too many counts, beyond a limit of layouts, no
+    // memory).
+    const pack_plan& get(std::uint64_t count) noexcept;
 
 private:
+    const pack_plan& find_or_compile(std::uint64_t count);
+
     handle_ptr _layout;
     pack_plan_ptr _element;
     std::shared_mutex _lock;

@@ -76,27 +76,41 @@ result<cached_window*> window_cache::create(ucp_layout& layout, MakeView&& make_
     return made;
 }
 
-result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases)
+result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
 {
-    cached_window* found = find(*layout.value, bases);
+    auto made = create(layout, [&](pack_plan_ptr plan) {
+        return window_registry::instance().create({std::move(plan), to_bytes(bases)});
+    });
+    if (made && !exclusive) {
+        try {
+            index(**made);
+        } catch (...) {
+            destroy(*made);
+            throw;
+        }
+    }
+    return made;
+}
+
+result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
+{
+    cached_window* found = find(*layout.value, bases, exclusive);
     if (found == nullptr) {
-        auto made = create(layout, [&](pack_plan_ptr plan) {
-            return window_registry::instance().create({std::move(plan), to_bytes(bases)});
-        });
+        auto made = create_indexed(layout, bases, exclusive);
         if (!made) {
             return made;
         }
         found = *made;
-        try {
-            index(*found);
-        } catch (...) {
-            destroy(found);
-            throw;
+    } else {
+        if (found->users == 0) {
+            _idle.erase(found->idle_position);
+            window_registry::instance().publish(*found->view);
         }
-    } else if (found->users == 0) {
-        _idle.erase(found->idle_position);
-        window_registry::instance().publish(*found->view);
+        if (exclusive) {
+            remove_from_index(*found);
+        }
     }
+    found->exclusive = exclusive;
     ++found->users;
     return found;
 }
@@ -124,6 +138,10 @@ void window_cache::release(cached_window* what)
     withdraw_exported_window(what->view->address());
     window_registry::instance().unpublish(*what->view);
     try {
+        if (what->exclusive) {
+            index(*what);
+            what->exclusive = false;
+        }
         what->idle_position = _idle.insert(_idle.end(), what);
     } catch (const std::bad_alloc&) {
         destroy(what); // keeping it was an optimisation
@@ -139,22 +157,28 @@ void window_cache::release(cached_window* what)
 result<void> window_cache::rebind(cached_window& what, std::span<void* const> bases)
 {
     window_binding binding{what.view->binding().plan, to_bytes(bases)};
-    auto indexed = _by_content.extract(position(what)); // the node is reused: nothing can fail once the window is bound
-    auto bound   = window_registry::instance().rebind(*what.view, std::move(binding));
-    indexed.key() = content_key(what); // the old content if rebinding failed
-    _by_content.insert(std::move(indexed));
+    content_index::node_type indexed; // is reused: nothing can fail once the window is bound
+    if (!what.exclusive) {
+        indexed = _by_content.extract(position(what));
+    }
+    auto bound = window_registry::instance().rebind(*what.view, std::move(binding));
+    if (!what.exclusive) {
+        indexed.key() = content_key(what); // the old content if rebinding failed
+        _by_content.insert(std::move(indexed));
+    }
     if (bound) {
         update_exported_window(what.view->address());
     }
     return bound;
 }
 
-cached_window* window_cache::find(const layout& of, std::span<void* const> bases) const
+cached_window* window_cache::find(const layout& of, std::span<void* const> bases, bool unused) const
 {
     const auto [first, last] = _by_content.equal_range(content_key(of, bases));
     for (auto it = first; it != last; ++it) {
         const cached_window& candidate = *it->second;
-        if (std::ranges::equal(candidate.view->binding().bases, bases) && *candidate.layout->value == of) {
+        if ((!unused || candidate.users == 0) && std::ranges::equal(candidate.view->binding().bases, bases) &&
+            *candidate.layout->value == of) {
             return it->second;
         }
     }
@@ -173,11 +197,16 @@ window_cache::content_index::const_iterator window_cache::position(const cached_
     return it == last ? _by_content.end() : it;
 }
 
-void window_cache::destroy(cached_window* what)
+void window_cache::remove_from_index(const cached_window& what)
 {
-    if (const auto indexed = position(*what); indexed != _by_content.end()) {
+    if (const auto indexed = position(what); indexed != _by_content.end()) {
         _by_content.erase(indexed);
     }
+}
+
+void window_cache::destroy(cached_window* what)
+{
+    remove_from_index(*what);
     window_registry::instance().destroy(what->view);
     _windows.erase(what);
 }

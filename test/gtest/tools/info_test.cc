@@ -55,7 +55,7 @@ TEST(info, matrix_column)
     EXPECT_EQ(8192, column.at("packed_length"));
     EXPECT_EQ(1023 * 8192 + 8, column.at("extent"));
     EXPECT_EQ(1024, column.at("num_blocks"));
-    EXPECT_EQ(8, column.at("min_block"));
+    EXPECT_EQ(8, column.at("min_block_length"));
     EXPECT_EQ("none", column.at("overlap"));
     EXPECT_EQ(1, column.at("depth"));
     EXPECT_EQ(json::parse(R"([{"source":0,"offset":0,"length":8},{"source":0,"offset":8192,"length":8}])"),
@@ -66,7 +66,7 @@ TEST(info, text_names_everything)
 {
     const outcome result = run_tool(tool, {"iov(1:8@16,8@0)", "--blocks", "5"});
     ASSERT_EQ(0, result.status) << result.err;
-    for (const char* word : {"layout", "packed length  16", "sources        2", "source 1", "overlap", "wire length",
+    for (const char* word : {"layout", "packed length  16", "sources        2", "source 1", "overlap", "serialized",
                              "hash", "normal form", "copied by", "first blocks"}) {
         EXPECT_THAT(result.out, HasSubstr(word));
     }
@@ -158,10 +158,10 @@ TEST(info, missing_file_is_named)
     EXPECT_THAT(result.err, HasSubstr("/nonexistent/layout.json: No such file"));
 }
 
-TEST(info, wire_form_in_a_file_and_in_hexadecimal_are_the_same)
+TEST(info, serialized_in_a_file_and_in_hexadecimal_are_the_same)
 {
     const temporary_file file("");
-    ASSERT_EQ(0, run_tool(tool, {"strided(4,8,16)", "--wire", file.path()}).status);
+    ASSERT_EQ(0, run_tool(tool, {"strided(4,8,16)", "--serialize", file.path()}).status);
     std::ifstream stream(file.path(), std::ios::binary);
     std::string hex;
     for (char byte = 0; stream.get(byte);) {
@@ -169,9 +169,9 @@ TEST(info, wire_form_in_a_file_and_in_hexadecimal_are_the_same)
         std::snprintf(digits.data(), digits.size(), "%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
         hex += digits.data();
     }
-    const outcome result = run_tool(tool, {"strided(4,8,16)", "--wire", "hex"});
+    const outcome result = run_tool(tool, {"strided(4,8,16)", "--serialize", "hex"});
     EXPECT_EQ(hex + "\n", result.out);
-    EXPECT_EQ(2 * explain("strided(4,8,16)").at("wire_length").get<std::size_t>(), hex.size());
+    EXPECT_EQ(2 * explain("strided(4,8,16)").at("serialized_length").get<std::size_t>(), hex.size());
 }
 
 TEST(info, without_arguments_shows_its_usage)
@@ -197,7 +197,7 @@ TEST(info, shows_from_where_on_copies_go_past_the_caches)
 
 TEST(info, version_and_limits)
 {
-    EXPECT_THAT(run_tool(tool, {"--version"}).out, HasSubstr("ucx_layout_info 0."));
+    EXPECT_THAT(run_tool(tool, {"--version"}).out, HasSubstr("ucx_layout_info 1."));
     EXPECT_THAT(run_tool(tool, {"--limits"}).out, HasSubstr("4194304"));
 }
 

@@ -1,4 +1,4 @@
-// ucp_layout_create, _parse, _query, _walk, _pack, _unpack, _print through the C API.
+// ucp_layout_create, _parse, _query, _walk, _serialize, _deserialize, _print through the C API.
 #include "common/log_guard.h"
 
 #include <gmock/gmock.h>
@@ -16,10 +16,6 @@ namespace
 using testing::HasSubstr;
 using ucx_layout::layout;
 using ucxl::test::ucx_test;
-
-class cpp : public ucx_test
-{
-};
 
 class create : public ucx_test
 {
@@ -45,7 +41,7 @@ class walk : public ucx_test
 {
 };
 
-class wire : public ucx_test
+class serialized : public ucx_test
 {
 };
 
@@ -75,8 +71,8 @@ std::vector<block> blocks_of(const layout& of, std::size_t offset = 0, std::size
 
 TEST_F(create, contig_elements_follow_each_other_at_the_extent)
 {
-    auto item = layout::strided(4, {{2, 8}}); // 4 bytes, gap of 4, 4 bytes: extent 12
-    auto row  = layout::contig(2, item->nested());
+    auto item = layout::create_strided(4, {{2, 8}}); // 4 bytes, gap of 4, 4 bytes: extent 12
+    auto row  = layout::create_contig(2, item->as_element());
     EXPECT_EQ(blocks_of(*row), (std::vector<block>{{0, 0, 4}, {0, 8, 4}, {0, 12, 4}, {0, 20, 4}}));
 }
 
@@ -92,7 +88,7 @@ TEST_F(create, contig_count_defaults_to_one)
 
 TEST_F(create, strided_walks_the_last_dimension_fastest)
 {
-    auto tile = layout::strided(2, {{2, 100}, {3, 10}});
+    auto tile = layout::create_strided(2, {{2, 100}, {3, 10}});
     EXPECT_EQ(blocks_of(*tile),
               (std::vector<block>{{0, 0, 2}, {0, 10, 2}, {0, 20, 2}, {0, 100, 2}, {0, 110, 2}, {0, 120, 2}}));
 }
@@ -100,7 +96,7 @@ TEST_F(create, strided_walks_the_last_dimension_fastest)
 TEST_F(create, iov_keeps_the_order_of_its_parts)
 {
     const ucp_layout_iov_t parts[] = {{1, 40, {8, nullptr}}, {0, 0, {4, nullptr}}, {0, 100, {2, nullptr}}};
-    auto list                      = layout::list(parts);
+    auto list                      = layout::concatenate(parts);
     EXPECT_EQ(blocks_of(*list), (std::vector<block>{{1, 40, 8}, {0, 0, 4}, {0, 100, 2}}));
     EXPECT_EQ(list->query(UCP_LAYOUT_ATTR_FIELD_NUM_SOURCES)->num_sources, 2u);
 }
@@ -133,19 +129,19 @@ TEST_F(create, extent_can_be_set)
     params.lb             = -4;
     params.extent         = 100;
     auto made             = layout::create(params);
-    const auto attr       = *made->query(UCP_LAYOUT_ATTR_FIELD_BOUNDS | UCP_LAYOUT_ATTR_FIELD_EXTENT);
-    EXPECT_EQ(attr.lb, -4);
-    EXPECT_EQ(attr.ub, 96);
-    EXPECT_EQ(attr.true_lb, 0);
-    EXPECT_EQ(attr.true_ub, 8);
-    EXPECT_EQ(attr.extent, 100);
+    const auto bounds     = *made->query_bounds();
+    EXPECT_EQ(bounds.lb, -4);
+    EXPECT_EQ(bounds.ub, 96);
+    EXPECT_EQ(bounds.true_lb, 0);
+    EXPECT_EQ(bounds.true_ub, 8);
+    EXPECT_EQ(made->query(UCP_LAYOUT_ATTR_FIELD_EXTENT)->extent, 100);
 }
 
 TEST_F(create, a_nested_layout_may_be_destroyed_at_once)
 {
     auto outer = [] {
-        auto inner = layout::strided(8, {{4, 16}});
-        return layout::strided(inner->nested(), std::vector<layout::dim>{{3, 1000}});
+        auto inner = layout::create_strided(8, {{4, 16}});
+        return layout::create_strided(inner->as_element(), std::vector<layout::dim>{{3, 1000}});
     }();
     EXPECT_EQ(outer->packed_length(), 96u);
     EXPECT_EQ(blocks_of(*outer).size(), 12u);
@@ -235,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(parse, makes_what_create_makes)
 {
     auto parsed  = layout::parse("strided(4096,64,128)");
-    auto created = layout::strided(64, {{4096, 128}});
+    auto created = layout::create_strided(64, {{4096, 128}});
     EXPECT_EQ(parsed->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash, created->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash);
 }
 
@@ -249,23 +245,23 @@ TEST_F(parse, names_the_column_of_a_mistake)
 
 TEST_F(query, refuses_a_source_that_is_not_there)
 {
-    auto made = layout::contig(1, {8, nullptr});
-    logs().expect("source 1");
-    EXPECT_EQ(made->query(UCP_LAYOUT_ATTR_FIELD_BOUNDS, 1).error(), UCS_ERR_INVALID_PARAM);
+    auto made = layout::create_contig(8);
+    logs().expect("source is 1, the layout has 1 sources");
+    EXPECT_EQ(made->query_bounds(1).error(), UCS_ERR_INVALID_PARAM);
 }
 
 TEST_F(query, counts_blocks_after_merging_neighbours)
 {
-    const auto attr = *layout::strided(8, {{10, 20}, {3, 8}})->query(UCP_LAYOUT_ATTR_FIELD_BLOCKS);
+    const auto attr = *layout::create_strided(8, {{10, 20}, {3, 8}})->query(UCP_LAYOUT_ATTR_FIELD_BLOCKS);
     EXPECT_EQ(attr.num_blocks, 10u);
-    EXPECT_EQ(attr.min_block, 24u);
-    EXPECT_EQ(attr.max_block, 24u);
+    EXPECT_EQ(attr.min_block_length, 24u);
+    EXPECT_EQ(attr.max_block_length, 24u);
 }
 
 TEST_F(query, tells_overlap)
 {
     const auto overlap_of = [](std::ptrdiff_t stride) {
-        return layout::strided(8, {{4, stride}})->query(UCP_LAYOUT_ATTR_FIELD_OVERLAP)->overlap;
+        return layout::create_strided(8, {{4, stride}})->query(UCP_LAYOUT_ATTR_FIELD_OVERLAP)->overlap;
     };
     EXPECT_EQ(overlap_of(9), UCP_LAYOUT_OVERLAP_NONE);
     EXPECT_EQ(overlap_of(7), UCP_LAYOUT_OVERLAP_SOME);
@@ -274,13 +270,13 @@ TEST_F(query, tells_overlap)
 
 TEST_F(walk, starts_and_ends_inside_blocks)
 {
-    auto made = layout::strided(8, {{4, 16}});
+    auto made = layout::create_strided(8, {{4, 16}});
     EXPECT_EQ(blocks_of(*made, 5, 14), (std::vector<block>{{0, 5, 3}, {0, 16, 8}, {0, 32, 3}}));
 }
 
 TEST_F(walk, refuses_a_range_beyond_the_packed_length)
 {
-    auto made        = layout::contig(1, {8, nullptr});
+    auto made        = layout::create_contig(8);
     const auto never = [](void*, std::uint32_t, std::ptrdiff_t, std::size_t) { return UCS_ERR_LAST; };
     logs().expect("packed length");
     EXPECT_EQ(ucp_layout_walk(made->get(), 4, 5, never, nullptr), UCS_ERR_INVALID_PARAM);
@@ -288,7 +284,7 @@ TEST_F(walk, refuses_a_range_beyond_the_packed_length)
 
 TEST_F(walk, ends_with_the_status_of_the_callback)
 {
-    auto made      = layout::strided(8, {{4, 16}});
+    auto made      = layout::create_strided(8, {{4, 16}});
     int calls      = 0;
     const auto end = [](void* arg, std::uint32_t, std::ptrdiff_t, std::size_t) {
         return ++*static_cast<int*>(arg) == 2 ? UCS_ERR_CANCELED : UCS_OK;
@@ -297,43 +293,44 @@ TEST_F(walk, ends_with_the_status_of_the_callback)
     EXPECT_EQ(calls, 2);
 }
 
-TEST_F(wire, round_trip_gives_an_equal_layout)
+TEST_F(serialized, round_trip_gives_an_equal_layout)
 {
     auto made = layout::parse("interleaved(0:3*4@0,18,4;1:3*4@0,18,4;2:2*4@0,12,4)");
     ASSERT_TRUE(made);
-    const auto attr = *made->query(UCP_LAYOUT_ATTR_FIELD_WIRE_LENGTH | UCP_LAYOUT_ATTR_FIELD_HASH);
-    std::vector<std::byte> bytes(attr.wire_length + 10);
+    const auto attr = *made->query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH | UCP_LAYOUT_ATTR_FIELD_HASH);
+    std::vector<std::byte> bytes(attr.serialized_length + 10);
     std::size_t length = bytes.size();
-    ASSERT_EQ(ucp_layout_pack(made->get(), bytes.data(), &length), UCS_OK);
-    EXPECT_EQ(length, attr.wire_length);
-    auto back = layout::unpack(std::span(bytes).first(length));
+    ASSERT_EQ(ucp_layout_serialize(made->get(), bytes.data(), &length), UCS_OK);
+    EXPECT_EQ(length, attr.serialized_length);
+    auto back = layout::deserialize(std::span(bytes).first(length));
     ASSERT_TRUE(back);
     EXPECT_EQ(back->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash, attr.hash);
     EXPECT_EQ(blocks_of(*back), blocks_of(*made));
 }
 
-TEST_F(wire, a_small_buffer_is_left_alone)
+TEST_F(serialized, a_small_buffer_is_left_alone)
 {
-    auto made = layout::contig(1, {8, nullptr});
-    std::vector<std::byte> bytes(made->query(UCP_LAYOUT_ATTR_FIELD_WIRE_LENGTH)->wire_length - 1, std::byte{0x5a});
+    auto made = layout::create_contig(8);
+    std::vector<std::byte> bytes(made->query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH)->serialized_length - 1,
+                                 std::byte{0x5a});
     const auto before  = bytes;
     std::size_t length = bytes.size();
     logs().expect("needs");
-    EXPECT_EQ(ucp_layout_pack(made->get(), bytes.data(), &length), UCS_ERR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(ucp_layout_serialize(made->get(), bytes.data(), &length), UCS_ERR_BUFFER_TOO_SMALL);
     EXPECT_EQ(bytes, before);
     EXPECT_EQ(length, bytes.size());
 }
 
-TEST_F(wire, garbage_is_refused)
+TEST_F(serialized, garbage_is_refused)
 {
     const std::vector<std::byte> garbage(64, std::byte{0xff});
-    logs().expect("ucp_layout_unpack");
-    EXPECT_FALSE(layout::unpack(garbage));
+    logs().expect("ucp_layout_deserialize");
+    EXPECT_FALSE(layout::deserialize(garbage));
 }
 
 TEST_F(print, shows_text_normal_form_and_plan)
 {
-    auto made = layout::strided(64, {{4096, 128}});
+    auto made = layout::create_strided(64, {{4096, 128}});
     char* text;
     std::size_t size;
     FILE* stream = open_memstream(&text, &size);
@@ -350,21 +347,6 @@ TEST_F(print, shows_text_normal_form_and_plan)
 TEST_F(destroy, null_is_allowed)
 {
     ucp_layout_destroy(nullptr);
-}
-
-// Three rows of four ints inside rows of ten: what a submdspan looks like.
-struct int_view {
-    int* data;
-    int* data_handle() const { return data; }
-    static constexpr std::size_t rank() { return 2; }
-    std::size_t extent(std::size_t dimension) const { return dimension == 0 ? 3 : 4; }
-    std::size_t stride(std::size_t dimension) const { return dimension == 0 ? 10 : 1; }
-};
-
-TEST_F(cpp, layout_of_a_view_has_its_elements_in_row_major_order)
-{
-    const auto made = layout::of(int_view{nullptr});
-    EXPECT_EQ(blocks_of(*made), (std::vector<block>{{0, 0, 16}, {0, 40, 16}, {0, 80, 16}}));
 }
 
 } // namespace

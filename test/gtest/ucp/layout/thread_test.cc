@@ -56,7 +56,7 @@ TEST_F(shared_worker, threads_send_and_receive_windows)
     if (loop.thread_mode() != UCS_THREAD_MODE_MULTI) {
         GTEST_SKIP() << "this UCX was built without UCS_THREAD_MODE_MULTI";
     }
-    const auto column = *layout::strided(8, {{rows, line}});
+    const auto column = *layout::create_strided(8, {{rows, line}});
     std::vector<std::jthread> threads;
     for (int id = 0; id < num_threads; ++id) {
         threads.emplace_back([&loop, &column, id] { exchange(loop, column, id); });

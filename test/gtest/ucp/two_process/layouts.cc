@@ -248,7 +248,7 @@ created_element create_element(const spec& of)
         return {std::nullopt, {.length = of.length, .layout = nullptr}};
     }
     created_element made{create_layout(of), {}};
-    made.element = made.owner->nested();
+    made.element = made.owner->as_element();
     return made;
 }
 
@@ -269,7 +269,7 @@ ucx_layout::result<ucx_layout::layout> create_list(const spec& of)
         items.push_back(create_element(*part.item));
         list.push_back({.source = part.source, .offset = part.offset, .element = items.back().element});
     }
-    return ucx_layout::layout::list(list);
+    return ucx_layout::layout::concatenate(list);
 }
 
 ucx_layout::result<ucx_layout::layout> create_interleaved(const spec& of)
@@ -306,12 +306,12 @@ ucx_layout::result<ucx_layout::layout> create(const spec& of)
 {
     switch (of.what) {
     case spec::kind::block:
-        return ucx_layout::layout::contig(1, {.length = of.length, .layout = nullptr});
+        return ucx_layout::layout::create_contig(1, {.length = of.length, .layout = nullptr});
     case spec::kind::contig:
-        return ucx_layout::layout::contig(of.count, create_element(*of.item).element);
+        return ucx_layout::layout::create_contig(of.count, create_element(*of.item).element);
     case spec::kind::strided: {
         const auto item = create_element(*of.item);
-        return ucx_layout::layout::strided(item.element, dims_of(of.dims));
+        return ucx_layout::layout::create_strided(item.element, dims_of(of.dims));
     }
     case spec::kind::iov:
         return create_list(of);

@@ -101,7 +101,7 @@ void side::make_window(bool allocate)
     _buffer = _window->address();
     if (allocate) {
         _library_bases.resize(_actual->bases().size());
-        check_ok(_window->bases(_library_bases), "ucp_layout_mem_query");
+        check_ok(_window->bases(_library_bases), "ucp_layout_window_bases");
         move_to_library();
     }
 }

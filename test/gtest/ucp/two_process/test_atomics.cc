@@ -14,7 +14,8 @@ namespace
 
 ucx_layout::window allocate_words(session& in)
 {
-    const auto layout = ucx_layout::layout::contig(num_words, {.length = sizeof(std::uint64_t), .layout = nullptr});
+    const auto layout =
+        ucx_layout::layout::create_contig(num_words, {.length = sizeof(std::uint64_t), .layout = nullptr});
     check(layout.has_value(), "ucp_layout_create failed");
     auto window = ucx_layout::window::allocate(in.context(), *layout);
     check(window.has_value(), "ucp_layout_map with ALLOCATE failed");
@@ -29,14 +30,14 @@ void atomics(const peer_arguments& arguments)
     if (arguments.plays(1)) {
         const auto window = allocate_words(in);
         void* base        = nullptr;
-        check_ok(window.bases({&base, 1}), "ucp_layout_mem_query");
+        check_ok(window.bases({&base, 1}), "ucp_layout_window_bases");
         std::memcpy(base, words.data(), sizeof(words));
         bytes key;
         append_key(key, in.context(), window.memh(), window.address());
         in.exchange(key);
         in.barrier();
         in.close();
-        check_ok(window.bases({&base, 1}), "ucp_layout_mem_query");
+        check_ok(window.bases({&base, 1}), "ucp_layout_window_bases");
         const bytes wanted = in.exchange({});
         check(wanted.size() == sizeof(words), "no words to compare with");
         check(std::memcmp(base, wanted.data(), sizeof(words)) == 0,

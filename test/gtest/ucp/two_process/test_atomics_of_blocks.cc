@@ -26,7 +26,7 @@ public:
             _memory.insert(_memory.end(), {word, gap, gap});
         }
         const auto layout =
-            ucx_layout::layout::strided(sizeof(std::uint64_t), {{num_words, 3 * sizeof(std::uint64_t)}});
+            ucx_layout::layout::create_strided(sizeof(std::uint64_t), {{num_words, 3 * sizeof(std::uint64_t)}});
         check(layout.has_value(), "ucp_layout_create failed");
         auto made = ucx_layout::window::map(in.context(), *layout, _memory.data());
         check(made.has_value(), "ucp_layout_map failed");
@@ -133,7 +133,7 @@ void refused(const peer_arguments& arguments)
     if (arguments.plays(1)) {
         const std::vector<std::uint32_t> initial(number * stride + 1, 7);
         auto memory       = initial;
-        const auto layout = ucx_layout::layout::strided(4, {{number, 4 * stride}});
+        const auto layout = ucx_layout::layout::create_strided(4, {{number, 4 * stride}});
         check(layout.has_value(), "ucp_layout_create failed");
         auto halves    = ucx_layout::window::map(in.context(), *layout, memory.data());
         auto unaligned = ucx_layout::window::map(in.context(), *layout, reinterpret_cast<std::byte*>(&memory[1]) + 2);

@@ -33,7 +33,7 @@ void without_lay_copy(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
     session in(arguments, context);
-    const auto layout = ucx_layout::layout::strided(8, {{100, 32}});
+    const auto layout = ucx_layout::layout::create_strided(8, {{100, 32}});
     check(layout.has_value(), "ucp_layout_create failed");
     std::vector<std::byte> memory(100 * 32);
     for (int turn = 0; turn < 2; ++turn) {

@@ -33,11 +33,11 @@ void passive_atomics(const peer_arguments& arguments)
         in.close();
         return;
     }
-    const auto layout = ucx_layout::layout::strided(8, {{num_words, 24}});
+    const auto layout = ucx_layout::layout::create_strided(8, {{num_words, 24}});
     auto window       = ucx_layout::window::allocate(context.get(), *layout);
     check(window.has_value(), "ucp_layout_map with ALLOCATE failed");
     void* base = nullptr;
-    check_ok(window->bases({&base, 1}), "ucp_layout_mem_query");
+    check_ok(window->bases({&base, 1}), "ucp_layout_window_bases");
     auto* const memory = static_cast<std::uint64_t*>(base);
     std::fill_n(memory, num_words * 3 - 2, gap);
     for (std::size_t i = 0; i < num_words; ++i) {

@@ -38,7 +38,7 @@ void fork_child(bool with_exit_handlers)
     const pid_t pid = fork();
     check(pid >= 0, "fork failed");
     if (pid == 0) {
-        const auto layout = ucx_layout::layout::strided(8, {{100, 32}});
+        const auto layout = ucx_layout::layout::create_strided(8, {{100, 32}});
         const int status  = layout && layout->packed_length() == 800 ? 0 : 3;
         test::skip_leak_check(); // the parent's UCX objects end with the process, not by their owners
         with_exit_handlers ? std::exit(status) : _exit(status);

@@ -1,0 +1,77 @@
+#include "map_state.h"
+
+#include "options.h"
+#include "uct/layout/md_observer.h"
+
+#include <ucs/debug/log_def.h>
+
+#include <algorithm>
+
+#include <pthread.h>
+
+namespace ucxl
+{
+
+map_state::map_state() : cache(map_cache_size())
+{
+}
+
+// Never destroyed: UCX contexts may be cleaned up by destructors that run later.
+map_state& map_state::instance()
+{
+    static map_state& state = *[] {
+        auto* made = new map_state;
+        // A child forked while another thread maps must not inherit a held lock.
+        pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); },
+                       [] { instance().lock.unlock(); });
+        // A closed context's address may be that of the next one, which may lack our domain.
+        on_md_close([](const void* md) {
+            const std::lock_guard guard(instance().lock);
+            instance().memory.forget(md);
+        });
+        return made;
+    }();
+    return state;
+}
+
+memory_handle* window_user::memory_in(ucp_context_h wanted) const
+{
+    const auto found = std::ranges::find(memory, wanted, &memory_handle::context);
+    return wanted == nullptr || found == memory.end() ? nullptr : *found;
+}
+
+ucp_layout_window_h map_state::add(window_user user)
+{
+    constexpr std::uintptr_t step = 2; // odd numbers: no pointer to anything is one
+    const auto handle             = reinterpret_cast<ucp_layout_window_h>(_last_handle * step + 1);
+    _users.emplace(handle, std::move(user));
+    ++_last_handle;
+    return handle;
+}
+
+window_user* map_state::find(const char* function, ucp_layout_window_h handle)
+{
+    const auto found = _users.find(handle);
+    if (found == _users.end()) {
+        ucs_error("%s: window %p is not the handle of a window, or it was unmapped", function,
+                  static_cast<void*>(handle));
+        return nullptr;
+    }
+    return &found->second;
+}
+
+void map_state::remove(ucp_layout_window_h handle)
+{
+    const auto user = _users.extract(handle);
+    release(user.mapped());
+}
+
+void map_state::release(const window_user& user)
+{
+    for (memory_handle* const used : user.memory) {
+        memory.release(used);
+    }
+    cache.release(user.window);
+}
+
+} // namespace ucxl

@@ -1,0 +1,115 @@
+#include "memory_handles.h"
+
+#include "uct/layout/md_observer.h"
+
+#include <ucs/debug/log_def.h>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace ucxl
+{
+
+namespace
+{
+
+struct unmap_memory {
+    ucp_context_h context;
+    void operator()(ucp_mem_h memh) const { ucp_mem_unmap(context, memh); }
+};
+
+using memh_owner = std::unique_ptr<std::remove_pointer_t<ucp_mem_h>, unmap_memory>;
+
+// Null when it failed, which UCP logged, with the status.
+memh_owner map_memory(ucp_context_h context, const window& view, ucs_status_t& status)
+{
+    ucp_mem_map_params_t params;
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.address     = view.address();
+    params.length      = std::max<std::uint64_t>(view.length(), 1); // UCP has one shared handle for all empty memory
+    params.memory_type = UCS_MEMORY_TYPE_RDMA;
+    ucp_mem_h mapped   = nullptr;
+    status             = ucp_mem_map(context, &params, &mapped);
+    return memh_owner(status == UCS_OK ? mapped : nullptr, {context});
+}
+
+} // namespace
+
+// Our memory domain is part of a context only if UCX_TLS lets one of its transports in; without it UCP would take the
+// window for host memory and crash.
+ucs_status_t memory_handles::check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before)
+{
+    if (md_observer::registrations() != registrations_before) {
+        _md_of_context[context] = md_observer::last_md();
+        return UCS_OK;
+    }
+    if (_md_of_context.contains(context)) {
+        return UCS_OK;
+    }
+    ucs_error(
+        "%s: the transport lay_copy is not in this UCP context. UCX_TLS (or the TLS option of the context) leaves "
+        "it out: add lay_copy to the list, for example UCX_TLS=posix,cma,lay_copy",
+        function);
+    return UCS_ERR_NO_DEVICE;
+}
+
+ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context, const cached_window& window,
+                                     memory_handle** handle_p)
+{
+    if (const auto known = _by_place.find({context, &window}); known != _by_place.end()) {
+        ++known->second->users;
+        *handle_p = known->second;
+        return UCS_OK;
+    }
+    const auto registrations = md_observer::registrations();
+    ucs_status_t status      = UCS_OK;
+    memh_owner memh          = map_memory(context, *window.view, status);
+    if (status == UCS_OK) {
+        status = check_md(function, context, registrations);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    auto owned = std::make_unique<memory_handle>(context, memh.get(), &window, _md_of_context.at(context), 1u);
+    memory_handle* const made = owned.get();
+    const auto added          = _all.emplace(made, std::move(owned)).first;
+    try {
+        _by_place.emplace(place{context, &window}, made);
+    } catch (...) {
+        _all.erase(added);
+        throw;
+    }
+    static_cast<void>(memh.release());
+    *handle_p = made;
+    return UCS_OK;
+}
+
+void memory_handles::release(memory_handle* handle)
+{
+    if (--handle->users > 0) {
+        return;
+    }
+    if (handle->context != nullptr) {
+        _by_place.erase({handle->context, handle->window});
+        ucp_mem_unmap(handle->context, handle->memh);
+    }
+    _all.erase(handle);
+}
+
+// The handles themselves are lost: UCP wants its context to release them, and that has none of their registrations left.
+void memory_handles::forget(const void* md)
+{
+    std::erase_if(_md_of_context, [&](const auto& pair) { return pair.second == md; });
+    std::erase_if(_by_place, [&](const auto& pair) {
+        memory_handle& handle = *pair.second;
+        if (handle.md != md) {
+            return false;
+        }
+        handle.context = nullptr;
+        handle.memh    = nullptr;
+        return true;
+    });
+}
+
+} // namespace ucxl

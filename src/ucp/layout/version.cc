@@ -1,0 +1,43 @@
+// ucp_layout_get_version and _string: what configure.ac says.
+#include "ucp_layout.h"
+
+#include "config.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace
+{
+
+// major, minor, release of "1.0.0", or of "1.1.0-rc1".
+constexpr std::array<unsigned, 3> parse(std::string_view text)
+{
+    std::array<unsigned, 3> numbers{};
+    const char* at = text.data();
+    for (unsigned& number : numbers) {
+        at = std::from_chars(at, text.data() + text.size(), number).ptr + 1;
+    }
+    return numbers;
+}
+
+constexpr auto version = parse(PACKAGE_VERSION);
+static_assert(version[0] == UCP_LAYOUT_API_MAJOR && version[1] == UCP_LAYOUT_API_MINOR,
+              "ucp_layout.h and configure.ac are of different versions");
+
+} // namespace
+
+void ucp_layout_get_version(unsigned* major_version, unsigned* minor_version, unsigned* release_number)
+{
+    unsigned* const outputs[] = {major_version, minor_version, release_number};
+    for (std::size_t i = 0; i < version.size(); ++i) {
+        if (outputs[i] != nullptr) {
+            *outputs[i] = version[i];
+        }
+    }
+}
+
+const char* ucp_layout_get_version_string(void)
+{
+    return PACKAGE_VERSION;
+}

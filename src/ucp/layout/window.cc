@@ -1,0 +1,131 @@
+// ucp_layout_window_*: what a window is, and its stock memory handles in further contexts.
+#include "argument.h"
+#include "handle.h"
+#include "map_state.h"
+
+#include <algorithm>
+
+using namespace ucxl;
+
+namespace
+{
+
+constexpr std::uint64_t known_fields = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH |
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT |
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS;
+
+// body(state, user) with the user of the handle, under the lock.
+template <typename Body>
+ucs_status_t with_user(const char* function, ucp_layout_window_h window, Body&& body)
+{
+    auto& state = map_state::instance();
+    const std::lock_guard guard(state.lock);
+    window_user* const user = state.find(function, window);
+    return user == nullptr ? UCS_ERR_INVALID_PARAM : body(state, *user);
+}
+
+void fill(const window_user& user, ucp_layout_window_attr_t& attr)
+{
+    const auto asked = [&](std::uint64_t field) { return (attr.field_mask & field) != 0; };
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS)) {
+        attr.address = user.window->view->address();
+    }
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH)) {
+        attr.length = user.window->view->length();
+    }
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH)) {
+        const memory_handle* const handle = user.memory_in(user.context);
+        attr.memh                         = handle == nullptr ? nullptr : handle->memh;
+    }
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT)) {
+        attr.layout = retain(user.window->layout.get()).release();
+    }
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES)) {
+        attr.num_sources = user.window->layout->value->num_sources();
+    }
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS)) {
+        attr.flags = user.flags;
+    }
+}
+
+ucs_status_t copy_bases(const window_user& user, void** bases, std::uint32_t num_bases)
+{
+    const auto& shown = user.window->view->binding().bases;
+    if (num_bases < shown.size()) {
+        ucs_error("ucp_layout_window_bases: num_bases is %u, the layout has %zu sources", num_bases, shown.size());
+        return UCS_ERR_BUFFER_TOO_SMALL;
+    }
+    std::ranges::copy(shown, bases);
+    return UCS_OK;
+}
+
+ucs_status_t give_memh(map_state& state, window_user& user, ucp_context_h context, ucp_mem_h* memh_p)
+{
+    memory_handle* handle = user.memory_in(context);
+    if (handle == nullptr) {
+        user.memory.reserve(user.memory.size() + 1);
+        const auto status = state.memory.acquire("ucp_layout_window_memh", context, *user.window, &handle);
+        if (status != UCS_OK) {
+            return status;
+        }
+        user.memory.push_back(handle);
+    }
+    *memh_p = handle->memh;
+    return UCS_OK;
+}
+
+ucs_status_t detach(map_state& state, window_user& user, ucp_context_h context)
+{
+    memory_handle* const handle = user.memory_in(context);
+    if (handle == nullptr) {
+        ucs_error("ucp_layout_window_detach: the window has no memory handle in context %p",
+                  static_cast<void*>(context));
+        return UCS_ERR_INVALID_PARAM;
+    }
+    std::erase(user.memory, handle);
+    state.memory.release(handle);
+    return UCS_OK;
+}
+
+} // namespace
+
+ucs_status_t ucp_layout_window_query(ucp_layout_window_h window, ucp_layout_window_attr_t* attr)
+{
+    constexpr auto name = "ucp_layout_window_query";
+    return checked(name, {{"window", window}, {"attr", attr}}, [&] {
+        return with_user(name, window, [&](map_state&, const window_user& user) {
+            const auto status = check_field_mask(name, attr->field_mask, known_fields);
+            if (status == UCS_OK) {
+                fill(user, *attr);
+            }
+            return status;
+        });
+    });
+}
+
+ucs_status_t ucp_layout_window_bases(ucp_layout_window_h window, void** bases, uint32_t num_bases)
+{
+    constexpr auto name = "ucp_layout_window_bases";
+    return checked(name, {{"window", window}, {"bases", bases}}, [&] {
+        return with_user(name, window,
+                         [&](map_state&, const window_user& user) { return copy_bases(user, bases, num_bases); });
+    });
+}
+
+ucs_status_t ucp_layout_window_memh(ucp_layout_window_h window, ucp_context_h context, ucp_mem_h* memh_p)
+{
+    constexpr auto name = "ucp_layout_window_memh";
+    return checked(name, {{"window", window}, {"context", context}, {"memh_p", memh_p}}, [&] {
+        return with_user(name, window,
+                         [&](map_state& state, window_user& user) { return give_memh(state, user, context, memh_p); });
+    });
+}
+
+ucs_status_t ucp_layout_window_detach(ucp_layout_window_h window, ucp_context_h context)
+{
+    constexpr auto name = "ucp_layout_window_detach";
+    return checked(name, {{"window", window}, {"context", context}}, [&] {
+        return with_user(name, window,
+                         [&](map_state& state, window_user& user) { return detach(state, user, context); });
+    });
+}
