@@ -49,4 +49,9 @@ std::string print_device_plan(const ucx_layout::layout& layout, const char* devi
                    [&](std::FILE* stream) { return ucp_layout_print_device(layout.get(), device, stream); });
 }
 
+std::string print_hooks()
+{
+    return printed("ucp_layout_print_hooks", [&](std::FILE* stream) { return ucp_layout_print_hooks(stream); });
+}
+
 } // namespace ucxl::tools

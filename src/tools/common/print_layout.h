@@ -11,5 +11,7 @@ std::string print_layout(const ucx_layout::layout& layout, unsigned what);
 
 // Null: the first device.
 std::string print_device_plan(const ucx_layout::layout& layout, const char* device);
+// Where the library changes stock UCX in this process.
+std::string print_hooks();
 
 } // namespace ucxl::tools

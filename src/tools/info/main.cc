@@ -1,5 +1,6 @@
 // ucx_layout_info: explains a layout.
 #include "explain.h"
+#include "process_state.h"
 #include "tools/common/failure.h"
 #include "tools/common/load_layout.h"
 #include "tools/common/log.h"
@@ -34,6 +35,8 @@ struct options {
     std::size_t num_blocks = 0;
     bool json              = false;
     bool limits            = false;
+    bool hooks             = false;
+    std::optional<pid_t> failures; // of that process
 };
 
 void write_file(const std::string& path, const std::string& bytes)
@@ -56,6 +59,14 @@ void run(const options& given)
     using namespace ucxl::info;
     if (given.limits) {
         print(limits_as_text());
+        return;
+    }
+    if (given.hooks) {
+        print(hooks_as_text());
+        return;
+    }
+    if (given.failures) {
+        print(failures_as_text(*given.failures));
         return;
     }
     const ucx_layout::layout layout = ucxl::tools::load_layout(given.layout);
@@ -87,6 +98,10 @@ void add_options(CLI::App& app, options& into)
         ->type_name("FILE|hex");
     app.add_flag("--json", into.json, "print JSON");
     app.add_flag("--limits", into.limits, "print the limits of a layout");
+    app.add_flag("--hooks", into.hooks, "print where the library changes stock UCX, and why");
+    app.add_option("--failures", into.failures, "print how many operations on windows failed in the process PID")
+        ->type_name("PID")
+        ->check(CLI::PositiveNumber);
     app.set_version_flag("-V,--version", ucxl::tools::version_text("ucx_layout_info"), "print the version");
 }
 
@@ -104,7 +119,7 @@ int main(int argc, char** argv)
         if (given.layout.empty() && given.device) {
             given.layout = std::exchange(*given.device, "");
         }
-        if (given.layout.empty() && !given.limits) {
+        if (given.layout.empty() && !given.limits && !given.hooks && !given.failures) {
             std::fputs(app.help().c_str(), stderr);
             return 2;
         }

@@ -14,7 +14,7 @@ using namespace ucxl;
 namespace
 {
 
-constexpr const char* library = "libuct_mlx5_layout.so.0";
+constexpr const char* library = "libuct_mlx5_layout.so.1";
 
 // Of uct_mlx5_layout.h, which needs rdma-core's headers.
 using explain_function = ucs_status_t (*)(const char* device, const void* wire, std::size_t length, FILE* stream);

@@ -1,7 +1,6 @@
 // ucp_layout_failure_query, _watch, and ucp_layout_print_hooks.
+#include "argument.h"
 #include "ucp_layout_failure.h"
-
-#include "ucs/sys/status.h"
 #include "uct/layout/failure.h"
 #include "uct/layout/hooks.h"
 
@@ -120,11 +119,7 @@ std::string describe(const hook& shown)
 
 ucs_status_t ucp_layout_failure_query(pid_t pid, ucp_layout_failure_attr_t* attr)
 {
-    if (attr == nullptr) {
-        ucs_error("ucp_layout_failure_query: attr is NULL");
-        return UCS_ERR_INVALID_PARAM;
-    }
-    return guarded(__func__, [&] { return query(pid, *attr); });
+    return checked(__func__, {{"attr", attr}}, [&] { return query(pid, *attr); });
 }
 
 ucs_status_t ucp_layout_failure_watch(ucp_layout_failure_cb_t cb, void* arg)
@@ -143,11 +138,7 @@ ucs_status_t ucp_layout_failure_watch(ucp_layout_failure_cb_t cb, void* arg)
 
 ucs_status_t ucp_layout_print_hooks(FILE* stream)
 {
-    if (stream == nullptr) {
-        ucs_error("ucp_layout_print_hooks: stream is NULL");
-        return UCS_ERR_INVALID_PARAM;
-    }
-    return guarded(__func__, [&] {
+    return checked(__func__, {{"stream", stream}}, [&] {
         std::string text;
         for (const hook& each : all_hooks()) {
             text += describe(each);

@@ -27,7 +27,7 @@ ucs_status_t deserialize(std::span<const std::byte> bytes, ucp_layout_h* layout_
 {
     auto made = unpack_wire(bytes);
     if (!made) {
-        return log_error("ucp_layout_deserialize", made.error());
+        return log_peer_error("ucp_layout_deserialize", made.error());
     }
     *layout_p = new ucp_layout(std::move(*made));
     return UCS_OK;

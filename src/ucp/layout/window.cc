@@ -12,7 +12,8 @@ namespace
 
 constexpr std::uint64_t known_fields = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH |
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS;
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS |
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
 
 // body(state, user) with the user of the handle, under the lock.
 template <typename Body>
@@ -45,6 +46,13 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS)) {
         attr.flags = user.flags;
+    }
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS)) {
+        const auto moved = user.window->view->traffic().get();
+        attr.statistics  = {.reads         = moved.reads,
+                            .writes        = moved.writes,
+                            .bytes_read    = moved.bytes_read,
+                            .bytes_written = moved.bytes_written};
     }
 }
 

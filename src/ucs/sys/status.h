@@ -2,6 +2,8 @@
 // This is where a status is chosen, so this is where its message is logged, once.
 #pragma once
 
+#include "log_limit.h"
+
 #include "ucs/layout/error.h"
 
 #include <cstdint>
@@ -35,6 +37,20 @@ inline ucs_status_t log_error(const char* function, const error& what)
 {
     ucs_error("%s: %s%s", function, what.code == errc::no_memory ? "out of memory: " : "", what.message.c_str());
     return to_status(what.code);
+}
+
+// The same for errors that a peer can cause as often as it likes.
+inline ucs_status_t log_peer_error(const char* function, const error& error)
+{
+    static log_limit limit;
+    std::uint64_t left_out = 0;
+    if (!limit.take(left_out)) {
+        return to_status(error.code);
+    }
+    if (left_out > 0) {
+        ucs_error("%s: %lu more errors were not logged", function, left_out);
+    }
+    return log_error(function, error);
 }
 
 inline ucs_status_t log_no_memory(const char* function)

@@ -2,6 +2,8 @@
 
 #include "failure_page.h"
 
+#include "ucs/sys/log_limit.h"
+
 #include <ucs/debug/log_def.h>
 #include <ucs/vfs/base/vfs_cb.h>
 #include <ucs/vfs/base/vfs_obj.h>
@@ -9,15 +11,11 @@
 #include <mutex>
 #include <utility>
 
-#include <time.h>
-
 namespace ucxl
 {
 
 namespace
 {
-
-constexpr std::uint32_t messages_per_second = 10; // of the process
 
 constexpr std::array<const char*, num_failure_kinds> names = {
     "read",        "write",        "peer_read",     "peer_write", "peer_atomic",
@@ -36,34 +34,11 @@ watcher& the_watcher()
     return made;
 }
 
-// Whether this message may be logged, and how many were not since the last one. A peer can cause as many failures as it
-// likes, and must not fill the disk with them.
-bool may_log(std::uint64_t& left_out)
-{
-    // Second << 32 | messages in it.
-    static std::atomic<std::uint64_t> budget{0};
-    static std::atomic<std::uint64_t> skipped{0};
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    const std::uint64_t this_second = static_cast<std::uint64_t>(now.tv_sec) << 32;
-    std::uint64_t seen              = budget.load(std::memory_order_relaxed);
-    for (;;) {
-        const bool is_new = (seen ^ this_second) >> 32 != 0;
-        if (!is_new && static_cast<std::uint32_t>(seen) >= messages_per_second) {
-            skipped.fetch_add(1, std::memory_order_relaxed);
-            return false;
-        }
-        if (budget.compare_exchange_weak(seen, is_new ? this_second | 1 : seen + 1, std::memory_order_relaxed)) {
-            left_out = skipped.exchange(0, std::memory_order_relaxed);
-            return true;
-        }
-    }
-}
-
 void log(const failure& failure)
 {
+    static log_limit limit;
     std::uint64_t left_out = 0;
-    if (!may_log(left_out)) {
+    if (!limit.take(left_out)) {
         return;
     }
     const auto* const address = reinterpret_cast<const void*>(failure.address);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <ucp/api/ucp.h>
+#include <ucp_layout_failure.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -563,8 +564,19 @@ enum ucp_layout_window_attr_field {
     UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH        = UCS_BIT(2), /**< memh */
     UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT      = UCS_BIT(3), /**< layout */
     UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES = UCS_BIT(4), /**< num_sources */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS       = UCS_BIT(5)  /**< flags */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS       = UCS_BIT(5), /**< flags */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS  = UCS_BIT(6)  /**< statistics */
 };
+
+/** What the CPU of this process moved through a window since it was made. What peers move in memory that they map, or by
+ *  the kernel, is not in it. Counted without a lock: of operations of several threads at a time some may be missing.
+ *  Mappings that share a window share its statistics, also one after the other. */
+typedef struct ucp_layout_window_statistics {
+    uint64_t reads;         /**< Operations that gathered bytes; UCP makes several of a long message */
+    uint64_t writes;        /**< Operations that scattered bytes */
+    uint64_t bytes_read;    /**< Bytes gathered */
+    uint64_t bytes_written; /**< Bytes scattered */
+} ucp_layout_window_statistics_t;
 
 /** Attributes of a window. */
 typedef struct ucp_layout_window_attr {
@@ -578,6 +590,7 @@ typedef struct ucp_layout_window_attr {
     ucp_layout_h layout;      /**< A new reference, to be released with @ref ucp_layout_destroy */
     uint32_t     num_sources; /**< Base addresses */
     unsigned     flags;       /**< @ref ucp_layout_map_flags it was mapped with */
+    ucp_layout_window_statistics_t statistics; /**< What was moved through it */
 } ucp_layout_window_attr_t;
 
 /**

@@ -73,7 +73,8 @@ class owned_window
 public:
     owned_window(session& in, memory_kind kind) : _shape(shape_of(kind))
     {
-        const auto layout = ucx_layout::layout::strided(_shape.block, {{_shape.number, ptrdiff_t(_shape.stride())}});
+        const auto layout =
+            ucx_layout::layout::create_strided(_shape.block, {{_shape.number, ptrdiff_t(_shape.stride())}});
         check(layout.has_value(), "ucp_layout_create failed");
         if (kind == memory_kind::allocated) {
             auto made = ucx_layout::window::allocate(in.context(), *layout);

@@ -1,5 +1,5 @@
 // The C functions of uct_mlx5_layout.h about regions: parameters checked, statuses chosen and logged.
-#include <atomic>
+#include <string>
 #include <unordered_set>
 
 #include "api_support.h"
@@ -16,8 +16,7 @@ namespace
 constexpr std::uint32_t default_entries = 64;
 constexpr unsigned known_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-constexpr unsigned max_peer_messages = 16; // of the process
-constexpr unsigned known_flags       = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
+constexpr unsigned known_flags = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
 
 outcome<void> check_possible(const domain& shared, const region_options& options)
 {
@@ -106,12 +105,13 @@ ucs_status_t query_region(const char* function, uct_mlx5_layout_region_h handle,
 // Wire forms come from peers, who must not fill the disk with messages.
 ucs_status_t log_peer_failure(const char* function, const failure& why)
 {
-    static std::atomic<unsigned> messages{0};
-    if (messages.load(std::memory_order_relaxed) < max_peer_messages) {
-        const bool is_last = messages.fetch_add(1, std::memory_order_relaxed) + 1 >= max_peer_messages;
-        return log_failure(function, {why.status, why.message + (is_last ? " (no more such messages)" : "")});
+    static log_limit limit;
+    std::uint64_t left_out = 0;
+    if (!limit.take(left_out)) {
+        return why.status;
     }
-    return why.status;
+    const std::string more = left_out > 0 ? " (" + std::to_string(left_out) + " more were not logged)" : "";
+    return log_failure(function, {why.status, why.message + more});
 }
 
 using log_function = ucs_status_t (*)(const char* function, const failure& why);
