@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <ucp/api/ucp.h>
-#include <ucp_layout_failure.h>
+#include "ucp_layout_failure.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -9,8 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/types.h>
-#include <ucs/type/status.h>
+#include <ucp/api/ucp.h>
 
 #ifdef __cplusplus
 extern "C" {
