@@ -2,6 +2,7 @@
 // memory stays as it was, and both go on.
 //
 // Role 1 owns windows of every kind and unmaps some; role 0 works with the keys and addresses it was given.
+#include "common/random.h"
 #include "plain_peer.h"
 #include "remote_key.h"
 #include "scenario.h"
@@ -115,6 +116,14 @@ public:
     {
         for (std::size_t i = 0; i < span(); ++i) {
             check(_base[i] == pattern, "{}: byte {} of the memory was written", when, i);
+        }
+    }
+
+    void verify_gaps(const char* when) const
+    {
+        for (std::size_t i = 0; i < span(); ++i) {
+            check(i % _shape.stride() < _shape.block || _base[i] == pattern, "{}: byte {}, in a gap, was written", when,
+                  i);
         }
     }
 
@@ -332,6 +341,73 @@ void unmapped(const peer_arguments& arguments)
     in.close();
 }
 
+// Keys with several bytes changed at once, and addresses all around: whatever they reach is inside windows.
+//
+// The first bytes of a key are UCP's own, which it takes as they are (test_keys.cc).
+void changed_keys(const peer_arguments& arguments)
+{
+    constexpr std::size_t header_length = sizeof(std::uint64_t) + sizeof(std::uint8_t);
+    constexpr std::size_t room          = 3 * 256;
+    const context_handle context(arguments);
+    session in(arguments, context);
+    if (arguments.plays(1)) {
+        for (const memory_kind kind : all_kinds) {
+            const owned_window window(in, kind);
+            bytes key;
+            window.append_key_to(key, in);
+            in.exchange(key);
+            in.barrier();
+            window.verify_gaps(name_of(kind));
+            in.barrier();
+        }
+        in.close();
+        return;
+    }
+    test::random random(arguments.seed);
+    for (const memory_kind kind : all_kinds) {
+        bytes given         = in.exchange({});
+        std::uint64_t first = 0; // in front of the key, see append_key()
+        {
+            std::span<const std::byte> rest = given;
+            first                           = remote_key(in.endpoint(), rest).address();
+        }
+        const std::size_t prefix = 2 * sizeof(std::uint64_t);
+        const std::size_t length = given.size() - prefix;
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            bytes changed(given.begin() + prefix, given.end());
+            changed.resize(length + room, static_cast<std::byte>(random.below(256)));
+            for (auto changes = random.below(6); changes > 0; --changes) {
+                changed[header_length + random.below(length - header_length)] =
+                    static_cast<std::byte>(random.below(256));
+            }
+            ucp_rkey_h key = nullptr;
+            if (ucp_ep_rkey_unpack(in.endpoint(), changed.data(), &key) != UCS_OK) {
+                continue;
+            }
+            const std::uint64_t address = first - 5000 + random.below(shape_of(kind).length() + 10000);
+            const std::size_t count     = 1 + random.below(random.one_in(4) ? 100000 : 200);
+            bytes buffer(count, owned_window::pattern);
+            std::uint64_t operand = 0;
+            std::uint64_t reply   = 0;
+            ucp_request_param_t param{};
+            in.wait(ucp_put_nbx(in.endpoint(), buffer.data(), count, address, key, &param));
+            in.wait(ucp_get_nbx(in.endpoint(), buffer.data(), count, address, key, &param));
+            param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+            param.datatype     = ucp_dt_make_contig(sizeof(operand));
+            param.reply_buffer = &reply;
+            in.wait(ucp_atomic_op_nbx(in.endpoint(), UCP_ATOMIC_OP_OR, &operand, 1, address & ~std::uint64_t{7}, key,
+                                      &param));
+            in.flush();
+            ucp_rkey_destroy(key);
+        }
+        in.barrier();
+        in.barrier();
+    }
+    in.close();
+}
+
+const scenario with_changed_keys("failures.changed_keys", changed_keys);
+
 // UCX's older protocols: the target of a get by messages takes every address for host memory.
 void old_protocols(const peer_arguments& arguments)
 {
@@ -389,6 +465,13 @@ TEST_P(failures, outside_of_a_window_are_seen_by_their_initiator)
 TEST_P(failures, on_a_window_that_was_unmapped_are_seen_by_their_initiator)
 {
     EXPECT_PAIR(config("failures.unmapped"));
+}
+
+TEST_P(failures, of_changed_keys_end_nobody_and_reach_only_windows)
+{
+    auto with   = config("failures.changed_keys");
+    with.rounds = 400;
+    EXPECT_PAIR(with);
 }
 
 class failures_of_old_protocols : public failures
