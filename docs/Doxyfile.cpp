@@ -1,6 +1,6 @@
-# The public C++ header by itself, as Doxyfile.api. Run with `contrib/dev docs`.
+# The public C++ headers by themselves, as Doxyfile.api. Run with `contrib/dev docs`.
 @INCLUDE               = docs/Doxyfile.api
 OUTPUT_DIRECTORY       = $(UCXL_DOCS_OUT)/cpp
 PROJECT_NAME           = "ucx-layout C++ API"
-INPUT                  = src/ucp/layout/api/ucp_layout.hpp
+FILE_PATTERNS          = *.hpp
 OPTIMIZE_OUTPUT_FOR_C  = NO

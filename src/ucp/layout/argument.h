@@ -1,6 +1,7 @@
 // How every public function begins: a NULL where none may be is refused, in one wording, and no exception leaves.
 //
-// Example: return checked(__func__, {{"layout", layout}, {"attr", attr}}, [&] { return query(*layout->value, *attr); });
+// Example: return checked(__func__, {{"layout", layout}, {"attr", attr}}, [&] { return query(*layout->value, *attr);
+// });
 #pragma once
 
 #include "ucs/sys/status.h"

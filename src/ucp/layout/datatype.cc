@@ -2,9 +2,9 @@
 //
 // UCP has no place for a start that fails: it takes whatever start_pack returns for a state, and packed_size and pack
 // have no result that is an error (datatype_iter.inl of UCX 1.18: ucp_datatype_generic_iter_init, and
-// ucp_datatype_iter_next_pack, whose length goes into the transport's header as it is). So nothing that an operation needs
-// may fail where that can be avoided: the state has one size, bases stay the caller's, and without a plan for so many
-// elements that of one is run.
+// ucp_datatype_iter_next_pack, whose length goes into the transport's header as it is). So nothing that an operation
+// needs may fail where that can be avoided: the state has one size, bases stay the caller's, and without a plan for so
+// many elements that of one is run.
 #include "argument.h"
 #include "repeated_plans.h"
 #include "ucs/layout/walk.h"

@@ -1,7 +1,7 @@
 // What the handles of windows mean: who uses which window of the cache, and which stock memory handles with it.
 //
-// A ucp_layout_window_h is a number, given out once in the life of a process and never followed as a pointer: a stale or
-// foreign one is always found out. One lock protects everything here; it is held across fork.
+// A ucp_layout_window_h is a number, given out once in the life of a process and never followed as a pointer: a stale
+// or foreign one is always found out. One lock protects everything here; it is held across fork.
 //
 // Example: map_state& state = map_state::instance(); const std::lock_guard guard(state.lock);
 //          if (window_user* const user = state.find(__func__, window)) { ... }

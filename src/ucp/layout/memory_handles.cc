@@ -97,7 +97,8 @@ void memory_handles::release(memory_handle* handle)
     _all.erase(handle);
 }
 
-// The handles themselves are lost: UCP wants its context to release them, and that has none of their registrations left.
+// The handles themselves are lost: UCP wants its context to release them, and that has none of their registrations
+// left.
 void memory_handles::forget(const void* md)
 {
     std::erase_if(_md_of_context, [&](const auto& pair) { return pair.second == md; });

@@ -21,8 +21,8 @@ public:
     repeated_plans(handle_ptr layout, pack_plan_ptr element);
 
     const layout& element_layout() const { return *_layout->value; }
-    // Of `count` elements, or of one element where there is no such plan (too many counts, beyond a limit of layouts, no
-    // memory).
+    // Of `count` elements, or of one element where there is no such plan (too many counts, beyond a limit of layouts,
+    // no memory).
     const pack_plan& get(std::uint64_t count) noexcept;
 
 private:

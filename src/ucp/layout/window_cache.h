@@ -5,8 +5,8 @@
 // window is kept, up to a limit (UCX_LAYOUT_MAP_CACHE_SIZE, oldest out first): it costs address space and some hundred
 // bytes, and mapping the same thing again saves making it, and lets UCP's registration cache find its registration.
 // Meanwhile its addresses and remote keys reach nothing: it is published again when it is mapped again.
-// Windows with memory of their own are neither shared nor kept. An exclusive one is not found by content as long as it is
-// used; unused, it is kept as any other.
+// Windows with memory of their own are neither shared nor kept. An exclusive one is not found by content as long as it
+// is used; unused, it is kept as any other.
 //
 // Not thread safe: the caller (map.cc) holds its lock.
 #pragma once

@@ -22,8 +22,8 @@ using ucxl::test::contiguous;
 using ucxl::test::loopback;
 using ucxl::test::ucx_test;
 
-// What the standard library has with three mappings and any extents, cut down to what a view shows: members by the names
-// and types of std::mdspan.
+// What the standard library has with three mappings and any extents, cut down to what a view shows: members by the
+// names and types of std::mdspan.
 template <typename T>
 struct plain_accessor {
     using element_type     = T;

@@ -1,4 +1,5 @@
-// The CPU engine by its public functions: memory to memory, without a UCX context, against the blocks of ucp_layout_walk.
+// The CPU engine by its public functions: memory to memory, without a UCX context, against the blocks of
+// ucp_layout_walk.
 #include "common/log_guard.h"
 #include "common/random.h"
 

@@ -240,7 +240,8 @@ TEST_F(window_memory, a_context_without_our_transport_gets_no_handle)
 }
 
 // The context goes first, against the rules: the window forgets what it had in it, and works on. Without lay_shm and
-// lay_cma, because with them UCP caches registrations, and UCX with assertions ends the process when one is in use then.
+// lay_cma, because with them UCP caches registrations, and UCX with assertions ends the process when one is in use
+// then.
 TEST_F(window_memory, outlives_contexts_that_were_cleaned_up_first)
 {
     constexpr const char* uncached = "self,posix,lay_copy";

@@ -1,0 +1,60 @@
+/**
+ * Copyright (c) 2026, the ucx-layout authors. ALL RIGHTS RESERVED.
+ * See file LICENSE for terms.
+ */
+
+/** @file ucp_layout_datatype.h
+ * UCP datatypes made of layouts. Part of ucp_layout.h.
+ */
+
+#ifndef UCP_LAYOUT_DATATYPE_H_
+#define UCP_LAYOUT_DATATYPE_H_
+
+#include <ucp_layout_def.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+/**
+ * @addtogroup UCP_LAYOUT
+ * @{
+ */
+
+/**
+ * @brief Make a UCP datatype of a layout, for tag, stream and active messages, without mapping anything.
+ *
+ * With it the @e buffer of a call is the base address and @e count the number of layouts, one after another at the
+ * extent. A layout of several sources takes a pointer to the array of their base addresses (void *const *) as buffer;
+ * the array must stay as it is until the operation has completed.
+ *
+ * UCP gives a datatype no way to refuse an operation. One that cannot start - a NULL buffer, more than 2^64 bytes, no
+ * memory for some 50 bytes of state - logs an error; a send then sends an empty message and completes with UCS_OK, a
+ * receive takes no byte and ends with UCS_ERR_MESSAGE_TRUNCATED.
+ *
+ * @param [in]  layout      May be destroyed after the call.
+ * @param [out] datatype_p  A generic datatype, to be released with @ref ucp_layout_datatype_destroy after all
+ *                          operations on it.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t ucp_layout_datatype_create(ucp_layout_h layout, ucp_datatype_t *datatype_p);
+
+/**
+ * @brief Release a datatype made by @ref ucp_layout_datatype_create. Any other is left alone, with an error logged.
+ *
+ * @param [in] datatype  The datatype, or 0 (nothing happens).
+ */
+void ucp_layout_datatype_destroy(ucp_datatype_t datatype);
+
+/** @} */
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,227 @@
+/**
+ * Copyright (c) 2026, the ucx-layout authors. ALL RIGHTS RESERVED.
+ * See file LICENSE for terms.
+ */
+
+/** @file ucp_layout_window.hpp
+ * The owner of a window. Part of ucp_layout.hpp.
+ */
+
+#ifndef UCP_LAYOUT_WINDOW_HPP_
+#define UCP_LAYOUT_WINDOW_HPP_
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <ucp_layout_create.hpp>
+
+/** The C++ API. */
+namespace ucx_layout
+{
+
+/** Owns a ucp_layout_window_h. */
+class window
+{
+public:
+    /**
+     * As ucp_layout_map().
+     *
+     * @param context  UCP context, or null if only the address is wanted.
+     * @param params   What to show.
+     * @return The window, or why there is none.
+     */
+    static result<window> map(ucp_context_h context, const ucp_layout_map_params_t &params) noexcept
+    {
+        window       made;
+        ucs_status_t status = ucp_layout_map(context, &params, &made._handle);
+        if (status != UCS_OK) {
+            return std::unexpected(status);
+        }
+        ucp_layout_window_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH;
+        status          = ucp_layout_window_query(made._handle, &attr);
+        if (status != UCS_OK) {
+            return std::unexpected(status);
+        }
+        made._address = attr.address;
+        made._length  = attr.length;
+        return made;
+    }
+
+    /**
+     * A window over memory of the application.
+     *
+     * @param context  As above.
+     * @param shown    The layout; may be released after the call.
+     * @param bases    Base address of every source. Memory that is constant can be sent, and must not be received into.
+     * @param flags    UCP_LAYOUT_MAP_FLAG_EXCLUSIVE, or 0.
+     * @return The window, or why there is none.
+     */
+    static result<window> map(ucp_context_h context, const layout &shown, std::span<const void *const> bases,
+                              unsigned flags = 0) noexcept
+    {
+        ucp_layout_map_params_t params{};
+        params.field_mask =
+            UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
+        params.layout    = shown.get();
+        params.bases     = const_cast<void *const *>(bases.data());
+        params.num_bases = layout::count(bases);
+        params.flags     = flags;
+        return map(context, params);
+    }
+
+    /**
+     * A window over memory of the application, of a layout of one source.
+     *
+     * @param context  As above.
+     * @param shown    As above.
+     * @param base     The base address. An array of base addresses is none.
+     * @param flags    As above.
+     * @return The window, or why there is none.
+     */
+    template <typename T>
+        requires(!std::is_pointer_v<T>)
+    static result<window> map(ucp_context_h context, const layout &shown, T *base, unsigned flags = 0) noexcept
+    {
+        const void *const address = base;
+        return map(context, shown, std::span<const void *const>(&address, 1), flags);
+    }
+
+    /**
+     * A window over what a view shows.
+     *
+     * @param context  As above.
+     * @param view     The view; of const elements, too.
+     * @param flags    As above.
+     * @return The window, or why there is none.
+     */
+    template <mdspan_like View>
+    static result<window> map(ucp_context_h context, const View &view, unsigned flags = 0) noexcept
+    {
+        const auto shown = layout::describe(view);
+        return shown ? map(context, *shown, view.data_handle(), flags) : std::unexpected(shown.error());
+    }
+
+    /**
+     * A window with zeroed memory of its own, see bases().
+     *
+     * @param context  As above.
+     * @param shown    As above.
+     * @return The window, or why there is none.
+     */
+    static result<window> allocate(ucp_context_h context, const layout &shown) noexcept
+    {
+        ucp_layout_map_params_t params{};
+        params.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
+        params.layout     = shown.get();
+        params.flags      = UCP_LAYOUT_MAP_FLAG_ALLOCATE;
+        return map(context, params);
+    }
+
+    /**
+     * Takes over what another one owns.
+     *
+     * @param other  Owns nothing afterwards.
+     */
+    window(window &&other) noexcept
+        : _handle(std::exchange(other._handle, nullptr)), _address(std::exchange(other._address, nullptr)),
+          _length(std::exchange(other._length, 0))
+    {
+    }
+
+    /**
+     * Releases what this one owns and takes over what another one does.
+     *
+     * @param other  Owns nothing afterwards.
+     * @return This object.
+     */
+    window &operator=(window &&other) noexcept
+    {
+        window taken(std::move(other));
+        std::swap(_handle, taken._handle);
+        std::swap(_address, taken._address);
+        std::swap(_length, taken._length);
+        return *this;
+    }
+
+    /** Unmaps the window. */
+    ~window()
+    {
+        if (_handle != nullptr) {
+            ucp_layout_unmap(_handle);
+        }
+    }
+
+    /** @return Where the window is, for UCP calls. */
+    void *address() const noexcept { return _address; }
+
+    /** @return Packed bytes. */
+    std::size_t length() const noexcept { return _length; }
+
+    /** @return The handle, which stays with this object. */
+    ucp_layout_window_h get() const noexcept { return _handle; }
+
+    /** @return The stock memory handle in the context of map(), or null where there is none. */
+    ucp_mem_h memh() const noexcept
+    {
+        ucp_layout_window_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH;
+        return ucp_layout_window_query(_handle, &attr) == UCS_OK ? attr.memh : nullptr;
+    }
+
+    /**
+     * As ucp_layout_window_memh().
+     *
+     * @param context  UCP context.
+     * @return The stock memory handle in that context, or why there is none.
+     */
+    result<ucp_mem_h> memh(ucp_context_h context) const noexcept
+    {
+        ucp_mem_h          made   = nullptr;
+        const ucs_status_t status = ucp_layout_window_memh(_handle, context, &made);
+        return status == UCS_OK ? result<ucp_mem_h>(made) : std::unexpected(status);
+    }
+
+    /**
+     * As ucp_layout_window_detach().
+     *
+     * @param context  UCP context that is to be cleaned up.
+     * @return UCS_OK or UCS_ERR_INVALID_PARAM.
+     */
+    ucs_status_t detach(ucp_context_h context) noexcept { return ucp_layout_window_detach(_handle, context); }
+
+    /**
+     * As ucp_layout_rebind().
+     *
+     * @param to  Base address of every source.
+     * @return UCS_OK, or why the window shows what it showed before.
+     */
+    ucs_status_t rebind(std::span<const void *const> to) noexcept
+    {
+        return ucp_layout_rebind(_handle, const_cast<void *const *>(to.data()), layout::count(to));
+    }
+
+    /**
+     * As ucp_layout_window_bases().
+     *
+     * @param into  Receives the base address of every source: at least as many as there are.
+     * @return UCS_OK or UCS_ERR_BUFFER_TOO_SMALL.
+     */
+    ucs_status_t bases(std::span<void *> into) const noexcept
+    {
+        return ucp_layout_window_bases(_handle, into.data(), layout::count(into));
+    }
+
+private:
+    window() = default;
+
+    ucp_layout_window_h _handle  = nullptr;
+    void               *_address = nullptr;
+    std::size_t         _length  = 0;
+};
+
+} // namespace ucx_layout
+
+#endif
