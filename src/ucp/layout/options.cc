@@ -1,11 +1,10 @@
 #include "options.h"
 
+#include "ucs/sys/status.h"
+#include "ucs/window/option_table.h"
+
 #include <cstddef>
 #include <cstdint>
-
-extern "C" {
-#include <ucs/config/parser.h>
-}
 
 namespace ucxl
 {
@@ -44,9 +43,13 @@ ucs_config_global_list_entry_t map_option_entry;
 std::size_t map_cache_size()
 {
     static const std::size_t size = [] {
+        constexpr std::size_t otherwise = 1024;
         map_options options{};
-        const auto status = ucs_config_parser_fill_opts(&options, &map_option_entry, "UCX_", 0);
-        return status == UCS_OK ? options.cache_size : std::size_t{1024};
+        if (const auto read = read_options(&options, map_option_entry); !read) {
+            ucs_error("%s; %zu is used", read.error().message.c_str(), otherwise);
+            return otherwise;
+        }
+        return std::size_t{options.cache_size};
     }();
     return size;
 }

@@ -1,8 +1,8 @@
 #include "window_config.h"
 
+#include "option_table.h"
 #include "ucs/pack/streaming_limit.h"
 
-#include <ucs/config/parser.h>
 #include <ucs/sys/string.h>
 
 #include <mutex>
@@ -37,8 +37,8 @@ constinit ucs_config_global_list_entry_t table = {.name   = "layout windows",
 result<window_config> read_window_config()
 {
     window_config config{};
-    if (ucs_config_parser_fill_opts(&config, &table, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
-        return fail(errc::invalid_param, "UCX_LAYOUT_ARENA_SIZE or UCX_LAYOUT_STREAM_MIN is not a size");
+    if (auto read = read_options(&config, table); !read) {
+        return std::unexpected(read.error());
     }
     ucs_config_parser_release_opts(&config, fields);
     return config;

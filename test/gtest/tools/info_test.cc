@@ -195,6 +195,14 @@ TEST(info, shows_from_where_on_copies_go_past_the_caches)
     EXPECT_THAT(shown("strided(16384,4096,8192)", "auto"), HasSubstr("packed length  67108864"));
 }
 
+TEST(info, a_wrong_option_of_the_library_is_named)
+{
+    const outcome result = run_tool(tool, {"8"}, {{"UCX_LAYOUT_MAP_CACHE_SIZE", "plenty"}});
+    EXPECT_EQ(0, result.status);
+    EXPECT_THAT(result.out + result.err, HasSubstr("UCX_LAYOUT_MAP_CACHE_SIZE is 'plenty', expected: "));
+    EXPECT_THAT(result.out + result.err, HasSubstr("1024 is used"));
+}
+
 TEST(info, version_and_limits)
 {
     EXPECT_THAT(run_tool(tool, {"--version"}).out, HasSubstr("ucx_layout_info 1."));

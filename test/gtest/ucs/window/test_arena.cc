@@ -111,12 +111,22 @@ TEST_F(arena_test, size_is_read_from_the_environment)
 
 TEST_F(arena_test, bad_size_is_refused_by_name)
 {
-    logs().expect("ARENA_SIZE");
     setenv("UCX_LAYOUT_ARENA_SIZE", "many", 1);
     const auto refused = read_window_config();
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().code, errc::invalid_param);
-    EXPECT_NE(refused.error().message.find("UCX_LAYOUT_ARENA_SIZE"), std::string::npos);
+    EXPECT_TRUE(refused.error().message.starts_with("UCX_LAYOUT_ARENA_SIZE is 'many', expected: memory units"))
+        << refused.error().message;
+}
+
+TEST_F(arena_test, the_option_that_is_wrong_is_named_and_no_other)
+{
+    setenv("UCX_LAYOUT_ARENA_SIZE", "256m", 1);
+    setenv("UCX_LAYOUT_STREAM_MIN", "-", 1);
+    const auto refused = read_window_config();
+    unsetenv("UCX_LAYOUT_STREAM_MIN");
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_TRUE(refused.error().message.starts_with("UCX_LAYOUT_STREAM_MIN is '-'")) << refused.error().message;
 }
 
 } // namespace
