@@ -8,6 +8,7 @@
 #include "argument.h"
 #include "repeated_plans.h"
 #include "ucs/layout/walk.h"
+#include "uct/layout/failure.h"
 
 #include <algorithm>
 #include <array>
@@ -93,16 +94,15 @@ void for_each_run(const transfer& moved, std::uint64_t offset, std::uint64_t len
                   });
 }
 
-ucs_status_t fill(transfer& started, repeated_plans& plans, const void* buffer, std::size_t count)
+// Why it cannot be started, or null.
+const char* fill(transfer& started, repeated_plans& plans, const void* buffer, std::size_t count)
 {
     const layout& element = plans.element_layout();
     if (__builtin_mul_overflow(element.packed_length(), count, &started.total)) {
-        ucs_error("layout datatype: count %zu of %lu bytes each overflows", count, element.packed_length());
-        return UCS_ERR_EXCEEDS_LIMIT;
+        return "are one element; their count overflows the length of a message";
     }
     if (buffer == nullptr && started.total > 0) {
-        ucs_error("layout datatype: buffer is NULL");
-        return UCS_ERR_INVALID_PARAM;
+        return "are one element; the buffer is NULL";
     }
     const bool several = element.num_sources() > 1;
     started.plan       = &plans.get(count);
@@ -110,27 +110,38 @@ ucs_status_t fill(transfer& started, repeated_plans& plans, const void* buffer, 
     // UCP's start_pack is const, its memory is not.
     started.base      = several ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer));
     started.all_bases = several ? static_cast<std::byte* const*>(buffer) : nullptr;
-    return UCS_OK;
+    return nullptr;
 }
 
-void* start(void* context, const void* buffer, std::size_t count)
+// What could not be started sends no byte and ends with UCS_OK: silent. It receives only an empty message; UCP says of
+// any other that it is truncated.
+void* start(void* context, const void* buffer, std::size_t count, bool is_send)
 {
+    auto& plans = *static_cast<repeated_plans*>(context);
     std::unique_ptr<transfer> started;
-    const auto status = guarded("layout datatype", [&] {
+    const char* reason = "are one element; there is no memory to start with";
+    try {
         started = transfer_pool::of_thread().take();
-        return fill(*started, *static_cast<repeated_plans*>(context), buffer, count);
-    });
-    return status == UCS_OK ? started.release() : nullptr;
+        reason  = fill(*started, plans, buffer, count);
+    } catch (const std::exception&) { // of a container: out of memory
+        started.reset();
+    }
+    if (reason == nullptr) {
+        return started.release();
+    }
+    report_failure({failure_kind::datatype, is_send ? "send of a layout datatype" : "receive of a layout datatype",
+                    reinterpret_cast<std::uintptr_t>(buffer), plans.element_layout().packed_length(), reason, is_send});
+    return nullptr;
 }
 
 void* start_pack(void* context, const void* buffer, std::size_t count)
 {
-    return start(context, buffer, count);
+    return start(context, buffer, count, true);
 }
 
 void* start_unpack(void* context, void* buffer, std::size_t count)
 {
-    return start(context, buffer, count);
+    return start(context, buffer, count, false);
 }
 
 // An operation that could not start has logged why; it sends an empty message, and receives no byte.

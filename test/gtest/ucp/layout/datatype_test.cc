@@ -128,8 +128,17 @@ TEST_F(layout_datatype, several_sources_take_a_count_too)
 }
 
 // UCP lets no start of a send fail: this is what is left, with the reason in the log.
-TEST_F(layout_datatype, a_send_that_cannot_start_is_logged_and_empty)
+std::uint64_t silent_datatype_failures()
 {
+    ucp_layout_failure_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT;
+    EXPECT_EQ(ucp_layout_failure_query(0, &attr), UCS_OK);
+    return attr.silent[UCP_LAYOUT_FAILURE_DATATYPE];
+}
+
+TEST_F(layout_datatype, a_send_that_cannot_start_is_logged_counted_and_empty)
+{
+    const auto before = silent_datatype_failures();
     loopback loop;
     const auto type = *datatype::create(*layout::create_strided(8, {{2, 16}}));
     std::vector<unsigned char> memory(64, 0xee);
@@ -141,6 +150,7 @@ TEST_F(layout_datatype, a_send_that_cannot_start_is_logged_and_empty)
         logs().expect("overflows");
         EXPECT_EQ(loop.transfer({memory.data(), SIZE_MAX / 8, type.get()}, contiguous(memory.data(), 16)), UCS_OK);
     }
+    EXPECT_EQ(silent_datatype_failures(), before + 2);
     EXPECT_EQ(std::ranges::count(memory, 0xee), 64);
 }
 
