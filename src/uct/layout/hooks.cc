@@ -15,8 +15,9 @@ namespace ucxl
 namespace
 {
 
-constexpr const char* as_before = "a range that is in no window is dropped or read as zeros, or ends the process if it "
-                                  "is outside the arena; the initiator is told nothing";
+constexpr const char* as_before =
+    "a range that is in no window is dropped or read as zeros, one that a peer gives another "
+    "memory type ends the process, and the initiator is told nothing";
 
 std::array hooks = {
     hook{"put", "ucp_am_handler_UCP_AM_ID_PUT",

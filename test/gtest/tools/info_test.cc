@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -207,6 +208,42 @@ TEST(info, version_and_limits)
 {
     EXPECT_THAT(run_tool(tool, {"--version"}).out, HasSubstr("ucx_layout_info 1."));
     EXPECT_THAT(run_tool(tool, {"--limits"}).out, HasSubstr("4194304"));
+}
+
+TEST(info, hooks_are_listed_with_their_state)
+{
+    const outcome all = run_tool(tool, {"--hooks"});
+    EXPECT_EQ(0, all.status) << all.err;
+    for (const char* const name : {"put", "get", "atomic", "reply"}) {
+        EXPECT_THAT(all.out, HasSubstr(std::string(name) + "\n    state    in use\n"));
+    }
+    EXPECT_THAT(all.out, HasSubstr("ucp_am_handler_UCP_AM_ID_GET_REQ in /"));
+    const outcome some = run_tool(tool, {"--hooks"}, {{"UCX_LAYOUT_HOOKS", "put,reply"}});
+    EXPECT_EQ(0, some.status) << some.err;
+    EXPECT_THAT(some.out, HasSubstr("put\n    state    in use\n"));
+    EXPECT_THAT(some.out, HasSubstr("get\n    state    off, by UCX_LAYOUT_HOOKS\n"));
+}
+
+TEST(info, failures_of_a_process_without_the_library_are_an_error)
+{
+    const outcome init = run_tool(tool, {"--failures", "1"});
+    EXPECT_EQ(1, init.status);
+    EXPECT_THAT(init.err, HasSubstr("has loaded this release of the library"));
+    EXPECT_EQ(2, run_tool(tool, {"--failures", "-3"}).status);
+    EXPECT_EQ(1, run_tool(tool, {"--failures", "999999999"}).status);
+}
+
+TEST(info, failures_of_a_process_with_the_library_are_counted)
+{
+    // A server that waits for its client.
+    process other("ucx_layout_perftest", {"-p", free_port()});
+    outcome result{};
+    for (int turn = 0; turn < 200 && (result = run_tool(tool, {"--failures", std::to_string(other.pid())})).status != 0;
+         ++turn) { // until it has loaded the library
+    }
+    EXPECT_EQ(0, result.status) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("puts by peers                           0            0\n"));
+    other.kill(SIGTERM);
 }
 
 } // namespace

@@ -33,6 +33,7 @@ public:
     process(const process&)            = delete;
     process& operator=(const process&) = delete;
 
+    int pid() const { return _pid; }
     outcome wait(std::chrono::seconds limit = std::chrono::seconds(60));
     void kill(int signal);
     // What it has printed so far.
