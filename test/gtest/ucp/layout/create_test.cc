@@ -235,6 +235,31 @@ TEST_F(parse, makes_what_create_makes)
     EXPECT_EQ(parsed->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash, created->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash);
 }
 
+// The inline functions of the C header.
+TEST_F(parse, makes_what_the_constructor_of_each_kind_makes)
+{
+    const ucp_layout_dim_t dims[]            = {{3, 100}, {4, 10}};
+    const ucp_layout_iov_t parts[]           = {{1, 40, {8, nullptr}}, {0, -4, {2, nullptr}}};
+    const ucp_layout_interleaved_t sources[] = {{0, 8, {4, nullptr}, 3, &dims[1], 1}, {1, 0, {2, nullptr}, 1, dims, 2}};
+    const auto expect                        = [](const char* text, auto create) {
+        ucp_layout_h made = nullptr;
+        ASSERT_EQ(create(&made), UCS_OK);
+        const layout owned(made);
+        const auto parsed = layout::parse(text);
+        ASSERT_TRUE(parsed);
+        EXPECT_EQ(owned.query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash, parsed->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash)
+            << text;
+        EXPECT_EQ(blocks_of(owned), blocks_of(*parsed)) << text;
+    };
+    expect("12", [](ucp_layout_h* made) { return ucp_layout_contig(12, made); });
+    expect("strided(5,8,-16)", [](ucp_layout_h* made) { return ucp_layout_strided(8, 5, -16, made); });
+    expect("strided([3,4]x2,[100,10])", [&](ucp_layout_h* made) { return ucp_layout_strided_nd(2, dims, 2, made); });
+    expect("2", [](ucp_layout_h* made) { return ucp_layout_strided_nd(2, nullptr, 0, made); });
+    expect("iov(1:8@40,2@-4)", [&](ucp_layout_h* made) { return ucp_layout_concatenate(parts, 2, made); });
+    expect("interleaved(0:3*4@8,4,10;1:2@0,[3,4],[100,10])",
+           [&](ucp_layout_h* made) { return ucp_layout_interleave(sources, 2, made); });
+}
+
 TEST_F(parse, names_the_column_of_a_mistake)
 {
     logs().expect("column");
