@@ -122,6 +122,22 @@ TEST_F(contexts, one_without_lay_copy_registers_no_window)
     EXPECT_GT(md_observer::registrations(), before);
 }
 
+// UCX of Debian checks parameters.
+TEST_F(contexts, a_send_longer_than_its_window_is_refused_where_it_has_the_memory_handle)
+{
+    logs().expect("mismatched memory handle");
+    ucp_pair pair(posix);
+    patterned_window window({64, 128}, 1000, 1);
+    const ucp_mem_h memh      = map(pair.context(0), window);
+    ucp_request_param_t param = {};
+    param.op_attr_mask        = UCP_OP_ATTR_FIELD_MEMH;
+    param.memh                = memh;
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, pair.finish(ucp_tag_send_nbx(pair.ep(0), window.address(), 1001, 5, &param)));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
+              pair.finish(ucp_tag_recv_nbx(pair.worker(0), window.address(), 1001, 5, ~0ull, &param)));
+    ASSERT_EQ(UCS_OK, ucp_mem_unmap(pair.context(0), memh));
+}
+
 struct stale_case {
     const char* name;
     const char* tls;
