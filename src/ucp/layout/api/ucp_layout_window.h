@@ -142,8 +142,9 @@ typedef struct ucp_layout_window_attr {
                                    over one contiguous block with memory of its own */
     size_t       length;      /**< Packed bytes */
     ucp_mem_h    memh;        /**< Stock memory handle in the context it was mapped with: for UCP_OP_ATTR_FIELD_MEMH,
-                                   ucp_rkey_pack and ucp_mem_query, not for ucp_mem_unmap. NULL without a context, and
-                                   after it was detached or its context cleaned up */
+                                   ucp_rkey_pack and ucp_mem_query, not for ucp_mem_unmap. A send or receive that is
+                                   given it and passes the end of the window fails at once. NULL without a context,
+                                   and after it was detached or its context cleaned up */
     ucp_layout_h layout;      /**< A new reference, to be released with @ref ucp_layout_destroy */
     uint32_t     num_sources; /**< Base addresses */
     unsigned     flags;       /**< @ref ucp_layout_map_flags it was mapped with */

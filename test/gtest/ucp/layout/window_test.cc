@@ -13,8 +13,8 @@ namespace
 using ucx_layout::layout;
 using ucx_layout::window;
 using ucxl::test::context;
-using ucxl::test::leaks_of_others;
 using ucxl::test::contiguous;
+using ucxl::test::leaks_of_others;
 using ucxl::test::loopback;
 using ucxl::test::ucx_test;
 
