@@ -6,13 +6,13 @@
 #ifndef UCP_LAYOUT_H_
 #define UCP_LAYOUT_H_
 
-#include <ucp_layout_create.h>
-#include <ucp_layout_datatype.h>
-#include <ucp_layout_def.h>
-#include <ucp_layout_failure.h>
-#include <ucp_layout_plan.h>
-#include <ucp_layout_query.h>
-#include <ucp_layout_window.h>
+#include "ucp_layout_create.h"
+#include "ucp_layout_datatype.h"
+#include "ucp_layout_def.h"
+#include "ucp_layout_failure.h"
+#include "ucp_layout_plan.h"
+#include "ucp_layout_query.h"
+#include "ucp_layout_window.h"
 
 #ifdef __cplusplus
 extern "C" {

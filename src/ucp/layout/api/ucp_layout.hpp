@@ -21,9 +21,9 @@
 #ifndef UCP_LAYOUT_HPP_
 #define UCP_LAYOUT_HPP_
 
-#include <ucp_layout_create.hpp>
-#include <ucp_layout_plan.hpp>
-#include <ucp_layout_view.hpp>
-#include <ucp_layout_window.hpp>
+#include "ucp_layout_create.hpp"
+#include "ucp_layout_plan.hpp"
+#include "ucp_layout_view.hpp"
+#include "ucp_layout_window.hpp"
 
 #endif

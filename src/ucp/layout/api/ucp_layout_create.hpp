@@ -17,7 +17,7 @@
 #include <span>
 #include <type_traits>
 
-#include <ucp_layout_view.hpp>
+#include "ucp_layout_view.hpp"
 
 /** The C++ API. */
 namespace ucx_layout

@@ -10,7 +10,7 @@
 #ifndef UCP_LAYOUT_PLAN_H_
 #define UCP_LAYOUT_PLAN_H_
 
-#include <ucp_layout_def.h>
+#include "ucp_layout_def.h"
 
 #ifdef __cplusplus
 extern "C" {

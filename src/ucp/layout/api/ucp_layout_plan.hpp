@@ -15,7 +15,7 @@
 #include <span>
 #include <utility>
 
-#include <ucp_layout_create.hpp>
+#include "ucp_layout_create.hpp"
 
 /** The C++ API. */
 namespace ucx_layout

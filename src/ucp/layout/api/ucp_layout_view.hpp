@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <ucp_layout.h>
+#include "ucp_layout.h"
 
 /** The C++ API. */
 namespace ucx_layout
