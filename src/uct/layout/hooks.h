@@ -1,5 +1,6 @@
-// Where this library reaches into stock UCX: objects of UCX that it changes when it is loaded, one hook each. Every hook
-// can be left out (UCX_LAYOUT_HOOKS) and says by itself what it is for; without hooks UCX is as it was, plus components.
+// Where this library reaches into stock UCX: objects of UCX that it changes when it is loaded, one hook each. Every
+// hook can be left out (UCX_LAYOUT_HOOKS) and says by itself what it is for. Without hooks UCX is as it was, with a few
+// components more.
 //
 // Invariant: a hook is put in place before the first worker exists, and stays.
 #pragma once

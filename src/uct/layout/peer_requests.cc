@@ -145,8 +145,8 @@ ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flag
     return UCS_OK;
 }
 
-// Whether libucp's handler takes every address for host memory: that of UCX's older protocols does. An option of a single
-// context, instead of the environment's, is not seen here.
+// Whether libucp's handler takes every address for host memory: that of UCX's older protocols does. An option of a
+// single context, instead of the environment's, is not seen here.
 bool takes_windows_for_host_memory()
 {
     static const bool answer = [] {
@@ -208,8 +208,8 @@ const char* serve(const atomic_message& request, Word& old)
         return reason;
     }
     const window_binding& binding = found->binding();
-    std::byte* const word         = word_in(*binding.plan->source_layout(), binding.bases,
-                                            static_cast<std::uint64_t>(address - found->address()), sizeof(Word), reason);
+    const auto offset             = static_cast<std::uint64_t>(address - found->address());
+    std::byte* const word = word_in(*binding.plan->source_layout(), binding.bases, offset, sizeof(Word), reason);
     if (word == nullptr) {
         return reason;
     }

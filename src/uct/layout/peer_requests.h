@@ -9,8 +9,8 @@
 //     atomic   done on the memory that the window shows; libucp then gets the request for a word of its own, and
 //              answers from that. A word has to be inside one block and aligned in memory to its size
 //
-// A request on a range that is (partly) in the arena or of memory type RDMA, and not in one live window, is refused. The
-// initiator of a get or of an atomic with a result gets an empty reply, which UCP never sends by itself, and its
+// A request on a range that is (partly) in the arena or of memory type RDMA, and not in one live window, is refused.
+// The initiator of a get or of an atomic with a result gets an empty reply, which UCP never sends by itself, and its
 // handler ends the request with an error. A put, or an atomic without a result, has ended when it was sent: the
 // initiator gets a notice for failure.h, and the flush is answered as ever.
 //

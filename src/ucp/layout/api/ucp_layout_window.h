@@ -125,9 +125,9 @@ enum ucp_layout_window_attr_field {
     UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS  = UCS_BIT(6)  /**< statistics */
 };
 
-/** What the CPU of this process moved through a window since it was made. What peers move in memory that they map, or by
- *  the kernel, is not in it. Counted without a lock: of operations of several threads at a time some may be missing.
- *  Mappings that share a window share its statistics, also one after the other. */
+/** What the CPU of this process moved through a window since it was made. What peers move in memory that they map,
+ *  or by the kernel, is not in it. Counted without a lock: of operations of several threads at a time some may be
+ *  missing. Mappings that share a window share its statistics, also one after the other. */
 typedef struct ucp_layout_window_statistics {
     uint64_t reads;         /**< Operations that gathered bytes; UCP makes several of a long message */
     uint64_t writes;        /**< Operations that scattered bytes */

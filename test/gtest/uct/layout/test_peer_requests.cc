@@ -1,5 +1,5 @@
-// Requests for remote access as a peer may make them up, given to the handler that libucp registers for its workers. (What
-// peers make with UCP's own calls is in gtest_ucp_two_process.)
+// Requests for remote access as a peer may make them up, given to the handler that libucp registers for its workers.
+// (What peers make with UCP's own calls is in gtest_ucp_two_process.)
 #include "common/log_guard.h"
 #include "common/random.h"
 #include "common/ucp_pair.h"
