@@ -108,7 +108,6 @@ void memory_handles::forget(const void* md)
             return false;
         }
         handle.context = nullptr;
-        handle.memh    = nullptr;
         return true;
     });
 }

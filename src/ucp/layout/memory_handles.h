@@ -18,7 +18,7 @@ namespace ucxl
 
 struct memory_handle {
     ucp_context_h context; // null once it was cleaned up
-    ucp_mem_h memh;        // null once its context was cleaned up
+    ucp_mem_h memh;        // gone with its context
     const cached_window* window;
     const void* md; // memory domain of the context that stands for it: closed means cleaned up
     unsigned users;

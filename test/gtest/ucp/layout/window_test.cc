@@ -146,6 +146,8 @@ TEST_F(exclusive_window, is_not_shared_and_can_always_be_bound_elsewhere)
     EXPECT_NE(first.address(), second.address());
     EXPECT_NE(first.address(), shared.address());
     EXPECT_NE(second.address(), shared.address());
+    EXPECT_NE(window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE)->address(), shared.address())
+        << "one that is used is not taken away";
     void* const to = _other.data();
     EXPECT_EQ(first.rebind(std::span(&to, 1)), UCS_OK);
     auto elsewhere = *window::map(nullptr, _column, _other.data());
