@@ -2,7 +2,7 @@
 // walker.
 #include "fuzz_target.h"
 
-#include "common/spec.h"
+#include "support/spec.h"
 #include "ucs/layout/text.h"
 #include "ucs/layout/walk.h"
 #include "ucs/layout/wire.h"

@@ -3,7 +3,7 @@
 #include "fuzz_target.h"
 
 #include "ucs/layout/walk.h"
-#include "uct/layout/shm_key.h"
+#include "uct/layout/peer/key.h"
 
 #include <algorithm>
 #include <cstring>

@@ -3,13 +3,13 @@
 #include "fuzz_target.h"
 
 #include "prm/umr.h"
-#include "softhca/core/key_maker.h"
 #include "softhca/core/key_work.h"
-#include "softhca/core/random_keys.h"
 #include "softhca/core/record_table.h"
-#include "softhca/core/reference_walk.h"
 #include "softhca/core/transfer.h"
 #include "softhca/core/translation_pool.h"
+#include "unit/softhca/core/key_maker.h"
+#include "unit/softhca/core/random_keys.h"
+#include "unit/softhca/core/reference_walk.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // The fuzz targets as tests: the checked-in corpus, and a few thousand inputs mutated from it with a fixed seed.
 // A target that finds something aborts, after saying what.
-#include "common/random.h"
+#include "support/random.h"
 
 #include <gtest/gtest.h>
 

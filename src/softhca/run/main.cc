@@ -3,7 +3,7 @@
 #include "child.h"
 #include "options.h"
 #include "report.h"
-#include "softhca/shim/fabric_memory.h"
+#include "softhca/shim/memory/fabric_memory.h"
 
 #include <fmt/format.h>
 

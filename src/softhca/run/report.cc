@@ -2,7 +2,7 @@
 
 #include "prm/command.h"
 #include "prm/wqe.h"
-#include "softhca/shim/process_identity.h"
+#include "softhca/shim/objects/process_identity.h"
 
 #include <algorithm>
 #include <fmt/format.h>

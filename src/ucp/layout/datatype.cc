@@ -8,7 +8,7 @@
 #include "argument.h"
 #include "repeated_plans.h"
 #include "ucs/layout/walk.h"
-#include "uct/layout/failure.h"
+#include "uct/layout/base/failure.h"
 
 #include <algorithm>
 #include <array>

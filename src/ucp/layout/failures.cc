@@ -1,8 +1,8 @@
 // ucp_layout_failure_query, _watch, and ucp_layout_print_hooks.
 #include "argument.h"
 #include "ucp_layout_failure.h"
-#include "uct/layout/failure.h"
-#include "uct/layout/hooks.h"
+#include "uct/layout/base/failure.h"
+#include "uct/layout/messages/hooks.h"
 
 #include <algorithm>
 #include <format>

@@ -1,7 +1,7 @@
 #include "map_state.h"
 
 #include "options.h"
-#include "uct/layout/md_observer.h"
+#include "uct/layout/copy/md.h"
 
 #include <ucs/debug/log_def.h>
 

@@ -1,6 +1,6 @@
 #include "memory_handles.h"
 
-#include "uct/layout/md_observer.h"
+#include "uct/layout/copy/md.h"
 
 #include <ucs/debug/log_def.h>
 

@@ -1,6 +1,6 @@
 #include "window_cache.h"
 
-#include "uct/layout/shm_export.h"
+#include "uct/layout/peer/export.h"
 
 #include <algorithm>
 #include <cstring>

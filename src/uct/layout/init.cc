@@ -1,14 +1,14 @@
 #include "init.h"
 
-#include "failure.h"
-#include "hooks.h"
-#include "lay_cma.h"
-#include "lay_copy.h"
-#include "lay_shm.h"
-#include "lay_shm_config.h"
-#include "layout_md.h"
 #include "ucs/window/window_config.h"
 #include "uct/abi/abi_check.h"
+#include "uct/layout/base/failure.h"
+#include "uct/layout/cma/lay_cma.h"
+#include "uct/layout/copy/lay_copy.h"
+#include "uct/layout/copy/md.h"
+#include "uct/layout/messages/hooks.h"
+#include "uct/layout/peer/limits.h"
+#include "uct/layout/shm/lay_shm.h"
 
 #include <ucs/debug/log_def.h>
 

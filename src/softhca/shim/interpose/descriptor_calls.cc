@@ -1,0 +1,142 @@
+// Calls on descriptors: device files are the kernel's part (kernel_device.h).
+#include "export.h"
+#include "libc_functions.h"
+#include "softhca/shim/objects/device_process.h"
+#include "softhca/shim/sysfs/virtual_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <limits>
+#include <linux/close_range.h>
+#include <linux/netlink.h>
+
+using namespace ucxl::softhca;
+
+namespace
+{
+
+void before_close(int fd)
+{
+    device_process::closing(fd);
+    forget_virtual(fd);
+}
+
+void after_copy(int from, int to)
+{
+    device_process* const here = device_process::current();
+    if (here != nullptr && to >= 0 && (here->files().owns(from) || here->files().owns(to)) && here->is_this_process()) {
+        here->files().duplicated(from, to);
+    }
+}
+
+int copied(int from, int to)
+{
+    const int saved = errno;
+    after_copy(from, to);
+    errno = saved;
+    return to;
+}
+
+int fcntl_any(int fd, int command, void* argument)
+{
+    const int done = libc().fcntl(fd, command, argument);
+    return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(fd, done) : done;
+}
+
+// Numbers above any descriptor that a process has.
+constexpr unsigned most_descriptors = 1U << 20;
+
+void before_close_range(unsigned first, unsigned last)
+{
+    device_process* const here = device_process::current();
+    if (here == nullptr || !here->is_this_process()) {
+        return;
+    }
+    for (unsigned fd = first; fd <= std::min(last, most_descriptors); ++fd) {
+        if (here->files().owns(static_cast<int>(fd))) {
+            here->files().closing(static_cast<int>(fd));
+        }
+    }
+}
+
+} // namespace
+
+SOFTHCA_INTERPOSED int ioctl(int fd, unsigned long request, ...) noexcept
+{
+    va_list rest;
+    va_start(rest, request);
+    void* const argument = va_arg(rest, void*);
+    va_end(rest);
+    device_process* const owner = device_process::owner_of(fd);
+    return owner != nullptr ? owner->ioctl(fd, request, argument) : libc().ioctl(fd, request, argument);
+}
+
+SOFTHCA_INTERPOSED ssize_t write(int fd, const void* bytes, size_t length)
+{
+    device_process* const owner = device_process::owner_of(fd);
+    return owner != nullptr ? owner->write(fd, bytes, length) : libc().write(fd, bytes, length);
+}
+
+SOFTHCA_INTERPOSED int close(int fd)
+{
+    before_close(fd);
+    return libc().close(fd);
+}
+
+SOFTHCA_INTERPOSED int close_range(unsigned first, unsigned last, int flags) noexcept
+{
+    if ((static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0) {
+        before_close_range(first, last);
+    }
+    return libc().close_range(first, last, flags);
+}
+
+SOFTHCA_INTERPOSED void closefrom(int first) noexcept
+{
+    close_range(static_cast<unsigned>(std::max(first, 0)), std::numeric_limits<unsigned>::max(), 0);
+}
+
+SOFTHCA_INTERPOSED int dup(int fd) noexcept
+{
+    return copied(fd, libc().dup(fd));
+}
+
+SOFTHCA_INTERPOSED int dup2(int from, int to) noexcept
+{
+    const int done = libc().dup2(from, to);
+    return from == to ? done : copied(from, done);
+}
+
+SOFTHCA_INTERPOSED int dup3(int from, int to, int flags) noexcept
+{
+    return copied(from, libc().dup3(from, to, flags));
+}
+
+SOFTHCA_INTERPOSED int fcntl(int fd, int command, ...)
+{
+    va_list rest;
+    va_start(rest, command);
+    void* const argument = va_arg(rest, void*);
+    va_end(rest);
+    return fcntl_any(fd, command, argument);
+}
+
+SOFTHCA_INTERPOSED int fcntl64(int fd, int command, ...)
+{
+    va_list rest;
+    va_start(rest, command);
+    void* const argument = va_arg(rest, void*);
+    va_end(rest);
+    return fcntl_any(fd, command, argument);
+}
+
+// Without the kernel's netlink interface libibverbs looks for devices in /sys.
+SOFTHCA_INTERPOSED int socket(int domain, int type, int protocol) noexcept
+{
+    if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+        errno = EPROTONOSUPPORT;
+        return -1;
+    }
+    return libc().socket(domain, type, protocol);
+}

@@ -1,0 +1,32 @@
+// Which files there are, and what is in them: as the kernel shows a ConnectX-7 function with an InfiniBand port.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tree.h"
+
+namespace ucxl::softhca
+{
+
+struct sysfs_file {
+    std::string path;
+    sysfs_kind kind = sysfs_kind::file;
+    std::string text;
+    dev_t number = 0;
+    bool ours    = true; // of a directory: all below it is ours
+};
+
+std::vector<sysfs_file> sysfs_files(const std::vector<sysfs_function>& functions);
+
+// False for paths that cannot lead to these files: without a look at the tree, for every file a program opens.
+bool may_name_ours(std::string_view path);
+
+inline constexpr unsigned gid_table_length  = 8;
+inline constexpr unsigned pkey_table_length = 128;
+
+inline constexpr std::uint64_t default_gid_prefix = 0xfe80000000000000;
+inline constexpr std::uint16_t default_pkey       = 0xffff;
+
+} // namespace ucxl::softhca

@@ -1,0 +1,85 @@
+#include "lay_cma.h"
+
+#include "process_copy.h"
+#include "uct/layout/peer/ep.h"
+#include "uct/layout/peer/iface.h"
+
+#include <cerrno>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// UCP compares a copy by lay_cma with staging, which it believes to be faster than it is, and it chooses by memory
+// type, before it knows the window: the overhead keeps messages eager that would gain little and lose a round trip
+// where the window has short blocks.
+ucs_config_field_t config_table[] = {
+    {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+    {"BW", "20GBs", "Bandwidth UCP is told", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
+    {"OVERHEAD", "2us", "CPU time UCP is told for starting an operation", offsetof(host_interface_config, overhead),
+     UCS_CONFIG_TYPE_TIME},
+    {"LATENCY", "80ns", "Latency UCP is told for an operation", offsetof(host_interface_config, latency),
+     UCS_CONFIG_TYPE_TIME},
+    {}};
+
+const char* reason_of(int error)
+{
+    switch (error) {
+    case ESTALE:
+        return "are of a remote window that is gone";
+    case ESRCH:
+        return "are of a process that has ended";
+    default:
+        return "are memory of a process that the kernel does not copy";
+    }
+}
+
+struct process_access {
+    static constexpr const char* name = "lay_cma";
+
+    static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
+                           std::size_t length)
+    {
+        return copy_to_process(window, offset, source, length) ? nullptr : reason_of(errno);
+    }
+
+    static const char* get(const imported_window& window, std::uint64_t offset, const transfer_side& target,
+                           std::size_t length)
+    {
+        return copy_from_process(window, offset, target, length) ? nullptr : reason_of(errno);
+    }
+};
+
+uct_iface_ops_t make_ops()
+{
+    uct_iface_ops_t ops{};
+    host_endpoint<process_access>::fill(ops);
+    host_interface_ops(ops);
+    return ops;
+}
+
+ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params_t* params,
+                        const uct_iface_config_t* config, uct_iface_h* iface)
+{
+    static uct_iface_ops_t ops = make_ops();
+    return open_host_interface(ops, md, worker, params, config, iface);
+}
+
+} // namespace
+
+constinit abi::tl lay_cma_tl = {
+    .name          = "lay_cma",
+    .query_devices = query_host_devices,
+    .iface_open    = iface_open,
+    .config        = {.name   = "lay_cma transport",
+                      .prefix = "LAY_CMA_",
+                      .table  = config_table,
+                      .size   = sizeof(host_interface_config),
+                      .list   = {},
+                      .flags  = 0},
+    .list          = {},
+};
+
+} // namespace ucxl

@@ -1,0 +1,125 @@
+// The component and memory domain of lay_cma.
+#include "lay_cma.h"
+
+#include "uct/layout/base/md.h"
+#include "uct/layout/base/not_supported.h"
+#include "uct/layout/peer/export.h"
+#include "uct/layout/peer/rkey.h"
+
+#include "ucs/sys/status.h"
+
+#include <cstring>
+#include <new>
+
+namespace ucxl
+{
+
+namespace
+{
+
+struct lay_cma_md_config {
+    std::size_t min_block; // bytes
+};
+
+// In shorter blocks the kernel's work for each of them costs more than staging the window.
+ucs_config_field_t config_table[] = {
+    {"", "", nullptr, 0, UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
+    {"MIN_BLOCK", "16k", "Least average length of the blocks of a window that peers of this host may copy by lay_cma",
+     offsetof(lay_cma_md_config, min_block), UCS_CONFIG_TYPE_MEMUNITS},
+    {}};
+
+struct lay_cma_md {
+    uct_md super;
+    std::size_t min_block;
+};
+
+// What mem_reg hands out: the window is looked up when a key is packed, so that a registration UCP keeps in its cache
+// cannot be of a window that is gone.
+char registered;
+
+void close(uct_md_h md)
+{
+    delete reinterpret_cast<lay_cma_md*>(md);
+}
+
+ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
+{
+    uct_md_base_md_query(attr);
+    attr->flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY;
+    attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    attr->cache_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    attr->rkey_packed_size = sizeof(shm_key);
+    return UCS_OK;
+}
+
+ucs_status_t mem_reg(uct_md_h, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
+{
+    *memh = &registered;
+    return UCS_OK;
+}
+
+ucs_status_t mkey_pack(uct_md_h md, uct_mem_h, void* address, std::size_t, const abi::mkey_pack_params*, void* buffer)
+{
+    return guarded("lay_cma", [&] {
+        const shm_key key = export_process_window(address, reinterpret_cast<const lay_cma_md*>(md)->min_block);
+        std::memcpy(buffer, &key, sizeof(key));
+        return UCS_OK;
+    });
+}
+
+ucs_status_t rkey_unpack(uct_component*, const void* buffer, uct_rkey_t* rkey, void** handle)
+{
+    return unpack_shm_key("lay_cma", shm_access::process, buffer, rkey, handle);
+}
+
+uct_md_ops md_ops = {
+    .close              = close,
+    .query              = query,
+    .mem_alloc          = not_supported,
+    .mem_free           = not_supported,
+    .mem_advise         = not_supported,
+    .mem_reg            = mem_reg,
+    .mem_dereg          = base_md_mem_dereg,
+    .mem_query          = not_supported,
+    .mkey_pack          = mkey_pack,
+    .mem_attach         = not_supported,
+    .detect_memory_type = not_supported,
+};
+
+ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t* config, uct_md_h* md)
+{
+    const auto& options = *reinterpret_cast<const lay_cma_md_config*>(config);
+    auto* made          = new (std::nothrow) lay_cma_md{{&md_ops, component}, options.min_block};
+    if (made == nullptr) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    *md = &made->super;
+    return UCS_OK;
+}
+
+} // namespace
+
+constinit uct_component lay_cma_component = {
+    .name               = "lay_cma",
+    .query_md_resources = uct_md_query_single_md_resource,
+    .md_open            = md_open,
+    .cm_open            = not_supported,
+    .rkey_unpack        = rkey_unpack,
+    .rkey_ptr           = not_supported,
+    .rkey_release       = release_shm_key,
+    .rkey_compare       = uct_base_rkey_compare,
+    .md_config          = {.name   = "lay_cma memory domain",
+                           .prefix = "LAY_CMA_",
+                           .table  = config_table,
+                           .size   = sizeof(lay_cma_md_config),
+                           .list   = {},
+                           .flags  = 0},
+    .cm_config          = {.name = "", .prefix = "", .table = nullptr, .size = 0, .list = {}, .flags = 0},
+    .tl_list            = {&lay_cma_component.tl_list, &lay_cma_component.tl_list},
+    .list               = {},
+    .flags              = 0,
+    .md_vfs_init        = base_md_vfs_init,
+};
+
+} // namespace ucxl

@@ -1,0 +1,220 @@
+#include "lay_copy.h"
+
+#include "md.h"
+#include "uct/layout/base/iface.h"
+#include "uct/layout/base/window_copy.h"
+
+#include <ucs/debug/log_def.h>
+
+#include <climits>
+#include <cstring>
+#include <new>
+
+#include <sys/random.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+struct lay_copy_config {
+    uct_iface_config super;
+    double short_bandwidth; // bytes per second
+    double zcopy_bandwidth;
+    double overhead; // seconds
+    double latency;
+};
+
+// Why these prices: UCP asks for SHORT when it plans an eager protocol and for ZCOPY when it plans a rendezvous
+// pipeline. Eager is faster for windows at every size, because the FIFO stays in cache while pipeline fragments do not;
+// the gap makes UCP see that.
+ucs_config_field_t config_table[] = {
+    {"", "", nullptr, offsetof(lay_copy_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+    {"SHORT_BW", "30GBs", "Bandwidth UCP is told for short operations, with which it plans eager protocols",
+     offsetof(lay_copy_config, short_bandwidth), UCS_CONFIG_TYPE_BW},
+    {"ZCOPY_BW", "3GBs", "Bandwidth UCP is told for zero-copy operations, with which it plans rendezvous pipelines",
+     offsetof(lay_copy_config, zcopy_bandwidth), UCS_CONFIG_TYPE_BW},
+    {"OVERHEAD", "50ns", "CPU time UCP is told for starting an operation", offsetof(lay_copy_config, overhead),
+     UCS_CONFIG_TYPE_TIME},
+    {"LATENCY", "50ns", "Latency UCP is told for an operation", offsetof(lay_copy_config, latency),
+     UCS_CONFIG_TYPE_TIME},
+    {}};
+
+struct lay_copy_iface {
+    base_interface base;
+    std::uint64_t id; // tells this interface from every other one; it only reaches itself
+    double short_bandwidth;
+    double zcopy_bandwidth;
+};
+
+lay_copy_iface& self_of(uct_iface_h iface)
+{
+    return *reinterpret_cast<lay_copy_iface*>(iface);
+}
+
+ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
+{
+    lay_copy_iface& self = self_of(iface);
+    query_base_interface(self.base, sizeof(self.id), self.short_bandwidth, *attr);
+    attr->cap.get.max_short = UINT_MAX;
+    attr->cap.flags         = UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_GET_SHORT |
+                      UCT_IFACE_FLAG_PUT_ZCOPY | UCT_IFACE_FLAG_GET_ZCOPY | UCT_IFACE_FLAG_PENDING;
+    return UCS_OK;
+}
+
+bool is_zcopy(abi::ep_operation operation)
+{
+    return operation == abi::ep_operation::put_zcopy || operation == abi::ep_operation::get_zcopy;
+}
+
+ucs_status_t estimate_perf(uct_iface_h iface, abi::perf_attr* attr)
+{
+    const lay_copy_iface& self = self_of(iface);
+    const bool zcopy = (attr->field_mask & abi::perf_attr::field::has_operation) != 0 && is_zcopy(attr->operation);
+    estimate_base_interface(self.base, zcopy ? self.zcopy_bandwidth : self.short_bandwidth, *attr);
+    return UCS_OK;
+}
+
+ucs_status_t get_address(uct_iface_h iface, uct_iface_addr_t* address)
+{
+    std::memcpy(address, &self_of(iface).id, sizeof(std::uint64_t));
+    return UCS_OK;
+}
+
+int is_reachable_v2(uct_iface_h iface, const abi::is_reachable_params* params)
+{
+    if ((params->field_mask & abi::is_reachable_params::has_iface_addr) == 0 || params->iface_addr == nullptr) {
+        return 0;
+    }
+    return std::memcmp(params->iface_addr, &self_of(iface).id, sizeof(std::uint64_t)) == 0;
+}
+
+void iface_close(uct_iface_h iface)
+{
+    lay_copy_iface* self = &self_of(iface);
+    close_base_interface(self->base);
+    delete self;
+}
+
+ucs_status_t report(failure_kind kind, const refused_range& refused, bool silent)
+{
+    report_failure(
+        {kind, "lay_copy", reinterpret_cast<std::uintptr_t>(refused.address), refused.length, refused.reason, silent});
+    return UCS_ERR_INVALID_ADDR;
+}
+
+// UCP stages fragments with the short operations and ends the process (ucs_fatal) if one fails. A window that
+// is gone must not do that, least of all because of what a peer sent; so they drop what was to be written or read
+// zeros, and succeed.
+ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
+{
+    if (const auto refused = write_window(reinterpret_cast<void*>(remote), buffer, length)) {
+        report(failure_kind::write, *refused, true);
+    }
+    return UCS_OK;
+}
+
+ucs_status_t get_short(uct_ep_h, void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
+{
+    if (const auto refused = read_window(buffer, reinterpret_cast<const void*>(remote), length)) {
+        std::memset(buffer, 0, length);
+        report(failure_kind::read, *refused, true);
+    }
+    return UCS_OK;
+}
+
+// The pipelines that use the zero-copy operations go on whatever these return: rndv_put.c and rndv_get.c look at no
+// status of a copy. A receiver must not see what a fragment held before.
+ucs_status_t put_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std::uint64_t remote, uct_rkey_t,
+                       uct_completion_t*)
+{
+    for (std::size_t i = 0; i < num_iov; ++i) {
+        if (const auto refused = write_window(reinterpret_cast<void*>(remote), iov[i].buffer, iov[i].length)) {
+            return report(failure_kind::write, *refused, true);
+        }
+        remote += iov[i].length;
+    }
+    return UCS_OK;
+}
+
+ucs_status_t get_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std::uint64_t remote, uct_rkey_t,
+                       uct_completion_t*)
+{
+    for (std::size_t i = 0; i < num_iov; ++i) {
+        if (const auto refused = read_window(iov[i].buffer, reinterpret_cast<const void*>(remote), iov[i].length)) {
+            std::memset(iov[i].buffer, 0, iov[i].length);
+            return report(failure_kind::read, *refused, true);
+        }
+        remote += iov[i].length;
+    }
+    return UCS_OK;
+}
+
+uct_iface_ops_t make_ops()
+{
+    uct_iface_ops_t ops{};
+    base_endpoint_ops(ops);
+    ops.ep_put_short = put_short;
+    ops.ep_get_short = get_short;
+    ops.ep_put_zcopy = put_zcopy;
+    ops.ep_get_zcopy = get_zcopy;
+    base_interface_ops(ops);
+    ops.iface_close       = iface_close;
+    ops.iface_query       = iface_query;
+    ops.iface_get_address = get_address;
+    return ops;
+}
+
+ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params_t* params,
+                        const uct_iface_config_t* tl_config, uct_iface_h* iface)
+{
+    const auto& config = *reinterpret_cast<const lay_copy_config*>(tl_config);
+    auto* self         = new (std::nothrow) lay_copy_iface{};
+    if (self == nullptr) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    self->short_bandwidth = config.short_bandwidth;
+    self->zcopy_bandwidth = config.zcopy_bandwidth;
+    self->base.overhead   = config.overhead;
+    self->base.latency    = config.latency;
+    if (getrandom(&self->id, sizeof(self->id), 0) != sizeof(self->id)) {
+        ucs_error("lay_copy: no random number: %m");
+        delete self;
+        return UCS_ERR_IO_ERROR;
+    }
+    static abi::iface_internal_ops internal_ops = base_internal_ops(estimate_perf, is_reachable_v2);
+    static uct_iface_ops_t iface_ops            = make_ops();
+    const auto status =
+        open_base_interface(self->base, "lay_copy", iface_ops, internal_ops, md, worker, params, tl_config);
+    if (status != UCS_OK) {
+        delete self;
+        return status;
+    }
+    note_interface(md);
+    *iface = &self->base.super.super;
+    return UCS_OK;
+}
+
+ucs_status_t query_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
+{
+    return uct_single_device_resource(md, "layout", UCT_DEVICE_TYPE_ACC, UCS_SYS_DEVICE_ID_UNKNOWN, devices,
+                                      num_devices);
+}
+
+} // namespace
+
+constinit abi::tl lay_copy_tl = {
+    .name          = "lay_copy",
+    .query_devices = query_devices,
+    .iface_open    = iface_open,
+    .config        = {.name   = "lay_copy transport",
+                      .prefix = "LAY_COPY_",
+                      .table  = config_table,
+                      .size   = sizeof(lay_copy_config),
+                      .list   = {},
+                      .flags  = 0},
+    .list          = {},
+};
+
+} // namespace ucxl

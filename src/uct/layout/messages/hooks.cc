@@ -1,0 +1,93 @@
+#include "hooks.h"
+
+#include "requests.h"
+
+#include <ucs/config/parser.h>
+#include <ucs/debug/log_def.h>
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+
+namespace ucxl
+{
+
+namespace
+{
+
+constexpr const char* as_before =
+    "a range that is in no window is dropped or read as zeros, one that a peer gives another "
+    "memory type ends the process, and the initiator is told nothing";
+
+std::array hooks = {
+    hook{"put", "ucp_am_handler_UCP_AM_ID_PUT",
+         "puts that peers send as messages stay inside windows, and their initiator is told if they do not", as_before,
+         hook_puts},
+    hook{"get", "ucp_am_handler_UCP_AM_ID_GET_REQ",
+         "gets that peers send as messages stay inside windows, and fail at their initiator if they do not", as_before,
+         hook_gets},
+    hook{"atomic", "ucp_am_handler_UCP_AM_ID_ATOMIC_REQ",
+         "atomics that peers send as messages work on windows, inside one block, and fail at their initiator elsewhere",
+         "they end the process that owns the window", hook_atomics},
+    hook{"reply", "ucp_am_handler_UCP_AM_ID_GET_REP", "requests of this process that a peer refused end with an error",
+         "they never end, and what is said of refused puts is lost", hook_replies},
+};
+
+const char* names[] = {"put", "get", "atomic", "reply", nullptr};
+static_assert(std::size(names) == hooks.size() + 1);
+
+struct hook_options {
+    std::uint64_t enabled; // bits, in the order of `hooks`
+};
+
+ucs_config_field_t fields[] = {
+    {"HOOKS", "put,get,atomic,reply",
+     "Where the library changes handlers of UCX, separated by commas; an empty list: nowhere.\n"
+     "'ucx_layout_info --hooks' says what each is for. Read when the library is loaded.",
+     offsetof(hook_options, enabled), UCS_CONFIG_TYPE_BITMAP(names)},
+    {}};
+
+constinit ucs_config_global_list_entry_t table = {
+    .name = "layout hooks", .prefix = "LAYOUT_", .table = fields, .size = sizeof(hook_options), .list = {}, .flags = 0};
+
+std::uint64_t enabled_hooks()
+{
+    hook_options read{};
+    if (ucs_config_parser_fill_opts(&read, &table, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
+        ucs_error("UCX_LAYOUT_HOOKS names a hook that there is not; all hooks are left out");
+        return 0;
+    }
+    ucs_config_parser_release_opts(&read, fields);
+    return read.enabled;
+}
+
+} // namespace
+
+std::span<const hook> all_hooks()
+{
+    return hooks;
+}
+
+void install_hooks()
+{
+    const std::uint64_t enabled = enabled_hooks();
+    for (std::size_t i = 0; i < hooks.size(); ++i) {
+        hook& each = hooks[i];
+        if ((enabled & UCS_BIT(i)) == 0) {
+            each.state = hook_state::off;
+        } else if (each.install()) {
+            each.state = hook_state::active;
+        } else {
+            each.state = hook_state::unknown;
+            ucs_debug("ucx-layout: %s of this UCX is not known: without it, %s", each.symbol, each.without);
+        }
+    }
+}
+
+void register_hook_options()
+{
+    static std::once_flag once;
+    std::call_once(once, [] { ucs_list_add_tail(&ucs_config_global_list, &table.list); });
+}
+
+} // namespace ucxl

@@ -1,0 +1,327 @@
+#include "requests.h"
+
+#include "uct/layout/base/atomic_word.h"
+#include "uct/layout/base/failure.h"
+#include "uct/layout/base/window_copy.h"
+
+#include "ucs/window/window.h"
+#include "uct/abi/ucp_abi_1_18.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include <ucs/config/parser.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// libucp's own handlers, in two forms: called with the worker, and with what counts the use of a transport.
+enum handler_form { plain, counting };
+
+using handler_pair = std::array<uct_am_callback_t, 2>;
+
+// Filled in by whichever hook needs it first; the objects of libucp may hold our handlers by then.
+struct stock_handlers {
+    handler_pair put;
+    handler_pair get;
+    handler_pair atomic;
+    handler_pair reply;
+    handler_pair end_of_rendezvous;
+};
+
+const stock_handlers* stock()
+{
+    static stock_handlers handlers{};
+    static const bool is_known = [] {
+        using namespace abi;
+        constexpr std::uint64_t atomics  = UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
+        constexpr std::uint64_t messages = UCP_FEATURE_TAG | UCP_FEATURE_AM;
+        ucp_am_handler* const put        = &ucp_am_handler_UCP_AM_ID_PUT;
+        ucp_am_handler* const get        = &ucp_am_handler_UCP_AM_ID_GET_REQ;
+        ucp_am_handler* const atomic     = &ucp_am_handler_UCP_AM_ID_ATOMIC_REQ;
+        ucp_am_handler* const reply      = &ucp_am_handler_UCP_AM_ID_GET_REP;
+        ucp_am_handler* const end        = &ucp_am_handler_UCP_AM_ID_RNDV_ATS;
+        if (!knows_handler(put, UCP_FEATURE_RMA, ucp_put_handler) ||
+            !knows_handler(get, UCP_FEATURE_RMA, ucp_get_req_handler) ||
+            !knows_handler(atomic, atomics, ucp_atomic_req_handler) ||
+            !knows_handler(reply, UCP_FEATURE_RMA, ucp_get_rep_handler) ||
+            !knows_handler(end, messages, ucp_rndv_ats_handler)) {
+            return false;
+        }
+        const auto pair_of = [](const ucp_am_handler& of) { return handler_pair{of.cb, of.proxy_cb}; };
+        handlers           = {pair_of(*put), pair_of(*get), pair_of(*atomic), pair_of(*reply), pair_of(*end)};
+        return true;
+    }();
+    return is_known ? &handlers : nullptr;
+}
+
+// What the initiator of a put or of an atomic without a result is told, as the reply to a request that there is not:
+// numbers of requests are pointers, or odd and counted up from 1.
+constexpr std::uint64_t notice_number = 0x6c61796f75744e31;
+
+struct notice {
+    static constexpr std::uint64_t form = 0x3165636974656e; // "netice1"
+
+    std::uint64_t magic;
+    std::uint64_t address; // at the target
+    std::uint32_t length;
+    std::uint32_t is_atomic;
+};
+
+static_assert(sizeof(notice) == 24);
+
+// UCP copies a notice when it is sent, which may be later: one of the last that many is still as it was then.
+const notice* keep(const notice& made)
+{
+    static std::array<notice, 256> kept;
+    static std::atomic<std::uint32_t> next{0};
+    notice* const place = &kept[next.fetch_add(1, std::memory_order_relaxed) % kept.size()];
+    *place              = made;
+    return place;
+}
+
+template <handler_form Form>
+void reply_with(void* arg, const abi::request_header& request, const void* bytes, std::uint64_t length)
+{
+    abi::get_request forged{reinterpret_cast<std::uintptr_t>(bytes), length, request, UCS_MEMORY_TYPE_HOST};
+    stock()->get[Form](arg, &forged, sizeof(forged), 0);
+}
+
+// What a flush at the initiator waits for.
+template <handler_form Form>
+void complete_remotely(void* arg, std::uint64_t ep_id)
+{
+    static std::byte nowhere;
+    abi::put_request forged{reinterpret_cast<std::uintptr_t>(&nowhere), ep_id, UCS_MEMORY_TYPE_HOST};
+    stock()->put[Form](arg, &forged, sizeof(forged), 0);
+}
+
+// The empty reply of a request that has one; the notice of one that has none.
+template <handler_form Form>
+void refuse(void* arg, const abi::request_header& request, const failure& refused)
+{
+    static constexpr std::byte nothing{};
+    report_failure(refused);
+    if (request.req_id != 0) {
+        reply_with<Form>(arg, request, &nothing, 0);
+    } else {
+        const notice* const told = keep({notice::form, refused.address, static_cast<std::uint32_t>(refused.length),
+                                         refused.kind == failure_kind::peer_atomic ? 1u : 0u});
+        reply_with<Form>(arg, {request.ep_id, notice_number}, told, sizeof(*told));
+    }
+    complete_remotely<Form>(arg, request.ep_id);
+}
+
+bool is_ours(std::uint64_t address, std::uint64_t length, std::uint32_t memory_type)
+{
+    return memory_type == UCS_MEMORY_TYPE_RDMA ||
+           window_registry::instance().touches_arena(reinterpret_cast<const void*>(address), length);
+}
+
+template <handler_form Form>
+ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flags)
+{
+    abi::put_request header{};
+    if (length >= sizeof(header)) {
+        std::memcpy(&header, data, sizeof(header));
+    }
+    const std::uint64_t payload = length - std::min(length, sizeof(header));
+    if (payload == 0 || !is_ours(header.address, payload, header.memory_type)) {
+        return stock()->put[Form](arg, data, length, flags);
+    }
+    const auto* const bytes = static_cast<const std::byte*>(data) + sizeof(header);
+    if (const auto refused = write_window(reinterpret_cast<void*>(header.address), bytes, payload)) {
+        refuse<Form>(arg, {header.ep_id, 0},
+                     {failure_kind::peer_write, "put of a peer", header.address, payload, refused->reason, true});
+    } else {
+        complete_remotely<Form>(arg, header.ep_id);
+    }
+    return UCS_OK;
+}
+
+// Whether libucp's handler takes every address for host memory: that of UCX's older protocols does. An option of a
+// single context, instead of the environment's, is not seen here.
+bool takes_windows_for_host_memory()
+{
+    static const bool answer = [] {
+        const char* const option = std::getenv("UCX_PROTO_ENABLE");
+        int enabled              = 1;
+        return option != nullptr && ucs_config_sscanf_bool(option, &enabled, nullptr) != 0 && enabled == 0;
+    }();
+    return answer;
+}
+
+// Why a get cannot be left to libucp, or null.
+const char* refusal_of_get(const abi::get_request& request)
+{
+    const reader_section section;
+    const window* const found =
+        window_registry::instance().find(reinterpret_cast<const void*>(request.address), request.length);
+    if (found == nullptr) {
+        return not_in_a_window;
+    }
+    return takes_windows_for_host_memory() && !found->is_identity()
+               ? "cannot be read with UCX_PROTO_ENABLE=n, by peers that have no other way"
+               : nullptr;
+}
+
+template <handler_form Form>
+ucs_status_t handle_get(void* arg, void* data, std::size_t length, unsigned flags)
+{
+    abi::get_request request{};
+    if (length >= sizeof(request)) {
+        std::memcpy(&request, data, sizeof(request));
+    }
+    if (request.length == 0 || !is_ours(request.address, request.length, request.memory_type)) {
+        return stock()->get[Form](arg, data, length, flags);
+    }
+    if (const char* const reason = refusal_of_get(request)) {
+        refuse<Form>(arg, request.request,
+                     {failure_kind::peer_read, "get of a peer", request.address, request.length, reason, false});
+        return UCS_OK;
+    }
+    request.memory_type = UCS_MEMORY_TYPE_RDMA; // whatever the peer thinks
+    return stock()->get[Form](arg, &request, sizeof(request), flags & ~static_cast<unsigned>(UCT_CB_PARAM_FLAG_DESC));
+}
+
+struct [[gnu::packed]] atomic_message {
+    abi::atomic_request header;
+    std::byte operands[2 * sizeof(std::uint64_t)];
+};
+
+// Does what the request says. Null, or why it was not done. The section ends with it: what libucp does next may come to
+// callbacks of the user, and those may unmap windows.
+template <typename Word>
+const char* serve(const atomic_message& request, Word& old)
+{
+    const auto* address = reinterpret_cast<const std::byte*>(request.header.address);
+    const char* reason  = not_in_a_window;
+    const reader_section section;
+    const window* const found = window_registry::instance().find(address, sizeof(Word));
+    if (found == nullptr) {
+        return reason;
+    }
+    const window_binding& binding = found->binding();
+    const auto offset             = static_cast<std::uint64_t>(address - found->address());
+    std::byte* const word = word_in(*binding.plan->source_layout(), binding.bases, offset, sizeof(Word), reason);
+    if (word == nullptr) {
+        return reason;
+    }
+    Word operands[2];
+    std::memcpy(operands, request.operands, sizeof(operands));
+    old = apply(word, static_cast<uct_atomic_op_t>(request.header.opcode), operands[0], operands[1]);
+    return nullptr;
+}
+
+template <handler_form Form, typename Word>
+ucs_status_t answer(void* arg, atomic_message& request, std::size_t length, unsigned flags)
+{
+    Word old = 0;
+    if (const char* const reason = serve(request, old)) {
+        const bool silent = request.header.request.req_id == 0;
+        refuse<Form>(
+            arg, request.header.request,
+            {failure_kind::peer_atomic, "atomic of a peer", request.header.address, sizeof(Word), reason, silent});
+        return UCS_OK;
+    }
+    request.header.address = reinterpret_cast<std::uintptr_t>(&old);
+    return stock()->atomic[Form](arg, &request, length, flags);
+}
+
+template <handler_form Form>
+ucs_status_t handle_atomic(void* arg, void* data, std::size_t length, unsigned flags)
+{
+    atomic_message request{};
+    if (length >= sizeof(request.header)) {
+        std::memcpy(&request.header, data, sizeof(request.header));
+    }
+    const bool is_word = request.header.length == 4 || request.header.length == 8;
+    if (!is_word || request.header.opcode >= UCT_ATOMIC_OP_LAST ||
+        !is_ours(request.header.address, request.header.length, UCS_MEMORY_TYPE_HOST)) {
+        return stock()->atomic[Form](arg, data, length, flags);
+    }
+    const std::size_t copied = std::min(length, sizeof(request));
+    std::memcpy(&request, data, copied);
+    flags &= ~static_cast<unsigned>(UCT_CB_PARAM_FLAG_DESC); // the copy is no descriptor that could be kept
+    return request.header.length == 4 ? answer<Form, std::uint32_t>(arg, request, copied, flags)
+                                      : answer<Form, std::uint64_t>(arg, request, copied, flags);
+}
+
+void take_notice(const notice& told)
+{
+    if (told.magic == notice::form) {
+        const auto kind = told.is_atomic != 0 ? failure_kind::remote_atomic : failure_kind::remote_write;
+        report_failure({kind, "refused by a peer", told.address, told.length,
+                        "are not inside a live window there, or not a word; the request had ended", true});
+    }
+}
+
+template <handler_form Form>
+ucs_status_t handle_reply(void* arg, void* data, std::size_t length, unsigned flags)
+{
+    abi::get_reply header{};
+    if (length < sizeof(header)) {
+        return UCS_OK;
+    }
+    std::memcpy(&header, data, sizeof(header));
+    if (header.req_id == notice_number) {
+        notice told{};
+        if (length == sizeof(header) + sizeof(told)) {
+            std::memcpy(&told, static_cast<const std::byte*>(data) + sizeof(header), sizeof(told));
+            take_notice(told);
+        }
+        return UCS_OK;
+    }
+    if (length > sizeof(header)) {
+        return stock()->reply[Form](arg, data, length, flags);
+    }
+    // Of all handlers that end a request by its number, this one also takes a status.
+    abi::end_of_rendezvous refused{header.req_id, UCS_ERR_INVALID_ADDR};
+    return stock()->end_of_rendezvous[Form](arg, &refused, sizeof(refused), 0);
+}
+
+template <uct_am_callback_t Plain, uct_am_callback_t Counting>
+bool put_in_front(abi::ucp_am_handler* handler)
+{
+    if (stock() == nullptr) {
+        return false;
+    }
+    handler->cb       = Plain;
+    handler->proxy_cb = Counting;
+    return true;
+}
+
+} // namespace
+
+bool hook_puts()
+{
+    return put_in_front<handle_put<plain>, handle_put<counting>>(&ucp_am_handler_UCP_AM_ID_PUT);
+}
+
+bool hook_gets()
+{
+    return put_in_front<handle_get<plain>, handle_get<counting>>(&ucp_am_handler_UCP_AM_ID_GET_REQ);
+}
+
+bool hook_atomics()
+{
+    return put_in_front<handle_atomic<plain>, handle_atomic<counting>>(&ucp_am_handler_UCP_AM_ID_ATOMIC_REQ);
+}
+
+bool hook_replies()
+{
+    if (!put_in_front<handle_reply<plain>, handle_reply<counting>>(&ucp_am_handler_UCP_AM_ID_GET_REP)) {
+        return false;
+    }
+    // The answer to a refused atomic, too.
+    ucp_am_handler_UCP_AM_ID_GET_REP.features |= UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
+    return true;
+}
+
+} // namespace ucxl

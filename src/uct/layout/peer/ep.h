@@ -1,0 +1,151 @@
+// The endpoint of an interface of host_interface.h: the operations of UCT on one way of putting and one of getting. All
+// that an operation needs of the target is in its remote key; the endpoint itself is nothing but a base endpoint.
+//
+// Access has a name for messages, and put() and get(): between a window, from an offset in it, and a local side. The
+// range is inside both. They return why it could not be done, or null.
+//
+// Invariant: a window that its owner took back is not touched any more.
+//
+// Example: host_endpoint<mapped_access>::fill(ops)
+#pragma once
+
+#include "iface.h"
+#include "rkey.h"
+#include "uct/layout/base/failure.h"
+#include "uct/layout/base/iface.h"
+#include "uct/layout/base/window_copy.h"
+
+#include <array>
+#include <cstring>
+
+namespace ucxl
+{
+
+template <typename Access>
+struct host_endpoint {
+    static void fill(uct_iface_ops_t& ops)
+    {
+        base_endpoint_ops(ops);
+        ops.ep_put_short = put_short;
+        ops.ep_put_bcopy = put_bcopy;
+        ops.ep_put_zcopy = put_zcopy;
+        ops.ep_get_bcopy = get_bcopy;
+        ops.ep_get_zcopy = get_zcopy;
+    }
+
+private:
+    // Why a range cannot be served, or null.
+    static const char* refusal_of(const imported_window& window, std::uint64_t remote, std::size_t length)
+    {
+        if (!is_inside(window, remote, length)) {
+            return "are not inside the remote window";
+        }
+        return is_published(window) ? nullptr : "are of a remote window that is gone";
+    }
+
+    static ucs_status_t put(const void* buffer, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    {
+        if (length == 0) {
+            return UCS_OK;
+        }
+        const imported_window& window = window_of(rkey);
+        const char* reason            = refusal_of(window, remote, length);
+        if (reason == nullptr) {
+            const reader_section section;
+            const auto source = local_side(section, buffer, length);
+            reason            = !source ? "have a local side that is not inside a live window"
+                                        : Access::put(window, remote - window.key.address, *source, length);
+            if (reason == nullptr && source->traffic != nullptr) {
+                source->traffic->count_read(length);
+            }
+        }
+        if (reason != nullptr) {
+            report_failure({failure_kind::remote_write, Access::name, remote, length, reason, false});
+            return UCS_ERR_INVALID_ADDR;
+        }
+        return UCS_OK;
+    }
+
+    static ucs_status_t get(void* buffer, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    {
+        if (length == 0) {
+            return UCS_OK;
+        }
+        const imported_window& window = window_of(rkey);
+        const char* reason            = refusal_of(window, remote, length);
+        if (reason == nullptr) {
+            const reader_section section;
+            const auto target = local_side(section, buffer, length);
+            reason            = !target ? "have a local side that is not inside a live window"
+                                        : Access::get(window, remote - window.key.address, *target, length);
+            if (reason == nullptr && target->traffic != nullptr) {
+                target->traffic->count_write(length);
+            }
+        }
+        if (reason != nullptr) {
+            report_failure({failure_kind::remote_read, Access::name, remote, length, reason, false});
+            return UCS_ERR_INVALID_ADDR;
+        }
+        return UCS_OK;
+    }
+
+    // UCP ends the process if starting a get fails (its protocols have no abort), but takes the status that the
+    // completion has when the request ends.
+    static ucs_status_t complete_get(uct_completion_t* completion, ucs_status_t status)
+    {
+        if (status != UCS_OK && completion != nullptr && completion->status == UCS_OK) {
+            completion->status = status;
+        }
+        return completion != nullptr ? UCS_OK : status;
+    }
+
+    static ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t rkey)
+    {
+        return put(buffer, length, remote, rkey);
+    }
+
+    static ucs_status_t put_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std::uint64_t remote,
+                                  uct_rkey_t rkey, uct_completion_t*)
+    {
+        for (std::size_t i = 0; i < num_iov; ++i) {
+            if (const auto status = put(iov[i].buffer, iov[i].length, remote, rkey); status != UCS_OK) {
+                return status;
+            }
+            remote += iov[i].length;
+        }
+        return UCS_OK;
+    }
+
+    static ucs_status_t get_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std::uint64_t remote,
+                                  uct_rkey_t rkey, uct_completion_t* completion)
+    {
+        for (std::size_t i = 0; i < num_iov; ++i) {
+            if (const auto status = get(iov[i].buffer, iov[i].length, remote, rkey); status != UCS_OK) {
+                return complete_get(completion, status);
+            }
+            remote += iov[i].length;
+        }
+        return UCS_OK;
+    }
+
+    static ssize_t put_bcopy(uct_ep_h, uct_pack_callback_t pack, void* arg, std::uint64_t remote, uct_rkey_t rkey)
+    {
+        alignas(64) std::array<std::byte, host_bcopy_length> buffer;
+        const std::size_t length = pack(buffer.data(), arg);
+        const auto status        = put(buffer.data(), length, remote, rkey);
+        return status == UCS_OK ? static_cast<ssize_t>(length) : static_cast<ssize_t>(status);
+    }
+
+    static ucs_status_t get_bcopy(uct_ep_h, uct_unpack_callback_t unpack, void* arg, std::size_t length,
+                                  std::uint64_t remote, uct_rkey_t rkey, uct_completion_t* completion)
+    {
+        alignas(64) std::array<std::byte, host_bcopy_length> buffer;
+        if (const auto status = get(buffer.data(), length, remote, rkey); status != UCS_OK) {
+            return complete_get(completion, status);
+        }
+        unpack(arg, buffer.data(), length);
+        return UCS_OK;
+    }
+};
+
+} // namespace ucxl

@@ -1,0 +1,335 @@
+#include "import.h"
+
+#include "limits.h"
+#include "process.h"
+
+#include "ucs/layout/walk.h"
+#include "ucs/window/arena.h"
+
+#include <cerrno>
+#include <cstring>
+#include <format>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include <fcntl.h>
+#include <sys/uio.h>
+
+namespace ucxl
+{
+
+// A process whose records can be read.
+struct shm_peer {
+    shm_peer(peer_file file, pid_t pid) : records(std::move(file)), process(pid) {}
+
+    peer_file records;
+    peer_process process;
+
+    bool still_has(const shm_key& key) const
+    {
+        std::uint64_t generation = 0;
+        return records.read(key.record_offset, std::as_writable_bytes(std::span(&generation, 1))) &&
+               generation == key.generation;
+    }
+};
+
+namespace
+{
+
+// The generation is unique among all memory of a process.
+using window_name = std::tuple<std::int32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
+using peer_name   = std::tuple<std::int32_t, std::uint64_t, std::uint64_t>;
+
+window_name name_of(const shm_key& key)
+{
+    return {key.owner.pid, key.owner.start_time, key.records_inode, key.generation};
+}
+
+struct importer {
+    std::mutex lock;
+    std::map<window_name, std::unique_ptr<imported_window>> windows;
+    std::map<peer_name, std::weak_ptr<const shm_peer>> peers;
+    std::list<imported_window*> idle; // oldest first
+    std::uint64_t idle_bytes   = 0;
+    std::uint64_t mapped_bytes = 0;
+
+    static importer& instance();
+    result<imported_window*> acquire(const shm_key& key);
+    void release(imported_window* what) noexcept;
+    void drop_idle() noexcept;
+
+private:
+    result<std::shared_ptr<const shm_peer>> find_peer(const shm_key& key);
+    result<imported_window*> use_again(imported_window& known, const shm_key& key);
+    result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
+    result<peer_mapping> map_memory(const shm_key& key, const shm_record& record);
+    result<void> add_memory(imported_window& to, const shm_record& record);
+    result<imported_window*> import(const shm_key& key);
+    void remove_from_idle(imported_window& what) noexcept;
+    void drop(imported_window* what) noexcept;
+    bool is_idle_full() const;
+};
+
+importer& importer::instance()
+{
+    static importer& made = *new importer; // keys may be destroyed by destructors that run later
+    return made;
+}
+
+result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
+{
+    auto& known = peers[{key.owner.pid, key.owner.start_time, key.records_inode}];
+    if (auto peer = known.lock()) {
+        return peer;
+    }
+    auto records = peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY);
+    if (!records) {
+        return std::unexpected(records.error());
+    }
+    auto made = std::make_shared<const shm_peer>(std::move(*records), key.owner.pid);
+    // Asked after both were opened: then they are of the process that the key means.
+    if (start_time_of(key.owner.pid) != key.owner.start_time) {
+        return fail(errc::invalid_param, std::format("process {} is another one now", key.owner.pid));
+    }
+    known = made;
+    return made;
+}
+
+result<shm_record> importer::read_record(const shm_peer& from, const shm_key& key) const
+{
+    if (from.records.length() < key.record_offset + key.record_length) {
+        return fail(errc::malformed, "the record is behind the end of its file");
+    }
+    std::vector<std::byte> bytes(key.record_length);
+    if (!from.records.read(key.record_offset, bytes)) {
+        return fail(errc::malformed, "the record could not be read");
+    }
+    auto record = unpack_record(bytes, key);
+    if (record && !from.still_has(key)) {
+        return fail(errc::malformed, "the record went while it was read");
+    }
+    return record;
+}
+
+result<peer_mapping> importer::map_memory(const shm_key& key, const shm_record& record)
+{
+    const std::uint64_t limit = lay_shm_limits().map_bytes;
+    const auto fits           = [&] { return record.header.memory_length <= limit - std::min(limit, mapped_bytes); };
+    while (!fits() && !idle.empty()) {
+        drop(idle.front());
+    }
+    if (!fits()) {
+        return fail(errc::exceeds_limit, std::format("{} bytes of peers are mapped, and {} more pass the limit of {} "
+                                                     "(UCX_LAY_SHM_MAP_LIMIT)",
+                                                     mapped_bytes, record.header.memory_length, limit));
+    }
+    const auto file = peer_file::open(key.owner.pid, record.header.memory_fd, record.header.memory_inode, O_RDWR);
+    if (!file) {
+        return std::unexpected(file.error());
+    }
+    return peer_mapping::map(*file, record.header.memory_length);
+}
+
+std::vector<std::byte*> to_addresses(const peer_mapping& in, std::span<const std::int64_t> offsets)
+{
+    std::vector<std::byte*> bases;
+    for (const std::int64_t offset : offsets) {
+        // A base address may lie outside the memory; only what the layout describes is known to be inside.
+        bases.push_back(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(in.start()) +
+                                                     static_cast<std::uint64_t>(offset)));
+    }
+    return bases;
+}
+
+std::byte* address_of_block(const layout& of, std::span<std::byte* const> bases)
+{
+    return of.is_contiguous() && !of.is_empty() ? bases[of.root().source] + of.root().offset : nullptr;
+}
+
+result<void> importer::add_memory(imported_window& to, const shm_record& record)
+{
+    auto plan = pack_plan::compile(record.layout);
+    if (!plan) {
+        return std::unexpected(plan.error());
+    }
+    auto memory = map_memory(to.key, record);
+    if (!memory) {
+        return std::unexpected(memory.error());
+    }
+    to.memory.emplace(std::move(*memory));
+    to.plan       = std::move(*plan);
+    to.bases      = to_addresses(*to.memory, record.bases);
+    to.contiguous = address_of_block(*record.layout, to.bases);
+    return {};
+}
+
+// One byte tells whether the kernel copies from that process to this one.
+result<void> try_copy(const imported_window& from)
+{
+    const block_cursor at(*from.described);
+    if (at.at_end()) {
+        return fail(errc::malformed, "the window is empty");
+    }
+    const placed_block block    = at.block();
+    const std::uint64_t address = base_in_owner(from, block.source) + static_cast<std::uint64_t>(block.offset);
+    std::byte byte;
+    const iovec local{&byte, 1}, remote{reinterpret_cast<void*>(address), 1};
+    if (process_vm_readv(from.key.owner.pid, &local, 1, &remote, 1, 0) != 1) {
+        return fail(errc::invalid_param,
+                    std::format("memory of process {} cannot be copied: {}", from.key.owner.pid, std::strerror(errno)));
+    }
+    return {};
+}
+
+result<std::unique_ptr<imported_window>> map_record(const shm_key& key, std::shared_ptr<const shm_peer> owner,
+                                                    const shm_record& record)
+{
+    const std::uint64_t length = record_bases_end(record.header.num_sources);
+    auto pages                 = peer_mapping::map_around(owner->records, key.record_offset, length);
+    if (!pages) {
+        return std::unexpected(pages.error());
+    }
+    auto made    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(*pages));
+    made->record = made->record_pages.start() + key.record_offset % page_length();
+    return made;
+}
+
+result<imported_window*> importer::import(const shm_key& key)
+{
+    auto peer = find_peer(key);
+    if (!peer) {
+        return std::unexpected(peer.error());
+    }
+    auto record = read_record(**peer, key);
+    if (!record) {
+        return std::unexpected(record.error());
+    }
+    auto made = map_record(key, std::move(*peer), *record);
+    if (!made) {
+        return std::unexpected(made.error());
+    }
+    const auto reached = key.access == shm_access::mapping ? add_memory(**made, *record) : try_copy(**made);
+    if (!reached) {
+        return std::unexpected(reached.error());
+    }
+    auto* const window = made->get();
+    windows.emplace(name_of(key), std::move(*made));
+    mapped_bytes += window->mapped_length();
+    return window;
+}
+
+result<imported_window*> importer::use_again(imported_window& known, const shm_key& key)
+{
+    if (known.key != key || !is_published(known)) {
+        return fail(errc::malformed, "the window of the key is gone, or was never as the key says");
+    }
+    if (known.users++ == 0) {
+        remove_from_idle(known);
+    }
+    return &known;
+}
+
+result<imported_window*> importer::acquire(const shm_key& key)
+{
+    if (auto right = check_key(key); !right) {
+        return std::unexpected(right.error());
+    }
+    const std::lock_guard guard(lock);
+    if (const auto known = windows.find(name_of(key)); known != windows.end()) {
+        return use_again(*known->second, key);
+    }
+    auto made = import(key);
+    std::erase_if(peers, [](const auto& pair) { return pair.second.expired(); });
+    return made;
+}
+
+void importer::remove_from_idle(imported_window& what) noexcept
+{
+    idle.erase(what.idle_position);
+    idle_bytes -= what.mapped_length();
+}
+
+// An idle window.
+void importer::drop(imported_window* what) noexcept
+{
+    remove_from_idle(*what);
+    mapped_bytes -= what->mapped_length();
+    windows.erase(name_of(what->key));
+}
+
+bool importer::is_idle_full() const
+{
+    const auto& limits = lay_shm_limits();
+    return idle.size() > limits.idle_windows || idle_bytes > limits.idle_bytes;
+}
+
+void importer::release(imported_window* what) noexcept
+{
+    const std::lock_guard guard(lock);
+    if (--what->users > 0) {
+        return;
+    }
+    try {
+        what->idle_position = idle.insert(idle.end(), what);
+    } catch (const std::bad_alloc&) {
+        mapped_bytes -= what->mapped_length();
+        windows.erase(name_of(what->key)); // keeping it was an optimisation
+        return;
+    }
+    idle_bytes += what->mapped_length();
+    while (!idle.empty() && (is_idle_full() || !is_published(*idle.front()))) {
+        drop(idle.front());
+    }
+}
+
+void importer::drop_idle() noexcept
+{
+    const std::lock_guard guard(lock);
+    while (!idle.empty()) {
+        drop(idle.front());
+    }
+}
+
+} // namespace
+
+bool is_published(const imported_window& window)
+{
+    const auto* generation = reinterpret_cast<const std::uint64_t*>(window.record);
+    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == window.key.generation;
+}
+
+bool is_exported(const imported_window& of)
+{
+    return is_published(of) && of.owner->process.is_alive();
+}
+
+std::uint64_t base_in_owner(const imported_window& of, std::uint32_t source)
+{
+    const auto* bases = reinterpret_cast<const std::uint64_t*>(of.record + sizeof(shm_record_header));
+    return __atomic_load_n(bases + source, __ATOMIC_RELAXED);
+}
+
+result<imported_window*> import_window(const shm_key& key)
+{
+    return importer::instance().acquire(key);
+}
+
+void release_window(imported_window* what) noexcept
+{
+    importer::instance().release(what);
+}
+
+void drop_idle_imports() noexcept
+{
+    importer::instance().drop_idle();
+}
+
+import_counts count_imports()
+{
+    importer& in = importer::instance();
+    const std::lock_guard guard(in.lock);
+    return {in.windows.size(), in.idle.size(), in.mapped_bytes};
+}
+
+} // namespace ucxl

@@ -1,0 +1,173 @@
+#include "lay_shm.h"
+
+#include "uct/layout/base/atomic_word.h"
+#include "uct/layout/base/failure.h"
+#include "uct/layout/peer/ep.h"
+#include "uct/layout/peer/iface.h"
+#include "uct/layout/peer/rkey.h"
+
+namespace ucxl
+{
+
+namespace
+{
+
+// The overhead keeps small messages on the eager protocols, which are faster for them.
+ucs_config_field_t config_table[] = {
+    {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+    {"BW", "20GBs", "Bandwidth UCP is told", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
+    {"OVERHEAD", "2us", "CPU time UCP is told for starting an operation", offsetof(host_interface_config, overhead),
+     UCS_CONFIG_TYPE_TIME},
+    {"LATENCY", "50ns", "Latency UCP is told for an operation", offsetof(host_interface_config, latency),
+     UCS_CONFIG_TYPE_TIME},
+    {}};
+
+ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
+{
+    query_host_interface(iface, attr);
+    attr->cap.flags |= UCT_IFACE_FLAG_ATOMIC_CPU;
+    constexpr std::uint64_t posts = UCS_BIT(UCT_ATOMIC_OP_ADD) | UCS_BIT(UCT_ATOMIC_OP_AND) |
+                                    UCS_BIT(UCT_ATOMIC_OP_OR) | UCS_BIT(UCT_ATOMIC_OP_XOR);
+    constexpr std::uint64_t fetches = posts | UCS_BIT(UCT_ATOMIC_OP_SWAP) | UCS_BIT(UCT_ATOMIC_OP_CSWAP);
+    attr->cap.atomic32.op_flags     = posts;
+    attr->cap.atomic64.op_flags     = posts;
+    attr->cap.atomic32.fop_flags    = fetches;
+    attr->cap.atomic64.fop_flags    = fetches;
+    return UCS_OK;
+}
+
+transfer_side remote_side(const imported_window& window, std::uint64_t offset)
+{
+    if (window.contiguous != nullptr) {
+        return {nullptr, {}, 0, window.contiguous + offset};
+    }
+    return {window.plan.get(), window.bases, offset, nullptr};
+}
+
+struct mapped_access {
+    static constexpr const char* name = "lay_shm";
+
+    static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
+                           std::size_t length)
+    {
+        move_bytes(remote_side(window, offset), source, length);
+        return nullptr;
+    }
+
+    static const char* get(const imported_window& window, std::uint64_t offset, const transfer_side& target,
+                           std::size_t length)
+    {
+        move_bytes(target, remote_side(window, offset), length);
+        return nullptr;
+    }
+};
+
+// Null, and it is reported, if there is no word that can be operated on.
+std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool silent)
+{
+    const imported_window& window = window_of(rkey);
+    const char* reason            = "are not inside the remote window";
+    std::byte* word               = nullptr;
+    if (is_inside(window, address, length)) {
+        reason = "are of a remote window that is gone";
+        if (is_published(window)) {
+            word = word_in(*window.described, window.bases, address - window.key.address, length, reason);
+        }
+    }
+    if (word == nullptr) {
+        report_failure({failure_kind::remote_atomic, "lay_shm atomic", address, length, reason, silent});
+    }
+    return word;
+}
+
+// An operation without a result cannot fail: UCP would end the process (its protocol has no abort), and there is no
+// completion. It is reported, and nothing changes.
+template <typename Word>
+ucs_status_t post(uct_ep_h, unsigned operation, Word value, std::uint64_t remote, uct_rkey_t rkey)
+{
+    if (std::byte* word = word_of(rkey, remote, sizeof(Word), true)) {
+        apply(word, static_cast<uct_atomic_op_t>(operation), value);
+    }
+    return UCS_OK;
+}
+
+// An operation with a result fails through its completion, which must then come "later".
+template <typename Word>
+ucs_status_t finish(const std::byte* word, Word* result, uct_completion_t* completion)
+{
+    if (word != nullptr) {
+        return UCS_OK;
+    }
+    *result = 0;
+    if (completion == nullptr) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    if (completion->status == UCS_OK) {
+        completion->status = UCS_ERR_INVALID_ADDR;
+    }
+    if (--completion->count == 0) {
+        completion->func(completion);
+    }
+    return UCS_INPROGRESS;
+}
+
+template <typename Word, typename Operation>
+ucs_status_t fetch(uct_ep_h, Operation operation, Word value, Word* result, std::uint64_t remote, uct_rkey_t rkey,
+                   uct_completion_t* completion)
+{
+    std::byte* const word = word_of(rkey, remote, sizeof(Word), false);
+    if (word != nullptr) {
+        *result = apply(word, static_cast<uct_atomic_op_t>(operation), value);
+    }
+    return finish(word, result, completion);
+}
+
+template <typename Word>
+ucs_status_t compare_and_swap(uct_ep_h, Word compare, Word swap, std::uint64_t remote, uct_rkey_t rkey, Word* result,
+                              uct_completion_t* completion)
+{
+    std::byte* const word = word_of(rkey, remote, sizeof(Word), false);
+    if (word != nullptr) {
+        *result = apply(word, UCT_ATOMIC_OP_CSWAP, compare, swap);
+    }
+    return finish(word, result, completion);
+}
+
+uct_iface_ops_t make_ops()
+{
+    uct_iface_ops_t ops{};
+    host_endpoint<mapped_access>::fill(ops);
+    host_interface_ops(ops);
+    ops.ep_atomic32_post  = post<std::uint32_t>;
+    ops.ep_atomic64_post  = post<std::uint64_t>;
+    ops.ep_atomic32_fetch = fetch<std::uint32_t>;
+    ops.ep_atomic64_fetch = fetch<std::uint64_t>;
+    ops.ep_atomic_cswap32 = compare_and_swap<std::uint32_t>;
+    ops.ep_atomic_cswap64 = compare_and_swap<std::uint64_t>;
+    ops.iface_query       = iface_query;
+    return ops;
+}
+
+ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params_t* params,
+                        const uct_iface_config_t* config, uct_iface_h* iface)
+{
+    static uct_iface_ops_t ops = make_ops();
+    return open_host_interface(ops, md, worker, params, config, iface);
+}
+
+} // namespace
+
+constinit abi::tl lay_shm_tl = {
+    .name          = "lay_shm",
+    .query_devices = query_host_devices,
+    .iface_open    = iface_open,
+    .config        = {.name   = "lay_shm transport",
+                      .prefix = "LAY_SHM_",
+                      .table  = config_table,
+                      .size   = sizeof(host_interface_config),
+                      .list   = {},
+                      .flags  = 0},
+    .list          = {},
+};
+
+} // namespace ucxl

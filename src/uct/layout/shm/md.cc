@@ -1,0 +1,180 @@
+// The component and memory domain of lay_shm.
+#include "lay_shm.h"
+
+#include "uct/layout/base/md.h"
+#include "uct/layout/base/not_supported.h"
+#include "uct/layout/peer/export.h"
+#include "uct/layout/peer/rkey.h"
+
+#include "ucs/layout/build.h"
+#include "ucs/sys/status.h"
+#include "ucs/window/arena.h"
+#include "ucs/window/window.h"
+
+#include <cstring>
+#include <memory>
+
+#include <sys/mman.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// What mem_alloc hands out. Memory of type RDMA is a window; host memory is plain memory of this process.
+struct allocation {
+    window* view       = nullptr;
+    void* plain        = nullptr;
+    std::size_t length = 0; // of plain memory
+};
+
+// What mem_reg hands out: the window is looked up when a key is packed, so that a registration UCP keeps in its cache
+// cannot be of a window that is gone.
+allocation registered;
+
+void close(uct_md_h md)
+{
+    delete md;
+}
+
+ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
+{
+    uct_md_base_md_query(attr);
+    attr->flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ALLOC;
+    attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    attr->cache_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    // HOST, because UCP looks for atomics among transports that allocate host memory only.
+    attr->alloc_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    attr->max_alloc        = SIZE_MAX;
+    attr->rkey_packed_size = sizeof(shm_key);
+    return UCS_OK;
+}
+
+ucs_status_t allocate_window(std::size_t length, allocation& made)
+{
+    auto of = make_contig(1, {.length = length});
+    if (!of) {
+        return log_error("lay_shm", of.error());
+    }
+    auto plan = pack_plan::compile(*of);
+    if (!plan) {
+        return log_error("lay_shm", plan.error());
+    }
+    const auto view = window_registry::instance().allocate(std::move(*plan));
+    if (!view) {
+        return log_error("lay_shm", view.error());
+    }
+    made.view = *view;
+    return UCS_OK;
+}
+
+ucs_status_t allocate_plain(std::size_t length, allocation& made)
+{
+    length      = round_to_pages(length);
+    void* start = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) {
+        ucs_debug("lay_shm: no %zu bytes of host memory", length);
+        return UCS_ERR_NO_MEMORY;
+    }
+    made.plain  = start;
+    made.length = length;
+    return UCS_OK;
+}
+
+ucs_status_t mem_alloc(uct_md_h, std::size_t* length, void** address, ucs_memory_type_t type, unsigned flags,
+                       const char*, uct_mem_h* memh)
+{
+    // So UCP asks, once and quietly, whose host memory its staging buffers would be; ours does not take part in that.
+    if (type == UCS_MEMORY_TYPE_HOST && (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return guarded("lay_shm", [&] {
+        auto made = std::make_unique<allocation>();
+        const auto status =
+            type == UCS_MEMORY_TYPE_RDMA ? allocate_window(*length, *made) : allocate_plain(*length, *made);
+        if (status != UCS_OK) {
+            return status;
+        }
+        *address = made->view != nullptr ? made->view->address() : made->plain;
+        *memh    = made.release();
+        return UCS_OK;
+    });
+}
+
+ucs_status_t mem_free(uct_md_h, uct_mem_h memh)
+{
+    const std::unique_ptr<allocation> owned(static_cast<allocation*>(memh));
+    window_registry::instance().destroy(owned->view);
+    if (owned->plain != nullptr) {
+        munmap(owned->plain, owned->length);
+    }
+    return UCS_OK;
+}
+
+ucs_status_t mem_reg(uct_md_h, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
+{
+    *memh = &registered;
+    return UCS_OK;
+}
+
+ucs_status_t mkey_pack(uct_md_h, uct_mem_h memh, void* address, std::size_t, const abi::mkey_pack_params*, void* buffer)
+{
+    return guarded("lay_shm", [&] {
+        const auto& of    = *static_cast<const allocation*>(memh);
+        const shm_key key = of.plain != nullptr ? no_access_key() : export_window(address);
+        std::memcpy(buffer, &key, sizeof(key));
+        return UCS_OK;
+    });
+}
+
+ucs_status_t rkey_unpack(uct_component*, const void* buffer, uct_rkey_t* rkey, void** handle)
+{
+    return unpack_shm_key("lay_shm", shm_access::mapping, buffer, rkey, handle);
+}
+
+uct_md_ops md_ops = {
+    .close              = close,
+    .query              = query,
+    .mem_alloc          = mem_alloc,
+    .mem_free           = mem_free,
+    .mem_advise         = not_supported,
+    .mem_reg            = mem_reg,
+    .mem_dereg          = base_md_mem_dereg,
+    .mem_query          = not_supported,
+    .mkey_pack          = mkey_pack,
+    .mem_attach         = not_supported,
+    .detect_memory_type = not_supported,
+};
+
+ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)
+{
+    return open_base_md(md_ops, component, md);
+}
+
+} // namespace
+
+constinit uct_component lay_shm_component = {
+    .name               = "lay_shm",
+    .query_md_resources = uct_md_query_single_md_resource,
+    .md_open            = md_open,
+    .cm_open            = not_supported,
+    .rkey_unpack        = rkey_unpack,
+    .rkey_ptr           = not_supported,
+    .rkey_release       = release_shm_key,
+    .rkey_compare       = uct_base_rkey_compare,
+    .md_config          = {.name   = "lay_shm memory domain",
+                           .prefix = "LAY_SHM_MD_",
+                           .table  = base_md_config_table,
+                           .size   = base_md_config_size,
+                           .list   = {},
+                           .flags  = 0},
+    .cm_config          = {.name = "", .prefix = "", .table = nullptr, .size = 0, .list = {}, .flags = 0},
+    .tl_list            = {&lay_shm_component.tl_list, &lay_shm_component.tl_list},
+    .list               = {},
+    .flags              = 0,
+    .md_vfs_init        = base_md_vfs_init,
+};
+
+} // namespace ucxl

@@ -1,0 +1,274 @@
+// `contrib/dev bench kernels`: packing and unpacking by plans against hand-written loops and against memcpy of the same
+// number of bytes, whole and in the fragments of a transport, and copies from layout to layout, measured in turn, so
+// that a slow moment of the machine hits all of them. Figures are medians; results are compared first.
+#include "bench/common/must.h"
+#include "kernel_cases.h"
+
+#include "ucs/pack/pack_plan.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
+namespace ucxl::bench
+{
+
+namespace
+{
+
+struct options {
+    std::vector<std::size_t> payloads{65536, 1048576, 16777216};
+    std::string only;
+    bool demo_only     = false;
+    unsigned rounds    = 31;
+    double sample_time = 400e-6; // seconds
+};
+
+double now()
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> of)
+{
+    std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2));
+    return of[of.size() / 2];
+}
+
+using action = std::function<void()>;
+
+double seconds(const action& what, unsigned times)
+{
+    const double begin = now();
+    for (unsigned i = 0; i < times; ++i) {
+        what();
+    }
+    return (now() - begin) / times;
+}
+
+// Median seconds of each, and of the ratio of each to the first one.
+struct paired {
+    std::vector<double> time;
+    std::vector<double> ratio;
+};
+
+paired measure(const options& how, const std::vector<action>& actions)
+{
+    std::vector<std::vector<double>> times(actions.size()), ratios(actions.size());
+    std::vector<unsigned> repeats;
+    for (const action& what : actions) {
+        const double once = std::max(std::min(seconds(what, 1), seconds(what, 1)), 1e-8);
+        repeats.push_back(std::max(1u, static_cast<unsigned>(how.sample_time / once)));
+    }
+    for (unsigned round = 0; round < how.rounds; ++round) {
+        for (std::size_t i = 0; i < actions.size(); ++i) {
+            times[i].push_back(seconds(actions[i], repeats[i]));
+            ratios[i].push_back(times[i].back() / times[0].back());
+        }
+    }
+    paired made;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+        made.time.push_back(median(times[i]));
+        made.ratio.push_back(median(ratios[i]));
+    }
+    return made;
+}
+
+// Memory of one case, with contents.
+class bench_memory
+{
+public:
+    explicit bench_memory(const kernel_case& of) : _bytes(of.extent + 64)
+    {
+        for (std::size_t i = 0; i < _bytes.size(); ++i) {
+            _bytes[i] = static_cast<std::byte>(i * 7 + i / 255);
+        }
+        for (const std::size_t offset : of.base_offsets) {
+            _bases.push_back(_bytes.data() + offset);
+        }
+    }
+
+    std::byte* data() { return _bytes.data(); }
+    const std::vector<std::byte>& bytes() const { return _bytes; }
+    base_list bases() const { return _bases; }
+
+private:
+    std::vector<std::byte> _bytes;
+    std::vector<std::byte*> _bases;
+};
+
+void expect_same(const kernel_case& of, const std::vector<std::byte>& one, const std::vector<std::byte>& other)
+{
+    if (one != other) {
+        throw std::runtime_error(of.name + ": the plan and the hand loop differ");
+    }
+}
+
+void compare_results(const kernel_case& of, const pack_plan& plan)
+{
+    bench_memory memory(of), other(of);
+    std::vector<std::byte> packed(plan.packed_length()), by_hand(packed.size());
+    plan.gather(memory.bases(), 0, packed.size(), packed.data());
+    of.pack(by_hand.data(), memory.data());
+    expect_same(of, packed, by_hand);
+    std::ranges::reverse(packed);
+    plan.scatter(memory.bases(), 0, packed.size(), packed.data());
+    of.unpack(other.data(), packed.data());
+    expect_same(of, memory.bytes(), other.bytes());
+}
+
+void row(const options& how, const kernel_case& of)
+{
+    const pack_plan_ptr plan = must(pack_plan::compile(of.what));
+    compare_results(of, *plan);
+    bench_memory memory(of);
+    const std::size_t length = plan->packed_length();
+    std::vector<std::byte> packed(length, std::byte{1}), other(length, std::byte{2});
+    const action copy = [&] { std::memcpy(other.data(), packed.data(), length); };
+
+    const paired pack   = measure(how, {[&] { plan->gather(memory.bases(), 0, length, packed.data()); },
+                                        [&] { of.pack(packed.data(), memory.data()); }, copy});
+    const paired unpack = measure(how, {[&] { plan->scatter(memory.bases(), 0, length, packed.data()); },
+                                        [&] { of.unpack(memory.data(), packed.data()); }, copy});
+    const auto rate     = [&](double time) { return static_cast<double>(length) / time * 1e-9; };
+    fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.2f}  {:5.2f} {:5.2f}  {:5.2f} {:5.2f}\n", of.name,
+               rate(pack.time[0]), rate(unpack.time[0]), rate(pack.time[1]), rate(unpack.time[1]), rate(pack.time[2]),
+               pack.ratio[1], unpack.ratio[1], pack.ratio[2], unpack.ratio[2]);
+    std::fflush(stdout);
+}
+
+void rows(const options& how, const std::vector<kernel_case>& cases, const std::string& title)
+{
+    fmt::print("\n{:26}            plan            hand   memcpy   plan/hand   plan/memcpy\n", title);
+    fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6}  {:>5} {:>5}  {:>5} {:>5}\n", "layout", "pack", "unpack", "pack",
+               "unpack", "", "pack", "unpk", "pack", "unpk");
+    for (const kernel_case& of : cases) {
+        if (of.name.find(how.only) != std::string::npos) {
+            row(how, of);
+        }
+    }
+}
+
+// A transport's fragment: no multiple of any block.
+constexpr std::size_t fragment = 8212;
+
+void fragment_row(const options& how, const kernel_case& of)
+{
+    const pack_plan_ptr plan = must(pack_plan::compile(of.what));
+    bench_memory memory(of);
+    const std::size_t length = plan->packed_length();
+    std::vector<std::byte> packed(length, std::byte{1});
+    const auto each = [&](auto&& move) {
+        for (std::size_t at = 0; at < length; at += fragment) {
+            move(at, std::min(fragment, length - at));
+        }
+    };
+    const auto gather = [&](std::size_t at, std::size_t size) {
+        plan->gather(memory.bases(), at, size, packed.data() + at);
+    };
+    const auto scatter = [&](std::size_t at, std::size_t size) {
+        plan->scatter(memory.bases(), at, size, packed.data() + at);
+    };
+    constexpr unsigned calls = 512;
+    const auto tiny          = [&](auto&& move) {
+        for (unsigned i = 0; i < calls; ++i) {
+            move((i * 7919ul * 8) % (length - 8), 8);
+        }
+    };
+    const paired pack   = measure(how, {[&] { each(gather); }, [&] { gather(0, length); },
+                                        [&] { of.pack(packed.data(), memory.data()); }, [&] { tiny(gather); }});
+    const paired unpack = measure(how, {[&] { each(scatter); }, [&] { scatter(0, length); },
+                                        [&] { of.unpack(memory.data(), packed.data()); }, [&] { tiny(scatter); }});
+    fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.1f} {:6.1f}\n", of.name, pack.ratio[2], unpack.ratio[2],
+               pack.ratio[1], unpack.ratio[1], pack.time[3] * 1e9 / calls, unpack.time[3] * 1e9 / calls);
+    std::fflush(stdout);
+}
+
+// What a transport does: fragments in sequence, each call beginning anew. And the cost of a call that moves next to
+// nothing.
+void fragments(const options& how, const std::vector<kernel_case>& cases, const std::string& title)
+{
+    fmt::print("\n{} in fragments of {} bytes: fragments/hand; fragments/one call; ns of a call for 8 bytes anywhere\n",
+               title, fragment);
+    fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6} {:>6}\n", "layout", "pack", "unpack", "pack", "unpack", "ns",
+               "ns");
+    for (const kernel_case& of : cases) {
+        if (of.name.find(how.only) != std::string::npos) {
+            fragment_row(how, of);
+        }
+    }
+}
+
+// From layout to layout: one pass against unpacking what was packed.
+void copies(const options& how)
+{
+    fmt::print("\n1024 KB from layout to layout, GB/s: copy; pack and unpack through a buffer; ratio\n");
+    const std::vector<kernel_case> all = kernel_cases(1048576);
+    for (const auto& [to, from] :
+         {std::pair{1, 1}, {4, 4}, {6, 6}, {7, 7}, {1, 4}, {4, 1}, {7, 1}, {10, 10}, {13, 13}, {14, 15}}) {
+        const kernel_case &target_case = all[static_cast<std::size_t>(to)],
+                          &origin_case = all[static_cast<std::size_t>(from)];
+        if ((target_case.name + origin_case.name).find(how.only) == std::string::npos) {
+            continue;
+        }
+        const pack_plan_ptr target = must(pack_plan::compile(target_case.what)),
+                            origin = must(pack_plan::compile(origin_case.what));
+        bench_memory target_memory(target_case), origin_memory(origin_case);
+        const std::size_t length = std::min(target->packed_length(), origin->packed_length());
+        std::vector<std::byte> packed(length);
+        const paired times = measure(
+            how,
+            {[&] { pack_plan::copy(*target, target_memory.bases(), 0, *origin, origin_memory.bases(), 0, length); },
+             [&] {
+                 origin->gather(origin_memory.bases(), 0, length, packed.data());
+                 target->scatter(target_memory.bases(), 0, length, packed.data());
+             }});
+        const auto rate = [&](double time) { return static_cast<double>(length) / time * 1e-9; };
+        fmt::print("{:56} {:6.2f} {:6.2f}  {:5.2f}\n", origin_case.name + " -> " + target_case.name,
+                   rate(times.time[0]), rate(times.time[1]), times.ratio[1]);
+        std::fflush(stdout);
+    }
+}
+
+} // namespace
+
+} // namespace ucxl::bench
+
+int main(int argc, char** argv)
+{
+    using namespace ucxl::bench;
+    CLI::App app("packing and unpacking by plans, against hand loops and memcpy");
+    options how;
+    bool quick = false;
+    app.add_flag("--quick", quick, "under 30 s, coarser");
+    app.add_option("--only", how.only, "layouts whose name holds this text");
+    app.add_flag("--demo", how.demo_only, "the layouts of the demo only");
+    app.add_option("--payload", how.payloads, "packed bytes of every layout");
+    CLI11_PARSE(app, argc, argv);
+    if (quick) {
+        how.rounds      = 9;
+        how.sample_time = 200e-6;
+        how.payloads    = {65536, 1048576};
+    }
+    try {
+        if (!how.demo_only) {
+            for (const std::size_t payload : how.payloads) {
+                rows(how, kernel_cases(payload), fmt::format("{} KB packed, GB/s", payload / 1024));
+            }
+            fragments(how, kernel_cases(1048576), "1024 KB");
+        }
+        rows(how, demo_cases(), "as in the demo, GB/s");
+        fragments(how, demo_cases(), "the same");
+        if (!how.demo_only) {
+            copies(how);
+        }
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "bench kernels: {}\n", error.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,130 @@
+// `contrib/dev bench transfer`: one-way time between two processes of this host, of windows against MPI libraries, by
+// their datatypes and packed by hand, measured in turn. What arrives is compared first.
+#include "bench/common/comparison.h"
+#include "sides.h"
+#include "tax.h"
+#include "transfer_pairs.h"
+#include "transfer_row.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+namespace ucxl::bench
+{
+
+namespace
+{
+
+constexpr effort whole{.rounds = 11, .sample_time = 4e-3, .most_time = 0.5};
+
+struct options : comparison {
+    bool only_tax      = false;
+    unsigned tax_pairs = 5;
+};
+
+transfer_row measure_row(const effort& how, const layout_case& of, all_pairs& pairs, bool to_strided)
+{
+    const std::string strided = to_strided ? "ss" : "sc";
+    std::vector<contender> contenders;
+    const auto add = [&](const std::string& name, pair& by, const std::string& method) {
+        contenders.push_back(
+            {name, [&by, method](unsigned times) { return by.process->ask(fmt::format("run {} {}", method, times)); }});
+    };
+    add(by_window, pairs.window, strided);
+    add(by_mapped, pairs.mapped, strided);
+    for (const std::string name : {by_put, by_get, by_copy}) {
+        add(name, pairs.mapped, fmt::format("{}-{}", name, strided));
+    }
+    add(by_contiguous, pairs.window, "contiguous");
+    add(by_posix, pairs.posix, "contiguous");
+    for (pair& by : pairs.peers) {
+        add(by.name + " type", by, strided);
+        add(by.name + " hand", by, strided + "-hand");
+    }
+    return {{of.name, of.length, of.num_blocks, "transfer", to_strided ? "strided to strided" : "strided to contiguous",
+             alternate(how, contenders)},
+            of.judged_as,
+            to_strided};
+}
+
+std::vector<std::string> names_of(const std::vector<pair>& peers)
+{
+    std::vector<std::string> made;
+    for (const pair& by : peers) {
+        made.insert(made.end(), {by.name + " type", by.name + " hand"});
+    }
+    return made;
+}
+
+transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::vector<std::string>& peers)
+{
+    const std::vector<case_maker> cases = transfer_cases();
+    transfer_rows rows;
+    fmt::print("{}\n", transfer_head(peers));
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const std::optional<layout_case> chosen = wanted.choose(cases[i]);
+        if (!chosen) {
+            continue;
+        }
+        const layout_case& of = *chosen;
+        pairs.for_each([&](pair& by) {
+            if (by.process->ask(fmt::format("case {}", i)) != static_cast<double>(of.length)) {
+                throw std::runtime_error(by.name + " has another length of " + of.name);
+            }
+        });
+        for (const bool to_strided : {false, true}) {
+            rows.push_back(measure_row(cases[i].always ? whole : wanted.how, of, pairs, to_strided));
+            fmt::print("{}\n", transfer_line(rows.back(), peers));
+            std::fflush(stdout);
+        }
+    }
+    return rows;
+}
+
+void run(const options& wanted)
+{
+    std::vector<std::string> peers;
+    transfer_rows rows;
+    if (!wanted.only_tax) {
+        scratch_folder folder;
+        const shared_memory memory(pair_memory_length);
+        all_pairs pairs = start_all(folder, memory.path());
+        peers           = names_of(pairs.peers);
+        rows            = measure_all(wanted, pairs, peers);
+        fmt::print("{}", mapped_table(rows, peers));
+    }
+    const tax paid = measure_tax(wanted.how, wanted.tax_pairs);
+    fmt::print("{}", tax_table(paid));
+    std::vector<row> all(rows.begin(), rows.end());
+    all.insert(all.end(), paid.rows.begin(), paid.rows.end());
+    write_files(wanted, all);
+    if (wanted.with_summary) {
+        fmt::print("\n{}{}", judge(paid), wanted.only_tax ? "" : judge(rows, peers) + "\n");
+    }
+}
+
+} // namespace
+
+} // namespace ucxl::bench
+
+int main(int argc, char** argv)
+{
+    using namespace ucxl::bench;
+    CLI::App app("one-way times between two processes: windows against MPI libraries");
+    options wanted{{.how = whole}};
+    wanted.add_to(app, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
+    app.add_flag("--tax", wanted.only_tax, "only the last table: contiguous memory with and without the library");
+    CLI11_PARSE(app, argc, argv);
+    if (wanted.is_quick) {
+        wanted.how         = {.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};
+        wanted.max_payload = std::size_t{1} << 20;
+        wanted.tax_pairs   = 3;
+    }
+    setenv("UCX_LOG_FILE", "stderr", 0); // standard output carries answers
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    return report_failure("transfer", [&] { run(wanted); });
+}

@@ -1,0 +1,126 @@
+#include "mapped_side.h"
+
+#include "bench/common/must.h"
+#include "bench/common/tree_layout.h"
+
+#include "ucs/layout/wire.h"
+
+namespace ucxl::bench
+{
+
+namespace
+{
+
+template <typename T>
+T made(ucx_layout::result<T>&& result, const char* what)
+{
+    expect(result ? UCS_OK : result.error(), what);
+    return std::move(*result);
+}
+
+} // namespace
+
+ucx_layout::layout public_layout(const layout_case& of)
+{
+    const layout_ptr inner = layout_of(*of.type);
+    std::vector<std::byte> wire(wire_length(*inner));
+    if (!pack_wire(*inner, wire)) {
+        throw std::runtime_error("pack_wire");
+    }
+    return made(ucx_layout::layout::deserialize(wire), "layout");
+}
+
+side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte>)
+{
+    const ucx_layout::layout strided = public_layout(of);
+    const ucx_layout::layout packed =
+        made(ucx_layout::layout::create_contig(1, {.length = of.length, .layout = nullptr}), "contiguous layout");
+    return {make(_source, strided), make(_target, strided), make(_packed_source, packed), make(_packed_target, packed)};
+}
+
+void mapped_side::prepare(const layout_case& of, const side_memory&)
+{
+    _plan = must(pack_plan::compile(layout_of(*of.type)));
+    for (twin_window* window : {&_source, &_target, &_packed_target}) {
+        trade_keys(*window);
+    }
+}
+
+std::span<std::byte> mapped_side::make(twin_window& window, const ucx_layout::layout& of)
+{
+    window.key.reset();
+    window.own.reset();
+    window.own =
+        std::make_unique<ucx_layout::window>(made(ucx_layout::window::allocate(_with.context(), of), "window"));
+    void* base = nullptr;
+    expect(window.own->bases({&base, 1}), "base address");
+    window.memory     = static_cast<std::byte*>(base);
+    const auto bounds = made(of.query_bounds(), "bounds");
+    if (bounds.true_lb != 0) {
+        throw std::runtime_error("a layout whose first byte is not that at its base address");
+    }
+    return {window.memory, static_cast<std::size_t>(bounds.true_ub)};
+}
+
+void mapped_side::trade_keys(twin_window& window)
+{
+    void* packed       = nullptr;
+    std::size_t length = 0;
+    expect(ucp_rkey_pack(_with.context(), window.own->memh(), &packed, &length), "ucp_rkey_pack");
+    const auto* const bytes = static_cast<const std::byte*>(packed);
+    std::vector<std::byte> message(sizeof(window.address));
+    const auto address = reinterpret_cast<std::uint64_t>(window.own->address());
+    std::memcpy(message.data(), &address, sizeof(address));
+    message.insert(message.end(), bytes, bytes + length);
+    ucp_rkey_buffer_release(packed);
+
+    const std::vector<std::byte> remote = _with.trade(message);
+    std::memcpy(&window.address, remote.data(), sizeof(window.address));
+    ucp_rkey_h key = nullptr;
+    expect(ucp_ep_rkey_unpack(_with.peer(), remote.data() + sizeof(window.address), &key), "ucp_ep_rkey_unpack");
+    window.key.reset(key);
+}
+
+void mapped_side::move(alone how, bool to_strided)
+{
+    const twin_window& target = to_strided ? _target : _packed_target;
+    switch (how) {
+    case alone::put:
+        put(_source, target);
+        break;
+    case alone::get:
+        get(_source, target);
+        break;
+    case alone::copy:
+        copy(to_strided);
+        break;
+    }
+}
+
+void mapped_side::put(const twin_window& from, const twin_window& to)
+{
+    const ucp_request_param_t defaults{};
+    _with.wait_for(
+        ucp_put_nbx(_with.peer(), from.own->address(), from.own->length(), to.address, to.key.get(), &defaults));
+    _with.wait_for(ucp_ep_flush_nbx(_with.peer(), &defaults));
+}
+
+void mapped_side::get(const twin_window& from, const twin_window& to)
+{
+    const ucp_request_param_t defaults{};
+    _with.wait_for(
+        ucp_get_nbx(_with.peer(), to.own->address(), to.own->length(), from.address, from.key.get(), &defaults));
+}
+
+void mapped_side::copy(bool to_strided)
+{
+    std::byte* const source[] = {_source.memory};
+    if (to_strided) {
+        std::byte* const target[] = {_target.memory};
+        pack_plan::copy(*_plan, target, 0, *_plan, source, 0, _plan->packed_length());
+    } else {
+        _plan->gather(source, 0, _plan->packed_length(), _packed_target.memory);
+    }
+}
+
+} // namespace ucxl::bench

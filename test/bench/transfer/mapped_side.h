@@ -1,0 +1,57 @@
+// Windows over memory of the library: the other process maps it, and reaches it by put and get as well as by messages.
+#pragma once
+
+#include "bench/common/ucp_pair.h"
+#include "sides.h"
+
+#include "ucs/pack/pack_plan.h"
+
+#include <memory>
+#include <ucp_layout.hpp>
+
+namespace ucxl::bench
+{
+
+// The layout of a case as the public interface has it. Throws std::runtime_error.
+ucx_layout::layout public_layout(const layout_case& of);
+
+class mapped_side : public side
+{
+public:
+    // With UCP_FEATURE_TAG and UCP_FEATURE_RMA.
+    explicit mapped_side(ucp_pair& with) : _with(with) {}
+
+    side_memory allocate(const layout_case& of, std::span<std::byte> all) override;
+    void prepare(const layout_case& of, const side_memory& memory) override;
+    void send_packed() override { send(_packed_source); }
+    void receive_packed() override { receive(_packed_target); }
+    void send_strided() override { send(_source); }
+    void receive_strided() override { receive(_target); }
+    bool moves_alone() const override { return true; }
+    void move(alone how, bool to_strided) override;
+
+private:
+    using remote_key = std::unique_ptr<ucp_rkey, decltype(&ucp_rkey_destroy)>;
+
+    // One of this process, and that of the same name of the other one.
+    struct twin_window {
+        std::unique_ptr<ucx_layout::window> own;
+        std::byte* memory     = nullptr; // of the own one
+        std::uint64_t address = 0;       // of the other one
+        remote_key key{nullptr, ucp_rkey_destroy};
+    };
+
+    std::span<std::byte> make(twin_window& window, const ucx_layout::layout& of);
+    void trade_keys(twin_window& window);
+    void send(const twin_window& from) { _with.send(from.own->address(), from.own->length()); }
+    void receive(const twin_window& to) { _with.receive(to.own->address(), to.own->length()); }
+    void put(const twin_window& from, const twin_window& to);
+    void get(const twin_window& from, const twin_window& to);
+    void copy(bool to_strided);
+
+    ucp_pair& _with;
+    pack_plan_ptr _plan;
+    twin_window _source, _target, _packed_source, _packed_target;
+};
+
+} // namespace ucxl::bench

@@ -1,0 +1,81 @@
+// A peer of `bench transfer`: the two processes by one MPI library, with datatypes or packed by hand.
+//
+// usage: mpirun -n 2 bench_mpi_transfer FIFO
+#include "bench/common/mpi_type.h"
+
+#include "sides.h"
+
+#include <cstdio>
+
+namespace
+{
+
+using namespace ucxl::bench;
+
+class mpi_side : public side
+{
+public:
+    explicit mpi_side(int peer) : _peer(peer) {}
+    ~mpi_side() override { release(); }
+    mpi_side(const mpi_side&)            = delete;
+    mpi_side& operator=(const mpi_side&) = delete;
+
+    void prepare(const layout_case& of, const side_memory& memory) override
+    {
+        release();
+        _type   = mpi_type_of(*of.type);
+        _length = static_cast<int>(of.length);
+        _memory = memory;
+    }
+
+    void send_packed() override { send(_memory.packed_source.data(), _length, MPI_BYTE); }
+    void receive_packed() override { receive(_memory.packed_target.data(), _length, MPI_BYTE); }
+    void send_strided() override { send(_memory.source.data(), 1, _type); }
+    void receive_strided() override { receive(_memory.target.data(), 1, _type); }
+
+private:
+    void send(const void* from, int count, MPI_Datatype type) const
+    {
+        MPI_Send(from, count, type, _peer, 1, MPI_COMM_WORLD);
+    }
+
+    void receive(void* to, int count, MPI_Datatype type) const
+    {
+        MPI_Recv(to, count, type, _peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+
+    void release()
+    {
+        if (_type != MPI_DATATYPE_NULL) {
+            MPI_Type_free(&_type);
+        }
+    }
+
+    int _peer;
+    MPI_Datatype _type = MPI_DATATYPE_NULL;
+    int _length        = 0;
+    side_memory _memory;
+};
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank = 0, size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc != 3 || size != 2) {
+        std::fprintf(stderr, "usage: mpirun -n 2 bench_mpi_transfer FIFO MEMORY; `bench transfer` runs it\n");
+        return 2;
+    }
+    try {
+        mpi_side by(1 - rank);
+        side_loop(by, rank == 0, argv[2]).serve(argv[1]);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "bench_mpi_transfer: %s\n", error.what());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,260 @@
+// The two processes of a transfer, as `bench transfer` tells them line by line:
+//
+//     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; when both have done so,
+//                        answers with its bytes
+//     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get and copy, which the
+//                        first process does alone, so many of these and all their seconds
+//
+// The first process reads standard input and hands each line to the second one through a FIFO. Both sleep between
+// lines, so that others can be measured. All pairs work in the same pages, given to each by path: where pages happen to
+// lie decides how long strided memory takes. Without UCX: the peers' programs include it too.
+#pragma once
+
+#include "bench/common/layout_case.h"
+#include "bench/common/shared_memory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+
+namespace ucxl::bench
+{
+
+// Memory of one process.
+struct side_memory {
+    std::span<std::byte> source, target;               // strided
+    std::span<std::byte> packed_source, packed_target; // contiguous
+};
+
+// What the first process can do while the other one sleeps: write into its memory, read from there, and the same
+// between source and target of its own by nothing but a copy.
+enum class alone { put, get, copy };
+
+// Memory of the two processes of a pair.
+inline constexpr std::size_t side_memory_length = std::size_t{256} << 20;
+inline constexpr std::size_t pair_memory_length = 2 * side_memory_length;
+
+// How one library moves bytes between the two. Calls return when the memory can be used again, and when a put is there.
+class side
+{
+public:
+    virtual ~side() = default;
+
+    // Zeroed memory that stays until the next call: of `all` where it can be.
+    virtual side_memory allocate(const layout_case& of, std::span<std::byte> all)
+    {
+        const auto part = [&](std::size_t length) {
+            constexpr std::size_t page = 4096, into = 16; // as malloc places what is large
+            const std::size_t whole = (into + length + page - 1) / page * page;
+            if (whole > all.size()) {
+                throw std::runtime_error(of.name + " does not fit in the memory of a pair");
+            }
+            const auto made = all.subspan(into, length);
+            all             = all.subspan(whole);
+            std::ranges::fill(made, std::byte{});
+            return made;
+        };
+        const auto source = part(of.extent), target = part(of.extent);
+        const auto packed_source = part(of.length);
+        return {source, target, packed_source, part(of.length)};
+    }
+
+    virtual void prepare(const layout_case& of, const side_memory& memory) = 0;
+    virtual void send_packed()                                             = 0;
+    virtual void receive_packed()                                          = 0;
+    virtual void send_strided()                                            = 0;
+    virtual void receive_strided()                                         = 0;
+
+    virtual bool moves_alone() const { return false; }
+    // From strided memory, to strided memory or to packed bytes.
+    virtual void move(alone, bool) {}
+};
+
+class side_loop
+{
+public:
+    // `memory`: the path of shared_memory that every pair is given, of which each of its processes has `length`.
+    side_loop(side& by, bool is_first, const std::string& memory, std::size_t length = side_memory_length)
+        : _by(by), _is_first(is_first), _length(length), _shared(memory, 2 * length)
+    {
+    }
+
+    // Until standard input ends.
+    void serve(const std::string& fifo)
+    {
+        if (_is_first) {
+            std::ofstream second(fifo);
+            std::cout.precision(15);
+            for (std::string line; std::getline(std::cin, line);) {
+                second << line << std::endl;
+                std::cout << obey(line) << std::endl;
+            }
+        } else {
+            std::ifstream first(fifo);
+            for (std::string line; std::getline(first, line);) {
+                obey(line);
+            }
+        }
+    }
+
+private:
+    struct method {
+        const char* name;
+        bool from_strided, to_strided, by_hand;
+    };
+    static constexpr method methods[] = {{"contiguous", false, false, false},
+                                         {"sc", true, false, false},
+                                         {"ss", true, true, false},
+                                         {"sc-hand", true, false, true},
+                                         {"ss-hand", true, true, true}};
+
+    struct lone_method {
+        const char* name;
+        alone how;
+        bool to_strided;
+    };
+    static constexpr lone_method lone_methods[] = {{"put-sc", alone::put, false},   {"put-ss", alone::put, true},
+                                                   {"get-sc", alone::get, false},   {"get-ss", alone::get, true},
+                                                   {"copy-sc", alone::copy, false}, {"copy-ss", alone::copy, true}};
+
+    double obey(const std::string& line)
+    {
+        std::istringstream words(line);
+        std::string verb, name;
+        words >> verb;
+        if (verb == "case") {
+            std::size_t number = 0;
+            words >> number;
+            take(number);
+            return static_cast<double>(_case.length);
+        }
+        unsigned times = 0;
+        words >> name >> times;
+        for (const method& by : methods) {
+            if (by.name == name) {
+                return seconds(times, [&] { ping_pong(by); }) / 2;
+            }
+        }
+        for (const lone_method& by : lone_methods) {
+            if (by.name == name && _by.moves_alone()) {
+                return _is_first ? seconds(times, [&] { _by.move(by.how, by.to_strided); }) : 0;
+            }
+        }
+        throw std::runtime_error("no method " + name);
+    }
+
+    void take(std::size_t number)
+    {
+        _case   = transfer_cases().at(number).make();
+        _memory = _by.allocate(_case, {_shared.data() + (_is_first ? 0 : _length), _length});
+        for (std::size_t i = 0; i < _case.length; ++i) {
+            _memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
+        }
+        _case.hand.unpack(_memory.source.data(), _memory.packed_source.data());
+        _by.prepare(_case, _memory);
+        for (const method& by : methods) {
+            clear();
+            ping_pong(by);
+            compare(by.name, by.to_strided);
+        }
+        if (_by.moves_alone()) {
+            for (const lone_method& by : lone_methods) {
+                check(by);
+            }
+        }
+        // The second process may still be comparing; once the first one has answered, others work in these pages.
+        ping_pong(methods[0]);
+    }
+
+    void clear()
+    {
+        std::ranges::fill(_memory.target, std::byte{});
+        std::ranges::fill(_memory.packed_target, std::byte{});
+    }
+
+    void compare(const char* name, bool strided)
+    {
+        if (strided) {
+            _case.hand.pack(_memory.packed_target.data(), _memory.target.data());
+        }
+        if (!std::ranges::equal(_memory.packed_target, _memory.packed_source)) {
+            throw std::runtime_error(_case.name + ": something else arrived by " + name);
+        }
+    }
+
+    // Between two ping-pongs, into memory that these do not write.
+    void check(const lone_method& by)
+    {
+        const method& other = by.to_strided ? methods[0] : methods[2];
+        clear();
+        ping_pong(other);
+        if (_is_first) {
+            _by.move(by.how, by.to_strided);
+        }
+        ping_pong(other);
+        if (_is_first != (by.how == alone::put)) {
+            compare(by.name, by.to_strided);
+        }
+    }
+
+    void send(const method& by)
+    {
+        if (by.from_strided && !by.by_hand) {
+            _by.send_strided();
+            return;
+        }
+        if (by.by_hand) {
+            _case.hand.pack(_memory.packed_source.data(), _memory.source.data());
+        }
+        _by.send_packed();
+    }
+
+    void receive(const method& by)
+    {
+        if (by.to_strided && !by.by_hand) {
+            _by.receive_strided();
+            return;
+        }
+        _by.receive_packed();
+        if (by.to_strided) {
+            _case.hand.unpack(_memory.target.data(), _memory.packed_target.data());
+        }
+    }
+
+    void ping_pong(const method& by)
+    {
+        if (_is_first) {
+            send(by);
+            receive(by);
+        } else {
+            receive(by);
+            send(by);
+        }
+    }
+
+    // The first one wakes the other side up, or brings memory into the caches.
+    template <typename Fn>
+    double seconds(unsigned times, Fn&& move)
+    {
+        move();
+        const auto begin = std::chrono::steady_clock::now();
+        for (unsigned i = 0; i < times; ++i) {
+            move();
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+    side& _by;
+    bool _is_first;
+    std::size_t _length;
+    shared_memory _shared;
+    layout_case _case;
+    side_memory _memory;
+};
+
+} // namespace ucxl::bench

@@ -1,0 +1,229 @@
+#include "tax.h"
+
+#include "bench/common/scratch_folder.h"
+#include "bench/common/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+
+namespace ucxl::bench
+{
+
+namespace
+{
+
+constexpr const char* without_library = "not loaded";
+constexpr const char* with_library    = "loaded";
+constexpr std::size_t lengths[]       = {8, 4096, 65536, 1 << 20};
+constexpr double most_more            = 20e-9; // an operation
+constexpr double operations           = 2;     // a message: to send and to receive it
+
+// With these settings; `loaded`: of the library under test.
+worker start(bool loaded, std::vector<std::string> settings)
+{
+    if (loaded) {
+        settings.emplace_back("LD_PRELOAD=" BENCH_FOLDER "/.libs/libucp_layout.so");
+    }
+    std::vector<std::string> command{"env"};
+    command.insert(command.end(), settings.begin(), settings.end());
+    command.emplace_back(BENCH_FOLDER "/bench_tax_side");
+    return worker(command);
+}
+
+void expect_loaded(worker& by, bool loaded)
+{
+    if ((by.ask("loaded") != 0) != loaded) {
+        throw std::runtime_error(loaded ? "libucp_layout was not loaded" : "libucp_layout was loaded");
+    }
+}
+
+double one_way(worker& by, std::size_t length, unsigned times)
+{
+    return by.ask(fmt::format("run {} {}", length, times)) / times;
+}
+
+unsigned times_of(worker& by, std::size_t length, double sample_time)
+{
+    unsigned times = 16;
+    while (one_way(by, length, times) * times < sample_time / 4) {
+        times *= 2;
+    }
+    return static_cast<unsigned>(std::ceil(sample_time / one_way(by, length, times)));
+}
+
+// One pair of process pairs, all lengths; every second round in the other order.
+void measure_pair(const effort& how, std::vector<row>& rows)
+{
+    worker plain = start(false, {}), loaded = start(true, {});
+    expect_loaded(plain, false);
+    expect_loaded(loaded, true);
+    for (row& one : rows) {
+        const unsigned times     = times_of(plain, one.length, how.sample_time);
+        std::vector<double>&ours = one.results[0].rounds, &others = one.results[1].rounds;
+        for (unsigned round = 0; round < how.rounds; ++round) {
+            if (round % 2 == 0) {
+                others.push_back(one_way(plain, one.length, times));
+            }
+            ours.push_back(one_way(loaded, one.length, times));
+            if (round % 2 != 0) {
+                others.push_back(one_way(plain, one.length, times));
+            }
+        }
+    }
+}
+
+std::string trimmed(std::string cell)
+{
+    cell.erase(0, cell.find_first_not_of(' '));
+    cell.erase(cell.find_last_not_of(' ') + 1);
+    return cell;
+}
+
+// The tables in a log: a title "context place cfg#N | operation", and lines "range | protocol | transport".
+// The number in a title counts endpoints, and a table without lines says nothing.
+std::set<std::string> tables_in(std::istream& log)
+{
+    std::set<std::string> made;
+    std::string title, lines;
+    const auto finish = [&] {
+        if (!lines.empty()) {
+            made.insert(title + '\n' + lines);
+        }
+        lines.clear();
+    };
+    for (std::string line; std::getline(log, line);) {
+        std::vector<std::string> cells;
+        std::istringstream rest(line.substr(std::min(line.find('|'), line.size())));
+        for (std::string cell; std::getline(rest, cell, '|');) {
+            cells.push_back(trimmed(cell));
+        }
+        if (cells.size() > 2 && cells[1].find("cfg#") != std::string::npos) {
+            finish();
+            title = cells[1].substr(0, cells[1].find("cfg#")) + cells[2];
+        } else if (cells.size() > 2) {
+            for (std::size_t i = 1; i < cells.size(); ++i) {
+                lines += "    " + cells[i];
+            }
+            lines += '\n';
+        }
+    }
+    finish();
+    return made;
+}
+
+// What UCX chose, in both processes, for all lengths.
+std::set<std::string> protocol_tables(bool loaded)
+{
+    const scratch_folder folder;
+    {
+        worker by = start(loaded, {"UCX_PROTO_INFO=y", "UCX_LOG_FILE=" + folder.path() + "/%p"});
+        expect_loaded(by, loaded);
+        for (const std::size_t length : lengths) {
+            one_way(by, length, 1);
+        }
+    }
+    std::set<std::string> made;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+        std::ifstream log(file.path());
+        made.merge(tables_in(log));
+    }
+    return made;
+}
+
+// Of an operation.
+struct spread {
+    double low, middle, high; // quartiles
+};
+
+spread difference_of(const row& one)
+{
+    std::vector<double> more;
+    for (std::size_t i = 0; i < one.results[0].rounds.size(); ++i) {
+        more.push_back((one.results[0].rounds[i] - one.results[1].rounds[i]) / operations);
+    }
+    std::ranges::sort(more);
+    return {more[more.size() / 4], more[more.size() / 2], more[more.size() * 3 / 4]};
+}
+
+// Most pairs agree, or the machine was too busy to tell.
+const char* verdict(const spread& of)
+{
+    return of.high <= most_more ? "yes" : of.low <= most_more ? "not settled" : "no";
+}
+
+} // namespace
+
+tax measure_tax(const effort& how, unsigned num_pairs)
+{
+    tax paid;
+    for (const std::size_t length : lengths) {
+        paid.rows.push_back({fmt::format("contiguous, {} bytes", length),
+                             length,
+                             1,
+                             "host to host",
+                             "contiguous",
+                             {{.name = with_library}, {.name = without_library}}});
+    }
+    for (unsigned i = 0; i < num_pairs; ++i) {
+        measure_pair(how, paid.rows);
+    }
+    for (row& one : paid.rows) {
+        for (measured& by : one.results) {
+            by.time  = median(by.rounds);
+            by.ratio = ratio_between(by, one.results[0]);
+        }
+    }
+    const std::set<std::string> plain = protocol_tables(false), loaded = protocol_tables(true);
+    paid.num_tables     = static_cast<unsigned>(plain.size());
+    const auto add_only = [&](const char* who, const std::set<std::string>& in, const std::set<std::string>& other) {
+        for (const std::string& table : in) {
+            if (!other.contains(table)) {
+                paid.differing_tables += fmt::format("only {}: {}", who, table);
+            }
+        }
+    };
+    add_only(without_library, plain, loaded);
+    add_only(with_library, loaded, plain);
+    return paid;
+}
+
+std::string tax_table(const tax& paid)
+{
+    std::string table = fmt::format(
+        "\ncontiguous memory, host to host, with the library loaded and not: a message, and what each of its two "
+        "operations costs more\n"
+        "{:>10} {:>14} {:>10} {:>9} {:>22}  {}\n",
+        "bytes", "not loaded us", "loaded us", "more ns", "half of the pairs ns", "20 ns at most");
+    for (const row& one : paid.rows) {
+        const spread more = difference_of(one);
+        table += fmt::format("{:>10} {:14.3f} {:10.3f} {:9.1f} {:>22}  {}\n", one.length, one.results[1].time * 1e6,
+                             one.results[0].time * 1e6, more.middle * 1e9,
+                             fmt::format("{:.1f} to {:.1f}", more.low * 1e9, more.high * 1e9), verdict(more));
+    }
+    return table + fmt::format("{} tables of protocols by UCX_PROTO_INFO: {}\n{}", paid.num_tables,
+                               paid.differing_tables.empty() ? "the same with the library loaded" : "DIFFERENT",
+                               paid.differing_tables);
+}
+
+std::string judge(const tax& paid)
+{
+    const auto count = [&](std::string_view answer) {
+        return std::ranges::count_if(paid.rows, [&](const row& one) { return verdict(difference_of(one)) == answer; });
+    };
+    const bool same = paid.num_tables > 0 && paid.differing_tables.empty();
+    return fmt::format(
+        "contiguous host to host, an operation at most 20 ns more with the library loaded: {} of {} lengths, {} not "
+        "settled; {} protocols\n",
+        count("yes"), paid.rows.size(), count("not settled"), same ? "the same" : "other");
+}
+
+} // namespace ucxl::bench

@@ -1,0 +1,267 @@
+// Remote access to what is no window, not any more, or not all of one: its initiator sees that it failed, the owner's
+// memory stays as it was, and both go on.
+//
+// Role 1 owns windows of every kind and unmaps some; role 0 works with the keys and addresses it was given.
+#include "failing_access.h"
+#include "scenario.h"
+#include "support/random.h"
+#include "transports.h"
+
+#include <ucp_layout.hpp>
+#include <ucp_layout_failure.h>
+
+#include <numeric>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+// Ranges around a live window.
+void outside(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    if (arguments.plays(1)) {
+        for (const memory_kind kind : all_kinds) {
+            const owned_window window(in, kind);
+            bytes key;
+            window.append_key_to(key, in);
+            in.exchange(key);
+            in.barrier();
+            window.verify(name_of(kind));
+            in.barrier();
+        }
+        in.close();
+        return;
+    }
+    check_ok(ucp_layout_failure_watch(count_failure, nullptr), "watch");
+    initiator operations(in);
+    for (const memory_kind kind : all_kinds) {
+        const bytes given               = in.exchange({});
+        std::span<const std::byte> rest = given;
+        {
+            const remote_key key(in.endpoint(), rest);
+            const std::uint64_t first = key.address();
+            const std::size_t whole   = shape_of(kind).length();
+            const std::string who     = name_of(kind);
+            operations.succeed(key, whole);
+            for (const std::uint64_t before : {1, 8, 64, 4096}) {
+                operations.fail_all(key, first - before, 8, std::format("{}, {} bytes before", who, before));
+            }
+            operations.fail_all(key, first + whole, 8, who + ", behind");
+            operations.fail_all(key, first + whole - 4, 8, who + ", across the end");
+            operations.fail_get(key, first, whole + 1, who + ", one byte more");
+            operations.fail_get(key, first + whole - 100, 200000, who + ", far across the end");
+            operations.fail_put(key, first + whole - 1, 200000, who + ", far across the end"); // may write one byte
+            operations.succeed(key, whole - 1);
+        }
+        in.barrier();
+        in.barrier();
+    }
+    in.close();
+}
+
+// Windows that were unmapped: their memory is used for something else, and then taken away.
+void unmapped(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    if (arguments.plays(1)) {
+        for (const memory_kind kind : all_kinds) {
+            owned_window window(in, kind);
+            bytes key;
+            window.append_key_to(key, in);
+            in.exchange(key);
+            in.barrier(); // the peer knows the key and used it
+            window.unmap();
+            in.barrier();
+            in.barrier(); // tried on memory that is used again
+            window.verify_reused(name_of(kind));
+            window.free_memory();
+            in.barrier();
+            in.barrier(); // tried on memory that is not there
+        }
+        in.close();
+        return;
+    }
+    check_ok(ucp_layout_failure_watch(count_failure, nullptr), "watch");
+    initiator operations(in);
+    for (const memory_kind kind : all_kinds) {
+        const bytes given               = in.exchange({});
+        std::span<const std::byte> rest = given;
+        {
+            const remote_key key(in.endpoint(), rest);
+            operations.succeed(key, shape_of(kind).length());
+            in.barrier();
+            in.barrier();
+            for (const char* const when : {"unmapped", "freed"}) {
+                for (const std::size_t length : {std::size_t{8}, std::size_t{4096}, shape_of(kind).length()}) {
+                    operations.fail_all(key, key.address(), length,
+                                        std::format("{}, {}, {} bytes", name_of(kind), when, length));
+                }
+                in.barrier();
+                if (when == std::string_view("unmapped")) {
+                    in.barrier();
+                }
+            }
+        }
+    }
+    in.close();
+}
+
+// Keys with several bytes changed at once, and addresses all around: whatever they reach is inside windows.
+//
+// The first bytes of a key are UCP's own, which it takes as they are (test_keys.cc).
+void changed_keys(const peer_arguments& arguments)
+{
+    constexpr std::size_t header_length = sizeof(std::uint64_t) + sizeof(std::uint8_t);
+    constexpr std::size_t room          = 3 * 256;
+    const context_handle context(arguments);
+    session in(arguments, context);
+    if (arguments.plays(1)) {
+        for (const memory_kind kind : all_kinds) {
+            const owned_window window(in, kind);
+            bytes key;
+            window.append_key_to(key, in);
+            in.exchange(key);
+            in.barrier();
+            window.verify_gaps(name_of(kind));
+            in.barrier();
+        }
+        in.close();
+        return;
+    }
+    test::random random(arguments.seed);
+    for (const memory_kind kind : all_kinds) {
+        bytes given         = in.exchange({});
+        std::uint64_t first = 0; // in front of the key, see append_key()
+        {
+            std::span<const std::byte> rest = given;
+            first                           = remote_key(in.endpoint(), rest).address();
+        }
+        const std::size_t prefix = 2 * sizeof(std::uint64_t);
+        const std::size_t length = given.size() - prefix;
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            bytes changed(given.begin() + prefix, given.end());
+            changed.resize(length + room, static_cast<std::byte>(random.below(256)));
+            for (auto changes = random.below(6); changes > 0; --changes) {
+                changed[header_length + random.below(length - header_length)] =
+                    static_cast<std::byte>(random.below(256));
+            }
+            ucp_rkey_h key = nullptr;
+            if (ucp_ep_rkey_unpack(in.endpoint(), changed.data(), &key) != UCS_OK) {
+                continue;
+            }
+            const std::uint64_t address = first - 5000 + random.below(shape_of(kind).length() + 10000);
+            const std::size_t count     = 1 + random.below(random.one_in(4) ? 100000 : 200);
+            bytes buffer(count, owned_window::pattern);
+            std::uint64_t operand = 0;
+            std::uint64_t reply   = 0;
+            ucp_request_param_t param{};
+            in.wait(ucp_put_nbx(in.endpoint(), buffer.data(), count, address, key, &param));
+            in.wait(ucp_get_nbx(in.endpoint(), buffer.data(), count, address, key, &param));
+            param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+            param.datatype     = ucp_dt_make_contig(sizeof(operand));
+            param.reply_buffer = &reply;
+            in.wait(ucp_atomic_op_nbx(in.endpoint(), UCP_ATOMIC_OP_OR, &operand, 1, address & ~std::uint64_t{7}, key,
+                                      &param));
+            in.flush();
+            ucp_rkey_destroy(key);
+        }
+        in.barrier();
+        in.barrier();
+    }
+    in.close();
+}
+
+const scenario with_changed_keys("failures.changed_keys", changed_keys);
+
+// UCX's older protocols: the target of a get by messages takes every address for host memory.
+void old_protocols(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    const std::size_t length = shape_of(memory_kind::short_blocks).length();
+    if (arguments.plays(1)) {
+        owned_window window(in, memory_kind::short_blocks);
+        bytes key;
+        window.append_key_to(key, in);
+        window.fill_with(std::byte{1});
+        in.exchange(key);
+        in.barrier();
+        check(window.packed_is(owned_window::pattern), "the window does not hold what was put");
+        in.barrier();
+        in.close();
+        return;
+    }
+    const bytes given               = in.exchange({});
+    std::span<const std::byte> rest = given;
+    {
+        const remote_key key(in.endpoint(), rest);
+        const bytes sent(length, owned_window::pattern);
+        const ucp_request_param_t param{};
+        check_ok(in.wait(ucp_put_nbx(in.endpoint(), sent.data(), length, key.address(), key.get(), &param)), "put");
+        in.flush();
+        initiator(in).fail_get(key, key.address(), length, "a live window");
+    }
+    in.barrier();
+    in.barrier();
+    in.close();
+}
+
+const scenario with_old_protocols("failures.old_protocols", old_protocols);
+const scenario outside_of_windows("failures.outside", outside);
+const scenario on_unmapped_windows("failures.unmapped", unmapped);
+
+class failures : public testing::TestWithParam<setting>
+{
+protected:
+    static pair_config config(const char* name)
+    {
+        auto made                   = config_for(GetParam(), name, 1);
+        made.expected[0].any_output = true; // says what was refused
+        made.expected[1].any_output = true;
+        return made;
+    }
+};
+
+TEST_P(failures, outside_of_a_window_are_seen_by_their_initiator)
+{
+    EXPECT_PAIR(config("failures.outside"));
+}
+
+TEST_P(failures, on_a_window_that_was_unmapped_are_seen_by_their_initiator)
+{
+    EXPECT_PAIR(config("failures.unmapped"));
+}
+
+TEST_P(failures, of_changed_keys_end_nobody_and_reach_only_windows)
+{
+    auto with   = config("failures.changed_keys");
+    with.rounds = 400;
+    EXPECT_PAIR(with);
+}
+
+class failures_of_old_protocols : public failures
+{
+};
+
+TEST_P(failures_of_old_protocols, puts_work_and_gets_fail_instead_of_ending_the_target)
+{
+    EXPECT_PAIR(config("failures.old_protocols"));
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, failures_of_old_protocols,
+                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"})), testing::Values("n")),
+                         setting_name);
+INSTANTIATE_TEST_SUITE_P(matrix, failures,
+                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "sysv", "posix_cma",
+                                                                        "tcp"})),
+                                          testing::Values("y")),
+                         setting_name);
+
+} // namespace
+
+} // namespace ucxl::two_process

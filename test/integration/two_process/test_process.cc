@@ -1,0 +1,171 @@
+// What happens to processes: they fork, they run threads, they are killed.
+#include "child.h"
+#include "scenario.h"
+#include "transfer.h"
+#include "transports.h"
+
+#include "support/leak_checks.h"
+
+#include <cstdlib>
+#include <thread>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+const batch_options usual_batch = {
+    .operations = {operation::tag, operation::stream, operation::am, operation::put, operation::get},
+    .lengths    = {0, 1, 64, 4096, 65536, 300000},
+};
+
+void run_batches(session& in, std::uint64_t seed, unsigned rounds)
+{
+    for (unsigned round = 0; round < rounds; ++round) {
+        test::random random(derive_seed(seed, round));
+        run_batch(in, random_batch(random, usual_batch));
+    }
+}
+
+// The child ends by exit(), with everything that runs then, or by _exit().
+void fork_child(bool with_exit_handlers)
+{
+    const pid_t pid = fork();
+    check(pid >= 0, "fork failed");
+    if (pid == 0) {
+        const auto layout = ucx_layout::layout::create_strided(8, {{100, 32}});
+        const int status  = layout && layout->packed_length() == 800 ? 0 : 3;
+        test::skip_leak_check(); // the parent's UCX objects end with the process, not by their owners
+        with_exit_handlers ? std::exit(status) : _exit(status);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the forked child ended with status {:#x}", status);
+}
+
+void forks(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session in(arguments, context);
+    const side_plan window{.kind = side_kind::window, .seed = 5};
+    const side_plan allocated{.kind = side_kind::allocated, .seed = 6};
+    side first(in, window, 10000), second(in, allocated, 10000);
+    run_batches(in, arguments.seed, arguments.rounds);
+    fork_child(true);
+    run_batches(in, arguments.seed + 1, arguments.rounds);
+    fork_child(false);
+    run_batches(in, arguments.seed + 2, arguments.rounds);
+    first.verify();
+    second.verify();
+    in.close();
+}
+
+// One worker per thread, one context for all: windows are mapped and unmapped by both threads all the time.
+void threads(const peer_arguments& arguments)
+{
+    const context_handle context(arguments, true);
+    std::vector<std::thread> running;
+    for (unsigned i = 0; i < static_cast<unsigned>(num_channels); ++i) {
+        running.emplace_back([&, i] {
+            auto own   = arguments;
+            own.thread = i;
+            session in(own, context);
+            run_batches(in, derive_seed(arguments.seed, 77 + i), arguments.rounds);
+            in.close();
+        });
+    }
+    for (auto& thread : running) {
+        thread.join();
+    }
+}
+
+constexpr std::uint64_t long_transfer = 64 << 20;
+
+// Role 1 dies while its window is being filled, or never receives at all; role 0 has to notice, and to end in good
+// order.
+void killed(const peer_arguments& arguments, bool receives)
+{
+    const context_handle context(arguments);
+    session in(arguments, context, {.error_handling = true});
+    test::random random(arguments.seed);
+    side own(in, {.kind = side_kind::window, .seed = 9}, long_transfer);
+    ucp_request_param_t param{};
+    own.describe_to(param);
+    if (arguments.role == 1) {
+        if (receives) {
+            ucp_tag_recv_nbx(in.worker(), own.buffer(), own.count(), 0, 0, &param);
+        }
+        in.barrier();
+        for (int turns = 0; turns < 200; ++turns) {
+            in.turn();
+        }
+        raise(SIGKILL);
+    }
+    in.barrier();
+    const auto sent = in.wait(ucp_tag_send_nbx(in.endpoint(), own.buffer(), own.count(), 0, &param));
+    check(UCS_STATUS_IS_ERR(sent), "sending to a dead peer ended with {}", ucs_status_string(sent));
+    while (in.endpoint_error() == UCS_OK) {
+        in.turn();
+    }
+    in.abandon();
+    own.verify();
+}
+
+const scenario forking("forks", forks);
+const scenario threading("threads", threads);
+const scenario killed_receiving("killed_receiving", [](const peer_arguments& arguments) { killed(arguments, true); });
+const scenario killed_silent("killed_silent", [](const peer_arguments& arguments) { killed(arguments, false); });
+
+class processes : public testing::TestWithParam<setting>
+{
+};
+
+TEST_P(processes, fork_leaves_parent_and_child_working)
+{
+    // With the thread of UCX's virtual file system a child's exit handlers may deadlock, see docs/limits.md.
+    auto config = config_for(GetParam(), "forks", 3);
+    config.variables.emplace_back("UCX_VFS_ENABLE", "n");
+    EXPECT_PAIR(config);
+}
+
+TEST_P(processes, two_threads_with_a_worker_each)
+{
+    EXPECT_PAIR(config_for(GetParam(), "threads", 8));
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, processes,
+                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"})), both_protocols()),
+                         setting_name);
+
+class killed_peer : public testing::TestWithParam<setting>
+{
+protected:
+    static pair_config config(const char* scenario_name)
+    {
+        auto made               = config_for(GetParam(), scenario_name, 1);
+        made.expected[1].signal = SIGKILL;
+        return made;
+    }
+};
+
+TEST_P(killed_peer, sender_of_a_transfer_under_way_gets_an_error)
+{
+    EXPECT_PAIR(config("killed_receiving"));
+}
+
+TEST_P(killed_peer, sender_of_a_transfer_not_begun_gets_an_error)
+{
+    EXPECT_PAIR(config("killed_silent"));
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, killed_peer,
+                         testing::Combine(testing::ValuesIn(transports({"tcp"})), both_protocols()), setting_name);
+
+} // namespace
+
+} // namespace ucxl::two_process

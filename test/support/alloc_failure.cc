@@ -1,0 +1,105 @@
+#include "alloc_failure.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace
+{
+
+thread_local std::int64_t allocations_left = -1;
+thread_local bool has_failed               = false;
+
+void* allocate(std::size_t size, std::size_t alignment)
+{
+    if (allocations_left >= 0 && allocations_left-- == 0) {
+        has_failed = true;
+        throw std::bad_alloc();
+    }
+    void* memory = alignment > alignof(std::max_align_t)
+                       ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
+                       : std::malloc(size == 0 ? 1 : size);
+    if (memory == nullptr) {
+        throw std::bad_alloc();
+    }
+    return memory;
+}
+
+} // namespace
+
+namespace ucxl::test
+{
+
+void fail_allocation_after(std::int64_t allocations)
+{
+    has_failed       = false;
+    allocations_left = allocations;
+}
+
+bool stop_failing_allocations()
+{
+    allocations_left = -1;
+    return has_failed;
+}
+
+} // namespace ucxl::test
+
+// The standard library's array and nothrow forms call the first of these. The sanitizers' own do not, and would see
+// memory of one allocator freed by the other, so all forms are here.
+void* operator new(std::size_t size)
+{
+    return allocate(size, 1);
+}
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept
+{
+    try {
+        return allocate(size, 1);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+void* operator new[](std::size_t size)
+{
+    return allocate(size, 1);
+}
+
+void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept
+{
+    return operator new(size, nothrow);
+}
+
+void* operator new(std::size_t size, std::align_val_t alignment)
+{
+    return allocate(size, static_cast<std::size_t>(alignment));
+}
+
+void operator delete(void* memory) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::align_val_t) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete[](void* memory) noexcept
+{
+    std::free(memory);
+}
+
+void operator delete[](void* memory, std::size_t) noexcept
+{
+    std::free(memory);
+}

@@ -1,0 +1,77 @@
+// Random nested keys against the oracle.
+#include "random_keys.h"
+#include "reference_walk.h"
+#include "support/random.h"
+#include "test_host.h"
+
+#include <gtest/gtest.h>
+
+namespace ucxl::softhca::test
+{
+
+namespace
+{
+
+using ucxl::test::random;
+using ucxl::test::run_seed;
+
+constexpr unsigned heaps         = 150;
+constexpr unsigned keys_per_heap = 40;
+constexpr unsigned walks         = 200;
+
+void expect_same(environment& device, const key_user& user, const random_keys::target& at, right needed)
+{
+    const reference_result expected = reference_walk(device.memory, user, at.key, at.address, at.length, needed);
+    key_walk walk(device, user, at.key, at.address, at.length, needed);
+    std::size_t seen = 0;
+    piece found;
+    while (walk.next(found)) {
+        ASSERT_NE(found.length, 0u);
+        for (std::uint64_t i = 0; i < found.length; i++, seen++) {
+            ASSERT_LT(seen, expected.bytes.size());
+            ASSERT_EQ(expected.bytes[seen], (byte_place{found.space, found.client, found.address + i}));
+        }
+    }
+    ASSERT_EQ(seen, expected.bytes.size());
+    ASSERT_EQ(walk.fault(), expected.fault);
+    ASSERT_FALSE(walk.next(found)) << "a walk that has ended goes on";
+    ASSERT_EQ(check_access(device, user, at.key, at.address, at.length, needed), expected.fault);
+}
+
+TEST(key_walk, finds_what_the_oracle_finds_in_random_nested_keys)
+{
+    const std::uint64_t seed = run_seed();
+    std::array<unsigned, 16> faults{};
+    std::uint64_t bytes = 0;
+    for (unsigned heap = 0; heap < heaps; heap++) {
+        SCOPED_TRACE("seed " + std::to_string(seed) + " heap " + std::to_string(heap));
+        test_machine machine({.devices = 1, .functions_per_device = 2});
+        test_process& process = machine.start();
+        environment device{machine.memory(), process, process.id()};
+        random numbers(seed * 1000 + heap);
+        const auto choose = [&](std::uint64_t bound) { return numbers.below(bound); };
+        random_keys keys(machine.memory(), process.id(), process.allocate(4096), choose);
+        keys.make(keys_per_heap);
+        for (unsigned i = 0; i < walks; i++) {
+            random_keys::target at = keys.pick();
+            at.length              = numbers.below(at.length + 2);
+            key_user user          = keys.user();
+            user.function          = numbers.one_in(10) ? 1 : 0;
+            const auto needed      = static_cast<right>(numbers.below(5));
+            ASSERT_NO_FATAL_FAILURE(expect_same(device, user, at, needed));
+            const auto result = reference_walk(machine.memory(), user, at.key, at.address, at.length, needed);
+            faults[static_cast<unsigned>(result.fault)]++;
+            bytes += result.bytes.size();
+        }
+    }
+    // A generator that makes only good, or only bad keys would prove little.
+    for (unsigned fault = 0; fault <= static_cast<unsigned>(access_fault::broken_entry); fault++) {
+        EXPECT_GT(faults[fault], 10u) << "fault " << fault << " hardly ever happened";
+    }
+    EXPECT_GT(faults[0], heaps * walks / 4) << "few walks were good";
+    EXPECT_GT(bytes, 100'000u);
+}
+
+} // namespace
+
+} // namespace ucxl::softhca::test

@@ -1,0 +1,152 @@
+#include "softhca/shim/memory/shared_lock.h"
+
+#include "real_process.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <random>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace ucxl::softhca
+{
+namespace
+{
+
+struct counted {
+    shared_lock lock;
+    std::uint64_t value;
+    std::uint64_t copy;
+};
+
+counted& make_counted()
+{
+    counted& made = test::shared<counted>();
+    EXPECT_EQ(made.lock.make(), 0);
+    return made;
+}
+
+TEST(shared_lock, one_at_a_time_over_threads_and_processes)
+{
+    counted& both         = make_counted();
+    constexpr int threads = 2;
+    constexpr int rounds  = 20'000;
+    const auto count      = [&both] {
+        for (int i = 0; i < rounds; ++i) {
+            EXPECT_FALSE(both.lock.lock());
+            ++both.value;
+            both.lock.unlock();
+        }
+    };
+    test::real_process child([&count](test::real_process&) { count(); });
+    {
+        std::vector<std::jthread> here;
+        for (int i = 0; i < threads; ++i) {
+            here.emplace_back(count);
+        }
+    }
+    EXPECT_EQ(child.join(), 0);
+    EXPECT_EQ(both.value, std::uint64_t{rounds} * (threads + 1));
+}
+
+TEST(shared_lock, a_killed_holder_is_told_to_the_next_one_once)
+{
+    counted& both = make_counted();
+    test::real_process holder([&both](test::real_process& self) {
+        both.lock.lock();
+        self.ready();
+        self.wait();
+    });
+    holder.kill();
+    EXPECT_TRUE(both.lock.lock());
+    both.lock.unlock();
+    EXPECT_FALSE(both.lock.lock());
+    both.lock.unlock();
+}
+
+TEST(shared_lock, a_waiter_gets_it_when_the_holder_is_killed)
+{
+    counted& both = make_counted();
+    test::real_process holder([&both](test::real_process& self) {
+        both.lock.lock();
+        self.ready();
+        self.wait();
+    });
+    std::atomic<bool> told = false;
+    std::jthread waiter([&both, &told] {
+        told = both.lock.lock();
+        both.lock.unlock();
+    });
+    ::usleep(20'000); // long enough to be asleep
+    holder.kill();
+    waiter.join();
+    EXPECT_TRUE(told);
+}
+
+TEST(shared_lock, a_holder_that_executes_another_program_is_gone)
+{
+    counted& both = make_counted();
+    test::real_process holder([&both](test::real_process&) {
+        both.lock.lock();
+        ::execl("/bin/true", "true", nullptr);
+    });
+    EXPECT_EQ(holder.join(), 0);
+    EXPECT_TRUE(both.lock.lock());
+    both.lock.unlock();
+}
+
+TEST(shared_lock, a_repair_that_was_owed_is_told_again)
+{
+    counted& both = make_counted();
+    EXPECT_FALSE(both.lock.lock());
+    both.lock.owe_repair();
+    both.lock.unlock();
+    EXPECT_TRUE(both.lock.lock());
+    both.lock.unlock();
+    EXPECT_FALSE(both.lock.lock());
+    both.lock.unlock();
+}
+
+// Processes that change two numbers together and are killed at any moment: whoever was told finds them different or
+// equal, whoever was not told finds them equal.
+TEST(shared_lock, kills_at_random_moments_never_hang_and_are_never_missed)
+{
+    const auto seed = std::random_device{}();
+    std::mt19937 random(seed);
+    SCOPED_TRACE(seed);
+    counted& both = make_counted();
+    unsigned told = 0;
+    for (int round = 0; round < 60; ++round) {
+        const auto work = [&both](test::real_process& self) {
+            self.ready();
+            for (;;) {
+                if (both.lock.lock()) {
+                    both.copy = both.value;
+                }
+                EXPECT_EQ(both.value, both.copy);
+                ++both.value;
+                ++both.copy;
+                both.lock.unlock();
+            }
+        };
+        test::real_process first(work);
+        test::real_process second(work);
+        ::usleep(random() % 3000);
+        first.kill();
+        ::usleep(random() % 1000);
+        second.kill();
+        if (both.lock.lock()) {
+            ++told;
+            both.copy = both.value;
+        }
+        ASSERT_EQ(both.value, both.copy);
+        both.lock.unlock();
+    }
+    std::printf("%u of 60 rounds left the lock to repair\n", told);
+}
+
+} // namespace
+} // namespace ucxl::softhca

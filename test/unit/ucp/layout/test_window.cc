@@ -1,0 +1,269 @@
+// Handles of windows, and their stock memory handles in contexts that come and go.
+#include "loopback.h"
+#include "support/leak_checks.h"
+#include "support/log_guard.h"
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace
+{
+
+using ucx_layout::layout;
+using ucx_layout::window;
+using ucxl::test::context;
+using ucxl::test::contiguous;
+using ucxl::test::leaks_of_others;
+using ucxl::test::loopback;
+using ucxl::test::ucx_test;
+
+class window_handle : public ucx_test
+{
+protected:
+    layout _column                 = *layout::create_strided(8, {{64, 128}});
+    std::vector<std::byte> _matrix = std::vector<std::byte>(64 * 128);
+    std::vector<std::byte> _other  = std::vector<std::byte>(64 * 128);
+
+    ucp_layout_window_h map(unsigned flags = 0)
+    {
+        void* const base = _matrix.data();
+        ucp_layout_map_params_t params{};
+        params.field_mask =
+            UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
+        params.layout            = _column.get();
+        params.bases             = &base;
+        params.num_bases         = 1;
+        params.flags             = flags;
+        ucp_layout_window_h made = nullptr;
+        EXPECT_EQ(ucp_layout_map(nullptr, &params, &made), UCS_OK);
+        return made;
+    }
+
+    static ucp_layout_window_attr_t attributes(ucp_layout_window_h window)
+    {
+        ucp_layout_window_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH |
+                          UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES |
+                          UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS;
+        EXPECT_EQ(ucp_layout_window_query(window, &attr), UCS_OK);
+        return attr;
+    }
+};
+
+TEST_F(window_handle, tells_what_the_window_is)
+{
+    const auto made = map(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
+    const auto attr = attributes(made);
+    EXPECT_NE(attr.address, nullptr);
+    EXPECT_EQ(attr.length, 64u * 8);
+    EXPECT_EQ(attr.memh, nullptr) << "no context";
+    EXPECT_EQ(attr.num_sources, 1u);
+    EXPECT_EQ(attr.flags, unsigned{UCP_LAYOUT_MAP_FLAG_EXCLUSIVE});
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
+}
+
+TEST_F(window_handle, fields_not_asked_for_are_left_alone)
+{
+    const auto made = map();
+    ucp_layout_window_attr_t attr;
+    std::memset(&attr, 0x5a, sizeof(attr));
+    auto expected   = attr;
+    attr.field_mask = expected.field_mask = 0;
+    EXPECT_EQ(ucp_layout_window_query(made, &attr), UCS_OK);
+    EXPECT_EQ(std::memcmp(&attr, &expected, sizeof(attr)), 0);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
+}
+
+TEST_F(window_handle, an_unknown_field_is_refused)
+{
+    const auto made = map();
+    ucp_layout_window_attr_t attr{};
+    attr.field_mask = 1u << 30;
+    logs().expect("ucp_layout_window_query: field_mask");
+    EXPECT_EQ(ucp_layout_window_query(made, &attr), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
+}
+
+TEST_F(window_handle, is_refused_after_unmap_and_when_it_is_none)
+{
+    const auto stale = map();
+    EXPECT_EQ(ucp_layout_unmap(stale), UCS_OK);
+    const auto live = map(); // the same window again, under another handle
+    int foreign     = 0;
+    for (const char* function : {"unmap", "rebind", "window_query", "window_bases", "window_memh", "window_detach"}) {
+        logs().expect(std::string("ucp_layout_") + function + ": window ");
+    }
+    for (const auto bad : {stale, reinterpret_cast<ucp_layout_window_h>(&foreign)}) {
+        ucp_layout_window_attr_t attr{};
+        void* base       = nullptr;
+        ucp_mem_h memh   = nullptr;
+        auto* const some = reinterpret_cast<ucp_context_h>(&foreign);
+        EXPECT_EQ(ucp_layout_unmap(bad), UCS_ERR_INVALID_PARAM);
+        EXPECT_EQ(ucp_layout_rebind(bad, &base, 1), UCS_ERR_INVALID_PARAM);
+        EXPECT_EQ(ucp_layout_window_query(bad, &attr), UCS_ERR_INVALID_PARAM);
+        EXPECT_EQ(ucp_layout_window_bases(bad, &base, 1), UCS_ERR_INVALID_PARAM);
+        EXPECT_EQ(ucp_layout_window_memh(bad, some, &memh), UCS_ERR_INVALID_PARAM);
+        EXPECT_EQ(ucp_layout_window_detach(bad, some), UCS_ERR_INVALID_PARAM);
+    }
+    EXPECT_EQ(attributes(live).length, 64u * 8) << "the live one is not touched";
+    EXPECT_EQ(ucp_layout_unmap(live), UCS_OK);
+}
+
+TEST_F(window_handle, bases_need_room)
+{
+    auto pair     = *layout::parse("iov(0:4@0,1:4@0)");
+    void* bases[] = {_matrix.data(), _other.data()};
+    auto shown    = *window::map(nullptr, pair, bases);
+    void* found[] = {nullptr, nullptr, nullptr};
+    {
+        logs().expect("num_bases is 1, the layout has 2 sources");
+        EXPECT_EQ(ucp_layout_window_bases(shown.get(), found, 1), UCS_ERR_BUFFER_TOO_SMALL);
+        EXPECT_EQ(found[0], nullptr);
+    }
+    EXPECT_EQ(ucp_layout_window_bases(shown.get(), found, 3), UCS_OK);
+    EXPECT_EQ(found[0], bases[0]);
+    EXPECT_EQ(found[1], bases[1]);
+    EXPECT_EQ(found[2], nullptr);
+}
+
+TEST_F(window_handle, a_source_without_bytes_needs_no_base)
+{
+    auto second   = *layout::parse("iov(1:4@0)");
+    void* bases[] = {nullptr, _other.data()};
+    EXPECT_TRUE(window::map(nullptr, second, bases));
+}
+
+class exclusive_window : public window_handle
+{
+};
+
+TEST_F(exclusive_window, is_not_shared_and_can_always_be_bound_elsewhere)
+{
+    auto first  = *window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
+    auto second = *window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
+    auto shared = *window::map(nullptr, _column, _matrix.data());
+    EXPECT_NE(first.address(), second.address());
+    EXPECT_NE(first.address(), shared.address());
+    EXPECT_NE(second.address(), shared.address());
+    EXPECT_NE(window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE)->address(), shared.address())
+        << "one that is used is not taken away";
+    void* const to = _other.data();
+    EXPECT_EQ(first.rebind(std::span(&to, 1)), UCS_OK);
+    auto elsewhere = *window::map(nullptr, _column, _other.data());
+    EXPECT_NE(elsewhere.address(), first.address()) << "nobody finds it by its new content";
+    EXPECT_EQ(first.rebind(std::span(&to, 1)), UCS_OK) << "and nobody makes it busy";
+}
+
+TEST_F(exclusive_window, comes_from_the_unused_ones_and_goes_back_to_them)
+{
+    void* const before = window::map(nullptr, _column, _matrix.data())->address();
+    {
+        auto exclusive = *window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
+        EXPECT_EQ(exclusive.address(), before);
+        auto shared = *window::map(nullptr, _column, _matrix.data());
+        EXPECT_NE(shared.address(), before);
+        void* const to = _other.data();
+        EXPECT_EQ(exclusive.rebind(std::span(&to, 1)), UCS_OK);
+    }
+    EXPECT_EQ(window::map(nullptr, _column, _other.data())->address(), before) << "found by what it showed last";
+}
+
+class window_memory : public window_handle
+{
+};
+
+TEST_F(window_memory, a_window_without_a_context_works_in_any)
+{
+    loopback loop;
+    auto column = *window::map(nullptr, _column, _matrix.data());
+    for (std::size_t i = 0; i < _matrix.size(); ++i) {
+        _matrix[i] = static_cast<std::byte>(i * 7);
+    }
+    std::vector<std::byte> packed(column.length());
+    ASSERT_EQ(loop.transfer(contiguous(column.address(), column.length()), contiguous(packed.data(), packed.size())),
+              UCS_OK);
+    for (std::size_t at = 0; at < packed.size(); ++at) {
+        ASSERT_EQ(packed[at], _matrix[at / 8 * 128 + at % 8]);
+    }
+}
+
+TEST_F(window_memory, there_is_one_handle_for_each_context)
+{
+    context first, second;
+    auto column     = *window::map(first.get(), _column, _matrix.data());
+    const auto here = column.memh(first.get());
+    ASSERT_TRUE(here);
+    EXPECT_EQ(*here, column.memh()) << "the one made with the window";
+    const auto there = column.memh(second.get());
+    ASSERT_TRUE(there);
+    EXPECT_NE(*here, *there);
+    EXPECT_EQ(*column.memh(second.get()), *there);
+    ucp_mem_attr_t attr;
+    attr.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_MEM_TYPE;
+    EXPECT_EQ(ucp_mem_query(*there, &attr), UCS_OK);
+    EXPECT_EQ(attr.address, column.address());
+    EXPECT_EQ(attr.mem_type, UCS_MEMORY_TYPE_RDMA);
+}
+
+TEST_F(window_memory, detaching_ends_the_handle_of_that_context_only)
+{
+    context first;
+    std::optional<context> second(std::in_place);
+    auto column = *window::map(first.get(), _column, _matrix.data());
+    ASSERT_TRUE(column.memh(second->get()));
+    EXPECT_EQ(column.detach(second->get()), UCS_OK);
+    second.reset();
+    EXPECT_NE(column.memh(), nullptr);
+    EXPECT_EQ(column.detach(first.get()), UCS_OK);
+    EXPECT_EQ(column.memh(), nullptr);
+    logs().expect("no memory handle in context");
+    EXPECT_EQ(column.detach(first.get()), UCS_ERR_INVALID_PARAM);
+}
+
+// Two mappings of the same content use one memory handle: it stays until both have given it back.
+TEST_F(window_memory, a_handle_is_counted)
+{
+    context used;
+    auto first  = *window::map(used.get(), _column, _matrix.data());
+    auto second = *window::map(used.get(), _column, _matrix.data());
+    EXPECT_EQ(first.memh(), second.memh());
+    EXPECT_EQ(first.detach(used.get()), UCS_OK);
+    ucp_mem_attr_t attr;
+    attr.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
+    EXPECT_EQ(ucp_mem_query(second.memh(), &attr), UCS_OK);
+    EXPECT_EQ(attr.address, second.address());
+}
+
+TEST_F(window_memory, a_context_without_our_transport_gets_no_handle)
+{
+    context without("posix,self");
+    auto column = *window::map(nullptr, _column, _matrix.data());
+    logs().expect("ucp_layout_window_memh: the transport lay_copy is not in this UCP context");
+    EXPECT_EQ(column.memh(without.get()).error(), UCS_ERR_NO_DEVICE);
+}
+
+// The context goes first, against the rules: the window forgets what it had in it, and works on. Without lay_shm and
+// lay_cma, because with them UCP caches registrations, and UCX with assertions ends the process when one is in use
+// then.
+TEST_F(window_memory, outlives_contexts_that_were_cleaned_up_first)
+{
+    constexpr const char* uncached = "self,posix,lay_copy";
+    const leaks_of_others handles_left_at_cleanup; // which UCP does not free
+    auto column = *window::map(nullptr, _column, _matrix.data());
+    for (int round = 0; round < 3; ++round) {
+        context gone(uncached);
+        ASSERT_TRUE(column.memh(gone.get()));
+    }
+    auto mapped = [&] {
+        context gone(uncached);
+        return *window::map(gone.get(), _column, _other.data());
+    }();
+    EXPECT_EQ(mapped.memh(), nullptr);
+    context next(uncached); // likely where the others were
+    EXPECT_EQ(mapped.memh(), nullptr) << "a context at the same place is another one";
+    ASSERT_TRUE(mapped.memh(next.get()));
+    ASSERT_TRUE(column.memh(next.get()));
+}
+
+} // namespace

@@ -1,0 +1,168 @@
+// What must hold for every layout, over random ones of every kind.
+#include "support/random_spec.h"
+
+#include "ucs/layout/normalise.h"
+#include "ucs/layout/text.h"
+#include "ucs/layout/walk.h"
+#include "ucs/layout/wire.h"
+
+#include <gtest/gtest.h>
+
+namespace ucxl::test
+{
+namespace
+{
+
+constexpr int num_layouts = 8000;
+
+// Calls check(random, spec, layout) for random layouts of varied size. The seed of a failing one is in the message.
+template <typename Fn>
+void for_random_layouts(int number, overlapping policy, Fn&& check)
+{
+    for (int i = 0; i < number && !::testing::Test::HasFailure(); ++i) {
+        const std::uint64_t seed = run_seed() + static_cast<std::uint64_t>(i);
+        random from(seed);
+        random_options options;
+        options.max_blocks  = 1 + from.below(from.one_in(8) ? 1000 : 64);
+        options.max_bytes   = options.max_blocks * (1 + from.below(64));
+        options.num_sources = from.one_in(2) ? 1 : 4;
+        options.overlapping = policy;
+        const spec_ptr of   = random_spec(from, options);
+        SCOPED_TRACE("UCXL_TEST_SEED=" + std::to_string(seed) + " " + to_string(*of));
+        auto made = build(*of);
+        ASSERT_TRUE(made.has_value()) << made.error().message;
+        check(from, *of, **made);
+    }
+}
+
+TEST(layout_properties, blocks_are_those_of_the_reference_walker)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout& made) {
+        EXPECT_EQ(to_string(segments_of(made)), to_string(segments_of(of)));
+        EXPECT_EQ(made.packed_length(), packed_length_of(of));
+    });
+}
+
+TEST(layout_properties, bounds_are_those_of_the_reference_walker)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout& made) {
+        const auto expected = bounds_of(of);
+        ASSERT_EQ(made.num_sources(), num_sources_of(of));
+        for (std::uint32_t source = 0; source < made.num_sources(); ++source) {
+            const auto found = expected.find(source);
+            EXPECT_EQ(made.bounds(source), found == expected.end() ? layout_bounds{} : found->second) << source;
+        }
+        EXPECT_EQ(made.extent(), extent_of(of));
+    });
+}
+
+// Every loop put through the rules once more, from the blocks up.
+TEST(layout_properties, normal_form_is_idempotent)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
+        nest again;
+        std::vector<placed> nodes;
+        for (const layout_node& node : made.nodes()) {
+            if (node.is_block()) {
+                nodes.push_back({0, again.block(node.packed_length), 0});
+                continue;
+            }
+            std::vector<nest_item> items;
+            for (const layout_entry& entry : made.entries_of(node)) {
+                items.push_back({entry.source, nodes[entry.child].node, entry.offset, entry.stride});
+            }
+            EXPECT_TRUE(is_normal(again, node.count, items));
+            auto at = normalise(again, node.count, items);
+            ASSERT_TRUE(at.has_value());
+            EXPECT_EQ(at->source, 0u);
+            EXPECT_EQ(at->offset, 0);
+            EXPECT_TRUE(std::ranges::equal(again.items_of(again.at(at->node)), items));
+            EXPECT_EQ(again.at(at->node).count, node.count);
+            nodes.push_back(*at);
+        }
+        EXPECT_EQ(again.size(), made.nodes().size());
+    });
+}
+
+TEST(layout_properties, seek_finds_every_offset)
+{
+    for_random_layouts(num_layouts / 4, overlapping::anyhow, [](random& from, const spec& of, const layout& made) {
+        const auto expected = segments_of(of);
+        for (int i = 0; i < 8; ++i) {
+            std::uint64_t skip = from.below(made.packed_length() + 1);
+            block_cursor cursor(made);
+            cursor.seek(skip);
+            std::vector<segment> rest = expected;
+            while (!rest.empty() && skip >= rest.front().length) {
+                skip -= rest.front().length;
+                rest.erase(rest.begin());
+            }
+            if (!rest.empty()) {
+                rest.front().offset += static_cast<std::int64_t>(skip);
+                rest.front().length -= skip;
+            }
+            std::vector<segment> actual;
+            while (!cursor.at_end()) {
+                const placed_block block = cursor.block(1 + from.below(64));
+                actual.push_back({block.source, block.offset, block.length});
+                cursor.advance(block.length);
+            }
+            EXPECT_EQ(to_string(joined(actual)), to_string(rest));
+        }
+    });
+}
+
+TEST(layout_properties, overlap_is_never_wrong)
+{
+    for (const overlapping policy : {overlapping::anyhow, overlapping::never, overlapping::always}) {
+        for_random_layouts(num_layouts / 4, policy, [](random&, const spec& of, const layout& made) {
+            EXPECT_EQ(made.overlap(), has_overlap(of) ? overlap::some : overlap::none);
+        });
+    }
+}
+
+TEST(layout_properties, wire_form_round_trips)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random& from, const spec&, const layout& made) {
+        std::vector<std::byte> bytes(wire_length(made));
+        auto length = pack_wire(made, bytes);
+        ASSERT_TRUE(length.has_value());
+        EXPECT_EQ(*length, bytes.size());
+        bytes.resize(bytes.size() + from.below(4));
+        std::size_t consumed = 0;
+        auto back            = unpack_wire(bytes, &consumed);
+        ASSERT_TRUE(back.has_value()) << back.error().message;
+        EXPECT_EQ(consumed, *length);
+        EXPECT_EQ(**back, made);
+        EXPECT_EQ((*back)->hash(), made.hash());
+    });
+}
+
+TEST(layout_properties, text_form_round_trips)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
+        const std::string text = to_text(made, SIZE_MAX);
+        auto back              = parse_text(text);
+        ASSERT_TRUE(back.has_value()) << text << ": " << back.error().message;
+        EXPECT_EQ(to_text(**back, SIZE_MAX), text);
+        EXPECT_EQ(**back, made) << text;
+    });
+}
+
+// A list of the blocks is another way to say the same.
+TEST(layout_properties, list_of_the_blocks_describes_the_same_bytes)
+{
+    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout&) {
+        std::vector<iov_part> parts;
+        const auto expected = segments_of(of);
+        for (const segment& next : expected) {
+            parts.push_back({next.source, next.offset, {next.length, nullptr}});
+        }
+        auto made = make_iov(parts);
+        ASSERT_TRUE(made.has_value());
+        EXPECT_EQ(to_string(segments_of(**made)), to_string(expected));
+    });
+}
+
+} // namespace
+} // namespace ucxl::test

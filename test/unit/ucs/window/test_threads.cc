@@ -1,0 +1,160 @@
+// Create, destroy, rebind and find from many threads at once; meant for ThreadSanitizer too.
+#include "support/random.h"
+#include "window_helpers.h"
+
+#include <thread>
+
+using namespace ucxl;
+using namespace ucxl::test;
+
+namespace
+{
+
+constexpr unsigned num_threads = 4;
+constexpr unsigned num_steps   = 2000;
+
+void run_in_threads(const std::function<void(unsigned)>& fn)
+{
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < num_threads; ++i) {
+        threads.emplace_back(fn, i);
+    }
+    for (std::thread& one : threads) {
+        one.join();
+    }
+}
+
+// What every window of the next test is bound to, so that a reader can see that what it found is whole.
+std::byte* base_of(std::uint64_t length)
+{
+    return reinterpret_cast<std::byte*>(length * 16);
+}
+
+TEST(registry_threads, create_and_destroy_with_lookups_of_stale_addresses)
+{
+    const auto registry = private_registry(64 * mib);
+    std::atomic<bool> stop{false};
+    std::atomic<unsigned> hits{0};
+    std::vector<std::thread> readers;
+    for (unsigned i = 0; i < 2; ++i) {
+        readers.emplace_back([&, i] {
+            ucxl::test::random from(i + 1);
+            while (!stop.load()) {
+                const std::byte* address = registry->arena_base() + (from.below(256) << 16);
+                const reader_section guard;
+                if (const window* found = registry->find(address, 1); found != nullptr) {
+                    const window_binding& binding = found->binding();
+                    EXPECT_EQ(binding.plan->packed_length(), found->length());
+                    EXPECT_EQ(binding.bases.at(0), base_of(found->length()));
+                    hits.fetch_add(1);
+                }
+            }
+        });
+    }
+    run_in_threads([&](unsigned thread) {
+        ucxl::test::random from(thread + 100);
+        std::vector<window*> mine;
+        for (unsigned step = 0; step < num_steps; ++step) {
+            if (mine.size() < 50 && (mine.empty() || from.one_in(2))) {
+                const std::uint64_t length = 1 + from.below(60000);
+                mine.push_back(*registry->create(binding_of(length, base_of(length))));
+            } else {
+                std::swap(mine.back(), mine[from.below(mine.size())]);
+                window* one = mine.back();
+                EXPECT_EQ(registry->find(one->address(), one->length()), one);
+                registry->destroy(one);
+                mine.pop_back();
+            }
+        }
+        for (window* one : mine) {
+            registry->destroy(one);
+        }
+    });
+    stop.store(true);
+    for (std::thread& one : readers) {
+        one.join();
+    }
+    EXPECT_EQ(registry->num_live(), 0u);
+    EXPECT_GT(hits.load(), 0u);
+}
+
+TEST(registry_threads, rebind_while_others_read)
+{
+    const auto registry = private_registry(64 * mib);
+    std::byte memory[2][8];
+    window* one = *registry->create(binding_of(8, memory[0]));
+    std::atomic<bool> stop{false};
+    std::thread reader([&] {
+        while (!stop.load()) {
+            const reader_section guard;
+            const std::byte* base = one->binding().bases.at(0);
+            EXPECT_TRUE(base == memory[0] || base == memory[1]);
+        }
+    });
+    for (unsigned step = 0; step < num_steps; ++step) {
+        ASSERT_TRUE(registry->rebind(*one, binding_of(8, memory[step % 2])).has_value());
+    }
+    stop.store(true);
+    reader.join();
+    registry->destroy(one);
+}
+
+TEST(registry_threads, destroy_waits_for_an_open_section)
+{
+    const auto registry    = private_registry(64 * mib);
+    window* one            = *registry->create(binding_of(8));
+    const std::byte* where = one->address();
+    std::atomic<bool> is_destroyed{false};
+    std::thread destroyer;
+    {
+        const reader_section outer;
+        const reader_section nested;
+        const window* found = registry->find(where, 8);
+        ASSERT_EQ(found, one);
+        destroyer = std::thread([&] {
+            registry->destroy(one);
+            is_destroyed.store(true);
+        });
+        while (registry->find(where, 8) != nullptr) {
+            std::this_thread::yield();
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_FALSE(is_destroyed.load());
+        EXPECT_EQ(found->length(), 8u);
+    }
+    destroyer.join();
+}
+
+TEST(registry_threads, first_use_of_the_registry_of_the_process)
+{
+    std::atomic<unsigned> made{0};
+    run_in_threads([&](unsigned) {
+        window* one = *window_registry::instance().create(binding_of(1));
+        made.fetch_add(window_registry::instance().find(one->address(), 1) == one ? 1 : 0);
+        window_registry::instance().destroy(one);
+    });
+    EXPECT_EQ(made.load(), num_threads);
+}
+
+TEST(registry_threads, carved_slots_are_given_back_under_lookups)
+{
+    const auto registry = private_registry(64 * mib);
+    std::atomic<bool> stop{false};
+    std::thread reader([&] {
+        ucxl::test::random from(7);
+        while (!stop.load()) {
+            const reader_section guard;
+            (void)registry->find(registry->arena_base() + from.below(64 * mib), 1);
+        }
+    });
+    for (unsigned step = 0; step < 100; ++step) {
+        window* small = *registry->create(binding_of(1));
+        registry->destroy(small);
+        window* large = *registry->create(binding_of(60 * mib));
+        registry->destroy(large);
+    }
+    stop.store(true);
+    reader.join();
+}
+
+} // namespace

@@ -1,0 +1,249 @@
+// Remote keys of lay_shm in the hands of a peer: which windows are mapped, for how long, and what is refused.
+#include "lay_shm_fixture.h"
+#include "support/random.h"
+#include "ucs/layout/build.h"
+#include "uct/layout/base/failure.h"
+#include "uct/layout/shm/lay_shm.h"
+
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace ucxl;
+using namespace ucxl::test;
+
+namespace
+{
+
+TEST_F(lay_shm, windows_are_mapped_once_and_kept_for_the_next_key)
+{
+    shared_window target(*words_with_gaps());
+    const auto key = export_window(target.address());
+    EXPECT_EQ(key, export_window(target.address() + 100)) << "one record for all keys of a window";
+    const imported_window* first;
+    {
+        const imported one(key), other(key);
+        first = one.get();
+        EXPECT_EQ(one.get(), other.get());
+        EXPECT_EQ(count_imports().windows, 1u);
+        EXPECT_EQ(count_imports().idle, 0u);
+        EXPECT_EQ(count_imports().mapped_bytes, target.memory().length());
+    }
+    EXPECT_EQ(count_imports().idle, 1u);
+    const imported again(key);
+    EXPECT_EQ(again.get(), first);
+}
+
+TEST_F(lay_shm, keys_do_not_outlive_their_window)
+{
+    auto target    = std::make_unique<shared_window>(*words_with_gaps());
+    const auto key = export_window(target->address());
+    const imported before(key);
+    ASSERT_TRUE(before);
+    target.reset();
+    EXPECT_FALSE(imported(key)) << "while it is still mapped";
+    const shared_window next(*words_with_gaps());
+    EXPECT_FALSE(imported(key)) << "with another one in the place of its record";
+    EXPECT_TRUE(imported(export_window(next.address())));
+}
+
+// Also while its memory is still mapped here.
+TEST_F(lay_shm, windows_that_their_owner_released_are_neither_written_nor_read)
+{
+    logs().allow("lay_shm"); // so many a second
+    auto target       = std::make_unique<shared_window>(*words_with_gaps());
+    const auto remote = target->remote();
+    const imported key(export_window(target->address()));
+    target.reset();
+    std::vector<std::byte> got(100, std::byte{7});
+    const auto iov = iov_of(got.data(), got.size());
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, iov, remote, key.rkey()));
+    EXPECT_EQ(got, std::vector<std::byte>(100, std::byte{7}));
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, uct_ep_put_zcopy(ep, &iov, 1, remote, key.rkey(), nullptr));
+    const auto before = count_failures().silent[std::to_underlying(failure_kind::remote_atomic)];
+    EXPECT_EQ(UCS_OK, uct_ep_atomic64_post(ep, UCT_ATOMIC_OP_ADD, 1, remote, key.rkey()))
+        << "UCP would end the process";
+    EXPECT_EQ(before + 1, count_failures().silent[std::to_underlying(failure_kind::remote_atomic)]);
+}
+
+TEST_F(lay_shm, idle_windows_are_limited_and_go_when_they_are_gone)
+{
+    std::vector<std::unique_ptr<shared_window>> targets;
+    for (int i = 0; i < 100; ++i) {
+        targets.push_back(std::make_unique<shared_window>(*words_with_gaps()));
+        ASSERT_TRUE(imported(export_window(targets.back()->address())));
+    }
+    EXPECT_EQ(count_imports().idle, 64u);
+    targets.clear();
+    const shared_window last(*words_with_gaps());
+    ASSERT_TRUE(imported(export_window(last.address())));
+    EXPECT_EQ(count_imports().idle, 1u);
+}
+
+// Each field of a good key is changed; none of the results maps anything.
+TEST_F(lay_shm, keys_with_any_other_content_are_refused)
+{
+    const shared_window target(*words_with_gaps());
+    const auto key = export_window(target.address());
+    ASSERT_TRUE(imported(key));
+    drop_idle_imports();
+    // The others are compared when the key is unpacked (see below), except `address`, which is the owner's business.
+    const std::size_t fields[] = {offsetof(shm_key, magic),         offsetof(shm_key, owner.start_time),
+                                  offsetof(shm_key, length),        offsetof(shm_key, generation),
+                                  offsetof(shm_key, records_inode), offsetof(shm_key, record_offset),
+                                  offsetof(shm_key, record_length), offsetof(shm_key, records_fd)};
+    test::random from(run_seed());
+    for (const std::size_t field : fields) {
+        for (int turn = 0; turn < 100; ++turn) {
+            auto wrong = key;
+            auto* byte = reinterpret_cast<unsigned char*>(&wrong) + field + from.below(4);
+            *byte      = static_cast<unsigned char>(*byte ^ (1 + from.below(255)));
+            EXPECT_FALSE(imported(wrong)) << "field at " << field << " seed " << run_seed();
+        }
+    }
+    auto wrong      = key;
+    wrong.owner.pid = 0x7fffffff;
+    EXPECT_FALSE(imported(wrong));
+    wrong        = key;
+    wrong.access = shm_access::none;
+    EXPECT_FALSE(imported(wrong));
+    EXPECT_EQ(count_imports().windows, 0u);
+}
+
+// A key that names files which are there, but are not what a key may name.
+TEST_F(lay_shm, files_that_are_no_shared_memory_of_ours_are_refused)
+{
+    const auto open_as = [](int fd) {
+        struct stat about{};
+        EXPECT_EQ(0, fstat(fd, &about));
+        return peer_file::open(getpid(), fd, about.st_ino, O_RDWR);
+    };
+    int ends[2];
+    ASSERT_EQ(0, pipe(ends));
+    EXPECT_FALSE(open_as(ends[0]).has_value()) << "a pipe, which would wait";
+    EXPECT_FALSE(open_as(open("/dev/zero", O_RDWR | O_CLOEXEC)).has_value());
+    EXPECT_FALSE(open_as(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)).has_value());
+    close(ends[0]);
+    close(ends[1]);
+    const int plain = memfd_create("plain", MFD_CLOEXEC);
+    ASSERT_EQ(0, ftruncate(plain, 4096));
+    const auto unsealed = open_as(plain);
+    ASSERT_TRUE(unsealed.has_value());
+    EXPECT_FALSE(peer_mapping::map(*unsealed, 4096).has_value()) << "it could become shorter";
+    const int sealed = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    ASSERT_EQ(0, ftruncate(sealed, 4096));
+    ASSERT_EQ(0, fcntl(sealed, F_ADD_SEALS, F_SEAL_SHRINK));
+    const auto right = open_as(sealed);
+    ASSERT_TRUE(right.has_value());
+    EXPECT_FALSE(peer_mapping::map(*right, 4097).has_value());
+    EXPECT_TRUE(peer_mapping::map(*right, 4096).has_value());
+    close(sealed);
+    close(plain);
+}
+
+class lay_shm_domain : public lay_shm
+{
+protected:
+    ucs_status_t unpack(const shm_key& key)
+    {
+        uct_rkey_bundle_t bundle;
+        const auto status = uct_rkey_unpack(&lay_shm_component, &key, &bundle);
+        if (status == UCS_OK) {
+            uct_rkey_release(&lay_shm_component, &bundle);
+        }
+        return status;
+    }
+
+    shm_key pack(uct_mem_h memh, void* address)
+    {
+        shm_key key{};
+        EXPECT_EQ(UCS_OK, md->ops->mkey_pack(md, memh, address, 1, nullptr, &key));
+        return key;
+    }
+};
+
+TEST_F(lay_shm_domain, memory_of_the_application_gives_keys_that_are_unreachable)
+{
+    std::vector<std::byte> memory(1000);
+    auto& registry = window_registry::instance();
+    window* view   = *registry.create({*pack_plan::compile(*make_contig(1, {.length = 1000})), {memory.data()}});
+    uct_mem_h memh = nullptr;
+    ASSERT_EQ(UCS_OK, uct_md_mem_reg(md, view->address(), 1000, 0, &memh));
+    const auto key = pack(memh, view->address());
+    EXPECT_EQ(key.access, shm_access::none);
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(key));
+    std::byte* const stale = view->address();
+    registry.destroy(view);
+    EXPECT_EQ(pack(memh, stale).access, shm_access::none);
+    EXPECT_EQ(UCS_OK, uct_md_mem_dereg(md, memh));
+}
+
+TEST_F(lay_shm_domain, keys_of_others_are_unreachable)
+{
+    const shared_window target(*words_with_gaps());
+    auto key = export_window(target.address());
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(key)) << "of this process";
+    ++key.owner.pid;
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(key)) << "of a process that is not there, or another one";
+    key.owner.pid = 1;
+    EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(key));
+    shm_key noise;
+    test::random from(run_seed());
+    for (int turn = 0; turn < 1000; ++turn) {
+        auto* bytes = reinterpret_cast<unsigned char*>(&noise);
+        for (std::size_t i = 0; i < sizeof(noise); ++i) {
+            bytes[i] = static_cast<unsigned char>(from.next());
+        }
+        noise.magic = from.one_in(2) ? shm_key::form : noise.magic;
+        EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(noise));
+    }
+}
+
+TEST_F(lay_shm_domain, allocates_windows_and_host_memory)
+{
+    uct_md_attr_t attr;
+    ASSERT_EQ(UCS_OK, uct_md_query(md, &attr));
+    EXPECT_EQ(attr.rkey_packed_size, sizeof(shm_key));
+    for (const auto type : {UCS_MEMORY_TYPE_RDMA, UCS_MEMORY_TYPE_HOST}) {
+        uct_alloc_method_t method = UCT_ALLOC_METHOD_MD;
+        uct_mem_alloc_params_t params;
+        params.field_mask = UCT_MEM_ALLOC_PARAM_FIELD_MDS | UCT_MEM_ALLOC_PARAM_FIELD_MEM_TYPE;
+        params.mds        = {&md, 1};
+        params.mem_type   = type;
+        uct_allocated_memory_t memory;
+        ASSERT_EQ(UCS_OK, uct_mem_alloc(10000, &method, 1, &params, &memory));
+        std::memset(memory.address, 7, 10000);
+        EXPECT_EQ(window_registry::instance().in_arena(memory.address), type == UCS_MEMORY_TYPE_RDMA);
+        EXPECT_EQ(pack(memory.memh, memory.address).access,
+                  type == UCS_MEMORY_TYPE_RDMA ? shm_access::mapping : shm_access::none);
+        EXPECT_EQ(UCS_OK, uct_mem_free(&memory));
+        // The question of UCP to whom staging buffers would belong: not to us.
+        params.field_mask |= UCT_MEM_ALLOC_PARAM_FIELD_FLAGS;
+        params.flags      = UCT_MD_MEM_FLAG_HIDE_ERRORS;
+        const auto status = uct_mem_alloc(1, &method, 1, &params, &memory);
+        EXPECT_EQ(status, type == UCS_MEMORY_TYPE_RDMA ? UCS_OK : UCS_ERR_UNSUPPORTED);
+        if (status == UCS_OK) {
+            EXPECT_EQ(UCS_OK, uct_mem_free(&memory));
+        }
+    }
+}
+
+TEST_F(lay_shm_domain, reaches_other_processes_of_its_user_and_not_itself)
+{
+    process_identity address;
+    ASSERT_EQ(UCS_OK, uct_iface_get_address(iface, reinterpret_cast<uct_iface_addr_t*>(&address)));
+    const auto reaches = [&] {
+        return uct_iface_is_reachable(iface, nullptr, reinterpret_cast<const uct_iface_addr_t*>(&address)) != 0;
+    };
+    EXPECT_FALSE(reaches());
+    ++address.pid;
+    EXPECT_TRUE(reaches());
+    ++address.user;
+    EXPECT_FALSE(reaches());
+    EXPECT_FALSE(uct_iface_is_reachable(iface, nullptr, nullptr));
+}
+
+} // namespace

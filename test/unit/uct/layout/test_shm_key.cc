@@ -1,0 +1,215 @@
+// Remote keys of lay_shm and their records as bytes: what is packed comes back, and what contradicts itself does not.
+#include "support/random.h"
+#include "support/random_spec.h"
+#include "support/spec.h"
+#include "uct/layout/peer/key.h"
+#include "uct/layout/peer/process_identity.h"
+#include "uct/layout/peer/record_file.h"
+
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace ucxl;
+using namespace ucxl::test;
+
+namespace
+{
+
+layout_ptr column()
+{
+    const dim rows[] = {{10, 64}};
+    return *make_strided({.length = 16}, rows);
+}
+
+struct packed_window {
+    shm_key key{};
+    std::vector<std::byte> record;
+};
+
+packed_window pack(const layout_ptr& of, std::uint64_t memory_length, std::span<const std::int64_t> offsets)
+{
+    packed_window made;
+    made.key = {.magic         = shm_key::form,
+                .access        = shm_access::mapping,
+                .owner         = process_identity::own(),
+                .address       = 0x100000,
+                .length        = of->packed_length(),
+                .generation    = 5,
+                .records_inode = 77,
+                .record_offset = 64,
+                .record_length = static_cast<std::uint32_t>(record_length(*of)),
+                .records_fd    = 3};
+    made.record.resize(record_length(*of));
+    const shm_record_header header{5, 78, memory_length, 4, of->num_sources()};
+    EXPECT_TRUE(pack_record(header, offsets, *of, made.record).has_value());
+    return made;
+}
+
+TEST(shm_key, comes_back_with_its_record)
+{
+    test::random from(run_seed());
+    for (int turn = 0; turn < 300; ++turn) {
+        const auto spec = random_spec(from, {.num_sources = 3});
+        const auto of   = *build(*spec);
+        std::vector<std::int64_t> offsets;
+        for (std::uint32_t source = 0; source < of->num_sources(); ++source) {
+            offsets.push_back(100 - of->bounds(source).true_lb);
+        }
+        const auto packed = pack(of, std::uint64_t{1} << 40, offsets);
+        ASSERT_TRUE(check_key(packed.key).has_value());
+        const auto record = unpack_record(packed.record, packed.key);
+        ASSERT_TRUE(record.has_value()) << record.error().message << " seed " << run_seed() << " turn " << turn;
+        EXPECT_TRUE(*record->layout == *of);
+        EXPECT_EQ(record->bases, offsets);
+        EXPECT_EQ(record->header.memory_inode, 78u);
+        EXPECT_EQ(record->header.memory_fd, 4);
+    }
+}
+
+TEST(shm_key, numbers_out_of_range_are_refused)
+{
+    const std::int64_t offset = 0;
+    const auto right          = pack(column(), 4096, {&offset, 1}).key;
+    ASSERT_TRUE(check_key(right).has_value());
+    const std::function<void(shm_key&)> changes[] = {
+        [](shm_key& key) { key.magic = 0; },
+        [](shm_key& key) { ++key.magic; },
+        [](shm_key& key) { key.access = shm_access::none; },
+        [](shm_key& key) { key.length = limits::max_length + 1; },
+        [](shm_key& key) { key.address = UINT64_MAX; },
+        [](shm_key& key) { key.generation = 0; },
+        [](shm_key& key) { key.record_length = 8; },
+        [](shm_key& key) { key.record_length = max_record_length + 1; },
+        [](shm_key& key) { key.record_offset = UINT64_MAX; },
+        [](shm_key& key) { key.records_fd = -1; },
+    };
+    for (const auto& change : changes) {
+        auto wrong = right;
+        change(wrong);
+        EXPECT_FALSE(check_key(wrong).has_value()) << "change " << &change - changes;
+    }
+}
+
+// The last byte of a source decides, on both sides of the limit.
+TEST(shm_key, layouts_must_stay_inside_the_memory)
+{
+    const auto of       = column(); // 9 * 64 + 16 bytes
+    const auto accepted = [&](std::uint64_t memory_length, std::int64_t offset) {
+        const auto packed = pack(of, memory_length, {&offset, 1});
+        return unpack_record(packed.record, packed.key).has_value();
+    };
+    EXPECT_TRUE(accepted(592, 0));
+    EXPECT_FALSE(accepted(591, 0));
+    EXPECT_FALSE(accepted(592, 1));
+    EXPECT_FALSE(accepted(592, -1));
+    EXPECT_TRUE(accepted(4096, 4096 - 592));
+    EXPECT_FALSE(accepted(4096, 4096 - 591));
+    EXPECT_FALSE(accepted(4096, INT64_MIN));
+    EXPECT_FALSE(accepted(4096, INT64_MAX));
+    EXPECT_FALSE(accepted(UINT64_MAX, 0));
+}
+
+TEST(shm_key, records_that_are_not_of_the_key_are_refused)
+{
+    const std::int64_t offset = 0;
+    const auto right          = pack(column(), 4096, {&offset, 1});
+    auto key                  = right.key;
+    ++key.generation;
+    EXPECT_FALSE(unpack_record(right.record, key).has_value());
+    key = right.key;
+    ++key.length;
+    EXPECT_FALSE(unpack_record(right.record, key).has_value());
+    for (std::size_t length = 0; length < right.record.size(); ++length) {
+        EXPECT_FALSE(unpack_record(std::span(right.record).first(length), right.key).has_value()) << length;
+    }
+    auto longer = right.record;
+    longer.push_back({});
+    EXPECT_FALSE(unpack_record(longer, right.key).has_value());
+    for (const std::uint32_t num_sources : {0u, 2u, UINT32_MAX}) {
+        auto other = right.record;
+        std::memcpy(other.data() + offsetof(shm_record_header, num_sources), &num_sources, sizeof(num_sources));
+        EXPECT_FALSE(unpack_record(other, right.key).has_value()) << num_sources;
+    }
+}
+
+TEST(process_identity, is_that_of_the_process_and_of_no_other)
+{
+    const auto own = process_identity::own();
+    ASSERT_NE(own.host, 0u) << "no /proc?";
+    EXPECT_EQ(own.pid, getpid());
+    EXPECT_EQ(own.start_time, start_time_of(getpid()));
+    EXPECT_EQ(own, process_identity::own());
+    EXPECT_TRUE(may_share_memory(own, own));
+    EXPECT_EQ(start_time_of(0x7fffffff), 0u);
+    const std::function<void(process_identity&)> changes[] = {
+        [](process_identity& id) { ++id.host; },
+        [](process_identity& id) { ++id.pid_namespace; },
+        [](process_identity& id) { ++id.user; },
+    };
+    for (const auto& change : changes) {
+        auto other = own;
+        change(other);
+        EXPECT_FALSE(may_share_memory(own, other)) << "change " << &change - changes;
+    }
+    auto unknown = own;
+    unknown.host = 0;
+    EXPECT_FALSE(may_share_memory(unknown, unknown));
+}
+
+TEST(process_identity, changes_with_a_fork)
+{
+    const auto own    = process_identity::own();
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto now = process_identity::own();
+        _exit(now.pid == getpid() && now.pid != own.pid && may_share_memory(own, now) ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+std::vector<std::byte> read_at(const record_file& file, std::uint64_t offset, std::size_t length)
+{
+    std::vector<std::byte> bytes(length);
+    EXPECT_EQ(pread(file.fd(), bytes.data(), length, static_cast<off_t>(offset)), static_cast<ssize_t>(length));
+    return bytes;
+}
+
+// Against a list of what has to be there, with sizes from one unit to beyond the growth of the file.
+TEST(record_file, keeps_every_record_until_it_is_erased)
+{
+    test::random from(run_seed());
+    auto file = *record_file::create();
+    std::map<std::uint64_t, std::vector<std::byte>> wanted;
+    std::uint64_t highest = 0;
+    for (int turn = 0; turn < 3000; ++turn) {
+        if (wanted.size() > 40 || (!wanted.empty() && from.one_in(2))) {
+            const auto victim = std::next(wanted.begin(), static_cast<std::ptrdiff_t>(from.below(wanted.size())));
+            file->erase(victim->first, victim->second.size());
+            EXPECT_EQ(read_at(*file, victim->first, 8), std::vector<std::byte>(8)) << "the generation is erased";
+            wanted.erase(victim);
+            continue;
+        }
+        std::vector<std::byte> record(8 + from.below(from.one_in(20) ? 200000 : 500));
+        for (auto& each : record) {
+            each = static_cast<std::byte>(1 + from.below(255));
+        }
+        const auto at = file->add(record);
+        ASSERT_TRUE(at.has_value());
+        EXPECT_TRUE(wanted.emplace(*at, record).second);
+        highest = std::max(highest, *at + record.size());
+        for (const auto& [offset, bytes] : wanted) {
+            ASSERT_EQ(read_at(*file, offset, bytes.size()), bytes) << "seed " << run_seed() << " turn " << turn;
+        }
+    }
+    EXPECT_LT(highest, 41u * 200512u) << "space that was released is used again";
+}
+
+} // namespace

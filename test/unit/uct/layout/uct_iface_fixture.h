@@ -1,0 +1,35 @@
+// The component through stock UCT, without UCP: its memory domain, an interface of lay_copy and an endpoint to itself.
+#pragma once
+
+#include "support/log_guard.h"
+
+#include <vector>
+
+#include <ucs/async/async_fwd.h>
+#include <uct/api/uct.h>
+
+namespace ucxl::test
+{
+
+class uct_iface_test : public ucx_test
+{
+protected:
+    void SetUp() override;
+    void TearDown() override;
+
+    uct_component_h component = nullptr;
+    uct_md_h md               = nullptr;
+    uct_iface_h iface         = nullptr;
+    uct_ep_h ep               = nullptr;
+
+private:
+    void open_iface();
+
+    ucs_async_context_t* _async = nullptr;
+    uct_worker_h _worker        = nullptr;
+};
+
+// The components named `layout` that UCX knows.
+std::vector<uct_component_h> layout_components();
+
+} // namespace ucxl::test
