@@ -1,8 +1,8 @@
 // ucp_layout_create and ucp_layout_parse: C parameters to builder calls.
-#include "argument.h"
 #include "handle.h"
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
+#include "ucs/sys/argument.h"
 
 #include <cstring>
 #include <format>
@@ -58,17 +58,13 @@ result<layout_ptr> create_contig(const ucp_layout_params_t& params)
 
 result<layout_ptr> create_strided(const ucp_layout_params_t& params)
 {
-    if (auto ok = check_list("dims", params.dims, params.num_dims, limits::max_dims); !ok) {
-        return std::unexpected(ok.error());
-    }
+    UCXL_TRY(check_list("dims", params.dims, params.num_dims, limits::max_dims));
     return make_strided(to_element(params.element), to_dims(params.dims, params.num_dims));
 }
 
 result<layout_ptr> create_iov(const ucp_layout_params_t& params)
 {
-    if (auto ok = check_list("iov", params.iov, params.num_iov, limits::max_entries); !ok) {
-        return std::unexpected(ok.error());
-    }
+    UCXL_TRY(check_list("iov", params.iov, params.num_iov, limits::max_entries));
     std::vector<iov_part> parts(params.num_iov);
     for (std::size_t i = 0; i < params.num_iov; ++i) {
         const auto& from = params.iov[i];
@@ -79,9 +75,7 @@ result<layout_ptr> create_iov(const ucp_layout_params_t& params)
 
 result<layout_ptr> create_interleaved(const ucp_layout_params_t& params)
 {
-    if (auto ok = check_list("interleaved", params.interleaved, params.num_interleaved, limits::max_entries); !ok) {
-        return std::unexpected(ok.error());
-    }
+    UCXL_TRY(check_list("interleaved", params.interleaved, params.num_interleaved, limits::max_entries));
     std::vector<std::vector<dim>> dims(params.num_interleaved);
     std::vector<interleaved_part> parts(params.num_interleaved);
     for (std::size_t i = 0; i < params.num_interleaved; ++i) {

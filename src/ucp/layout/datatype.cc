@@ -5,9 +5,10 @@
 // ucp_datatype_iter_next_pack, whose length goes into the transport's header as it is). So nothing that an operation
 // needs may fail where that can be avoided: the state has one size, bases stay the caller's, and without a plan for so
 // many elements that of one is run.
-#include "argument.h"
 #include "repeated_plans.h"
+#include "sys/rollback.h"
 #include "ucs/layout/walk.h"
+#include "ucs/sys/argument.h"
 #include "uct/layout/base/failure.h"
 
 #include <algorithm>
@@ -226,12 +227,9 @@ ucs_status_t create(ucp_layout& layout, ucp_datatype_t* datatype_p)
     if (ucp_dt_create_generic(&operations, plans.get(), &made) != UCS_OK) {
         return log_no_memory("ucp_layout_datatype_create");
     }
-    try {
-        table.plans.emplace(made, std::move(plans));
-    } catch (...) {
-        ucp_dt_destroy(made);
-        throw;
-    }
+    rollback undo([&] { ucp_dt_destroy(made); });
+    table.plans.emplace(made, std::move(plans));
+    undo.cancel();
     *datatype_p = made;
     return UCS_OK;
 }

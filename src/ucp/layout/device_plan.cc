@@ -1,7 +1,7 @@
 // ucp_layout_print_device: asks libuct_mlx5_layout, which is there only where rdma-core is.
-#include "argument.h"
 #include "handle.h"
 #include "ucs/layout/wire.h"
+#include "ucs/sys/argument.h"
 
 #include <dlfcn.h>
 

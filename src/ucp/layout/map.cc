@@ -1,7 +1,8 @@
 // ucp_layout_map, _unmap and _rebind.
-#include "argument.h"
 #include "handle.h"
 #include "map_state.h"
+#include "sys/rollback.h"
+#include "ucs/sys/argument.h"
 #include "uct/layout/init.h"
 
 #include <cstring>
@@ -16,12 +17,6 @@ constexpr std::uint64_t known_fields = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_L
                                        UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
 constexpr unsigned known_flags = UCP_LAYOUT_MAP_FLAG_ALLOCATE | UCP_LAYOUT_MAP_FLAG_EXCLUSIVE;
 
-ucs_status_t invalid(const char* function, const std::string& message)
-{
-    ucs_error("%s: %s", function, message.c_str());
-    return UCS_ERR_INVALID_PARAM;
-}
-
 struct map_request {
     ucp_layout* layout;
     std::span<void* const> bases; // none: allocate
@@ -33,17 +28,17 @@ struct map_request {
 ucs_status_t check_bases(const char* function, const layout& layout, std::span<void* const> bases)
 {
     if (bases.data() == nullptr) {
-        return invalid(function, "bases is NULL");
+        return log_invalid_param(function, "bases is NULL");
     }
     if (bases.size() != layout.num_sources()) {
-        return invalid(function,
-                       std::format("num_bases is {}, the layout has {} sources", bases.size(), layout.num_sources()));
+        return log_invalid_param(
+            function, std::format("num_bases is {}, the layout has {} sources", bases.size(), layout.num_sources()));
     }
     for (std::uint32_t source = 0; source < bases.size(); ++source) {
         const auto& bounds = layout.bounds(source);
         if (bases[source] == nullptr && bounds.true_ub > bounds.true_lb) {
-            return invalid(function,
-                           std::format("bases[{0}] is NULL, and the layout describes bytes of source {0}", source));
+            return log_invalid_param(
+                function, std::format("bases[{0}] is NULL, and the layout describes bytes of source {0}", source));
         }
     }
     return UCS_OK;
@@ -56,7 +51,7 @@ ucs_status_t check_memory_type(const ucp_layout_map_params_t& params)
     static_assert(sizeof(type) == sizeof(params.memory_type));
     std::memcpy(&type, &params.memory_type, sizeof(type));
     if (type < 0 || type >= UCS_MEMORY_TYPE_LAST) {
-        return invalid("ucp_layout_map", std::format("memory_type {} is unknown", type));
+        return log_invalid_param("ucp_layout_map", std::format("memory_type {} is unknown", type));
     }
     if (type != UCS_MEMORY_TYPE_HOST) {
         ucs_error("ucp_layout_map: memory_type %d is not served, only UCS_MEMORY_TYPE_HOST is", type);
@@ -73,11 +68,11 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
         return status;
     }
     if (!given(UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT) || params.layout == nullptr) {
-        return invalid(name, "layout is required");
+        return log_invalid_param(name, "layout is required");
     }
     const unsigned flags = given(UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS) ? params.flags : 0;
     if ((flags & ~known_flags) != 0) {
-        return invalid(name, std::format("flags {:#x} has unknown bits {:#x}", flags, flags & ~known_flags));
+        return log_invalid_param(name, std::format("flags {:#x} has unknown bits {:#x}", flags, flags & ~known_flags));
     }
     if (given(UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE)) {
         if (const auto status = check_memory_type(params); status != UCS_OK) {
@@ -87,11 +82,11 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
     request = {.layout = params.layout, .bases = {}, .flags = flags};
     if (request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
         return given(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)
-                   ? invalid(name, "bases must not be given with UCP_LAYOUT_MAP_FLAG_ALLOCATE")
+                   ? log_invalid_param(name, "bases must not be given with UCP_LAYOUT_MAP_FLAG_ALLOCATE")
                    : UCS_OK;
     }
     if (!given(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)) {
-        return invalid(name, "bases are required without UCP_LAYOUT_MAP_FLAG_ALLOCATE");
+        return log_invalid_param(name, "bases are required without UCP_LAYOUT_MAP_FLAG_ALLOCATE");
     }
     request.bases = {params.bases, params.num_bases};
     return check_bases(name, *params.layout->value, request.bases);
@@ -128,18 +123,11 @@ ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_w
         return log_error("ucp_layout_map", window.error());
     }
     window_user user{.window = *window, .context = context, .flags = request.flags, .memory = {}};
-    ucs_status_t status;
-    try {
-        status = attach(state, user);
-        if (status == UCS_OK) {
-            *window_p = state.add(user);
-        }
-    } catch (...) {
-        state.release(user);
-        throw;
-    }
-    if (status != UCS_OK) {
-        state.release(user);
+    rollback undo([&] { state.release(user); });
+    const ucs_status_t status = attach(state, user);
+    if (status == UCS_OK) {
+        *window_p = state.add(user);
+        undo.cancel();
     }
     return status;
 }
@@ -166,7 +154,7 @@ ucs_status_t rebind(ucp_layout_window_h window, std::span<void* const> bases)
     }
     cached_window& shown = *user->window;
     if (shown.has_own_memory()) {
-        return invalid(name, "the window has memory of its own (UCP_LAYOUT_MAP_FLAG_ALLOCATE)");
+        return log_invalid_param(name, "the window has memory of its own (UCP_LAYOUT_MAP_FLAG_ALLOCATE)");
     }
     if (const auto status = check_bases(name, *shown.layout->value, bases); status != UCS_OK) {
         return status;

@@ -1,5 +1,6 @@
 #include "memory_handles.h"
 
+#include "sys/rollback.h"
 #include "uct/layout/copy/md.h"
 
 #include <ucs/debug/log_def.h>
@@ -74,12 +75,9 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
     auto owned = std::make_unique<memory_handle>(context, memh.get(), &window, _md_of_context.at(context), 1u);
     memory_handle* const made = owned.get();
     const auto added          = _all.emplace(made, std::move(owned)).first;
-    try {
-        _by_place.emplace(place{context, &window}, made);
-    } catch (...) {
-        _all.erase(added);
-        throw;
-    }
+    rollback undo([&] { _all.erase(added); });
+    _by_place.emplace(place{context, &window}, made);
+    undo.cancel();
     static_cast<void>(memh.release());
     *handle_p = made;
     return UCS_OK;

@@ -2,9 +2,9 @@
 //
 // What runs on every transfer looks at a few words only: it neither locks nor allocates, and never looks at every
 // source.
-#include "argument.h"
 #include "handle.h"
 #include "ucs/layout/build.h"
+#include "ucs/sys/argument.h"
 
 #include <format>
 

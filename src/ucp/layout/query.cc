@@ -1,9 +1,9 @@
 // ucp_layout_query, _query_bounds, _print and _walk.
-#include "argument.h"
 #include "handle.h"
 #include "ucs/layout/text.h"
 #include "ucs/layout/walk.h"
 #include "ucs/layout/wire.h"
+#include "ucs/sys/argument.h"
 
 #include <string>
 

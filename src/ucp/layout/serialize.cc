@@ -1,7 +1,7 @@
 // ucp_layout_serialize and ucp_layout_deserialize.
-#include "argument.h"
 #include "handle.h"
 #include "ucs/layout/wire.h"
+#include "ucs/sys/argument.h"
 
 using namespace ucxl;
 

@@ -1,7 +1,7 @@
 // ucp_layout_window_*: what a window is, and its stock memory handles in further contexts.
-#include "argument.h"
 #include "handle.h"
 #include "map_state.h"
+#include "ucs/sys/argument.h"
 
 #include <algorithm>
 

@@ -1,5 +1,7 @@
 #include "window_cache.h"
 
+#include "sys/hash.h"
+#include "sys/rollback.h"
 #include "uct/layout/peer/export.h"
 
 #include <algorithm>
@@ -11,14 +13,6 @@ namespace ucxl
 
 namespace
 {
-
-// splitmix64's finaliser: spreads base addresses, which differ in few bits.
-std::uint64_t mix(std::uint64_t value)
-{
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ull;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebull;
-    return value ^ (value >> 31);
-}
 
 template <typename Pointer>
 std::uint64_t content_key(const layout& of, std::span<const Pointer> bases)
@@ -54,24 +48,13 @@ window_cache::~window_cache()
 template <typename MakeView>
 result<cached_window*> window_cache::create(ucp_layout& layout, MakeView&& make_view)
 {
-    auto plan = layout.plan();
-    if (!plan) {
-        return std::unexpected(plan.error());
-    }
+    auto plan        = UCXL_TRY(layout.plan());
     auto owned       = std::make_unique<cached_window>();
     auto* made       = owned.get();
     const auto place = _windows.emplace(made, std::move(owned)).first;
-    try {
-        auto view = make_view(std::move(*plan));
-        if (!view) {
-            _windows.erase(place);
-            return std::unexpected(view.error());
-        }
-        made->view = *view;
-    } catch (...) {
-        _windows.erase(place);
-        throw;
-    }
+    rollback undo([&] { _windows.erase(place); });
+    made->view = UCXL_TRY(make_view(std::move(plan)));
+    undo.cancel();
     made->layout = retain(&layout);
     return made;
 }
@@ -82,12 +65,9 @@ result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::spa
         return window_registry::instance().create({std::move(plan), to_bytes(bases)});
     });
     if (made && !exclusive) {
-        try {
-            index(**made);
-        } catch (...) {
-            destroy(*made);
-            throw;
-        }
+        rollback undo([&] { destroy(*made); });
+        index(**made);
+        undo.cancel();
     }
     return made;
 }

@@ -99,9 +99,7 @@ result<std::vector<source_span>> true_bounds(const layout& of)
         return std::vector<source_span>{};
     }
     bounds_of_nodes nodes(of);
-    if (auto done = nodes.run(); !done) {
-        return std::unexpected(std::move(done.error()));
-    }
+    UCXL_TRY(nodes.run());
     std::vector<source_span> spans = nodes.of_root();
     for (source_span& span : spans) {
         span.source += of.root().source;

@@ -1,8 +1,8 @@
 // Where the bytes of every source lie: the true bounds of a finished nest.
 #pragma once
 
-#include "error.h"
 #include "layout.h"
+#include "sys/error.h"
 
 #include <vector>
 

@@ -15,26 +15,19 @@ namespace
 
 result<layout_ptr> strided(const element& item, std::span<const dim> dims)
 {
-    if (auto good = check_dims(dims, "strided"); !good) {
-        return std::unexpected(std::move(good.error()));
-    }
+    UCXL_TRY(check_dims(dims, "strided"));
     assembly parts;
-    auto at = parts.place(item, "strided: item");
-    if (!at) {
-        return std::unexpected(std::move(at.error()));
-    }
+    auto at = UCXL_TRY(parts.place(item, "strided: item"));
     if (std::ranges::any_of(dims, [](const dim& d) { return d.count == 0; })) {
         return parts.finish({});
     }
     auto moved = travel_along(dims);
     if (!moved) {
         // Without bytes nothing is anywhere, however far it would be moved.
-        return at->is_empty() ? parts.finish({}) : std::unexpected(std::move(moved.error()));
+        return at.is_empty() ? parts.finish({}) : std::unexpected(std::move(moved.error()));
     }
-    if (auto used = parts.use(item, 0, 0, *moved); !used) {
-        return std::unexpected(std::move(used.error()));
-    }
-    auto root = parts.repeat(*at, dims);
+    UCXL_TRY(parts.use(item, 0, 0, *moved));
+    auto root = parts.repeat(at, dims);
     return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
 }
 

@@ -2,8 +2,8 @@
 // Errors name the argument, its index and the limit. Descriptors are copied; nothing is kept.
 #pragma once
 
-#include "error.h"
 #include "layout.h"
+#include "sys/error.h"
 
 namespace ucxl
 {

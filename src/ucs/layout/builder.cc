@@ -96,16 +96,13 @@ result<void> layout_builder::set_nest(const nest& from, const placed& root)
 
 result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
 {
-    auto spans = true_bounds(*_made);
-    if (!spans) {
-        return std::unexpected(std::move(spans.error()));
-    }
+    auto spans   = UCXL_TRY(true_bounds(*_made));
     layout& made = *_made;
     for (const user_bounds& set : bounds) {
         made._num_sources = std::max(made._num_sources, set.source + 1);
     }
     made._bounds.assign(made._num_sources, {});
-    for (const source_span& span : *spans) {
+    for (const source_span& span : spans) {
         made._bounds[span.source] = {span.lb, span.ub, span.lb, span.ub};
     }
     for (const user_bounds& set : bounds) {
@@ -146,13 +143,9 @@ result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, 
 {
     layout_builder builder;
     if (!root.is_empty()) {
-        if (auto done = builder.set_nest(from, root); !done) {
-            return std::unexpected(std::move(done.error()));
-        }
+        UCXL_TRY(builder.set_nest(from, root));
     }
-    if (auto done = builder.set_bounds(bounds); !done) {
-        return std::unexpected(std::move(done.error()));
-    }
+    UCXL_TRY(builder.set_bounds(bounds));
     builder.set_derived();
     return builder._made;
 }

@@ -75,11 +75,8 @@ result<void> datum_sequence::append_level(assembly& parts, std::size_t level, st
     if (full > 0) {
         std::vector<dim> loops(_dims.begin() + static_cast<std::ptrdiff_t>(level), _dims.end());
         loops.front().count = full;
-        auto loop           = parts.repeat({_item.source, _item.node, at(next)}, loops);
-        if (!loop) {
-            return std::unexpected(std::move(loop.error()));
-        }
-        items.push_back({loop->source, loop->node, loop->offset, 0});
+        auto loop           = UCXL_TRY(parts.repeat({_item.source, _item.node, at(next)}, loops));
+        items.push_back({loop.source, loop.node, loop.offset, 0});
     }
     return append_level(parts, level + 1, 0, count - head - full * inner, at(next + full), items);
 }

@@ -107,11 +107,8 @@ result<placed> nest::import(const layout& from)
         for (const layout_entry& entry : from.entries_of(node)) {
             items.push_back({entry.source, known[entry.child], entry.offset, entry.stride});
         }
-        auto added = loop(node.count, items);
-        if (!added) {
-            return std::unexpected(std::move(added.error()));
-        }
-        known[i] = *added;
+        auto added = UCXL_TRY(loop(node.count, items));
+        known[i]   = added;
     }
     return placed{from.root().source, known[from.root().child], from.root().offset};
 }

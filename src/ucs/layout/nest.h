@@ -7,8 +7,8 @@
 // Example: nest n; auto x = n.block(8); nest_item once{.node = x, .stride = 16}; auto loop = n.loop(4, {&once, 1});
 #pragma once
 
-#include "error.h"
 #include "layout.h"
+#include "sys/error.h"
 
 #include <span>
 #include <vector>

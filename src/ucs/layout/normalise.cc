@@ -104,11 +104,8 @@ result<bool> settle(nest& in, std::vector<item_run>& runs, std::vector<nest_item
     for (const item_run& run : runs) {
         nest_item item = run.item;
         if (run.count > 1) {
-            auto loop = loop_of_one(in, run.count, {0, item.node, 0, run.step});
-            if (!loop) {
-                return std::unexpected(std::move(loop.error()));
-            }
-            item.node = loop->node;
+            auto loop = UCXL_TRY(loop_of_one(in, run.count, {0, item.node, 0, run.step}));
+            item.node = loop.node;
         }
         items.push_back(item);
     }
@@ -129,11 +126,8 @@ result<placed> hoist(nest& in, std::uint64_t count, std::vector<nest_item> items
                         std::format("offsets differ by more than max_offset ({})", limits::max_offset));
         }
     }
-    auto node = in.loop(count, items);
-    if (!node) {
-        return std::unexpected(std::move(node.error()));
-    }
-    at.node = *node;
+    auto node = UCXL_TRY(in.loop(count, items));
+    at.node   = node;
     return at;
 }
 
@@ -172,15 +166,10 @@ result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> i
             item.stride = 0;
         }
     }
-    if (auto spliced = splice(in, items); !spliced) {
-        return std::unexpected(std::move(spliced.error()));
-    }
+    UCXL_TRY(splice(in, items));
     for (;;) {
         std::vector<item_run> runs = fuse(in, items);
-        auto changed               = settle(in, runs, items);
-        if (!changed) {
-            return std::unexpected(std::move(changed.error()));
-        }
+        auto changed               = UCXL_TRY(settle(in, runs, items));
         if (items.size() == 1) {
             return loop_of_one(in, count, items[0]);
         }
@@ -192,13 +181,10 @@ result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> i
                 items[i].stride = items[i + period].offset - items[i].offset;
             }
             items.resize(period);
-            auto inner = normalise(in, cycles, std::move(items));
-            if (!inner) {
-                return std::unexpected(std::move(inner.error()));
-            }
-            return normalise(in, count, {{inner->source, inner->node, inner->offset, stride}});
+            auto inner = UCXL_TRY(normalise(in, cycles, std::move(items)));
+            return normalise(in, count, {{inner.source, inner.node, inner.offset, stride}});
         }
-        if (!*changed) {
+        if (!changed) {
             return hoist(in, count, std::move(items));
         }
     }

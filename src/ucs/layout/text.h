@@ -16,8 +16,8 @@
 // form.
 #pragma once
 
-#include "error.h"
 #include "layout.h"
+#include "sys/error.h"
 
 #include <string>
 #include <string_view>

@@ -49,9 +49,7 @@ public:
     result<layout_ptr> run()
     {
         std::uint64_t num_nodes, num_entries;
-        if (auto head = header(); !head) {
-            return std::unexpected(std::move(head.error()));
-        }
+        UCXL_TRY(header());
         // Each of them takes some bytes of the input: no allocation is larger than a multiple of what is there.
         if (!number(num_nodes) || !number(num_entries) || num_nodes > limits::max_entries + 1 ||
             num_entries > limits::max_entries || num_nodes > left() || num_entries > left() / 3) {
@@ -68,9 +66,7 @@ public:
                     wire::unzigzag(offset)};
         }
         for (std::uint64_t i = 0; i < num_nodes; ++i) {
-            if (auto done = node(i); !done) {
-                return std::unexpected(std::move(done.error()));
-            }
+            UCXL_TRY(node(i));
         }
         return finish(root);
     }
@@ -148,11 +144,8 @@ private:
         if (!is_normal(_nest, tag / 2, _items)) {
             return malformed(_at, "a loop that is not in normal form");
         }
-        auto added = _nest.loop(tag / 2, _items);
-        if (!added) {
-            return std::unexpected(std::move(added.error()));
-        }
-        return *added == index ? result<void>{} : malformed(_at, "a loop twice");
+        auto added = UCXL_TRY(_nest.loop(tag / 2, _items));
+        return added == index ? result<void>{} : malformed(_at, "a loop twice");
     }
 
     result<void> bounds(std::vector<user_bounds>& set)
@@ -178,9 +171,7 @@ private:
     {
         std::vector<user_bounds> set;
         if ((_flags & wire::flag_has_bounds) != 0) {
-            if (auto done = bounds(set); !done) {
-                return std::unexpected(std::move(done.error()));
-            }
+            UCXL_TRY(bounds(set));
         }
         auto made = layout_builder::finish(_nest, root, set);
         if (!made) {

@@ -3,8 +3,8 @@
 // memory nor time grows beyond what limits.h and the size of the input allow.
 #pragma once
 
-#include "error.h"
 #include "layout.h"
+#include "sys/error.h"
 
 #include <cstddef>
 #include <span>

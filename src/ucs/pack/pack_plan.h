@@ -16,7 +16,7 @@
 // comes last in packed order, as MPI leaves it undefined.
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 #include "ucs/layout/layout.h"
 
 #include <cstddef>

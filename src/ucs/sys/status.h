@@ -4,11 +4,12 @@
 
 #include "log_limit.h"
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 
 #include <cstdint>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include <ucs/debug/log_def.h>
@@ -27,16 +28,29 @@ constexpr ucs_status_t to_status(errc code)
         return UCS_ERR_EXCEEDS_LIMIT;
     case errc::no_memory:
         return UCS_ERR_NO_MEMORY;
+    case errc::no_resource:
+        return UCS_ERR_NO_RESOURCE;
+    case errc::no_device:
+        return UCS_ERR_NO_DEVICE;
     case errc::unsupported:
         return UCS_ERR_UNSUPPORTED;
+    case errc::timed_out:
+        return UCS_ERR_TIMED_OUT;
+    case errc::io_error:
+        return UCS_ERR_IO_ERROR;
     }
     return UCS_ERR_INVALID_PARAM;
 }
 
-inline ucs_status_t log_error(const char* function, const error& what)
+inline ucs_status_t log_error(const char* function, const error& error)
 {
-    ucs_error("%s: %s%s", function, what.code == errc::no_memory ? "out of memory: " : "", what.message.c_str());
-    return to_status(what.code);
+    ucs_error("%s: %s%s", function, error.code == errc::no_memory ? "out of memory: " : "", error.message.c_str());
+    return to_status(error.code);
+}
+
+inline ucs_status_t log_invalid_param(const char* function, std::string message)
+{
+    return log_error(function, {errc::invalid_param, std::move(message)});
 }
 
 // The same for errors that a peer can cause as often as it likes.

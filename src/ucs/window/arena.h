@@ -8,7 +8,7 @@
 // Example: auto a = arena::reserve(1ull << 40); ... (*a)->clear(0, 4096);
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -8,7 +8,9 @@
 // Example: auto memory = layout_memory::allocate(*layout); (*memory)->bases()[0][offset] = ...;
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
+#include "sys/fd.h"
+#include "sys/mapping.h"
 #include "ucs/layout/layout.h"
 
 #include <cstddef>
@@ -25,22 +27,20 @@ public:
     // Errors: no_memory (the message has the size asked for), exceeds_limit (sizes of all sources together).
     // Throws std::bad_alloc.
     static result<std::shared_ptr<const layout_memory>> allocate(const layout& of);
-    ~layout_memory();
     layout_memory(const layout_memory&)            = delete;
     layout_memory& operator=(const layout_memory&) = delete;
 
     const std::vector<std::byte*>& bases() const { return _bases; }
-    int fd() const { return _fd; }
-    std::uint64_t length() const { return _length; } // bytes, whole pages
+    int fd() const { return _file.get(); }
+    std::uint64_t length() const { return _mapping.length(); } // bytes, whole pages
     // Where in the file the byte at `address` of the memory is; base addresses may lie outside of it.
-    std::int64_t file_offset(const std::byte* address) const { return address - _start; }
+    std::int64_t file_offset(const std::byte* address) const { return address - _mapping.start(); }
 
 private:
     layout_memory() = default;
 
-    int _fd               = -1;
-    std::byte* _start     = nullptr;
-    std::uint64_t _length = 0;
+    owned_fd _file;
+    owned_mapping _mapping;
     std::vector<std::byte*> _bases;
 };
 

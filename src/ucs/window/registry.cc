@@ -80,9 +80,7 @@ result<std::unique_ptr<window_registry>> window_registry::create_private(std::si
         return fail(errc::no_memory, "no memory for a window registry");
     }
     const std::lock_guard guard(registry_lock());
-    if (auto reserved = made->reserve_locked(arena_length); !reserved) {
-        return std::unexpected(reserved.error());
-    }
+    UCXL_TRY(made->reserve_locked(arena_length));
     return made;
 }
 
@@ -91,12 +89,9 @@ result<void> window_registry::reserve()
     if (arena_base() != nullptr) {
         return {};
     }
-    auto config = read_window_config();
-    if (!config) {
-        return std::unexpected(config.error());
-    }
+    auto config = UCXL_TRY(read_window_config());
     const std::lock_guard guard(registry_lock());
-    return _arena != nullptr ? result<void>() : reserve_locked(config->arena_length);
+    return _arena != nullptr ? result<void>() : reserve_locked(config.arena_length);
 }
 
 result<void> window_registry::reserve_locked(std::size_t length)
@@ -104,16 +99,10 @@ result<void> window_registry::reserve_locked(std::size_t length)
     if (!install_fork_handlers()) {
         return fail(errc::no_memory, "no memory for the fork handlers of the window registry");
     }
-    auto reserved = arena::reserve(length);
-    if (!reserved) {
-        return std::unexpected(reserved.error());
-    }
-    auto slots = slot_table::create(static_cast<std::uint32_t>((*reserved)->length() / slot_table::slot_length));
-    if (!slots) {
-        return std::unexpected(slots.error());
-    }
-    _arena = std::move(*reserved);
-    _slots = std::move(*slots);
+    auto reserved = UCXL_TRY(arena::reserve(length));
+    auto slots = UCXL_TRY(slot_table::create(static_cast<std::uint32_t>(reserved->length() / slot_table::slot_length)));
+    _arena     = std::move(reserved);
+    _slots     = std::move(slots);
     _base.store(reinterpret_cast<std::uintptr_t>(_arena->base()));
     _arena_length.store(_arena->length(), std::memory_order_release);
     return {};
@@ -146,12 +135,8 @@ const window* window_registry::find(const void* address, std::uint64_t length) c
 
 result<window*> window_registry::create(window_binding binding)
 {
-    if (auto ok = check(binding); !ok) {
-        return std::unexpected(ok.error());
-    }
-    if (auto ok = reserve(); !ok) {
-        return std::unexpected(ok.error());
-    }
+    UCXL_TRY(check(binding));
+    UCXL_TRY(reserve());
     const std::uint64_t length = binding.plan->packed_length();
     const std::uint64_t needed = round_to_pages(length) + page_length();
     if (needed > arena_length()) {
@@ -166,17 +151,14 @@ result<window*> window_registry::create(window_binding binding)
         return fail(errc::no_memory, "no memory for a window");
     }
     const std::lock_guard guard(registry_lock());
-    auto range = _slots->allocate(needed);
-    if (!range) {
-        return std::unexpected(range.error());
-    }
-    made->_address    = _arena->base() + range->offset;
+    auto range        = UCXL_TRY(_slots->allocate(needed));
+    made->_address    = _arena->base() + range.offset;
     made->_length     = length;
     made->_generation = new_generation();
-    made->_range      = *range;
+    made->_range      = range;
     made->_owned      = std::move(owned);
     made->_binding.store(made->_owned.get());
-    _slots->publish(*range, made.get());
+    _slots->publish(range, made.get());
     _num_live.fetch_add(1, std::memory_order_relaxed);
     return made.release();
 }
@@ -184,17 +166,14 @@ result<window*> window_registry::create(window_binding binding)
 result<window*> window_registry::allocate(pack_plan_ptr plan)
 {
     const layout_ptr of = plan->source_layout();
-    auto memory         = layout_memory::allocate(*of);
-    if (!memory) {
-        return std::unexpected(memory.error());
-    }
-    auto made = create({std::move(plan), (*memory)->bases(), *memory});
+    auto memory         = UCXL_TRY(layout_memory::allocate(*of));
+    auto made           = create({std::move(plan), memory->bases(), memory});
     if (!made || !of->is_contiguous() || of->is_empty()) {
         return made;
     }
     const layout_entry& root = of->root();
-    const auto first         = (*memory)->file_offset((*memory)->bases()[root.source] + root.offset);
-    if (auto mapped = map_identity(**made, (*memory)->fd(), static_cast<std::uint64_t>(first)); !mapped) {
+    const auto first         = memory->file_offset(memory->bases()[root.source] + root.offset);
+    if (auto mapped = map_identity(**made, memory->fd(), static_cast<std::uint64_t>(first)); !mapped) {
         destroy(*made);
         return std::unexpected(mapped.error());
     }

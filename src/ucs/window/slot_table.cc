@@ -66,9 +66,7 @@ result<window_range> slot_table::allocate(std::uint64_t length)
     const unsigned shift = std::max<unsigned>(std::bit_width(length - 1), min_chunk_shift);
     chunk_queue& queue   = _free[shift];
     if (queue.head == no_chunk) {
-        if (auto carved = carve(shift); !carved) {
-            return std::unexpected(carved.error());
-        }
+        UCXL_TRY(carve(shift));
     }
     const std::uint32_t chunk = queue.head;
     queue.head                = next_of(chunk);
@@ -144,14 +142,11 @@ result<void> slot_table::carve(unsigned shift)
     if (chunks == nullptr || chunks->windows == nullptr || chunks->next == nullptr) {
         return fail(errc::no_memory, "no memory for a table of windows");
     }
-    auto slot = take_slots(1);
-    if (!slot) {
-        return std::unexpected(slot.error());
-    }
+    auto slot                      = UCXL_TRY(take_slots(1));
     const std::uint32_t num_chunks = chunks->num_chunks;
-    _slots[*slot].store(reinterpret_cast<std::uintptr_t>(chunks.release()) + chunk_tag);
+    _slots[slot].store(reinterpret_cast<std::uintptr_t>(chunks.release()) + chunk_tag);
     for (std::uint32_t i = 0; i < num_chunks; ++i) {
-        push(_free[shift], *slot << chunk_bits | i);
+        push(_free[shift], slot << chunk_bits | i);
     }
     return {};
 }

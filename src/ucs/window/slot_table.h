@@ -17,7 +17,7 @@
 // Example: auto range = table.allocate(100000); table.publish(*range, w); table.lookup(range->offset + 5) == w;
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 
 #include <array>
 #include <atomic>

@@ -21,7 +21,7 @@
 #include "reader_section.h"
 #include "slot_table.h"
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 #include "ucs/pack/pack_plan.h"
 
 #include <atomic>

@@ -1,11 +1,9 @@
 #include "window_config.h"
 
-#include "option_table.h"
 #include "ucs/pack/streaming_limit.h"
+#include "ucs/sys/option_table.h"
 
 #include <ucs/sys/string.h>
-
-#include <mutex>
 
 namespace ucxl
 {
@@ -25,34 +23,22 @@ ucs_config_field_t fields[] = {
      offsetof(window_config, stream_min), UCS_CONFIG_TYPE_MEMUNITS},
     {}};
 
-constinit ucs_config_global_list_entry_t table = {.name   = "layout windows",
-                                                  .prefix = "LAYOUT_",
-                                                  .table  = fields,
-                                                  .size   = sizeof(window_config),
-                                                  .list   = {},
-                                                  .flags  = 0};
+constinit option_table<window_config> table("layout windows", "LAYOUT_", fields);
 
 } // namespace
 
 result<window_config> read_window_config()
 {
-    window_config config{};
-    if (auto read = read_options(&config, table); !read) {
-        return std::unexpected(read.error());
-    }
-    ucs_config_parser_release_opts(&config, fields);
-    return config;
+    return table.read();
 }
 
 void register_window_config()
 {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        ucs_list_add_tail(&ucs_config_global_list, &table.list);
-        if (const auto config = read_window_config(); config && config->stream_min != UCS_MEMUNITS_AUTO) {
-            set_streaming_limit(config->stream_min == UCS_MEMUNITS_INF ? no_streaming : config->stream_min);
-        }
-    });
+    table.add();
+    // Read now: ucp_init calls variables nobody has read unused.
+    if (const auto config = table.read(); config && config->stream_min != UCS_MEMUNITS_AUTO) {
+        set_streaming_limit(config->stream_min == UCS_MEMUNITS_INF ? no_streaming : config->stream_min);
+    }
 }
 
 } // namespace ucxl

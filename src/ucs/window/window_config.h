@@ -1,7 +1,7 @@
 // The options of the window registry, UCX_LAYOUT_*, in UCX's own configuration system: `ucx_info -cf` shows them.
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 
 #include <cstddef>
 

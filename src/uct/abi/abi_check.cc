@@ -23,27 +23,28 @@ ucx_facts loaded_ucx()
     return facts;
 }
 
-std::expected<void, std::string> abi_check(const ucx_facts& of)
+result<void> abi_check(const ucx_facts& of)
 {
     const std::string supported = std::to_string(ucx_major) + "." + std::to_string(ucx_minor) + ".x";
     const std::string loaded =
         std::to_string(of.major) + "." + std::to_string(of.minor) + "." + std::to_string(of.release);
     if (of.major != ucx_major || of.minor != ucx_minor) {
-        return std::unexpected("UCX " + loaded + " is loaded, but this ucx-layout was built for UCX " + supported +
-                               ": use that UCX, or an ucx-layout made for yours");
+        return fail(errc::unsupported, "UCX " + loaded + " is loaded, but this ucx-layout was built for UCX " +
+                                           supported + ": use that UCX, or an ucx-layout made for yours");
     }
     if (of.base_iface_length == sizeof(base_iface) + stats_pointer &&
         of.base_ep_length == sizeof(base_ep) + stats_pointer) {
-        return std::unexpected("the UCX " + loaded +
-                               " loaded was built with --enable-stats, which changes its private "
-                               "structures: use an UCX " +
-                               supported + " built without it");
+        return fail(errc::unsupported, "the UCX " + loaded +
+                                           " loaded was built with --enable-stats, which changes its private "
+                                           "structures: use an UCX " +
+                                           supported + " built without it");
     }
     if (of.base_iface_length != sizeof(base_iface) || of.base_ep_length != sizeof(base_ep)) {
-        return std::unexpected("the UCX " + loaded + " loaded has base structures of " +
-                               std::to_string(of.base_iface_length) + " and " + std::to_string(of.base_ep_length) +
-                               " bytes instead of " + std::to_string(sizeof(base_iface)) + " and " +
-                               std::to_string(sizeof(base_ep)) + ": it is not an unmodified release of " + supported);
+        return fail(errc::unsupported,
+                    "the UCX " + loaded + " loaded has base structures of " + std::to_string(of.base_iface_length) +
+                        " and " + std::to_string(of.base_ep_length) + " bytes instead of " +
+                        std::to_string(sizeof(base_iface)) + " and " + std::to_string(sizeof(base_ep)) +
+                        ": it is not an unmodified release of " + supported);
     }
     return {};
 }

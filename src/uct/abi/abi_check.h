@@ -7,9 +7,9 @@
 // Example: if (auto ok = abi::abi_check(); !ok) { report(ok.error()); }
 #pragma once
 
+#include "sys/error.h"
+
 #include <cstddef>
-#include <expected>
-#include <string>
 
 namespace ucxl::abi
 {
@@ -25,7 +25,7 @@ struct ucx_facts {
 // Of the UCX in this process.
 ucx_facts loaded_ucx();
 
-// The error says what was found, what is supported and what to do.
-std::expected<void, std::string> abi_check(const ucx_facts& of = loaded_ucx());
+// Errors: unsupported, with what was found, what is supported and what to do.
+result<void> abi_check(const ucx_facts& of = loaded_ucx());
 
 } // namespace ucxl::abi

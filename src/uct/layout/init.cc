@@ -19,7 +19,7 @@ namespace ucxl
 
 result<void> uct_layout_status()
 {
-    return abi::abi_check().transform_error([](const std::string& why) { return error{errc::unsupported, why}; });
+    return abi::abi_check();
 }
 
 void uct_layout_init()

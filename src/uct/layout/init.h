@@ -2,7 +2,7 @@
 // the parts statically calls it before its first ucp_init().
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 
 namespace ucxl
 {

@@ -1,7 +1,7 @@
 // What a builder returned, or the end of a benchmark with its message.
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 
 #include <stdexcept>
 #include <utility>

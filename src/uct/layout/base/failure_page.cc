@@ -1,6 +1,6 @@
 #include "failure_page.h"
 
-#include "uct/layout/peer/process_identity.h"
+#include "sys/process.h"
 
 #include <cstdlib>
 #include <format>

@@ -1,13 +1,12 @@
 #include "hooks.h"
 
 #include "requests.h"
+#include "ucs/sys/option_table.h"
 
-#include <ucs/config/parser.h>
 #include <ucs/debug/log_def.h>
 
 #include <array>
 #include <cstddef>
-#include <mutex>
 
 namespace ucxl
 {
@@ -47,18 +46,16 @@ ucs_config_field_t fields[] = {
      offsetof(hook_options, enabled), UCS_CONFIG_TYPE_BITMAP(names)},
     {}};
 
-constinit ucs_config_global_list_entry_t table = {
-    .name = "layout hooks", .prefix = "LAYOUT_", .table = fields, .size = sizeof(hook_options), .list = {}, .flags = 0};
+constinit option_table<hook_options> table("layout hooks", "LAYOUT_", fields);
 
 std::uint64_t enabled_hooks()
 {
-    hook_options read{};
-    if (ucs_config_parser_fill_opts(&read, &table, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
-        ucs_error("UCX_LAYOUT_HOOKS names a hook that there is not; all hooks are left out");
+    const auto options = table.read();
+    if (!options) {
+        ucs_error("%s; all hooks are left out", options.error().message.c_str());
         return 0;
     }
-    ucs_config_parser_release_opts(&read, fields);
-    return read.enabled;
+    return options->enabled;
 }
 
 } // namespace
@@ -86,8 +83,7 @@ void install_hooks()
 
 void register_hook_options()
 {
-    static std::once_flag once;
-    std::call_once(once, [] { ucs_list_add_tail(&ucs_config_global_list, &table.list); });
+    table.add();
 }
 
 } // namespace ucxl

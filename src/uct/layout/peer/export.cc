@@ -71,12 +71,9 @@ result<void> exporter::prepare()
     if (records != nullptr && owner.pid == own_pid()) {
         return {};
     }
-    auto file = record_file::create();
-    if (!file) {
-        return std::unexpected(file.error());
-    }
-    records = std::move(*file);
-    owner   = process_identity::own();
+    auto file = UCXL_TRY(record_file::create());
+    records   = std::move(file);
+    owner     = process_identity::own();
     return {};
 }
 
@@ -136,19 +133,13 @@ result<std::vector<std::byte>> make_record(const exported_window& of, std::uint6
 
 result<record_ptr> add_record(exporter& in, const exported_window& of)
 {
-    auto bytes = make_record(of, in.last_generation + 1);
-    if (!bytes) {
-        return std::unexpected(bytes.error());
-    }
-    auto made     = std::make_shared<exported_record>();
-    const auto at = in.records->add(*bytes);
-    if (!at) {
-        return std::unexpected(at.error());
-    }
+    auto bytes       = UCXL_TRY(make_record(of, in.last_generation + 1));
+    auto made        = std::make_shared<exported_record>();
+    const auto at    = UCXL_TRY(in.records->add(bytes));
     made->owner      = in.owner.pid;
     made->generation = ++in.last_generation;
-    made->offset     = *at;
-    made->length     = static_cast<std::uint32_t>(bytes->size());
+    made->offset     = at;
+    made->length     = static_cast<std::uint32_t>(bytes.size());
     made->file       = in.records;
     return made;
 }
@@ -182,22 +173,17 @@ result<shm_key> key_of(const void* address, shm_access access, std::size_t min_b
     if (of.address == nullptr) {
         return no_access_key();
     }
-    if (auto ready = in.prepare(); !ready) {
-        return std::unexpected(ready.error());
-    }
-    const auto record = record_of(in, of);
-    if (!record) {
-        return std::unexpected(record.error());
-    }
+    UCXL_TRY(in.prepare());
+    const auto record = UCXL_TRY(record_of(in, of));
     return shm_key{.magic         = shm_key::form,
                    .access        = access,
                    .owner         = in.owner,
                    .address       = reinterpret_cast<std::uintptr_t>(of.address),
                    .length        = of.length,
-                   .generation    = (*record)->generation,
+                   .generation    = record->generation,
                    .records_inode = in.records->inode(),
-                   .record_offset = (*record)->offset,
-                   .record_length = (*record)->length,
+                   .record_offset = record->offset,
+                   .record_length = record->length,
                    .records_fd    = in.records->fd()};
 }
 

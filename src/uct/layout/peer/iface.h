@@ -4,7 +4,7 @@
 // Example: struct config table with the fields of host_interface_config; open_host_interface(ops, ...)
 #pragma once
 
-#include "process_identity.h"
+#include "sys/process.h"
 #include "uct/layout/base/iface.h"
 
 namespace ucxl

@@ -1,7 +1,6 @@
 #include "import.h"
 
 #include "limits.h"
-#include "process.h"
 
 #include "ucs/layout/walk.h"
 #include "ucs/window/arena.h"
@@ -24,7 +23,7 @@ struct shm_peer {
     shm_peer(peer_file file, pid_t pid) : records(std::move(file)), process(pid) {}
 
     peer_file records;
-    peer_process process;
+    watched_process process;
 
     bool still_has(const shm_key& key) const
     {
@@ -63,7 +62,7 @@ private:
     result<std::shared_ptr<const shm_peer>> find_peer(const shm_key& key);
     result<imported_window*> use_again(imported_window& known, const shm_key& key);
     result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
-    result<peer_mapping> map_memory(const shm_key& key, const shm_record& record);
+    result<owned_mapping> map_memory(const shm_key& key, const shm_record& record);
     result<void> add_memory(imported_window& to, const shm_record& record);
     result<imported_window*> import(const shm_key& key);
     void remove_from_idle(imported_window& what) noexcept;
@@ -83,13 +82,11 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
     if (auto peer = known.lock()) {
         return peer;
     }
-    auto records = peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY);
-    if (!records) {
-        return std::unexpected(records.error());
-    }
-    auto made = std::make_shared<const shm_peer>(std::move(*records), key.owner.pid);
+    auto records = UCXL_TRY(peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY));
+    auto made    = std::make_shared<const shm_peer>(std::move(records), key.owner.pid);
     // Asked after both were opened: then they are of the process that the key means.
-    if (start_time_of(key.owner.pid) != key.owner.start_time) {
+    const auto status = status_of_process(key.owner.pid);
+    if (!status || status->start_time != key.owner.start_time) {
         return fail(errc::invalid_param, std::format("process {} is another one now", key.owner.pid));
     }
     known = made;
@@ -112,7 +109,7 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
     return record;
 }
 
-result<peer_mapping> importer::map_memory(const shm_key& key, const shm_record& record)
+result<owned_mapping> importer::map_memory(const shm_key& key, const shm_record& record)
 {
     const std::uint64_t limit = lay_shm_limits().map_bytes;
     const auto fits           = [&] { return record.header.memory_length <= limit - std::min(limit, mapped_bytes); };
@@ -124,14 +121,12 @@ result<peer_mapping> importer::map_memory(const shm_key& key, const shm_record& 
                                                      "(UCX_LAY_SHM_MAP_LIMIT)",
                                                      mapped_bytes, record.header.memory_length, limit));
     }
-    const auto file = peer_file::open(key.owner.pid, record.header.memory_fd, record.header.memory_inode, O_RDWR);
-    if (!file) {
-        return std::unexpected(file.error());
-    }
-    return peer_mapping::map(*file, record.header.memory_length);
+    const auto file =
+        UCXL_TRY(peer_file::open(key.owner.pid, record.header.memory_fd, record.header.memory_inode, O_RDWR));
+    return map_peer_memory(file, record.header.memory_length);
 }
 
-std::vector<std::byte*> to_addresses(const peer_mapping& in, std::span<const std::int64_t> offsets)
+std::vector<std::byte*> to_addresses(const owned_mapping& in, std::span<const std::int64_t> offsets)
 {
     std::vector<std::byte*> bases;
     for (const std::int64_t offset : offsets) {
@@ -149,16 +144,10 @@ std::byte* address_of_block(const layout& of, std::span<std::byte* const> bases)
 
 result<void> importer::add_memory(imported_window& to, const shm_record& record)
 {
-    auto plan = pack_plan::compile(record.layout);
-    if (!plan) {
-        return std::unexpected(plan.error());
-    }
-    auto memory = map_memory(to.key, record);
-    if (!memory) {
-        return std::unexpected(memory.error());
-    }
-    to.memory.emplace(std::move(*memory));
-    to.plan       = std::move(*plan);
+    auto plan   = UCXL_TRY(pack_plan::compile(record.layout));
+    auto memory = UCXL_TRY(map_memory(to.key, record));
+    to.memory.emplace(std::move(memory));
+    to.plan       = std::move(plan);
     to.bases      = to_addresses(*to.memory, record.bases);
     to.contiguous = address_of_block(*record.layout, to.bases);
     return {};
@@ -186,35 +175,20 @@ result<std::unique_ptr<imported_window>> map_record(const shm_key& key, std::sha
                                                     const shm_record& record)
 {
     const std::uint64_t length = record_bases_end(record.header.num_sources);
-    auto pages                 = peer_mapping::map_around(owner->records, key.record_offset, length);
-    if (!pages) {
-        return std::unexpected(pages.error());
-    }
-    auto made    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(*pages));
+    auto pages                 = UCXL_TRY(map_peer_pages(owner->records, key.record_offset, length));
+    auto made    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(pages));
     made->record = made->record_pages.start() + key.record_offset % page_length();
     return made;
 }
 
 result<imported_window*> importer::import(const shm_key& key)
 {
-    auto peer = find_peer(key);
-    if (!peer) {
-        return std::unexpected(peer.error());
-    }
-    auto record = read_record(**peer, key);
-    if (!record) {
-        return std::unexpected(record.error());
-    }
-    auto made = map_record(key, std::move(*peer), *record);
-    if (!made) {
-        return std::unexpected(made.error());
-    }
-    const auto reached = key.access == shm_access::mapping ? add_memory(**made, *record) : try_copy(**made);
-    if (!reached) {
-        return std::unexpected(reached.error());
-    }
-    auto* const window = made->get();
-    windows.emplace(name_of(key), std::move(*made));
+    auto peer          = UCXL_TRY(find_peer(key));
+    auto record        = UCXL_TRY(read_record(*peer, key));
+    auto made          = UCXL_TRY(map_record(key, std::move(peer), record));
+    UCXL_TRY(key.access == shm_access::mapping ? add_memory(*made, record) : try_copy(*made));
+    auto* const window = made.get();
+    windows.emplace(name_of(key), std::move(made));
     mapped_bytes += window->mapped_length();
     return window;
 }
@@ -232,9 +206,7 @@ result<imported_window*> importer::use_again(imported_window& known, const shm_k
 
 result<imported_window*> importer::acquire(const shm_key& key)
 {
-    if (auto right = check_key(key); !right) {
-        return std::unexpected(right.error());
-    }
+    UCXL_TRY(check_key(key));
     const std::lock_guard guard(lock);
     if (const auto known = windows.find(name_of(key)); known != windows.end()) {
         return use_again(*known->second, key);

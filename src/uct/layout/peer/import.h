@@ -31,9 +31,9 @@ struct imported_window {
     shm_key key;
     std::shared_ptr<const shm_peer> owner;
     layout_ptr described;
-    peer_mapping record_pages;
+    owned_mapping record_pages;
     const std::byte* record = nullptr; // in them: header and bases as they are now
-    std::optional<peer_mapping> memory{};
+    std::optional<owned_mapping> memory{};
     pack_plan_ptr plan{};            // this and the next two if the memory is mapped
     std::vector<std::byte*> bases{}; // in this process
     std::byte* contiguous = nullptr; // the window's first byte if its layout is one block, otherwise null

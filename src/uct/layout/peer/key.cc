@@ -103,19 +103,14 @@ result<shm_record> unpack_record(std::span<const std::byte> from, const shm_key&
     from = from.subspan(bases_length(record.header.num_sources));
 
     std::size_t consumed = 0;
-    auto unpacked        = unpack_wire(from, &consumed);
-    if (!unpacked) {
-        return std::unexpected(unpacked.error());
-    }
-    record.layout = std::move(*unpacked);
+    auto unpacked        = UCXL_TRY(unpack_wire(from, &consumed));
+    record.layout        = std::move(unpacked);
     if (consumed != from.size() || record.layout->num_sources() != record.header.num_sources ||
         record.layout->packed_length() != key.length) {
         return fail(errc::malformed, "the layout in the record is not that of the key");
     }
     const bool is_mapped = key.access == shm_access::mapping;
-    if (auto inside = check_bounds(record, is_mapped ? record.header.memory_length : end_of_addresses); !inside) {
-        return std::unexpected(inside.error());
-    }
+    UCXL_TRY(check_bounds(record, is_mapped ? record.header.memory_length : end_of_addresses));
     return record;
 }
 

@@ -10,9 +10,9 @@
 // peer_file.h.
 #pragma once
 
-#include "process_identity.h"
+#include "sys/process.h"
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
 #include "ucs/layout/layout.h"
 
 #include <cstddef>

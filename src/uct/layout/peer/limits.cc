@@ -1,8 +1,6 @@
 #include "limits.h"
 
-#include <ucs/config/parser.h>
-
-#include <mutex>
+#include "ucs/sys/option_table.h"
 
 namespace ucxl
 {
@@ -20,36 +18,23 @@ ucs_config_field_t fields[] = {
      offsetof(lay_shm_limit_options, map_bytes), UCS_CONFIG_TYPE_MEMUNITS},
     {}};
 
-constinit ucs_config_global_list_entry_t table = {.name   = "lay_shm mappings",
-                                                  .prefix = "LAY_SHM_",
-                                                  .table  = fields,
-                                                  .size   = sizeof(lay_shm_limit_options),
-                                                  .list   = {},
-                                                  .flags  = 0};
+constexpr lay_shm_limit_options defaults{
+    .idle_windows = 64, .idle_bytes = std::size_t{4} << 30, .map_bytes = std::size_t{16} << 40};
+
+constinit option_table<lay_shm_limit_options> table("lay_shm mappings", "LAY_SHM_", fields);
 
 } // namespace
 
 const lay_shm_limit_options& lay_shm_limits()
 {
-    static const lay_shm_limit_options limits = [] {
-        lay_shm_limit_options read{};
-        if (ucs_config_parser_fill_opts(&read, &table, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
-            return lay_shm_limit_options{
-                .idle_windows = 64, .idle_bytes = std::size_t{4} << 30, .map_bytes = std::size_t{16} << 40};
-        }
-        ucs_config_parser_release_opts(&read, fields);
-        return read;
-    }();
+    static const lay_shm_limit_options limits = table.read_or(defaults);
     return limits;
 }
 
 void register_lay_shm_config()
 {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        ucs_list_add_tail(&ucs_config_global_list, &table.list);
-        (void)lay_shm_limits(); // read now: ucp_init calls variables nobody has read unused
-    });
+    table.add();
+    static_cast<void>(lay_shm_limits()); // read now: ucp_init calls variables nobody has read unused
 }
 
 } // namespace ucxl

@@ -13,7 +13,7 @@ struct lay_shm_limit_options {
     std::size_t map_bytes;  // UCX_LAY_SHM_MAP_LIMIT: of all memory of peers
 };
 
-// Read once; the defaults where the environment is wrong.
+// Read once. The defaults, and one message, where the environment is wrong.
 const lay_shm_limit_options& lay_shm_limits();
 
 // Adds the table to UCX's list of tables, once.

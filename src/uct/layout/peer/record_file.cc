@@ -1,5 +1,7 @@
 #include "record_file.h"
 
+#include "sys/memory_file.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -24,38 +26,18 @@ std::uint64_t round_up(std::uint64_t length, std::uint64_t to)
     return (length + to - 1) / to * to;
 }
 
-bool write_all(int fd, std::uint64_t offset, std::span<const std::byte> from)
-{
-    while (!from.empty()) {
-        const ssize_t some = pwrite(fd, from.data(), from.size(), static_cast<off_t>(offset));
-        if (some <= 0) {
-            return false;
-        }
-        offset += static_cast<std::uint64_t>(some);
-        from = from.subspan(static_cast<std::size_t>(some));
-    }
-    return true;
-}
-
 } // namespace
 
 result<std::unique_ptr<record_file>> record_file::create()
 {
-    std::unique_ptr<record_file> made(new record_file);
-    made->_fd = memfd_create("ucx_layout_keys", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    std::unique_ptr<record_file> created(new record_file);
+    created->_file = UCXL_TRY(make_memory_file("ucx_layout_keys", 0, F_SEAL_SHRINK));
     struct stat about{};
-    if (made->_fd < 0 || fstat(made->_fd, &about) != 0 || fcntl(made->_fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
-        return fail(errc::no_memory, std::format("no file for remote keys: {}", std::strerror(errno)));
+    if (fstat(created->_file.get(), &about) != 0) {
+        return fail_errno("the file for remote keys");
     }
-    made->_inode = about.st_ino;
-    return made;
-}
-
-record_file::~record_file()
-{
-    if (_fd >= 0) {
-        close(_fd);
-    }
+    created->_inode = about.st_ino;
+    return created;
 }
 
 // First fit.
@@ -65,7 +47,7 @@ result<std::uint64_t> record_file::take(std::uint64_t length)
     auto found      = std::ranges::find_if(_free, fits);
     if (found == _free.end()) {
         const std::uint64_t more = round_up(length, growth);
-        if (ftruncate(_fd, static_cast<off_t>(_length + more)) != 0) {
+        if (ftruncate(_file.get(), static_cast<off_t>(_length + more)) != 0) {
             return fail(errc::no_memory, std::format("no room for remote keys: {}", std::strerror(errno)));
         }
         found = _free.emplace(_length, more).first;
@@ -88,7 +70,7 @@ result<std::uint64_t> record_file::add(std::span<const std::byte> record)
         return at;
     }
     constexpr std::size_t mark = sizeof(std::uint64_t);
-    if (!write_all(_fd, *at + mark, record.subspan(mark)) || !write_all(_fd, *at, record.first(mark))) {
+    if (!write_all(_file, *at + mark, record.subspan(mark)) || !write_all(_file, *at, record.first(mark))) {
         const int reason = errno;
         erase(*at, record.size());
         return fail(errc::no_memory, std::format("a remote key could not be written: {}", std::strerror(reason)));
@@ -98,13 +80,13 @@ result<std::uint64_t> record_file::add(std::span<const std::byte> record)
 
 void record_file::change(std::uint64_t offset, std::span<const std::byte> bytes) noexcept
 {
-    (void)write_all(_fd, offset, bytes); // into pages that are there
+    static_cast<void>(write_all(_file, offset, bytes)); // into pages that are there
 }
 
 void record_file::erase(std::uint64_t offset, std::uint64_t length) noexcept
 {
     constexpr std::uint64_t gone = 0;
-    if (!write_all(_fd, offset, std::as_bytes(std::span(&gone, 1)))) {
+    if (!write_all(_file, offset, std::as_bytes(std::span(&gone, 1)))) {
         return; // the record stays, so its place must not be used again
     }
     length = round_up(length, unit);

@@ -9,7 +9,8 @@
 // Example: auto file = record_file::create(); auto at = (*file)->add(record);  ...  (*file)->erase(*at, record.size());
 #pragma once
 
-#include "ucs/layout/error.h"
+#include "sys/error.h"
+#include "sys/fd.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,11 +26,10 @@ class record_file
 public:
     // Errors: no_memory. Throws std::bad_alloc, as the others do.
     static result<std::unique_ptr<record_file>> create();
-    ~record_file();
     record_file(const record_file&)            = delete;
     record_file& operator=(const record_file&) = delete;
 
-    int fd() const { return _fd; }
+    int fd() const { return _file.get(); }
     std::uint64_t inode() const { return _inode; }
 
     // Where it was written to. Errors: no_memory.
@@ -43,7 +43,7 @@ private:
 
     result<std::uint64_t> take(std::uint64_t length);
 
-    int _fd               = -1;
+    owned_fd _file;
     std::uint64_t _inode  = 0;
     std::uint64_t _length = 0;
     std::map<std::uint64_t, std::uint64_t> _free; // offset -> length; neighbours are joined

@@ -12,7 +12,7 @@ constexpr ucxl::abi::ucx_facts known{1, 18, 1, sizeof(ucxl::abi::base_iface), si
 std::string refusal(ucxl::abi::ucx_facts facts)
 {
     const auto answer = ucxl::abi::abi_check(facts);
-    return answer ? "" : answer.error();
+    return answer ? "" : answer.error().message;
 }
 
 TEST(abi_check, this_ucx_is_known)

@@ -132,14 +132,14 @@ TEST_F(lay_shm, files_that_are_no_shared_memory_of_ours_are_refused)
     ASSERT_EQ(0, ftruncate(plain, 4096));
     const auto unsealed = open_as(plain);
     ASSERT_TRUE(unsealed.has_value());
-    EXPECT_FALSE(peer_mapping::map(*unsealed, 4096).has_value()) << "it could become shorter";
+    EXPECT_FALSE(map_peer_memory(*unsealed, 4096).has_value()) << "it could become shorter";
     const int sealed = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     ASSERT_EQ(0, ftruncate(sealed, 4096));
     ASSERT_EQ(0, fcntl(sealed, F_ADD_SEALS, F_SEAL_SHRINK));
     const auto right = open_as(sealed);
     ASSERT_TRUE(right.has_value());
-    EXPECT_FALSE(peer_mapping::map(*right, 4097).has_value());
-    EXPECT_TRUE(peer_mapping::map(*right, 4096).has_value());
+    EXPECT_FALSE(map_peer_memory(*right, 4097).has_value());
+    EXPECT_TRUE(map_peer_memory(*right, 4096).has_value());
     close(sealed);
     close(plain);
 }

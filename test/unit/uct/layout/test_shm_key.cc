@@ -3,16 +3,13 @@
 #include "support/random_spec.h"
 #include "support/spec.h"
 #include "uct/layout/peer/key.h"
-#include "uct/layout/peer/process_identity.h"
 #include "uct/layout/peer/record_file.h"
 
 #include <cstring>
-#include <functional>
 #include <map>
 
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace ucxl;
@@ -136,43 +133,6 @@ TEST(shm_key, records_that_are_not_of_the_key_are_refused)
         std::memcpy(other.data() + offsetof(shm_record_header, num_sources), &num_sources, sizeof(num_sources));
         EXPECT_FALSE(unpack_record(other, right.key).has_value()) << num_sources;
     }
-}
-
-TEST(process_identity, is_that_of_the_process_and_of_no_other)
-{
-    const auto own = process_identity::own();
-    ASSERT_NE(own.host, 0u) << "no /proc?";
-    EXPECT_EQ(own.pid, getpid());
-    EXPECT_EQ(own.start_time, start_time_of(getpid()));
-    EXPECT_EQ(own, process_identity::own());
-    EXPECT_TRUE(may_share_memory(own, own));
-    EXPECT_EQ(start_time_of(0x7fffffff), 0u);
-    const std::function<void(process_identity&)> changes[] = {
-        [](process_identity& id) { ++id.host; },
-        [](process_identity& id) { ++id.pid_namespace; },
-        [](process_identity& id) { ++id.user; },
-    };
-    for (const auto& change : changes) {
-        auto other = own;
-        change(other);
-        EXPECT_FALSE(may_share_memory(own, other)) << "change " << &change - changes;
-    }
-    auto unknown = own;
-    unknown.host = 0;
-    EXPECT_FALSE(may_share_memory(unknown, unknown));
-}
-
-TEST(process_identity, changes_with_a_fork)
-{
-    const auto own    = process_identity::own();
-    const pid_t child = fork();
-    if (child == 0) {
-        const auto now = process_identity::own();
-        _exit(now.pid == getpid() && now.pid != own.pid && may_share_memory(own, now) ? 0 : 1);
-    }
-    int status = -1;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
 }
 
 std::vector<std::byte> read_at(const record_file& file, std::uint64_t offset, std::size_t length)

@@ -18,14 +18,14 @@ constexpr std::size_t num_entities   = 64;
 constexpr std::uint64_t most_bytes  = (num_entities - 1) * entity_bytes;
 constexpr std::size_t command_bytes = prm::create_mkey_in::size_bytes + num_entities * prm::ksm::size_bytes;
 
-outcome<std::uint32_t> number_of(ibv_pd* pd)
+result<std::uint32_t> number_of(ibv_pd* pd)
 {
     mlx5dv_pd described{};
     mlx5dv_obj wanted{};
     wanted.pd.in  = pd;
     wanted.pd.out = &described;
     if (const int error = mlx5dv_init_obj(&wanted, MLX5DV_OBJ_PD); error != 0) {
-        return refused("the number of the protection domain", error);
+        return fail_errno("the number of the protection domain", error);
     }
     return described.pdn;
 }
@@ -49,19 +49,16 @@ void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t 
 
 } // namespace
 
-outcome<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
-                                                 const key_rights& rights)
+result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
+                                                const key_rights& rights)
 {
-    const auto pdn = number_of(pd);
-    if (!pdn) {
-        return std::unexpected(pdn.error());
-    }
+    const auto pdn             = UCXL_TRY(number_of(pd));
     const std::uint64_t length = std::min(most_bytes, ~address); // up to the end of all addresses
     alignas(8) std::array<std::byte, command_bytes> in{};
     const auto command = *prm::view<prm::create_mkey_in>::over(in);
     command.put<prm::command::create_mkey>(prm::create_mkey_in::opcode);
     command.put<num_entities>(prm::create_mkey_in::translations_octword_actual_size);
-    describe_key(command.at(prm::create_mkey_in::memory_key), *pdn, address, length, rights);
+    describe_key(command.at(prm::create_mkey_in::memory_key), pdn, address, length, rights);
     for (std::size_t i = 0; i < num_entities; ++i) {
         const auto place = std::span(in).subspan(prm::create_mkey_in::size_bytes + i * prm::ksm::size_bytes);
         const prm::view<prm::ksm> entry(place.first<prm::ksm::size_bytes>());
@@ -71,9 +68,9 @@ outcome<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t targe
     prm::storage<prm::create_mkey_out> out;
     devx_owner made(mlx5dv_devx_obj_create(pd->context, in.data(), in.size(), out.bytes.data(), out.bytes.size()));
     if (made == nullptr) {
-        return refused(std::format("a memory key at address 0x{:x} (syndrome 0x{:x})", address,
-                                   (*out).get(prm::create_mkey_out::syndrome))
-                           .c_str());
+        return fail_errno(std::format("a memory key at address 0x{:x} (syndrome 0x{:x})", address,
+                                      (*out).get(prm::create_mkey_out::syndrome))
+                              .c_str());
     }
     const std::uint32_t index = (*out).get(prm::create_mkey_out::mkey_index);
     return address_overlay(std::move(made), index << 8, length);

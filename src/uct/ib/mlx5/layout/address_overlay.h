@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "failure.h"
+#include "sys/error.h"
 #include "umr_request.h"
 #include "verbs_handles.h"
 
@@ -15,8 +15,8 @@ namespace ucxl::mlx5
 class address_overlay
 {
 public:
-    static outcome<address_overlay> create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
-                                           const key_rights& rights);
+    static result<address_overlay> create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
+                                          const key_rights& rights);
 
     std::uint32_t key() const { return _key; }
     std::uint64_t length() const { return _length; }

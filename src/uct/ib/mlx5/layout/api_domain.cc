@@ -57,16 +57,16 @@ constexpr std::uint64_t known_attr = UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS | UCT_MLX5
 
 ucs_status_t query(const char* function, ibv_context* context, uct_mlx5_layout_attr_t* attr)
 {
-    if (const ucs_status_t bad = check_given(function, {{"context", context}, {"attr", attr}}); bad != UCS_OK) {
+    if (const ucs_status_t bad = check_required(function, {{"context", context}, {"attr", attr}}); bad != UCS_OK) {
         return bad;
     }
     const std::uint64_t mask = attr->field_mask;
     if (const ucs_status_t bad = check_field_mask(function, mask, known_attr); bad != UCS_OK) {
         return bad;
     }
-    const outcome<capabilities> caps = query_capabilities(context);
+    const result<capabilities> caps = query_capabilities(context);
     if (!caps) {
-        return log_failure(function, caps.error());
+        return log_error(function, caps.error());
     }
     const device_limits& limits = caps->limits;
     fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS, attr->flags,
@@ -92,26 +92,26 @@ ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_para
         return bad;
     }
     if ((params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD) == 0 || params.pd == nullptr) {
-        return invalid(function, "pd is required");
+        return log_invalid_param(function, "pd is required");
     }
     const std::uint8_t port =
         (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PORT) != 0 ? params.port : default_port;
     const std::uint32_t depth =
         (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH) != 0 ? params.bind_depth : default_depth;
     if (depth == 0 || depth > max_depth) {
-        return invalid(function, std::format("bind_depth {} is not from 1 to {}", depth, max_depth));
+        return log_invalid_param(function, std::format("bind_depth {} is not from 1 to {}", depth, max_depth));
     }
-    const outcome<capabilities> caps = query_capabilities(params.pd->context);
+    const result<capabilities> caps = query_capabilities(params.pd->context);
     if (!caps) {
-        return log_failure(function, caps.error());
+        return log_error(function, caps.error());
     }
-    outcome<bind_queue> queue = bind_queue::open(params.pd, port, depth);
+    result<bind_queue> queue = bind_queue::open(params.pd, port, depth);
     if (!queue) {
-        return log_failure(function, queue.error());
+        return log_error(function, queue.error());
     }
-    const outcome<self_test_result> found = test_device(params.pd, *queue, *caps, chosen_address_method());
+    const result<self_test_result> found = test_device(params.pd, *queue, *caps, chosen_address_method());
     if (!found) {
-        return log_failure(function, found.error());
+        return log_error(function, found.error());
     }
     ucs_debug("%s: the device does repeat blocks %d, nesting %d, atomics %d, addresses by %s", function,
               found->repeat_blocks, found->nesting, found->atomics, name_of(found->address));
@@ -122,7 +122,7 @@ ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_para
 
 ucs_status_t query_domain(const char* function, uct_mlx5_layout_domain_h handle, uct_mlx5_layout_domain_attr_t* attr)
 {
-    if (const ucs_status_t bad = check_given(function, {{"domain", handle}, {"attr", attr}}); bad != UCS_OK) {
+    if (const ucs_status_t bad = check_required(function, {{"domain", handle}, {"attr", attr}}); bad != UCS_OK) {
         return bad;
     }
     const std::uint64_t mask      = attr->field_mask;
@@ -144,7 +144,7 @@ ucs_status_t query_domain(const char* function, uct_mlx5_layout_domain_h handle,
 
 ucs_status_t explain_on(const char* function, const char* device, std::span<const std::byte> wire, FILE* stream)
 {
-    if (const ucs_status_t bad = check_given(function, {{"wire", wire.data()}, {"stream", stream}}); bad != UCS_OK) {
+    if (const ucs_status_t bad = check_required(function, {{"wire", wire.data()}, {"stream", stream}}); bad != UCS_OK) {
         return bad;
     }
     const result<layout_ptr> described = unpack_wire(wire);
@@ -154,13 +154,13 @@ ucs_status_t explain_on(const char* function, const char* device, std::span<cons
     capabilities caps;
     std::string name = published_device;
     if (device == nullptr || name != device) {
-        const outcome<named_device> opened = named_device::open(device);
+        const result<named_device> opened = named_device::open(device);
         if (!opened) {
-            return log_failure(function, opened.error());
+            return log_error(function, opened.error());
         }
-        const outcome<capabilities> said = query_capabilities(opened->context());
+        const result<capabilities> said = query_capabilities(opened->context());
         if (!said) {
-            return log_failure(function, said.error());
+            return log_error(function, said.error());
         }
         caps = *said;
         name = opened->name();
@@ -172,7 +172,7 @@ ucs_status_t explain_on(const char* function, const char* device, std::span<cons
                     limits.repeat_blocks ? "repeat blocks" : "no repeat blocks", limits.max_nesting) +
         explain(**described, limits);
     if (std::fputs(text.c_str(), stream) < 0) {
-        return log_failure(function, refused("writing").error());
+        return log_error(function, fail_errno("writing").error());
     }
     return UCS_OK;
 }
@@ -188,7 +188,7 @@ ucs_status_t uct_mlx5_layout_domain_open(const uct_mlx5_layout_domain_params_t* 
                                          uct_mlx5_layout_domain_h* domain_p)
 {
     return guarded(__func__, [&, function = __func__] {
-        const ucs_status_t bad = check_given(function, {{"params", params}, {"domain_p", domain_p}});
+        const ucs_status_t bad = check_required(function, {{"params", params}, {"domain_p", domain_p}});
         return bad != UCS_OK ? bad : open_domain(function, *params, domain_p);
     });
 }
@@ -206,7 +206,7 @@ ucs_status_t uct_mlx5_layout_domain_query(uct_mlx5_layout_domain_h domain, uct_m
 ucs_status_t uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain, const ibv_async_event* event)
 {
     return guarded(__func__, [&, function = __func__] {
-        const ucs_status_t bad = check_given(function, {{"domain", domain}, {"event", event}});
+        const ucs_status_t bad = check_required(function, {{"domain", domain}, {"event", event}});
         if (bad == UCS_OK && event->event_type == IBV_EVENT_DEVICE_FATAL) {
             domain->value.queue.give_up();
         }

@@ -18,18 +18,18 @@ constexpr unsigned known_access =
     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 constexpr unsigned known_flags = UCT_MLX5_LAYOUT_SET_WITH_POST_WR | UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION;
 
-outcome<void> check_possible(const domain& shared, const region_options& options)
+result<void> check_possible(const domain& shared, const region_options& options)
 {
     if (shared.queue.has_failed()) {
         return device_has_failed();
     }
     if (options.address != 0 && shared.found.address == address_method::none) {
-        return failed(UCS_ERR_UNSUPPORTED,
-                      std::format("address 0x{:x}: all keys of this device begin at 0", options.address));
+        return fail(errc::unsupported,
+                    std::format("address 0x{:x}: all keys of this device begin at 0", options.address));
     }
     if (options.rights.remote_atomic && !shared.found.atomics) {
-        return failed(UCS_ERR_UNSUPPORTED, "access has IBV_ACCESS_REMOTE_ATOMIC, but the device does no atomic "
-                                           "operations through layout keys");
+        return fail(errc::unsupported, "access has IBV_ACCESS_REMOTE_ATOMIC, but the device does no atomic "
+                                       "operations through layout keys");
     }
     return {};
 }
@@ -45,8 +45,8 @@ ucs_status_t create_region(const char* function, domain& shared, const uct_mlx5_
     }
     const unsigned access = (params.field_mask & UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS) != 0 ? params.access : 0;
     if ((access & ~known_access) != 0) {
-        return invalid(function, std::format("access 0x{:x} has bits 0x{:x} a region does not know", access,
-                                             access & ~known_access));
+        return log_invalid_param(function, std::format("access 0x{:x} has bits 0x{:x} a region does not know", access,
+                                                       access & ~known_access));
     }
     region_options options;
     options.rights      = {(access & IBV_ACCESS_LOCAL_WRITE) != 0, (access & IBV_ACCESS_REMOTE_READ) != 0,
@@ -54,18 +54,19 @@ ucs_status_t create_region(const char* function, domain& shared, const uct_mlx5_
     options.max_entries = (params.field_mask & UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES) != 0 ? params.max_entries
                                                                                                     : default_entries;
     options.address     = (params.field_mask & UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS) != 0 ? params.address : 0;
-    if (const outcome<void> possible = check_possible(shared, options); !possible) {
-        return log_failure(function, possible.error());
+    if (const result<void> possible = check_possible(shared, options); !possible) {
+        return log_error(function, possible.error());
     }
     const std::uint32_t most = shared.caps.limits.max_list_entries;
     if (options.max_entries == 0 || options.max_entries > most) {
-        return invalid(function, std::format("max_entries {} is not from 1 to {}", options.max_entries, most));
+        return log_invalid_param(function,
+                                 std::format("max_entries {} is not from 1 to {}", options.max_entries, most));
     }
     // The device counts entries in groups of four, and a repeat block begins with a header.
-    options.max_entries                   = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
-    outcome<std::unique_ptr<region>> made = region::create(shared, options);
+    options.max_entries                  = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
+    result<std::unique_ptr<region>> made = region::create(shared, options);
     if (!made) {
-        return log_failure(function, made.error());
+        return log_error(function, made.error());
     }
     *region_p = new uct_mlx5_layout_region{std::move(*made)};
     return UCS_OK;
@@ -78,7 +79,7 @@ constexpr std::uint64_t known_attr = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY | UC
 
 ucs_status_t query_region(const char* function, uct_mlx5_layout_region_h handle, uct_mlx5_layout_region_attr_t* attr)
 {
-    if (const ucs_status_t bad = check_given(function, {{"region", handle}, {"attr", attr}}); bad != UCS_OK) {
+    if (const ucs_status_t bad = check_required(function, {{"region", handle}, {"attr", attr}}); bad != UCS_OK) {
         return bad;
     }
     const std::uint64_t mask = attr->field_mask;
@@ -102,32 +103,22 @@ ucs_status_t query_region(const char* function, uct_mlx5_layout_region_h handle,
     return UCS_OK;
 }
 
-// Wire forms come from peers, who must not fill the disk with messages.
-ucs_status_t log_peer_failure(const char* function, const failure& why)
-{
-    static log_limit limit;
-    std::uint64_t left_out = 0;
-    if (!limit.take(left_out)) {
-        return why.status;
-    }
-    const std::string more = left_out > 0 ? " (" + std::to_string(left_out) + " more were not logged)" : "";
-    return log_failure(function, {why.status, why.message + more});
-}
+// How an error is logged: those of wire forms come from peers, who must not fill the disk.
+using log_function = ucs_status_t (*)(const char* function, const error& why);
 
-using log_function = ucs_status_t (*)(const char* function, const failure& why);
-
-// describe() gives an outcome<description>.
+// describe() gives a result<description>.
 template <typename Describe>
 ucs_status_t set(const char* function, uct_mlx5_layout_region_h handle, unsigned flags, const Describe& describe,
-                 log_function log = log_failure)
+                 log_function log = log_error)
 {
-    if (const ucs_status_t bad = check_given(function, {{"region", handle}}); bad != UCS_OK) {
+    if (const ucs_status_t bad = check_required(function, {{"region", handle}}); bad != UCS_OK) {
         return bad;
     }
     if ((flags & ~known_flags) != 0) {
-        return invalid(function, std::format("flags 0x{:x} have unknown bits 0x{:x}", flags, flags & ~known_flags));
+        return log_invalid_param(function,
+                                 std::format("flags 0x{:x} have unknown bits 0x{:x}", flags, flags & ~known_flags));
     }
-    const outcome<description> described = describe();
+    const result<description> described = describe();
     if (!described) {
         return log(function, described.error());
     }
@@ -143,28 +134,28 @@ ucs_status_t set(const char* function, uct_mlx5_layout_region_h handle, unsigned
 }
 
 // Regions of one domain, each prepared where that is needed.
-outcome<std::vector<region*>> collect(const uct_mlx5_layout_region_h* regions, std::size_t count, bool prepared)
+result<std::vector<region*>> collect(const uct_mlx5_layout_region_h* regions, std::size_t count, bool prepared)
 {
     if (count == 0 || regions == nullptr) {
-        return failed(UCS_ERR_INVALID_PARAM, count == 0 ? "num_regions is 0" : "regions is NULL");
+        return fail(errc::invalid_param, count == 0 ? "num_regions is 0" : "regions is NULL");
     }
     std::vector<region*> all;
     all.reserve(count);
     std::unordered_set<region*> known;
     for (std::size_t i = 0; i < count; ++i) {
         if (regions[i] == nullptr) {
-            return failed(UCS_ERR_INVALID_PARAM, std::format("regions[{}] is NULL", i));
+            return fail(errc::invalid_param, std::format("regions[{}] is NULL", i));
         }
         region* const one = regions[i]->value.get();
         if (!known.insert(one).second) {
-            return failed(UCS_ERR_INVALID_PARAM, std::format("regions[{}] is there twice", i));
+            return fail(errc::invalid_param, std::format("regions[{}] is there twice", i));
         }
         if (&one->owner() != &regions[0]->value->owner()) {
-            return failed(UCS_ERR_INVALID_PARAM, std::format("regions[{}] is of another domain", i));
+            return fail(errc::invalid_param, std::format("regions[{}] is of another domain", i));
         }
         if (prepared && !one->is_prepared()) {
-            return failed(UCS_ERR_INVALID_PARAM,
-                          std::format("regions[{}] has no layout set with UCT_MLX5_LAYOUT_SET_WITH_POST_WR", i));
+            return fail(errc::invalid_param,
+                        std::format("regions[{}] has no layout set with UCT_MLX5_LAYOUT_SET_WITH_POST_WR", i));
         }
         all.push_back(one);
     }
@@ -177,7 +168,7 @@ ucs_status_t for_all(const char* function, const uct_mlx5_layout_region_h* regio
 {
     return guarded(function, [&] {
         const auto all = collect(regions, count, prepared);
-        return all ? status_of(function, act(std::span(*all))) : log_failure(function, all.error());
+        return all ? status_of(function, act(std::span(*all))) : log_error(function, all.error());
     });
 }
 
@@ -189,7 +180,7 @@ ucs_status_t uct_mlx5_layout_region_create(uct_mlx5_layout_domain_h domain,
 {
     return guarded(__func__, [&, function = __func__] {
         const ucs_status_t bad =
-            check_given(function, {{"domain", domain}, {"params", params}, {"region_p", region_p}});
+            check_required(function, {{"domain", domain}, {"params", params}, {"region_p", region_p}});
         return bad != UCS_OK ? bad : create_region(function, domain->value, *params, region_p);
     });
 }
@@ -207,7 +198,7 @@ ucs_status_t uct_mlx5_layout_region_query(uct_mlx5_layout_region_h region, uct_m
 ucs_status_t uct_mlx5_layout_region_check_atomic(uct_mlx5_layout_region_h region, uint64_t address)
 {
     return guarded(__func__, [&, function = __func__] {
-        const ucs_status_t bad = check_given(function, {{"region", region}});
+        const ucs_status_t bad = check_required(function, {{"region", region}});
         return bad != UCS_OK ? bad : status_of(function, check_word(*region->value, address));
     });
 }
@@ -233,7 +224,7 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
 {
     return guarded(__func__, [&, function = __func__] {
         return set(
-            function, region, flags, [&] { return describe_wire(wire, length, bases, num_bases); }, log_peer_failure);
+            function, region, flags, [&] { return describe_wire(wire, length, bases, num_bases); }, log_peer_error);
     });
 }
 
@@ -241,7 +232,7 @@ ucs_status_t uct_mlx5_layout_post_bind(ibv_qp* qp, const uct_mlx5_layout_region_
                                        uint64_t wr_id, int signaled)
 {
     return for_all(__func__, regions, num_regions, true, [&](std::span<region* const> all) {
-        return qp == nullptr ? outcome<void>(failed(UCS_ERR_INVALID_PARAM, "qp is NULL"))
+        return qp == nullptr ? result<void>(fail(errc::invalid_param, "qp is NULL"))
                              : post_all(qp, all, wr_id, signaled != 0);
     });
 }

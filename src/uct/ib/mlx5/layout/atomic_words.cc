@@ -49,12 +49,12 @@ bool has_whole_words_inside(const region& of)
            });
 }
 
-outcome<void> check_word_inside(const region& of, std::uint64_t address)
+result<void> check_word_inside(const region& of, std::uint64_t address)
 {
     const std::uint64_t offset = address - of.address();
     if (offset >= of.length() || of.length() - offset < word_bytes) {
-        return failed(UCS_ERR_INVALID_PARAM,
-                      std::format("8 bytes at 0x{:x} are not within the region's {} bytes", address, of.length()));
+        return fail(errc::invalid_param,
+                    std::format("8 bytes at 0x{:x} are not within the region's {} bytes", address, of.length()));
     }
     placed_block first{};
     for_each_block(*of.shown(), offset, word_bytes, [&](const placed_block& block) {
@@ -62,8 +62,8 @@ outcome<void> check_word_inside(const region& of, std::uint64_t address)
         return false;
     });
     if (first.length != word_bytes) {
-        return failed(UCS_ERR_INVALID_PARAM,
-                      std::format("the word at 0x{:x} is split: a block ends after {} bytes", address, first.length));
+        return fail(errc::invalid_param,
+                    std::format("the word at 0x{:x} is split: a block ends after {} bytes", address, first.length));
     }
     const source_base& base    = of.bases()[first.source];
     const std::uint64_t behind = base.address + static_cast<std::uint64_t>(first.offset);
@@ -72,8 +72,8 @@ outcome<void> check_word_inside(const region& of, std::uint64_t address)
         return check_word_inside(*below, behind);
     }
     if (!is_aligned(behind)) {
-        return failed(
-            UCS_ERR_INVALID_PARAM,
+        return fail(
+            errc::invalid_param,
             std::format("the word at 0x{:x} is at 0x{:x} in memory, which is no multiple of 8", address, behind));
     }
     return {};
@@ -87,17 +87,17 @@ bool has_whole_words(const region& of)
     return has_whole_words_inside(of) && is_aligned(of.address());
 }
 
-outcome<void> check_word(const region& of, std::uint64_t address)
+result<void> check_word(const region& of, std::uint64_t address)
 {
     if (!of.options().rights.remote_atomic) {
-        return failed(UCS_ERR_UNSUPPORTED, "the region was made without IBV_ACCESS_REMOTE_ATOMIC");
+        return fail(errc::unsupported, "the region was made without IBV_ACCESS_REMOTE_ATOMIC");
     }
     if (!is_aligned(address)) {
-        return failed(UCS_ERR_INVALID_PARAM, std::format("address 0x{:x} is no multiple of 8", address));
+        return fail(errc::invalid_param, std::format("address 0x{:x} is no multiple of 8", address));
     }
     const std::lock_guard guard(of.owner().lock);
     if (of.shown() == nullptr) {
-        return failed(UCS_ERR_INVALID_PARAM, "the region has no layout");
+        return fail(errc::invalid_param, "the region has no layout");
     }
     return check_word_inside(of, address);
 }

@@ -10,6 +10,6 @@ namespace ucxl::mlx5
 bool has_whole_words(const region& of);
 
 // The one at that address; an error says what is wrong with it.
-outcome<void> check_word(const region& of, std::uint64_t address);
+result<void> check_word(const region& of, std::uint64_t address);
 
 } // namespace ucxl::mlx5

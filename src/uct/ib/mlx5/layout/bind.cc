@@ -6,7 +6,7 @@ namespace ucxl::mlx5
 namespace
 {
 
-outcome<void> invalidate_keys(domain& shared, std::span<region* const> regions)
+result<void> invalidate_keys(domain& shared, std::span<region* const> regions)
 {
     std::vector<request_bytes> requests;
     for (region* const one : regions) {
@@ -17,7 +17,7 @@ outcome<void> invalidate_keys(domain& shared, std::span<region* const> regions)
 
 } // namespace
 
-outcome<void> bind_all(std::span<region* const> regions, bool replace)
+result<void> bind_all(std::span<region* const> regions, bool replace)
 {
     domain& shared = regions.front()->owner();
     const std::lock_guard guard(shared.lock);
@@ -28,7 +28,7 @@ outcome<void> bind_all(std::span<region* const> regions, bool replace)
         }
         one->append_requests(shared.queue.qpn(), requests);
     }
-    outcome<void> done = shared.queue.execute(requests);
+    result<void> done = shared.queue.execute(requests);
     if (done) {
         for (region* const one : regions) {
             one->adopt();
@@ -43,18 +43,18 @@ outcome<void> bind_all(std::span<region* const> regions, bool replace)
     return done;
 }
 
-outcome<void> invalidate_all(std::span<region* const> regions)
+result<void> invalidate_all(std::span<region* const> regions)
 {
     domain& shared = regions.front()->owner();
     const std::lock_guard guard(shared.lock);
-    const outcome<void> done = invalidate_keys(shared, regions);
+    const result<void> done = invalidate_keys(shared, regions);
     for (region* const one : regions) {
         one->forget(done.has_value());
     }
     return done;
 }
 
-outcome<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_t wr_id, bool signaled)
+result<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_t wr_id, bool signaled)
 {
     domain& shared = regions.front()->owner();
     if (shared.queue.has_failed()) {

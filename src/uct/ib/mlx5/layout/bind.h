@@ -10,11 +10,11 @@ namespace ucxl::mlx5
 
 // Binds what all of them have prepared, in one batch, and waits; `replace` takes the layouts they have away first.
 // After a failure none of them has a layout.
-outcome<void> bind_all(std::span<region* const> regions, bool replace);
+result<void> bind_all(std::span<region* const> regions, bool replace);
 
-outcome<void> invalidate_all(std::span<region* const> regions);
+result<void> invalidate_all(std::span<region* const> regions);
 
 // Posts the same to a queue pair of the caller, and goes on.
-outcome<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_t wr_id, bool signaled);
+result<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_t wr_id, bool signaled);
 
 } // namespace ucxl::mlx5

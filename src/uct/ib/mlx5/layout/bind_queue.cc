@@ -31,9 +31,9 @@ bool has_link_layer_addresses(const ibv_port_attr& port)
 
 } // namespace
 
-std::unexpected<failure> device_has_failed()
+std::unexpected<error> device_has_failed()
 {
-    return failed(UCS_ERR_IO_ERROR, "the device has failed for good; close what uses it and open it again");
+    return fail(errc::io_error, "the device has failed for good; close what uses it and open it again");
 }
 
 void make_signaled(request_bytes& request)
@@ -42,12 +42,12 @@ void make_signaled(request_bytes& request)
     control.put<prm::wqe_completion::always>(prm::wqe_control_segment::completion);
 }
 
-outcome<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id)
+result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id)
 {
     ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
     mlx5dv_qp_ex* const raw   = extended == nullptr ? nullptr : mlx5dv_qp_ex_from_ibv_qp_ex(extended);
     if (raw == nullptr || raw->wr_raw_wqe == nullptr) {
-        return failed(UCS_ERR_UNSUPPORTED, "the queue pair was not created for raw work requests");
+        return fail(errc::unsupported, "the queue pair was not created for raw work requests");
     }
     ibv_wr_start(extended);
     for (const request_bytes& request : requests) {
@@ -56,31 +56,29 @@ outcome<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std:
         mlx5dv_wr_raw_wqe(raw, request.bytes.data());
     }
     if (const int error = ibv_wr_complete(extended); error != 0) {
-        return error == ENOMEM ? failed(UCS_ERR_NO_RESOURCE,
-                                        std::format("no room for {} requests in the send queue", requests.size()))
-                               : refused("posting bind requests", error);
+        return error == ENOMEM
+                   ? fail(errc::no_resource, std::format("no room for {} requests in the send queue", requests.size()))
+                   : fail_errno("posting bind requests", error);
     }
     return {};
 }
 
-outcome<bind_queue> bind_queue::open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth)
+result<bind_queue> bind_queue::open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth)
 {
     bind_queue queue;
     queue._pd    = pd;
     queue._port  = port;
     queue._depth = depth;
-    if (auto made = queue.make(); !made) {
-        return std::unexpected(std::move(made.error()));
-    }
+    UCXL_TRY(queue.make());
     return queue;
 }
 
-outcome<void> bind_queue::make()
+result<void> bind_queue::make()
 {
     _qp.reset();
     _cq.reset(ibv_create_cq(_pd->context, static_cast<int>(_depth), nullptr, nullptr, 0));
     if (_cq == nullptr) {
-        return refused("a completion queue for binding");
+        return fail_errno("a completion queue for binding");
     }
     ibv_qp_init_attr_ex wanted{};
     wanted.qp_type             = IBV_QPT_RC;
@@ -97,17 +95,17 @@ outcome<void> bind_queue::make()
     raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
     _qp.reset(mlx5dv_create_qp(_pd->context, &wanted, &raw));
     if (_qp == nullptr) {
-        return refused("a queue pair for binding");
+        return fail_errno("a queue pair for binding");
     }
     _max_request = longest_request(wanted.cap.max_inline_data);
     return connect();
 }
 
-outcome<void> bind_queue::connect()
+result<void> bind_queue::connect()
 {
     ibv_port_attr port{};
     if (const int error = ibv_query_port(_pd->context, _port, &port); error != 0) {
-        return refused("the port of the bind queue", error);
+        return fail_errno("the port of the bind queue", error);
     }
     ibv_qp_attr attr{};
     attr.qp_state        = IBV_QPS_INIT;
@@ -115,7 +113,7 @@ outcome<void> bind_queue::connect()
     attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     int error = ibv_modify_qp(_qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (error != 0) {
-        return refused("the bind queue to INIT", error);
+        return fail_errno("the bind queue to INIT", error);
     }
     attr                    = {};
     attr.qp_state           = IBV_QPS_RTR;
@@ -129,14 +127,14 @@ outcome<void> bind_queue::connect()
         attr.ah_attr.is_global     = 1;
         attr.ah_attr.grh.hop_limit = 1;
         if (ibv_query_gid(_pd->context, _port, 0, &attr.ah_attr.grh.dgid) != 0) {
-            return refused("the address of the bind queue's port");
+            return fail_errno("the address of the bind queue's port");
         }
     }
     error = ibv_modify_qp(_qp.get(), &attr,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error != 0) {
-        return refused("the bind queue to RTR", error);
+        return fail_errno("the bind queue to RTR", error);
     }
     attr               = {};
     attr.qp_state      = IBV_QPS_RTS;
@@ -147,23 +145,23 @@ outcome<void> bind_queue::connect()
     constexpr int ready =
         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
     error = ibv_modify_qp(_qp.get(), &attr, ready);
-    return error == 0 ? outcome<void>() : refused("the bind queue to RTS", error);
+    return error == 0 ? result<void>() : fail_errno("the bind queue to RTS", error);
 }
 
-outcome<void> bind_queue::post(std::span<request_bytes> requests)
+result<void> bind_queue::post(std::span<request_bytes> requests)
 {
     make_signaled(requests.back());
     return post_raw(_qp.get(), requests, requests.size());
 }
 
-outcome<void> bind_queue::keep_waiting(clock::time_point since)
+result<void> bind_queue::keep_waiting(clock::time_point since)
 {
     if (has_failed()) {
         return device_has_failed();
     }
     const auto now = clock::now();
     if (now - since > patience) {
-        return failed(UCS_ERR_TIMED_OUT, "a bind request did not complete");
+        return fail(errc::timed_out, "a bind request did not complete");
     }
     // A device that failed says so to those who listen to its events, which is not for a library to do.
     if (now - std::max(since, _asked) > between_questions) {
@@ -176,7 +174,7 @@ outcome<void> bind_queue::keep_waiting(clock::time_point since)
     return {};
 }
 
-outcome<ibv_wc> bind_queue::wait()
+result<ibv_wc> bind_queue::wait()
 {
     const auto begin = clock::now();
     ibv_wc completion{};
@@ -186,59 +184,54 @@ outcome<ibv_wc> bind_queue::wait()
             return completion;
         }
         if (found < 0) {
-            return refused("polling for bind requests", -found);
+            return fail_errno("polling for bind requests", -found);
         }
         if (polls % polls_between_looks == 0) {
-            if (auto hopeful = keep_waiting(begin); !hopeful) {
-                return std::unexpected(std::move(hopeful.error()));
-            }
+            UCXL_TRY(keep_waiting(begin));
         }
     }
 }
 
 // What is left of a batch that failed was flushed, or cannot be told apart: a new queue has none of it.
-outcome<ibv_wc> bind_queue::finish(const outcome<void>& posted)
+result<ibv_wc> bind_queue::finish(const result<void>& posted)
 {
-    outcome<ibv_wc> done = posted ? wait() : std::unexpected(posted.error());
+    result<ibv_wc> done = posted ? wait() : std::unexpected(posted.error());
     if ((done && done->status == IBV_WC_SUCCESS) || has_failed()) {
         return done;
     }
     if (auto again = make(); !again) {
-        return failed(again.error().status,
-                      std::format("{}, and no new queue: {}", done ? "a request failed" : done.error().message,
-                                  again.error().message));
+        return fail(again.error().code,
+                    std::format("{}, and no new queue: {}", done ? "a request failed" : done.error().message,
+                                again.error().message));
     }
     return done;
 }
 
-outcome<void> bind_queue::execute(std::span<request_bytes> requests)
+result<void> bind_queue::execute(std::span<request_bytes> requests)
 {
     if (has_failed()) {
         return device_has_failed();
     }
     while (!requests.empty()) {
         const auto batch = requests.first(std::min<std::size_t>(requests.size(), _depth));
-        const auto done  = finish(post(batch));
-        if (!done) {
-            return std::unexpected(done.error());
-        }
-        if (done->status != IBV_WC_SUCCESS) {
-            return failed(UCS_ERR_IO_ERROR, std::format("a bind request failed: {} (vendor syndrome 0x{:x})",
-                                                        ibv_wc_status_str(done->status), done->vendor_err));
+        const auto done  = UCXL_TRY(finish(post(batch)));
+        if (done.status != IBV_WC_SUCCESS) {
+            return fail(errc::io_error, std::format("a bind request failed: {} (vendor syndrome 0x{:x})",
+                                                    ibv_wc_status_str(done.status), done.vendor_err));
         }
         requests = requests.subspan(batch.size());
     }
     return {};
 }
 
-outcome<bool> bind_queue::attempt(std::span<request_bytes> requests)
+result<bool> bind_queue::attempt(std::span<request_bytes> requests)
 {
     const auto done = finish(post(requests));
-    return done ? outcome<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
+    return done ? result<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
 }
 
-outcome<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
-                                  const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand)
+result<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
+                                 const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand)
 {
     ibv_qp_ex* const qp = ibv_qp_to_qp_ex(_qp.get());
     ibv_wr_start(qp);
@@ -246,11 +239,11 @@ outcome<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::
     qp->wr_flags = IBV_SEND_SIGNALED;
     fill(qp, local, remote, rkey, operand);
     const int error = ibv_wr_complete(qp);
-    const auto done = finish(error == 0 ? outcome<void>() : refused("posting to the bind queue", error));
-    return done ? outcome<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
+    const auto done = finish(error == 0 ? result<void>() : fail_errno("posting to the bind queue", error));
+    return done ? result<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
 }
 
-outcome<bool> bind_queue::attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey)
+result<bool> bind_queue::attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey)
 {
     const auto fill = [](ibv_qp_ex* qp, const ibv_sge& local, std::uint64_t remote, std::uint32_t key, std::uint64_t) {
         ibv_wr_rdma_write(qp, key, remote);
@@ -259,7 +252,7 @@ outcome<bool> bind_queue::attempt_write(const ibv_sge& from, std::uint64_t to, s
     return attempt(fill, from, to, rkey, 0);
 }
 
-outcome<bool> bind_queue::attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend)
+result<bool> bind_queue::attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend)
 {
     const auto fill = [](ibv_qp_ex* qp, const ibv_sge& local, std::uint64_t remote, std::uint32_t key,
                          std::uint64_t operand) {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-#include "failure.h"
+#include "sys/error.h"
 #include "umr_request.h"
 #include "verbs_handles.h"
 
@@ -20,7 +20,7 @@ namespace ucxl::mlx5
 class bind_queue
 {
 public:
-    static outcome<bind_queue> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth);
+    static result<bind_queue> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth);
 
     std::uint32_t qpn() const { return _qp->qp_num; }
     // Of one work request, in bytes.
@@ -28,12 +28,12 @@ public:
 
     // Posts all requests, as many at once as the queue holds, and waits until they are done. The last one of each
     // batch is made signaled. After a failure no request is under way, and the queue can be used again.
-    outcome<void> execute(std::span<request_bytes> requests);
+    result<void> execute(std::span<request_bytes> requests);
 
     // For things the device may turn out not to do: false if it completed the work with an error.
-    outcome<bool> attempt(std::span<request_bytes> requests);
-    outcome<bool> attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey);
-    outcome<bool> attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend);
+    result<bool> attempt(std::span<request_bytes> requests);
+    result<bool> attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey);
+    result<bool> attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend);
 
     // The device itself has failed (IBV_EVENT_DEVICE_FATAL). Who waits stops waiting.
     void give_up() const { _failed->store(true, std::memory_order_relaxed); }
@@ -44,14 +44,14 @@ private:
 
     bind_queue() = default;
 
-    outcome<void> make();
-    outcome<void> connect();
-    outcome<void> post(std::span<request_bytes> requests);
-    outcome<bool> attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
-                          const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand);
-    outcome<ibv_wc> finish(const outcome<void>& posted);
-    outcome<ibv_wc> wait();
-    outcome<void> keep_waiting(clock::time_point since);
+    result<void> make();
+    result<void> connect();
+    result<void> post(std::span<request_bytes> requests);
+    result<bool> attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
+                         const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand);
+    result<ibv_wc> finish(const result<void>& posted);
+    result<ibv_wc> wait();
+    result<void> keep_waiting(clock::time_point since);
 
     ibv_pd* _pd              = nullptr;
     std::uint8_t _port       = 1;
@@ -67,9 +67,9 @@ private:
 void make_signaled(request_bytes& request);
 
 // What every call says once the device has failed.
-std::unexpected<failure> device_has_failed();
+std::unexpected<error> device_has_failed();
 
 // Whether a queue pair takes raw requests, and then posts them: all or none.
-outcome<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id);
+result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id);
 
 } // namespace ucxl::mlx5

@@ -53,15 +53,14 @@ bool has_atomics(ibv_context* context)
 
 } // namespace
 
-outcome<capabilities> query_capabilities(ibv_context* context)
+result<capabilities> query_capabilities(ibv_context* context)
 {
     if (!mlx5dv_is_supported(context->device)) {
-        return failed(UCS_ERR_UNSUPPORTED,
-                      std::format("{} is not an mlx5 device", ibv_get_device_name(context->device)));
+        return fail(errc::unsupported, std::format("{} is not an mlx5 device", ibv_get_device_name(context->device)));
     }
     const auto out = query_page(context, prm::cap_page::general);
     if (out == nullptr) {
-        return refused("QUERY_HCA_CAP (is the device opened with DEVX?)");
+        return fail_errno("QUERY_HCA_CAP (is the device opened with DEVX?)");
     }
     const auto caps = (**out).at(prm::query_hca_cap_out::general);
     capabilities found;
@@ -74,7 +73,7 @@ outcome<capabilities> query_capabilities(ibv_context* context)
         caps.get(prm::hca_cap::repeated_mkey) != 0 && caps.get(prm::hca_cap::repeated_block_disabled) == 0;
     found.pointer_entries = caps.get(prm::hca_cap::umr_ptr_rlkey) != 0;
     if (found.limits.max_nesting == 0 || caps.get(prm::hca_cap::umr_indirect_mkey_disabled) != 0) {
-        return failed(UCS_ERR_UNSUPPORTED, "the device binds no indirect memory keys");
+        return fail(errc::unsupported, "the device binds no indirect memory keys");
     }
     found.atomics = caps.get(prm::hca_cap::atomic) != 0 && has_atomics(context);
     return found;

@@ -3,8 +3,8 @@
 
 #include <infiniband/verbs.h>
 
-#include "failure.h"
 #include "plan.h"
+#include "sys/error.h"
 
 namespace ucxl::mlx5
 {
@@ -16,7 +16,7 @@ struct capabilities {
 };
 
 // Asks the device (QUERY_HCA_CAP through DEVX).
-outcome<capabilities> query_capabilities(ibv_context* context);
+result<capabilities> query_capabilities(ibv_context* context);
 
 // Whether the device still answers commands. One that failed for good does not; work requests do not tell.
 bool answers_commands(ibv_context* context);

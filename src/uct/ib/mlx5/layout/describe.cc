@@ -48,17 +48,12 @@ private:
     std::unordered_multimap<std::uint32_t, std::uint32_t> _by_key;
 };
 
-std::unexpected<failure> failed(const error& why)
+std::unexpected<error> invalid(std::string message)
 {
-    return mlx5::failed(to_status(why.code), why.message);
+    return fail(errc::invalid_param, std::move(message));
 }
 
-std::unexpected<failure> invalid(std::string message)
-{
-    return mlx5::failed(UCS_ERR_INVALID_PARAM, std::move(message));
-}
-
-outcome<void> check_array(const char* size_name, std::size_t size, const char* name, const void* array)
+result<void> check_array(const char* size_name, std::size_t size, const char* name, const void* array)
 {
     if (size == 0) {
         return invalid(std::format("{} is 0", size_name));
@@ -69,21 +64,17 @@ outcome<void> check_array(const char* size_name, std::size_t size, const char* n
     return {};
 }
 
-outcome<description> described(result<layout_ptr>&& made, sources& from)
+result<description> described(result<layout_ptr>&& made, sources& from)
 {
-    if (!made) {
-        return failed(made.error());
-    }
-    return description{std::move(*made), from.take()};
+    auto layout = UCXL_TRY(std::move(made));
+    return description{std::move(layout), from.take()};
 }
 
 } // namespace
 
-outcome<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge)
+result<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge)
 {
-    if (auto given = check_array("num_sge", num_sge, "sg_list", sg_list); !given) {
-        return std::unexpected(std::move(given.error()));
-    }
+    UCXL_TRY(check_array("num_sge", num_sge, "sg_list", sg_list));
     sources from;
     std::vector<iov_part> parts;
     parts.reserve(num_sge);
@@ -94,11 +85,9 @@ outcome<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge)
     return described(make_iov(parts), from);
 }
 
-outcome<description> describe_interleaved(const uct_mlx5_layout_item_t* items, std::size_t num_items)
+result<description> describe_interleaved(const uct_mlx5_layout_item_t* items, std::size_t num_items)
 {
-    if (auto given = check_array("num_items", num_items, "items", items); !given) {
-        return std::unexpected(std::move(given.error()));
-    }
+    UCXL_TRY(check_array("num_items", num_items, "items", items));
     sources from;
     std::vector<interleaved_part> parts;
     std::vector<std::vector<dim>> dims(num_items);
@@ -111,8 +100,8 @@ outcome<description> describe_interleaved(const uct_mlx5_layout_item_t* items, s
             return invalid(std::format("items[{}].dims is NULL", i));
         }
         if (item.num_dims > limits::max_dims) {
-            return mlx5::failed(UCS_ERR_EXCEEDS_LIMIT, std::format("items[{}].num_dims {} is over the limit of {}", i,
-                                                                   item.num_dims, limits::max_dims));
+            return fail(errc::exceeds_limit, std::format("items[{}].num_dims {} is over the limit of {}", i,
+                                                               item.num_dims, limits::max_dims));
         }
         for (unsigned d = 0; d < item.num_dims; ++d) {
             if (item.dims[d].count == 0) {
@@ -126,22 +115,19 @@ outcome<description> describe_interleaved(const uct_mlx5_layout_item_t* items, s
     return described(make_interleaved(parts), from);
 }
 
-outcome<description> describe_wire(const void* wire, std::size_t length, const uct_mlx5_layout_base_t* bases,
-                                   std::size_t num_bases)
+result<description> describe_wire(const void* wire, std::size_t length, const uct_mlx5_layout_base_t* bases,
+                                  std::size_t num_bases)
 {
     if (wire == nullptr || (num_bases != 0 && bases == nullptr)) {
         return invalid(wire == nullptr ? "wire is NULL" : "bases is NULL");
     }
-    result<layout_ptr> shape = unpack_wire(std::span(static_cast<const std::byte*>(wire), length));
-    if (!shape) {
-        return failed(shape.error());
-    }
+    auto shape = UCXL_TRY(unpack_wire(std::span(static_cast<const std::byte*>(wire), length)));
     std::vector<source_base> places;
     places.reserve(num_bases);
     for (const uct_mlx5_layout_base_t& base : std::span(bases, num_bases)) {
         places.push_back({base.address, base.lkey});
     }
-    return description{std::move(*shape), std::move(places)};
+    return description{std::move(shape), std::move(places)};
 }
 
 } // namespace ucxl::mlx5

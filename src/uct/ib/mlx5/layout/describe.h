@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "failure.h"
 #include "region.h"
+#include "sys/error.h"
 #include "ucs/layout/layout.h"
 #include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
 
@@ -18,9 +18,9 @@ struct description {
 };
 
 // An error names the parameter of the C function, which has the same names.
-outcome<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge);
-outcome<description> describe_interleaved(const uct_mlx5_layout_item_t* items, std::size_t num_items);
-outcome<description> describe_wire(const void* wire, std::size_t length, const uct_mlx5_layout_base_t* bases,
-                                   std::size_t num_bases);
+result<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge);
+result<description> describe_interleaved(const uct_mlx5_layout_item_t* items, std::size_t num_items);
+result<description> describe_wire(const void* wire, std::size_t length, const uct_mlx5_layout_base_t* bases,
+                                  std::size_t num_bases);
 
 } // namespace ucxl::mlx5

@@ -91,7 +91,7 @@ std::string describe(const misfit& one)
 }
 
 // One of the two ways to lower, where it is not the one that was chosen.
-std::string describe_other(std::string_view name, const std::expected<plan, refusal>& other, const plan* chosen)
+std::string describe_other(std::string_view name, const result<plan>& other, const plan* chosen)
 {
     if (!other) {
         return line("rejected", std::format("{}: {}", name, other.error().message));
@@ -103,7 +103,7 @@ std::string describe_other(std::string_view name, const std::expected<plan, refu
     return {};
 }
 
-std::string describe_rejected(const layout& of, const device_limits& limits, const std::expected<plan, refusal>& chosen)
+std::string describe_rejected(const layout& of, const device_limits& limits, const result<plan>& chosen)
 {
     const auto nested     = lower_nested(of, limits);
     const plan* const its = chosen ? &*chosen : nullptr;

@@ -16,7 +16,7 @@ std::size_t class_of(std::uint32_t entries)
 
 } // namespace
 
-outcome<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries)
+result<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries)
 {
     mlx5dv_mkey_init_attr wanted{};
     wanted.pd           = pd;
@@ -24,12 +24,12 @@ outcome<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries)
     wanted.max_entries  = static_cast<std::uint16_t>(entries);
     mkey_owner made(mlx5dv_create_mkey(&wanted));
     if (made == nullptr) {
-        return refused("a memory key");
+        return fail_errno("a memory key");
     }
     return made;
 }
 
-outcome<key_pool::key> key_pool::take(std::uint32_t entries)
+result<key_pool::key> key_pool::take(std::uint32_t entries)
 {
     const std::size_t which = class_of(std::max<std::uint32_t>(entries, 1));
     if (std::vector<key>& unused = _unused[which]; !unused.empty()) {
@@ -39,11 +39,8 @@ outcome<key_pool::key> key_pool::take(std::uint32_t entries)
     }
     // The field for the number of entries has 16 bits.
     const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * which), 65532);
-    auto made                = create_key(_pd, room);
-    if (!made) {
-        return std::unexpected(std::move(made.error()));
-    }
-    return key{std::move(*made), room};
+    auto made                = UCXL_TRY(create_key(_pd, room));
+    return key{std::move(made), room};
 }
 
 void key_pool::give_back(key&& unused)

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "failure.h"
+#include "sys/error.h"
 #include "verbs_handles.h"
 
 namespace ucxl::mlx5
@@ -25,7 +25,7 @@ public:
     };
 
     // With room for that many entries at least.
-    outcome<key> take(std::uint32_t entries);
+    result<key> take(std::uint32_t entries);
     void give_back(key&& unused);
 
 private:
@@ -37,6 +37,6 @@ private:
 };
 
 // A key of the device's choosing, free, for that many entries.
-outcome<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries);
+result<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries);
 
 } // namespace ucxl::mlx5

@@ -238,19 +238,19 @@ private:
     std::vector<reach_of_node> _reach; // by index of the node
 };
 
-std::unexpected<refusal> nothing_to_map()
+std::unexpected<error> nothing_to_map()
 {
-    return std::unexpected(refusal{refusal::reason::empty, "the layout has no bytes"});
+    return fail(errc::invalid_param, "the layout has no bytes");
 }
 
-std::expected<plan, refusal> finished(plan_builder& builder, const placed& whole)
+result<plan> finished(plan_builder& builder, const placed& whole)
 {
     return whole ? builder.finish(*whole) : std::unexpected(whole.error());
 }
 
 } // namespace
 
-std::expected<plan, refusal> lower_flat(const layout& of, const device_limits& limits)
+result<plan> lower_flat(const layout& of, const device_limits& limits)
 {
     if (of.is_empty()) {
         return nothing_to_map();
@@ -267,7 +267,7 @@ std::expected<plan, refusal> lower_flat(const layout& of, const device_limits& l
     return finished(builder, builder.concatenate(std::move(pieces)));
 }
 
-std::expected<plan, refusal> lower_nested(const layout& of, const device_limits& limits)
+result<plan> lower_nested(const layout& of, const device_limits& limits)
 {
     if (of.is_empty()) {
         return nothing_to_map();
@@ -276,14 +276,14 @@ std::expected<plan, refusal> lower_nested(const layout& of, const device_limits&
     return finished(builder, structured_lowering(of, builder).whole());
 }
 
-std::expected<plan, refusal> lower(const layout& of, const device_limits& limits)
+result<plan> lower(const layout& of, const device_limits& limits)
 {
-    std::expected<plan, refusal> nested = lower_nested(of, limits);
+    result<plan> nested = lower_nested(of, limits);
     // A list of all blocks is worth trying where it can be cheaper than what stands.
     if (nested && (nested->cost.keys == 1 || nested->cost.octowords < of.blocks().count / 64)) {
         return nested;
     }
-    std::expected<plan, refusal> flat = lower_flat(of, limits);
+    result<plan> flat = lower_flat(of, limits);
     if (nested && (!flat || estimated_ns(nested->cost) <= estimated_ns(flat->cost))) {
         return nested;
     }

@@ -10,33 +10,20 @@
 // that comes later, nesting beyond max_nesting.
 #pragma once
 
-#include <expected>
-#include <string>
-
 #include "plan.h"
+#include "sys/error.h"
 #include "ucs/layout/layout.h"
 
 namespace ucxl::mlx5
 {
 
-// Why there is no plan.
-struct refusal {
-    enum class reason : std::uint8_t {
-        empty,            // nothing to map
-        too_many_entries, // more than the caller or the device has room for
-        too_many_keys,
-        too_deep,
-    };
-
-    refusal::reason why;
-    std::string message; // names the limit
-};
-
-std::expected<plan, refusal> lower(const layout& of, const device_limits& limits);
+// Errors: invalid_param (the layout has no bytes), exceeds_limit (more entries, keys or nesting than the caller or the
+// device has room for; the message names the limit).
+result<plan> lower(const layout& of, const device_limits& limits);
 
 // The two ways it chooses from, each alone: keys that follow the loops, and the list of all blocks.
-std::expected<plan, refusal> lower_nested(const layout& of, const device_limits& limits);
-std::expected<plan, refusal> lower_flat(const layout& of, const device_limits& limits);
+result<plan> lower_nested(const layout& of, const device_limits& limits);
+result<plan> lower_flat(const layout& of, const device_limits& limits);
 
 // Device and CPU work as one number, in ns: the key binds once, the walk of the translations `transfers` times. An
 // estimate for choosing, from published figures; see docs/needs-hardware.md.

@@ -5,7 +5,7 @@
 namespace ucxl::mlx5
 {
 
-outcome<named_device> named_device::open(const char* name)
+result<named_device> named_device::open(const char* name)
 {
     struct list_end {
         void operator()(ibv_device** list) const { ibv_free_device_list(list); }
@@ -20,12 +20,12 @@ outcome<named_device> named_device::open(const char* name)
         attr.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
         context_owner opened(mlx5dv_open_device(one, &attr));
         if (opened == nullptr) {
-            return refused("opening the device with DEVX");
+            return fail_errno("opening the device with DEVX");
         }
         return named_device(std::move(opened));
     }
-    return failed(UCS_ERR_NO_DEVICE, name == nullptr ? std::string("there is no mlx5 device")
-                                                     : std::format("there is no mlx5 device '{}'", name));
+    return fail(errc::no_device, name == nullptr ? std::string("there is no mlx5 device")
+                                                 : std::format("there is no mlx5 device '{}'", name));
 }
 
 } // namespace ucxl::mlx5

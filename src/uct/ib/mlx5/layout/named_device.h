@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "failure.h"
+#include "sys/error.h"
 #include "verbs_handles.h"
 
 namespace ucxl::mlx5
@@ -13,7 +13,7 @@ class named_device
 {
 public:
     // Null: the first one.
-    static outcome<named_device> open(const char* name);
+    static result<named_device> open(const char* name);
 
     ibv_context* context() const { return _context.get(); }
     const char* name() const { return ibv_get_device_name(_context->device); }

@@ -1,10 +1,6 @@
 #include "options.h"
 
-#include <cstddef>
-
-extern "C" {
-#include <ucs/config/parser.h>
-}
+#include "ucs/sys/option_table.h"
 
 namespace ucxl::mlx5
 {
@@ -19,7 +15,7 @@ struct key_options {
 // In the order of address_choice.
 const char* address_names[] = {"auto", "umr", "ksm", nullptr};
 
-ucs_config_field_t key_option_table[] = {
+ucs_config_field_t fields[] = {
     {"ADDRESS", "auto",
      "How a region at a virtual address gets there: umr (the bind request moves the start of its key), ksm (another\n"
      "key, of fixed entities, lies over it) or auto (umr where a loopback test finds that it works, else ksm).",
@@ -27,17 +23,11 @@ ucs_config_field_t key_option_table[] = {
     {},
 };
 
-ucs_config_global_list_entry_t key_option_entry;
+constinit option_table<key_options> table("layout keys", "LAYOUT_KEYS_", fields);
 
-// Filled in here and not by an initialiser, which might run after this constructor and cut the entry out of the list
-// again.
 [[gnu::constructor]] void register_options()
 {
-    key_option_entry.name   = "layout keys";
-    key_option_entry.prefix = "LAYOUT_KEYS_";
-    key_option_entry.table  = key_option_table;
-    key_option_entry.size   = sizeof(key_options);
-    ucs_list_add_tail(&ucs_config_global_list, &key_option_entry.list);
+    table.add();
     static_cast<void>(chosen_address_method()); // read now: ucp_init calls variables nobody has read unused
 }
 
@@ -45,9 +35,7 @@ ucs_config_global_list_entry_t key_option_entry;
 
 address_choice chosen_address_method()
 {
-    key_options options{};
-    const auto status = ucs_config_parser_fill_opts(&options, &key_option_entry, "UCX_", 0);
-    return status == UCS_OK ? static_cast<address_choice>(options.address) : address_choice::automatic;
+    return static_cast<address_choice>(table.read_or({.address = 0}).address);
 }
 
 } // namespace ucxl::mlx5

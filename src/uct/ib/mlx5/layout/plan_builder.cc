@@ -1,10 +1,10 @@
 #include "plan_builder.h"
 
 #include <algorithm>
-#include <bit>
 #include <format>
 
 #include "reachable.h"
+#include "sys/hash.h"
 
 namespace ucxl::mlx5
 {
@@ -19,18 +19,13 @@ std::uint32_t padded_octowords(std::size_t entries)
     return static_cast<std::uint32_t>((entries + octoword_group - 1) / octoword_group * octoword_group);
 }
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t value)
-{
-    return (hash ^ value) * 0x9e3779b97f4a7c15 + std::rotl(hash, 29);
-}
-
 std::uint64_t hash_of(const plan_key& key, std::span<const plan_entry> entries)
 {
-    std::uint64_t hash = mix(static_cast<std::uint64_t>(key.kind), key.repeat_count);
+    std::uint64_t hash = mix(mix(static_cast<std::uint64_t>(key.kind)) ^ key.repeat_count);
     for (const plan_entry& entry : entries) {
-        hash = mix(hash, entry.target * 2 + (entry.nested ? 1 : 0));
-        hash = mix(hash, static_cast<std::uint64_t>(entry.offset));
-        hash = mix(mix(hash, entry.length), entry.stride);
+        hash = mix(hash ^ (entry.target * 2 + (entry.nested ? 1 : 0)));
+        hash = mix(hash ^ static_cast<std::uint64_t>(entry.offset));
+        hash = mix(mix(hash ^ entry.length) ^ entry.stride);
     }
     return hash;
 }
@@ -52,11 +47,10 @@ void append_pieces(const extent_of& whole, std::uint64_t max_bytes, std::vector<
 
 } // namespace
 
-std::unexpected<refusal> plan_builder::too_many_entries(std::uint64_t wanted) const
+std::unexpected<error> plan_builder::too_many_entries(std::uint64_t wanted) const
 {
-    return std::unexpected(
-        refusal{refusal::reason::too_many_entries,
-                std::format("{} translation entries are over the limit of {}", wanted, _limits.max_entries)});
+    return fail(errc::exceeds_limit,
+                std::format("{} translation entries are over the limit of {}", wanted, _limits.max_entries));
 }
 
 std::optional<misfit> plan_builder::misfit_of(std::uint64_t count, std::span<const run> runs) const
@@ -218,9 +212,9 @@ plan_builder::placed plan_builder::add_key(plan_key key, std::span<const plan_en
 {
     const unsigned depth = depth_of(entries);
     if (depth > _limits.max_nesting) {
-        return std::unexpected(refusal{refusal::reason::too_deep, std::format("keys nested {} deep are over the limit "
-                                                                              "of {}",
-                                                                              depth, _limits.max_nesting)});
+        return fail(errc::exceeds_limit, std::format("keys nested {} deep are over the limit "
+                                                     "of {}",
+                                                     depth, _limits.max_nesting));
     }
     const std::uint64_t hash = hash_of(key, entries);
     for (auto [found, end] = _by_hash.equal_range(hash); found != end; ++found) {
@@ -231,9 +225,8 @@ plan_builder::placed plan_builder::add_key(plan_key key, std::span<const plan_en
         }
     }
     if (_plan.keys.size() >= _limits.max_keys) {
-        return std::unexpected(
-            refusal{refusal::reason::too_many_keys,
-                    std::format("{} keys are over the limit of {}", _plan.keys.size() + 1, _limits.max_keys)});
+        return fail(errc::exceeds_limit,
+                    std::format("{} keys are over the limit of {}", _plan.keys.size() + 1, _limits.max_keys));
     }
     if (entries.size() > _limits.max_entries - _plan.entries.size()) {
         return too_many_entries(_plan.entries.size() + entries.size());
@@ -260,7 +253,7 @@ bool plan_builder::fits_root(const plan_key& key) const
     return key.octowords <= _limits.max_root_octowords;
 }
 
-std::expected<plan, refusal> plan_builder::finish(const extent_of& whole)
+result<plan> plan_builder::finish(const extent_of& whole)
 {
     placed root = whole;
     if (!whole.space.key || whole.offset != 0 || whole.length != _plan.keys[whole.space.target].length) {
@@ -274,10 +267,10 @@ std::expected<plan, refusal> plan_builder::finish(const extent_of& whole)
         return std::unexpected(root.error());
     }
     if (const plan_key& last = _plan.keys[root->space.target]; !fits_root(last)) {
-        return std::unexpected(refusal{
-            refusal::reason::too_many_entries,
+        return fail(
+            errc::exceeds_limit,
             std::format("{} bytes take {} entries of the region's own key, more than its room for {} (max_entries)",
-                        last.length, last.num_entries, _limits.max_root_octowords)});
+                        last.length, last.num_entries, _limits.max_root_octowords));
     }
     return reachable_from(_plan, root->space.target, _limits);
 }

@@ -2,7 +2,6 @@
 // long, and gives equal keys once. Refuses what passes the limits.
 #pragma once
 
-#include <expected>
 #include <map>
 #include <optional>
 #include <span>
@@ -39,10 +38,10 @@ class plan_builder
 public:
     explicit plan_builder(const device_limits& limits) : _limits(limits) {}
 
-    using placed = std::expected<extent_of, refusal>;
+    using placed = result<extent_of>;
 
     const device_limits& limits() const { return _limits; }
-    std::unexpected<refusal> too_many_entries(std::uint64_t wanted) const;
+    std::unexpected<error> too_many_entries(std::uint64_t wanted) const;
 
     // All runs' piece 0, then all runs' piece 1, ... as one range.
     placed interleave(std::uint64_t count, std::span<const run> runs);
@@ -51,7 +50,7 @@ public:
     placed concatenate(std::span<const extent_of> pieces);
 
     // The plan whose last key is that range. Needs at least one byte.
-    std::expected<plan, refusal> finish(const extent_of& whole);
+    result<plan> finish(const extent_of& whole);
 
 private:
     std::optional<misfit> misfit_of(std::uint64_t count, std::span<const run> runs) const;

@@ -17,28 +17,17 @@ void set_queue_pair(request_bytes& request, std::uint32_t qpn)
 // Peers reach memory through the rights of the first key; those below it are followed with local ones.
 constexpr key_rights nested_rights{.local_write = true};
 
-ucs_status_t status_of(refusal::reason why)
-{
-    return why == refusal::reason::empty ? UCS_ERR_INVALID_PARAM : UCS_ERR_EXCEEDS_LIMIT;
-}
-
 } // namespace
 
-outcome<std::unique_ptr<region>> region::create(domain& in, const region_options& options)
+result<std::unique_ptr<region>> region::create(domain& in, const region_options& options)
 {
-    auto root = create_key(in.pd, options.max_entries);
-    if (!root) {
-        return std::unexpected(std::move(root.error()));
-    }
+    auto root = UCXL_TRY(create_key(in.pd, options.max_entries));
     std::optional<address_overlay> overlay;
     if (options.address != 0 && in.found.address == address_method::ksm) {
-        auto made = address_overlay::create(in.pd, (*root)->lkey, options.address, options.rights);
-        if (!made) {
-            return std::unexpected(std::move(made.error()));
-        }
-        overlay = std::move(*made);
+        auto made = UCXL_TRY(address_overlay::create(in.pd, root->lkey, options.address, options.rights));
+        overlay   = std::move(made);
     }
-    return std::unique_ptr<region>(new region(in, options, std::move(*root), std::move(overlay)));
+    return std::unique_ptr<region>(new region(in, options, std::move(root), std::move(overlay)));
 }
 
 region::~region()
@@ -61,7 +50,7 @@ void region::release(binding& unused)
 }
 
 // What the root has room for, and what depth is left between the regions that the layout is over and an overlay.
-outcome<device_limits> region::limits_for(std::span<const source_base> bases) const
+result<device_limits> region::limits_for(std::span<const source_base> bases) const
 {
     device_limits limits      = _domain.caps.limits;
     limits.max_root_octowords = _options.max_entries;
@@ -72,20 +61,20 @@ outcome<device_limits> region::limits_for(std::span<const source_base> bases) co
     }
     const unsigned taken = below + (_overlay ? 1 : 0);
     if (taken >= limits.max_nesting) {
-        return failed(UCS_ERR_EXCEEDS_LIMIT,
-                      std::format("a region over one of depth {} is over the limit of {}{}", below, limits.max_nesting,
-                                  _overlay ? ", one of them for its address" : ""));
+        return fail(errc::exceeds_limit,
+                    std::format("a region over one of depth {} is over the limit of {}{}", below, limits.max_nesting,
+                                _overlay ? ", one of them for its address" : ""));
     }
     limits.max_nesting -= taken;
     return limits;
 }
 
-outcome<void> region::check_end(std::uint64_t length) const
+result<void> region::check_end(std::uint64_t length) const
 {
     const std::uint64_t most = _overlay ? _overlay->length() : ~_options.address;
     if (length > most) {
-        return failed(UCS_ERR_EXCEEDS_LIMIT, std::format("{} bytes from address 0x{:x} on are over the limit of {}",
-                                                         length, _options.address, most));
+        return fail(errc::exceeds_limit, std::format("{} bytes from address 0x{:x} on are over the limit of {}", length,
+                                                     _options.address, most));
     }
     return {};
 }
@@ -101,17 +90,14 @@ bind_request region::request_for_root(std::uint64_t length) const
     return request;
 }
 
-outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to)
+result<void> region::add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to)
 {
     const plan_key& wanted = all.keys[id];
     bind_request request   = request_for_root(wanted.length);
     if (id + 1 != all.keys.size()) {
-        auto taken = _domain.keys.take(wanted.octowords);
-        if (!taken) {
-            return std::unexpected(std::move(taken.error()));
-        }
-        request = {.key = taken->mkey->lkey, .rights = nested_rights, .length = wanted.length, .start_address = {}};
-        to.keys.push_back(std::move(*taken));
+        auto taken = UCXL_TRY(_domain.keys.take(wanted.octowords));
+        request    = {.key = taken.mkey->lkey, .rights = nested_rights, .length = wanted.length, .start_address = {}};
+        to.keys.push_back(std::move(taken));
     }
     std::vector<resolved_entry> entries;
     entries.reserve(wanted.num_entries);
@@ -128,8 +114,8 @@ outcome<void> region::add_key(const plan& all, std::size_t id, std::span<const s
     return add_request(request, wanted.kind, wanted.repeat_count, entries, to);
 }
 
-outcome<void> region::add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
-                                  std::span<const resolved_entry> entries, binding& to)
+result<void> region::add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
+                                 std::span<const resolved_entry> entries, binding& to)
 {
     const std::size_t size = entries_bytes(kind, entries.size());
     const bool in_request  = entries.size() <= max_inline_entries(kind, _domain.queue.max_request());
@@ -140,16 +126,11 @@ outcome<void> region::add_request(const bind_request& request, key_kind kind, st
         copied.resize(size);
         place = copied;
     } else {
-        auto room = _domain.memory.take(size);
-        if (!room) {
-            return std::unexpected(std::move(room.error()));
-        }
-        to.memory.push_back(*room);
-        place = room->bytes.first(size);
+        auto room = UCXL_TRY(_domain.memory.take(size));
+        to.memory.push_back(room);
+        place = room.bytes.first(size);
     }
-    if (auto encoded = encode_entries(kind, turns, entries, place); !encoded) {
-        return failed(UCS_ERR_EXCEEDS_LIMIT, std::move(encoded.error()));
-    }
+    UCXL_TRY(encode_entries(kind, turns, entries, place));
     if (in_request) {
         encode_bind(request, 0, {}, copied, bytes);
         return {};
@@ -157,17 +138,17 @@ outcome<void> region::add_request(const bind_request& request, key_kind kind, st
     const staging::room& room = to.memory.back();
     if (!encode_bind_by_pointer(request, 0, {}, size, room.lkey, reinterpret_cast<std::uintptr_t>(room.bytes.data()),
                                 bytes)) {
-        return failed(UCS_ERR_EXCEEDS_LIMIT,
-                      std::format("{} bytes of entries are over what one bind request can hold", size));
+        return fail(errc::exceeds_limit,
+                    std::format("{} bytes of entries are over what one bind request can hold", size));
     }
     return {};
 }
 
-outcome<void> region::prepare(const layout_ptr& of, std::span<const source_base> bases)
+result<void> region::prepare(const layout_ptr& of, std::span<const source_base> bases)
 {
     if (bases.size() < of->num_sources()) {
-        return failed(UCS_ERR_INVALID_PARAM,
-                      std::format("{} bases for a layout of {} sources", bases.size(), of->num_sources()));
+        return fail(errc::invalid_param,
+                    std::format("{} bases for a layout of {} sources", bases.size(), of->num_sources()));
     }
     if (auto fits = check_end(of->packed_length()); !fits) {
         return fits;
@@ -176,24 +157,18 @@ outcome<void> region::prepare(const layout_ptr& of, std::span<const source_base>
     if (_domain.queue.has_failed()) {
         return device_has_failed();
     }
-    const auto limits = limits_for(bases.first(of->num_sources()));
-    if (!limits) {
-        return std::unexpected(limits.error());
-    }
-    const auto made = lower(*of, *limits);
-    if (!made) {
-        return failed(status_of(made.error().why), made.error().message);
-    }
+    const auto limits = UCXL_TRY(limits_for(bases.first(of->num_sources())));
+    const auto made   = UCXL_TRY(lower(*of, limits));
     binding next;
     next.of     = of;
     next.bases  = {bases.begin(), bases.begin() + of->num_sources()};
-    next.length = made->root().length;
-    next.cost   = made->cost;
-    next.cost.depth += _domain.caps.limits.max_nesting - limits->max_nesting;
-    next.requests.reserve(made->keys.size());
-    next.keys.reserve(made->keys.size());
-    for (std::size_t id = 0; id < made->keys.size(); ++id) {
-        if (auto added = add_key(*made, id, bases, next); !added) {
+    next.length = made.root().length;
+    next.cost   = made.cost;
+    next.cost.depth += _domain.caps.limits.max_nesting - limits.max_nesting;
+    next.requests.reserve(made.keys.size());
+    next.keys.reserve(made.keys.size());
+    for (std::size_t id = 0; id < made.keys.size(); ++id) {
+        if (auto added = add_key(made, id, bases, next); !added) {
             release(next);
             return added;
         }

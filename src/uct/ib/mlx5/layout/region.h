@@ -28,7 +28,7 @@ struct region_options {
 class region
 {
 public:
-    static outcome<std::unique_ptr<region>> create(domain& in, const region_options& options);
+    static result<std::unique_ptr<region>> create(domain& in, const region_options& options);
     ~region();
     region(const region&)            = delete;
     region& operator=(const region&) = delete;
@@ -46,7 +46,7 @@ public:
 
     // Makes everything ready for the layout; the region is what it was until the requests were executed and adopt()
     // is called. A layout prepared before is forgotten.
-    outcome<void> prepare(const layout_ptr& of, std::span<const source_base> bases);
+    result<void> prepare(const layout_ptr& of, std::span<const source_base> bases);
 
     // The requests of what was prepared, for the queue pair of that number.
     void append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) const;
@@ -74,12 +74,12 @@ private:
         plan_cost cost;
     };
 
-    outcome<device_limits> limits_for(std::span<const source_base> bases) const;
-    outcome<void> check_end(std::uint64_t length) const;
+    result<device_limits> limits_for(std::span<const source_base> bases) const;
+    result<void> check_end(std::uint64_t length) const;
     bind_request request_for_root(std::uint64_t length) const;
-    outcome<void> add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to);
-    outcome<void> add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
-                              std::span<const resolved_entry> entries, binding& to);
+    result<void> add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to);
+    result<void> add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
+                             std::span<const resolved_entry> entries, binding& to);
     void release(binding& unused);
 
     domain& _domain;

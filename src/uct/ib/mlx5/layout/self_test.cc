@@ -41,15 +41,15 @@ public:
         }
     }
 
-    outcome<void> begin()
+    result<void> begin()
     {
         constexpr int access =
             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
         _registered.reset(ibv_reg_mr(_pd, _memory.get(), sizeof(scratch), access));
-        return _registered != nullptr ? outcome<void>() : refused("registering memory for the self-test");
+        return _registered != nullptr ? result<void>() : fail_errno("registering memory for the self-test");
     }
 
-    outcome<mkey_owner> key() const { return create_key(_pd, 8); }
+    result<mkey_owner> key() const { return create_key(_pd, 8); }
 
     resolved_entry piece(std::size_t offset, std::uint64_t length, std::uint64_t stride = 0) const
     {
@@ -57,20 +57,18 @@ public:
     }
 
     // Whether the device takes the bind request.
-    outcome<bool> bind(const mkey_owner& key, key_kind kind, std::span<const resolved_entry> entries,
-                       std::optional<std::uint64_t> start = std::nullopt)
+    result<bool> bind(const mkey_owner& key, key_kind kind, std::span<const resolved_entry> entries,
+                      std::optional<std::uint64_t> start = std::nullopt)
     {
         std::vector<std::byte> encoded(entries_bytes(kind, entries.size()));
-        if (auto written = encode_entries(kind, turns, entries, encoded); !written) {
-            return failed(UCS_ERR_EXCEEDS_LIMIT, std::move(written.error()));
-        }
+        UCXL_TRY(encode_entries(kind, turns, entries, encoded));
         request_bytes request;
         encode_bind({key->lkey, all_rights, pattern_bytes, start}, _queue.qpn(), {}, encoded, request);
         return _queue.attempt(std::span(&request, 1));
     }
 
     // Whether writing through the key changes these bytes of the target, in this order, and no others.
-    outcome<bool> shows(std::uint32_t rkey, std::uint64_t address, std::span<const stretch> where)
+    result<bool> shows(std::uint32_t rkey, std::uint64_t address, std::span<const stretch> where)
     {
         std::array<std::uint8_t, target_bytes> expected{};
         std::size_t done = 0;
@@ -81,20 +79,20 @@ public:
         _memory->target.fill(0);
         const ibv_sge from{address_of(_memory->pattern.data()), pattern_bytes, _registered->lkey};
         const auto written = _queue.attempt_write(from, address, rkey);
-        return written ? outcome<bool>(*written && _memory->target == expected) : written;
+        return written ? result<bool>(*written && _memory->target == expected) : written;
     }
 
     // Whether an addition through the key arrives at that byte of the target.
-    outcome<bool> adds(std::uint32_t rkey, std::uint64_t address, std::size_t where)
+    result<bool> adds(std::uint32_t rkey, std::uint64_t address, std::size_t where)
     {
         constexpr std::uint64_t addend = 0x0102030405060708;
         std::array<std::uint8_t, target_bytes> expected{};
         std::memcpy(&expected[where], &addend, sizeof(addend));
         _memory->target.fill(0);
         _memory->fetched = addend;
-        const ibv_sge result{address_of(&_memory->fetched), sizeof(_memory->fetched), _registered->lkey};
-        const auto added = _queue.attempt_add(result, address, rkey, addend);
-        return added ? outcome<bool>(*added && _memory->target == expected && _memory->fetched == 0) : added;
+        const ibv_sge old_value{address_of(&_memory->fetched), sizeof(_memory->fetched), _registered->lkey};
+        const auto added = _queue.attempt_add(old_value, address, rkey, addend);
+        return added ? result<bool>(*added && _memory->target == expected && _memory->fetched == 0) : added;
     }
 
     // Of every repeat block below.
@@ -118,38 +116,33 @@ public:
     {
     }
 
-    outcome<self_test_result> run()
+    result<self_test_result> run()
     {
         for (const auto step : {&device_test::prepare, &device_test::test_list, &device_test::test_repeat_block,
                                 &device_test::test_nesting, &device_test::test_start, &device_test::test_overlay}) {
-            if (auto done = (this->*step)(); !done) {
-                return std::unexpected(std::move(done.error()));
-            }
+            UCXL_TRY((this->*step)());
         }
         return _found;
     }
 
 private:
-    outcome<void> prepare()
+    result<void> prepare()
     {
         if (auto begun = _loop.begin(); !begun) {
             return begun;
         }
         for (mkey_owner* const one : {&_list, &_repeat, &_outer}) {
-            auto made = _loop.key();
-            if (!made) {
-                return std::unexpected(std::move(made.error()));
-            }
-            *one = std::move(*made);
+            auto made = UCXL_TRY(_loop.key());
+            *one      = std::move(made);
         }
         return {};
     }
 
     // Sets `to` to whether all steps say yes; stops at the first that does not, or fails.
     template <typename... Step>
-    static outcome<void> all_of(bool& to, const Step&... steps)
+    static result<void> all_of(bool& to, const Step&... steps)
     {
-        outcome<bool> all = true;
+        result<bool> all = true;
         (((all = steps()), all && *all) && ...);
         if (!all) {
             return std::unexpected(std::move(all.error()));
@@ -158,7 +151,7 @@ private:
         return {};
     }
 
-    outcome<void> test_list()
+    result<void> test_list()
     {
         const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
         const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
@@ -171,10 +164,10 @@ private:
             return done && _said.atomics ? all_of(_found.atomics, [&] { return _loop.adds(_list->rkey, 8, 200); })
                                          : done;
         }
-        return failed(UCS_ERR_UNSUPPORTED, "a memory key made of a list does not show the memory it lists");
+        return fail(errc::unsupported, "a memory key made of a list does not show the memory it lists");
     }
 
-    outcome<void> test_repeat_block()
+    result<void> test_repeat_block()
     {
         if (!_said.limits.repeat_blocks) {
             return {};
@@ -190,7 +183,7 @@ private:
         return all_of(_found.atomics, [&] { return _loop.adds(_repeat->rkey, 16, 112); });
     }
 
-    outcome<void> test_nesting()
+    result<void> test_nesting()
     {
         if (_said.limits.max_nesting < 2) {
             return {};
@@ -206,7 +199,7 @@ private:
         return all_of(_found.atomics, [&] { return _loop.adds(_outer->rkey, 8, 200); });
     }
 
-    outcome<void> test_start()
+    result<void> test_start()
     {
         if (_wanted == address_choice::ksm) {
             return {};
@@ -221,15 +214,14 @@ private:
         return done;
     }
 
-    outcome<void> test_overlay()
+    result<void> test_overlay()
     {
         if (_found.address != address_method::none || _wanted == address_choice::umr || !_found.nesting) {
             return {};
         }
         const auto over = address_overlay::create(_pd, _list->lkey, test_address, all_rights);
         if (!over) {
-            return over.error().status == UCS_ERR_NO_MEMORY ? outcome<void>(std::unexpected(over.error()))
-                                                            : outcome<void>();
+            return over.error().code == errc::no_memory ? result<void>(std::unexpected(over.error())) : result<void>();
         }
         const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
         bool works     = false;
@@ -253,7 +245,7 @@ private:
 
 } // namespace
 
-outcome<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted)
+result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted)
 {
     return device_test(pd, queue, said, wanted).run();
 }

@@ -24,6 +24,6 @@ struct self_test_result {
 };
 
 // An error where not even a list shows the memory it lists, or something other than the device's answer went wrong.
-outcome<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted);
+result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted);
 
 } // namespace ucxl::mlx5

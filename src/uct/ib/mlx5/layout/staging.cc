@@ -27,20 +27,20 @@ bool staging::take_from(slab& one, std::size_t size, std::size_t& offset)
     return true;
 }
 
-outcome<void> staging::add_slab(std::size_t size)
+result<void> staging::add_slab(std::size_t size)
 {
     slab added;
     added.memory.reset(static_cast<std::byte*>(::operator new(size, alignment)));
     added.registration.reset(ibv_reg_mr(_pd, added.memory.get(), size, IBV_ACCESS_LOCAL_WRITE));
     if (added.registration == nullptr) {
-        return refused("registering memory for translation entries");
+        return fail_errno("registering memory for translation entries");
     }
     added.unused.emplace(0, size);
     _slabs.push_back(std::move(added));
     return {};
 }
 
-outcome<staging::room> staging::take(std::size_t size)
+result<staging::room> staging::take(std::size_t size)
 {
     size               = (size + unit - 1) / unit * unit;
     std::size_t offset = 0;
@@ -49,9 +49,7 @@ outcome<staging::room> staging::take(std::size_t size)
         ++which;
     }
     if (which == _slabs.size()) {
-        if (auto added = add_slab(std::max(size, slab_bytes)); !added) {
-            return std::unexpected(std::move(added.error()));
-        }
+        UCXL_TRY(add_slab(std::max(size, slab_bytes)));
         take_from(_slabs.back(), size, offset);
     }
     slab& from = _slabs[which];

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "failure.h"
+#include "sys/error.h"
 #include "verbs_handles.h"
 
 namespace ucxl::mlx5
@@ -28,7 +28,7 @@ public:
         std::size_t slab   = 0;
     };
 
-    outcome<room> take(std::size_t size);
+    result<room> take(std::size_t size);
     void give_back(const room& unused);
 
 private:
@@ -46,7 +46,7 @@ private:
     static constexpr std::size_t slab_bytes = std::size_t{1} << 20;
 
     static bool take_from(slab& one, std::size_t size, std::size_t& offset);
-    outcome<void> add_slab(std::size_t size);
+    result<void> add_slab(std::size_t size);
 
     ibv_pd* _pd;
     std::vector<slab> _slabs;

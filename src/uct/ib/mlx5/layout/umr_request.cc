@@ -24,9 +24,9 @@ constexpr std::size_t padded(std::size_t bytes)
     return (bytes + group_bytes - 1) / group_bytes * group_bytes;
 }
 
-std::unexpected<std::string> too_wide(std::string_view field, std::uint64_t value, unsigned bits)
+std::unexpected<error> too_wide(std::string_view field, std::uint64_t value, unsigned bits)
 {
-    return std::unexpected(std::format("{} {} does not fit in its {} bits", field, value, bits));
+    return fail(errc::exceeds_limit, std::format("{} {} does not fit in its {} bits", field, value, bits));
 }
 
 std::uint64_t operator|(std::uint64_t bits, prm::umr_mask more)
@@ -42,8 +42,8 @@ prm::view<Structure> take(std::span<std::byte>& left)
     return taken;
 }
 
-std::expected<void, std::string> encode_repeat_block(std::uint32_t repeat_count,
-                                                     std::span<const resolved_entry> entries, std::span<std::byte> out)
+result<void> encode_repeat_block(std::uint32_t repeat_count, std::span<const resolved_entry> entries,
+                                 std::span<std::byte> out)
 {
     const auto header      = take<prm::repeat_block_header>(out);
     std::uint64_t per_turn = 0;
@@ -70,8 +70,7 @@ std::expected<void, std::string> encode_repeat_block(std::uint32_t repeat_count,
     return {};
 }
 
-std::expected<void, std::string> encode_list(key_kind kind, std::span<const resolved_entry> entries,
-                                             std::span<std::byte> out)
+result<void> encode_list(key_kind kind, std::span<const resolved_entry> entries, std::span<std::byte> out)
 {
     for (const resolved_entry& entry : entries) {
         const auto place = take<prm::klm>(out);
@@ -165,8 +164,8 @@ std::size_t max_inline_entries(key_kind kind, std::size_t queue_limit)
     return kind == key_kind::repeat ? groups - std::min<std::size_t>(groups, 1) : groups;
 }
 
-std::expected<void, std::string> encode_entries(key_kind kind, std::uint32_t repeat_count,
-                                                std::span<const resolved_entry> entries, std::span<std::byte> out)
+result<void> encode_entries(key_kind kind, std::uint32_t repeat_count, std::span<const resolved_entry> entries,
+                            std::span<std::byte> out)
 {
     std::ranges::fill(out, std::byte{0});
     return kind == key_kind::repeat ? encode_repeat_block(repeat_count, entries, out) : encode_list(kind, entries, out);

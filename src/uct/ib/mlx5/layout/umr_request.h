@@ -8,13 +8,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "plan.h"
 #include "prm/wqe.h"
+#include "sys/error.h"
 
 namespace ucxl::mlx5
 {
@@ -32,8 +32,8 @@ std::size_t entries_bytes(key_kind kind, std::size_t num_entries);
 
 // Writes them, padding zeroed. `out` has entries_bytes(). The error names the field that a value does not fit in; out
 // is then undefined.
-std::expected<void, std::string> encode_entries(key_kind kind, std::uint32_t repeat_count,
-                                                std::span<const resolved_entry> entries, std::span<std::byte> out);
+result<void> encode_entries(key_kind kind, std::uint32_t repeat_count, std::span<const resolved_entry> entries,
+                            std::span<std::byte> out);
 
 // Rights beyond local read, which every key has.
 struct key_rights {

@@ -58,7 +58,7 @@ TEST(lowering, refuses_a_layout_without_bytes)
 {
     const auto made = mlx5::lower(layout(), {});
     ASSERT_FALSE(made.has_value());
-    EXPECT_EQ(made.error().why, mlx5::refusal::reason::empty);
+    EXPECT_EQ(made.error().code, errc::invalid_param);
 }
 
 TEST(lowering, a_list_at_the_device_limit_is_one_key_and_one_entry_more_are_three)
@@ -125,7 +125,7 @@ TEST(lowering, more_bytes_than_the_room_of_the_last_key_can_show_are_refused)
     EXPECT_TRUE(mlx5::lower(**parse_text("contig(1,8589934592)"), limits).has_value());
     const auto made = mlx5::lower(**parse_text("contig(1,8589934593)"), limits);
     ASSERT_FALSE(made.has_value());
-    EXPECT_EQ(made.error().why, mlx5::refusal::reason::too_many_entries);
+    EXPECT_EQ(made.error().code, errc::exceeds_limit);
     EXPECT_NE(made.error().message.find("max_entries"), std::string::npos) << made.error().message;
 }
 
@@ -136,7 +136,7 @@ TEST(lowering, refuses_more_blocks_than_the_caller_allows)
     limits.repeat_blocks = false;
     const auto made      = mlx5::lower(**parse_text("strided(1001,8,16)"), limits);
     ASSERT_FALSE(made.has_value());
-    EXPECT_EQ(made.error().why, mlx5::refusal::reason::too_many_entries);
+    EXPECT_EQ(made.error().code, errc::exceeds_limit);
     EXPECT_NE(made.error().message.find("1000"), std::string::npos) << made.error().message;
 }
 

@@ -3,6 +3,10 @@
 #include <array>
 #include <cstdlib>
 #include <format>
+#include <mutex>
+#include <string>
+
+#include <ucs/debug/log_def.h>
 
 namespace ucxl
 {
@@ -32,10 +36,20 @@ std::string expected_by(const ucs_config_field_t& field)
 
 } // namespace
 
-result<void> read_options(void* values, ucs_config_global_list_entry_t& table)
+void basic_option_table::add()
 {
-    for (const ucs_config_field_t* field = table.table; field->name != nullptr; ++field) {
-        const std::string variable = std::string(UCS_DEFAULT_ENV_PREFIX) + table.prefix + field->name;
+    static std::mutex& lock = *new std::mutex; // of all tables; UCX's list has none
+    const std::lock_guard guard(lock);
+    if (!_is_added) {
+        ucs_list_add_tail(&ucs_config_global_list, &_entry.list);
+        _is_added = true;
+    }
+}
+
+result<void> basic_option_table::read_into(void* values)
+{
+    for (const ucs_config_field_t* field = _entry.table; field->name != nullptr; ++field) {
+        const std::string variable = std::string(UCS_DEFAULT_ENV_PREFIX) + _entry.prefix + field->name;
         const char* const value    = std::getenv(variable.c_str());
         if (value != nullptr && !is_valid(*field, value)) {
             return fail(errc::invalid_param,
@@ -43,10 +57,15 @@ result<void> read_options(void* values, ucs_config_global_list_entry_t& table)
         }
     }
     // What is left to be wrong is in a configuration file, or lacks memory; UCX says which.
-    if (ucs_config_parser_fill_opts(values, &table, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
-        return fail(errc::invalid_param, std::format("the options of {} could not be read", table.name));
+    if (ucs_config_parser_fill_opts(values, &_entry, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
+        return fail(errc::invalid_param, std::format("the options of {} could not be read", _entry.name));
     }
     return {};
+}
+
+void basic_option_table::log_defaults(const error& error)
+{
+    ucs_error("%s; the default is used", error.message.c_str());
 }
 
 } // namespace ucxl

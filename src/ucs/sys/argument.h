@@ -4,7 +4,7 @@
 // });
 #pragma once
 
-#include "ucs/sys/status.h"
+#include "status.h"
 
 #include <initializer_list>
 

@@ -1,0 +1,46 @@
+#include "memory_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace ucxl
+{
+
+result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int seals)
+{
+    owned_fd file(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!file || ftruncate(file.get(), static_cast<off_t>(length)) != 0 ||
+        fcntl(file.get(), F_ADD_SEALS, seals) != 0) {
+        return fail(errc::no_memory, std::format("no file of {} bytes in memory: {}", length, std::strerror(errno)));
+    }
+    return file;
+}
+
+bool write_all(const owned_fd& file, std::uint64_t offset, std::span<const std::byte> bytes) noexcept
+{
+    while (!bytes.empty()) {
+        const ssize_t written = pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (written <= 0) {
+            return false;
+        }
+        offset += static_cast<std::uint64_t>(written);
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+bool read_all(const owned_fd& file, std::uint64_t offset, std::span<std::byte> bytes) noexcept
+{
+    while (!bytes.empty()) {
+        const ssize_t count = pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (count <= 0) {
+            return false;
+        }
+        offset += static_cast<std::uint64_t>(count);
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+    return true;
+}
+
+} // namespace ucxl

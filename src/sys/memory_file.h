@@ -1,0 +1,24 @@
+// A file without a name, in memory: what peers open and map by process number and descriptor (memfd_create(2)).
+//
+// Example: auto file = UCXL_TRY(make_memory_file("ucx_layout", length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+#pragma once
+
+#include "error.h"
+#include "fd.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace ucxl
+{
+
+// Zeroed. `name` is what /proc/PID/fd shows; seals: of F_ADD_SEALS (fcntl(2)), which nobody can undo. Errors: no_memory.
+result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int seals);
+
+// All of the bytes, at an offset. False with errno if not all were written.
+bool write_all(const owned_fd& file, std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
+// All of `bytes`. False if the file has less there.
+bool read_all(const owned_fd& file, std::uint64_t offset, std::span<std::byte> bytes) noexcept;
+
+} // namespace ucxl

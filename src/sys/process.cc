@@ -1,0 +1,145 @@
+#include "process.h"
+
+#include "hash.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <mutex>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+using small_text = std::array<char, 1024>;
+
+// The beginning of a small file of /proc, empty if it cannot be read. By system calls, because libsofthca.so puts
+// functions of its own before those of the C library.
+std::string_view read_small(const char* path, small_text& buffer)
+{
+    const long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return {};
+    }
+    const long length = syscall(SYS_read, fd, buffer.data(), buffer.size());
+    syscall(SYS_close, fd);
+    return {buffer.data(), length > 0 ? static_cast<std::size_t>(length) : 0};
+}
+
+std::uint64_t this_host()
+{
+    static const std::uint64_t host = [] {
+        small_text buffer;
+        const auto boot = read_small("/proc/sys/kernel/random/boot_id", buffer);
+        return boot.empty() ? 0 : hash_text(boot);
+    }();
+    return host;
+}
+
+std::uint64_t parse_number(std::string_view text)
+{
+    std::uint64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+}
+
+process_identity ask_system()
+{
+    struct stat name_space{};
+    process_identity identity{};
+    identity.pid      = getpid();
+    identity.user     = geteuid();
+    const auto status = status_of_process(identity.pid);
+    if (status && stat("/proc/self/ns/pid", &name_space) == 0) {
+        identity.start_time    = status->start_time;
+        identity.pid_namespace = name_space.st_ino;
+        identity.host          = this_host();
+    }
+    return identity;
+}
+
+constinit std::atomic<pid_t> known_pid{0};
+
+} // namespace
+
+pid_t own_pid()
+{
+    static const int registered = pthread_atfork(nullptr, nullptr, [] { known_pid = 0; });
+    pid_t pid                   = known_pid.load(std::memory_order_relaxed);
+    if (pid == 0) {
+        pid = getpid();
+        if (registered == 0) {
+            known_pid = pid;
+        }
+    }
+    return pid;
+}
+
+std::optional<process_status> status_of_process(pid_t pid)
+{
+    const int saved = errno;
+    std::array<char, 32> path;
+    std::snprintf(path.data(), path.size(), "/proc/%d/stat", pid);
+    small_text buffer;
+    std::string_view text = read_small(path.data(), buffer);
+    errno                 = saved;
+    // The name of the program, in parentheses, may contain anything. Behind it come a blank, the state (field 3) and
+    // numbers; field 22 is the start time.
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string_view::npos || text.size() - name_end < 3) {
+        return std::nullopt;
+    }
+    text.remove_prefix(name_end + 2);
+    process_status status{.state = text.front(), .start_time = 0};
+    for (int field = 3; field < 22; ++field) {
+        const auto blank = text.find(' ');
+        if (blank == std::string_view::npos) {
+            return std::nullopt;
+        }
+        text.remove_prefix(blank + 1);
+    }
+    status.start_time = parse_number(text);
+    return status;
+}
+
+process_identity process_identity::own()
+{
+    // Asked of the system again only after a fork or a change of the user: a key is unpacked for every rendezvous.
+    static std::mutex& lock = *new std::mutex;
+    static process_identity known{};
+    const std::lock_guard guard(lock);
+    if (known.pid != own_pid() || known.user != geteuid()) {
+        known = ask_system();
+    }
+    return known;
+}
+
+bool may_share_memory(const process_identity& own, const process_identity& other)
+{
+    return own.host != 0 && own.host == other.host && own.pid_namespace == other.pid_namespace &&
+           own.user == other.user;
+}
+
+watched_process::watched_process(pid_t pid) : _pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)))
+{
+}
+
+bool watched_process::is_alive() const
+{
+    pollfd ended{_pidfd.get(), POLLIN, 0};
+    return _pidfd && poll(&ended, 1, 0) == 0;
+}
+
+} // namespace ucxl

@@ -1,0 +1,63 @@
+// Processes: which one, of which user, on which host; and whether it still runs.
+//
+// A process number alone may come to mean another process, so a process is its number and the time it was started.
+//
+// Example: if (may_share_memory(process_identity::own(), key.owner)) { open /proc/PID/fd/N }
+#pragma once
+
+#include "fd.h"
+
+#include <cstdint>
+#include <optional>
+
+#include <sys/types.h>
+
+namespace ucxl
+{
+
+struct process_identity {
+    std::uint64_t host;          // of this boot of the machine; 0: unknown
+    std::uint64_t pid_namespace; // in which `pid` counts
+    std::uint64_t start_time;    // in clock ticks since boot
+    std::int32_t pid;
+    std::uint32_t user;
+
+    bool operator==(const process_identity&) const = default;
+
+    // Of the calling process; host is 0 where /proc does not tell.
+    static process_identity own();
+};
+
+// getpid() without a system call, for paths that every message takes. A child made by fork() has its own; one made by
+// clone() alone would take itself for its parent.
+pid_t own_pid();
+
+// Same host, name space and user. A process shares with itself, too.
+bool may_share_memory(const process_identity& own, const process_identity& other);
+
+// Fields of /proc/PID/stat (proc_pid_stat(5)).
+struct process_status {
+    char state;               // 'Z' and 'X': it has ended
+    std::uint64_t start_time; // in clock ticks since boot
+};
+
+// Of any process of this name space; none if there is none of that number. Keeps errno.
+std::optional<process_status> status_of_process(pid_t pid);
+
+// A process of this name space, to be asked whether it has ended.
+//
+// Example: const watched_process peer(pid); if (status_of_process(pid)->start_time == wanted && peer.is_alive()) {...}
+class watched_process
+{
+public:
+    // The process that has the number now, if any.
+    explicit watched_process(pid_t pid);
+
+    // False also where the kernel cannot tell (before Linux 5.3).
+    bool is_alive() const;
+
+private:
+    owned_fd _pidfd;
+};
+
+} // namespace ucxl

@@ -1,0 +1,76 @@
+// A table of options, UCX_<PREFIX><NAME>, in UCX's own configuration system: `ucx_info -cf` shows it.
+//
+// What is wrong in the environment is said once and by name; UCX's own parser names the field without its prefix, and
+// not at all what it belongs to.
+//
+// Example:
+//     ucs_config_field_t fields[] = {{"CACHE_SIZE", "64", "Windows kept", offsetof(cache_options, size), ...}, {}};
+//     constinit option_table<cache_options> table("window cache", "LAYOUT_", fields);
+//     table.add();
+//     auto options = UCXL_TRY(table.read());
+#pragma once
+
+#include "sys/error.h"
+
+#include <cstddef>
+
+extern "C" {
+#include <ucs/config/parser.h>
+}
+
+namespace ucxl
+{
+
+// What does not depend on the type of the values.
+class basic_option_table
+{
+public:
+    // Adds the table to UCX's list of tables, once. Any thread.
+    void add();
+
+protected:
+    constexpr basic_option_table(const char* name, const char* prefix, ucs_config_field_t* fields, std::size_t size)
+        : _entry{.name = name, .prefix = prefix, .table = fields, .size = size, .list = {}, .flags = 0}
+    {
+    }
+
+    // Fills in `values`. Errors: invalid_param, with the variable, its value and what was expected.
+    result<void> read_into(void* values);
+    static void log_defaults(const error& error);
+
+private:
+    ucs_config_global_list_entry_t _entry;
+    bool _is_added = false;
+};
+
+// Values without strings or arrays: nothing has to be released. Objects have static lifetime and constant
+// initialisation (constinit), because UCX keeps pointers to them.
+template <typename Values>
+class option_table : public basic_option_table
+{
+public:
+    constexpr option_table(const char* name, const char* prefix, ucs_config_field_t* fields)
+        : basic_option_table(name, prefix, fields, sizeof(Values))
+    {
+    }
+
+    // Reads the environment now. Errors: invalid_param, with the variable, its value and what was expected.
+    result<Values> read()
+    {
+        Values values{};
+        UCXL_TRY(read_into(&values));
+        return values;
+    }
+
+    // The same, but what is wrong is logged, and the defaults are taken.
+    Values read_or(const Values& defaults)
+    {
+        const auto values = read();
+        if (!values) {
+            log_defaults(values.error());
+        }
+        return values.value_or(defaults);
+    }
+};
+
+} // namespace ucxl

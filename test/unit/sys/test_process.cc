@@ -1,0 +1,96 @@
+#include "sys/process.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <functional>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace
+{
+
+using namespace ucxl;
+
+TEST(process_status, is_that_of_the_process_whatever_its_name)
+{
+    const auto before = status_of_process(getpid());
+    ASSERT_TRUE(before.has_value());
+    EXPECT_EQ(before->state, 'R');
+    EXPECT_GT(before->start_time, 0u);
+    ASSERT_EQ(prctl(PR_SET_NAME, ") Z 1 (x)"), 0);
+    const auto renamed = status_of_process(getpid());
+    ASSERT_EQ(prctl(PR_SET_NAME, "gtest_sys"), 0);
+    ASSERT_TRUE(renamed.has_value());
+    EXPECT_EQ(renamed->state, 'R');
+    EXPECT_EQ(renamed->start_time, before->start_time);
+}
+
+TEST(process_status, of_nobody_is_none_and_keeps_errno)
+{
+    errno = EXDEV;
+    EXPECT_FALSE(status_of_process(0x7fffffff).has_value());
+    EXPECT_EQ(errno, EXDEV);
+}
+
+TEST(watched_process, is_alive_until_it_ends)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        pause();
+        std::_Exit(0);
+    }
+    const watched_process watched(child);
+    EXPECT_TRUE(watched.is_alive());
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    siginfo_t ended{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+    EXPECT_FALSE(watched.is_alive());
+    const auto zombie = status_of_process(child);
+    ASSERT_TRUE(zombie.has_value());
+    EXPECT_EQ(zombie->state, 'Z');
+    waitpid(child, nullptr, 0);
+    EXPECT_FALSE(watched_process(child).is_alive());
+}
+
+TEST(process_identity, is_that_of_the_process_and_of_no_other)
+{
+    const auto own = process_identity::own();
+    ASSERT_NE(own.host, 0u) << "no /proc?";
+    EXPECT_EQ(own.pid, getpid());
+    EXPECT_EQ(own_pid(), getpid());
+    EXPECT_EQ(own.start_time, status_of_process(getpid()).value().start_time);
+    EXPECT_EQ(own, process_identity::own());
+    EXPECT_TRUE(may_share_memory(own, own));
+    const std::function<void(process_identity&)> changes[] = {
+        [](process_identity& id) { ++id.host; },
+        [](process_identity& id) { ++id.pid_namespace; },
+        [](process_identity& id) { ++id.user; },
+    };
+    for (const auto& change : changes) {
+        auto other = own;
+        change(other);
+        EXPECT_FALSE(may_share_memory(own, other)) << "change " << &change - changes;
+    }
+    auto unknown = own;
+    unknown.host = 0;
+    EXPECT_FALSE(may_share_memory(unknown, unknown));
+}
+
+TEST(process_identity, changes_with_a_fork)
+{
+    const auto own    = process_identity::own();
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto now = process_identity::own();
+        _exit(now.pid == getpid() && now.pid != own.pid && may_share_memory(own, now) ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+} // namespace
