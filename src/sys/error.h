@@ -19,6 +19,7 @@
 #include <format>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace ucxl
@@ -58,6 +59,13 @@ inline std::unexpected<error> fail_errno(std::string_view subject, int number = 
     return fail(code, std::format("{}: {}", subject, std::strerror(number)));
 }
 
+// By value: what a statement expression ends with outlives its variables.
+template <typename Result>
+auto take_value(Result&& result) -> std::remove_cvref_t<Result>::value_type
+{
+    return *std::forward<Result>(result);
+}
+
 } // namespace ucxl
 
 // The value of a result; on an error the function around it returns that error. A statement expression, as UCX uses
@@ -68,5 +76,5 @@ inline std::unexpected<error> fail_errno(std::string_view subject, int number = 
         if (!ucxl_tried) [[unlikely]] {                                                                                \
             return std::unexpected(std::forward<decltype(ucxl_tried)>(ucxl_tried).error());                            \
         }                                                                                                              \
-        *std::forward<decltype(ucxl_tried)>(ucxl_tried);                                                               \
+        ::ucxl::take_value(std::forward<decltype(ucxl_tried)>(ucxl_tried));                                            \
     })

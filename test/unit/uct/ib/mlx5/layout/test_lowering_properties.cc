@@ -41,6 +41,14 @@ struct tally {
     std::array<int, 4> refused{};
 };
 
+// In the order of tally::refused.
+std::size_t reason_of(const error& error)
+{
+    const std::array<std::string_view, 4> words{"no bytes", "entries", "keys are", "nested"};
+    const auto named = [&](std::string_view word) { return error.message.contains(word); };
+    return static_cast<std::size_t>(std::ranges::find_if(words, named) - words.begin());
+}
+
 void check_one(std::uint64_t seed, tally& counts)
 {
     random from(seed);
@@ -57,8 +65,7 @@ void check_one(std::uint64_t seed, tally& counts)
                       : from.one_in(2) ? mlx5::lower_nested(**built, limits)
                                        : mlx5::lower(**built, limits);
     if (!made) {
-        EXPECT_FALSE(made.error().message.empty());
-        ++counts.refused[static_cast<std::size_t>(made.error().why)];
+        ++counts.refused.at(reason_of(made.error()));
         return;
     }
     ASSERT_EQ(broken_rule(*made, limits), "") << to_string(*made);

@@ -163,7 +163,7 @@ TEST_P(value_too_wide, is_refused_by_name_and_never_cut)
     std::vector<std::byte> encoded(64);
     const auto done = encode_entries(key_kind::repeat, 2, std::span(&GetParam().entry, 1), encoded);
     ASSERT_FALSE(done.has_value());
-    EXPECT_NE(done.error().find(GetParam().field), std::string::npos) << done.error();
+    EXPECT_NE(done.error().message.find(GetParam().field), std::string::npos) << done.error().message;
 }
 
 INSTANTIATE_TEST_SUITE_P(umr_request, value_too_wide,
