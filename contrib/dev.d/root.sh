@@ -29,7 +29,7 @@ root_prefix() {
         echo "sudo -n -E"
     else
         echo "contrib/dev: this host has no UCX 1.18 with a C++23 compiler, and making a Debian 13 root needs root" \
-             "(or sudo without a password). Install these instead: $(packages_of base)" >&2
+             "(or sudo without a password). Install these instead: $(packages_of demo) $(packages_of base)" >&2
         return 1
     fi
 }

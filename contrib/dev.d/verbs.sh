@@ -8,7 +8,7 @@ verb_help() {
     cat << 'END'
 usage: contrib/dev VERB [ARGS]
 
-  demo [ARGS]     build, then move real application layouts between two processes (the main job)
+  demo [ARGS]     build what it needs, then move real application layouts between two processes (the main job)
   check           build and run all checks and tests; ends with "N passed, N failed"
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
@@ -28,7 +28,8 @@ END
 }
 
 verb_packages() {
-    packages_of base
+    packages_of demo
+    [ "$1" = demo ] || packages_of base
     case $1 in
     check | conformance) packages_of conformance ;;
     fmt) packages_of lint ;;
@@ -43,6 +44,7 @@ verb_packages() {
 variant_flags() {
     case $1 in
     release) echo "-O2 -g" ;;
+    demo) echo "-O2" ;;
     # The warning is wrong about <regex> when g++ instruments it.
     asan)
         echo "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
@@ -57,9 +59,21 @@ variant_flags() {
     esac
 }
 
-# Out-of-tree, one folder per variant; installed into a prefix beside it so that `run` uses what a user would get.
+# Installed into a prefix beside the build so that `run` uses what a user would get.
 verb_build() {
-    local variant=${1:-release} flags dir lock
+    local variant=${1:-release} dir lock
+    dir=$top/build/$variant
+    configure_variant "$variant" --enable-tests
+    in_build "$variant"
+    in_build "$variant" install > "$dir/install.log" 2>&1 || { cat "$dir/install.log" >&2; return 1; }
+    exec {lock}>&-
+}
+
+# configure_variant VARIANT OPTION...: out-of-tree, one folder per variant. The caller's `lock` is held afterwards: one
+# build of a variant at a time; a second one waits and then finds nothing to do.
+configure_variant() {
+    local variant=$1 flags dir
+    shift
     flags=$(variant_flags "$variant")
     dir=$top/build/$variant
     case $top in
@@ -69,17 +83,13 @@ verb_build() {
         ;;
     esac
     mkdir -p "$dir"
-    # One build of a variant at a time; a second one waits and then finds nothing to do.
     exec {lock}> "$dir/.lock"
     flock "$lock"
     make_configure "$dir"
     if [ ! -e "$dir/Makefile" ]; then
-        (cd "$dir" && "$top/configure" --quiet --disable-static --enable-tests --prefix="$dir/install" \
+        (cd "$dir" && "$top/configure" --quiet --disable-static "$@" --prefix="$dir/install" \
             CXXFLAGS="$flags" CFLAGS="$flags" LDFLAGS="$(grep -o -- '-fsanitize=[a-z,]*' <<< "$flags" || true)") >&2
     fi
-    in_build "$variant"
-    in_build "$variant" install > "$dir/install.log" 2>&1 || { cat "$dir/install.log" >&2; return 1; }
-    exec {lock}>&-
 }
 
 # ./configure is made where it is missing or older than what it is made from.
@@ -115,9 +125,14 @@ verb_run() {
     exec "$@"
 }
 
+# A newcomer waits for this one. So it has a build and a set of packages of its own, without all that it does not run:
+# tests, other tools, the software device. It is not installed; libtool's ucx_layout_demo finds the library beside it.
 verb_demo() {
-    verb_build release
-    use_install release
+    local lock
+    configure_variant demo --disable-tests
+    in_build demo ucx_layout_demo
+    exec {lock}>&-
+    export PATH=$top/build/demo:$PATH
     exec "$top/examples/demo.sh" "$@"
 }
 
