@@ -1,5 +1,6 @@
 #include "explain.h"
 
+#include "blocks.h"
 #include "tools/common/made.h"
 #include "tools/common/print_layout.h"
 
@@ -20,12 +21,6 @@ namespace
 // Sources beyond this are counted, not listed, in text; JSON has them all.
 constexpr std::uint32_t listed_sources = 16;
 
-struct block {
-    std::uint32_t source;
-    std::ptrdiff_t offset;
-    std::size_t length;
-};
-
 const char* name_of(ucp_layout_overlap_t overlap)
 {
     switch (overlap) {
@@ -37,33 +32,6 @@ const char* name_of(ucp_layout_overlap_t overlap)
         return "maybe";
     }
     return "unknown";
-}
-
-std::vector<block> first_blocks(const ucx_layout::layout& layout, std::size_t wanted)
-{
-    struct list {
-        std::vector<block> blocks;
-        std::size_t wanted;
-    } found{.blocks = {}, .wanted = wanted};
-    const auto add = [](void* arg, std::uint32_t source, std::ptrdiff_t offset, std::size_t length) -> ucs_status_t {
-        auto& into = *static_cast<list*>(arg);
-        if (into.blocks.size() == into.wanted) {
-            return UCS_ERR_CANCELED;
-        }
-        try {
-            into.blocks.push_back({.source = source, .offset = offset, .length = length});
-        } catch (const std::bad_alloc&) {
-            return UCS_ERR_NO_MEMORY;
-        }
-        return UCS_OK;
-    };
-    if (wanted > 0) {
-        const ucs_status_t status = ucp_layout_walk(layout.get(), 0, layout.packed_length(), add, &found);
-        if (status != UCS_ERR_CANCELED) {
-            tools::check(status, "ucp_layout_walk");
-        }
-    }
-    return std::move(found.blocks);
 }
 
 std::string indent(const std::string& lines)

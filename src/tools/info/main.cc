@@ -1,4 +1,5 @@
 // ucx_layout_info: explains a layout.
+#include "draw.h"
 #include "explain.h"
 #include "process_state.h"
 #include "tools/common/failure.h"
@@ -6,24 +7,21 @@
 #include "tools/common/log.h"
 #include "tools/common/print_layout.h"
 #include "tools/common/version.h"
+#include "write_file.h"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <utility>
 
 namespace
 {
 
-using ucxl::tools::give_up;
-
 constexpr const char* examples = R"(
 examples:
   ucx_layout_info 'strided(1024,8,8192)'                       a matrix column
   ucx_layout_info 'strided([128,128]x8,[131072,1024])'         a face of a 3-D array
   ucx_layout_info 'iov(10000,8..256,seed=1)' --blocks 10       random blocks, the first ten listed
+  ucx_layout_info 'strided(1024,8,8192)' --svg column.svg      a picture
   ucx_layout_info @halo.json --json                            a description in a file, for programs
   ucx_layout_info --device mlx5_0 'strided(1024,8,8192)'       what a network card makes of it, and why
 The grammar is in the manual page ucx_layout_info(1).)";
@@ -31,6 +29,7 @@ The grammar is in the manual page ucx_layout_info(1).)";
 struct options {
     std::string layout;
     std::string serialized;            // file, or "hex"
+    std::string picture;               // file, or "-"
     std::optional<std::string> device; // empty: the first one
     std::size_t num_blocks = 0;
     bool json              = false;
@@ -38,21 +37,6 @@ struct options {
     bool hooks             = false;
     std::optional<pid_t> failures; // of that process
 };
-
-void write_file(const std::string& path, const std::string& bytes)
-{
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    if (!(file << bytes) || !file.flush()) {
-        give_up("{}: {}", path, std::strerror(errno));
-    }
-}
-
-void print(const std::string& text)
-{
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-        give_up("standard output: {}", std::strerror(errno));
-    }
-}
 
 void run(const options& given)
 {
@@ -72,6 +56,14 @@ void run(const options& given)
     const ucx_layout::layout layout = ucxl::tools::load_layout(given.layout);
     if (given.device) {
         print(ucxl::tools::print_device_plan(layout, given.device->empty() ? nullptr : given.device->c_str()) + "\n");
+        return;
+    }
+    if (given.picture == "-") {
+        print(draw_as_svg(layout));
+        return;
+    }
+    if (!given.picture.empty()) {
+        write_file(given.picture, draw_as_svg(layout));
         return;
     }
     if (given.serialized == "hex") {
@@ -96,7 +88,9 @@ void add_options(CLI::App& app, options& into)
     app.add_option("--serialize", into.serialized,
                    "write the layout, serialized, to FILE, or print it in hexadecimal (hex)")
         ->type_name("FILE|hex");
-    app.add_flag("--json", into.json, "print JSON");
+    app.add_option("--svg", into.picture, "draw the layout into FILE, or onto standard output (-), as SVG")
+        ->type_name("FILE|-");
+    app.add_flag("--json", into.json, "print JSON")->excludes("--svg");
     app.add_flag("--limits", into.limits, "print the limits of a layout");
     app.add_flag("--hooks", into.hooks, "print where the library changes stock UCX, and why");
     app.add_option("--failures", into.failures, "print how many operations on windows failed in the process PID")
