@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <exception>
 
@@ -11,7 +12,8 @@ namespace ucxl::bench
 void comparison::add_to(CLI::App& app, const std::string& what_quick_is)
 {
     app.add_flag("--quick", is_quick, what_quick_is);
-    app.add_option("--only", only, "layouts whose name holds this text");
+    app.add_option("--only", only, "layouts whose name holds this text; may be given several times")
+        ->allow_extra_args(false);
     app.add_flag("--summary", with_summary, "after the tables: goals and how often they are met");
     app.add_option("--csv", csv, "write all figures into this file");
     app.add_option("--json", json, "write all figures into this file");
@@ -23,8 +25,11 @@ std::optional<layout_case> comparison::choose(const case_maker& of) const
     if (of.payload > max_payload && !of.always) {
         return std::nullopt;
     }
-    layout_case made = of.make();
-    return made.name.find(only) == std::string::npos ? std::nullopt : std::optional(std::move(made));
+    layout_case made  = of.make();
+    const bool chosen = only.empty() || std::ranges::any_of(only, [&](const std::string& text) {
+                            return made.name.find(text) != std::string::npos;
+                        });
+    return chosen ? std::optional(std::move(made)) : std::nullopt;
 }
 
 void write_files(const comparison& wanted, const std::vector<row>& rows)

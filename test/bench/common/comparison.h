@@ -24,7 +24,7 @@ struct comparison {
     effort how;
     std::size_t max_payload = SIZE_MAX;
     bool is_quick           = false;
-    std::string only{};
+    std::vector<std::string> only{};
     bool with_summary = false;
     std::string csv{}, json{}, plot{};
 

@@ -40,16 +40,29 @@ ucp_pair::ucp_pair(int socket, std::uint64_t features) : _socket(socket)
     expect(ucp_ep_create(_worker, &to, &_peer), "ucp_ep_create");
 }
 
-void ucp_pair::send(const void* from, std::size_t length)
+namespace
 {
-    const ucp_request_param_t defaults{};
-    wait_for(ucp_tag_send_nbx(_peer, from, length, 1, &defaults));
+
+ucp_request_param_t with_type(ucp_datatype_t type)
+{
+    ucp_request_param_t made{};
+    made.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    made.datatype     = type;
+    return made;
 }
 
-void ucp_pair::receive(void* to, std::size_t length)
+} // namespace
+
+void ucp_pair::send(const void* from, std::size_t count, ucp_datatype_t type)
 {
-    const ucp_request_param_t defaults{};
-    wait_for(ucp_tag_recv_nbx(_worker, to, length, 1, ~ucp_tag_t{0}, &defaults));
+    const ucp_request_param_t params = with_type(type);
+    wait_for(ucp_tag_send_nbx(_peer, from, count, 1, &params));
+}
+
+void ucp_pair::receive(void* to, std::size_t count, ucp_datatype_t type)
+{
+    const ucp_request_param_t params = with_type(type);
+    wait_for(ucp_tag_recv_nbx(_worker, to, count, 1, ~ucp_tag_t{0}, &params));
 }
 
 void ucp_pair::wait_for(ucs_status_ptr_t request)

@@ -29,9 +29,9 @@ public:
     ucp_context_h context() const { return _context; }
     ucp_ep_h peer() const { return _peer; }
 
-    // Return when the operation has completed.
-    void send(const void* from, std::size_t length);
-    void receive(void* to, std::size_t length);
+    // Return when the operation has completed. count: of elements of the datatype; bytes by default.
+    void send(const void* from, std::size_t count, ucp_datatype_t type = ucp_dt_make_contig(1));
+    void receive(void* to, std::size_t count, ucp_datatype_t type = ucp_dt_make_contig(1));
     void wait_for(ucs_status_ptr_t request);
 
     // Beside UCP: up to 8 KB of bytes for bytes.

@@ -22,6 +22,7 @@ constexpr effort whole{.rounds = 11, .sample_time = 4e-3, .most_time = 0.5};
 
 struct options : comparison {
     bool only_tax      = false;
+    bool without_tax   = false;
     unsigned tax_pairs = 5;
 };
 
@@ -40,6 +41,8 @@ transfer_row measure_row(const effort& how, const layout_case& of, all_pairs& pa
     }
     add(by_contiguous, pairs.window, "contiguous");
     add(by_posix, pairs.posix, "contiguous");
+    add(by_iov, pairs.stock, strided);
+    add(by_hand, pairs.stock, strided + "-hand");
     for (pair& by : pairs.peers) {
         add(by.name + " type", by, strided);
         add(by.name + " hand", by, strided + "-hand");
@@ -96,13 +99,17 @@ void run(const options& wanted)
         rows            = measure_all(wanted, pairs, peers);
         fmt::print("{}", mapped_table(rows, peers));
     }
-    const tax paid = measure_tax(wanted.how, wanted.tax_pairs);
-    fmt::print("{}", tax_table(paid));
     std::vector<row> all(rows.begin(), rows.end());
-    all.insert(all.end(), paid.rows.begin(), paid.rows.end());
+    std::string tax_summary;
+    if (!wanted.without_tax) {
+        const tax paid = measure_tax(wanted.how, wanted.tax_pairs);
+        fmt::print("{}", tax_table(paid));
+        all.insert(all.end(), paid.rows.begin(), paid.rows.end());
+        tax_summary = judge(paid);
+    }
     write_files(wanted, all);
     if (wanted.with_summary) {
-        fmt::print("\n{}{}", judge(paid), wanted.only_tax ? "" : judge(rows, peers) + "\n");
+        fmt::print("\n{}{}", tax_summary, wanted.only_tax ? "" : judge(rows, peers) + "\n");
     }
 }
 
@@ -117,6 +124,7 @@ int main(int argc, char** argv)
     options wanted{{.how = whole}};
     wanted.add_to(app, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
     app.add_flag("--tax", wanted.only_tax, "only the last table: contiguous memory with and without the library");
+    app.add_flag("--without-tax", wanted.without_tax, "all but the last table")->excludes("--tax");
     CLI11_PARSE(app, argc, argv);
     if (wanted.is_quick) {
         wanted.how         = {.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};

@@ -37,10 +37,11 @@ all_pairs start_all(scratch_folder& folder, const std::string& memory)
         const std::vector<std::string> command{"env", setting, side, folder.add_fifo(name), memory, kind};
         return pair{name, std::make_unique<worker>(command)};
     };
-    // The first two with what is set for this program.
+    // All but one with what is set for this program.
     all_pairs made{.window = start_own("window", "window", "--"),
                    .mapped = start_own("mapped", "mapped", "--"),
                    .posix  = start_own("posix", "window", "UCX_TLS=posix,lay_copy"),
+                   .stock  = start_own("ucp", "iov", "--"),
                    .peers  = {}};
     for (const launcher& by : launchers) {
         const std::string program = std::string(BENCH_FOLDER "/bench_mpi_transfer_") + by.library;

@@ -19,13 +19,14 @@ struct pair {
 
 struct all_pairs {
     pair window, mapped, posix; // ours; of the last one no transport but posix
+    pair stock;                 // UCP without windows
     std::vector<pair> peers;    // those whose programs were built
 
     // fn(pair) for each.
     template <typename Fn>
     void for_each(Fn&& fn)
     {
-        for (pair* own : {&window, &mapped, &posix}) {
+        for (pair* own : {&window, &mapped, &posix, &stock}) {
             fn(*own);
         }
         for (pair& peer : peers) {

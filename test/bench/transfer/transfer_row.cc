@@ -56,8 +56,8 @@ std::string transfer_head(const std::vector<std::string>& peers)
     std::string head = "window: one-way time over memory of the application, mapped: over memory of the library; "
                        "others: their time /\n"
                        "that of the window; R, M: the best of the MPI libraries / window, mapped\n";
-    head += fmt::format("{:28} {:>8} {:>4} {:>10} {:>10} {:>10} {:>10}", "layout", "packed", "to", "window us",
-                        "mapped us", "contiguous", "posix");
+    head += fmt::format("{:28} {:>8} {:>4} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", "layout", "packed", "to",
+                        "window us", "mapped us", "contiguous", "posix", by_iov, by_hand);
     for (const std::string& peer : peers) {
         head += fmt::format(" {:>16}", peer);
     }
@@ -66,9 +66,10 @@ std::string transfer_head(const std::vector<std::string>& peers)
 
 std::string transfer_line(const transfer_row& row, const std::vector<std::string>& peers)
 {
-    std::string line =
-        fmt::format("{} {} {} {} {}", place(row), microseconds(row, by_window), microseconds(row, by_mapped),
-                    ratio_text(row.against(by_contiguous), 10), ratio_text(row.against(by_posix), 10));
+    std::string line = fmt::format("{} {} {}", place(row), microseconds(row, by_window), microseconds(row, by_mapped));
+    for (const char* other : {by_contiguous, by_posix, by_iov, by_hand}) {
+        line += ' ' + ratio_text(row.against(other), 10);
+    }
     for (const std::string& peer : peers) {
         line += ' ' + ratio_text(row.against(peer), 16);
     }

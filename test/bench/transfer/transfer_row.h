@@ -12,6 +12,9 @@ inline constexpr const char* by_window     = "window"; // over memory of the app
 inline constexpr const char* by_mapped     = "mapped"; // over memory of the library
 inline constexpr const char* by_contiguous = "contiguous";
 inline constexpr const char* by_posix      = "posix contiguous";
+// What stock UCP can do: a list of blocks, or bytes packed by hand.
+inline constexpr const char* by_iov  = "ucp iov";
+inline constexpr const char* by_hand = "ucp hand";
 // One process works in the memory of both; and the limit of that, within one process.
 inline constexpr const char* by_put  = "put";
 inline constexpr const char* by_get  = "get";

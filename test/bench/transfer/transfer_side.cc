@@ -1,6 +1,9 @@
-// The two processes of `bench transfer` by UCP: strided memory as windows, everything else as stock UCP does it.
+// The two processes of `bench transfer` by UCP: strided memory as windows or as UCP's lists of blocks, everything else
+// as stock UCP does it.
 //
-// usage: bench_transfer_side FIFO MEMORY window|mapped; windows over memory of the application, or of the library
+// usage: bench_transfer_side FIFO MEMORY window|mapped|iov; windows over memory of the application or of the library,
+// or lists
+#include "iov_side.h"
 #include "mapped_side.h"
 
 #include <cstdio>
@@ -55,6 +58,9 @@ void run(const char* fifo, const std::string& memory, const std::string& kind, i
     if (kind == "mapped") {
         mapped_side by(with);
         side_loop(by, is_first, memory).serve(fifo);
+    } else if (kind == "iov") {
+        iov_side by(with);
+        side_loop(by, is_first, memory).serve(fifo);
     } else {
         window_side by(with);
         side_loop(by, is_first, memory).serve(fifo);
@@ -68,7 +74,7 @@ void run(const char* fifo, const std::string& memory, const std::string& kind, i
 int main(int argc, char** argv)
 {
     if (argc != 4 && argc != 5) {
-        std::fprintf(stderr, "usage: bench_transfer_side FIFO MEMORY window|mapped; `bench transfer` runs it\n");
+        std::fprintf(stderr, "usage: bench_transfer_side FIFO MEMORY window|mapped|iov; `bench transfer` runs it\n");
         return 2;
     }
     return ucxl::bench::run_pair(argc, argv, 3, [&](int socket, bool is_first) {

@@ -1,0 +1,41 @@
+#include "iov_side.h"
+
+#include "mapped_side.h"
+
+namespace ucxl::bench
+{
+
+namespace
+{
+
+// The blocks of a layout over one memory, in packed order.
+std::vector<ucp_dt_iov_t> blocks_of(const ucx_layout::layout& strided, std::span<std::byte> memory)
+{
+    struct list {
+        std::vector<ucp_dt_iov_t> blocks;
+        std::byte* base;
+    } made{.blocks = {}, .base = memory.data()};
+    const auto add = [](void* arg, std::uint32_t, std::ptrdiff_t offset, std::size_t length) -> ucs_status_t {
+        auto& into = *static_cast<list*>(arg);
+        try {
+            into.blocks.push_back({.buffer = into.base + offset, .length = length});
+        } catch (const std::bad_alloc&) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        return UCS_OK;
+    };
+    expect(ucp_layout_walk(strided.get(), 0, strided.packed_length(), add, &made), "ucp_layout_walk");
+    return std::move(made.blocks);
+}
+
+} // namespace
+
+void iov_side::prepare(const layout_case& moved, const side_memory& memory)
+{
+    const ucx_layout::layout strided = public_layout(moved);
+    _memory                          = memory;
+    _source                          = blocks_of(strided, memory.source);
+    _target                          = blocks_of(strided, memory.target);
+}
+
+} // namespace ucxl::bench
