@@ -183,9 +183,9 @@ private:
                 fmt::format("block {}: {} bytes at offset {} of source {}, byte {} of the window", i,
                             each.memory.length, each.memory.offset, each.memory.source, each.packed.begin);
             if (has_row(each)) {
-                add_block(_rows[each.row].place_of(each.bytes()), "memory", i, each.memory.offset, hint);
+                add_block(_rows[each.row].place_of(each.bytes()), "memory", each.memory, each.memory.offset, hint);
             }
-            add_block(window().place_of(each.packed), "window", i, each.packed.begin, hint);
+            add_block(window().place_of(each.packed), "window", each.memory, each.packed.begin, hint);
         }
         for (const row& drawn : _rows) {
             for (const piece& each : drawn.line) {
@@ -194,22 +194,44 @@ private:
                 }
             }
         }
+        add_numbers();
     }
 
-    void add_block(const rectangle& place, const char* kind, std::size_t number, std::ptrdiff_t offset,
+    void add_block(const rectangle& place, const char* kind, const block& memory, std::ptrdiff_t offset,
                    const std::string& hint)
     {
-        const block& memory = _blocks[number].memory;
         _picture.add_rect(
             place,
             fmt::format(
                 R"(class="{}" data-source="{}" data-offset="{}" data-length="{}" fill="{}" fill-opacity="0.8" stroke="#ffffff" stroke-width="0.5")",
                 kind, memory.source, offset, memory.length, colour_of(memory.source)),
             hint);
-        const std::string label = fmt::format("{}", number);
-        if (place.width >= digit_width * static_cast<double>(label.size()) + 2) {
-            _picture.add_text(place.x + place.width / 2, place.y + 15,
-                              R"(class="number" font-size="9" text-anchor="middle" fill="#ffffff")", label);
+    }
+
+    // In packed order. Where blocks begin at the same byte of memory, all their numbers, in as much room as the longest
+    // of them has.
+    void add_numbers()
+    {
+        std::map<std::pair<std::size_t, std::ptrdiff_t>, std::pair<std::string, rectangle>> in_memory;
+        for (std::size_t i = 0; i < _blocks.size(); ++i) {
+            const placed_block& each = _blocks[i];
+            add_number(window().place_of(each.packed), fmt::format("{}", i));
+            if (has_row(each)) {
+                const rectangle place = _rows[each.row].place_of(each.bytes());
+                auto& [numbers, room] = in_memory[{each.row, each.memory.offset}];
+                numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", i);
+                room = place.width > room.width ? place : room;
+            }
+        }
+        for (const auto& [begin, label] : in_memory) {
+            add_number(label.second, label.first);
+        }
+    }
+
+    void add_number(const rectangle& place, const std::string& numbers)
+    {
+        if (place.width >= digit_width * static_cast<double>(numbers.size()) + 2) {
+            _picture.add_text(place.x + 2, place.y + 15, R"(class="number" font-size="9" fill="#ffffff")", numbers);
         }
     }
 

@@ -92,7 +92,7 @@ json blocks_of(const std::string& layout)
     return result.status == 0 ? json::parse(result.out).at("blocks") : json::array();
 }
 
-// Bytes are where the numbers say: in the same order and never apart where they are together.
+// Bytes are where the numbers say: in the same order, and apart where they are not together.
 void expect_in_order(const std::vector<shape>& memory)
 {
     for (const shape& one : memory) {
@@ -101,6 +101,7 @@ void expect_in_order(const std::vector<shape>& memory)
                 EXPECT_EQ(one.offset < other.offset, one.x < other.x);
                 EXPECT_EQ(one.offset + one.length < other.offset + other.length, one.right < other.right - rounding);
                 EXPECT_EQ(one.offset + one.length <= other.offset, one.right <= other.x + rounding);
+                EXPECT_EQ(one.offset + one.length < other.offset, one.right < other.x - rounding);
             }
         }
     }
@@ -193,6 +194,14 @@ TEST(info_draw, what_is_left_out_is_said)
     EXPECT_EQ(2U, wide.window.size());
     EXPECT_THAT(wide.text, HasSubstr("Sources 8 to 9 have no row"));
     EXPECT_THAT(draw("contig(0,8)").text, HasSubstr("The layout has no bytes."));
+}
+
+TEST(info_draw, blocks_have_their_numbers)
+{
+    const std::string text = draw("iov(24@0,24@12,16@48,16@48)").text;
+    for (const char* const numbers : {">0<", ">1<", ">2<", ">3<", ">2, 3<"}) {
+        EXPECT_THAT(text, HasSubstr(numbers));
+    }
 }
 
 TEST(info_draw, texts_are_escaped)
