@@ -200,12 +200,11 @@ private:
     void add_block(const rectangle& place, const char* kind, const block& memory, std::ptrdiff_t offset,
                    const std::string& hint)
     {
-        _picture.add_rect(
-            place,
-            fmt::format(
-                R"(class="{}" data-source="{}" data-offset="{}" data-length="{}" fill="{}" fill-opacity="0.8" stroke="#ffffff" stroke-width="0.5")",
-                kind, memory.source, offset, memory.length, colour_of(memory.source)),
-            hint);
+        _picture.add_rect(place,
+                          fmt::format(R"(class="{}" data-source="{}" data-offset="{}" data-length="{}" fill="{}" )"
+                                      R"(fill-opacity="0.8" stroke="#ffffff" stroke-width="0.5")",
+                                      kind, memory.source, offset, memory.length, colour_of(memory.source)),
+                          hint);
     }
 
     // In packed order. Where blocks begin at the same byte of memory, all their numbers, in as much room as the longest

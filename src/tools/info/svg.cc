@@ -63,13 +63,15 @@ void svg_picture::add_text(double x, double y, std::string_view attributes, std:
 
 std::string svg_picture::text(double height, std::string_view title) const
 {
+    const double height_inside = height - 1, width_inside = _width - 1;
     return fmt::format(R"(<?xml version="1.0" encoding="UTF-8"?>
-<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}" font-family="sans-serif" font-size="11" fill="#24292f">
+<svg xmlns="http://www.w3.org/2000/svg" width="{0:.0f}" height="{1:.0f}" viewBox="0 0 {0:.0f} {1:.0f}"
+     font-family="sans-serif" font-size="11" fill="#24292f">
 <title>{2}</title>
 <rect x="0.5" y="0.5" width="{3:.1f}" height="{4:.1f}" rx="6" fill="#ffffff" stroke="#d0d7de"/>
 {5}</svg>
 )",
-                       _width, height, escape_xml(title), _width - 1, height - 1, _shapes);
+                       _width, height, escape_xml(title), width_inside, height_inside, _shapes);
 }
 
 } // namespace ucxl::info
