@@ -1,7 +1,7 @@
 // Where the bytes of memory, or of a window, are on a line of a picture.
 //
 // A line consists of pieces, from one end of a block to the next one; a piece belongs to blocks or lies between them.
-// All lines of a picture have one scale: a piece is as wide as it is long, and a piece of a block has a few pixels more,
+// All lines of a picture have one scale: a piece is as wide as it is long, and one of a block has a few pixels more,
 // to be seen at all. What is longer than the scale's limit is shortened to it, and drawn with a mark. Blocks that
 // overlap share pieces.
 #pragma once
