@@ -10,6 +10,7 @@ AC_DEFUN([UCXL_CHECK_TESTS], [
         PKG_CHECK_MODULES([GTEST], [gtest >= 1.12 gmock], [], [missing="$missing libgtest-dev libgmock-dev"])
         AC_CHECK_HEADER([rapidcheck.h], [], [missing="$missing librapidcheck-dev"])
         AC_CHECK_HEADER([infiniband/mlx5dv.h], [], [missing="$missing libibverbs-dev"])
+        AS_CASE(["$host_cpu,$ZYDIS_LIBS"], [x86_64,], [missing="$missing libzydis-dev"])
         PKG_CHECK_MODULES([BENCHMARK], [benchmark], [], [missing="$missing libbenchmark-dev"])
         AS_IF([test -z "$missing"], [have_tests=yes],
               [test "$enable_tests" = yes], [AC_MSG_ERROR([test libraries are missing:$missing])],

@@ -1,7 +1,7 @@
 # What is built of the parts that need rdma-core.
 #
 # The software device (src/softhca) sits below libibverbs and libmlx5: their headers are all it needs, as it finds the
-# libraries in the programs that run on it.
+# libraries in the programs that run on it. On x86-64 Zydis reads the stores that trap.
 AC_DEFUN([UCXL_CHECK_VERBS], [
     have_verbs=yes
     AC_CHECK_HEADERS([infiniband/verbs.h infiniband/mlx5dv.h \
@@ -12,6 +12,13 @@ AC_DEFUN([UCXL_CHECK_VERBS], [
           [AS_CASE([$host_cpu], [x86_64 | aarch64], [],
                    [have_verbs=no
                     have_softhca="no (knows the doorbell stores of x86-64 and aarch64 only)"])])
+    ZYDIS_LIBS=
+    AS_IF([test "$have_verbs,$host_cpu" = yes,x86_64],
+          [AC_CHECK_HEADER([Zydis/Zydis.h],
+                           [AC_CHECK_LIB([Zydis], [ZydisDecoderDecodeInstruction], [ZYDIS_LIBS=-lZydis])])
+           AS_IF([test -z "$ZYDIS_LIBS"], [have_verbs=no
+                                           have_softhca="no (missing: libzydis-dev)"])])
+    AC_SUBST([ZYDIS_LIBS])
     AM_CONDITIONAL([BUILD_SOFTHCA], [test "$have_verbs" = yes])
 
     # The layout keys (src/uct/ib/mlx5/layout) call libibverbs and libmlx5.

@@ -1,6 +1,7 @@
 // What a machine instruction stores: for the doorbell page, whose stores trap. The decoders know the store instructions
 // that compilers make for a doorbell (an 8-byte or 4-byte store, byte-swapping stores, vector stores of a copied WQE);
-// of anything else they say so. Both processors' decoders are compiled everywhere, as they are only about bytes.
+// of anything else they say so. That for aarch64 is compiled everywhere, as it is only about bytes; that for x86-64 is
+// Zydis and there on x86-64 only.
 #pragma once
 
 #include <cstdint>

@@ -37,15 +37,6 @@ struct register_file {
 
 const register_file registers;
 
-constexpr unsigned rax = 0, rdx = 2, rsi = 6, r9 = 9, r10 = 10;
-
-struct expected_store {
-    const char* text; // as objdump prints it
-    bytes code;
-    unsigned width;
-    std::uint64_t value; // the first 8 bytes
-};
-
 std::uint64_t general(unsigned number)
 {
     return registers.general[number];
@@ -59,6 +50,24 @@ std::uint64_t low(unsigned number)
 std::uint64_t high(unsigned number)
 {
     return registers.vector[2 * number + 1];
+}
+
+#ifdef __x86_64__
+
+constexpr unsigned rax = 0, rdx = 2, rsi = 6, r9 = 9, r10 = 10;
+
+struct expected_store {
+    const char* text; // as objdump prints it
+    bytes code;
+    unsigned width;
+    std::uint64_t value; // the first 8 bytes
+};
+
+// What follows an instruction does not matter.
+bytes padded(bytes code)
+{
+    code.resize(15, 0xcc);
+    return code;
 }
 
 // The bytes are what GNU as makes of the text.
@@ -115,6 +124,9 @@ std::vector<expected_store> known_stores()
         {"vmovsd %xmm1,(%rax)", {0xc5, 0xfb, 0x11, 0x08}, 8, low(1)},
         {"vmovdqu64 %zmm1,(%rax)", {0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x08}, 64, low(1)},
         {"vmovntdq %zmm1,0x40(%rax)", {0x62, 0xf1, 0x7d, 0x48, 0xe7, 0x48, 0x01}, 64, low(1)},
+        {"vmovhpd %xmm1,(%rax)", {0xc5, 0xf9, 0x17, 0x08}, 8, high(1)},
+        {"vmovdqu8 %ymm1,(%rax)", {0x62, 0xf1, 0x7f, 0x28, 0x7f, 0x08}, 32, low(1)},
+        {"vmovw %xmm1,(%rax)", {0x62, 0xf5, 0x7d, 0x08, 0x7e, 0x08}, 2, low(1) & 0xffff},
     };
 }
 
@@ -122,9 +134,7 @@ TEST(store_x86_64, known_stores_give_length_width_and_value)
 {
     for (const expected_store& known : known_stores()) {
         SCOPED_TRACE(known.text);
-        bytes code = known.code;
-        code.resize(15, 0xcc); // what follows does not matter
-        const auto store = decode_store_x86_64(code);
+        const auto store = decode_store_x86_64(padded(known.code));
         ASSERT_TRUE(store.has_value());
         EXPECT_EQ(store->length, known.code.size());
         EXPECT_EQ(store->width, known.width);
@@ -159,11 +169,12 @@ TEST(store_x86_64, other_instructions_are_none)
         {"vmovdqu64 %zmm1,(%rax){%k1}", {0x62, 0xf1, 0xfe, 0x49, 0x7f, 0x08}},
         {"vmaskmovps %ymm1,%ymm2,(%rax)", {0xc4, 0xe2, 0x6d, 0x2e, 0x08}},
         {"movdir64b (%rax),%rdx", {0x66, 0x0f, 0x38, 0xf8, 0x10}},
+        {"vpmovqd %zmm1,(%rax)", {0x62, 0xf2, 0x7e, 0x48, 0x35, 0x08}},
+        {"vextracti128 $1,%ymm1,(%rax)", {0xc4, 0xe3, 0x7d, 0x39, 0x08, 0x01}},
+        {"mov %ds,(%rax)", {0x8c, 0x18}},
     };
     for (const auto& [text, code] : others) {
-        bytes padded = code;
-        padded.resize(15, 0xcc);
-        EXPECT_FALSE(decode_store_x86_64(padded)) << text;
+        EXPECT_FALSE(decode_store_x86_64(padded(code))) << text;
     }
 }
 
@@ -183,6 +194,60 @@ TEST(store_x86_64, any_bytes_are_decoded_within_bounds)
         }
     }
 }
+
+TEST(store_x86_64, says_where_to_if_that_is_a_register_and_a_constant)
+{
+    const auto store = decode_store_x86_64(padded({0x41, 0x0f, 0x11, 0x4a, 0xf0})); // movups %xmm1,-0x10(%r10)
+    ASSERT_TRUE(store.has_value());
+    EXPECT_EQ(store->base, r10);
+    EXPECT_EQ(store->displacement, -16);
+    // vmovdqu64 %zmm1,0x40(%rax), the constant in units of the vector
+    const auto scaled = decode_store_x86_64(padded({0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x48, 0x01}));
+    ASSERT_TRUE(scaled.has_value());
+    EXPECT_EQ(scaled->base, rax);
+    EXPECT_EQ(scaled->displacement, 64);
+
+    const std::pair<const char*, bytes> others[] = {
+        {"movups %xmm1,(%rax,%rdx,8)", {0x0f, 0x11, 0x0c, 0xd0}},
+        {"movups %xmm1,0x10(%rip)", {0x0f, 0x11, 0x0d, 0x10, 0x00, 0x00, 0x00}},
+        {"movups %xmm1,0x1000", {0x0f, 0x11, 0x0c, 0x25, 0x00, 0x10, 0x00, 0x00}},
+        {"movups %xmm1,(%eax)", {0x67, 0x0f, 0x11, 0x08}},
+        {"movups %xmm1,%gs:(%rax)", {0x65, 0x0f, 0x11, 0x08}},
+    };
+    for (const auto& [text, code] : others) {
+        const auto elsewhere = decode_store_x86_64(padded(code));
+        ASSERT_TRUE(elsewhere.has_value()) << text;
+        EXPECT_EQ(elsewhere->base, no_register) << text;
+    }
+}
+
+TEST(load_x86_64, only_loads_of_whole_legacy_vectors_are_known)
+{
+    const auto load = decode_load_x86_64(padded({0xf3, 0x45, 0x0f, 0x6f, 0x4a, 0x20})); // movdqu 0x20(%r10),%xmm9
+    ASSERT_TRUE(load.has_value());
+    EXPECT_EQ(load->length, 6);
+    EXPECT_EQ(load->number, 9);
+    EXPECT_EQ(load->base, r10);
+    EXPECT_EQ(load->displacement, 32);
+
+    const std::pair<const char*, bytes> others[] = {
+        {"movups %xmm1,(%rax)", {0x0f, 0x11, 0x08}},
+        {"movaps %xmm1,%xmm0", {0x0f, 0x28, 0xc1}},
+        {"movups (%rax,%rdx,8),%xmm1", {0x0f, 0x10, 0x0c, 0xd0}},
+        {"movsd (%rax),%xmm1", {0xf2, 0x0f, 0x10, 0x08}},
+        {"movddup (%rax),%xmm1", {0xf2, 0x0f, 0x12, 0x08}},
+        {"movshdup (%rax),%xmm1", {0xf3, 0x0f, 0x16, 0x08}},
+        {"movsldup (%rax),%xmm1", {0xf3, 0x0f, 0x12, 0x08}},
+        {"vmovdqu (%rax),%xmm1", {0xc5, 0xfa, 0x6f, 0x08}},
+        {"vmovdqu (%rax),%ymm1", {0xc5, 0xfe, 0x6f, 0x08}},
+        {"mov (%rax),%rdx", {0x48, 0x8b, 0x10}},
+    };
+    for (const auto& [text, code] : others) {
+        EXPECT_FALSE(decode_load_x86_64(padded(code))) << text;
+    }
+}
+
+#endif
 
 struct expected_arm_store {
     const char* text;
