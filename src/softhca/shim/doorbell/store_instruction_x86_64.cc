@@ -59,7 +59,7 @@ bool set_source(store_instruction& store, const ZydisDecodedOperand& operand)
     const ZydisRegister part        = operand.reg.value;
     const ZydisRegister whole       = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, part);
     const ZydisRegisterClass family = ZydisRegisterGetClass(whole);
-    const int number                = ZydisRegisterGetId(whole);
+    const auto number               = static_cast<std::uint8_t>(ZydisRegisterGetId(whole));
     // Vector registers above 15 are not in the part of the frame that is looked at.
     if ((family != ZYDIS_REGCLASS_GPR64 && family != ZYDIS_REGCLASS_ZMM) || number > 15) {
         return false;
@@ -67,7 +67,7 @@ bool set_source(store_instruction& store, const ZydisDecodedOperand& operand)
     store.source = family == ZYDIS_REGCLASS_ZMM                             ? store_source::vector
                    : part >= ZYDIS_REGISTER_AH && part <= ZYDIS_REGISTER_BH ? store_source::general_high
                                                                             : store_source::general;
-    store.number = static_cast<std::uint8_t>(number);
+    store.number = number;
     return true;
 }
 
