@@ -1,8 +1,8 @@
-// One big-endian bit range at a place known at compile time: the only code that moves bits.
+// A big-endian bit range at a place known at compile time. No other code moves bits.
 //
 // Bit 0 is the most significant bit of byte 0, as in the device's manual. A range is read and written through the
-// smallest naturally aligned word that holds it, so writing it leaves every byte outside that word alone (a
-// completion's owner byte can be written last). Reading compiles to a load, a byte swap, a shift and a mask.
+// smallest naturally aligned word that holds it, so a write changes no byte outside that word (the owner byte of a CQE
+// can be written last). A read compiles to a load, a byte swap, a shift and a mask.
 //
 //     bit_range<0x29, 3>::load(p)      bits 0x29..0x2b of the bytes at p
 #pragma once
@@ -101,7 +101,7 @@ struct bit_range {
         return (std::uint64_t{w} >> shift) & mask;
     }
 
-    // `value` fits: the callers in view.h see to it.
+    // `value` must fit; view.h checks it.
     static constexpr void store(std::byte* base, std::uint64_t value)
     {
         auto w = static_cast<word>(value << shift);

@@ -1,10 +1,10 @@
-// Commands: opcodes, the words every command and every answer begins with, and the status codes.
+// Commands: opcodes, the first words of every command and every answer, and the status codes.
 //
-// A command is an input mailbox and an output mailbox of big-endian words; what follows these words is declared in the
-// header of the object it is about (mkey.h, qp.h, cq.h, ...). An answer with any status but ok carries nothing else.
+// A command is an input mailbox and an output mailbox of big-endian words. What follows the first words is declared in
+// the header of the object (mkey.h, qp.h, cq.h, ...). An answer with a status other than ok has nothing else.
 //
-//     auto in = const_view<any_input>::over(bytes);
-//     if (in && in->get(any_input::opcode) == command::create_mkey)
+//     auto input = const_view<any_input>::over(bytes);
+//     if (input && input->get(any_input::opcode) == command::create_mkey)
 //         auto create = const_view<create_mkey_in>::over(bytes);
 #pragma once
 
@@ -170,7 +170,7 @@ struct value_names<command_status>
              command_status::bad_output_length> {
 };
 
-// What every input mailbox begins with.
+// The beginning of every input mailbox.
 template <typename Self, unsigned SizeBytes>
 struct command_input : structure<Self, SizeBytes> {
     static constexpr field<Self, 0x00, 16, command, false> opcode{};
@@ -182,7 +182,7 @@ private:
     friend Self;
 };
 
-// What every output mailbox begins with. A syndrome is the device's own word for what it disliked; 0 when nothing.
+// The beginning of every output mailbox. The syndrome is the device's own code for what it refused; 0 for nothing.
 template <typename Self, unsigned SizeBytes>
 struct command_output : structure<Self, SizeBytes> {
     static constexpr field<Self, 0x00, 8, command_status, false> status{};
@@ -193,13 +193,13 @@ private:
     friend Self;
 };
 
-// A command of which nothing is known yet but that it is one.
+// Any command, by its first words.
 struct any_input : command_input<any_input, 8> {
     using fields = field_list<opcode, uid, op_mod>;
 };
 static_assert(well_formed<any_input>);
 
-// The answer of a command that returns nothing but its status.
+// An answer with a status only.
 struct any_output : command_output<any_output, 16> {
     using fields = field_list<status, syndrome>;
 };

@@ -1,8 +1,8 @@
-// Completions (CQEs). The last byte says what the other 63 are; a queue of 128-byte entries has them in the second
+// Completion queue entries (CQEs). The last byte says how to read the other 63. A 128-byte entry has them in its second
 // half.
 //
 // A consumer owns entry n when `owner` equals bit log_cq_size of its consumer counter and the opcode is not invalid.
-// The device writes the byte with `opcode`, `format` and `owner` after all others.
+// The device writes the byte with `opcode`, `format` and `owner` last.
 #pragma once
 
 #include "names.h"
@@ -34,7 +34,7 @@ struct value_names<cqe_opcode>
              cqe_opcode::responder_error, cqe_opcode::invalid> {
 };
 
-// Whether received or read data is in the CQE: in its first 32 bytes, or in the first 64 of 128.
+// Whether the CQE holds received or read data: in its first 32 bytes, or in the first 64 of 128.
 enum class cqe_format : std::uint8_t {
     no_inline  = 0,
     inline_32  = 1,
@@ -105,7 +105,7 @@ struct cqe64 : structure<cqe64, 64> {
 };
 static_assert(well_formed<cqe64>);
 
-// The same bytes when the opcode is one of the errors.
+// The same bytes when the opcode is an error.
 struct cqe64_error : structure<cqe64_error, 64> {
     static constexpr f<0x108, 24> srqn{};
     static constexpr f<0x1a0, 8> hw_error_syndrome{};
@@ -132,7 +132,7 @@ struct cqe128 : structure<cqe128, 128> {
 };
 static_assert(well_formed<cqe128>);
 
-// One of the entries of a compressed CQE; what differs between neighbours, the rest is in the title CQE before it.
+// An entry of a compressed CQE: what differs between neighbours. The rest is in the title CQE before it.
 struct mini_cqe : structure<mini_cqe, 8> {
     static constexpr f<0x000, 32> rx_hash_result{};
     static constexpr alt<0x000, 16> wqe_counter{};

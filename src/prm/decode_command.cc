@@ -3,7 +3,7 @@
 #include "cq.h"
 #include "decode.h"
 #include "eq.h"
-#include "hca_cap_more.h"
+#include "hca_cap_pages.h"
 #include "mkey.h"
 #include "object.h"
 #include "port.h"
@@ -20,8 +20,8 @@ namespace
 
 struct command_shape {
     command opcode;
-    const structure_info* in;
-    const structure_info* out;
+    const structure_info* input;
+    const structure_info* output;
 };
 
 template <typename In, typename Out = any_output>
@@ -30,7 +30,7 @@ constexpr command_shape shape(command opcode)
     return {opcode, &info_of<In>, &info_of<Out>};
 }
 
-// Commands whose structure does not depend on what is in them; the others are below.
+// Commands whose structure does not depend on their content; the others are below.
 constexpr command_shape shapes[] = {
     shape<create_mkey_in, create_mkey_out>(command::create_mkey),
     shape<query_mkey_in, query_mkey_out>(command::query_mkey),
@@ -125,155 +125,155 @@ const structure_info* page_info(cap_page page)
     return nullptr;
 }
 
-void append_rest(std::string& to, text::bytes all, std::size_t known)
+void append_rest(std::string& result, text::bytes all, std::size_t known)
 {
     if (all.size() > known) {
-        text::append_bytes(to, "more", all.subspan(known), 1);
+        text::append_bytes(result, "more", all.subspan(known), 1);
     }
 }
 
-// The translation entries behind create_mkey, as the key's access mode says.
-void append_translations(std::string& to, text::bytes in)
+// The translation entries after create_mkey, by the key's access mode.
+void append_translations(std::string& result, text::bytes input)
 {
-    const auto view = const_view<create_mkey_in>::over(in);
-    if (!view || in.size() == create_mkey_in::size_bytes) {
+    const auto view = const_view<create_mkey_in>::over(input);
+    if (!view || input.size() == create_mkey_in::size_bytes) {
         return;
     }
-    const auto entries = in.subspan(create_mkey_in::size_bytes);
+    const auto entries = input.subspan(create_mkey_in::size_bytes);
     switch (access_mode(view->at(create_mkey_in::memory_key))) {
     case mkey_access_mode::mtt:
-        return text::append_list(to, "mtt", info_of<mtt>, entries, 1);
+        return text::append_list(result, "mtt", info_of<mtt>, entries, 1);
     case mkey_access_mode::klm:
-        return text::append_list(to, "klm", info_of<klm>, entries, 1);
+        return text::append_list(result, "klm", info_of<klm>, entries, 1);
     case mkey_access_mode::ksm:
-        return text::append_list(to, "ksm", info_of<ksm>, entries, 1);
+        return text::append_list(result, "ksm", info_of<ksm>, entries, 1);
     case mkey_access_mode::physical_address:
     case mkey_access_mode::software_icm:
     case mkey_access_mode::memic:
     case mkey_access_mode::crossing_vhca:
         break;
     }
-    text::append_bytes(to, "entries", entries, 1);
+    text::append_bytes(result, "entries", entries, 1);
 }
 
-bool has_extension(text::bytes in)
+bool has_extension(text::bytes input)
 {
-    const auto view = const_view<modify_qp_ext_in>::over(in);
+    const auto view = const_view<modify_qp_ext_in>::over(input);
     return view && view->get(modify_qp_ext_in::qpc_ext);
 }
 
-bool is_alias(text::bytes in)
+bool is_alias(text::bytes input)
 {
-    const auto view = const_view<general_object_in>::over(in);
+    const auto view = const_view<general_object_in>::over(input);
     return view && view->get(general_object_in::alias_object);
 }
 
 bool takes_context(command opcode)
 {
-    return known_shape(opcode).in == &info_of<modify_qp_in>;
+    return known_shape(opcode).input == &info_of<modify_qp_in>;
 }
 
-const structure_info& input_info(command opcode, text::bytes in)
+const structure_info& input_info(command opcode, text::bytes input)
 {
     if (opcode == command::query_hca_cap) {
         return info_of<query_hca_cap_in>;
     }
-    if (takes_context(opcode) && has_extension(in)) {
+    if (takes_context(opcode) && has_extension(input)) {
         return info_of<modify_qp_ext_in>;
     }
-    if (opcode == command::create_general_object && is_alias(in)) {
+    if (opcode == command::create_general_object && is_alias(input)) {
         return info_of<create_alias_object_in>;
     }
-    return *known_shape(opcode).in;
+    return *known_shape(opcode).input;
 }
 
-const structure_info& output_info(command opcode, text::bytes in)
+const structure_info& output_info(command opcode, text::bytes input)
 {
-    if (opcode == command::query_general_object && is_alias(in)) {
+    if (opcode == command::query_general_object && is_alias(input)) {
         return info_of<query_alias_object_out>;
     }
-    return *known_shape(opcode).out;
+    return *known_shape(opcode).output;
 }
 
-std::optional<register_id> register_of(text::bytes in)
+std::optional<register_id> register_of(text::bytes input)
 {
-    const auto view = const_view<access_register_in>::over(in);
+    const auto view = const_view<access_register_in>::over(input);
     return view ? std::optional(view->get(access_register_in::register_id)) : std::nullopt;
 }
 
-void append_register(std::string& to, text::bytes in, text::bytes data)
+void append_register(std::string& result, text::bytes input, text::bytes data)
 {
-    if (data.size() >= paos_register::size_bytes && register_of(in) == register_id::port_state) {
-        text::append_structure(to, "paos", info_of<paos_register>, data, 1);
+    if (data.size() >= paos_register::size_bytes && register_of(input) == register_id::port_state) {
+        text::append_structure(result, "paos", info_of<paos_register>, data, 1);
         data = data.subspan(paos_register::size_bytes);
     }
-    text::append_bytes(to, "register", data, 1);
+    text::append_bytes(result, "register", data, 1);
 }
 
-void append_input(std::string& to, command opcode, text::bytes in)
+void append_input(std::string& result, command opcode, text::bytes input)
 {
     const std::string_view name = name_of(opcode);
-    const auto& info            = input_info(opcode, in);
-    text::append_structure(to, name.empty() ? "unknown command" : name, info, in);
-    if (in.size() <= info.size_bytes) {
+    const auto& info            = input_info(opcode, input);
+    text::append_structure(result, name.empty() ? "unknown command" : name, info, input);
+    if (input.size() <= info.size_bytes) {
         return;
     }
-    const auto behind = in.subspan(info.size_bytes);
+    const auto behind = input.subspan(info.size_bytes);
     if (opcode == command::create_mkey) {
-        append_translations(to, in);
+        append_translations(result, input);
     } else if (opcode == command::create_umem) {
-        text::append_list(to, "mtt", info_of<mtt>, behind, 1);
+        text::append_list(result, "mtt", info_of<mtt>, behind, 1);
     } else if (opcode == command::access_register) {
-        append_register(to, in, behind);
+        append_register(result, input, behind);
     } else {
-        append_rest(to, in, info.size_bytes);
+        append_rest(result, input, info.size_bytes);
     }
 }
 
-// The page that was asked for, at the place where the answer has it.
-void append_capability(std::string& to, text::bytes in, text::bytes out)
+// The page that was asked for, at its place in the answer.
+void append_capability(std::string& result, text::bytes input, text::bytes output)
 {
     constexpr std::size_t begin = any_output::size_bytes;
-    const auto view             = const_view<any_input>::over(in);
+    const auto view             = const_view<any_input>::over(input);
     const auto page             = page_of(view ? view->get(any_input::op_mod) : std::uint16_t{0});
     const auto* info            = view ? page_info(page) : nullptr;
     if (info == nullptr) {
-        return append_rest(to, out, begin);
+        return append_rest(result, output, begin);
     }
-    text::append_structure(to, name_of(page), *info, out.subspan(begin), 1);
-    append_rest(to, out, begin + info->size_bytes);
+    text::append_structure(result, name_of(page), *info, output.subspan(begin), 1);
+    append_rest(result, output, begin + info->size_bytes);
 }
 
-void append_output(std::string& to, command opcode, text::bytes in, text::bytes out)
+void append_output(std::string& result, command opcode, text::bytes input, text::bytes output)
 {
-    const auto answer = const_view<any_output>::over(out);
+    const auto answer = const_view<any_output>::over(output);
     if (!answer || answer->get(any_output::status) != command_status::ok) {
-        text::append_structure(to, "answer", info_of<any_output>, out);
-        return append_rest(to, out, any_output::size_bytes);
+        text::append_structure(result, "answer", info_of<any_output>, output);
+        return append_rest(result, output, any_output::size_bytes);
     }
     if (opcode == command::query_hca_cap) {
-        text::append_structure(to, "answer", info_of<any_output>, out);
-        return append_capability(to, in, out);
+        text::append_structure(result, "answer", info_of<any_output>, output);
+        return append_capability(result, input, output);
     }
-    const auto& info = output_info(opcode, in);
-    text::append_structure(to, "answer", info, out);
-    if (opcode == command::access_register && out.size() > info.size_bytes) {
-        append_register(to, in, out.subspan(info.size_bytes));
+    const auto& info = output_info(opcode, input);
+    text::append_structure(result, "answer", info, output);
+    if (opcode == command::access_register && output.size() > info.size_bytes) {
+        append_register(result, input, output.subspan(info.size_bytes));
     } else {
-        append_rest(to, out, info.size_bytes);
+        append_rest(result, output, info.size_bytes);
     }
 }
 
 } // namespace
 
-std::string decode_command(std::span<const std::byte> in, std::span<const std::byte> out)
+std::string decode_command(std::span<const std::byte> input, std::span<const std::byte> output)
 {
     std::string to;
-    const auto head   = const_view<any_input>::over(in);
+    const auto head   = const_view<any_input>::over(input);
     const auto opcode = head ? head->get(any_input::opcode) : command{};
-    append_input(to, opcode, in);
-    if (!out.empty()) {
-        append_output(to, opcode, in, out);
+    append_input(to, opcode, input);
+    if (!output.empty()) {
+        append_output(to, opcode, input, output);
     }
     return to;
 }

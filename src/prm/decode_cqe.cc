@@ -14,38 +14,38 @@ bool is_error(cqe_opcode opcode)
     return opcode == cqe_opcode::requester_error || opcode == cqe_opcode::responder_error;
 }
 
-// Which reading of a mini CQE's first word is meant depends on the title CQE before it: both are shown.
-void append_mini_cqes(std::string& to, const_view<compressed_cqe> cqe)
+// The title CQE says how to read the first word of a mini CQE, and is not here: both readings are shown.
+void append_mini_cqes(std::string& result, const_view<compressed_cqe> cqe)
 {
     for (unsigned i = 0; i < max_mini_cqes; i++) {
         const auto mini = cqe.at(compressed_cqe::mini, i);
-        to += "  mini[" + std::to_string(i) + "]: wqe_counter=";
-        text::append_number(to, mini.get(mini_cqe::wqe_counter));
-        to += " sop_opcode=";
-        text::append_number(to, std::to_underlying(mini.get(mini_cqe::sop_opcode)));
-        to += " rx_hash_result=";
-        text::append_number(to, mini.get(mini_cqe::rx_hash_result));
-        to += " byte_cnt=";
-        text::append_number(to, mini.get(mini_cqe::byte_cnt));
-        to += '\n';
+        result += "  mini[" + std::to_string(i) + "]: wqe_counter=";
+        text::append_number(result, mini.get(mini_cqe::wqe_counter));
+        result += " sop_opcode=";
+        text::append_number(result, std::to_underlying(mini.get(mini_cqe::sop_opcode)));
+        result += " rx_hash_result=";
+        text::append_number(result, mini.get(mini_cqe::rx_hash_result));
+        result += " byte_cnt=";
+        text::append_number(result, mini.get(mini_cqe::byte_cnt));
+        result += '\n';
     }
-    text::append_bytes(to, "last", cqe.span().subspan<max_mini_cqes * mini_cqe::size_bytes>(), 1);
+    text::append_bytes(result, "last", cqe.span().subspan<max_mini_cqes * mini_cqe::size_bytes>(), 1);
 }
 
-void append_cqe64(std::string& to, text::bytes cqe)
+void append_cqe64(std::string& result, text::bytes cqe)
 {
     const auto view   = const_view<cqe64>(cqe.first<cqe64::size_bytes>());
     const auto opcode = view.get(cqe64::opcode);
     const auto name   = name_of(opcode);
-    to += "cqe ";
-    to += name.empty() ? "unknown" : name;
-    to += ":\n";
+    result += "cqe ";
+    result += name.empty() ? "unknown" : name;
+    result += ":\n";
     if (opcode != cqe_opcode::invalid && view.get(cqe64::format) == cqe_format::compressed) {
-        append_mini_cqes(to, const_view<compressed_cqe>(cqe.first<compressed_cqe::size_bytes>()));
+        append_mini_cqes(result, const_view<compressed_cqe>(cqe.first<compressed_cqe::size_bytes>()));
     } else if (is_error(opcode)) {
-        text::append_structure(to, "error", info_of<cqe64_error>, cqe, 1);
+        text::append_structure(result, "error", info_of<cqe64_error>, cqe, 1);
     } else {
-        text::append_structure(to, "completion", info_of<cqe64>, cqe, 1);
+        text::append_structure(result, "completion", info_of<cqe64>, cqe, 1);
     }
 }
 

@@ -10,25 +10,26 @@ namespace ucxl::prm
 namespace
 {
 
-void append_inline(std::string& to, text::bytes segment)
+void append_inline(std::string& result, text::bytes segment)
 {
-    text::append_bytes(to, "inline", segment.subspan(wqe_inline_segment::size_bytes), 1);
+    text::append_bytes(result, "inline", segment.subspan(wqe_inline_segment::size_bytes), 1);
     if (segment.size() == wqe_inline_segment::size_bytes) {
-        to += "  inline: 0 bytes\n";
+        result += "  inline: 0 bytes\n";
     }
 }
 
-void append_repeat_block(std::string& to, text::bytes segment)
+void append_repeat_block(std::string& result, text::bytes segment)
 {
-    text::append_structure(to, "repeat", info_of<repeat_block_header>, segment, 1);
-    text::append_list(to, "entry", info_of<repeat_block_entry>, segment.subspan(repeat_block_header::size_bytes), 2);
+    text::append_structure(result, "repeat", info_of<repeat_block_header>, segment, 1);
+    text::append_list(result, "entry", info_of<repeat_block_entry>, segment.subspan(repeat_block_header::size_bytes),
+                      2);
 }
 
-void append_segment(std::string& to, const wqe_segment& segment)
+void append_segment(std::string& result, const wqe_segment& segment)
 {
     const auto bytes = segment.bytes;
     const auto part  = [&](std::string_view label, const structure_info& info) {
-        text::append_structure(to, label, info, bytes, 1);
+        text::append_structure(result, label, info, bytes, 1);
     };
     switch (segment.kind) {
     case segment_kind::control:
@@ -54,7 +55,7 @@ void append_segment(std::string& to, const wqe_segment& segment)
     case segment_kind::data:
         return part("data", info_of<wqe_data_segment>);
     case segment_kind::inline_data:
-        return append_inline(to, bytes);
+        return append_inline(result, bytes);
     case segment_kind::umr_control:
         return part("umr", info_of<wqe_umr_control_segment>);
     case segment_kind::key_context:
@@ -62,11 +63,11 @@ void append_segment(std::string& to, const wqe_segment& segment)
     case segment_kind::pointer:
         return part("entries_at", info_of<wqe_pointer_segment>);
     case segment_kind::klm_entries:
-        return text::append_list(to, "klm", info_of<klm>, bytes, 1);
+        return text::append_list(result, "klm", info_of<klm>, bytes, 1);
     case segment_kind::repeat_block:
-        return append_repeat_block(to, bytes);
+        return append_repeat_block(result, bytes);
     case segment_kind::signature_format:
-        return text::append_bytes(to, "bsf", bytes, 1);
+        return text::append_bytes(result, "bsf", bytes, 1);
     case segment_kind::wait:
         return part("wait", info_of<wqe_wait_segment>);
     case segment_kind::set_psv:
@@ -78,17 +79,17 @@ void append_segment(std::string& to, const wqe_segment& segment)
     case segment_kind::ethernet:
         return part("ethernet", info_of<wqe_ethernet_segment>);
     case segment_kind::unknown:
-        return text::append_bytes(to, "unknown", bytes, 1);
+        return text::append_bytes(result, "unknown", bytes, 1);
     }
 }
 
-void append_title(std::string& to, text::bytes wqe)
+void append_title(std::string& result, text::bytes wqe)
 {
     const auto control = const_view<wqe_control_segment>::over(wqe);
     const auto name    = control ? name_of(control->get(wqe_control_segment::opcode)) : std::string_view{};
-    to += "send wqe ";
-    to += name.empty() ? "unknown" : name;
-    to += ":\n";
+    result += "send wqe ";
+    result += name.empty() ? "unknown" : name;
+    result += ":\n";
 }
 
 } // namespace

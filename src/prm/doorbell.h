@@ -1,4 +1,4 @@
-// Doorbells: the records in host memory that carry producer and consumer counters, and the words written to the device.
+// Doorbells: the records in host memory with producer and consumer counters, and the words written to the device.
 #pragma once
 
 #include "names.h"
@@ -7,11 +7,11 @@
 namespace ucxl::prm
 {
 
-// Where in a doorbell page the words go.
+// The offsets of the words in a doorbell page (UAR).
 inline constexpr std::size_t uar_cq_doorbell_offset   = 0x20;
 inline constexpr std::size_t uar_send_doorbell_offset = 0x800; // the first 8 bytes of a WQE, or all of it
 
-// Of a queue pair: counters of WQEs produced, modulo 2^16; send counts 64-byte blocks.
+// The doorbell record of a queue pair: counters of WQEs produced, modulo 2^16. The send counter counts 64-byte blocks.
 struct qp_doorbell_record : structure<qp_doorbell_record, 8> {
     static constexpr f<0x010, 16> receive_counter{};
     static constexpr f<0x030, 16> send_counter{};
@@ -34,8 +34,8 @@ template <>
 struct value_names<cq_arm_kind> : one_of<cq_arm_kind::any_completion, cq_arm_kind::solicited_only> {
 };
 
-// Of a completion queue: entries consumed, and the last request for an event, which is repeated in the doorbell. The
-// sequence number changes with every event delivered, so that a late request does not ask for it again.
+// The doorbell record of a completion queue: CQEs consumed, and the last request for an event, which the doorbell
+// repeats. The sequence number changes with every event delivered, so that a late request does not ask for it again.
 struct cq_doorbell_record : structure<cq_doorbell_record, 8> {
     static constexpr f<0x008, 24> consumer_counter{};
     static constexpr f<0x022, 2> arm_sequence{};

@@ -103,7 +103,7 @@ struct event_cq_error : structure<event_cq_error, 28> {
 };
 static_assert(well_formed<event_cq_error>);
 
-// Events of queue pairs and shared receive queues.
+// The data of events of queue pairs and shared receive queues.
 struct event_qp_srq : structure<event_qp_srq, 28> {
     static constexpr f<0x0c0, 8> type{};
     static constexpr f<0x0c8, 24> qp_srq_n{};

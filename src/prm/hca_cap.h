@@ -1,7 +1,7 @@
-// What a device says that it can do, general page (QUERY_HCA_CAP). The other pages are in hca_cap_more.h.
+// The general page of QUERY_HCA_CAP: what a device can do. The command and the other pages are in hca_cap_pages.h.
 //
-// A page is selected by op_mod = page << 1 | current. Fields for steering, Ethernet offloads and flexible parsing are
-// not declared: a zero there says "not supported", which is true of anything that uses this file.
+// Fields for steering, Ethernet offloads and flexible parsing are not declared: they are zero, which means "not
+// supported".
 #pragma once
 
 #include "command.h"

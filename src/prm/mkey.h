@@ -1,7 +1,7 @@
-// Memory keys: the key context, the translation entries an indirect key is made of, and the commands.
+// Memory keys: the key context, the translation entries of an indirect key, and the commands.
 //
-// The context is the same 64 bytes in a command and in a UMR work request. Its access mode is split in two fields; use
-// access_mode() and set_access_mode(). A key number is its index << 8 | the variant byte mkey_7_0.
+// A command and a UMR WQE have the same 64 bytes of context. Its access mode is split in two fields; use access_mode()
+// and set_access_mode(). A key is index << 8 | variant, and the variant is mkey_7_0.
 #pragma once
 
 #include "command.h"
@@ -12,11 +12,11 @@ namespace ucxl::prm
 enum class mkey_access_mode : std::uint8_t {
     physical_address = 0,
     mtt              = 1,
-    klm              = 2, // entries of any length each
-    ksm              = 3, // entries of one length, 2^log_entity_size
+    klm              = 2, // entries of any length
+    ksm              = 3, // entries of the same length, 2^log_entity_size
     software_icm     = 4,
     memic            = 5,
-    crossing_vhca    = 6, // stands for a key of another function of the device
+    crossing_vhca    = 6, // refers to a key of another function of the device
 };
 
 template <>
@@ -25,7 +25,7 @@ struct value_names<mkey_access_mode>
              mkey_access_mode::software_icm, mkey_access_mode::memic, mkey_access_mode::crossing_vhca> {
 };
 
-// Number of the QP of a key that any QP of the protection domain may use.
+// The QP number of a key that any QP of the protection domain may use.
 inline constexpr std::uint32_t any_qpn = 0xffffff;
 
 struct mkc : structure<mkc, 64> {
@@ -84,7 +84,7 @@ constexpr void set_access_mode(view<mkc> context, mkey_access_mode mode)
     (void)context.set(mkc::access_mode_4_2, bits >> 2 & 7U);
 }
 
-// One piece of memory of any length, up to 2 GB; a byte count of 0 stands for 2^32 where the device supports it.
+// A piece of memory of any length, up to 2 GB; a byte count of 0 means 2^32 where the device supports it.
 struct klm : structure<klm, 16> {
     static constexpr f<0x000, 32> byte_count{};
     static constexpr f<0x020, 32> mkey{};
@@ -93,7 +93,7 @@ struct klm : structure<klm, 16> {
 };
 static_assert(well_formed<klm>);
 
-// One piece of memory as long as all the others of its list.
+// A piece of memory; all pieces of the list have the same length.
 struct ksm : structure<ksm, 16> {
     static constexpr f<0x020, 32> mkey{};
     static constexpr f<0x040, 64> address{};
@@ -101,7 +101,7 @@ struct ksm : structure<ksm, 16> {
 };
 static_assert(well_formed<ksm>);
 
-// One page: bits 63..3 of its address and the two access bits.
+// A page: bits 63..3 of its address and the two access bits.
 struct mtt : structure<mtt, 8> {
     static constexpr f<0x000, 32> ptag_63_32{};
     static constexpr f<0x020, 24> ptag_31_8{};
@@ -157,7 +157,7 @@ struct destroy_mkey_in : command_input<destroy_mkey_in, 16> {
 };
 static_assert(well_formed<destroy_mkey_in>);
 
-// Keys that exist without being made.
+// The reserved keys.
 struct query_special_contexts_out : command_output<query_special_contexts_out, 32> {
     static constexpr f<0x040, 32> dump_fill_mkey{};
     static constexpr f<0x060, 32> resd_lkey{};
@@ -169,7 +169,7 @@ struct query_special_contexts_out : command_output<query_special_contexts_out, 3
 };
 static_assert(well_formed<query_special_contexts_out>);
 
-// Signature state of up to four domains, used by keys with a block signature format.
+// The signature state of up to four domains, for keys with a block signature format.
 struct create_psv_in : command_input<create_psv_in, 16> {
     static constexpr f<0x040, 4> num_psv{};
     static constexpr f<0x048, 24> pd{};

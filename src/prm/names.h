@@ -1,4 +1,4 @@
-// Names of fields, structures and enumeration values as the compiler knows them, so that each is written once.
+// Names of fields, structures and enumeration values, taken from the compiler so that each is written once.
 //
 // An enumeration whose values should print by name lists them beside its definition:
 //     template <> struct value_names<qp_state> : one_of<qp_state::reset, qp_state::init> {};

@@ -1,7 +1,7 @@
-// General objects and what crosses from one function of the device (VHCA) to another.
+// General objects, and sharing objects between functions of the device (VHCAs).
 //
-// The owner opens an object with allow_other_vhca_access under a 32-byte access key; the other function makes an alias
-// of it with create_general_object, alias_object set, and an alias context that repeats the key.
+// The owner allows access to an object with allow_other_vhca_access and a 32-byte access key. The other function makes
+// an alias of it with create_general_object, alias_object set, and an alias context that repeats the key.
 #pragma once
 
 #include "command.h"
@@ -45,7 +45,7 @@ struct alias_context : structure<alias_context, 64> {
 };
 static_assert(well_formed<alias_context>);
 
-// metadata_1 of an alias of a memory key is the protection domain it is in.
+// metadata_1 of an alias of a memory key is the protection domain of the alias.
 struct create_alias_object_in : command_input<create_alias_object_in, 80> {
     static constexpr alt<0x030, 16, object_type> obj_type{};
     static constexpr f<0x040, 32> obj_id{};
@@ -63,7 +63,7 @@ struct query_alias_object_out : command_output<query_alias_object_out, 80> {
 };
 static_assert(well_formed<query_alias_object_out>);
 
-// The object is the index of a memory key, which is the key without its variant byte.
+// The object is the index of a memory key: the key without its variant byte.
 struct allow_other_vhca_access_in : command_input<allow_other_vhca_access_in, 64> {
     static constexpr f<0x090, 16, object_type> object_type_to_be_accessed{};
     static constexpr f<0x0a0, 32> object_id_to_be_accessed{};

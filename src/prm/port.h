@@ -1,5 +1,5 @@
-// What a port and its virtual functions answer: the vport context, its GIDs, link aggregation, management datagrams,
-// and the register of the port's state.
+// Ports and their virtual functions: the vport context, GIDs, link aggregation, management datagrams, and the register
+// of the port's state.
 #pragma once
 
 #include "command.h"
@@ -84,7 +84,7 @@ struct gid : structure<gid, 16> {
 };
 static_assert(well_formed<gid>);
 
-// Followed by gids_num entries in all.
+// Followed by the other entries; there are gids_num in all.
 struct query_hca_vport_gid_out : command_output<query_hca_vport_gid_out, 32> {
     static constexpr f<0x060, 16> gids_num{};
     static constexpr part<0x080, gid> gid0{};

@@ -1,7 +1,7 @@
 // Commands on queue pairs: create, the transitions between states, query, destroy.
 //
-// One structure serves every transition that carries a context (rst2init, init2rtr, rtr2rts, rts2rts, init2init,
-// sqerr2rts, sqd_rts) and one serves those that carry none (to_err, to_rst).
+// All transitions with a context (rst2init, init2rtr, rtr2rts, rts2rts, init2init, sqerr2rts, sqd_rts) share one
+// structure; those without one (to_err, to_rst) share another.
 #pragma once
 
 #include "qpc.h"
@@ -43,7 +43,7 @@ struct modify_qp_in : command_input<modify_qp_in, 272> {
 };
 static_assert(well_formed<modify_qp_in>);
 
-// A transition whose qpc_ext bit says that the extension follows the context.
+// A transition with qpc_ext set: the extension follows the context.
 struct modify_qp_ext_in : command_input<modify_qp_ext_in, 464> {
     static constexpr f<0x020, 16> vhca_tunnel_id{};
     static constexpr f<0x040, 1> qpc_ext{};
@@ -96,7 +96,7 @@ template <>
 struct value_names<dct_state> : one_of<dct_state::active, dct_state::draining, dct_state::drained> {
 };
 
-// The target of dynamic connections, declared for traces only: no queue pair behind it is described here.
+// The target of dynamic connections (DCT), declared for traces only.
 struct dctc : structure<dctc, 112> {
     static constexpr f<0x004, 4, dct_state> state{};
     static constexpr f<0x018, 4> offload_type{};

@@ -72,7 +72,7 @@ struct value_names<path_mtu> : one_of<path_mtu::bytes_256, path_mtu::bytes_512, 
 
 enum class receive_queue_type : std::uint8_t {
     regular        = 0,
-    shared_rmp_xrq = 1, // srqn_rmpn_xrqn says which
+    shared_rmp_xrq = 1, // srqn_rmpn_xrqn is its number
     zero_size      = 3,
 };
 
@@ -99,7 +99,7 @@ struct value_names<atomic_mode> : one_of<atomic_mode::none, atomic_mode::ib_spec
                                          atomic_mode::up_to_64b, atomic_mode::up_to_128b, atomic_mode::up_to_256b> {
 };
 
-// When received or read data may be put into the completion itself.
+// When received or read data may be written to the CQE.
 enum class scatter_to_cqe : std::uint8_t {
     none              = 0x00,
     up_to_32b         = 0x01,
@@ -113,7 +113,7 @@ struct value_names<scatter_to_cqe> : one_of<scatter_to_cqe::none, scatter_to_cqe
                                             scatter_to_cqe::request_up_to_32b, scatter_to_cqe::request_up_to_64b> {
 };
 
-// opt_param_mask of the transitions: which optional fields of the context the command carries.
+// opt_param_mask of the transitions: the optional fields of the context that the command carries.
 enum class qp_optional : std::uint32_t {
     alternate_path       = 1U << 0,
     remote_read_enable   = 1U << 1,
@@ -297,7 +297,7 @@ struct qpc : structure<qpc, 232> {
 };
 static_assert(well_formed<qpc>);
 
-// What a transition carries beyond the context when its qpc_ext is set.
+// The extension of the context, when qpc_ext is set.
 struct qpc_ext : structure<qpc_ext, 192> {
     static constexpr f<0x000, 1> delay_drop_en{};
     static constexpr f<0x001, 1> vl15{};

@@ -1,4 +1,4 @@
-// The declarations as tables: what prints a structure, or finds a field by its name, without knowing its type.
+// The declarations as tables, to print a structure or find a field by its name without knowing its type.
 //
 //     for (const field_info& f : info_of<mkc>.fields) ...
 //     for_each_field<mkc>([](std::string_view name, auto field) { ... });      with the types, at compile time
@@ -26,9 +26,9 @@ struct field_info {
     unsigned count;
     field_kind kind;
     bool alternative;
-    bool flags;                          // values are names of bits
+    bool flags;                          // values are bits with names
     std::span<const named_value> values; // empty for plain numbers
-    const structure_info* part;          // of part and parts
+    const structure_info* part;          // for part and parts
 };
 
 struct structure_info {

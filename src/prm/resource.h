@@ -1,4 +1,4 @@
-// Objects with little more than a number: protection domains, doorbell pages, user memory, counters.
+// Objects that are little more than a number: protection domains, doorbell pages, user memory, counters.
 #pragma once
 
 #include "command.h"
@@ -97,7 +97,7 @@ struct query_flow_counter_in : command_input<query_flow_counter_in, 32> {
 };
 static_assert(well_formed<query_flow_counter_in>);
 
-// Followed by one such pair per further counter.
+// Followed by a pair like this for each further counter.
 struct query_flow_counter_out : command_output<query_flow_counter_out, 32> {
     static constexpr f<0x080, 64> packets{};
     static constexpr f<0x0c0, 64> octets{};

@@ -8,7 +8,7 @@ namespace ucxl::prm
 {
 
 enum class wq_type : std::uint8_t {
-    linked_list          = 0, // wqe_srq_next_segment in front of every entry
+    linked_list          = 0, // each entry starts with wqe_srq_next_segment
     cyclic               = 1,
     linked_list_striding = 2,
     cyclic_striding      = 3,
@@ -82,7 +82,7 @@ struct create_rmp_out : command_output<create_rmp_out, 16> {
 };
 static_assert(well_formed<create_rmp_out>);
 
-// modify_bitmask 1 means that the low water mark of the context is to be taken.
+// modify_bitmask 1: the low water mark of the context is set.
 struct modify_rmp_in : command_input<modify_rmp_in, 272> {
     static constexpr f<0x040, 4, prm::rmp_state> rmp_state{};
     static constexpr f<0x048, 24> rmpn{};

@@ -18,7 +18,7 @@ constexpr std::size_t padded(std::size_t bytes)
     return (bytes + wqe_unit_bytes - 1) / wqe_unit_bytes * wqe_unit_bytes;
 }
 
-// Whether operands are 4 bytes long: an extended atomic of that size.
+// Whether the operands have 4 bytes: an extended atomic of that size.
 constexpr bool four_byte_operands(std::uint8_t op_mod)
 {
     return op_mod == extended_atomic;
@@ -66,7 +66,7 @@ std::optional<wqe_segment> send_wqe_walk::next()
     case step::umr_entries:
         return umr_entries();
     case step::umr_format:
-        // Behind a pointer the format may be with the entries.
+        // With entries behind a pointer the BSF may be there, too.
         if (_format_bytes != 0 && (_inline_entries || !_left.empty())) {
             return take(segment_kind::signature_format, _format_bytes, step::rest);
         }
@@ -159,7 +159,7 @@ send_wqe_walk::step send_wqe_walk::first_step() const
     return step::rest;
 }
 
-// What follows the remote address.
+// The segments after the remote address.
 send_wqe_walk::step send_wqe_walk::after_address() const
 {
     switch (_opcode) {

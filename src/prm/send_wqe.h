@@ -1,8 +1,8 @@
-// The segments of one send WQE, in order, whatever its bytes are: nothing outside the WQE is read, and every walk ends.
+// Walks the segments of a send WQE, in order, whatever its bytes: nothing outside the WQE is read, and every walk ends.
 //
-// Which segments there are follows from the opcode, from flags in the segments before, and from the service of the
-// queue pair (datagrams carry an address vector), which the bytes do not say. The WQE has to be in one piece: a caller
-// whose send queue wraps copies it first. No allocation.
+// The opcode, flags in earlier segments and the service of the queue pair (datagrams have an address vector) determine
+// the segments; the bytes do not say the service. The WQE must be in one piece: a caller whose send queue wraps copies
+// it first. No allocation.
 //
 //     send_wqe_walk walk(bytes, qp_service::rc);
 //     while (auto segment = walk.next())
@@ -38,7 +38,7 @@ enum class segment_kind : std::uint8_t {
     umr_control,
     key_context,      // mkc
     pointer,          // the entries are elsewhere
-    klm_entries,      // klm_octowords of them; KSMs look the same but for their byte count
+    klm_entries,      // klm_octowords entries; a KSM looks the same except for the byte count
     repeat_block,     // header and entries
     signature_format, // BSF
     wait,
@@ -46,7 +46,7 @@ enum class segment_kind : std::uint8_t {
     get_psv,
     mmo_metadata,
     ethernet,
-    unknown, // what this opcode is not known to carry, padding apart
+    unknown, // not a segment that this opcode has, except padding
 };
 
 struct wqe_segment {
@@ -56,8 +56,8 @@ struct wqe_segment {
 
 enum class wqe_fault : std::uint8_t {
     none,
-    truncated, // longer than the bytes at hand, by its own `ds`
-    too_short, // a segment that has to be there is not, or not whole
+    truncated, // its `ds` says more than the bytes given
+    too_short, // a required segment is missing or incomplete
 };
 
 class send_wqe_walk

@@ -1,8 +1,8 @@
-// How a hardware structure is declared: a type that owns its fields, each {owner, bit offset, width} in its own type.
+// Declares a hardware structure: a type with its fields, each a type {owner, bit offset, width}.
 //
-// Offsets count bits from the first, most significant bit of the structure, as the device's manual does. A declaration
-// carries no data; view.h reads and writes bytes through it, decode.h prints them with the names found here. Whatever
-// is not declared is reserved.
+// Offsets count bits from the first, most significant bit of the structure, as in the device's manual. A declaration
+// carries no data: view.h reads and writes bytes with it, and decode.h prints them with its names. Bits that are not
+// declared are reserved.
 //
 //     struct klm : structure<klm, 16> {
 //         static constexpr f<0x00, 32> byte_count{};
@@ -26,7 +26,7 @@
 namespace ucxl::prm
 {
 
-// What a field of that many bits reads as, unless it has an enumeration of its own.
+// The type of a field of that many bits, unless it has an enumeration of its own.
 template <unsigned Width>
 using unsigned_of = std::conditional_t<
     Width == 1, bool,
@@ -39,10 +39,10 @@ enum class field_kind {
     numbers, // an array of numbers of one width
     part,    // a structure inside this one
     parts,   // an array of structures
-    bytes,   // a string of bytes with no order of its own
+    bytes,   // a string of bytes without byte order
 };
 
-// Alternative: another reading of bits that a field before it already names (a union).
+// Alternative: another reading of bits that an earlier field names already (a union).
 template <typename Owner, unsigned Offset, unsigned Width, typename Value, bool Alternative>
 struct field {
     using owner_type = Owner;
@@ -104,7 +104,7 @@ struct field_list {
     static constexpr std::size_t size = sizeof...(Fields);
 };
 
-// Base of every declaration; the short names inside are meant for the declarations only.
+// The base of every declaration. The short names in it are for declarations only.
 template <typename Self, unsigned SizeBytes>
 struct structure {
     static_assert(SizeBytes % 4 == 0, "hardware structures are made of 32-bit words");
@@ -163,7 +163,7 @@ consteval bool ordered(field_list<Fields...>)
 
 } // namespace detail
 
-// Fields are in order and do not overlap, except where one says that it is an alternative.
+// The fields are in order and do not overlap, except alternatives.
 template <typename S>
 inline constexpr bool well_formed = detail::ordered<S>(typename S::fields{});
 

@@ -1,9 +1,9 @@
-// Segments of a UMR work request, which rebinds a memory key:
+// The segments of a UMR WQE, which changes a memory key:
 //
 //     control (imm = key) | UMR control | key context (mkc) | entries, inline or behind a pointer | BSF
 //
-// Entries are KLMs or KSMs (mkey.h), or one repeat block: a header and its entries, which the device walks in turn,
-// repeat_count times, each entry advancing by its stride.
+// Entries are KLMs or KSMs (mkey.h), or one repeat block: a header and its entries. The device walks them repeat_count
+// times, and each entry advances by its stride.
 #pragma once
 
 #include "mkey.h"
@@ -12,7 +12,7 @@
 namespace ucxl::prm
 {
 
-// Which fields of the key context the request writes; the others keep their value.
+// The fields of the key context that the UMR writes; the others keep their value.
 enum class umr_mask : std::uint64_t {
     len                    = 1ULL << 0,
     page_size              = 1ULL << 1,
@@ -42,7 +42,8 @@ struct value_names<umr_mask>
              umr_mask::small_fence, umr_mask::relaxed_ordering_write, umr_mask::free, umr_mask::relaxed_ordering_read> {
 };
 
-// With translation_offset_en the second 16-bit count is where in the list the entries go, else how long the BSF is.
+// With translation_offset_en the second 16-bit count is the offset of the entries in the list, otherwise the length of
+// the BSF.
 struct wqe_umr_control_segment : structure<wqe_umr_control_segment, 48> {
     static constexpr f<0x000, 1> inline_entries{};
     static constexpr f<0x002, 1> check_free{};
@@ -57,7 +58,7 @@ struct wqe_umr_control_segment : structure<wqe_umr_control_segment, 48> {
 };
 static_assert(well_formed<wqe_umr_control_segment>);
 
-// Where the entries are, when they are not inline.
+// The address of entries that are not inline.
 struct wqe_pointer_segment : structure<wqe_pointer_segment, 16> {
     static constexpr f<0x020, 32> mkey{};
     static constexpr f<0x040, 64> addr{};
@@ -67,7 +68,7 @@ static_assert(well_formed<wqe_pointer_segment>);
 
 inline constexpr std::uint32_t repeat_block_op = 0x400;
 
-// byte_count is that of one turn over all entries.
+// byte_count: of one turn over all entries.
 struct repeat_block_header : structure<repeat_block_header, 16> {
     static constexpr f<0x000, 32> byte_count{};
     static constexpr f<0x020, 32> op{};
@@ -86,7 +87,7 @@ struct repeat_block_entry : structure<repeat_block_entry, 16> {
 };
 static_assert(well_formed<repeat_block_entry>);
 
-// Block signature format, not interpreted; its size is in bsf_octowords.
+// The block signature format, not interpreted; its size is in bsf_octowords.
 struct bsf : structure<bsf, 64> {
     static constexpr bytes<0x000, 64> opaque{};
     using fields = field_list<opaque>;

@@ -1,8 +1,8 @@
-// A typed look at the bytes of one hardware structure. view<S> reads and writes, const_view<S> reads.
+// A typed view of the bytes of one hardware structure. view<S> reads and writes, const_view<S> reads.
 //
-// Invariant: the view covers S::size_bytes bytes that outlive it; over() is the only way in from bytes of unknown
-// length. A field of another structure does not compile. A value wider than its field is never cut: set() refuses it
-// and changes nothing, put() takes only what cannot be too large, which is known at compile time.
+// Invariant: the view covers S::size_bytes bytes that outlive it. Only over() makes a view of bytes of unknown length.
+// A field of another structure does not compile. A value wider than its field is never cut: set() refuses it and
+// changes nothing, put() takes only values that are known to fit at compile time.
 //
 //     if (auto m = view<mkc>::over(bytes)) {
 //         m->put(mkc::start_addr, address);       64 bits into 64 bits: always fits
@@ -49,11 +49,11 @@ constexpr bool negative(T value)
     }
 }
 
-// Every value of T fits in that many bits; an enumeration can hold values it has no name for.
+// Whether every value of T fits in that many bits. An enumeration can hold values without a name.
 template <typename T, unsigned Width>
 concept never_wider = std::is_unsigned_v<T> && std::numeric_limits<T>::digits <= Width;
 
-// What may be stored in a field: its own type, or a plain number. An enumeration of another field is refused.
+// Whether a field takes the type: its own type, or a plain number. An enumeration of another field is refused.
 template <typename T, typename Value>
 concept storable = std::is_same_v<T, Value> || std::is_integral_v<T>;
 
@@ -99,7 +99,7 @@ public:
         return static_cast<V>(bit_range<Offset, Width>::load(_base));
     }
 
-    // False, and nothing written, when the value does not fit in the field.
+    // False, and writes nothing, when the value does not fit in the field.
     template <unsigned Offset, unsigned Width, typename V, bool A, detail::storable<V> T>
         requires(!std::is_const_v<Byte>)
     [[nodiscard]] constexpr bool set(field<S, Offset, Width, V, A> place, T value) const
@@ -111,7 +111,7 @@ public:
         return true;
     }
 
-    // A value whose type has no room for anything too large.
+    // For types that always fit.
     template <unsigned Offset, unsigned Width, typename V, bool A, detail::storable<V> T>
         requires(!std::is_const_v<Byte> && detail::never_wider<T, Width>)
     constexpr void put(field<S, Offset, Width, V, A>, T value) const
@@ -127,7 +127,7 @@ public:
         bit_range<Offset, Width>::store(_base, detail::raw(Value));
     }
 
-    // Element of an array; the index is the caller's to check, as with operator[].
+    // An element of an array. The caller checks the index, as with operator[].
     template <unsigned Offset, unsigned Width, unsigned Count>
     constexpr unsigned_of<Width> get(field_array<S, Offset, Width, Count>, std::size_t index) const
     {
@@ -173,7 +173,7 @@ using view = basic_view<S, std::byte>;
 template <typename S>
 using const_view = basic_view<S, const std::byte>;
 
-// Bytes of one structure, zero at first: what a command or work request is built in.
+// The bytes of a structure, zero at first, for building a command or WQE.
 template <hardware_structure S>
 struct storage {
     alignas(8) std::array<std::byte, S::size_bytes> bytes{};
@@ -182,7 +182,7 @@ struct storage {
     constexpr const_view<S> operator*() const { return const_view<S>(bytes); }
 };
 
-// The whole structures in a run of bytes: element i, and how many there are. Descriptor lists are this.
+// The whole structures in a range of bytes, by index, and their number: for lists of descriptors.
 template <hardware_structure S, typename Byte>
 class view_list
 {

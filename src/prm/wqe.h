@@ -1,5 +1,5 @@
-// Segments of work requests (WQEs). A send WQE is a control segment and what its opcode asks for, in 16-byte units; its
-// UMR segments are in umr.h. send_wqe.h takes a whole WQE apart.
+// The segments of work queue entries (WQEs). A send WQE is a control segment and the segments of its opcode, in 16-byte
+// units. The segments of a UMR are in umr.h. send_wqe.h parses whole WQEs.
 //
 //     control | address vector (UD, DC) | remote address | atomic | data or inline data ...
 #pragma once
@@ -10,8 +10,8 @@
 namespace ucxl::prm
 {
 
-inline constexpr std::size_t wqe_unit_bytes  = 16; // what `ds` of the control segment counts
-inline constexpr std::size_t wqe_block_bytes = 64; // what the producer counter counts
+inline constexpr std::size_t wqe_unit_bytes  = 16; // the unit of `ds` in the control segment
+inline constexpr std::size_t wqe_block_bytes = 64; // the unit of the producer counter
 inline constexpr unsigned max_wqe_units      = 63;
 
 enum class wqe_opcode : std::uint8_t {
@@ -54,7 +54,7 @@ struct value_names<wqe_opcode>
              wqe_opcode::mmo> {
 };
 
-// What must have happened before this WQE begins.
+// What this WQE waits for before it starts.
 enum class wqe_fence : std::uint8_t {
     none            = 0,
     initiator_small = 1, // local invalidations and UMRs
@@ -68,7 +68,7 @@ struct value_names<wqe_fence> : one_of<wqe_fence::none, wqe_fence::initiator_sma
                                        wqe_fence::strong_ordering, wqe_fence::small_and_full> {
 };
 
-// When a completion is written.
+// When a CQE is written.
 enum class wqe_completion : std::uint8_t {
     on_error       = 0,
     on_first_error = 1,
@@ -81,7 +81,7 @@ struct value_names<wqe_completion> : one_of<wqe_completion::on_error, wqe_comple
                                             wqe_completion::always, wqe_completion::always_event> {
 };
 
-// op_mod of atomics on operands other than 8 bytes: bit 3 set, and log2 of the size, less 2, below it.
+// op_mod of atomics whose operands do not have 8 bytes: bit 3 set, and log2 of the size minus 2 below it.
 inline constexpr std::uint8_t extended_atomic = 8;
 
 struct wqe_control_segment : structure<wqe_control_segment, 16> {
@@ -110,8 +110,8 @@ struct wqe_remote_address_segment : structure<wqe_remote_address_segment, 16> {
 };
 static_assert(well_formed<wqe_remote_address_segment>);
 
-// Operands are big-endian. What the target held before arrives in the byte order of the host where operands have 8
-// bytes and atomic_req_8b_endianness_mode is 1; else big-endian.
+// Operands are big-endian. The old value is in the byte order of the host when operands have 8 bytes and
+// atomic_req_8b_endianness_mode is 1, otherwise big-endian.
 struct wqe_atomic_segment : structure<wqe_atomic_segment, 16> {
     static constexpr f<0x000, 64> swap_add{};
     static constexpr f<0x040, 64> compare{};
@@ -119,7 +119,7 @@ struct wqe_atomic_segment : structure<wqe_atomic_segment, 16> {
 };
 static_assert(well_formed<wqe_atomic_segment>);
 
-// 64-bit compare and swap under masks. A fetch and add of 64 bits uses wqe_masked_add_segment.
+// 64-bit masked compare and swap. A masked fetch and add of 64 bits uses wqe_masked_add_segment.
 struct wqe_masked_swap_segment : structure<wqe_masked_swap_segment, 32> {
     static constexpr f<0x000, 64> swap{};
     static constexpr f<0x040, 64> compare{};
@@ -129,7 +129,7 @@ struct wqe_masked_swap_segment : structure<wqe_masked_swap_segment, 32> {
 };
 static_assert(well_formed<wqe_masked_swap_segment>);
 
-// A carry does not pass a bit that is set in the boundary.
+// A carry stops at a bit that is set in the boundary.
 struct wqe_masked_add_segment : structure<wqe_masked_add_segment, 16> {
     static constexpr f<0x000, 64> add{};
     static constexpr f<0x040, 64> field_boundary{};
@@ -153,8 +153,8 @@ struct wqe_masked_add32_segment : structure<wqe_masked_add32_segment, 16> {
 };
 static_assert(well_formed<wqe_masked_add32_segment>);
 
-// The address vector of a datagram: its first 16 bytes where the device takes compact ones and `extended` is clear,
-// else all 48. The key is a Q_Key in the first half, or a DC key in both.
+// The address vector of a datagram: its first 16 bytes when the device takes compact ones and `extended` is clear,
+// otherwise all 48. The key is a Q_Key in the first half, or a DC key in both.
 struct wqe_compact_address_vector : structure<wqe_compact_address_vector, 16> {
     static constexpr f<0x000, 64> dc_key{};
     static constexpr alt<0x000, 32> qkey{};
@@ -182,14 +182,14 @@ struct wqe_address_vector : structure<wqe_address_vector, 48> {
 };
 static_assert(well_formed<wqe_address_vector>);
 
-// The shared receive queue that an XRC send goes to.
+// The shared receive queue of an XRC send.
 struct wqe_xrc_segment : structure<wqe_xrc_segment, 16> {
     static constexpr f<0x00, 32> xrc_srqn{};
     using fields = field_list<xrc_srqn>;
 };
 static_assert(well_formed<wqe_xrc_segment>);
 
-// A gather or scatter entry. `in_line` set: the bytes themselves follow byte_count (wqe_inline_segment).
+// A gather or scatter entry. With `in_line` set the bytes themselves follow byte_count (wqe_inline_segment).
 struct wqe_data_segment : structure<wqe_data_segment, 16> {
     static constexpr f<0x000, 1> in_line{};
     static constexpr f<0x001, 31> byte_count{};
@@ -199,7 +199,7 @@ struct wqe_data_segment : structure<wqe_data_segment, 16> {
 };
 static_assert(well_formed<wqe_data_segment>);
 
-// Length of the inline bytes that follow; they are padded to 16 bytes with their header.
+// The length of the inline bytes that follow; header and bytes are padded to 16 bytes.
 struct wqe_inline_segment : structure<wqe_inline_segment, 4> {
     static constexpr f<0x000, 1> in_line{};
     static constexpr f<0x001, 31> byte_count{};
@@ -207,10 +207,10 @@ struct wqe_inline_segment : structure<wqe_inline_segment, 4> {
 };
 static_assert(well_formed<wqe_inline_segment>);
 
-// Ends a list of receive entries that is shorter than the entry has room for.
+// The lkey that ends a receive entry with fewer segments than it has room for.
 inline constexpr std::uint32_t invalid_lkey = 0x100;
 
-// In front of every entry of a shared receive queue: the list of free entries.
+// The beginning of every entry of a shared receive queue: the link to the next free entry.
 struct wqe_srq_next_segment : structure<wqe_srq_next_segment, 16> {
     static constexpr f<0x010, 16> next_wqe_index{};
     static constexpr f<0x020, 8> signature{};
@@ -218,7 +218,7 @@ struct wqe_srq_next_segment : structure<wqe_srq_next_segment, 16> {
 };
 static_assert(well_formed<wqe_srq_next_segment>);
 
-// Waits for a completion queue to have produced that many entries; enables a queue up to that index.
+// Waits until a completion queue has produced that many entries, or enables a queue up to that index.
 struct wqe_wait_segment : structure<wqe_wait_segment, 16> {
     static constexpr f<0x040, 32> producer_index{};
     static constexpr f<0x068, 24> qpn_cqn{};
@@ -243,7 +243,7 @@ struct wqe_get_psv_segment : structure<wqe_get_psv_segment, 48> {
 };
 static_assert(well_formed<wqe_get_psv_segment>);
 
-// Data movement by the device itself: control, this, source and destination data segments.
+// Data movement by the device itself (DMA): control, this, source and destination data segments.
 struct wqe_mmo_metadata_segment : structure<wqe_mmo_metadata_segment, 16> {
     static constexpr f<0x000, 32> mmo_control{};
     static constexpr f<0x020, 32> local_key{};
@@ -252,7 +252,7 @@ struct wqe_mmo_metadata_segment : structure<wqe_mmo_metadata_segment, 16> {
 };
 static_assert(well_formed<wqe_mmo_metadata_segment>);
 
-// First 16 bytes behind the control segment of an Ethernet send, recognised so that a trace can name it.
+// The first 16 bytes after the control segment of an Ethernet send, so that a trace can name it.
 struct wqe_ethernet_segment : structure<wqe_ethernet_segment, 16> {
     static constexpr f<0x020, 1> l4_checksum{};
     static constexpr f<0x021, 1> l3_checksum{};

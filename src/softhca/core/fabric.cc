@@ -1,8 +1,12 @@
 #include "fabric.h"
 
+#include <algorithm>
+#include <array>
 #include <format>
 
-#include "client.h"
+#include "prm/decode.h"
+#include "softhca/core/clients/client.h"
+#include "softhca/core/commands/call.h"
 
 namespace ucxl::softhca
 {
@@ -11,6 +15,11 @@ namespace
 {
 
 constexpr std::uint64_t guid_base = 0x5c0f7cca00000000; // locally administered
+
+void write_status(std::span<std::byte> output, prm::command_status status)
+{
+    (void)prm::view<prm::any_output>::over(output)->set(prm::any_output::status, status);
+}
 
 std::expected<void, std::string> check_options(const fabric_options& options)
 {
@@ -112,9 +121,51 @@ unsigned fabric::functions() const
     return _device.memory.functions;
 }
 
-function_record fabric::function(function_id which) const
+function_record fabric::function(function_id function) const
 {
-    return which < _device.memory.functions ? _device.memory.function_table[which] : function_record{};
+    return function < _device.memory.functions ? _device.memory.function_table[function] : function_record{};
+}
+
+prm::command_status fabric::command(function_id function, std::uint16_t uid, std::span<const std::byte> input,
+                                    std::span<std::byte> output)
+{
+    const auto head = prm::const_view<prm::any_input>::over(input);
+    if (output.size() < prm::any_output::size_bytes) {
+        return prm::command_status::bad_output_length;
+    }
+    if (!head || function >= _device.memory.functions) {
+        const auto status = head ? prm::command_status::bad_parameter : prm::command_status::bad_input_length;
+        std::ranges::fill(output, std::byte{0});
+        write_status(output, status);
+        return status;
+    }
+    const prm::command opcode = head->get(prm::any_input::opcode);
+    alignas(8) std::array<std::byte, longest_answer> answer{};
+    command_call call{_device, _queue_pairs, function, uid, input, answer};
+    prm::command_status status;
+    {
+        const locked guard(_device);
+        status = execute_command(call, output.size(), opcode);
+    }
+    if (status == prm::command_status::ok) {
+        const std::size_t length = std::min(output.size(), answer.size());
+        std::ranges::copy(std::span(answer).first(length), output.begin());
+        std::ranges::fill(output.subspan(length), std::byte{0});
+    } else {
+        std::ranges::fill(output, std::byte{0});
+    }
+    write_status(output, status);
+    if (call.cost_ns != 0) {
+        _device.outside.spend(call.cost_ns);
+    }
+    if (_device.outside.tracing()) {
+        std::string text = std::format("function {} uid {}: {}", function, uid, prm::decode_command(input, output));
+        if (call.reason != nullptr) {
+            text += std::format("  refused: {}\n", call.reason);
+        }
+        _device.outside.trace(text);
+    }
+    return status;
 }
 
 } // namespace ucxl::softhca

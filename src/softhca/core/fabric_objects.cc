@@ -1,9 +1,9 @@
-// What the kernel does without a command: user memory, doorbell pages, device memory, and whom events go to.
-#include "command_call.h"
-#include "cost.h"
+// What the kernel does without a command: user memory, doorbell pages, device memory, and the routes of events.
 #include "fabric.h"
-#include "fault_plan.h"
 #include "prm/resource.h"
+#include "softhca/core/arena/cost.h"
+#include "softhca/core/arena/fault_plan.h"
+#include "softhca/core/commands/call.h"
 
 namespace ucxl::softhca
 {
@@ -14,35 +14,35 @@ namespace
 using prm::command_status;
 
 template <typename Record, std::size_t Count>
-Record* own_record(const environment& device, table<Record, Count>& of, std::uint32_t id)
+Record* own_record(const environment& device, table<Record, Count>& records, std::uint32_t id)
 {
-    Record* const found = of.find(id);
+    Record* const found = records.find(id);
     return found != nullptr && found->owner.client == device.self ? found : nullptr;
 }
 
 template <typename Record, std::size_t Count>
-command_status end_object(const environment& device, table<Record, Count>& of, std::uint32_t id)
+command_status end_object(const environment& device, table<Record, Count>& records, std::uint32_t id)
 {
-    const Record* const found = own_record(device, of, id);
+    const Record* const found = own_record(device, records, id);
     if (found == nullptr) {
         return command_status::bad_resource;
     }
     if (found->users != 0) {
         return command_status::bad_resource_state;
     }
-    retire(of, id);
+    retire(records, id);
     return command_status::ok;
 }
 
 template <typename Record, std::size_t Count>
-std::optional<event_route> exchange_route(const environment& device, table<Record, Count>& of, std::uint32_t id,
-                                          event_route Record::* which, const event_route& route)
+std::optional<event_route> exchange_route(const environment& device, table<Record, Count>& records, std::uint32_t id,
+                                          event_route Record::* route_member, const event_route& route)
 {
-    Record* const found = own_record(device, of, id);
+    Record* const found = own_record(device, records, id);
     if (found == nullptr) {
         return std::nullopt;
     }
-    return std::exchange(found->*which, route);
+    return std::exchange(found->*route_member, route);
 }
 
 // The first page of a free run.
@@ -77,17 +77,17 @@ void count_memic(arena& memory, memic_device& device, std::int64_t change)
 
 } // namespace
 
-std::expected<std::uint32_t, command_status> fabric::create_umem(function_id which, std::uint16_t uid,
+std::expected<std::uint32_t, command_status> fabric::create_umem(function_id function, std::uint16_t uid,
                                                                  std::uint64_t address, std::uint64_t length,
                                                                  std::uint32_t access)
 {
-    if (which >= _device.memory.functions || length == 0 || length - 1 > ~std::uint64_t{0} - address) {
+    if (function >= _device.memory.functions || length == 0 || length - 1 > ~std::uint64_t{0} - address) {
         return std::unexpected(command_status::bad_parameter);
     }
     std::uint32_t id = 0;
     {
         const locked guard(_device);
-        command_call call{_device, _queue_pairs, which, uid, {}, {}};
+        command_call call{_device, _queue_pairs, function, uid, {}, {}};
         id = find_room(call, _device.memory.umems);
         if (id == 0) {
             return std::unexpected(command_status::limit_exceeded);
@@ -98,7 +98,7 @@ std::expected<std::uint32_t, command_status> fabric::create_umem(function_id whi
         made.access       = access;
         publish(_device.memory.umems, id, call.owner());
     }
-    // What the kernel registers for itself is in the cost of the key.
+    // Memory that the kernel registers for itself is part of the cost of the key.
     if (const std::uint64_t cost = uid == 0 ? 0 : umem_cost(static_cast<profile>(_device.memory.profile), length)) {
         _device.outside.spend(cost);
     }
@@ -111,13 +111,13 @@ command_status fabric::destroy_umem(std::uint32_t umem)
     return end_object(_device, _device.memory.umems, umem);
 }
 
-std::expected<std::uint32_t, command_status> fabric::alloc_uar(function_id which)
+std::expected<std::uint32_t, command_status> fabric::alloc_uar(function_id function)
 {
-    if (which >= _device.memory.functions) {
+    if (function >= _device.memory.functions) {
         return std::unexpected(command_status::bad_parameter);
     }
     const locked guard(_device);
-    command_call call{_device, _queue_pairs, which, 0, {}, {}};
+    command_call call{_device, _queue_pairs, function, 0, {}, {}};
     const std::uint32_t id = find_room(call, _device.memory.uars);
     if (id == 0) {
         return std::unexpected(command_status::limit_exceeded);
@@ -133,11 +133,11 @@ command_status fabric::free_uar(std::uint32_t uar)
     return end_object(_device, _device.memory.uars, uar);
 }
 
-std::expected<std::uint64_t, command_status> fabric::alloc_memic(function_id which, std::uint64_t length,
+std::expected<std::uint64_t, command_status> fabric::alloc_memic(function_id function, std::uint64_t length,
                                                                  unsigned log_alignment)
 {
     constexpr std::uint64_t page_alignment = 6; // 64 << 6
-    if (which >= _device.memory.functions || length == 0 || log_alignment > page_alignment) {
+    if (function >= _device.memory.functions || length == 0 || log_alignment > page_alignment) {
         return std::unexpected(command_status::bad_parameter);
     }
     if (length > memic_bytes) {
@@ -145,7 +145,7 @@ std::expected<std::uint64_t, command_status> fabric::alloc_memic(function_id whi
     }
     const locked guard(_device);
     arena& memory           = _device.memory;
-    memic_device& device    = memory.memic[memory.function_table[which].device];
+    memic_device& device    = memory.memic[memory.function_table[function].device];
     const std::size_t pages = (length + memic_page_bytes - 1) / memic_page_bytes;
     const auto bytes        = pages * memic_page_bytes;
     if (beyond_limit(memory, fault_kind::memic_limit, memory.counts.memic_used + bytes)) {
@@ -160,24 +160,24 @@ std::expected<std::uint64_t, command_status> fabric::alloc_memic(function_id whi
     }
     std::fill_n(device.taken.begin() + static_cast<std::ptrdiff_t>(*first), pages, std::uint8_t{1});
     device.length[*first] = static_cast<std::uint32_t>(pages);
-    device.owner[*first]  = {life::free, 0, _device.self, which, 0};
+    device.owner[*first]  = {life::free, 0, _device.self, function, 0};
     detail::set_life(device.owner[*first], life::live);
     count_memic(memory, device, static_cast<std::int64_t>(bytes));
     return *first * memic_page_bytes;
 }
 
-command_status fabric::free_memic(function_id which, std::uint64_t offset)
+command_status fabric::free_memic(function_id function, std::uint64_t offset)
 {
     const locked guard(_device);
     arena& memory = _device.memory;
-    if (which >= memory.functions || offset >= memic_bytes || offset % memic_page_bytes != 0) {
+    if (function >= memory.functions || offset >= memic_bytes || offset % memic_page_bytes != 0) {
         return command_status::bad_parameter;
     }
-    const std::uint32_t index = memory.function_table[which].device;
+    const std::uint32_t index = memory.function_table[function].device;
     memic_device& device      = memory.memic[index];
     const std::size_t first   = offset / memic_page_bytes;
     const ownership& owner    = device.owner[first];
-    if (owner.life != life::live || owner.client != _device.self || owner.function != which) {
+    if (owner.life != life::live || owner.client != _device.self || owner.function != function) {
         return command_status::bad_resource;
     }
     const std::size_t pages = device.length[first];
@@ -190,12 +190,12 @@ command_status fabric::free_memic(function_id which, std::uint64_t offset)
     return command_status::ok;
 }
 
-command_status fabric::replace_region(function_id which, std::uint32_t key, std::span<const std::byte> create_mkey)
+command_status fabric::replace_region(function_id function, std::uint32_t key, std::span<const std::byte> create_mkey)
 {
-    if (which >= _device.memory.functions) {
+    if (function >= _device.memory.functions) {
         return command_status::bad_parameter;
     }
-    command_call call{_device, _queue_pairs, which, 0, create_mkey, {}};
+    command_call call{_device, _queue_pairs, function, 0, create_mkey, {}};
     command_status status;
     {
         const locked guard(_device);
@@ -207,10 +207,10 @@ command_status fabric::replace_region(function_id which, std::uint32_t key, std:
     return status;
 }
 
-std::size_t fabric::memic_offset(function_id which) const
+std::size_t fabric::memic_offset(function_id function) const
 {
     const arena& memory        = _device.memory;
-    const std::uint32_t device = which < memory.functions ? memory.function_table[which].device : 0;
+    const std::uint32_t device = function < memory.functions ? memory.function_table[function].device : 0;
     return static_cast<std::size_t>(memory.memic[device].bytes.data() -
                                     reinterpret_cast<const std::byte*>(&_device.memory));
 }

@@ -1,14 +1,14 @@
-// What sets queues going: doorbells, and calls that look for work without one.
+// What makes queues progress: doorbells, and calls that look for work without one.
 #include <array>
 #include <cstring>
 #include <utility>
 
-#include "client.h"
-#include "completion.h"
 #include "fabric.h"
 #include "prm/doorbell.h"
 #include "prm/wqe.h"
-#include "queue_work.h"
+#include "softhca/core/clients/client.h"
+#include "softhca/core/queues/completion.h"
+#include "softhca/core/queues/queue_work.h"
 
 namespace ucxl::softhca
 {
@@ -24,7 +24,7 @@ struct outcome {
     bool unfinished = false; // and more may be there
 };
 
-// Under the lock: what a queue pair can do now, or the first of it.
+// Executes what a queue pair can do now, or the beginning of it. Under the lock.
 outcome run_some(environment& device, std::uint32_t qpn)
 {
     const qp_record* const qp = device.memory.qps.find(qpn);
@@ -35,12 +35,12 @@ outcome run_some(environment& device, std::uint32_t qpn)
     const bool sent            = run_send_queue(device, qpn, wqes_at_a_time);
     const auto blocks          = static_cast<std::uint16_t>(qp->send.consumed - before);
     const bool flushed         = flush_queue_pair(device, qpn);
-    // A WQE has at least one block: fewer blocks than WQEs allowed means that the end was reached.
+    // A WQE has at least one block: fewer blocks than WQEs allowed means that the queue is empty.
     return {sent || flushed, sent && (blocks >= wqes_at_a_time || device.turn.used_up())};
 }
 
-// One turn of the queue pairs from index `at` on, under the lock. Stops where a queue pair has used its turn up, or
-// where all have nothing left to do.
+// One turn of the queue pairs, starting at index `at`, under the lock. Ends when a queue pair has used up its turn, or
+// when none has anything left to do.
 template <typename List>
 void run_turn(environment& device, const List& queue_pairs, std::size_t& at, outcome& all)
 {
@@ -57,8 +57,8 @@ void run_turn(environment& device, const List& queue_pairs, std::size_t& at, out
     }
 }
 
-// Runs all that `queue_pairs` names until they have nothing to do. Others get the lock in between, and the time that a
-// profile adds is spent without it.
+// Executes the queue pairs until they have nothing to do. Others get the lock in between. Modelled time (--profile) is
+// spent without it.
 template <typename List>
 bool run(environment& device, const List& queue_pairs)
 {
@@ -96,7 +96,7 @@ void ring_completion_queue(environment& device, std::uint32_t uar, prm::const_vi
 
 } // namespace
 
-// Nothing tells a program that a doorbell was no good, as on the device.
+// An invalid doorbell is ignored without a word, as on the device.
 void fabric::doorbell(std::uint32_t uar, std::size_t offset, std::uint64_t value)
 {
     std::array<std::byte, prm::wqe_control_segment::size_bytes> bytes{};

@@ -20,10 +20,10 @@ constexpr int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2}
 
 volatile pid_t child = 0;
 
-// What the terminal sends goes to the command anyway: it is in the same group.
-void forward(int number, siginfo_t* from, void*)
+// Signals of the terminal reach the command anyway, because it is in the same process group.
+void forward(int number, siginfo_t* info, void*)
 {
-    if (child > 0 && from->si_code <= 0) {
+    if (child > 0 && info->si_code <= 0) {
         const int saved = errno;
         ::kill(child, number);
         errno = saved;
@@ -102,7 +102,7 @@ ending run_command(const std::vector<std::string>& command, const std::vector<va
 void end_like(const ending& how)
 {
     if (how.signal != 0) {
-        const rlimit no_core{.rlim_cur = 0, .rlim_max = 0}; // the command's is enough
+        const rlimit no_core{.rlim_cur = 0, .rlim_max = 0}; // the core of the command is enough
         ::setrlimit(RLIMIT_CORE, &no_core);
         std::signal(how.signal, SIG_DFL);
         ::raise(how.signal);

@@ -1,5 +1,5 @@
-// The command that softhca-run runs: started with the device in its environment, given the signals that softhca-run
-// gets, waited for.
+// The command of softhca-run: starts it with the device in its environment, forwards the signals that softhca-run gets,
+// and waits for it.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ struct variable {
     std::string value;
 };
 
-// As wait() tells it.
+// As wait() reports it.
 struct ending {
     int status = 0; // exit status
-    int signal = 0; // nonzero: ended by it
+    int signal = 0; // nonzero: the signal that ended it
 };
 
 // Returns when the command has ended. A command that cannot be executed ends with status 127 (not found) or 126, as in

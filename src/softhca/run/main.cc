@@ -1,9 +1,9 @@
-// softhca-run: runs a command with software mlx5 devices. Makes the memory they live in, keeps it while the command
-// runs, and tells at the end what they did.
+// softhca-run: runs a command with software mlx5 devices. Makes their memory, keeps it while the command runs, and
+// reports at the end what the devices did.
 #include "child.h"
 #include "options.h"
 #include "report.h"
-#include "softhca/shim/memory/fabric_memory.h"
+#include "softhca/shim/host/fabric_memory.h"
 
 #include <fmt/format.h>
 
@@ -30,7 +30,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// Beside this program in a build tree, in the library folder where it was installed, or where the user says.
+// The library is beside this program in a build tree, in the library folder where it was installed, or where the user
+// says.
 std::string find_library()
 {
     if (const char* const given = std::getenv(library_variable)) {
@@ -49,7 +50,8 @@ std::string find_library()
     throw failure(fmt::format("{} is not where it was installed; {} may name it", library_name, library_variable));
 }
 
-// Commands may change their folder; and a file that cannot be written is better known before the command runs.
+// Makes the path absolute, because commands may change their folder, and reports a file that cannot be written before
+// the command runs.
 std::string prepare_file(const std::string& path, const char* option)
 {
     if (path.empty() || path == "-") {

@@ -1,4 +1,4 @@
-// The command line of softhca-run. What is not given there comes from the SOFTHCA_* variables.
+// The command line of softhca-run. SOFTHCA_* variables give what it does not.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct command_line {
     settings chosen;
     std::vector<std::string> command;
     bool done  = false; // --help or --version was answered
-    int status = 0;     // to end with: 0, or 2 after a message about a wrong command line
+    int status = 0;     // the exit status: 0, or 2 after a message about a wrong command line
 };
 
 command_line parse_command_line(int argc, char** argv);

@@ -2,7 +2,7 @@
 
 #include "prm/command.h"
 #include "prm/wqe.h"
-#include "softhca/shim/objects/process_identity.h"
+#include "softhca/shim/system/process_identity.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string name_or_number(std::size_t value)
     return name.empty() ? fmt::format("{:#x}", value) : std::string(name);
 }
 
-// By opcode: how many, and how many of them failed; those that never occurred are left out.
+// By opcode: the count, and the count of failures. Opcodes that never occurred are left out.
 template <typename Enum, std::size_t Count>
 json by_opcode(const std::array<std::uint64_t, Count>& counts, const std::array<std::uint64_t, Count>& failed)
 {
@@ -35,7 +35,7 @@ json by_opcode(const std::array<std::uint64_t, Count>& counts, const std::array<
     return all;
 }
 
-// Those that nobody has found dead yet, as nobody needed to know.
+// Processes that have died and that no other process has noticed.
 std::uint64_t dead_clients(const arena& memory)
 {
     return static_cast<std::uint64_t>(std::ranges::count_if(memory.clients, [](const client_record& client) {

@@ -1,9 +1,9 @@
-// What the device did, as JSON: for --stats.
+// The report of --stats as JSON: what the device did.
 #pragma once
 
 #include <string>
 
-#include "softhca/core/arena.h"
+#include "softhca/core/arena/arena.h"
 
 namespace ucxl::softhca::run
 {

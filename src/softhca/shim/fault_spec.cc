@@ -14,8 +14,6 @@ namespace ucxl::softhca
 namespace
 {
 
-using failure = std::unexpected<std::string>;
-
 std::optional<std::uint64_t> parse_number(std::string_view text)
 {
     const bool hexadecimal = text.starts_with("0x");
@@ -31,7 +29,7 @@ struct unit {
     std::uint64_t factor;
 };
 
-// A number with one of these units behind it, or none.
+// A number with one of these units after it, or without.
 template <std::size_t Count>
 std::optional<std::uint64_t> parse_scaled(std::string_view text, const unit (&units)[Count])
 {
@@ -59,10 +57,10 @@ std::expected<std::uint64_t, std::string> parse_name(std::string_view field, std
     }
     const auto value = parse_number(text);
     if (!value) {
-        return failure(std::format("{}: '{}' is neither a number nor a name known here", field, text));
+        return std::unexpected(std::format("{}: '{}' is neither a number nor a name known here", field, text));
     }
     if (*value > limit) {
-        return failure(std::format("{}: {} is above {:#x}", field, text, limit));
+        return std::unexpected(std::format("{}: {} is above {:#x}", field, text, limit));
     }
     return *value;
 }
@@ -85,7 +83,7 @@ bool is_limit(fault_kind kind)
     return kind == fault_kind::key_limit || kind == fault_kind::memic_limit;
 }
 
-// What stands behind the colon.
+// The text after the colon.
 std::expected<std::uint64_t, std::string> parse_subject(fault_kind kind, std::string_view text)
 {
     switch (kind) {
@@ -110,7 +108,7 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
         }
     }
     if (rule.kind == fault_kind::none) {
-        return failure(
+        return std::unexpected(
             std::format("'{}' is not a kind of fault: command, wqe, delay, drop, refuse, fatal, keys or memic", name));
     }
     const char mark             = end == text.npos ? '\0' : text[end];
@@ -118,25 +116,26 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
     if (is_limit(rule.kind)) {
         const auto limit = parse_scaled(rest, size_units);
         if (mark != '=' || !limit) {
-            return failure(std::format("{0}: a limit is needed, as in {0}=100 or {0}=64K, not '{1}'", name, rest));
+            return std::unexpected(
+                std::format("{0}: a limit is needed, as in {0}=100 or {0}=64K, not '{1}'", name, rest));
         }
         rule.amount = *limit;
         return rule;
     }
     if (mark == '=') {
-        return failure(std::format("{0}: an opcode follows a colon, as in {0}:0x8", name));
+        return std::unexpected(std::format("{0}: an opcode follows a colon, as in {0}:0x8", name));
     }
     rule.status = rule.kind == fault_kind::command
                       ? static_cast<std::uint8_t>(std::to_underlying(prm::command_status::limit_exceeded))
                       : static_cast<std::uint8_t>(std::to_underlying(prm::cqe_syndrome::transport_retry_exceeded));
     rule.times  = rule.kind == fault_kind::delay || rule.kind == fault_kind::refuse ? UINT64_MAX : 1;
     if (rule.kind == fault_kind::refuse && mark != ':') {
-        return failure("refuse: what is refused follows a colon, as in refuse:umr_start_addr");
+        return std::unexpected("refuse: what is refused follows a colon, as in refuse:umr_start_addr");
     }
     if (mark == ':') {
         const auto opcode = parse_subject(rule.kind, rest);
         if (!opcode) {
-            return failure(opcode.error());
+            return std::unexpected(opcode.error());
         }
         rule.opcode = static_cast<std::uint32_t>(*opcode);
     }
@@ -147,7 +146,7 @@ std::expected<std::uint64_t, std::string> parse_count(std::string_view field, st
 {
     const auto value = parse_number(text);
     if (!value || *value == 0) {
-        return failure(std::format("{}: '{}' is not a number from 1 on", field, text));
+        return std::unexpected(std::format("{}: '{}' is not a number from 1 on", field, text));
     }
     return *value;
 }
@@ -156,7 +155,7 @@ template <typename Field>
 std::expected<void, std::string> assign(Field& into, const std::expected<std::uint64_t, std::string>& value)
 {
     if (!value) {
-        return failure(value.error());
+        return std::unexpected(value.error());
     }
     into = static_cast<Field>(*value);
     return {};
@@ -187,12 +186,12 @@ std::expected<void, std::string> parse_field(fault_rule& rule, std::string_view 
     if (name == "time" && rule.kind == fault_kind::delay) {
         const auto time = parse_scaled(value, time_units);
         if (!time || *time > most_time_ns) {
-            return failure(std::format("time: '{}' is not a time of at most 60s, as in 50us", value));
+            return std::unexpected(std::format("time: '{}' is not a time of at most 60s, as in 50us", value));
         }
         rule.amount = *time;
         return {};
     }
-    return failure(std::format("'{}' is not a field of this kind of fault", name));
+    return std::unexpected(std::format("'{}' is not a field of this kind of fault", name));
 }
 
 } // namespace
@@ -205,11 +204,11 @@ std::expected<fault_rule, std::string> parse_fault(std::string_view text)
         text.remove_prefix(comma + 1);
         comma = text.find(',');
         if (const auto parsed = parse_field(*rule, text.substr(0, comma)); !parsed) {
-            return failure(parsed.error());
+            return std::unexpected(parsed.error());
         }
     }
     if (rule && rule->kind == fault_kind::delay && rule->amount == 0) {
-        return failure("delay: a time is needed, as in delay:send,time=50us");
+        return std::unexpected("delay: a time is needed, as in delay:send,time=50us");
     }
     if (rule && rule->first == 0) {
         rule->first = 1;
@@ -229,11 +228,11 @@ std::expected<fault_plan, std::string> parse_faults(std::string_view text)
             continue;
         }
         if (count == max_fault_rules) {
-            return failure(std::format("fault: more than {} rules", max_fault_rules));
+            return std::unexpected(std::format("fault: more than {} rules", max_fault_rules));
         }
         const auto rule = parse_fault(part);
         if (!rule) {
-            return failure(std::format("fault '{}': {}", part, rule.error()));
+            return std::unexpected(std::format("fault '{}': {}", part, rule.error()));
         }
         plan.rules[count++] = *rule;
     }

@@ -11,8 +11,6 @@ namespace ucxl::softhca
 namespace
 {
 
-using failure = std::unexpected<std::string>;
-
 std::string variable(const char* name)
 {
     const char* const value = std::getenv(name);
@@ -43,21 +41,22 @@ std::expected<fabric_options, std::string> to_options(const settings& given)
 {
     fabric_options options;
     if (!given.devices.empty() && !parse_whole(given.devices, options.devices)) {
-        return failure(std::format("devices: '{}' is not a number from 1 to {}", given.devices, max_devices));
+        return std::unexpected(std::format("devices: '{}' is not a number from 1 to {}", given.devices, max_devices));
     }
     if (!given.functions.empty() && !parse_whole(given.functions, options.functions_per_device)) {
-        return failure(std::format("functions: '{}' is not a number from 1 to {}", given.functions, max_functions));
+        return std::unexpected(
+            std::format("functions: '{}' is not a number from 1 to {}", given.functions, max_functions));
     }
     if (given.profile == "cx6") {
         options.costs = profile::cx6;
     } else if (given.profile == "bf3") {
         options.costs = profile::bf3;
     } else if (!given.profile.empty() && given.profile != "none") {
-        return failure(std::format("profile: '{}' is not none, cx6 or bf3", given.profile));
+        return std::unexpected(std::format("profile: '{}' is not none, cx6 or bf3", given.profile));
     }
     const auto faults = parse_faults(given.faults);
     if (!faults) {
-        return failure(faults.error());
+        return std::unexpected(faults.error());
     }
     options.faults = *faults;
     return options;

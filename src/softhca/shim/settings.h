@@ -1,4 +1,4 @@
-// What a user can choose, as softhca-run's options and SOFTHCA_* variables give it.
+// The settings of a user, from options of softhca-run and SOFTHCA_* variables.
 #pragma once
 
 #include <expected>
@@ -11,7 +11,7 @@
 namespace ucxl::softhca
 {
 
-// Variables: the options', and the one by which softhca-run tells its children of their fabric.
+// The variables of the options, and the one that tells children of softhca-run where their fabric is.
 inline constexpr const char* devices_variable   = "SOFTHCA_DEVICES";
 inline constexpr const char* functions_variable = "SOFTHCA_FUNCTIONS";
 inline constexpr const char* profile_variable   = "SOFTHCA_PROFILE";
@@ -20,7 +20,7 @@ inline constexpr const char* trace_variable     = "SOFTHCA_TRACE";
 inline constexpr const char* stats_variable     = "SOFTHCA_STATS";
 inline constexpr const char* fabric_variable    = "SOFTHCA_FABRIC"; // PID:DESCRIPTOR
 
-// Texts as given; empty where nothing was.
+// Texts as given; empty when not given.
 struct settings {
     std::string devices;
     std::string functions; // of each device
@@ -35,13 +35,13 @@ settings settings_of_environment();
 // The error names the option and what it may be.
 std::expected<fabric_options, std::string> to_options(const settings& given);
 
-// Where the fabric is that softhca-run made.
+// The place of the fabric that softhca-run made.
 struct fabric_place {
     int process = 0;
     int file    = 0;
 };
 
-// Nothing where the text is not one.
+// Nothing when the text is not a place.
 std::optional<fabric_place> parse_fabric_place(std::string_view text);
 std::string to_text(const fabric_place& place);
 

@@ -1,7 +1,7 @@
 // `contrib/dev bench softhca_keys`: what the device model itself costs for translating keys and moving bytes, without
 // system calls: memory is this process's and is copied by memcpy. Figures are medians of samples.
-#include "softhca/core/transfer.h"
-#include "softhca/core/translation_list.h"
+#include "softhca/core/keys/memory_transfer.h"
+#include "softhca/core/keys/translation_list.h"
 #include "unit/softhca/core/key_maker.h"
 
 #include <fmt/format.h>
@@ -55,14 +55,14 @@ double now()
 }
 
 // Nanoseconds of one call.
-double cost(const std::function<void()>& what, unsigned times)
+double cost(const std::function<void()>& work, unsigned times)
 {
     constexpr unsigned samples = 21;
     std::vector<double> found;
     for (unsigned sample = 0; sample < samples; ++sample) {
         const double begin = now();
         for (unsigned i = 0; i < times; ++i) {
-            what();
+            work();
         }
         found.push_back((now() - begin) / times * 1e9);
     }

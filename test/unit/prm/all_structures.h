@@ -5,7 +5,7 @@
 #include "prm/cqe.h"
 #include "prm/doorbell.h"
 #include "prm/eq.h"
-#include "prm/hca_cap_more.h"
+#include "prm/hca_cap_pages.h"
 #include "prm/mkey.h"
 #include "prm/object.h"
 #include "prm/port.h"

@@ -20,7 +20,7 @@ std::vector<std::byte> from_hex(std::string text, std::size_t size)
     return bytes;
 }
 
-// Whether the field stands in the list of fields that one side has alone; only there it may.
+// Whether the field is in the list of fields that only one side has.
 void expect_listed(const std::set<std::string>& alone, const std::string& name, bool is_alone, const char* whose)
 {
     if (!alone.contains("*")) {

@@ -16,29 +16,29 @@ namespace ucxl::prm
 
 struct golden_field {
     unsigned offset, width;
-    std::string value; // hexadecimal, where there is one
+    std::string value; // hexadecimal; empty when there is none
 };
 
 struct golden_structure {
     std::size_t size_bytes = 0;
     std::map<std::string, golden_field> fields;
-    std::vector<std::byte> bytes; // the values in place, where there are values
+    std::vector<std::byte> bytes; // the structure with these values; empty when there are none
 };
 
-// By name; nothing for a file that cannot be read.
+// By name. Empty when the file cannot be read.
 std::map<std::string, golden_structure> load_golden(const char* path);
 
-// How two descriptions of a structure differ; apart from what is said here they are the same.
+// The allowed differences between two descriptions of a structure; all else must be equal.
 struct differences {
-    std::map<std::string, std::string> renamed{}; // our name of a field, theirs
-    std::set<std::string> only_ours{};            // "*": whatever else we have
-    std::set<std::string> only_theirs{};          // "*": whatever else they have
+    std::map<std::string, std::string> renamed{}; // our name of a field to theirs
+    std::set<std::string> only_ours{};            // "*": any field that only we have
+    std::set<std::string> only_theirs{};          // "*": any field that only they have
 };
 
-// The field of theirs that is this one of ours, or null.
+// Their field for one of ours, or null.
 const golden_field* find(const golden_structure& golden, const differences& expected, std::string_view ours);
 
-// Sizes, offsets and widths, and which fields there are.
+// Compares sizes, offsets, widths and the set of fields.
 void compare_places(const structure_info& info, const golden_structure& golden, const differences& expected);
 
 } // namespace ucxl::prm

@@ -1,5 +1,5 @@
-// Every structure of src/prm by name, its fields with typed access behind plain functions: what lets a test go over all
-// of them, or over those a table names, without being a template for each.
+// All structures of src/prm by name, with typed access to their fields behind plain functions, so that a test can loop
+// over structures without being a template.
 #pragma once
 
 #include <cstddef>

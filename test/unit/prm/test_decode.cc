@@ -1,4 +1,4 @@
-// Text of commands, WQEs, completions and events, for bytes that are right and for bytes that are not.
+// The text of commands, WQEs, CQEs and events, for valid and invalid bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "prm/cqe.h"
 #include "prm/decode.h"
 #include "prm/eq.h"
-#include "prm/hca_cap_more.h"
+#include "prm/hca_cap_pages.h"
 #include "prm/mkey.h"
 #include "prm/object.h"
 #include "prm/qp.h"
@@ -40,14 +40,14 @@ std::vector<std::byte> followed_by(const storage<S>& structure, const storage<En
 
 storage<create_mkey_in> create_key(mkey_access_mode mode)
 {
-    storage<create_mkey_in> in;
-    (*in).put<command::create_mkey>(create_mkey_in::opcode);
-    (*in).put<0x5>(create_mkey_in::uid);
-    const auto key = (*in).at(create_mkey_in::memory_key);
+    storage<create_mkey_in> input;
+    (*input).put<command::create_mkey>(create_mkey_in::opcode);
+    (*input).put<0x5>(create_mkey_in::uid);
+    const auto key = (*input).at(create_mkey_in::memory_key);
     key.put<true>(mkc::umr_en);
     key.put<any_qpn>(mkc::qpn);
     set_access_mode(key, mode);
-    return in;
+    return input;
 }
 
 TEST(prm_decode, command_and_answer)
@@ -86,59 +86,60 @@ TEST(prm_decode, error_answer_has_its_status_only)
 
 TEST(prm_decode, transition_with_and_without_extension)
 {
-    storage<modify_qp_ext_in> in;
-    (*in).put<command::init2init_qp>(modify_qp_ext_in::opcode);
-    (*in).at(modify_qp_ext_in::extension).put<true>(qpc_ext::mmo);
-    EXPECT_THAT(decode_command(in.bytes), HasSubstr("  more: 192 bytes 20"));
-    (*in).put<true>(modify_qp_ext_in::qpc_ext);
-    EXPECT_THAT(decode_command(in.bytes), HasSubstr("  extension: mmo=1\n"));
+    storage<modify_qp_ext_in> input;
+    (*input).put<command::init2init_qp>(modify_qp_ext_in::opcode);
+    (*input).at(modify_qp_ext_in::extension).put<true>(qpc_ext::mmo);
+    EXPECT_THAT(decode_command(input.bytes), HasSubstr("  more: 192 bytes 20"));
+    (*input).put<true>(modify_qp_ext_in::qpc_ext);
+    EXPECT_THAT(decode_command(input.bytes), HasSubstr("  extension: mmo=1\n"));
 }
 
 TEST(prm_decode, optional_fields_by_name)
 {
-    storage<modify_qp_in> in;
-    (*in).put<command::rtr2rts_qp>(modify_qp_in::opcode);
-    EXPECT_TRUE((*in).set(modify_qp_in::opt_param_mask, 0x80000000U | 1U << 1 | 1U << 14));
-    (*in).at(modify_qp_in::qpc).put<qp_state::rts>(qpc::state);
-    const auto text = decode_command(in.bytes);
+    storage<modify_qp_in> input;
+    (*input).put<command::rtr2rts_qp>(modify_qp_in::opcode);
+    EXPECT_TRUE((*input).set(modify_qp_in::opt_param_mask, 0x80000000U | 1U << 1 | 1U << 14));
+    (*input).at(modify_qp_in::qpc).put<qp_state::rts>(qpc::state);
+    const auto text = decode_command(input.bytes);
     EXPECT_THAT(text, HasSubstr("opt_param_mask=remote_read_enable|ack_timeout|0x80000000"));
     EXPECT_THAT(text, HasSubstr("qpc: state=rts st=rc"));
 }
 
 TEST(prm_decode, capability_page_that_was_asked_for)
 {
-    storage<query_hca_cap_in> in;
+    storage<query_hca_cap_in> input;
     storage<query_hca_cap_out> out;
-    (*in).put<command::query_hca_cap>(query_hca_cap_in::opcode);
+    (*input).put<command::query_hca_cap>(query_hca_cap_in::opcode);
     (*out).at(query_hca_cap_out::general).put<0x1234>(hca_cap::vhca_id);
-    EXPECT_THAT(decode_command(in.bytes, out.bytes), HasSubstr("  general: vhca_id=0x1234"));
-    (*in).put<(0x3 << 1) | cap_current>(query_hca_cap_in::op_mod);
-    EXPECT_THAT(decode_command(in.bytes, out.bytes), HasSubstr("  atomic: "));
-    (*in).put<(0x7 << 1) | cap_current>(query_hca_cap_in::op_mod);
-    EXPECT_THAT(decode_command(in.bytes, out.bytes), HasSubstr("  more: 4096 bytes "));
+    EXPECT_THAT(decode_command(input.bytes, out.bytes), HasSubstr("  general: vhca_id=0x1234"));
+    (*input).put<(0x3 << 1) | cap_current>(query_hca_cap_in::op_mod);
+    EXPECT_THAT(decode_command(input.bytes, out.bytes), HasSubstr("  atomic: "));
+    (*input).put<(0x7 << 1) | cap_current>(query_hca_cap_in::op_mod);
+    EXPECT_THAT(decode_command(input.bytes, out.bytes), HasSubstr("  more: 4096 bytes "));
 }
 
 TEST(prm_decode, alias_object)
 {
-    storage<create_alias_object_in> in;
-    (*in).put<command::create_general_object>(create_alias_object_in::opcode);
-    (*in).put<object_type::mkey>(create_alias_object_in::obj_type);
-    (*in).put<true>(create_alias_object_in::alias_object);
-    (*in).at(create_alias_object_in::alias).put(alias_context::vhca_id_to_be_accessed, std::uint16_t{0x42});
-    EXPECT_THAT(decode_command(in.bytes), HasSubstr("  alias: vhca_id_to_be_accessed=0x42\n"));
+    storage<create_alias_object_in> input;
+    (*input).put<command::create_general_object>(create_alias_object_in::opcode);
+    (*input).put<object_type::mkey>(create_alias_object_in::obj_type);
+    (*input).put<true>(create_alias_object_in::alias_object);
+    (*input).at(create_alias_object_in::alias).put(alias_context::vhca_id_to_be_accessed, std::uint16_t{0x42});
+    EXPECT_THAT(decode_command(input.bytes), HasSubstr("  alias: vhca_id_to_be_accessed=0x42\n"));
 }
 
 TEST(prm_decode, unknown_command_in_hexadecimal)
 {
-    const std::vector<std::byte> in(20, std::byte{0xab});
-    EXPECT_EQ(decode_command(in), "unknown command: opcode=0xabab uid=0xabab op_mod=0xabab reserved@4=abab0000\n"
-                                  "  more: 12 bytes abababab.abababab.abababab\n");
+    const std::vector<std::byte> input(20, std::byte{0xab});
+    EXPECT_EQ(decode_command(input), "unknown command: opcode=0xabab uid=0xabab op_mod=0xabab reserved@4=abab0000\n"
+                                     "  more: 12 bytes abababab.abababab.abababab\n");
 }
 
 TEST(prm_decode, command_cut_short)
 {
-    const auto in = create_key(mkey_access_mode::klm);
-    EXPECT_THAT(decode_command(std::span(in.bytes).first(100)), HasSubstr("create_mkey: cut short, 272 bytes wanted"));
+    const auto input = create_key(mkey_access_mode::klm);
+    EXPECT_THAT(decode_command(std::span(input.bytes).first(100)),
+                HasSubstr("create_mkey: cut short, 272 bytes wanted"));
     EXPECT_THAT(decode_command({}), HasSubstr("none there"));
 }
 

@@ -1,5 +1,5 @@
-// src/prm against the C headers of rdma-core and UCX that declare the same structures (made by make_ifc_vectors.py):
-// the place of every field.
+// Compares src/prm with the C headers of rdma-core and UCX that declare the same structures (made by
+// make_ifc_vectors.py): the place of every field.
 #include <gtest/gtest.h>
 
 #include "golden.h"
@@ -15,7 +15,7 @@ const std::map<std::string, golden_structure>& vectors()
     return all;
 }
 
-// Structures that go by another name here; several of theirs may be one of ours.
+// Structures with another name here; several of theirs may be one of ours.
 const std::map<std::string, std::string_view> our_names = {
     {"cmd_hca_cap", "hca_cap"},
     {"cmd_hca_cap_2", "hca_cap_2"},
@@ -43,7 +43,7 @@ const std::map<std::string, std::string_view> our_names = {
 
 const std::set<std::string> anything = {"*"};
 
-// What each of their structures names otherwise or has beside ours. That we have more is allowed everywhere.
+// The fields of their structures with another name, or that only they have. We may have more fields everywhere.
 const std::map<std::string, differences> expected = {
     {"rdma_core.cmd_hca_cap",
      {.renamed     = {{"modify_rq_counter_set_id", "modify_rq_counters_set_id"},
@@ -63,7 +63,7 @@ const std::map<std::string, differences> expected = {
     {"ucx.atomic_caps",
      {.renamed = {{"atomic_req_8b_endianness_mode", "atomic_req_8B_endianness_mode"},
                   {"supported_atomic_req_8b_endianness_mode_1", "supported_atomic_req_8B_endianness_mode_1"}}}},
-    // rdma-core has one scheme where the page now has two.
+    // rdma-core has one scheme where the page has two by now.
     {"rdma_core.odp_cap",
      {.only_theirs = {"sig", "rc_odp_caps", "uc_odp_caps", "ud_odp_caps", "xrc_odp_caps", "dc_odp_caps"}}},
     {"ucx.odp_cap",
@@ -91,7 +91,7 @@ const std::map<std::string, differences> expected = {
     {"rdma_core.query_dct_out", {.renamed = {{"dct_context", "dctc"}}}},
     {"ucx.create_dct_in", {.renamed = {{"dct_context", "dct_context_entry"}}}},
     {"ucx.cqc", {.renamed = {{"cqe_compression_en", "cqe_comp_en"}}}},
-    // The number of the interrupt has grown.
+    // The field of the interrupt number has grown.
     {"rdma_core.eqc", {.renamed = {{"intr", ""}}, .only_theirs = {"intr"}}},
     {"rdma_core.create_eq_in", {.renamed = {{"eqc", "eq_context_entry"}}}},
     {"rdma_core.create_eq_out", {.renamed = {{"eqn", "eq_number"}}}},
@@ -103,8 +103,8 @@ const std::map<std::string, differences> expected = {
     {"ucx.query_lag_out", {.renamed = {{"context", "lag_context"}}}},
 };
 
-// UCX's reserved words before `lid` are 4 bytes short of rdma-core's Python definitions and Linux; it reads nothing
-// there.
+// UCX's reserved words before `lid` are 4 bytes shorter than in rdma-core's Python definitions and Linux. It reads
+// nothing there.
 bool is_known_to_differ(const std::string& name)
 {
     return name == "ucx.hca_vport_context" || name == "ucx.query_hca_vport_context_out";

@@ -1,5 +1,5 @@
-// Segments and completions against the structures of rdma-core's <infiniband/mlx5dv.h>: the same size, and bytes that
-// one side writes read the same on the other. mlx5dv.h's fields are in the byte order of the device.
+// Compares segments and CQEs with the structures of rdma-core's <infiniband/mlx5dv.h>: the sizes are equal, and each
+// side reads what the other writes. Fields of mlx5dv.h are in the byte order of the device.
 #include <gtest/gtest.h>
 
 #include <endian.h>

@@ -1,4 +1,4 @@
-// Opcodes, syndromes and masks against those of rdma-core's <infiniband/mlx5dv.h>, at compile time.
+// Compares opcodes, syndromes and masks with those of rdma-core's <infiniband/mlx5dv.h>, at compile time.
 #include <infiniband/mlx5dv.h>
 
 #include "prm/cqe.h"

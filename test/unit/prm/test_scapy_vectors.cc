@@ -1,5 +1,5 @@
-// src/prm against scapy's definitions of the same structures (made by make_scapy_vectors.py), both directions: the
-// place of every field, what it reads in scapy's bytes, and the bytes that writing all fields gives.
+// Compares src/prm with scapy's definitions of the same structures (made by make_scapy_vectors.py), in both directions:
+// the place of every field, the values read from scapy's bytes, and the bytes that result from writing all fields.
 #include <gtest/gtest.h>
 
 #include "golden.h"
@@ -111,7 +111,7 @@ TEST(prm_scapy, ports)
 TEST(prm_scapy, capabilities)
 {
     compare("query_hca_cap_in", "QueryHcaCapIn");
-    // UCX and Linux have enhanced_cqe_compression 11 bits before where scapy has it.
+    // UCX and Linux have enhanced_cqe_compression 11 bits before scapy's place.
     compare("hca_cap", "CmdHcaCap",
             {.renamed     = {{"log_max_srq", "log_max_srqs"},
                              {"cmd_on_behalf", "hotplug_manager"},

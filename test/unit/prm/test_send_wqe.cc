@@ -1,4 +1,4 @@
-// Send WQEs taken apart: what each opcode carries, and WQEs that are not whole.
+// Parsing of send WQEs: the segments of each opcode, and incomplete WQEs.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -1,4 +1,5 @@
-// All structures: random values into all fields and back, what does not fit, and that a field moves its own bits only.
+// All structures: random values are written to all fields and read back, values that do not fit are refused, and a
+// field changes only its own bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ std::uint64_t largest(const field_info& field)
     return ~std::uint64_t{0} >> (64 - field.width);
 }
 
-// Slow and obvious: bit by bit, as the declaration says.
+// The slow and obvious way: bit by bit, as declared.
 std::uint64_t bits_of(const std::vector<std::byte>& bytes, const field_info& field)
 {
     std::uint64_t value = 0;

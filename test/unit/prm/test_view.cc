@@ -1,4 +1,4 @@
-// Fields, views and what they refuse.
+// Fields and views, and what they refuse.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -43,7 +43,7 @@ static_assert(readable<const_view<klm>, klm_length>);
 static_assert(!settable<const_view<klm>, klm_length, std::uint32_t>);
 static_assert(!puttable<const_view<klm>, klm_length, std::uint32_t>);
 
-// put() takes what cannot be too large, and enumerations only of the field's own kind go into a field.
+// put() takes only types that always fit, and a field takes only its own enumeration.
 static_assert(puttable<view<mkc>, mkc_free, bool>);
 static_assert(puttable<view<mkc>, mkc_pd, std::uint16_t>);
 static_assert(!puttable<view<mkc>, mkc_pd, std::uint32_t>);
@@ -115,11 +115,11 @@ TEST(prm_view, reaches_elements_of_arrays)
     storage<compressed_cqe> cqe;
     (*cqe).at(compressed_cqe::mini, 6).put(mini_cqe::byte_cnt, std::uint32_t{0x01020304});
     EXPECT_EQ(cqe.bytes[6 * 8 + 4], std::byte{0x01});
-    storage<create_eq_in> in;
-    (*in).put(create_eq_in::event_bitmask, 3, 0x0102030405060708);
-    EXPECT_EQ((*in).get(create_eq_in::event_bitmask, 3), 0x0102030405060708U);
-    EXPECT_EQ(in.bytes[0x2c0 / 8 + 3 * 8], std::byte{0x01});
-    EXPECT_EQ((*in).get(create_eq_in::event_bitmask, 2), 0U);
+    storage<create_eq_in> input;
+    (*input).put(create_eq_in::event_bitmask, 3, 0x0102030405060708);
+    EXPECT_EQ((*input).get(create_eq_in::event_bitmask, 3), 0x0102030405060708U);
+    EXPECT_EQ(input.bytes[0x2c0 / 8 + 3 * 8], std::byte{0x01});
+    EXPECT_EQ((*input).get(create_eq_in::event_bitmask, 2), 0U);
 }
 
 TEST(prm_view, lists_whole_elements_only)

@@ -1,4 +1,4 @@
-// Bytes of a WQE put together segment by segment, for tests.
+// Builds the bytes of a WQE segment by segment, for tests.
 #pragma once
 
 #include <vector>
@@ -40,7 +40,7 @@ public:
 
     std::vector<std::byte> bytes() const { return bytes(_bytes.size() / wqe_unit_bytes); }
 
-    // With another length than it has.
+    // With a length other than its own.
     std::vector<std::byte> bytes(std::size_t units) const
     {
         auto made          = _bytes;

@@ -1,6 +1,6 @@
 #include "interrupted_thread.h"
 
-#include "softhca/shim/memory/guarded_copy.h"
+#include "softhca/shim/system/guarded_copy.h"
 
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ struct register_values {
 namespace
 {
 
-constexpr greg_t write_fault        = 2;     // of a page fault's error code
+constexpr greg_t write_fault        = 2;     // in the error code of a page fault
 constexpr greg_t single_step_flag   = 0x100; // TF
 constexpr std::size_t longest       = 15;
 constexpr std::uintptr_t code_page  = 4096;
@@ -64,7 +64,7 @@ struct code_bytes {
     std::span<const std::uint8_t> view() const { return std::span(bytes).first(length); }
 };
 
-// What the thread executes next.
+// The code that the thread executes next.
 code_bytes code_at(const ucontext_t& state)
 {
     const auto at          = static_cast<std::uintptr_t>(state.uc_mcontext.gregs[REG_RIP]);
@@ -74,7 +74,7 @@ code_bytes code_at(const ucontext_t& state)
         found.length = longest;
         return found;
     }
-    // The last instruction of the last page of code.
+    // The code ends with this page.
     const std::size_t rest = std::min<std::size_t>(longest, code_page - at % code_page);
     found.length           = guarded_copy(found.bytes.data(), code, rest) == copy_status::ok ? rest : 0;
     return found;
@@ -140,7 +140,8 @@ void interrupted_thread::skip(const store_instruction& store)
     state_of(_context).uc_mcontext.gregs[REG_RIP] += store.length;
 }
 
-// A frame without the registers' state in use would not take over what is loaded; but a vector store was just executed.
+// The frame takes over loaded registers only if it has vector state in use; it has, because a vector store was just
+// executed.
 void interrupted_thread::skip_copy_into(std::uintptr_t first, std::size_t length)
 {
     ucontext_t& state = state_of(_context);
@@ -148,7 +149,7 @@ void interrupted_thread::skip_copy_into(std::uintptr_t first, std::size_t length
         const code_bytes code = code_at(state);
         if (const auto load = decode_load_x86_64(code.view())) {
             if (!load_vector(state, *load)) {
-                return; // the thread faults there by itself
+                return; // the thread faults there itself
             }
             state.uc_mcontext.gregs[REG_RIP] += load->length;
             continue;
@@ -181,7 +182,7 @@ namespace
 
 constexpr std::uint64_t write_not_read = 1U << 6; // WnR of the syndrome register
 
-// The kernel puts records of 8 and more bytes behind the registers, each with a magic number and its size.
+// The kernel puts records after the registers, each with a magic number and its size.
 const _aarch64_ctx* find_record(const ucontext_t& state, std::uint32_t magic)
 {
     const auto* const first = reinterpret_cast<const unsigned char*>(state.uc_mcontext.__reserved);

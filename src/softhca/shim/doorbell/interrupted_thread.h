@@ -1,5 +1,5 @@
-// A thread as a signal handler has it: the instruction it was stopped at, its registers, and how it goes on. The one
-// place that knows the processors.
+// A thread as a signal handler finds it: the instruction it stopped at, its registers, and where it continues. This and
+// store_instruction know the processors.
 #pragma once
 
 #include <csignal>
@@ -15,28 +15,28 @@ namespace ucxl::softhca
 class interrupted_thread
 {
 public:
-    // `context` is a signal handler's third argument.
+    // `context`: the third argument of a signal handler.
     explicit interrupted_thread(void* context) : _context(context) {}
 
-    // Whether the fault was at a write.
+    // Whether the fault was a write.
     bool was_writing() const;
 
-    // The store it was stopped at; nothing for any other instruction, or one that is not known.
+    // The store that it stopped at. Nothing for any other or unknown instruction.
     std::optional<store_instruction> store() const;
 
-    // The first 8 bytes it stores.
+    // The first 8 bytes that it stores.
     std::optional<std::uint64_t> value(const store_instruction& store) const;
 
-    // Goes on behind the store, as if it had been executed.
+    // Continues after the store, as if it had been executed.
     void skip(const store_instruction& store);
 
-    // Where the next instructions only go on with copying into this range, goes on behind them: a WQE that is copied to
-    // a page traps once then. What they store is lost, what they load is not.
+    // Skips the following instructions as long as they only copy into this range, so that a WQE copied to a page traps
+    // once. Their stores are dropped, their loads are not.
     void skip_copy_into(std::uintptr_t first, std::size_t length);
 
-    // Stops again, with SIGTRAP, after one instruction. False where the processor cannot do that.
+    // Stops the thread again with SIGTRAP after one instruction. False when the processor cannot do that.
     bool begin_step();
-    // In that SIGTRAP's handler.
+    // Called in the handler of that SIGTRAP.
     void end_step();
 
 private:

@@ -1,8 +1,8 @@
-// Calls on descriptors: device files are the kernel's part (kernel_device.h).
+// Calls on descriptors. Those on device files go to the kernel's part (uverbs/kernel.h).
 #include "export.h"
-#include "libc_functions.h"
-#include "softhca/shim/objects/device_process.h"
-#include "softhca/shim/sysfs/virtual_files.h"
+#include "softhca/shim/process/device_process.h"
+#include "softhca/shim/system/libc_functions.h"
+#include "virtual_files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -44,7 +44,7 @@ int fcntl_any(int fd, int command, void* argument)
     return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(fd, done) : done;
 }
 
-// Numbers above any descriptor that a process has.
+// No process has descriptors from here on.
 constexpr unsigned most_descriptors = 1U << 20;
 
 void before_close_range(unsigned first, unsigned last)
@@ -131,7 +131,7 @@ SOFTHCA_INTERPOSED int fcntl64(int fd, int command, ...)
     return fcntl_any(fd, command, argument);
 }
 
-// Without the kernel's netlink interface libibverbs looks for devices in /sys.
+// Without this interface of the kernel libibverbs looks for devices in /sys.
 SOFTHCA_INTERPOSED int socket(int domain, int type, int protocol) noexcept
 {
     if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {

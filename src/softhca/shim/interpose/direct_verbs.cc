@@ -1,7 +1,7 @@
 #include "direct_verbs.h"
 
-#include "softhca/shim/doorbell/wake_timer.h"
-#include "softhca/shim/objects/device_process.h"
+#include "softhca/shim/process/device_process.h"
+#include "softhca/shim/system/wake_timer.h"
 
 #include <array>
 #include <atomic>
@@ -23,15 +23,15 @@ constexpr std::size_t most_contexts = 256;
 std::array<taken_context, most_contexts> contexts;
 
 constinit std::mutex taking;
-// One libmlx5, so one of each; known once a context was taken.
+// There is one libmlx5, so there is one set of operations; known once a context was taken.
 ibv_context_ops original                                     = {};
 constinit std::atomic<int (*)(ibv_qp_ex*)> original_complete = nullptr;
 
-// Arming a CQ is two steps, the call and our look at what it stored.
+// Arming a CQ takes two steps: the call, and reading what it stored.
 constinit std::mutex arming;
 
-// A poller that finds nothing looks after waiting queues now and then; the timer does it anyway, but a busy processor
-// may give it no time.
+// A poller that finds nothing progresses waiting queues now and then. The timer does that as well, but may get no time
+// on a busy CPU.
 constexpr unsigned empty_polls                = 1024;
 constinit thread_local unsigned found_nothing = 0;
 
@@ -107,7 +107,7 @@ int arm(ibv_cq* queue, int solicited_only)
     return failed;
 }
 
-// The device's clock, which libmlx5 would read from a page where nothing counts.
+// Reads the device's clock. libmlx5 would read it from a page where nothing counts.
 int read_clock(ibv_context*, ibv_values_ex* values)
 {
     if ((values->comp_mask & ~std::uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) {
@@ -119,11 +119,11 @@ int read_clock(ibv_context*, ibv_values_ex* values)
     return 0;
 }
 
-bool known_operations(const ibv_context_ops& of)
+bool known_operations(const ibv_context_ops& operations)
 {
     return original.post_send == nullptr ||
-           (of.post_send == original.post_send && of.poll_cq == original.poll_cq &&
-            of.req_notify_cq == original.req_notify_cq && of.bind_mw == original.bind_mw);
+           (operations.post_send == original.post_send && operations.poll_cq == original.poll_cq &&
+            operations.req_notify_cq == original.req_notify_cq && operations.bind_mw == original.bind_mw);
 }
 
 } // namespace
@@ -140,7 +140,7 @@ void take_context(ibv_context* context, std::uint32_t uar)
         process->pages().make_trapping(uar);
         return;
     }
-    if (original.post_send == nullptr) { // once: the operations of other contexts read it
+    if (original.post_send == nullptr) { // once, because operations of other contexts read it
         original = context->ops;
     }
     room->uar.store(uar);

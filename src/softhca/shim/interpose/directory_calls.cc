@@ -1,7 +1,7 @@
-// Calls that list a directory. A listing of ours is an object of ours behind the C library's opaque pointer.
+// Calls that list a directory. A listing of ours is an object behind the C library's opaque pointer.
 #include "export.h"
-#include "libc_functions.h"
-#include "softhca/shim/sysfs/virtual_files.h"
+#include "softhca/shim/system/libc_functions.h"
+#include "virtual_files.h"
 
 #include <algorithm>
 #include <atomic>
@@ -27,19 +27,19 @@ constinit std::mutex listings_lock;
 constinit std::atomic<std::size_t> listings_open = 0;
 std::vector<std::unique_ptr<listing>>& listings()
 {
-    static auto* const open = new std::vector<std::unique_ptr<listing>>; // there until the very end of the process
+    static auto* const open = new std::vector<std::unique_ptr<listing>>; // exists until the very end of the process
     return *open;
 }
 
-DIR* keep(virtual_entries&& from, int fd)
+DIR* keep(virtual_entries&& found, int fd)
 {
     const std::lock_guard hold(listings_lock);
-    listings().push_back(std::make_unique<listing>(listing{.fd = fd, .entries = std::move(from.entries)}));
+    listings().push_back(std::make_unique<listing>(listing{.fd = fd, .entries = std::move(found.entries)}));
     listings_open.store(listings().size());
     return reinterpret_cast<DIR*>(listings().back().get());
 }
 
-// Null for the C library's.
+// Null for a listing of the C library.
 listing* find(DIR* directory)
 {
     if (listings_open.load() == 0) {
@@ -54,9 +54,9 @@ listing* find(DIR* directory)
     return nullptr;
 }
 
-dirent* read_next(listing& from)
+dirent* read_next(listing& directory)
 {
-    return from.next < from.entries.size() ? &from.entries[from.next++] : nullptr;
+    return directory.next < directory.entries.size() ? &directory.entries[directory.next++] : nullptr;
 }
 
 template <typename Entry>

@@ -1,4 +1,4 @@
-// For the files that define functions of other libraries: libsofthca.so exports those, and nothing else.
+// For the files that define functions of other libraries: the only functions that libsofthca.so exports.
 #pragma once
 
 #if defined(_FORTIFY_SOURCE) && _FORTIFY_SOURCE > 0

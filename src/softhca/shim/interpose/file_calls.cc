@@ -1,7 +1,7 @@
 // Calls that name a file.
 #include "export.h"
-#include "libc_functions.h"
-#include "softhca/shim/sysfs/virtual_files.h"
+#include "softhca/shim/system/libc_functions.h"
+#include "virtual_files.h"
 
 #include <cerrno>
 #include <cstdarg>
@@ -20,7 +20,7 @@ bool takes_mode(int flags)
     return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-// The 64-bit forms are the same functions where file sizes have 64 bits anyway.
+// The 64-bit forms are the same functions when file sizes have 64 bits.
 #if defined(__LP64__)
 struct stat& plain(struct stat64& into)
 {
@@ -126,7 +126,7 @@ SOFTHCA_INTERPOSED int openat64(int directory, const char* path, int flags, ...)
     return open_any(directory, path, flags, mode);
 }
 
-// What programs compiled with _FORTIFY_SOURCE call.
+// For programs compiled with _FORTIFY_SOURCE.
 SOFTHCA_INTERPOSED int __open_2(const char* path, int flags)
 {
     return open_any(AT_FDCWD, path, flags, 0);
@@ -209,7 +209,8 @@ SOFTHCA_INTERPOSED int fstatat64(int directory, const char* path, struct stat64*
     return stat_any(directory, path, flags, plain(*into));
 }
 
-// What programs compiled for C libraries before 2.33 call; the number of the structure's version is always this one.
+// For programs compiled for C libraries before 2.33. The first argument, the version of the structure, is always the
+// current one.
 SOFTHCA_INTERPOSED int __xstat(int, const char* path, struct stat* into) noexcept
 {
     return stat_any(AT_FDCWD, path, 0, *into);

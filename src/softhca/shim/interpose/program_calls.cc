@@ -1,7 +1,7 @@
-// Calls that replace the program, and its end: what the process made of the device goes before its memory does.
+// Calls that replace the program, and its end: the objects of the process are released before its memory is.
 #include "export.h"
-#include "libc_functions.h"
-#include "softhca/shim/objects/device_process.h"
+#include "softhca/shim/process/device_process.h"
+#include "softhca/shim/system/libc_functions.h"
 
 #include <cstdarg>
 #include <vector>
@@ -11,7 +11,7 @@ using namespace ucxl::softhca;
 namespace
 {
 
-// The arguments of execl() and the like, with their null; `environment` is what stands behind it.
+// The arguments of execl() and similar functions, with the null at the end; `environment` gets the argument after it.
 std::vector<char*> arguments(const char* first, va_list rest, char* const** environment)
 {
     std::vector<char*> all;

@@ -1,7 +1,7 @@
-// Calls that would take a fault's signal from us.
+// Calls that would take a fault signal from us.
 #include "export.h"
-#include "libc_functions.h"
-#include "softhca/shim/doorbell/fault_signals.h"
+#include "softhca/shim/system/fault_signals.h"
+#include "softhca/shim/system/libc_functions.h"
 
 #include <cerrno>
 
@@ -10,7 +10,7 @@ using namespace ucxl::softhca;
 namespace
 {
 
-// Some pass masks that they do not change.
+// The wanted mask without the fault signals. `room` holds the changed copy.
 const sigset_t* less(int how, const sigset_t* wanted, sigset_t& room)
 {
     if (wanted == nullptr || how == SIG_UNBLOCK) {

@@ -1,7 +1,7 @@
-// Calls of libibverbs and libmlx5 that open a device, or hand out what stores to doorbell pages.
+// Functions of libibverbs and libmlx5 that open a device, or give the program the address of a doorbell page.
 #include "direct_verbs.h"
 #include "export.h"
-#include "softhca/shim/objects/device_process.h"
+#include "softhca/shim/process/device_process.h"
 
 #include <infiniband/mlx5dv.h>
 
@@ -14,8 +14,7 @@ using namespace ucxl::softhca;
 namespace
 {
 
-// The next definition after ours. Where a program loaded the library for itself only (dlopen with RTLD_LOCAL, as UCX
-// does), the usual search does not see it.
+// The next definition after ours. The usual search misses a library that was loaded with RTLD_LOCAL, as UCX does.
 template <typename Function>
 Function* next_of(Function*, const char* library, const char* name)
 {
@@ -72,10 +71,10 @@ SOFTHCA_INTERPOSED int ibv_close_device(ibv_context* context)
     return next != nullptr ? next(context) : lacking(-1);
 }
 
-SOFTHCA_INTERPOSED int ibv_modify_qp(ibv_qp* queue_pair, ibv_qp_attr* attributes, int which)
+SOFTHCA_INTERPOSED int ibv_modify_qp(ibv_qp* queue_pair, ibv_qp_attr* attributes, int mask)
 {
     NEXT_OF_VERBS(ibv_modify_qp);
-    const int failed = next != nullptr ? next(queue_pair, attributes, which) : ENOSYS;
+    const int failed = next != nullptr ? next(queue_pair, attributes, mask) : ENOSYS;
     if (failed == 0) {
         take_queue_pair(extended(queue_pair));
     }

@@ -5,9 +5,9 @@
 namespace ucxl::softhca
 {
 
-device_file::device_file(fabric& of, kernel_host& around, descriptor_table& table, function_id which,
-                         std::uint16_t context)
-    : device(of), outside(around), descriptors(table), function(which), uid(context)
+device_file::device_file(fabric& model, kernel_host& process, descriptor_table& table, function_id number,
+                         std::uint16_t context_uid)
+    : device(model), outside(process), descriptors(table), function(number), uid(context_uid)
 {
 }
 
@@ -27,7 +27,7 @@ void device_file::inherit(const device_file& parents)
     _lowest_free = static_cast<std::uint32_t>(parents._objects.size());
 }
 
-// Releases what can be, newest first. Whether anything was.
+// Releases the objects that nothing refers to, newest first. Returns whether there were any.
 bool device_file::release_round()
 {
     std::vector<uobject*> newest_first;

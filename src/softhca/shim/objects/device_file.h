@@ -1,17 +1,17 @@
-// One opened device file: the context of a program, its objects by handle, and its event channels.
+// An open device file: the context of a program, its objects by handle, and its event channels.
 //
-// Invariant: when it ends, nothing it made is left on the device; objects go newest first, as those that others need
-// are older.
+// Invariant: its destructor leaves none of its objects on the device. Newer objects go first, because they may refer to
+// older ones.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "descriptor_table.h"
 #include "event_file.h"
-#include "kernel_device.h"
+#include "kernel_host.h"
 #include "mailbox.h"
-#include "softhca/shim/interpose/descriptor_table.h"
 #include "uobject.h"
 
 namespace ucxl::softhca
@@ -22,53 +22,53 @@ inline constexpr unsigned completion_vectors = 4;
 class device_file : public std::enable_shared_from_this<device_file>
 {
 public:
-    device_file(fabric& device, kernel_host& outside, descriptor_table& descriptors, function_id function,
-                std::uint16_t uid);
+    device_file(fabric& model, kernel_host& process, descriptor_table& table, function_id number,
+                std::uint16_t context_uid);
     ~device_file();
     device_file(const device_file&)            = delete;
     device_file& operator=(const device_file&) = delete;
 
-    // A command of this context: 0, or what the kernel makes of its status.
+    // Sends a command of this context: 0, or the errno of its status.
     template <typename In, typename Out>
-    int run(mailbox<In>& in, prm::storage<Out>& out)
+    int run(mailbox<In>& input, prm::storage<Out>& output)
     {
-        return run_as(uid, in, out);
+        return run_as(uid, input, output);
     }
 
     template <typename In>
-    int run(mailbox<In>& in)
+    int run(mailbox<In>& input)
     {
-        prm::storage<prm::any_output> out;
-        return run_as(uid, in, out);
+        prm::storage<prm::any_output> output;
+        return run_as(uid, input, output);
     }
 
-    // A command of the kernel: memory regions are its own, and cost what it takes to register memory (--profile).
+    // Sends a command of the kernel, which owns memory regions. It costs the time of a registration (--profile).
     template <typename In, typename Out>
-    int run_as_kernel(mailbox<In>& in, prm::storage<Out>& out)
+    int run_as_kernel(mailbox<In>& input, prm::storage<Out>& output)
     {
-        return run_as(0, in, out);
+        return run_as(0, input, output);
     }
 
     template <typename In>
-    int run_as_kernel(mailbox<In>& in)
+    int run_as_kernel(mailbox<In>& input)
     {
-        prm::storage<prm::any_output> out;
-        return run_as(0, in, out);
+        prm::storage<prm::any_output> output;
+        return run_as(0, input, output);
     }
 
-    // In a child of fork(), before anything is made: the same context, whose objects stay the parent's. Theirs and ours
-    // never have the same handle.
+    // In a child of fork(), before any object is made: takes over the context. Its objects stay the parent's. Their
+    // handles and ours never collide.
     void inherit(const device_file& parents);
 
-    // The number the next object gets if it is added.
+    // The handle of the next object.
     std::uint32_t next_handle();
     void add(std::uint32_t handle, std::unique_ptr<uobject> object);
     uobject* find(std::uint32_t handle) const;
     int remove(uobject& object);       // destroys it first: 0 or an errno
-    void erase(const uobject& object); // when it is destroyed
+    void erase(const uobject& object); // after it was destroyed
 
-    // A channel and the descriptor that the program has of it; the one behind a descriptor, null where there is none of
-    // this context.
+    // add_channel() registers the program's descriptor of the channel. channel() finds a channel of this context by its
+    // descriptor; null when there is none.
     void add_channel(const std::shared_ptr<event_file>& channel);
     std::shared_ptr<event_file> channel(std::int64_t fd) const;
     void close_channel(event_file& channel);
@@ -90,17 +90,17 @@ public:
     const std::uint16_t uid;
     bool has_context = false;
     bool may_devx    = false;
-    std::shared_ptr<event_file> async_events; // of objects that do not name a channel
+    std::shared_ptr<event_file> async_events; // for objects that do not name a channel
 
 private:
     template <typename In, typename Out>
-    int run_as(std::uint16_t who, mailbox<In>& in, prm::storage<Out>& out)
+    int run_as(std::uint16_t sender, mailbox<In>& input, prm::storage<Out>& output)
     {
-        if (!in.fits()) {
+        if (!input.fits()) {
             return EINVAL;
         }
-        in.set(In::uid, who);
-        return error_of(device.command(function, who, in.bytes(), out.bytes));
+        input.set(In::uid, sender);
+        return error_of(device.command(function, sender, input.bytes(), output.bytes));
     }
 
     bool release_round();

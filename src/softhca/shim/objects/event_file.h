@@ -1,12 +1,16 @@
-// An event channel as the kernel's part knows it: the completion channel, the channel of asynchronous events, or a DEVX
-// one.
+// An event channel as the kernel's part knows it: a completion channel, a channel of asynchronous events, or one of
+// DEVX.
 //
-// Invariant: open as long as the program has a descriptor of it; nothing is routed to a channel that is not open.
+// Invariant: a channel is open as long as the program has a descriptor of it. No events are routed to a closed channel.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <optional>
 
-#include "kernel_device.h"
+#include "kernel_host.h"
+#include "softhca/shim/host/event_record.h"
 
 namespace ucxl::softhca
 {
@@ -30,7 +34,7 @@ public:
             .channel = _channel.writer, .kind = static_cast<std::uint32_t>(_format), .value = value, .object = object};
     }
 
-    // How many events of an object, of `sent` in all, the program did not read and never will.
+    // Drops the unread events with that value. Returns how many there were.
     std::uint32_t drop(std::uint64_t value)
     {
         return _open ? _outside.drop_events(_channel, event_bytes(_format), value) : 0;
@@ -55,6 +59,33 @@ private:
     event_channel _channel;
     event_format _format;
     bool _open = true;
+};
+
+// Where the events of an object go, what the program calls the object there, and how many events it read.
+struct event_target {
+    std::shared_ptr<event_file> channel;
+    std::uint64_t value = 0;
+    std::uint32_t told  = 0; // events that the program read, of earlier routes
+    std::uint32_t kinds = 0; // of a DEVX channel: the subscribed events
+
+    event_route route(std::uint32_t object) const
+    {
+        if (channel == nullptr || !channel->open()) {
+            return {};
+        }
+        event_route route = channel->route(value, object);
+        route.kind |= kinds;
+        return route;
+    }
+
+    // The route `before` is gone for good: the program does not get the events that it has not read.
+    void settle(const std::optional<event_route>& before)
+    {
+        if (before && channel != nullptr) {
+            told += before->sent - std::min(before->sent, channel->drop(value));
+        }
+        channel.reset();
+    }
 };
 
 } // namespace ucxl::softhca

@@ -1,4 +1,4 @@
-// A command being put together, and what the kernel makes of the answer's status.
+// Builds a command, and turns the status of its answer into an errno.
 //
 //     mailbox<prm::dealloc_pd_in> in(prm::command::dealloc_pd);
 //     in.set(prm::dealloc_pd_in::pd, pdn);
@@ -15,7 +15,7 @@
 namespace ucxl::softhca
 {
 
-// A value wider than its field is remembered instead of being cut; such a command is not sent.
+// A value wider than its field is not cut: the command is marked and not sent.
 template <typename In>
 class mailbox
 {
@@ -46,7 +46,7 @@ public:
     std::span<const std::byte> bytes() const { return _bytes; }
 
 private:
-    // The device takes no shorter one.
+    // The minimum that the device accepts.
     static constexpr std::size_t least_bytes = 16;
 
     prm::view<In> whole() { return *prm::view<In>::over(_bytes); }

@@ -1,7 +1,8 @@
-// What a program made through a device file and refers to by a handle: the base of protection domains, keys, queues.
+// An object that a program made through a device file and names by a handle: the base of protection domains, keys,
+// queues.
 //
-// Invariant: exists on the device as long as it is here. Others that need it are counted in `users`; while there are
-// any it is not released.
+// Invariant: the object exists on the device as long as this does. `users` counts the objects that refer to it; it is
+// not released while there are any.
 #pragma once
 
 #include <cerrno>
@@ -21,7 +22,7 @@ enum class object_kind : std::uint8_t {
     uar,
     devx_object,
     devx_umem,
-    any_devx, // in a specification: whatever DEVX can query and modify
+    any_devx, // in a specification: objects that DEVX can query and modify
     none,     // in a specification: objects that this device does not have
 };
 
@@ -37,15 +38,15 @@ public:
 
     object_kind kind() const { return _kind; }
 
-    // Gives back what the device has of it: 0, or an errno and nothing has changed.
+    // Releases the object on the device: 0, or an errno and nothing has changed.
     int destroy() { return users != 0 ? EBUSY : release(); }
 
-    // That channel has no reader any more: no events to it from now on.
+    // The channel has no reader any more: stops its events.
     virtual void forget_channel(const event_file&) {}
 
     unsigned users       = 0;
     std::uint32_t handle = 0;
-    std::uint64_t serial = 0; // counts objects of a device file in the order they were made
+    std::uint64_t serial = 0; // the order in which objects of a device file were made
 
 private:
     virtual int release() = 0;
@@ -53,39 +54,39 @@ private:
     object_kind _kind;
 };
 
-// One object's need of another.
+// A counted reference to another object.
 template <typename Object>
 class reference
 {
 public:
     reference() = default;
-    explicit reference(Object* to) : _to(to)
+    explicit reference(Object* object) : _object(object)
     {
-        if (_to != nullptr) {
-            _to->users++;
+        if (_object != nullptr) {
+            _object->users++;
         }
     }
     ~reference() { reset(); }
     reference(const reference&)            = delete;
     reference& operator=(const reference&) = delete;
 
-    Object* get() const { return _to; }
-    Object* operator->() const { return _to; }
-    explicit operator bool() const { return _to != nullptr; }
+    Object* get() const { return _object; }
+    Object* operator->() const { return _object; }
+    explicit operator bool() const { return _object != nullptr; }
 
-    void reset(Object* to = nullptr)
+    void reset(Object* object = nullptr)
     {
-        if (to != nullptr) {
-            to->users++;
+        if (object != nullptr) {
+            object->users++;
         }
-        if (_to != nullptr) {
-            _to->users--;
+        if (_object != nullptr) {
+            _object->users--;
         }
-        _to = to;
+        _object = object;
     }
 
 private:
-    Object* _to = nullptr;
+    Object* _object = nullptr;
 };
 
 } // namespace ucxl::softhca

@@ -1,4 +1,4 @@
-// What the device calls itself where no command tells: its maker, model and firmware.
+// The vendor, model and firmware of the device, for answers that no command gives.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,5 @@ inline constexpr std::uint64_t firmware_major = 28;
 inline constexpr std::uint64_t firmware_minor = 99;
 inline constexpr std::uint64_t firmware_sub   = 1;
 inline constexpr const char* firmware_text    = "28.99.0001";
-
-// Of the clock in completions: nanoseconds that do not come around.
-inline constexpr std::uint64_t timestamp_mask = 0x7fffffffffffffff;
 
 } // namespace ucxl::softhca

@@ -1,4 +1,4 @@
-// Which files there are, and what is in them: as the kernel shows a ConnectX-7 function with an InfiniBand port.
+// The list of files and their contents, as the kernel shows a ConnectX-7 function with an InfiniBand port.
 #pragma once
 
 #include <string>
@@ -15,12 +15,13 @@ struct sysfs_file {
     sysfs_kind kind = sysfs_kind::file;
     std::string text;
     dev_t number = 0;
-    bool ours    = true; // of a directory: all below it is ours
+    bool ours    = true; // of a directory: everything below it is ours
 };
 
 std::vector<sysfs_file> sysfs_files(const std::vector<sysfs_function>& functions);
 
-// False for paths that cannot lead to these files: without a look at the tree, for every file a program opens.
+// False for paths that cannot be ours. Does not look at the tree, because it is called for every file that a program
+// opens.
 bool may_name_ours(std::string_view path);
 
 inline constexpr unsigned gid_table_length  = 8;

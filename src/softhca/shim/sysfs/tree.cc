@@ -8,10 +8,10 @@ namespace ucxl::softhca
 namespace
 {
 
-// As many as Linux follows in one path.
+// The number of links that Linux follows in a path.
 constexpr unsigned max_links = 40;
 
-// The first component of the path, which loses it.
+// Removes the first component from the path and returns it.
 std::string_view take_component(std::string_view& path)
 {
     const std::size_t begin          = std::min(path.find_first_not_of('/'), path.size());

@@ -1,7 +1,8 @@
-// The files that programs look at to find the device, as data: /sys/class/infiniband*, what they link to, and
-// /dev/infiniband. Nothing of it is on a disk; the wrappers of open(), opendir(), stat() and the like answer from here.
+// The files in which programs look for the device, as data: /sys/class/infiniband*, the targets of its links, and
+// /dev/infiniband. None of them is on disk; the wrappers of open(), opendir(), stat() and similar functions answer from
+// here.
 //
-// Invariant: does not change once made; a directory's children are sorted by name.
+// Invariant: never changes once made. The children of a directory are sorted by name.
 //
 //     if (tree.covers(path)) {
 //         const sysfs_node* node = tree.find(path);      null: ENOENT
@@ -18,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "softhca/core/objects.h"
+#include "softhca/core/arena/objects.h"
 
 namespace ucxl::softhca
 {
@@ -32,16 +33,16 @@ enum class sysfs_kind : std::uint8_t {
 
 struct sysfs_node {
     sysfs_kind kind     = sysfs_kind::directory;
-    bool ours           = false; // false: a directory of the real file system that has something of ours below it
+    bool ours           = false; // false: a directory of the real file system with one of our files below it
     dev_t number        = 0;     // of a device
     std::uint64_t inode = 0;
-    std::string text; // of a file; the target of a link
+    std::string text; // the content of a file, or the target of a link
     sysfs_node* parent = nullptr;
     std::string name;
     std::map<std::string, std::unique_ptr<sysfs_node>, std::less<>> children;
 };
 
-// What a tree is made from: one of these per verbs device, in the order of their numbers.
+// The data of one verbs device, in the order of the device numbers.
 struct sysfs_function {
     function_record record;
     std::string firmware; // "28.1.0000"
@@ -52,14 +53,14 @@ class sysfs_tree
 public:
     explicit sysfs_tree(const std::vector<sysfs_function>& functions);
 
-    // Whether an absolute path is answered here, be the file there or not. Paths may have "." and "..", repeated
-    // slashes, and components that are links.
+    // Whether an absolute path is answered from here, whether or not the file exists. Paths may contain ".", "..",
+    // repeated slashes, and links.
     bool covers(std::string_view path) const;
 
-    // What is at an absolute path. The last component is followed when it is a link, unless `follow` is false.
+    // The node at an absolute path. A link as the last component is followed, unless `follow` is false.
     const sysfs_node* find(std::string_view path, bool follow = true) const;
 
-    // realpath(): without links, "." and "..". Nothing: there is no such file.
+    // As realpath(): without links, "." and "..". Nothing when there is no such file.
     std::optional<std::string> real_path(std::string_view path) const;
 
 private:
@@ -75,7 +76,7 @@ private:
     std::uint64_t _inodes = 0;
 };
 
-// /dev/infiniband/uverbs<number> has this device number.
+// The device number of /dev/infiniband/uverbs<number>.
 dev_t uverbs_device_number(unsigned number);
 
 } // namespace ucxl::softhca

@@ -13,7 +13,7 @@ namespace ucxl::softhca
 namespace
 {
 
-// What fits in the attribute is there and not behind a pointer.
+// Values of up to this length are in the attribute itself.
 constexpr std::size_t in_place_bytes = sizeof(std::uint64_t);
 
 const attribute_spec* spec_of(const method_spec& method, std::uint16_t id)
@@ -67,7 +67,7 @@ int uverbs_call::take_one(const method_spec& method, const ib_uverbs_attr& attri
     if (has(spec->id)) {
         return EINVAL;
     }
-    given taken{.id = spec->id, .spec = spec, .in = {}, .out = {}};
+    given taken{.id = spec->id, .spec = spec, .input = {}, .output = {}};
     int error = 0;
     switch (spec->type) {
     case attribute_type::input:
@@ -77,10 +77,10 @@ int uverbs_call::take_one(const method_spec& method, const ib_uverbs_attr& attri
         if (attribute.len < spec->min_length || attribute.len > spec->max_length) {
             error = EINVAL;
         }
-        taken.out = {.address       = attribute.data,
-                     .length        = attribute.len,
-                     .flags_address = address + offsetof(ib_uverbs_attr, flags),
-                     .flags         = attribute.flags};
+        taken.output = {.address       = attribute.data,
+                        .length        = attribute.len,
+                        .flags_address = address + offsetof(ib_uverbs_attr, flags),
+                        .flags         = attribute.flags};
         break;
     case attribute_type::object:
     case attribute_type::new_object:
@@ -91,8 +91,8 @@ int uverbs_call::take_one(const method_spec& method, const ib_uverbs_attr& attri
         if (attribute.attr_data.reserved != 0 || attribute.len != 0) {
             error = EINVAL;
         }
-        taken.in  = {.data = attribute.data, .length = sizeof(attribute.data), .in_place = true};
-        taken.out = {.address = address + offsetof(ib_uverbs_attr, data), .length = sizeof(attribute.data)};
+        taken.input  = {.data = attribute.data, .length = sizeof(attribute.data), .in_place = true};
+        taken.output = {.address = address + offsetof(ib_uverbs_attr, data), .length = sizeof(attribute.data)};
         break;
     }
     if (error == 0) {
@@ -108,17 +108,17 @@ int uverbs_call::take_input(const ib_uverbs_attr& attribute, given& taken)
         (!spec.zero_trailing && attribute.len > spec.max_length)) {
         return EINVAL;
     }
-    taken.in = {.data = attribute.data, .length = attribute.len, .in_place = attribute.len <= in_place_bytes};
-    return check_zero_behind(taken.in, spec.max_length);
+    taken.input = {.data = attribute.data, .length = attribute.len, .in_place = attribute.len <= in_place_bytes};
+    return check_zero_behind(taken.input, spec.max_length);
 }
 
-int uverbs_call::check_zero_behind(const user_input& in, std::size_t known) const
+int uverbs_call::check_zero_behind(const user_input& input, std::size_t known) const
 {
-    if (in.length <= known) {
+    if (input.length <= known) {
         return 0;
     }
-    std::vector<std::byte> behind(in.length - known);
-    if (const int error = fetch(in, known, behind.data(), behind.size()); error != 0) {
+    std::vector<std::byte> behind(input.length - known);
+    if (const int error = fetch(input, known, behind.data(), behind.size()); error != 0) {
         return error;
     }
     return std::ranges::any_of(behind, [](std::byte byte) { return byte != std::byte{0}; }) ? EOPNOTSUPP : 0;
@@ -139,13 +139,13 @@ int uverbs_call::take_object(const ib_uverbs_attr& attribute, std::uint64_t addr
     return lookup(static_cast<std::uint32_t>(attribute.data), taken.spec->kind, taken.object);
 }
 
-void uverbs_call::take_write(const user_input& in, const user_output& out, const user_input& driver_in,
-                             const user_output& driver_out)
+void uverbs_call::take_write(const user_input& input, const user_output& output, const user_input& uhw_input,
+                             const user_output& uhw_output)
 {
-    _given.push_back({.id = UVERBS_ATTR_CORE_IN, .in = in, .out = {}});
-    _given.push_back({.id = UVERBS_ATTR_CORE_OUT, .in = {}, .out = out});
-    _given.push_back({.id = UVERBS_ATTR_UHW_IN, .in = driver_in, .out = {}});
-    _given.push_back({.id = UVERBS_ATTR_UHW_OUT, .in = {}, .out = driver_out});
+    _given.push_back({.id = UVERBS_ATTR_CORE_IN, .input = input, .output = {}});
+    _given.push_back({.id = UVERBS_ATTR_CORE_OUT, .input = {}, .output = output});
+    _given.push_back({.id = UVERBS_ATTR_UHW_IN, .input = uhw_input, .output = {}});
+    _given.push_back({.id = UVERBS_ATTR_UHW_OUT, .input = {}, .output = uhw_output});
 }
 
 const uverbs_call::given* uverbs_call::find(std::uint16_t id) const
@@ -157,7 +157,7 @@ const uverbs_call::given* uverbs_call::find(std::uint16_t id) const
 std::size_t uverbs_call::length(std::uint16_t id) const
 {
     const given* const attribute = find(id);
-    return attribute == nullptr ? 0 : std::max(attribute->in.length, attribute->out.length);
+    return attribute == nullptr ? 0 : std::max(attribute->input.length, attribute->output.length);
 }
 
 int uverbs_call::channel_of(std::uint16_t id, event_format format, std::shared_ptr<event_file>& channel) const
@@ -166,7 +166,7 @@ int uverbs_call::channel_of(std::uint16_t id, event_format format, std::shared_p
     if (attribute == nullptr) {
         return 0;
     }
-    const auto found = file.channel(static_cast<std::int64_t>(attribute->in.data));
+    const auto found = file.channel(static_cast<std::int64_t>(attribute->input.data));
     if (found == nullptr || found->format() != format) {
         return EBADF;
     }
@@ -174,13 +174,13 @@ int uverbs_call::channel_of(std::uint16_t id, event_format format, std::shared_p
     return 0;
 }
 
-int uverbs_call::fetch(const user_input& in, std::size_t offset, void* to, std::size_t length) const
+int uverbs_call::fetch(const user_input& input, std::size_t offset, void* to, std::size_t length) const
 {
-    if (in.in_place) {
-        std::memcpy(to, reinterpret_cast<const std::byte*>(&in.data) + offset, length);
+    if (input.in_place) {
+        std::memcpy(to, reinterpret_cast<const std::byte*>(&input.data) + offset, length);
         return 0;
     }
-    return file.outside.read_user(to, in.data + offset, length) ? 0 : EFAULT;
+    return file.outside.read_user(to, input.data + offset, length) ? 0 : EFAULT;
 }
 
 int uverbs_call::read_bytes(std::uint16_t id, void* to, std::size_t length)
@@ -189,9 +189,9 @@ int uverbs_call::read_bytes(std::uint16_t id, void* to, std::size_t length)
     if (attribute == nullptr) {
         return 0;
     }
-    const std::size_t copied = std::min(length, attribute->in.length);
+    const std::size_t copied = std::min(length, attribute->input.length);
     std::memset(to, 0, length);
-    return copied == 0 ? 0 : fetch(attribute->in, 0, to, copied);
+    return copied == 0 ? 0 : fetch(attribute->input, 0, to, copied);
 }
 
 int uverbs_call::read_all(std::uint16_t id, std::vector<std::byte>& bytes)
@@ -206,7 +206,7 @@ int uverbs_call::read_growing(std::uint16_t id, void* to, std::size_t length)
     if (attribute == nullptr) {
         return 0;
     }
-    const int error = check_zero_behind(attribute->in, length);
+    const int error = check_zero_behind(attribute->input, length);
     return error != 0 ? error : read_bytes(id, to, length);
 }
 
@@ -229,15 +229,15 @@ int uverbs_call::write_bytes(std::uint16_t id, const void* from, std::size_t len
     if (attribute == nullptr) {
         return 0;
     }
-    const std::size_t copied = std::min(length, attribute->out.length);
-    if (copied != 0 && !file.outside.write_user(attribute->out.address, from, copied)) {
+    const std::size_t copied = std::min(length, attribute->output.length);
+    if (copied != 0 && !file.outside.write_user(attribute->output.address, from, copied)) {
         return EFAULT;
     }
-    if (attribute->out.flags_address == 0) {
+    if (attribute->output.flags_address == 0) {
         return 0;
     }
-    const std::uint16_t flags = attribute->out.flags | UVERBS_ATTR_F_VALID_OUTPUT;
-    return file.outside.write_user(attribute->out.flags_address, &flags, sizeof(flags)) ? 0 : EFAULT;
+    const std::uint16_t flags = attribute->output.flags | UVERBS_ATTR_F_VALID_OUTPUT;
+    return file.outside.write_user(attribute->output.flags_address, &flags, sizeof(flags)) ? 0 : EFAULT;
 }
 
 int uverbs_call::lookup(std::uint32_t handle, object_kind kind, uobject*& found) const

@@ -1,8 +1,8 @@
-// One call of a method: the attributes a program gave, and what the method makes.
+// One call of a method: the attributes that the program gave, and the object that the method makes.
 //
-// Attributes were checked against the method's specification before the method sees them: required ones are there, none
-// is shorter than allowed, handles are objects of the right kind. What a program wrote behind the part this side knows
-// is zero. Memory of the program is read and written only here, so that a wild pointer is EFAULT.
+// Attributes are checked against the method's specification before the method runs: required ones are present, none is
+// too short, handles name objects of the right kind, and bytes after the known part are zero. Only this class reads and
+// writes memory of the program, so an invalid pointer is EFAULT.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,52 @@
 namespace ucxl::softhca
 {
 
-// Bytes that a program gives: at an address, or in the attribute itself where they are few.
+// Bytes from the program: at an address, or in the attribute itself when they are few.
 struct user_input {
     std::uint64_t data = 0;
     std::size_t length = 0;
-    bool in_place      = false; // `data` is the bytes
+    bool in_place      = false; // `data` has the bytes
 };
 
-// Where a program wants an answer.
+// Where the program wants an answer.
 struct user_output {
     std::uint64_t address       = 0;
     std::size_t length          = 0;
-    std::uint64_t flags_address = 0; // of the attribute's flags, to tell that something was written; 0 for none
+    std::uint64_t flags_address = 0; // of the attribute's flags, which tell that something was written; 0 for none
     std::uint16_t flags         = 0;
 };
 
 class uverbs_call
 {
 public:
-    explicit uverbs_call(device_file& of) : file(of) {}
+    explicit uverbs_call(device_file& opened) : file(opened) {}
     ~uverbs_call();
     uverbs_call(const uverbs_call&)            = delete;
     uverbs_call& operator=(const uverbs_call&) = delete;
 
-    // Takes the attributes over from the program: 0 or an errno.
+    // Reads the attributes from the program: 0 or an errno.
     int take(const method_spec& method, std::uint64_t attributes, unsigned count);
 
-    // The two halves of a command of the older interface instead.
-    void take_write(const user_input& in, const user_output& out, const user_input& driver_in,
-                    const user_output& driver_out);
+    // Takes a command of the write interface instead.
+    void take_write(const user_input& input, const user_output& output, const user_input& uhw_input,
+                    const user_output& uhw_output);
 
     bool has(std::uint16_t id) const { return find(id) != nullptr; }
     std::size_t length(std::uint16_t id) const;
 
-    // Input attributes. A value shorter than `Value` is zero behind; an absent one leaves `value` alone.
+    // Reads an input attribute. A value shorter than `Value` is filled with zeros; an absent one leaves `value`
+    // unchanged.
     template <typename Value>
     int read(std::uint16_t id, Value& value)
     {
         return read_bytes(id, &value, sizeof(value));
     }
-    // Flags of which only `allowed` may be set.
+    // Reads flags; only `allowed` may be set.
     int read_flags(std::uint16_t id, std::uint64_t allowed, std::uint32_t& flags);
     int read_bytes(std::uint16_t id, void* to, std::size_t length);
     int read_all(std::uint16_t id, std::vector<std::byte>& bytes);
 
-    // Output attributes: as much of the value as there is room for.
+    // Writes an output attribute: as much of the value as there is room for.
     template <typename Value>
     int write(std::uint16_t id, const Value& value)
     {
@@ -76,7 +77,7 @@ public:
         return attribute != nullptr ? static_cast<Object*>(attribute->object) : nullptr;
     }
 
-    // An object by a handle that was not in an attribute: 0, ENOENT or EINVAL.
+    // Finds an object by a handle outside the attributes: 0, ENOENT or EINVAL.
     template <typename Object>
     int find_object(std::uint32_t handle, Object*& found)
     {
@@ -87,24 +88,24 @@ public:
     }
     int lookup(std::uint32_t handle, object_kind kind, uobject*& found) const;
 
-    // The channel in a descriptor attribute: 0, or EBADF where it is none of that format and context. An absent one
-    // leaves `channel` alone.
+    // The channel of a descriptor attribute: 0, or EBADF when it is not of that format and context. An absent attribute
+    // leaves `channel` unchanged.
     int channel_of(std::uint16_t id, event_format format, std::shared_ptr<event_file>& channel) const;
 
-    // What the method made. It stays when the whole call succeeds.
+    // Registers the object that the method made. It stays when the whole call succeeds.
     std::uint32_t new_handle();
     void create(std::unique_ptr<uobject> object);
-    int destroy(uobject& object);    // 0 or an errno, and it stays
-    void destroyed(uobject& object); // of one that was destroyed already, when what it knew was taken
+    int destroy(uobject& object);    // 0, or an errno and the object stays
+    void destroyed(uobject& object); // after destroy() of the object itself, once its values were read
 
-    // An event channel, whose reading end is a new descriptor of the program: 0 or an errno.
+    // Makes an event channel, whose reading end is a new descriptor of the program: 0 or an errno.
     int create_channel(event_format format);
     const std::shared_ptr<event_file>& made_channel() const { return _made_channel; }
 
-    // After the method: keeps what it made, or takes it back when there is an error.
+    // Called after the method: keeps the object that it made, or releases it after an error.
     int finish(int error);
 
-    // The older interface: what is behind the request that this side knows has to be zero.
+    // The write interface: bytes after the known part of the request must be zero.
     template <typename Value>
     int request(Value& value)
     {
@@ -123,17 +124,17 @@ private:
     struct given {
         std::uint16_t id           = 0;
         const attribute_spec* spec = nullptr;
-        user_input in;
-        user_output out;
+        user_input input;
+        user_output output;
         uobject* object = nullptr;
     };
 
     const given* find(std::uint16_t id) const;
     int take_one(const method_spec& method, const ib_uverbs_attr& attribute, std::uint64_t address);
     int take_input(const ib_uverbs_attr& attribute, given& taken);
-    int check_zero_behind(const user_input& in, std::size_t known) const;
+    int check_zero_behind(const user_input& input, std::size_t known) const;
     int take_object(const ib_uverbs_attr& attribute, std::uint64_t address, given& taken);
-    int fetch(const user_input& in, std::size_t offset, void* to, std::size_t length) const;
+    int fetch(const user_input& input, std::size_t offset, void* to, std::size_t length) const;
 
     std::vector<given> _given;
     std::optional<std::uint32_t> _handle;

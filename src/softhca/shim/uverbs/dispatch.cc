@@ -16,7 +16,7 @@ namespace
 constexpr std::size_t max_request_bytes = 4096;
 constexpr std::uint32_t mlx5_driver     = 1; // RDMA_DRIVER_MLX5
 
-// Objects of the interface that this device has none of, whatever the method.
+// Objects of the interface that this device does not have.
 constexpr std::array<std::uint16_t, 12> refused_objects{
     UVERBS_OBJECT_AH,
     UVERBS_OBJECT_FLOW,
@@ -32,9 +32,14 @@ constexpr std::array<std::uint16_t, 12> refused_objects{
     MLX5_IB_OBJECT_STEERING_ANCHOR,
 };
 
+const std::array all_methods{
+    context_methods(), device_methods(), pd_methods(), mr_methods(),  cq_methods(),
+    qp_methods(),      srq_methods(),    dm_methods(), uar_methods(), devx_methods(),
+};
+
 const method_spec* find_method(std::uint16_t object, std::uint16_t method)
 {
-    for (const std::span<const method_spec> methods : all_methods()) {
+    for (const std::span<const method_spec> methods : all_methods) {
         for (const method_spec& candidate : methods) {
             if (candidate.object == object && candidate.method == method) {
                 return &candidate;
@@ -44,7 +49,7 @@ const method_spec* find_method(std::uint16_t object, std::uint16_t method)
     return nullptr;
 }
 
-// What can be asked before there is a context.
+// Whether the method may be called before there is a context.
 bool before_context(const method_spec& method)
 {
     return method.object == UVERBS_OBJECT_DEVICE &&
@@ -55,7 +60,7 @@ bool before_context(const method_spec& method)
 
 int dispatch_ioctl(device_file& file, unsigned long request, std::uint64_t argument)
 {
-    // The kernel takes 32 bits of it; glibc's callers sign-extend.
+    // The kernel uses 32 bits of it; callers in glibc sign-extend.
     if (static_cast<std::uint32_t>(request) != static_cast<std::uint32_t>(RDMA_VERBS_IOCTL)) {
         return ENOTTY;
     }
@@ -108,9 +113,9 @@ int dispatch_write(device_file& file, std::uint64_t bytes, std::size_t length)
     }
     const std::size_t core_in  = command->request_bytes;
     const std::size_t core_out = command->response_bytes;
-    const std::size_t in       = length - sizeof(header);
-    const std::size_t out      = header.out_words * std::size_t{4};
-    if (in < core_in || out < core_out) {
+    const std::size_t all_in   = length - sizeof(header);
+    const std::size_t all_out  = header.out_words * std::size_t{4};
+    if (all_in < core_in || all_out < core_out) {
         return ENOSPC;
     }
     std::uint64_t response = 0;
@@ -120,8 +125,8 @@ int dispatch_write(device_file& file, std::uint64_t bytes, std::size_t length)
     uverbs_call call(file);
     const std::uint64_t request = bytes + sizeof(header);
     call.take_write({.data = request, .length = core_in}, {.address = response, .length = core_out},
-                    {.data = request + core_in, .length = in - core_in},
-                    {.address = response + core_out, .length = out - core_out});
+                    {.data = request + core_in, .length = all_in - core_in},
+                    {.address = response + core_out, .length = all_out - core_out});
     return call.finish(run_write_command(call, *command));
 }
 

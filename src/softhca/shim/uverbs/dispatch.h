@@ -9,7 +9,7 @@
 namespace ucxl::softhca
 {
 
-// Both return 0 or an errno; addresses are the program's.
+// Both return 0 or an errno. The addresses are the program's.
 int dispatch_ioctl(device_file& file, unsigned long request, std::uint64_t argument);
 int dispatch_write(device_file& file, std::uint64_t bytes, std::size_t length);
 

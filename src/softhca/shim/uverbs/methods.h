@@ -1,4 +1,4 @@
-// The methods of the interface, by the object they are about.
+// The methods of the uverbs interface, by object.
 #pragma once
 
 #include <span>
@@ -8,6 +8,7 @@
 namespace ucxl::softhca
 {
 
+std::span<const method_spec> context_methods();
 std::span<const method_spec> device_methods();
 std::span<const method_spec> pd_methods();
 std::span<const method_spec> mr_methods();
@@ -17,9 +18,5 @@ std::span<const method_spec> srq_methods();
 std::span<const method_spec> dm_methods();
 std::span<const method_spec> uar_methods();
 std::span<const method_spec> devx_methods();
-std::span<const method_spec> devx_object_methods();
-std::span<const method_spec> devx_event_methods();
-
-std::span<const std::span<const method_spec>> all_methods();
 
 } // namespace ucxl::softhca

@@ -1,4 +1,4 @@
-// What the methods of the uverbs interface take, as tables: the counterpart of the kernel's UVERBS_ATTR_* declarations.
+// The attributes of the uverbs methods, as tables: the counterpart of the kernel's UVERBS_ATTR_* declarations.
 #pragma once
 
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -19,8 +19,8 @@ enum class attribute_type : std::uint8_t {
     input,
     output,
     object,     // a handle
-    new_object, // where its handle goes
-    fd,         // a descriptor; a channel or a foreign file, the method looks
+    new_object, // where the new handle goes
+    fd,         // a descriptor; the method checks what it is
     new_fd,
 };
 
@@ -37,7 +37,7 @@ struct attribute_spec {
     presence needed          = presence::mandatory;
     std::uint16_t min_length = 0;
     std::uint16_t max_length = 0;
-    bool zero_trailing       = false; // longer is fine if what is behind is zero
+    bool zero_trailing       = false; // longer is allowed if the rest is zero
     object_kind kind         = object_kind::pd;
 };
 
@@ -64,7 +64,7 @@ constexpr attribute_spec input_from(std::uint16_t id, std::uint16_t min_length, 
     return {.id = id, .needed = needed, .min_length = min_length, .max_length = any_length};
 }
 
-// A structure that grew: `min_length` is what its first version had.
+// A structure that grew; `min_length` is the length of its first version.
 template <typename Value>
 constexpr attribute_spec structure(std::uint16_t id, std::uint16_t min_length)
 {
@@ -107,7 +107,7 @@ constexpr attribute_spec new_descriptor(std::uint16_t id)
     return {.id = id, .type = attribute_type::new_fd};
 }
 
-// The driver's own structures beside those of the core.
+// The structures of the driver, beside those of the core.
 inline constexpr attribute_spec driver_input  = input_from(UVERBS_ATTR_UHW_IN, 0, presence::optional);
 inline constexpr attribute_spec driver_output = output_from(UVERBS_ATTR_UHW_OUT, 0, presence::optional);
 

@@ -37,7 +37,7 @@ constexpr write_command extended(std::uint32_t number, std::size_t request_bytes
             .run            = run};
 }
 
-// The first versions of the structures that grew.
+// The lengths of the first versions of structures that grew.
 constexpr std::size_t query_device_ex_response_bytes =
     offsetof(ib_uverbs_ex_query_device_resp, response_length) + sizeof(std::uint32_t);
 

@@ -1,4 +1,5 @@
-// The commands of the older interface (ib_user_verbs.h), which newer libraries send through an ioctl, too.
+// The commands of the write interface (ib_user_verbs.h), which is older than ioctl. New libraries send them through an
+// ioctl, too.
 #pragma once
 
 #include <rdma/ib_user_verbs.h>
@@ -19,11 +20,11 @@ struct write_command {
     int (*run)(uverbs_call& call) = nullptr;
 };
 
-// By its number with the flag of extended commands: 0 or an errno.
+// Finds a command by its number, with the flag of extended commands: 0 or an errno.
 int find_write_command(std::uint32_t number, const write_command*& found);
 int run_write_command(uverbs_call& call, const write_command& command);
 
-// Requests and responses are the call's UVERBS_ATTR_CORE_IN and _OUT; 0 or an errno.
+// Requests and responses are UVERBS_ATTR_CORE_IN and _OUT of the call. 0 or an errno.
 int write_query_device(uverbs_call& call);
 int write_query_device_ex(uverbs_call& call);
 int write_alloc_pd(uverbs_call& call);

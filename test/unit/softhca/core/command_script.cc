@@ -18,7 +18,7 @@ namespace
 using prm::command;
 using prm::command_status;
 
-// Bytes of the script, zeros behind its end.
+// The bytes of the script, followed by zeros.
 class reader
 {
 public:
@@ -78,8 +78,8 @@ private:
 
     void step();
     commander pick();
-    void send(commander& by, std::vector<std::byte> in);
-    void change(std::vector<std::byte>& in);
+    void send(commander& by, std::vector<std::byte> input);
+    void change(std::vector<std::byte>& input);
     std::uint32_t pick_number();
     void create(commander& by);
     void create_key(commander& by);
@@ -93,21 +93,21 @@ private:
     reader _script;
     test_machine _machine{{.devices = 2, .functions_per_device = 2}};
     std::vector<test_process*> _processes;
-    std::vector<std::uint32_t> _numbers; // given by the device, of any kind
+    std::vector<std::uint32_t> _numbers; // numbers of objects of any kind, given by the device
     script_result _result;
 };
 
 commander script_run::pick()
 {
-    const std::uint8_t which = _script.byte();
-    return {*_processes[which % num_processes], static_cast<function_id>(which / 4 % 4),
-            static_cast<std::uint16_t>(which / 16 % 3)};
+    const std::uint8_t choice = _script.byte();
+    return {*_processes[choice % num_processes], static_cast<function_id>(choice / 4 % 4),
+            static_cast<std::uint16_t>(choice / 16 % 3)};
 }
 
-void script_run::send(commander& by, std::vector<std::byte> in)
+void script_run::send(commander& by, std::vector<std::byte> input)
 {
     ++_result.commands;
-    if (by.send(in) != command_status::ok) {
+    if (by.send(input) != command_status::ok) {
         return;
     }
     ++_result.succeeded;
@@ -117,20 +117,20 @@ void script_run::send(commander& by, std::vector<std::byte> in)
     }
 }
 
-// Up to three bytes of it.
-void script_run::change(std::vector<std::byte>& in)
+// Changes up to three bytes.
+void script_run::change(std::vector<std::byte>& input)
 {
     for (unsigned times = _script.byte() % 4; times != 0; --times) {
-        const std::size_t at = _script.number(2) % in.size();
-        in[at]               = static_cast<std::byte>(_script.byte());
+        const std::size_t at = _script.number(2) % input.size();
+        input[at]            = static_cast<std::byte>(_script.byte());
     }
 }
 
 std::uint32_t script_run::pick_number()
 {
-    const std::uint8_t which = _script.byte();
-    if (which < 0xe0 && !_numbers.empty()) {
-        return _numbers[which % _numbers.size()];
+    const std::uint8_t choice = _script.byte();
+    if (choice < 0xe0 && !_numbers.empty()) {
+        return _numbers[choice % _numbers.size()];
     }
     return static_cast<std::uint32_t>(_script.number(3));
 }
@@ -139,51 +139,51 @@ void script_run::create_key(commander& by)
 {
     const bool of_memory = _script.byte() % 2 != 0;
     const auto memory    = by.process().allocate(4096);
-    auto in              = by.key_input(by.alloc_pd(), memory);
+    auto input           = by.key_input(by.alloc_pd(), memory);
     if (!of_memory) {
         std::array<std::byte, 64> entries{};
         std::ranges::copy(_script.take(entries.size()), entries.begin());
-        in = by.klm_input(by.alloc_pd(), std::span(entries).first(_script.byte() % 5 * 16), _script.byte());
+        input = by.klm_input(by.alloc_pd(), std::span(entries).first(_script.byte() % 5 * 16), _script.byte());
     }
-    change(in.bytes);
-    send(by, in.bytes);
+    change(input.bytes);
+    send(by, input.bytes);
 }
 
 void script_run::create(commander& by)
 {
     const std::uint8_t kind = _script.byte();
     const unsigned size     = _script.byte() % 6;
-    std::vector<std::byte> in;
+    std::vector<std::byte> input;
     switch (kind % 6) {
     case 0:
         return create_key(by);
     case 1:
-        in = by.cq_input(size).bytes;
+        input = by.cq_input(size).bytes;
         break;
     case 2:
-        in = by.rmp_input(size, 5).bytes;
+        input = by.rmp_input(size, 5).bytes;
         break;
     case 3:
-        in = by.qp_input({.service = static_cast<prm::qp_service>(_script.byte() % 3), .log_send = size}).bytes;
+        input = by.qp_input({.service = static_cast<prm::qp_service>(_script.byte() % 3), .log_send = size}).bytes;
         break;
     case 4:
-        in = by.qp_input({.srq = by.create_srq()}).bytes;
+        input = by.qp_input({.srq = by.create_srq()}).bytes;
         break;
     default:
         return open_and_alias(by);
     }
-    change(in);
-    send(by, in);
+    change(input);
+    send(by, input);
 }
 
 void script_run::modify(commander& by)
 {
     const command opcode    = transitions[_script.byte() % transitions.size()];
     const std::uint32_t qpn = pick_number();
-    auto in =
+    auto input =
         by.transition(opcode, qpn & 0xffffff, static_cast<std::uint16_t>(by.function() + 1), pick_number() & 0xffffff);
-    change(in.bytes);
-    send(by, in.bytes);
+    change(input.bytes);
+    send(by, input.bytes);
 }
 
 void script_run::open_and_alias(commander& by)
@@ -196,15 +196,15 @@ void script_run::open_and_alias(commander& by)
     send(by, {open.bytes.begin(), open.bytes.end()});
 
     commander other(*_processes[_script.byte() % num_processes], static_cast<function_id>(_script.byte() % 4), 1);
-    prm::storage<prm::create_alias_object_in> in;
-    const auto alias = (*in).at(prm::create_alias_object_in::alias);
-    prm::view<prm::any_input>::over(in.bytes)->put<command::create_general_object>(prm::any_input::opcode);
-    (*in).put<prm::object_type::mkey>(prm::create_alias_object_in::obj_type);
-    (*in).put<true>(prm::create_alias_object_in::alias_object);
+    prm::storage<prm::create_alias_object_in> input;
+    const auto alias = (*input).at(prm::create_alias_object_in::alias);
+    prm::view<prm::any_input>::over(input.bytes)->put<command::create_general_object>(prm::any_input::opcode);
+    (*input).put<prm::object_type::mkey>(prm::create_alias_object_in::obj_type);
+    (*input).put<true>(prm::create_alias_object_in::alias_object);
     alias.put(prm::alias_context::vhca_id_to_be_accessed, static_cast<std::uint16_t>(by.function() + 1));
     alias.put(prm::alias_context::object_id_to_be_accessed, key >> 8);
     alias.put(prm::alias_context::metadata_1, other.alloc_pd());
-    std::vector<std::byte> bytes(in.bytes.begin(), in.bytes.end());
+    std::vector<std::byte> bytes(input.bytes.begin(), input.bytes.end());
     change(bytes);
     send(other, bytes);
 }
@@ -234,7 +234,7 @@ void script_run::ring(commander& by)
     by.process().device().doorbell(uar, offset + _script.byte() % 16 * 8, _script.number(8));
 }
 
-// Bytes at the beginning of a send queue, and a new producer counter.
+// Writes bytes to the beginning of a send queue, and a new producer counter.
 void script_run::post(commander& by)
 {
     const qp_record* const qp = _machine.memory().qps.find(pick_number() & 0xffffff);
@@ -266,9 +266,9 @@ void script_run::device_memory(commander& by)
 
 void script_run::step()
 {
-    const std::uint8_t what = _script.byte();
-    commander by            = pick();
-    switch (what % 10) {
+    const std::uint8_t choice = _script.byte();
+    commander by              = pick();
+    switch (choice % 10) {
     case 0: {
         const auto raw = _script.take(_script.byte());
         return send(by, {raw.begin(), raw.end()});
@@ -306,9 +306,9 @@ script_result script_run::run()
         try {
             step();
         } catch (const std::runtime_error&) { // NOLINT(bugprone-empty-catch)
-            // A part of what was to be made was refused: the tables are full, or the function does not exist.
+            // The device refused a part: the tables are full, or the function does not exist.
         }
-        // One who takes the lock repairs what the last holder left.
+        // The next holder of the lock repairs what the last one left.
         _processes[0]->device().route_async_events({});
         _result.wrong = broken_invariants(_machine.memory());
         if (!_result.wrong.empty()) {
@@ -318,7 +318,7 @@ script_result script_run::run()
     for (test_process* const process : _processes) {
         process->stop();
     }
-    // Those that were killed are found when another process comes.
+    // A new process finds the killed ones.
     _machine.start().stop();
     _result.wrong = what_is_left(_machine.memory());
     return _result;

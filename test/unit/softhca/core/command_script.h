@@ -1,5 +1,5 @@
-// Any bytes as what a few processes do with a fabric: good commands, good ones with some bytes changed, raw mailboxes,
-// bytes in queues, doorbells, processes that end well or badly. The same for the fuzz target and for tests.
+// Interprets bytes as the actions of a few processes on a fabric: valid commands, valid ones with some bytes changed,
+// raw mailboxes, bytes in queues, doorbells, processes that exit or die. Shared by the fuzz target and tests.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace ucxl::softhca::test
 {
 
 struct script_result {
-    std::string wrong; // what does not hold afterwards; empty when all does
+    std::string wrong; // the violated invariants; empty when there are none
     unsigned commands  = 0;
     unsigned succeeded = 0;
 };

@@ -24,10 +24,10 @@ void set(prm::view<S> to, Field field, Value value)
 
 } // namespace
 
-command_status commander::send(std::span<const std::byte> in, std::size_t out_bytes)
+command_status commander::send(std::span<const std::byte> input, std::size_t out_bytes)
 {
     _out.assign(out_bytes, std::byte{0xcc});
-    return _process.device().command(_function, _uid, in, _out);
+    return _process.device().command(_function, _uid, input, _out);
 }
 
 std::uint32_t commander::must(command_status status, std::uint32_t number) const
@@ -40,10 +40,10 @@ std::uint32_t commander::must(command_status status, std::uint32_t number) const
 
 command_status commander::plain(command opcode, std::uint32_t number)
 {
-    mailbox<prm::dealloc_pd_in> in;
-    set(*in, prm::dealloc_pd_in::opcode, opcode);
-    set(*in, prm::dealloc_pd_in::pd, number);
-    return send(in);
+    mailbox<prm::dealloc_pd_in> input;
+    set(*input, prm::dealloc_pd_in::opcode, opcode);
+    set(*input, prm::dealloc_pd_in::pd, number);
+    return send(input);
 }
 
 std::uint32_t commander::alloc_pd()
@@ -68,31 +68,31 @@ queue_memory commander::umem(std::size_t bytes, std::uint32_t access)
 
 mailbox<prm::create_cq_in> commander::cq_input(unsigned log_size)
 {
-    mailbox<prm::create_cq_in> in;
-    const auto context = (*in).at(prm::create_cq_in::cqc);
-    set(*in, prm::create_cq_in::opcode, command::create_cq);
-    set(*in, prm::create_cq_in::cq_umem_valid, true);
-    set(*in, prm::create_cq_in::cq_umem_id, umem(std::size_t{64} << log_size).umem);
+    mailbox<prm::create_cq_in> input;
+    const auto context = (*input).at(prm::create_cq_in::cqc);
+    set(*input, prm::create_cq_in::opcode, command::create_cq);
+    set(*input, prm::create_cq_in::cq_umem_valid, true);
+    set(*input, prm::create_cq_in::cq_umem_id, umem(std::size_t{64} << log_size).umem);
     set(context, prm::cqc::dbr_umem_valid, true);
     set(context, prm::cqc::dbr_umem_id, umem(64, 0).umem);
     set(context, prm::cqc::log_cq_size, log_size);
     set(context, prm::cqc::uar_page, alloc_uar());
-    return in;
+    return input;
 }
 
 std::uint32_t commander::create_cq(unsigned log_size)
 {
-    auto in                     = cq_input(log_size);
-    const command_status status = send(in);
+    auto input                  = cq_input(log_size);
+    const command_status status = send(input);
     return must(status, out<prm::create_cq_out>().get(prm::create_cq_out::cqn));
 }
 
 mailbox<prm::create_rmp_in> commander::rmp_input(unsigned log_size, unsigned log_stride)
 {
-    mailbox<prm::create_rmp_in> in;
-    const auto context = (*in).at(prm::create_rmp_in::rmp_context);
+    mailbox<prm::create_rmp_in> input;
+    const auto context = (*input).at(prm::create_rmp_in::rmp_context);
     const auto queue   = context.at(prm::rmpc::wq);
-    set(*in, prm::create_rmp_in::opcode, command::create_rmp);
+    set(*input, prm::create_rmp_in::opcode, command::create_rmp);
     set(context, prm::rmpc::state, prm::rmp_state::ready);
     set(queue, prm::wq::pd, alloc_pd());
     set(queue, prm::wq::log_wq_sz, log_size);
@@ -101,24 +101,24 @@ mailbox<prm::create_rmp_in> commander::rmp_input(unsigned log_size, unsigned log
     set(queue, prm::wq::wq_umem_id, umem(std::size_t{1} << (log_size + log_stride)).umem);
     set(queue, prm::wq::dbr_umem_valid, true);
     set(queue, prm::wq::dbr_umem_id, umem(64, 0).umem);
-    return in;
+    return input;
 }
 
 std::uint32_t commander::create_srq(unsigned log_size, unsigned log_stride)
 {
-    auto in                     = rmp_input(log_size, log_stride);
-    const command_status status = send(in);
+    auto input                  = rmp_input(log_size, log_stride);
+    const command_status status = send(input);
     return must(status, out<prm::create_rmp_out>().get(prm::create_rmp_out::rmpn));
 }
 
 mailbox<prm::create_qp_in> commander::qp_input(qp_parts parts)
 {
-    mailbox<prm::create_qp_in> in;
-    const auto context      = (*in).at(prm::create_qp_in::qpc);
+    mailbox<prm::create_qp_in> input;
+    const auto context      = (*input).at(prm::create_qp_in::qpc);
     const std::size_t bytes = (std::size_t{64} << parts.log_receive) + (std::size_t{64} << parts.log_send);
-    set(*in, prm::create_qp_in::opcode, command::create_qp);
-    set(*in, prm::create_qp_in::wq_umem_valid, true);
-    set(*in, prm::create_qp_in::wq_umem_id, umem(bytes).umem);
+    set(*input, prm::create_qp_in::opcode, command::create_qp);
+    set(*input, prm::create_qp_in::wq_umem_valid, true);
+    set(*input, prm::create_qp_in::wq_umem_id, umem(bytes).umem);
     set(context, prm::qpc::st, parts.service);
     set(context, prm::qpc::pm_state, prm::path_migration::migrated);
     set(context, prm::qpc::pd, parts.pd != 0 ? parts.pd : alloc_pd());
@@ -134,25 +134,25 @@ mailbox<prm::create_qp_in> commander::qp_input(qp_parts parts)
     }
     set(context, prm::qpc::dbr_umem_valid, true);
     set(context, prm::qpc::dbr_umem_id, umem(64, 0).umem);
-    return in;
+    return input;
 }
 
 std::uint32_t commander::create_qp(qp_parts parts)
 {
-    auto in                     = qp_input(parts);
-    const command_status status = send(in);
+    auto input                  = qp_input(parts);
+    const command_status status = send(input);
     return must(status, out<prm::create_qp_out>().get(prm::create_qp_out::qpn));
 }
 
 mailbox<prm::create_mkey_in> commander::key_input(std::uint32_t pd, std::span<std::byte> memory)
 {
-    mailbox<prm::create_mkey_in> in;
-    const auto context = (*in).at(prm::create_mkey_in::memory_key);
+    mailbox<prm::create_mkey_in> input;
+    const auto context = (*input).at(prm::create_mkey_in::memory_key);
     const auto address = reinterpret_cast<std::uint64_t>(memory.data());
     const auto umem    = _process.device().create_umem(_function, _uid, address, memory.size(), 1);
-    set(*in, prm::create_mkey_in::opcode, command::create_mkey);
-    set(*in, prm::create_mkey_in::mkey_umem_valid, true);
-    set(*in, prm::create_mkey_in::mkey_umem_id, umem ? *umem : must(umem.error(), 0));
+    set(*input, prm::create_mkey_in::opcode, command::create_mkey);
+    set(*input, prm::create_mkey_in::mkey_umem_valid, true);
+    set(*input, prm::create_mkey_in::mkey_umem_id, umem ? *umem : must(umem.error(), 0));
     prm::set_access_mode(context, prm::mkey_access_mode::mtt);
     set(context, prm::mkc::lr, true);
     set(context, prm::mkc::lw, true);
@@ -163,26 +163,26 @@ mailbox<prm::create_mkey_in> commander::key_input(std::uint32_t pd, std::span<st
     set(context, prm::mkc::pd, pd);
     set(context, prm::mkc::start_addr, address);
     set(context, prm::mkc::len, memory.size());
-    return in;
+    return input;
 }
 
 std::uint32_t commander::create_key(std::uint32_t pd, std::span<std::byte> memory, std::uint8_t variant)
 {
-    auto in = key_input(pd, memory);
-    (*in).at(prm::create_mkey_in::memory_key).put(prm::mkc::mkey_7_0, variant);
-    const command_status status = send(in);
+    auto input = key_input(pd, memory);
+    (*input).at(prm::create_mkey_in::memory_key).put(prm::mkc::mkey_7_0, variant);
+    const command_status status = send(input);
     return must(status, out<prm::create_mkey_out>().get(prm::create_mkey_out::mkey_index) << 8 | variant);
 }
 
 mailbox<prm::create_mkey_in> commander::klm_input(std::uint32_t pd, std::span<const std::byte> entries,
                                                   std::uint32_t room)
 {
-    mailbox<prm::create_mkey_in> in;
-    in.bytes.reserve(in.bytes.size() + entries.size());
-    std::ranges::copy(entries, std::back_inserter(in.bytes));
-    const auto context = (*in).at(prm::create_mkey_in::memory_key);
-    set(*in, prm::create_mkey_in::opcode, command::create_mkey);
-    set(*in, prm::create_mkey_in::translations_octword_actual_size, entries.size() / 16);
+    mailbox<prm::create_mkey_in> input;
+    input.bytes.reserve(input.bytes.size() + entries.size());
+    std::ranges::copy(entries, std::back_inserter(input.bytes));
+    const auto context = (*input).at(prm::create_mkey_in::memory_key);
+    set(*input, prm::create_mkey_in::opcode, command::create_mkey);
+    set(*input, prm::create_mkey_in::translations_octword_actual_size, entries.size() / 16);
     prm::set_access_mode(context, prm::mkey_access_mode::klm);
     set(context, prm::mkc::free, entries.empty());
     set(context, prm::mkc::umr_en, true);
@@ -191,17 +191,17 @@ mailbox<prm::create_mkey_in> commander::klm_input(std::uint32_t pd, std::span<co
     set(context, prm::mkc::pd, pd);
     set(context, prm::mkc::len, std::uint64_t{4096});
     set(context, prm::mkc::translations_octword_size, room);
-    return in;
+    return input;
 }
 
 mailbox<prm::modify_qp_in> commander::transition(command opcode, std::uint32_t qpn, std::uint16_t lid,
                                                  std::uint32_t peer)
 {
-    mailbox<prm::modify_qp_in> in;
-    const auto context = (*in).at(prm::modify_qp_in::qpc);
+    mailbox<prm::modify_qp_in> input;
+    const auto context = (*input).at(prm::modify_qp_in::qpc);
     const auto path    = context.at(prm::qpc::primary_address_path);
-    set(*in, prm::modify_qp_in::opcode, opcode);
-    set(*in, prm::modify_qp_in::qpn, qpn);
+    set(*input, prm::modify_qp_in::opcode, opcode);
+    set(*input, prm::modify_qp_in::qpn, qpn);
     set(context, prm::qpc::pm_state, prm::path_migration::migrated);
     set(context, prm::qpc::mtu, prm::path_mtu::bytes_4096);
     set(context, prm::qpc::log_msg_max, 30U);
@@ -218,14 +218,14 @@ mailbox<prm::modify_qp_in> commander::transition(command opcode, std::uint32_t q
     set(path, prm::ads::vhca_port_num, 1U);
     set(path, prm::ads::rlid, lid);
     set(path, prm::ads::ack_timeout, 14U);
-    return in;
+    return input;
 }
 
 void commander::connect(std::uint32_t qpn, std::uint16_t lid, std::uint32_t peer)
 {
     for (const command step : {command::rst2init_qp, command::init2rtr_qp, command::rtr2rts_qp}) {
-        auto in = transition(step, qpn, lid, peer);
-        must(send(in), 0);
+        auto input = transition(step, qpn, lid, peer);
+        must(send(input), 0);
     }
 }
 

@@ -1,11 +1,11 @@
-// Commands of one process on one function as a DEVX context or the kernel sends them, for tests: each has fields that
-// are right, and a test changes what it is about.
+// Sends commands of one process on one function, as a DEVX context or the kernel does. Each command has valid fields,
+// and a test changes those that it is about.
 //
 //     commander device(machine.start(), 0, 1);
 //     const std::uint32_t pd = device.alloc_pd();
-//     auto in = device.cq_input(16);
-//     in.put<99>(prm::create_cq_in::cq_umem_id);
-//     EXPECT_EQ(device.send(in), prm::command_status::bad_resource);
+//     auto input = device.cq_input(16);
+//     input.put<99>(prm::create_cq_in::cq_umem_id);
+//     EXPECT_EQ(device.send(input), prm::command_status::bad_resource);
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 namespace ucxl::softhca::test
 {
 
-// An input mailbox: a structure, and what follows it.
+// An input mailbox: a structure and the bytes after it.
 template <typename S>
 struct mailbox {
     std::vector<std::byte> bytes = std::vector<std::byte>(S::size_bytes);
@@ -37,7 +37,7 @@ struct queue_memory {
     std::span<std::byte> bytes;
 };
 
-// What a queue pair is made of; numbers of 0 are made when it is.
+// The objects of a queue pair. Those with number 0 are made with it.
 struct qp_parts {
     prm::qp_service service  = prm::qp_service::rc;
     std::uint32_t pd         = 0;
@@ -62,12 +62,12 @@ public:
     std::uint16_t uid() const { return _uid; }
 
     // The answer is in out() afterwards.
-    prm::command_status send(std::span<const std::byte> in, std::size_t out_bytes = 4112);
+    prm::command_status send(std::span<const std::byte> input, std::size_t out_bytes = 4112);
 
     template <typename S>
-    prm::command_status send(mailbox<S>& in, std::size_t out_bytes = 4112)
+    prm::command_status send(mailbox<S>& input, std::size_t out_bytes = 4112)
     {
-        return send(std::span<const std::byte>(in.bytes), out_bytes);
+        return send(std::span<const std::byte>(input.bytes), out_bytes);
     }
 
     template <typename S>
@@ -77,30 +77,30 @@ public:
     }
     std::span<const std::byte> out_bytes() const { return _out; }
 
-    // Each throws where the device refuses. Memory comes from the process and stays.
+    // Each of these throws when the device refuses. Memory comes from the process and is not freed.
     std::uint32_t alloc_pd();
     std::uint32_t alloc_uar();
     queue_memory umem(std::size_t bytes, std::uint32_t access = 1);
     std::uint32_t create_cq(unsigned log_size = 4);
     std::uint32_t create_srq(unsigned log_size = 4, unsigned log_stride = 5);
     std::uint32_t create_qp(qp_parts parts = {});
-    // The key of memory, all rights; index << 8 | variant.
+    // A key for memory with all rights: index << 8 | variant.
     std::uint32_t create_key(std::uint32_t pd, std::span<std::byte> memory, std::uint8_t variant = 0);
 
-    // Mailboxes whose command succeeds.
+    // Mailboxes of valid commands.
     mailbox<prm::create_cq_in> cq_input(unsigned log_size = 4);
     mailbox<prm::create_rmp_in> rmp_input(unsigned log_size = 4, unsigned log_stride = 5);
     mailbox<prm::create_qp_in> qp_input(qp_parts parts = {});
     mailbox<prm::create_mkey_in> key_input(std::uint32_t pd, std::span<std::byte> memory);
     mailbox<prm::create_mkey_in> klm_input(std::uint32_t pd, std::span<const std::byte> entries, std::uint32_t room);
 
-    // A transition with the fields that connect to `peer` at `lid`.
+    // A transition with fields that connect to `peer` at `lid`.
     mailbox<prm::modify_qp_in> transition(prm::command opcode, std::uint32_t qpn, std::uint16_t lid = 1,
                                           std::uint32_t peer = 0);
     // From reset to ready to send.
     void connect(std::uint32_t qpn, std::uint16_t lid, std::uint32_t peer);
 
-    // For commands that name one object at bit 0x48 and nothing else.
+    // For commands that only name an object at bit 0x48.
     prm::command_status plain(prm::command opcode, std::uint32_t number);
 
 private:

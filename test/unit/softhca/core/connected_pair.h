@@ -53,7 +53,7 @@ protected:
         return std::memcmp(target.data() + to, source.data() + from, length) == 0;
     }
 
-    // The only completion there is.
+    // The only CQE.
     polled only(made_cq& cq)
     {
         const auto found = cq.poll();
@@ -69,7 +69,7 @@ protected:
         EXPECT_EQ(found->syndrome(), syndrome);
     }
 
-    // Events that a process was told, of that channel.
+    // The events that a process got on that channel.
     std::vector<prm::event_type> events(std::int32_t channel, std::uint64_t object) const
     {
         std::vector<prm::event_type> told;

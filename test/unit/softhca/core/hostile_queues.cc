@@ -10,10 +10,10 @@
 #include "prm/mkey.h"
 #include "prm/qpc.h"
 #include "prm/umr.h"
-#include "softhca/core/completion.h"
+#include "softhca/core/arena/record_table.h"
 #include "softhca/core/fabric.h"
-#include "softhca/core/queue_work.h"
-#include "softhca/core/record_table.h"
+#include "softhca/core/queues/completion.h"
+#include "softhca/core/queues/queue_work.h"
 
 namespace ucxl::softhca::test
 {
@@ -27,7 +27,7 @@ constexpr client_id first_process  = 1;
 constexpr client_id second_process = 2;
 constexpr std::uint8_t log_blocks  = 3;
 constexpr std::size_t data_bytes   = 1024;
-constexpr std::uint8_t longest     = 14; // log2 of a message's bytes
+constexpr std::uint8_t longest     = 14; // log2 of the bytes of a message
 
 process_memory memory_of(client_id client, std::span<const std::byte> bytes)
 {
@@ -167,15 +167,15 @@ void hostile_queues::connect_again()
 
 std::uint32_t hostile_queues::any_key(decisions& by)
 {
-    const std::uint8_t which = by.byte();
-    return which == 255 ? by.word() << 8 : _known_keys[which % _known_keys.size()];
+    const std::uint8_t choice = by.byte();
+    return choice == 255 ? by.word() << 8 : _known_keys[choice % _known_keys.size()];
 }
 
 std::uint64_t hostile_queues::any_address(decisions& by)
 {
-    const std::uint8_t which = by.byte();
-    const std::uint64_t near = by.below(data_bytes + 64);
-    return which % 8 == 7 ? near : address_of(_data[which % _data.size()]) + near;
+    const std::uint8_t choice = by.byte();
+    const std::uint64_t near  = by.below(data_bytes + 64);
+    return choice % 8 == 7 ? near : address_of(_data[choice % _data.size()]) + near;
 }
 
 receive_segment hostile_queues::any_place(decisions& by, client_id preferred)
@@ -208,7 +208,7 @@ void hostile_queues::post_anything(queue_pair& on, decisions& by)
     append(on, bytes);
 }
 
-// What a WQE of that opcode should look like, with one bad choice or another.
+// Builds a WQE of that opcode, sometimes with one bad field.
 void hostile_queues::post_request(queue_pair& on, decisions& by)
 {
     constexpr std::uint8_t opcodes[]{0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b, 0x10, 0x11, 0x12, 0x14, 0x15, 0x1b, 0x25};
@@ -221,7 +221,7 @@ void hostile_queues::post_request(queue_pair& on, decisions& by)
     if (opcode == prm::wqe_opcode::umr) {
         using control = prm::wqe_umr_control_segment;
         made.segment<control>([&](auto view) {
-            constexpr std::uint64_t often_good = 0x203e6143; // all that a key may be told but its domain and signature
+            constexpr std::uint64_t often_good = 0x203e6143; // all fields of a key except its domain and signature
             view.template put<true>(control::inline_entries);
             view.template put<4>(control::klm_octowords);
             (void)view.set(control::mkey_mask, static_cast<prm::umr_mask>((by.word() | by.word() << 16) & often_good));
@@ -320,7 +320,7 @@ void hostile_queues::run_all(decisions& by)
         (void)flush_queue_pair(device, one.number);
     }
     if (by.byte() % 4 != 0) {
-        connect_again(); // else everything soon stays in error
+        connect_again(); // otherwise everything is soon in error
     }
 }
 
@@ -331,21 +331,21 @@ void hostile_queues::check()
     }
     for (const std::uint32_t cqn : _cqs) {
         cq_record& cq    = _memory->cqs.records[cqn];
-        cq.consumer_seen = cq.producer; // somebody polls
+        cq.consumer_seen = cq.producer; // as if the owner polled
     }
 }
 
 void hostile_queues::step(decisions& by)
 {
-    const std::uint8_t what = by.byte();
-    queue_pair& on          = _queue_pairs[by.byte() % _queue_pairs.size()];
-    switch (what & 15) {
+    const std::uint8_t choice = by.byte();
+    queue_pair& on            = _queue_pairs[by.byte() % _queue_pairs.size()];
+    switch (choice & 15) {
     case 0:
-        return what < 64 ? post_anything(on, by) : connect_again();
+        return choice < 64 ? post_anything(on, by) : connect_again();
     case 1:
-        return what < 64 ? scribble(on, by) : connect_again();
+        return choice < 64 ? scribble(on, by) : connect_again();
     case 2:
-        return what < 128 ? change_state(on, by) : connect_again();
+        return choice < 128 ? change_state(on, by) : connect_again();
     case 3:
     case 4:
     case 5:

@@ -1,6 +1,6 @@
-// Queue pairs of every service between two processes that write anything anywhere in their queues, driven by bytes. The
-// machine below watches every move: what is written has to be a completion or memory under a key, what is read a queue
-// or memory under a key. For the fuzz target and for seeded tests.
+// Queue pairs of every service between two processes that write arbitrary bytes to their queues. The machine watches
+// every move: only CQEs and memory of keys may be written, and only queues and memory of keys may be read. For the fuzz
+// target and seeded tests.
 //
 //     hostile_queues queues;
 //     queues.run(bytes);
@@ -17,7 +17,7 @@
 
 #include "key_maker.h"
 #include "receive_segment.h"
-#include "softhca/core/arena.h"
+#include "softhca/core/arena/arena.h"
 #include "watched_memory.h"
 #include "work_request.h"
 
@@ -30,12 +30,12 @@ public:
     hostile_queues();
     ~hostile_queues();
 
-    // Everything those bytes say, from a fresh start.
+    // Executes all of the bytes on a fresh machine.
     void run(std::span<const std::uint8_t> bytes);
 
     const std::string& violation() const { return _violation; }
 
-    // Of all runs: that something did go well.
+    // Over all runs: shows that some operations succeeded.
     std::uint64_t completions() const { return _completions; }
     std::uint64_t bytes_moved() const { return _bytes_moved; }
 
@@ -65,7 +65,7 @@ private:
     void run_all(decisions& by);
     void check();
     void append(queue_pair& to, std::span<const std::byte> wqe);
-    // Often a key and an address that belong together, in memory of the preferred process.
+    // Often a matching key and address, in memory of the preferred process.
     receive_segment any_place(decisions& by, client_id preferred);
     std::uint32_t any_key(decisions& by);
     std::uint64_t any_address(decisions& by);

@@ -20,11 +20,12 @@ public:
 
 private:
     template <typename Record, std::size_t Count>
-    void check_table(const char* name, const table<Record, Count>& of);
+    void check_table(const char* name, const table<Record, Count>& records);
     template <typename Record, std::size_t Count>
-    void check_users(const char* name, const table<Record, Count>& of, const std::map<std::uint32_t, unsigned>& users);
+    void check_users(const char* name, const table<Record, Count>& records,
+                     const std::map<std::uint32_t, unsigned>& users);
     template <typename Record, std::size_t Count>
-    void refer(std::map<std::uint32_t, unsigned>& users, const char* name, const table<Record, Count>& of,
+    void refer(std::map<std::uint32_t, unsigned>& users, const char* name, const table<Record, Count>& records,
                std::uint32_t id, const ownership& by);
     void check_references();
     void check_translations();
@@ -32,9 +33,9 @@ private:
     void check_memic();
 
     template <typename... Values>
-    void wrong(std::format_string<Values...> what, Values&&... values)
+    void wrong(std::format_string<Values...> text, Values&&... values)
     {
-        _text += std::format(what, std::forward<Values>(values)...) + "\n";
+        _text += std::format(text, std::forward<Values>(values)...) + "\n";
     }
 
     arena& _memory;
@@ -43,11 +44,11 @@ private:
 };
 
 template <typename Record, std::size_t Count>
-void checker::check_table(const char* name, const table<Record, Count>& of)
+void checker::check_table(const char* name, const table<Record, Count>& records)
 {
     std::uint32_t live = 0;
-    for (std::uint32_t id = 0; id < Count && id < of.end; ++id) {
-        const ownership& owner = of.records[id].owner;
+    for (std::uint32_t id = 0; id < Count && id < records.end; ++id) {
+        const ownership& owner = records.records[id].owner;
         if (owner.life == life::free) {
             continue;
         }
@@ -57,45 +58,45 @@ void checker::check_table(const char* name, const table<Record, Count>& of)
             wrong("{} {}: owner is nobody (client {}, function {})", name, id, owner.client, owner.function);
         }
     }
-    if (live != of.live) {
-        wrong("{}: {} live, {} counted", name, live, of.live);
+    if (live != records.live) {
+        wrong("{}: {} live, {} counted", name, live, records.live);
     }
 }
 
 template <typename Record, std::size_t Count>
-void checker::check_users(const char* name, const table<Record, Count>& of,
+void checker::check_users(const char* name, const table<Record, Count>& records,
                           const std::map<std::uint32_t, unsigned>& users)
 {
-    for (std::uint32_t id = 1; id < Count && id < of.end; ++id) {
+    for (std::uint32_t id = 1; id < Count && id < records.end; ++id) {
         const auto found       = users.find(id);
         const unsigned counted = found == users.end() ? 0 : found->second;
-        if (of.records[id].owner.life == life::live && of.records[id].users != counted) {
-            wrong("{} {}: {} users, {} counted", name, id, counted, of.records[id].users);
+        if (records.records[id].owner.life == life::live && records.records[id].users != counted) {
+            wrong("{} {}: {} users, {} counted", name, id, counted, records.records[id].users);
         }
     }
 }
 
 template <typename Record, std::size_t Count>
-void checker::refer(std::map<std::uint32_t, unsigned>& users, const char* name, const table<Record, Count>& of,
+void checker::refer(std::map<std::uint32_t, unsigned>& users, const char* name, const table<Record, Count>& records,
                     std::uint32_t id, const ownership& by)
 {
     if (id == 0) {
         return;
     }
     ++users[id];
-    if (id >= Count || of.records[id].owner.life != life::live) {
+    if (id >= Count || records.records[id].owner.life != life::live) {
         wrong("{} {} is used and not there", name, id);
-    } else if (of.records[id].owner.client != by.client) {
+    } else if (records.records[id].owner.client != by.client) {
         wrong("{} {} is used by another process", name, id);
     }
 }
 
 template <typename Record, std::size_t Count, typename Action>
-void each(const table<Record, Count>& of, Action&& action)
+void each(const table<Record, Count>& records, Action&& action)
 {
-    for (std::uint32_t id = 1; id < Count && id < of.end; ++id) {
-        if (of.records[id].owner.life == life::live) {
-            action(id, of.records[id]);
+    for (std::uint32_t id = 1; id < Count && id < records.end; ++id) {
+        if (records.records[id].owner.life == life::live) {
+            action(id, records.records[id]);
         }
     }
 }
@@ -127,7 +128,7 @@ void checker::check_references()
     });
 }
 
-// Runs of different keys have no entry in common, and all are within the table.
+// Runs of different keys do not overlap, and all are inside the table.
 void checker::check_translations()
 {
     std::map<std::uint32_t, std::uint32_t> runs; // first: end

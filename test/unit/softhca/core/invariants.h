@@ -1,17 +1,17 @@
-// What holds for the records of a fabric whenever nobody has the lock, looked at one record after the other.
+// Checks the invariants of a fabric's records, which hold whenever nobody has the lock, one record after the other.
 #pragma once
 
 #include <string>
 
-#include "softhca/core/arena.h"
+#include "softhca/core/arena/arena.h"
 
 namespace ucxl::softhca::test
 {
 
-// What does not hold, one per line; empty when all does.
+// The violated invariants, one per line; empty when there are none.
 std::string broken_invariants(arena& memory);
 
-// Nothing is alive and nothing is counted.
+// No record is live and nothing is counted.
 std::string what_is_left(arena& memory);
 
 } // namespace ucxl::softhca::test

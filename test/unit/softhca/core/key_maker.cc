@@ -3,9 +3,9 @@
 #include <stdexcept>
 
 #include "prm/umr.h"
-#include "softhca/core/record_table.h"
-#include "softhca/core/translation_list.h"
-#include "softhca/core/translation_pool.h"
+#include "softhca/core/arena/record_table.h"
+#include "softhca/core/keys/translation_list.h"
+#include "softhca/core/keys/translation_pool.h"
 
 namespace ucxl::softhca::test
 {

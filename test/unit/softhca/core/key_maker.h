@@ -1,4 +1,4 @@
-// Makes memory keys as records, without commands, for tests of what is done with keys.
+// Makes memory keys as records, without commands, for tests of the use of keys.
 //
 //     key_maker make(machine.memory());
 //     const std::uint32_t lines  = make.direct(process.id(), buffer);
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "softhca/core/access.h"
+#include "softhca/core/keys/access.h"
 
 namespace ucxl::softhca::test
 {
@@ -30,19 +30,19 @@ class key_maker
 public:
     explicit key_maker(arena& memory) : _memory(memory) {}
 
-    // What keys are made with; tests change it between two of them.
+    // The properties of the keys made next; tests change them in between.
     function_id function = 0;
     std::uint32_t pd     = 7;
     std::uint8_t variant = 0x5a;
 
-    // Who may use them.
+    // Who may use the keys.
     key_user user() const { return {function, pd, 0x123}; }
 
-    // All rights, start_addr the address itself.
+    // With all rights; start_addr is the address.
     std::uint32_t direct(client_id client, std::span<const std::byte> bytes);
     std::uint32_t memic(std::uint64_t offset, std::uint64_t length);
 
-    // Zero-based, all rights, as long as the entries say.
+    // Zero-based, with all rights; the entries give the length.
     std::uint32_t list(std::span<const translation_entry> entries);
     std::uint32_t blocks(std::uint8_t log_entity_size, std::span<const translation_entry> entries);
     std::uint32_t list(std::initializer_list<translation_entry> entries)
@@ -54,10 +54,10 @@ public:
         return blocks(log_entity_size, std::span(entries.begin(), entries.size()));
     }
 
-    // Of room for that many entries, free, to be bound by a UMR.
+    // A free key with room for that many entries, to be bound by a UMR.
     std::uint32_t empty(prm::mkey_access_mode mode, std::uint32_t room);
 
-    // In another function, of a key that is then open to it.
+    // An alias in another function, which gets access to the key.
     std::uint32_t alias(std::uint32_t target, function_id function, std::uint32_t pd);
 
     mkey_record& record(std::uint32_t key) { return _memory.mkeys.records[key >> 8]; }

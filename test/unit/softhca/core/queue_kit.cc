@@ -5,8 +5,8 @@
 
 #include "key_maker.h"
 #include "prm/bits.h"
-#include "softhca/core/completion.h"
-#include "softhca/core/record_table.h"
+#include "softhca/core/arena/record_table.h"
+#include "softhca/core/queues/completion.h"
 
 namespace ucxl::softhca::test
 {
@@ -95,7 +95,7 @@ void made_srq::post(std::span<const receive_segment> segments)
 
 void made_srq::give_back(std::uint16_t index)
 {
-    // The list runs through all entries; the last one before `tail` gets this one behind it.
+    // The list links all entries. This one is appended after the last one before `tail`.
     const std::size_t stride = std::size_t{1} << record().log_stride;
     const std::size_t count  = std::size_t{1} << record().log_size;
     std::uint16_t last       = tail;
@@ -241,7 +241,7 @@ void queue_kit::connect(made_qp& a, made_qp& b)
     a.record().path.remote_lid = b.lid();
     b.record().path.remote_qpn = a.number;
     b.record().path.remote_lid = a.lid();
-    a.record().send.psn        = 0xfffffe; // soon around
+    a.record().send.psn        = 0xfffffe; // wraps soon
     b.record().expected_psn    = 0xfffffe;
     b.record().send.psn        = 17;
     a.record().expected_psn    = 17;

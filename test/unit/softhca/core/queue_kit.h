@@ -1,5 +1,5 @@
-// Queues of the device model as records, with the side of the process that has them: it posts and polls as libmlx5
-// does, and knows nothing of how the model works.
+// Queues of the device model as records, and the side of the process that owns them. It posts and polls as libmlx5
+// does, and knows nothing of the model.
 //
 //     queue_kit kit(machine);
 //     auto cq = kit.completion_queue(process);
@@ -20,7 +20,7 @@
 #include "prm/cqe.h"
 #include "prm/qpc.h"
 #include "receive_segment.h"
-#include "softhca/core/queue_work.h"
+#include "softhca/core/queues/queue_work.h"
 #include "test_host.h"
 #include "work_request.h"
 
@@ -29,7 +29,7 @@ namespace ucxl::softhca::test
 
 struct polled {
     prm::storage<prm::cqe64> bytes;
-    std::array<std::byte, 64> front{}; // of an entry of 128 bytes
+    std::array<std::byte, 64> front{}; // the first half of a 128-byte CQE
 
     prm::cqe_opcode opcode() const { return (*bytes).get(prm::cqe64::opcode); }
     std::uint16_t counter() const { return (*bytes).get(prm::cqe64::wqe_counter); }
@@ -46,7 +46,7 @@ struct made_cq {
     test_process* process  = nullptr;
     std::uint32_t number   = 0;
     std::uint32_t consumer = 0;
-    bool updates_consumer  = true; // in the doorbell record
+    bool updates_consumer  = true; // whether poll() writes the doorbell record
     std::span<std::byte> buffer{};
     std::span<std::byte> doorbell{};
 
@@ -60,14 +60,14 @@ struct made_srq {
     arena* memory          = nullptr;
     std::uint32_t number   = 0;
     std::uint16_t producer = 0;
-    std::uint16_t tail     = 0; // the linked entry that is posted next
+    std::uint16_t tail     = 0; // the linked entry to post next
     std::span<std::byte> buffer{};
     std::span<std::byte> doorbell{};
 
     srq_record& record() const { return memory->srqs.records[number]; }
     void post(std::span<const receive_segment> segments);
     void post(const receive_segment& segment) { post({&segment, 1}); }
-    void give_back(std::uint16_t index); // the entry is free again, at the end of the list
+    void give_back(std::uint16_t index); // appends the entry to the list of free ones
 };
 
 struct qp_options {
@@ -93,7 +93,7 @@ struct made_qp {
 
     qp_record& record() const { return memory->qps.records[number]; }
 
-    // Returns the index that completions will have.
+    // Returns the index that the CQE will have.
     std::uint16_t post(const work_request& request) { return post(request.bytes()); }
     std::uint16_t post(std::span<const std::byte> wqe);
     std::uint16_t post_receive(std::span<const receive_segment> segments);
@@ -104,7 +104,7 @@ struct made_qp {
     environment device() const { return {*memory, *process, process->id()}; }
     std::uint16_t lid() const { return memory->function_table[record().owner.function].lid; }
 
-    // In the context, as a command would have put them there.
+    // Sets fields of the context, as a command would have.
     void scatter(prm::scatter_to_cqe requests, prm::scatter_to_cqe responses);
 };
 
@@ -116,7 +116,7 @@ public:
     made_cq completion_queue(test_process& process, std::uint8_t log_size = 6, std::uint8_t entry_size = 64);
     made_srq shared_receive_queue(test_process& process, std::uint8_t log_size = 4, bool linked = true);
 
-    // In the state RTS, all remote rights, connected to nobody.
+    // In the state RTS, with all remote rights, not connected.
     made_qp queue_pair(test_process& process, const qp_options& options);
 
     static void connect(made_qp& a, made_qp& b);

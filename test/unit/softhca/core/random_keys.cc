@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "softhca/core/translation_list.h"
+#include "softhca/core/keys/translation_list.h"
 
 namespace ucxl::softhca::test
 {
@@ -21,7 +21,7 @@ void random_keys::make(unsigned count)
             spoil(_keys.back());
         }
         if (one_in(3)) {
-            // Another start address, also such that the key touches the end of the address space.
+            // Another start address, sometimes such that the key touches the end of the address space.
             mkey_record& key = _make.record(_keys.back());
             key.start_addr   = one_in(4) ? 0 - key.len : one_in(8) ? 0 - key.len / 2 : _choose(1ULL << 40);
         }
@@ -54,7 +54,7 @@ std::uint32_t random_keys::make_one()
 
 random_keys::target random_keys::pick()
 {
-    // Mostly one of the latest, which are the deepest.
+    // Mostly one of the latest keys, which are the deepest.
     const std::size_t newest = std::min<std::size_t>(_keys.size(), 8);
     const std::uint32_t key  = one_in(3) ? _keys[_choose(_keys.size())] : _keys[_keys.size() - 1 - _choose(newest)];
     const mkey_record* seen  = &_make.record(key);
@@ -112,7 +112,7 @@ std::uint32_t random_keys::make_repeat_block()
     return _make.list(entries);
 }
 
-// In a function of their own, most of them; where they are in the same one, lists can use them.
+// Most aliases are in a function of their own; those in the same function can be used by lists.
 std::uint32_t random_keys::make_alias()
 {
     const function_id function = one_in(4) ? 1 : _make.function;

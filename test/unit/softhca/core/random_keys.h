@@ -1,6 +1,6 @@
-// A heap of random memory keys over one buffer: direct ones, device memory, lists, blocks, repeat blocks, aliases, all
-// of them pointing at each other, some free, destroyed or without rights, some entries wrong. Most ranges are good, so
-// that walks get deep.
+// Random memory keys over one buffer: direct keys, device memory, lists, blocks, repeat blocks and aliases, which refer
+// to each other. Some are free, destroyed or without rights, some entries are wrong. Most ranges are valid, so that
+// walks get deep.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ public:
     struct target {
         std::uint32_t key     = 0;
         std::uint64_t address = 0;
-        std::uint64_t length  = 0; // of what may be used from there on; may be 0
+        std::uint64_t length  = 0; // of the usable range from there on; may be 0
     };
 
-    // Somewhere in one of the keys; `aimed` at a good place, else anywhere.
+    // An address in one of the keys: `aimed` at a valid place, otherwise anywhere.
     target pick();
     std::span<const std::uint32_t> keys() const { return _keys; }
     key_user user() const { return _make.user(); }

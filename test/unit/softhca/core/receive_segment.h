@@ -1,4 +1,4 @@
-// One element of a scatter or gather list, as a program gives it.
+// An element of a scatter or gather list, as a program gives it.
 #pragma once
 
 #include <cstdint>

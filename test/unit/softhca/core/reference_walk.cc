@@ -135,7 +135,7 @@ bool walker::use(const key_user& given_user, std::uint32_t number, std::uint64_t
     return true;
 }
 
-// The part of [offset, offset + length) that lies in the piece [begin, end), whose first byte is at `place`.
+// The part of [offset, offset + length) in the piece [begin, end), whose first byte is at `place`.
 bool walker::use_overlap(const key_user& user, std::uint32_t key, wide place, wide begin, wide end, wide offset,
                          wide length, right needed, unsigned indirect_above)
 {

@@ -1,11 +1,11 @@
-// The oracle of address translation: what memory is behind a range of a key, byte by byte, straight from the raw
-// entries, by counting through all of them each time. Slow, recursive, and close to the words of the manual.
+// The oracle of address translation: the memory of a range of a key, byte by byte, from the raw entries, by walking all
+// of them each time. Slow, recursive, and close to the manual.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "softhca/core/access.h"
+#include "softhca/core/keys/access.h"
 
 namespace ucxl::softhca::test
 {

@@ -10,7 +10,7 @@
 namespace ucxl::softhca::test
 {
 
-std::optional<stepped_process> stepped_process::start(test_process& process, const std::function<void()>& what)
+std::optional<stepped_process> stepped_process::start(test_process& process, const std::function<void()>& work)
 {
     const pid_t child = fork();
     if (child == 0) {
@@ -18,7 +18,7 @@ std::optional<stepped_process> stepped_process::start(test_process& process, con
             _exit(77);
         }
         process.stop_when_locked = true;
-        what();
+        work();
         _exit(0);
     }
     int status = 0;

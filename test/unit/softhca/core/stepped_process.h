@@ -1,5 +1,5 @@
-// A forked child that its parent runs instruction by instruction while it has the lock of the test machine, and kills.
-// The memory of the machine and of its processes is shared with the child, so the parent sees what it does.
+// A forked child that its parent executes instruction by instruction while the child has the lock of the test machine,
+// and kills. The child shares the memory of the machine and its processes, so the parent sees its writes.
 //
 //     if (auto child = stepped_process::start(process, [&] { ... })) {
 //         while (!seen() && child->step()) {}
@@ -20,14 +20,14 @@ namespace ucxl::softhca::test
 class stepped_process
 {
 public:
-    // Nothing where processes cannot be traced. The child stands where it got the lock.
-    static std::optional<stepped_process> start(test_process& process, const std::function<void()>& what);
+    // Nothing when processes cannot be traced. The child stops where it got the lock.
+    static std::optional<stepped_process> start(test_process& process, const std::function<void()>& work);
 
     stepped_process(stepped_process&& from) noexcept;
     stepped_process& operator=(stepped_process&&) = delete;
     ~stepped_process();
 
-    // False when the lock was given back.
+    // False when the lock was released.
     bool step();
 
     void kill();

@@ -156,7 +156,7 @@ TEST_F(access_rules, list_is_zero_based_or_starts_where_the_key_says)
 
 TEST_F(access_rules, entry_of_no_bytes_is_no_entry)
 {
-    // Some devices read a byte count of 0 as 2^32; this one does not say so.
+    // Some devices read a byte count of 0 as 2^32; this one does not report that.
     const std::uint32_t list = make.list({klm(0, all, base), klm(0, 0xdead00, 0), klm(8, all, base)});
     EXPECT_EQ(walk(list, 0, 8).size(), 1u);
     make.record(list).len = 1ULL << 32;
@@ -178,7 +178,7 @@ TEST_F(access_rules, key_longer_than_its_entries_breaks_only_where_they_end)
 
 TEST_F(access_rules, blocks_are_counted_from_the_start_address)
 {
-    // An address of a block needs no alignment, and that of the key neither.
+    // The address of a block needs no alignment, nor does that of the key.
     const std::uint32_t blocks     = make.blocks(6, {ksm(all, base + 1), ksm(all, base + 1001)});
     make.record(blocks).start_addr = 0x1003;
     const auto pieces              = walk(blocks, 0x1003 + 60, 8);
@@ -345,7 +345,7 @@ TEST_F(access_rules, alias_of_an_alias_is_refused)
 
 TEST_F(access_rules, many_empty_entries_cost_no_time)
 {
-    // With each of them looked at, this would be 2^32 steps.
+    // Looking at each of them would take 2^32 steps.
     std::vector<translation_entry> gap(65536, klm(0, 0, 0));
     gap.front() = gap.back()  = klm(1, all, base);
     const std::uint32_t inner = make.list(gap);

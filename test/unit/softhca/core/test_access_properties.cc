@@ -1,4 +1,4 @@
-// Random nested keys against the oracle.
+// Compares walks of random nested keys with the oracle.
 #include "random_keys.h"
 #include "reference_walk.h"
 #include "support/random.h"
@@ -64,7 +64,7 @@ TEST(key_walk, finds_what_the_oracle_finds_in_random_nested_keys)
             bytes += result.bytes.size();
         }
     }
-    // A generator that makes only good, or only bad keys would prove little.
+    // A generator of only valid or only invalid keys would prove little.
     for (unsigned fault = 0; fault <= static_cast<unsigned>(access_fault::broken_entry); fault++) {
         EXPECT_GT(faults[fault], 10u) << "fault " << fault << " hardly ever happened";
     }

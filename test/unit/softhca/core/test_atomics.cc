@@ -1,7 +1,7 @@
-// Atomic operations: arithmetic against a bit-by-bit oracle, and what travels.
+// Atomic operations: the arithmetic against a bit-by-bit oracle, and the data that is transferred.
 #include "connected_pair.h"
 
-#include "softhca/core/atomics.h"
+#include "softhca/core/queues/atomics.h"
 #include "support/random.h"
 
 namespace ucxl::softhca::test
@@ -145,7 +145,7 @@ TEST_F(atomics, four_byte_operands_leave_their_neighbours)
     EXPECT_EQ(at_target(0), 0x1234ace0'00000003u);
 }
 
-// As pollers read it: UCX swaps results of 4 bytes whatever the mode for 8 bytes is.
+// As pollers read it: UCX swaps 4-byte results whatever the mode for 8 bytes is.
 TEST_F(atomics, a_result_of_four_bytes_is_big_endian)
 {
     using swap32 = prm::wqe_masked_swap32_segment;

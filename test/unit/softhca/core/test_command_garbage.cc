@@ -1,4 +1,4 @@
-// Garbage in mailboxes, queues and doorbells, and processes that end at any moment: the records stay in order.
+// Garbage in mailboxes, queues and doorbells, and processes that die at any moment: the records stay consistent.
 #include "command_script.h"
 #include "commander.h"
 #include "invariants.h"
@@ -32,16 +32,16 @@ TEST(command_garbage, random_mailboxes_of_every_opcode_are_answered)
     const std::uint32_t cqn = device.create_cq();
     for (const prm::named_value& opcode : prm::value_names<command>::values) {
         for (int i = 0; i < 40; ++i) {
-            auto in = random_bytes(from, from.below(700));
-            if (in.size() >= 2) {
-                in[0] = static_cast<std::byte>(opcode.value >> 8);
-                in[1] = static_cast<std::byte>(opcode.value);
+            auto input = random_bytes(from, from.below(700));
+            if (input.size() >= 2) {
+                input[0] = static_cast<std::byte>(opcode.value >> 8);
+                input[1] = static_cast<std::byte>(opcode.value);
             }
-            if (in.size() >= 12 && from.one_in(2)) {
-                in[11] = static_cast<std::byte>(from.one_in(2) ? qpn : cqn); // what most commands name
-                in[9] = in[10] = std::byte{0};
+            if (input.size() >= 12 && from.one_in(2)) {
+                input[11] = static_cast<std::byte>(from.one_in(2) ? qpn : cqn); // most commands name an object there
+                input[9] = input[10] = std::byte{0};
             }
-            const command_status status = device.send(in, 16 + from.below(4200));
+            const command_status status = device.send(input, 16 + from.below(4200));
             EXPECT_EQ(static_cast<std::uint8_t>(status), std::to_integer<std::uint8_t>(device.out_bytes()[0]));
         }
     }

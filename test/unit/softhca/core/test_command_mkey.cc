@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "softhca/core/access.h"
-#include "softhca/core/limits.h"
+#include "softhca/core/arena/limits.h"
+#include "softhca/core/keys/access.h"
 
 namespace ucxl::softhca::test
 {
@@ -59,13 +59,13 @@ TEST_F(command_mkey, of_memory_reaches_that_memory_under_its_variant)
 template <typename Field, typename Value>
 command_status with(commander& device, std::uint32_t pd, Field field, Value value)
 {
-    auto in = device.key_input(pd, device.process().allocate(4096));
+    auto input = device.key_input(pd, device.process().allocate(4096));
     if constexpr (std::is_same_v<typename Field::owner_type, prm::mkc>) {
-        EXPECT_TRUE((*in).at(prm::create_mkey_in::memory_key).set(field, value));
+        EXPECT_TRUE((*input).at(prm::create_mkey_in::memory_key).set(field, value));
     } else {
-        EXPECT_TRUE((*in).set(field, value));
+        EXPECT_TRUE((*input).set(field, value));
     }
-    return device.send(in);
+    return device.send(input);
 }
 
 TEST_F(command_mkey, is_checked_field_by_field)
@@ -91,15 +91,15 @@ TEST_F(command_mkey, is_checked_field_by_field)
 
 TEST_F(command_mkey, of_memory_for_reading_gives_no_right_to_write)
 {
-    auto in = device.key_input(pd, device.process().allocate(64));
-    (*in).put(prm::create_mkey_in::mkey_umem_id, device.umem(64, 0).umem);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
-    const auto context = (*in).at(prm::create_mkey_in::memory_key);
+    auto input = device.key_input(pd, device.process().allocate(64));
+    (*input).put(prm::create_mkey_in::mkey_umem_id, device.umem(64, 0).umem);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
+    const auto context = (*input).at(prm::create_mkey_in::memory_key);
     context.put<false>(prm::mkc::lw);
     context.put<false>(prm::mkc::rw);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter) << "atomics write, too";
+    EXPECT_EQ(device.send(input), command_status::bad_parameter) << "atomics write, too";
     context.put<false>(prm::mkc::a);
-    EXPECT_EQ(device.send(in), command_status::ok);
+    EXPECT_EQ(device.send(input), command_status::ok);
 }
 
 std::vector<std::byte> klm_entries(std::initializer_list<std::array<std::uint64_t, 3>> list)
@@ -120,10 +120,10 @@ TEST_F(command_mkey, of_entries_reaches_what_they_name)
     const auto memory       = device.process().allocate(4096);
     const std::uint32_t key = device.create_key(pd, memory);
     const auto entries      = klm_entries({{100, key, address_of(memory)}, {50, key, address_of(memory) + 1000}});
-    auto in                 = device.klm_input(pd, entries, 4);
-    const auto context      = (*in).at(prm::create_mkey_in::memory_key);
+    auto input              = device.klm_input(pd, entries, 4);
+    const auto context      = (*input).at(prm::create_mkey_in::memory_key);
     context.put<std::uint64_t{150}>(prm::mkc::len);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    ASSERT_EQ(device.send(input), command_status::ok);
     const std::uint32_t list = index_of_answer() << 8;
     EXPECT_EQ(record(list).entries_room, 4u);
     EXPECT_EQ(record(list).entries_used, 2u);
@@ -136,46 +136,46 @@ TEST_F(command_mkey, of_entries_reaches_what_they_name)
 TEST_F(command_mkey, of_entries_is_checked_against_mailbox_and_limit)
 {
     const auto entries = klm_entries({{100, 0x100, 0}, {100, 0x100, 0}});
-    auto in            = device.klm_input(pd, entries, 2);
-    (*in).put<3>(prm::create_mkey_in::translations_octword_actual_size);
-    EXPECT_EQ(device.send(in), command_status::bad_input_length);
-    (*in).put<0xffffffffU>(prm::create_mkey_in::translations_octword_actual_size);
-    EXPECT_EQ(device.send(in), command_status::limit_exceeded);
-    (*in).put<0>(prm::create_mkey_in::translations_octword_actual_size);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter) << "in use without entries";
-    (*in).put<2>(prm::create_mkey_in::translations_octword_actual_size);
-    (*in).at(prm::create_mkey_in::memory_key).put<65537>(prm::mkc::translations_octword_size);
-    EXPECT_EQ(device.send(in), command_status::limit_exceeded);
-    (*in).at(prm::create_mkey_in::memory_key).put<65536>(prm::mkc::translations_octword_size);
-    EXPECT_EQ(device.send(in), command_status::ok);
+    auto input         = device.klm_input(pd, entries, 2);
+    (*input).put<3>(prm::create_mkey_in::translations_octword_actual_size);
+    EXPECT_EQ(device.send(input), command_status::bad_input_length);
+    (*input).put<0xffffffffU>(prm::create_mkey_in::translations_octword_actual_size);
+    EXPECT_EQ(device.send(input), command_status::limit_exceeded);
+    (*input).put<0>(prm::create_mkey_in::translations_octword_actual_size);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter) << "in use without entries";
+    (*input).put<2>(prm::create_mkey_in::translations_octword_actual_size);
+    (*input).at(prm::create_mkey_in::memory_key).put<65537>(prm::mkc::translations_octword_size);
+    EXPECT_EQ(device.send(input), command_status::limit_exceeded);
+    (*input).at(prm::create_mkey_in::memory_key).put<65536>(prm::mkc::translations_octword_size);
+    EXPECT_EQ(device.send(input), command_status::ok);
 }
 
 TEST_F(command_mkey, that_is_free_cannot_be_used_before_it_is_bound)
 {
-    auto in = device.klm_input(pd, {}, 16);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    auto input = device.klm_input(pd, {}, 16);
+    ASSERT_EQ(device.send(input), command_status::ok);
     const std::uint32_t key = index_of_answer() << 8;
     EXPECT_EQ(use(pd, key, 0, 1, right::local_read), access_fault::not_bound);
     EXPECT_EQ(record(key).entries_room, 16u);
-    (*in).at(prm::create_mkey_in::memory_key).put<false>(prm::mkc::umr_en);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter) << "nothing could ever bind it";
+    (*input).at(prm::create_mkey_in::memory_key).put<false>(prm::mkc::umr_en);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter) << "nothing could ever bind it";
 }
 
 TEST_F(command_mkey, gives_entries_back_when_it_ends)
 {
-    auto in = device.klm_input(pd, {}, 65536);
+    auto input = device.klm_input(pd, {}, 65536);
     for (int i = 0; i < 600; ++i) {
-        ASSERT_EQ(device.send(in), command_status::ok) << i;
+        ASSERT_EQ(device.send(input), command_status::ok) << i;
         ASSERT_EQ(device.plain(command::destroy_mkey, index_of_answer()), command_status::ok);
     }
 }
 
 TEST_F(command_mkey, entries_run_out_and_nothing_is_left_behind)
 {
-    auto in            = device.klm_input(pd, {}, 65536);
+    auto input         = device.klm_input(pd, {}, 65536);
     std::uint32_t made = 0;
     command_status status;
-    while ((status = device.send(in)) == command_status::ok) {
+    while ((status = device.send(input)) == command_status::ok) {
         ++made;
     }
     EXPECT_EQ(status, command_status::no_resources);
@@ -208,17 +208,17 @@ TEST_F(command_mkey, limit_of_keys_can_be_set_by_a_fault)
     const auto memory       = on.process().allocate(64);
     on.create_key(own, memory);
     on.create_key(own, memory);
-    auto in = on.key_input(own, memory);
-    EXPECT_EQ(on.send(in), command_status::limit_exceeded);
+    auto input = on.key_input(own, memory);
+    EXPECT_EQ(on.send(input), command_status::limit_exceeded);
     EXPECT_EQ(small.memory().counts.keys_live, 2u);
     EXPECT_EQ(small.memory().counts.keys_live_max, 2u);
 }
 
 TEST_F(command_mkey, keys_that_are_there_without_being_made)
 {
-    mailbox<prm::any_input> in{.bytes = std::vector<std::byte>(16)};
-    (*in).put<command::query_special_contexts>(prm::any_input::opcode);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    mailbox<prm::any_input> input{.bytes = std::vector<std::byte>(16)};
+    (*input).put<command::query_special_contexts>(prm::any_input::opcode);
+    ASSERT_EQ(device.send(input), command_status::ok);
     const auto out = device.out<prm::query_special_contexts_out>();
     EXPECT_EQ(out.get(prm::query_special_contexts_out::dump_fill_mkey), key_without_memory);
     EXPECT_EQ(out.get(prm::query_special_contexts_out::null_mkey), 0u);
@@ -231,23 +231,23 @@ TEST_F(command_mkey, a_region_is_changed_in_its_place_or_not_at_all)
     const auto before       = device.process().allocate(64);
     const auto after        = device.process().allocate(128);
     const std::uint32_t key = device.create_key(pd, before, 0x5a);
-    auto in                 = device.key_input(pd, after);
-    const auto context      = (*in).at(prm::create_mkey_in::memory_key);
-    EXPECT_EQ(fabric.replace_region(0, key + 1, in.bytes), command_status::bad_resource);
-    EXPECT_EQ(fabric.replace_region(0, key + 0x100, in.bytes), command_status::bad_resource);
-    EXPECT_EQ(fabric.replace_region(1, key, in.bytes), command_status::bad_resource);
-    EXPECT_EQ(fabric.replace_region(0, key, std::span(in.bytes).first(20)), command_status::bad_parameter);
+    auto input              = device.key_input(pd, after);
+    const auto context      = (*input).at(prm::create_mkey_in::memory_key);
+    EXPECT_EQ(fabric.replace_region(0, key + 1, input.bytes), command_status::bad_resource);
+    EXPECT_EQ(fabric.replace_region(0, key + 0x100, input.bytes), command_status::bad_resource);
+    EXPECT_EQ(fabric.replace_region(1, key, input.bytes), command_status::bad_resource);
+    EXPECT_EQ(fabric.replace_region(0, key, std::span(input.bytes).first(20)), command_status::bad_parameter);
     context.put(prm::mkc::len, std::uint64_t{129});
-    EXPECT_EQ(fabric.replace_region(0, key, in.bytes), command_status::bad_resource);
+    EXPECT_EQ(fabric.replace_region(0, key, input.bytes), command_status::bad_resource);
     EXPECT_EQ(use(pd, key, address_of(before), 64), access_fault::none);
 
     context.put(prm::mkc::len, std::uint64_t{128});
-    ASSERT_EQ(fabric.replace_region(0, key, in.bytes), command_status::ok);
+    ASSERT_EQ(fabric.replace_region(0, key, input.bytes), command_status::ok);
     EXPECT_EQ(use(pd, key, address_of(after), 128), access_fault::none);
     EXPECT_EQ(use(pd, key, address_of(before), 64), access_fault::outside);
     auto free_list = device.klm_input(pd, {}, 16);
     ASSERT_EQ(device.send(free_list), command_status::ok);
-    EXPECT_EQ(fabric.replace_region(0, index_of_answer() << 8, in.bytes), command_status::bad_resource)
+    EXPECT_EQ(fabric.replace_region(0, index_of_answer() << 8, input.bytes), command_status::bad_resource)
         << "not a region";
 }
 
@@ -256,30 +256,30 @@ TEST_F(command_mkey, of_device_memory_is_zero_based_and_within_one_allocation)
     fabric& fabric    = device.process().device();
     const auto offset = fabric.alloc_memic(0, 100, 0);
     ASSERT_TRUE(offset.has_value());
-    auto in            = device.key_input(pd, device.process().allocate(64));
-    const auto context = (*in).at(prm::create_mkey_in::memory_key);
+    auto input         = device.key_input(pd, device.process().allocate(64));
+    const auto context = (*input).at(prm::create_mkey_in::memory_key);
     prm::set_access_mode(context, mkey_access_mode::memic);
     context.put(prm::mkc::start_addr, *offset);
     context.put(prm::mkc::len, std::uint64_t{100});
-    ASSERT_EQ(device.send(in), command_status::ok);
+    ASSERT_EQ(device.send(input), command_status::ok);
     const std::uint32_t key = index_of_answer() << 8;
     EXPECT_EQ(use(pd, key, 0, 100), access_fault::none);
     EXPECT_EQ(use(pd, key, 1, 100), access_fault::outside);
     EXPECT_EQ(fabric.free_memic(0, *offset), command_status::resource_busy);
 
     context.put(prm::mkc::len, std::uint64_t{0});
-    ASSERT_EQ(device.send(in), command_status::ok);
+    ASSERT_EQ(device.send(input), command_status::ok);
     const std::uint32_t of_nothing = index_of_answer() << 8;
     EXPECT_EQ(use(pd, of_nothing, 0, 1), access_fault::outside);
     EXPECT_EQ(device.plain(command::destroy_mkey, of_nothing >> 8), command_status::ok);
 
     context.put(prm::mkc::len, std::uint64_t{memic_page_bytes + 1});
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
     context.put(prm::mkc::len, std::uint64_t{64});
     context.put(prm::mkc::start_addr, std::uint64_t{memic_bytes});
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
     commander other(machine.start(), 0, 1);
-    auto theirs = in;
+    auto theirs = input;
     (*theirs).at(prm::create_mkey_in::memory_key).put(prm::mkc::start_addr, *offset);
     EXPECT_TRUE((*theirs).at(prm::create_mkey_in::memory_key).set(prm::mkc::pd, other.alloc_pd()));
     EXPECT_EQ(other.send(theirs), command_status::bad_parameter) << "not its allocation";

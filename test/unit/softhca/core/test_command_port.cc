@@ -1,12 +1,12 @@
-// What a function says of itself: capabilities and its port.
+// The capabilities of a function, and its port.
 #include "commander.h"
 
 #include <gtest/gtest.h>
 
-#include "prm/hca_cap_more.h"
+#include "prm/hca_cap_pages.h"
 #include "prm/port.h"
-#include "softhca/core/access.h"
-#include "softhca/core/limits.h"
+#include "softhca/core/arena/limits.h"
+#include "softhca/core/keys/access.h"
 
 namespace ucxl::softhca::test
 {
@@ -22,11 +22,11 @@ class command_port : public ::testing::Test
 protected:
     command_status query(prm::cap_page page, bool current = true, std::size_t out_bytes = 4112)
     {
-        prm::storage<prm::query_hca_cap_in> in;
-        (*in).put<command::query_hca_cap>(prm::query_hca_cap_in::opcode);
+        prm::storage<prm::query_hca_cap_in> input;
+        (*input).put<command::query_hca_cap>(prm::query_hca_cap_in::opcode);
         const auto op_mod = std::to_underlying(page) << 1 | (current ? prm::cap_current : 0);
-        EXPECT_TRUE((*in).set(prm::query_hca_cap_in::op_mod, op_mod));
-        return device.send(in.bytes, out_bytes);
+        EXPECT_TRUE((*input).set(prm::query_hca_cap_in::op_mod, op_mod));
+        return device.send(input.bytes, out_bytes);
     }
 
     template <typename S>
@@ -59,20 +59,20 @@ TEST_F(command_port, capabilities_say_what_is_modelled)
 
 TEST_F(command_port, the_most_there_is_is_what_is_in_force)
 {
-    for (const prm::cap_page which : {prm::cap_page::general, prm::cap_page::general_2, prm::cap_page::atomic,
-                                      prm::cap_page::device_memory, prm::cap_page::odp}) {
-        ASSERT_EQ(query(which, true), command_status::ok);
+    for (const prm::cap_page page : {prm::cap_page::general, prm::cap_page::general_2, prm::cap_page::atomic,
+                                     prm::cap_page::device_memory, prm::cap_page::odp}) {
+        ASSERT_EQ(query(page, true), command_status::ok);
         const std::vector<std::byte> current(device.out_bytes().begin(), device.out_bytes().end());
-        ASSERT_EQ(query(which, false), command_status::ok);
+        ASSERT_EQ(query(page, false), command_status::ok);
         EXPECT_TRUE(std::ranges::equal(current, device.out_bytes()));
     }
 }
 
 TEST_F(command_port, pages_of_what_is_not_modelled_are_empty_and_unknown_pages_refused)
 {
-    for (const prm::cap_page which : {prm::cap_page::odp, prm::cap_page::roce, prm::cap_page::qos,
-                                      prm::cap_page::nic_flow, prm::cap_page::crypto}) {
-        ASSERT_EQ(query(which), command_status::ok);
+    for (const prm::cap_page page : {prm::cap_page::odp, prm::cap_page::roce, prm::cap_page::qos,
+                                     prm::cap_page::nic_flow, prm::cap_page::crypto}) {
+        ASSERT_EQ(query(page), command_status::ok);
         EXPECT_TRUE(std::ranges::all_of(device.out_bytes(), [](std::byte one) { return one == std::byte{0}; }));
     }
     EXPECT_EQ(query(static_cast<prm::cap_page>(0x77)), command_status::bad_parameter);
@@ -116,33 +116,33 @@ TEST_F(command_port, device_memory_is_as_large_as_it_says)
 
 TEST_F(command_port, the_port_is_up_and_has_the_names_of_the_function)
 {
-    prm::storage<prm::query_hca_vport_context_in> in;
-    (*in).put<command::query_hca_vport_context>(prm::query_hca_vport_context_in::opcode);
-    ASSERT_EQ(device.send(in.bytes, 524), command_status::ok) << "as test programs declare it";
-    ASSERT_EQ(device.send(in.bytes), command_status::ok);
+    prm::storage<prm::query_hca_vport_context_in> input;
+    (*input).put<command::query_hca_vport_context>(prm::query_hca_vport_context_in::opcode);
+    ASSERT_EQ(device.send(input.bytes, 524), command_status::ok) << "as test programs declare it";
+    ASSERT_EQ(device.send(input.bytes), command_status::ok);
     const auto context = device.out<prm::query_hca_vport_context_out>().at(prm::query_hca_vport_context_out::context);
     const function_record& self = machine.memory().function_table[1];
     EXPECT_EQ(context.get(prm::hca_vport_context::lid), self.lid);
     EXPECT_EQ(context.get(prm::hca_vport_context::port_guid), self.port_guid);
     EXPECT_EQ(context.get(prm::hca_vport_context::vport_state), prm::vport_state::active);
-    (*in).put<1>(prm::query_hca_vport_context_in::port_num);
-    EXPECT_EQ(device.send(in.bytes), command_status::ok);
-    (*in).put<2>(prm::query_hca_vport_context_in::port_num);
-    EXPECT_EQ(device.send(in.bytes), command_status::bad_parameter);
+    (*input).put<1>(prm::query_hca_vport_context_in::port_num);
+    EXPECT_EQ(device.send(input.bytes), command_status::ok);
+    (*input).put<2>(prm::query_hca_vport_context_in::port_num);
+    EXPECT_EQ(device.send(input.bytes), command_status::bad_parameter);
 }
 
 TEST_F(command_port, the_port_has_one_gid)
 {
-    prm::storage<prm::query_hca_vport_gid_in> in;
-    (*in).put<command::query_hca_vport_gid>(prm::query_hca_vport_gid_in::opcode);
-    ASSERT_EQ(device.send(in.bytes), command_status::ok);
+    prm::storage<prm::query_hca_vport_gid_in> input;
+    (*input).put<command::query_hca_vport_gid>(prm::query_hca_vport_gid_in::opcode);
+    ASSERT_EQ(device.send(input.bytes), command_status::ok);
     const auto out = device.out<prm::query_hca_vport_gid_out>();
     EXPECT_EQ(out.get(prm::query_hca_vport_gid_out::gids_num), 1);
     EXPECT_EQ(out.at(prm::query_hca_vport_gid_out::gid0).get(prm::gid::prefix), default_gid_prefix);
     EXPECT_EQ(out.at(prm::query_hca_vport_gid_out::gid0).get(prm::gid::guid),
               machine.memory().function_table[1].port_guid);
-    (*in).put<1>(prm::query_hca_vport_gid_in::gid_index);
-    EXPECT_EQ(device.send(in.bytes), command_status::bad_index);
+    (*input).put<1>(prm::query_hca_vport_gid_in::gid_index);
+    EXPECT_EQ(device.send(input.bytes), command_status::bad_index);
 }
 
 TEST_F(command_port, there_is_no_link_aggregation)

@@ -1,4 +1,4 @@
-// Commands on queue pairs: what they are made of, and the state machine.
+// Commands on queue pairs: create, and the state machine.
 #include "commander.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ protected:
 
     command_status move(command opcode, std::uint32_t qpn)
     {
-        auto in = device.transition(opcode, qpn);
-        return device.send(in);
+        auto input = device.transition(opcode, qpn);
+        return device.send(input);
     }
 
     test_machine machine;
@@ -70,31 +70,31 @@ TEST_F(command_qp, takes_receives_from_a_shared_queue)
     EXPECT_EQ(device.plain(command::destroy_qp, qpn), command_status::ok);
     EXPECT_EQ(device.plain(command::destroy_rmp, srq), command_status::ok);
 
-    auto in = device.qp_input({.service = qp_service::uc, .srq = device.create_srq()});
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
+    auto input = device.qp_input({.service = qp_service::uc, .srq = device.create_srq()});
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
 }
 
 TEST_F(command_qp, may_have_no_queue_at_all)
 {
-    mailbox<prm::create_qp_in> in;
-    (*in).put<command::create_qp>(prm::create_qp_in::opcode);
-    const auto context = (*in).at(prm::create_qp_in::qpc);
+    mailbox<prm::create_qp_in> input;
+    (*input).put<command::create_qp>(prm::create_qp_in::opcode);
+    const auto context = (*input).at(prm::create_qp_in::qpc);
     context.put<true>(prm::qpc::no_sq);
     context.put<prm::receive_queue_type::zero_size>(prm::qpc::rq_type);
     EXPECT_TRUE(context.set(prm::qpc::pd, device.alloc_pd()));
-    EXPECT_EQ(device.send(in), command_status::ok);
+    EXPECT_EQ(device.send(input), command_status::ok);
 }
 
 template <typename Field, typename Value>
 command_status with(commander& device, Field field, Value value)
 {
-    auto in = device.qp_input();
+    auto input = device.qp_input();
     if constexpr (std::is_same_v<typename Field::owner_type, prm::qpc>) {
-        EXPECT_TRUE((*in).at(prm::create_qp_in::qpc).set(field, value));
+        EXPECT_TRUE((*input).at(prm::create_qp_in::qpc).set(field, value));
     } else {
-        EXPECT_TRUE((*in).set(field, value));
+        EXPECT_TRUE((*input).set(field, value));
     }
-    return device.send(in);
+    return device.send(input);
 }
 
 TEST_F(command_qp, is_checked_field_by_field)
@@ -133,10 +133,10 @@ TEST_F(command_qp, is_checked_field_by_field)
 TEST_F(command_qp, does_not_take_objects_of_another_context)
 {
     commander other(device.process(), 0, 2);
-    auto in = device.qp_input({.send_cq = other.create_cq()});
-    EXPECT_EQ(device.send(in), command_status::bad_resource);
-    in = device.qp_input({.pd = other.alloc_pd()});
-    EXPECT_EQ(device.send(in), command_status::bad_resource);
+    auto input = device.qp_input({.send_cq = other.create_cq()});
+    EXPECT_EQ(device.send(input), command_status::bad_resource);
+    input = device.qp_input({.pd = other.alloc_pd()});
+    EXPECT_EQ(device.send(input), command_status::bad_resource);
     const std::uint32_t qpn = device.create_qp();
     for (const command opcode : {command::query_qp, command::destroy_qp, command::to_err_qp, command::to_rst_qp}) {
         EXPECT_EQ(other.plain(opcode, qpn), command_status::bad_resource);
@@ -145,7 +145,7 @@ TEST_F(command_qp, does_not_take_objects_of_another_context)
     EXPECT_EQ(other.send(step), command_status::bad_resource);
 }
 
-// Every command in every state: only those the specification has succeed, the others change nothing.
+// Every command in every state: only those of the specification succeed, the others change nothing.
 TEST_F(command_qp, goes_from_state_to_state_as_the_specification_says)
 {
     struct edge {
@@ -191,11 +191,11 @@ TEST_F(command_qp, takes_required_fields_without_a_mask)
     EXPECT_TRUE(record(qpn).remote_read && record(qpn).remote_write && record(qpn).remote_atomic);
     EXPECT_EQ(record(qpn).path.port, 1);
 
-    auto in            = device.transition(command::init2rtr_qp, qpn, 7, 0x1234);
-    const auto context = (*in).at(prm::modify_qp_in::qpc);
+    auto input         = device.transition(command::init2rtr_qp, qpn, 7, 0x1234);
+    const auto context = (*input).at(prm::modify_qp_in::qpc);
     EXPECT_TRUE(context.set(prm::qpc::next_rcv_psn, 0xabcdefU));
     context.at(prm::qpc::primary_address_path).put<true>(prm::ads::grh);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    ASSERT_EQ(device.send(input), command_status::ok);
     EXPECT_EQ(record(qpn).path.remote_lid, 7);
     EXPECT_EQ(record(qpn).path.remote_qpn, 0x1234u);
     EXPECT_TRUE(record(qpn).path.has_grh);
@@ -204,9 +204,9 @@ TEST_F(command_qp, takes_required_fields_without_a_mask)
     EXPECT_EQ(record(qpn).min_rnr_timer, 12);
     EXPECT_EQ(record(qpn).retry_count, 0) << "not of this transition";
 
-    in = device.transition(command::rtr2rts_qp, qpn);
-    EXPECT_TRUE((*in).at(prm::modify_qp_in::qpc).set(prm::qpc::next_send_psn, 77U));
-    ASSERT_EQ(device.send(in), command_status::ok);
+    input = device.transition(command::rtr2rts_qp, qpn);
+    EXPECT_TRUE((*input).at(prm::modify_qp_in::qpc).set(prm::qpc::next_send_psn, 77U));
+    ASSERT_EQ(device.send(input), command_status::ok);
     EXPECT_EQ(record(qpn).send.psn, 77u);
     EXPECT_EQ(record(qpn).retry_count, 7);
     EXPECT_EQ(record(qpn).rnr_retry, 7);
@@ -219,27 +219,27 @@ TEST_F(command_qp, takes_optional_fields_by_their_mask_only)
 {
     const std::uint32_t qpn = device.create_qp();
     device.connect(qpn, 1, qpn);
-    auto in            = device.transition(command::rts2rts_qp, qpn);
-    const auto context = (*in).at(prm::modify_qp_in::qpc);
+    auto input         = device.transition(command::rts2rts_qp, qpn);
+    const auto context = (*input).at(prm::modify_qp_in::qpc);
     context.put<false>(prm::qpc::rre);
     context.put<3>(prm::qpc::min_rnr_nak);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    ASSERT_EQ(device.send(input), command_status::ok);
     EXPECT_TRUE(record(qpn).remote_read);
     EXPECT_EQ(record(qpn).min_rnr_timer, 12);
-    (*in).put<qp_optional::remote_read_enable>(prm::modify_qp_in::opt_param_mask);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    (*input).put<qp_optional::remote_read_enable>(prm::modify_qp_in::opt_param_mask);
+    ASSERT_EQ(device.send(input), command_status::ok);
     EXPECT_FALSE(record(qpn).remote_read);
     EXPECT_TRUE(record(qpn).remote_write);
     EXPECT_EQ(record(qpn).min_rnr_timer, 12);
-    (*in).put<qp_optional::rnr_timeout>(prm::modify_qp_in::opt_param_mask);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    (*input).put<qp_optional::rnr_timeout>(prm::modify_qp_in::opt_param_mask);
+    ASSERT_EQ(device.send(input), command_status::ok);
     EXPECT_EQ(record(qpn).min_rnr_timer, 3);
     for (const qp_optional other : {qp_optional::q_key, qp_optional::alternate_path, qp_optional::dc_key}) {
-        EXPECT_TRUE((*in).set(prm::modify_qp_in::opt_param_mask, other));
-        EXPECT_EQ(device.send(in), command_status::bad_parameter);
+        EXPECT_TRUE((*input).set(prm::modify_qp_in::opt_param_mask, other));
+        EXPECT_EQ(device.send(input), command_status::bad_parameter);
     }
-    EXPECT_TRUE((*in).set(prm::modify_qp_in::opt_param_mask, 1U << 31));
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
+    EXPECT_TRUE((*input).set(prm::modify_qp_in::opt_param_mask, 1U << 31));
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
 }
 
 TEST_F(command_qp, refuses_values_the_device_does_not_have)
@@ -253,46 +253,48 @@ TEST_F(command_qp, refuses_values_the_device_does_not_have)
             EXPECT_EQ(move(command::init2rtr_qp, qpn), command_status::ok);
         }
         const qp_state before = record(qpn).state;
-        auto in               = device.transition(opcode, qpn);
-        change((*in).at(prm::modify_qp_in::qpc));
-        const command_status status = device.send(in);
+        auto input            = device.transition(opcode, qpn);
+        change((*input).at(prm::modify_qp_in::qpc));
+        const command_status status = device.send(input);
         EXPECT_EQ(record(qpn).state == before, status != command_status::ok);
         return status;
     };
     using context      = prm::view<prm::qpc>;
     constexpr auto bad = command_status::bad_parameter;
-    const auto path    = [](context in) { return in.at(prm::qpc::primary_address_path); };
-    EXPECT_EQ(after(command::rst2init_qp, [&](context in) { path(in).template put<2>(prm::ads::vhca_port_num); }), bad);
-    EXPECT_EQ(after(command::rst2init_qp, [&](context in) { path(in).template put<1>(prm::ads::pkey_index); }), bad);
-    EXPECT_EQ(
-        after(command::rst2init_qp, [&](context in) { in.put<prm::atomic_mode::up_to_16b>(prm::qpc::atomic_mode); }),
-        bad);
-    EXPECT_EQ(after(command::init2rtr_qp, [&](context in) { in.put<0>(prm::qpc::mtu); }), bad);
-    EXPECT_EQ(after(command::init2rtr_qp, [&](context in) { in.put<6>(prm::qpc::mtu); }), bad);
-    EXPECT_EQ(after(command::init2rtr_qp, [&](context in) { in.put<31>(prm::qpc::log_msg_max); }), bad);
-    EXPECT_EQ(after(command::init2rtr_qp, [&](context in) { in.put<5>(prm::qpc::log_rra_max); }), bad);
+    const auto path    = [](context input) { return input.at(prm::qpc::primary_address_path); };
+    EXPECT_EQ(after(command::rst2init_qp, [&](context input) { path(input).template put<2>(prm::ads::vhca_port_num); }),
+              bad);
+    EXPECT_EQ(after(command::rst2init_qp, [&](context input) { path(input).template put<1>(prm::ads::pkey_index); }),
+              bad);
+    EXPECT_EQ(after(command::rst2init_qp,
+                    [&](context input) { input.put<prm::atomic_mode::up_to_16b>(prm::qpc::atomic_mode); }),
+              bad);
+    EXPECT_EQ(after(command::init2rtr_qp, [&](context input) { input.put<0>(prm::qpc::mtu); }), bad);
+    EXPECT_EQ(after(command::init2rtr_qp, [&](context input) { input.put<6>(prm::qpc::mtu); }), bad);
+    EXPECT_EQ(after(command::init2rtr_qp, [&](context input) { input.put<31>(prm::qpc::log_msg_max); }), bad);
+    EXPECT_EQ(after(command::init2rtr_qp, [&](context input) { input.put<5>(prm::qpc::log_rra_max); }), bad);
     EXPECT_EQ(after(command::init2rtr_qp,
-                    [&](context in) {
-                        path(in).template put<true>(prm::ads::grh);
-                        path(in).template put<1>(prm::ads::src_addr_index);
+                    [&](context input) {
+                        path(input).template put<true>(prm::ads::grh);
+                        path(input).template put<1>(prm::ads::src_addr_index);
                     }),
               bad);
-    EXPECT_EQ(after(command::rtr2rts_qp, [&](context in) { in.put<5>(prm::qpc::log_sra_max); }), bad);
+    EXPECT_EQ(after(command::rtr2rts_qp, [&](context input) { input.put<5>(prm::qpc::log_sra_max); }), bad);
     EXPECT_EQ(after(command::rtr2rts_qp, [](context) {}), command_status::ok);
 }
 
 TEST_F(command_qp, refuses_what_the_context_extension_asks_for)
 {
     const std::uint32_t qpn = device.create_qp();
-    auto in                 = device.transition(command::rst2init_qp, qpn);
-    (*in).put<true>(prm::modify_qp_in::qpc_ext);
-    EXPECT_EQ(device.send(in), command_status::bad_input_length);
-    in.bytes.resize(prm::modify_qp_ext_in::size_bytes);
-    const auto extended = *prm::view<prm::modify_qp_ext_in>::over(std::span<std::byte>(in.bytes));
+    auto input              = device.transition(command::rst2init_qp, qpn);
+    (*input).put<true>(prm::modify_qp_in::qpc_ext);
+    EXPECT_EQ(device.send(input), command_status::bad_input_length);
+    input.bytes.resize(prm::modify_qp_ext_in::size_bytes);
+    const auto extended = *prm::view<prm::modify_qp_ext_in>::over(std::span<std::byte>(input.bytes));
     extended.put<1>(prm::modify_qp_ext_in::opt_param_mask_95_32);
-    EXPECT_EQ(device.send(std::span<const std::byte>(in.bytes)), command_status::bad_parameter);
+    EXPECT_EQ(device.send(std::span<const std::byte>(input.bytes)), command_status::bad_parameter);
     extended.put<0>(prm::modify_qp_ext_in::opt_param_mask_95_32);
-    EXPECT_EQ(device.send(std::span<const std::byte>(in.bytes)), command_status::ok);
+    EXPECT_EQ(device.send(std::span<const std::byte>(input.bytes)), command_status::ok);
 }
 
 TEST_F(command_qp, answers_queries_with_what_it_was_given_and_where_it_is)

@@ -1,5 +1,5 @@
-// Commands on objects that others refer to: PDs, UARs, UMEMs, CQs and shared receive queues; and what every command
-// has in common.
+// Commands on objects that others refer to (PDs, UARs, UMEMs, CQs and shared receive queues), and what all commands
+// have in common.
 #include "commander.h"
 
 #include <gtest/gtest.h>
@@ -24,24 +24,24 @@ protected:
 
 TEST_F(command_resources, mailboxes_too_short_are_refused)
 {
-    std::array<std::byte, 16> in{};
+    std::array<std::byte, 16> input{};
     std::array<std::byte, 32> out;
     fabric& fabric = device.process().device();
     for (std::size_t length = 0; length < 8; ++length) {
-        EXPECT_EQ(fabric.command(0, 1, std::span(in).first(length), out), command_status::bad_input_length);
+        EXPECT_EQ(fabric.command(0, 1, std::span(input).first(length), out), command_status::bad_input_length);
         EXPECT_EQ(out[0], std::byte{0x50});
     }
-    prm::view<prm::any_input>::over(in)->put<command::alloc_pd>(prm::any_input::opcode);
-    EXPECT_EQ(fabric.command(0, 1, std::span(in).first(15), out), command_status::bad_input_length);
+    prm::view<prm::any_input>::over(input)->put<command::alloc_pd>(prm::any_input::opcode);
+    EXPECT_EQ(fabric.command(0, 1, std::span(input).first(15), out), command_status::bad_input_length);
     out.fill(std::byte{0xcc});
     for (std::size_t length = 0; length < 16; ++length) {
-        EXPECT_EQ(fabric.command(0, 1, in, std::span(out).first(length)), command_status::bad_output_length);
+        EXPECT_EQ(fabric.command(0, 1, input, std::span(out).first(length)), command_status::bad_output_length);
     }
     EXPECT_TRUE(std::ranges::all_of(out, [](std::byte one) { return one == std::byte{0xcc}; })) << "left alone";
-    EXPECT_EQ(fabric.command(0, 1, in, std::span(out).first(16)), command_status::ok);
-    EXPECT_EQ(device.send(std::span(in), 32), command_status::ok);
-    prm::view<prm::any_input>::over(in)->put<command::query_cq>(prm::any_input::opcode);
-    EXPECT_EQ(device.send(std::span(in), 271), command_status::bad_output_length);
+    EXPECT_EQ(fabric.command(0, 1, input, std::span(out).first(16)), command_status::ok);
+    EXPECT_EQ(device.send(std::span(input), 32), command_status::ok);
+    prm::view<prm::any_input>::over(input)->put<command::query_cq>(prm::any_input::opcode);
+    EXPECT_EQ(device.send(std::span(input), 271), command_status::bad_output_length);
 }
 
 TEST_F(command_resources, a_refused_command_answers_nothing_but_its_status)
@@ -58,9 +58,9 @@ TEST_F(command_resources, unknown_commands_and_functions_are_refused)
     EXPECT_EQ(device.plain(command::create_dct, 0), command_status::bad_operation);
     EXPECT_EQ(machine.memory().counts.unknown_commands, 1u);
     EXPECT_EQ(machine.memory().counts.failed_commands[0xbff], 1u);
-    std::array<std::byte, 16> in{};
+    std::array<std::byte, 16> input{};
     std::array<std::byte, 16> out{};
-    EXPECT_EQ(device.process().device().command(2, 0, in, out), command_status::bad_parameter);
+    EXPECT_EQ(device.process().device().command(2, 0, input, out), command_status::bad_parameter);
 }
 
 TEST_F(command_resources, protection_domains_come_and_go)
@@ -138,8 +138,8 @@ TEST_F(command_resources, umems_must_be_ranges_of_addresses)
 
 TEST_F(command_resources, completion_queues_come_and_go)
 {
-    auto in = device.cq_input(5);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    auto input = device.cq_input(5);
+    ASSERT_EQ(device.send(input), command_status::ok);
     const std::uint32_t cqn = device.out<prm::create_cq_out>().get(prm::create_cq_out::cqn);
     const cq_record& cq     = machine.memory().cqs.records[cqn];
     EXPECT_EQ(cq.log_size, 5);
@@ -161,21 +161,21 @@ TEST_F(command_resources, completion_queues_come_and_go)
     EXPECT_EQ(device.process().device().destroy_umem(umem), command_status::ok);
 }
 
-// One field at a time: what it is set to and what comes of it.
+// One field at a time: its value and the resulting status.
 template <typename Field, typename Value>
 command_status with_cqc(commander& device, Field field, Value value)
 {
-    auto in = device.cq_input();
-    EXPECT_TRUE((*in).at(prm::create_cq_in::cqc).set(field, value));
-    return device.send(in);
+    auto input = device.cq_input();
+    EXPECT_TRUE((*input).at(prm::create_cq_in::cqc).set(field, value));
+    return device.send(input);
 }
 
 template <typename Field, typename Value>
 command_status with_cq(commander& device, Field field, Value value)
 {
-    auto in = device.cq_input();
-    EXPECT_TRUE((*in).set(field, value));
-    return device.send(in);
+    auto input = device.cq_input();
+    EXPECT_TRUE((*input).set(field, value));
+    return device.send(input);
 }
 
 TEST_F(command_resources, completion_queues_are_checked_field_by_field)
@@ -203,28 +203,28 @@ TEST_F(command_resources, completion_queues_are_checked_field_by_field)
 
 TEST_F(command_resources, completion_queues_need_memory_the_device_may_write)
 {
-    auto in = device.cq_input();
-    (*in).put(prm::create_cq_in::cq_umem_id, device.umem(64 << 4, 0).umem);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
+    auto input = device.cq_input();
+    (*input).put(prm::create_cq_in::cq_umem_id, device.umem(64 << 4, 0).umem);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
 }
 
 TEST_F(command_resources, modifying_a_completion_queue_changes_only_what_is_selected)
 {
     const std::uint32_t cqn = device.create_cq();
-    mailbox<prm::modify_cq_in> in;
-    (*in).put<command::modify_cq>(prm::modify_cq_in::opcode);
-    EXPECT_TRUE((*in).set(prm::modify_cq_in::cqn, cqn));
-    (*in).at(prm::modify_cq_in::cqc).put<true>(prm::cqc::oi);
-    EXPECT_EQ(device.send(in), command_status::ok);
+    mailbox<prm::modify_cq_in> input;
+    (*input).put<command::modify_cq>(prm::modify_cq_in::opcode);
+    EXPECT_TRUE((*input).set(prm::modify_cq_in::cqn, cqn));
+    (*input).at(prm::modify_cq_in::cqc).put<true>(prm::cqc::oi);
+    EXPECT_EQ(device.send(input), command_status::ok);
     EXPECT_FALSE(machine.memory().cqs.records[cqn].overrun_ignore);
-    (*in).put<prm::cq_modify::oi>(prm::modify_cq_in::modify_field_select);
-    EXPECT_EQ(device.send(in), command_status::ok);
+    (*input).put<prm::cq_modify::oi>(prm::modify_cq_in::modify_field_select);
+    EXPECT_EQ(device.send(input), command_status::ok);
     EXPECT_TRUE(machine.memory().cqs.records[cqn].overrun_ignore);
-    (*in).put<prm::cq_modify::cq_period>(prm::modify_cq_in::modify_field_select);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
-    (*in).put<prm::cq_modify::oi>(prm::modify_cq_in::modify_field_select);
-    (*in).put<2>(prm::modify_cq_in::op_mod);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
+    (*input).put<prm::cq_modify::cq_period>(prm::modify_cq_in::modify_field_select);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
+    (*input).put<prm::cq_modify::oi>(prm::modify_cq_in::modify_field_select);
+    (*input).put<2>(prm::modify_cq_in::op_mod);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
 }
 
 TEST_F(command_resources, resizing_a_completion_queue_marks_the_end_of_its_old_buffer)
@@ -240,19 +240,19 @@ TEST_F(command_resources, resizing_a_completion_queue_marks_the_end_of_its_old_b
         EXPECT_TRUE(prm::view<prm::cq_doorbell_record>::over(std::span(record, 8))
                             ->set(prm::cq_doorbell_record::consumer_counter, count));
     };
-    mailbox<prm::modify_cq_in> in;
-    (*in).put<command::modify_cq>(prm::modify_cq_in::opcode);
-    (*in).put<1>(prm::modify_cq_in::op_mod);
-    EXPECT_TRUE((*in).set(prm::modify_cq_in::cqn, cqn));
-    (*in).put<true>(prm::modify_cq_in::cq_umem_valid);
-    (*in).put(prm::modify_cq_in::cq_umem_id, next.umem);
-    (*in).at(prm::modify_cq_in::cqc).put<4>(prm::cqc::log_cq_size);
-    EXPECT_EQ(device.send(in), command_status::bad_resource) << "buffer too short";
-    (*in).at(prm::modify_cq_in::cqc).put<3>(prm::cqc::log_cq_size);
+    mailbox<prm::modify_cq_in> input;
+    (*input).put<command::modify_cq>(prm::modify_cq_in::opcode);
+    (*input).put<1>(prm::modify_cq_in::op_mod);
+    EXPECT_TRUE((*input).set(prm::modify_cq_in::cqn, cqn));
+    (*input).put<true>(prm::modify_cq_in::cq_umem_valid);
+    (*input).put(prm::modify_cq_in::cq_umem_id, next.umem);
+    (*input).at(prm::modify_cq_in::cqc).put<4>(prm::cqc::log_cq_size);
+    EXPECT_EQ(device.send(input), command_status::bad_resource) << "buffer too short";
+    (*input).at(prm::modify_cq_in::cqc).put<3>(prm::cqc::log_cq_size);
     consumed(2);
-    EXPECT_EQ(device.send(in), command_status::bad_size_outstanding_cqe) << "no room for the marker";
+    EXPECT_EQ(device.send(input), command_status::bad_size_outstanding_cqe) << "no room for the marker";
     consumed(4);
-    ASSERT_EQ(device.send(in), command_status::ok);
+    ASSERT_EQ(device.send(input), command_status::ok);
     const auto marker = *prm::const_view<prm::cqe64>::over(std::span(before + 2 * 64, 64));
     EXPECT_EQ(marker.get(prm::cqe64::opcode), prm::cqe_opcode::resize_cq);
     EXPECT_EQ(marker.get(prm::cqe64::owner), true) << "entry 6 of a queue of 4: the second turn";
@@ -261,8 +261,8 @@ TEST_F(command_resources, resizing_a_completion_queue_marks_the_end_of_its_old_b
     EXPECT_EQ(cq.buffer.address, reinterpret_cast<std::uint64_t>(next.bytes.data()));
     EXPECT_EQ(device.process().device().destroy_umem(old), command_status::ok);
     EXPECT_EQ(device.process().device().destroy_umem(next.umem), command_status::bad_resource_state);
-    (*in).at(prm::modify_cq_in::cqc).put<1>(prm::cqc::log_cq_size);
-    EXPECT_EQ(device.send(in), command_status::bad_size_outstanding_cqe);
+    (*input).at(prm::modify_cq_in::cqc).put<1>(prm::cqc::log_cq_size);
+    EXPECT_EQ(device.send(input), command_status::bad_size_outstanding_cqe);
 }
 
 TEST_F(command_resources, shared_receive_queues_come_and_go)
@@ -282,9 +282,9 @@ TEST_F(command_resources, shared_receive_queues_come_and_go)
 template <typename Field, typename Value>
 command_status with_wq(commander& device, Field field, Value value)
 {
-    auto in = device.rmp_input();
-    EXPECT_TRUE((*in).at(prm::create_rmp_in::rmp_context).at(prm::rmpc::wq).set(field, value));
-    return device.send(in);
+    auto input = device.rmp_input();
+    EXPECT_TRUE((*input).at(prm::create_rmp_in::rmp_context).at(prm::rmpc::wq).set(field, value));
+    return device.send(input);
 }
 
 TEST_F(command_resources, shared_receive_queues_are_checked_field_by_field)
@@ -307,21 +307,21 @@ TEST_F(command_resources, shared_receive_queues_are_checked_field_by_field)
 TEST_F(command_resources, the_limit_of_a_shared_receive_queue_is_set_by_modify)
 {
     const std::uint32_t rmpn = device.create_srq(4);
-    mailbox<prm::modify_rmp_in> in;
-    (*in).put<command::modify_rmp>(prm::modify_rmp_in::opcode);
-    EXPECT_TRUE((*in).set(prm::modify_rmp_in::rmpn, rmpn));
-    (*in).put<prm::rmp_state::ready>(prm::modify_rmp_in::rmp_state);
-    (*in).put<1>(prm::modify_rmp_in::modify_bitmask);
-    const auto context = (*in).at(prm::modify_rmp_in::rmp_context);
+    mailbox<prm::modify_rmp_in> input;
+    (*input).put<command::modify_rmp>(prm::modify_rmp_in::opcode);
+    EXPECT_TRUE((*input).set(prm::modify_rmp_in::rmpn, rmpn));
+    (*input).put<prm::rmp_state::ready>(prm::modify_rmp_in::rmp_state);
+    (*input).put<1>(prm::modify_rmp_in::modify_bitmask);
+    const auto context = (*input).at(prm::modify_rmp_in::rmp_context);
     context.put<prm::rmp_state::ready>(prm::rmpc::state);
     context.at(prm::rmpc::wq).put<16>(prm::wq::lwm);
-    EXPECT_EQ(device.send(in), command_status::ok);
+    EXPECT_EQ(device.send(input), command_status::ok);
     EXPECT_EQ(machine.memory().srqs.records[rmpn].limit, 16);
     context.at(prm::rmpc::wq).put<17>(prm::wq::lwm);
-    EXPECT_EQ(device.send(in), command_status::bad_parameter);
+    EXPECT_EQ(device.send(input), command_status::bad_parameter);
     EXPECT_EQ(machine.memory().srqs.records[rmpn].limit, 16);
-    (*in).put<prm::rmp_state::error>(prm::modify_rmp_in::rmp_state);
-    EXPECT_EQ(device.send(in), command_status::bad_resource_state);
+    (*input).put<prm::rmp_state::error>(prm::modify_rmp_in::rmp_state);
+    EXPECT_EQ(device.send(input), command_status::bad_resource_state);
 }
 
 TEST_F(command_resources, faults_answer_instead_of_the_command)

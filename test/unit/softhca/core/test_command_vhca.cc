@@ -1,9 +1,9 @@
-// Keys opened to other functions of a device, and the aliases that stand for them there.
+// Keys that other functions of a device get access to, and their aliases there.
 #include "commander.h"
 
 #include <gtest/gtest.h>
 
-#include "softhca/core/access.h"
+#include "softhca/core/keys/access.h"
 
 namespace ucxl::softhca::test
 {
@@ -32,40 +32,41 @@ protected:
 
     command_status open(std::uint32_t opened)
     {
-        prm::storage<prm::allow_other_vhca_access_in> in;
-        (*in).put<command::allow_other_vhca_access>(prm::allow_other_vhca_access_in::opcode);
-        (*in).put<prm::object_type::mkey>(prm::allow_other_vhca_access_in::object_type_to_be_accessed);
-        (*in).put(prm::allow_other_vhca_access_in::object_id_to_be_accessed, opened >> 8);
-        std::ranges::copy(token, (*in).at(prm::allow_other_vhca_access_in::access_key).begin());
-        return device.send(in.bytes);
+        prm::storage<prm::allow_other_vhca_access_in> input;
+        (*input).put<command::allow_other_vhca_access>(prm::allow_other_vhca_access_in::opcode);
+        (*input).put<prm::object_type::mkey>(prm::allow_other_vhca_access_in::object_type_to_be_accessed);
+        (*input).put(prm::allow_other_vhca_access_in::object_id_to_be_accessed, opened >> 8);
+        std::ranges::copy(token, (*input).at(prm::allow_other_vhca_access_in::access_key).begin());
+        return device.send(input.bytes);
     }
 
-    prm::storage<prm::create_alias_object_in> alias_input(std::uint32_t of, std::uint16_t there, std::uint32_t alias_pd)
+    prm::storage<prm::create_alias_object_in> alias_input(std::uint32_t target_key, std::uint16_t there,
+                                                          std::uint32_t alias_pd)
     {
-        prm::storage<prm::create_alias_object_in> in;
-        const auto alias = (*in).at(prm::create_alias_object_in::alias);
-        prm::view<prm::any_input>::over(in.bytes)->put<command::create_general_object>(prm::any_input::opcode);
-        (*in).put<prm::object_type::mkey>(prm::create_alias_object_in::obj_type);
-        (*in).put<true>(prm::create_alias_object_in::alias_object);
+        prm::storage<prm::create_alias_object_in> input;
+        const auto alias = (*input).at(prm::create_alias_object_in::alias);
+        prm::view<prm::any_input>::over(input.bytes)->put<command::create_general_object>(prm::any_input::opcode);
+        (*input).put<prm::object_type::mkey>(prm::create_alias_object_in::obj_type);
+        (*input).put<true>(prm::create_alias_object_in::alias_object);
         alias.put(prm::alias_context::vhca_id_to_be_accessed, there);
-        alias.put(prm::alias_context::object_id_to_be_accessed, of >> 8);
+        alias.put(prm::alias_context::object_id_to_be_accessed, target_key >> 8);
         alias.put(prm::alias_context::metadata_1, alias_pd);
         std::ranges::copy(token, alias.at(prm::alias_context::access_key).begin());
-        return in;
+        return input;
     }
 
-    command_status make_alias(commander& by, std::uint32_t of, std::uint16_t there, std::uint32_t alias_pd)
+    command_status make_alias(commander& by, std::uint32_t target_key, std::uint16_t there, std::uint32_t alias_pd)
     {
-        return by.send(alias_input(of, there, alias_pd).bytes);
+        return by.send(alias_input(target_key, there, alias_pd).bytes);
     }
 
     command_status object(commander& by, command opcode, std::uint32_t id)
     {
-        prm::storage<prm::general_object_in> in;
-        EXPECT_TRUE(prm::view<prm::any_input>::over(in.bytes)->set(prm::any_input::opcode, opcode));
-        (*in).put<prm::object_type::mkey>(prm::general_object_in::obj_type);
-        (*in).put(prm::general_object_in::obj_id, id);
-        return by.send(in.bytes);
+        prm::storage<prm::general_object_in> input;
+        EXPECT_TRUE(prm::view<prm::any_input>::over(input.bytes)->set(prm::any_input::opcode, opcode));
+        (*input).put<prm::object_type::mkey>(prm::general_object_in::obj_type);
+        (*input).put(prm::general_object_in::obj_id, id);
+        return by.send(input.bytes);
     }
 
     std::uint32_t alias_of_answer(commander& by)
@@ -126,7 +127,7 @@ TEST_F(command_vhca, an_alias_ends_with_its_key)
     ASSERT_EQ(make_alias(other, key, vhca, other_pd), command_status::ok);
     const std::uint32_t alias = alias_of_answer(other);
     ASSERT_EQ(device.plain(command::destroy_mkey, key >> 8), command_status::ok);
-    // A later key of that index, opened under the same token, is another key.
+    // A later key with that index is another key, even with the same access key.
     machine.memory().mkeys.cursor = (key >> 8) - 1;
     const std::uint32_t next      = device.create_key(pd, memory);
     ASSERT_EQ(next >> 8, key >> 8);
@@ -158,14 +159,14 @@ TEST_F(command_vhca, an_alias_cannot_be_opened_or_aliased)
 
 TEST_F(command_vhca, other_general_objects_are_refused)
 {
-    auto in = alias_input(key, vhca, other_pd);
-    (*in).put<false>(prm::create_alias_object_in::alias_object);
-    EXPECT_EQ(other.send(in.bytes), command_status::bad_parameter);
-    in = alias_input(key, vhca, other_pd);
-    (*in).put<prm::object_type::reserved_qpn>(prm::create_alias_object_in::obj_type);
-    EXPECT_EQ(other.send(in.bytes), command_status::bad_parameter);
-    in = alias_input(key, vhca, other_pd);
-    EXPECT_EQ(other.send(std::span<const std::byte>(in.bytes).first(79)), command_status::bad_input_length);
+    auto input = alias_input(key, vhca, other_pd);
+    (*input).put<false>(prm::create_alias_object_in::alias_object);
+    EXPECT_EQ(other.send(input.bytes), command_status::bad_parameter);
+    input = alias_input(key, vhca, other_pd);
+    (*input).put<prm::object_type::reserved_qpn>(prm::create_alias_object_in::obj_type);
+    EXPECT_EQ(other.send(input.bytes), command_status::bad_parameter);
+    input = alias_input(key, vhca, other_pd);
+    EXPECT_EQ(other.send(std::span<const std::byte>(input.bytes).first(79)), command_status::bad_input_length);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
-// Completion queues: owner bits over many turns, overflow, and who is woken when.
+// Completion queues: owner bits over many turns, overflow, and when events are sent.
 #include "connected_pair.h"
 
-#include "softhca/core/completion.h"
+#include "softhca/core/queues/completion.h"
 
 namespace ucxl::softhca::test
 {
@@ -24,11 +24,11 @@ protected:
 
     void put(cqe_opcode opcode, bool solicited = false)
     {
-        completion what;
-        (void)(*what.entry).set(prm::cqe64::opcode, opcode);
-        (*what.entry).put(prm::cqe64::solicited, solicited);
+        completion cqe;
+        (void)(*cqe.entry).set(prm::cqe64::opcode, opcode);
+        (*cqe.entry).put(prm::cqe64::solicited, solicited);
         environment device = a.device();
-        EXPECT_TRUE(complete(device, queue.number, what));
+        EXPECT_TRUE(complete(device, queue.number, cqe));
     }
 
     std::size_t woken() const { return events(100, queue.number).size(); }
@@ -74,13 +74,13 @@ TEST_F(completion_queues, a_full_queue_is_lost_with_an_event)
     for (int i = 0; i < 4; i++) {
         complete_one();
     }
-    completion what;
+    completion cqe;
     environment device = a.device();
-    EXPECT_FALSE(complete(device, queue.number, what));
+    EXPECT_FALSE(complete(device, queue.number, cqe));
     EXPECT_TRUE(queue.record().overflowed);
     EXPECT_EQ(events(101, queue.number), std::vector{event_type::cq_error});
     EXPECT_EQ(queue.poll_all().size(), 4u);
-    EXPECT_FALSE(complete(device, queue.number, what)) << "for good";
+    EXPECT_FALSE(complete(device, queue.number, cqe)) << "for good";
     EXPECT_EQ(events(101, queue.number).size(), 1u);
 }
 
@@ -107,9 +107,9 @@ TEST_F(completion_queues, a_queue_pair_that_loses_its_completions_fails)
 TEST_F(completion_queues, memory_that_is_gone_loses_the_queue)
 {
     queue.record().buffer.address = 0x1000;
-    completion what;
+    completion cqe;
     environment device = a.device();
-    EXPECT_FALSE(complete(device, queue.number, what));
+    EXPECT_FALSE(complete(device, queue.number, cqe));
     EXPECT_EQ(events(101, queue.number), std::vector{event_type::cq_error});
 }
 

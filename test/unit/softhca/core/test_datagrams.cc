@@ -1,4 +1,4 @@
-// Datagrams: addresses, route headers, keys, and everything that is silently dropped.
+// Datagrams: addresses, route headers, keys, and what is silently dropped.
 #include "connected_pair.h"
 
 #include "prm/bits.h"

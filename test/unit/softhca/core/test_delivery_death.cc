@@ -1,5 +1,5 @@
-// Senders killed at any instruction of a delivery: the receive and its completion happened both or not at all, and the
-// receiver's queues go on with the messages of others.
+// Senders killed at any instruction of a delivery: either both the receive was consumed and its CQE written, or
+// neither, and the receiver's queues continue with messages of others.
 #include "connected_pair.h"
 #include "stepped_process.h"
 
@@ -12,7 +12,7 @@ namespace
 class delivery_death : public connected_pair
 {
 protected:
-    // Others send to the same completion queue, and the same shared receive queue.
+    // Others send to the same CQ and the same shared receive queue.
     delivery_death()
     {
         queue_kit::connect(c, d);
@@ -34,7 +34,7 @@ protected:
 
     bool visible() const { return b_receives.buffer[63] >> 4 != std::byte{15}; }
 
-    // Killed `early` instructions before the completion is there, or `late` after.
+    // Killed `early` instructions before the CQE is written, or `late` after.
     void kill_sender(std::uint64_t appears_after, std::uint64_t early, std::uint64_t late)
     {
         auto child = stepped_process::start(near, [&] { near.device().progress_queue_pair(a.number); });
@@ -48,7 +48,7 @@ protected:
         near.kill_with_lock();
     }
 
-    // How many instructions it takes until the completion is there; nothing where that cannot be seen.
+    // The number of instructions until the CQE is written; nothing when that cannot be observed.
     std::optional<std::uint64_t> count_steps()
     {
         auto child = stepped_process::start(near, [&] { near.device().progress_queue_pair(a.number); });
@@ -98,7 +98,7 @@ class delivery_death_steps : public ::testing::TestWithParam<bool>
 {
 };
 
-// A machine of its own for every death.
+// Each death has a machine of its own.
 class one_death : public delivery_death
 {
 public:

@@ -1,11 +1,11 @@
-// A device that fails for good, and what a firmware may refuse.
+// A device that fails for good, and features that a firmware may refuse.
 #include "commander.h"
 #include "connected_pair.h"
 #include "umr_request_maker.h"
 
-#include "softhca/core/connection.h"
-#include "softhca/core/device_failure.h"
-#include "softhca/core/key_work.h"
+#include "softhca/core/arena/device_failure.h"
+#include "softhca/core/keys/key_work.h"
+#include "softhca/core/queues/connection.h"
 
 namespace ucxl::softhca::test
 {
@@ -18,12 +18,12 @@ class device_failure : public connected_pair
 protected:
     void plan(const fault_rule& rule) { machine.memory().faults.rules[0] = rule; }
 
-    void refuse(refusable what)
+    void refuse(refusable feature)
     {
-        plan({.kind = fault_kind::refuse, .opcode = std::to_underlying(what), .times = UINT64_MAX});
+        plan({.kind = fault_kind::refuse, .opcode = std::to_underlying(feature), .times = UINT64_MAX});
     }
 
-    // Adds to what is at `address` of a key of the far side; its queue pairs live on if that is refused.
+    // An atomic add at `address` of a key of the far side. The queue pairs survive a refusal.
     polled add(std::uint32_t key, std::uint64_t address)
     {
         a.post(work_request(wqe_opcode::atomic_fa)
@@ -79,7 +79,7 @@ TEST(device_failures, refuse_commands_but_those_that_end_something_and_tell_who_
 
 TEST_F(device_failure, sends_no_answer_to_peers)
 {
-    // A connection that looks the same to the sender, on a device that works.
+    // A connection that looks the same to the sender, but on a working device.
     environment device = near_side();
     EXPECT_NE(find_peer(machine.memory(), a.record(), a.number), nullptr);
     fail_device(device, 0);

@@ -1,4 +1,4 @@
-// The fabric as a whole: its memory, and processes that come and go.
+// The fabric as a whole: its memory, and processes that attach and leave.
 #include "test_host.h"
 
 #include <gtest/gtest.h>

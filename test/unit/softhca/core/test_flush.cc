@@ -1,4 +1,4 @@
-// Queue pairs in error: what is flushed, in which order, and what is posted later.
+// Queue pairs in error: what is flushed, in which order, and WQEs that are posted later.
 #include "connected_pair.h"
 
 namespace ucxl::softhca::test
@@ -10,7 +10,7 @@ namespace
 class flushes : public connected_pair
 {
 protected:
-    // One queue for both directions shows the order.
+    // One CQ for both directions shows the order.
     flushes()
     {
         b.record().send_cq    = both.number;

@@ -1,5 +1,5 @@
-// A process is killed at any instruction while it flushes the queues of its peer, whose fault its request was: every
-// request of the peer is completed once, in order, by whoever goes on.
+// A process is killed at any instruction while it flushes the queues of its peer, which had sent the bad request. Every
+// WQE of the peer completes once, in order, whoever continues.
 #include "connected_pair.h"
 #include "stepped_process.h"
 
@@ -58,7 +58,7 @@ TEST_P(flush_death, every_request_is_completed_once)
     }
     const bool told = b.record().state == qp_state::error;
     if (!told) {
-        b.record().state = qp_state::error; // as its program would, when nobody answers any more
+        b.record().state = qp_state::error; // as its program would do when nobody answers any more
     }
     far.device().progress_queue_pair(b.number);
     expect_all_flushed(b_sends);

@@ -35,7 +35,7 @@ std::uint64_t total(std::span<const piece> pieces)
     return sum;
 }
 
-// Where a list of pieces is read or written next.
+// A position in a list of pieces.
 class piece_cursor
 {
 public:
@@ -215,7 +215,7 @@ test_machine::test_machine(const fabric_options& options)
 
 test_machine::~test_machine()
 {
-    // A process that was killed must not release anything, and has nothing else to give back.
+    // A killed process must release nothing, and has nothing else to free.
     for (test_process& process : _processes) {
         if (process.is_alive()) {
             process.stop();
@@ -246,7 +246,7 @@ test_process& test_machine::start()
 
 test_process* test_machine::find(client_id client)
 {
-    // The number of one that ended may be another's by now.
+    // The index of an ended process may have been reused.
     test_process* found = nullptr;
     for (test_process& process : _processes) {
         if (process._device != nullptr && process._id == client && (found == nullptr || process.is_alive())) {

@@ -1,14 +1,14 @@
-// A machine for tests of the device model: several processes over one fabric, all of them in the test.
+// A machine for tests of the device model: several processes on one fabric, all of them inside the test.
 //
-// A process is a fabric object of its own and the memory that the test gave it; the model reaches nothing else.
-// Whatever address it asks for outside of that memory is a fault, as it would be in a real process, so a test with
-// hostile numbers sees a fault and no stray write. Time stands still unless the test advances it.
+// A process is a fabric object and the memory that the test gave it; the model reaches nothing else. Any address
+// outside that memory is a fault, as in a real process, so a test with hostile numbers sees a fault and no stray write.
+// Time stands still unless the test advances it.
 //
 //     test_machine machine({.devices = 1, .functions_per_device = 2});
 //     test_process& a = machine.start();
 //     test_process& b = machine.start();
 //     std::span<std::byte> buffer = a.allocate(4096);
-//     a.device().command(0, 1, in, out);
+//     a.device().command(0, 1, input, output);
 //     b.kill();                                  its memory is gone, nothing was released
 //     machine.advance(1'000'000);                wakes those who asked for it
 #pragma once
@@ -43,26 +43,26 @@ public:
     fabric& device() { return *_device; }
     client_id id() const { return _id; }
 
-    // Zeroed memory of this process, aligned to a page and followed by a page that is not there.
+    // Zeroed memory of this process, aligned to a page and followed by an unmapped page.
     std::span<std::byte> allocate(std::size_t bytes);
 
-    // Memory the test has itself; it has to outlive the process.
+    // Memory of the test itself, which must outlive the process.
     void lend(std::span<std::byte> memory) { _memory.push_back(memory); }
 
-    // What is at an address, null where the whole range is not memory of this process.
+    // The memory at an address, or null unless the whole range is memory of this process.
     std::byte* at(std::uint64_t address, std::uint64_t length);
 
-    // Ends in an orderly way.
+    // Detaches properly.
     void stop();
 
-    // Ends without a word, its memory gone.
+    // Dies: its memory is gone.
     void kill();
     bool is_alive() const { return _alive; }
 
-    // Ends while it has the lock: the next one to take it is told.
+    // Dies with the lock: the next one to take it is told.
     void kill_with_lock();
 
-    // Whether it is between lock() and unlock(); seen by the parent of a forked child, too.
+    // Whether it is between lock() and unlock(). The parent of a forked child sees it, too.
     bool has_lock() const;
 
     // host
@@ -81,9 +81,9 @@ public:
     std::uint64_t spent_ns = 0;
     std::string traced;
     bool trace_wanted           = false;
-    bool stop_when_locked       = false;      // raises SIGSTOP when it gets the lock, for a parent that traces
-    std::uint64_t woken_at_ns   = UINT64_MAX; // the earliest time asked for and not yet reached
-    std::uint64_t refused_moves = 0;          // that asked for memory which is not there
+    bool stop_when_locked       = false;      // raises SIGSTOP when it gets the lock, for a tracing parent
+    std::uint64_t woken_at_ns   = UINT64_MAX; // the earliest requested time that has not passed
+    std::uint64_t refused_moves = 0;          // moves of memory that does not exist
     unsigned ways_given         = 0;
 
 private:
@@ -105,14 +105,14 @@ public:
     test_machine(const test_machine&)            = delete;
     test_machine& operator=(const test_machine&) = delete;
 
-    // A new process; it lives as long as the machine, alive or not.
+    // A new process. The object lives as long as the machine, whether the process is alive or not.
     test_process& start();
 
     // The shared memory itself, for looking at records.
     arena& memory() { return *reinterpret_cast<arena*>(_bytes.data()); }
     std::span<std::byte> bytes() { return _bytes; }
 
-    // Moves the clock, stopping at each time a process asked to be woken at.
+    // Advances the clock, stopping at each time that a process asked to be woken at.
     void advance(std::uint64_t time_ns);
 
     // Calls progress() of every process until nothing happens any more.

@@ -1,4 +1,4 @@
-// Processes that write anything into their queues: nothing outside of keys and queues is touched.
+// Processes that write arbitrary bytes to their queues: nothing outside keys and queues is touched.
 #include "hostile_queues.h"
 
 #include "support/random.h"

@@ -1,6 +1,6 @@
-// UMR: which keys it changes, which fields, and what it leaves alone.
-#include "softhca/core/key_work.h"
-#include "softhca/core/record_table.h"
+// UMR: the keys and fields that it changes, and those that it leaves unchanged.
+#include "softhca/core/arena/record_table.h"
+#include "softhca/core/keys/key_work.h"
 #include "test_host.h"
 #include "umr_request_maker.h"
 
@@ -38,7 +38,7 @@ protected:
         return check_access(device, make.user(), key, address, length, needed);
     }
 
-    // What must not change when a request is refused.
+    // What must not change when a WQE is refused.
     std::vector<std::byte> snapshot(std::uint32_t key)
     {
         const mkey_record& record = make.record(key);
@@ -131,7 +131,7 @@ TEST_F(umr, writes_only_fields_that_the_mask_names)
     same_but([](mkey_record& key) { key.free = true; });
     ASSERT_EQ(run(change(list).access(false, false, true, true)), no_syndrome);
     same_but([](mkey_record& key) { key.remote_write = key.remote_atomic = true; });
-    // Bits that mlx5dv.h does not name, and the garbage the context has there: lr and en_rinval are set in it or not.
+    // Bits that mlx5dv.h does not name, with garbage in the context: lr and en_rinval are set there or not.
     ASSERT_EQ(run(change(list).mask(1ULL << 17)), no_syndrome);
     same_but([](mkey_record& key) { key.local_read = true; });
     ASSERT_EQ(run(change(list).mask(1ULL << 8)), no_syndrome);
@@ -225,12 +225,12 @@ TEST_F(umr, refuses_a_request_that_is_not_whole)
         std::vector<std::byte> cut(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
         EXPECT_EQ(run(cut), cqe_syndrome::local_qp_operation) << size;
         if (size >= 16) {
-            cut[7] = static_cast<std::byte>(size / 16); // ds as short as the bytes
+            cut[7] = static_cast<std::byte>(size / 16); // ds says the length of the bytes
             EXPECT_EQ(run(cut), cqe_syndrome::local_qp_operation) << size;
         }
     }
     EXPECT_EQ(run(whole), no_syndrome);
-    // More entries said than are there.
+    // Claims more entries than there are.
     EXPECT_EQ(run(change(list).entries({klm(8, all, base)}).octowords(8)), cqe_syndrome::local_qp_operation);
 }
 
@@ -275,7 +275,7 @@ TEST_F(windows, of_type_2_belong_to_their_queue_pair_and_are_bound_once)
     ASSERT_EQ(run(local_invalidate(bound, own_qpn)), no_syndrome);
     EXPECT_EQ(remote_write(bound), access_fault::no_such_key) << "the variant is that of the request: 0";
     EXPECT_EQ(remote_write(key_with(0)), access_fault::not_bound);
-    // libmlx5 names the key as it was bound before.
+    // libmlx5 names the key with its number before the bind.
     ASSERT_EQ(run(bind_type_2(bound, key_with(2), all, base + 64, 32, own_qpn)), no_syndrome);
     EXPECT_EQ(remote_write(key_with(2)), access_fault::none);
 }

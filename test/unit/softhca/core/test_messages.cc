@@ -1,4 +1,4 @@
-// What goes well: operations of connected queue pairs, and the completions of both sides byte by byte.
+// Successful operations of connected queue pairs, and the CQEs of both sides byte by byte.
 #include "connected_pair.h"
 #include "prm/cq.h"
 
@@ -185,7 +185,7 @@ TEST_F(messages, send_with_invalidation_frees_the_key)
 
 TEST_F(messages, requests_longer_than_a_block_wrap_at_the_end_of_the_ring)
 {
-    // Three blocks each in a ring of sixteen: every start position is met, with counters beyond 16 bits.
+    // Three blocks each in a ring of sixteen: every start position occurs, and counters exceed 16 bits.
     for (unsigned i = 0; i < 70'000 / 3; i++) {
         const std::uint64_t offset = i % 4000;
         std::array<std::byte, 130> data{};

@@ -1,5 +1,5 @@
-// Processes killed at any instruction of a command, by a parent that steps them: whatever they left half done, the next
-// one to take the lock finds a fabric in order.
+// Processes killed at any instruction of a command, by a parent that single-steps them: the next holder of the lock
+// finds a consistent fabric.
 #include "commander.h"
 #include "invariants.h"
 #include "stepped_process.h"
@@ -18,8 +18,8 @@ using prm::command;
 
 struct action {
     const char* name;
-    int num_trials; // fewer where there is much to step through
-    // Makes what the action needs; returns what is to be interrupted.
+    int num_trials; // fewer when there are many steps
+    // Prepares the action, and returns the part that is interrupted.
     std::function<std::function<void()>(commander&)> prepare;
 };
 
@@ -34,13 +34,13 @@ std::vector<action> actions()
          }},
         {"create_cq", 20,
          [](commander& by) {
-             auto in = by.cq_input();
-             return [&by, in]() { by.send(std::span<const std::byte>(in.bytes)); };
+             auto input = by.cq_input();
+             return [&by, input]() { by.send(std::span<const std::byte>(input.bytes)); };
          }},
         {"create_qp", 20,
          [](commander& by) {
-             auto in = by.qp_input({.srq = by.create_srq()});
-             return [&by, in]() { by.send(std::span<const std::byte>(in.bytes)); };
+             auto input = by.qp_input({.srq = by.create_srq()});
+             return [&by, input]() { by.send(std::span<const std::byte>(input.bytes)); };
          }},
         {"destroy_qp", 20,
          [](commander& by) {
@@ -54,13 +54,13 @@ std::vector<action> actions()
          }},
         {"create_klm_key", 20,
          [](commander& by) {
-             auto in = by.klm_input(by.alloc_pd(), {}, 7);
-             return [&by, in]() { by.send(std::span<const std::byte>(in.bytes)); };
+             auto input = by.klm_input(by.alloc_pd(), {}, 7);
+             return [&by, input]() { by.send(std::span<const std::byte>(input.bytes)); };
          }},
         {"destroy_klm_key", 20,
          [](commander& by) {
-             auto in = by.klm_input(by.alloc_pd(), {}, 9);
-             by.send(in);
+             auto input = by.klm_input(by.alloc_pd(), {}, 9);
+             by.send(input);
              const std::uint32_t index = by.out<prm::create_mkey_out>().get(prm::create_mkey_out::mkey_index);
              return [&by, index] { by.plain(command::destroy_mkey, index); };
          }},
@@ -76,18 +76,18 @@ std::vector<action> actions()
          [](commander& by) {
              by.create_qp({.srq = by.create_srq()});
              by.create_key(by.alloc_pd(), by.process().allocate(64));
-             auto in = by.klm_input(by.alloc_pd(), {}, 33);
-             by.send(in);
+             auto input = by.klm_input(by.alloc_pd(), {}, 33);
+             by.send(input);
              return [&by] { by.process().stop(); };
          }},
     };
 }
 
-// In a child that is killed after `steps` instructions under the lock. How many it had: fewer when it gave the lock
-// back. Nothing where stepping is not allowed.
-std::optional<std::uint64_t> run_stepped(test_process& process, const std::function<void()>& what, std::uint64_t steps)
+// Runs `work` in a child that is killed after `steps` instructions under the lock. Returns how many it executed: fewer
+// when it released the lock. Nothing when stepping is not allowed.
+std::optional<std::uint64_t> run_stepped(test_process& process, const std::function<void()>& work, std::uint64_t steps)
 {
-    auto child = stepped_process::start(process, what);
+    auto child = stepped_process::start(process, work);
     if (!child) {
         return std::nullopt;
     }
@@ -105,17 +105,17 @@ class process_death : public ::testing::TestWithParam<std::size_t>
 TEST_P(process_death, leaves_a_fabric_that_can_be_repaired)
 {
     constexpr std::uint64_t no_limit = 3'000'000;
-    const action what                = actions()[GetParam()];
+    const action step                = actions()[GetParam()];
     ucxl::test::random from(ucxl::test::run_seed());
     test_machine machine;
     commander survivor(machine.start(), 0, 1);
     survivor.create_qp();
     std::uint64_t whole = no_limit;
     unsigned with_lock  = 0;
-    for (int i = 0; i < what.num_trials; ++i) {
+    for (int i = 0; i < step.num_trials; ++i) {
         test_process& victim = machine.start();
         commander by(victim, 0, 1);
-        const auto interrupted = what.prepare(by);
+        const auto interrupted = step.prepare(by);
         const auto steps       = run_stepped(victim, interrupted, i == 0 ? no_limit : from.below(whole));
         if (!steps) {
             GTEST_SKIP() << "processes cannot be traced here";
@@ -131,7 +131,7 @@ TEST_P(process_death, leaves_a_fabric_that_can_be_repaired)
         const client_id reborn = machine.start().id();
         EXPECT_NE(reborn, 0);
         ASSERT_EQ(broken_invariants(machine.memory()), "")
-            << what.name << ", seed " << ucxl::test::run_seed() << ", killed after " << *steps << " of " << whole;
+            << step.name << ", seed " << ucxl::test::run_seed() << ", killed after " << *steps << " of " << whole;
         machine.find(reborn)->stop();
     }
     EXPECT_EQ(machine.memory().qps.live, 1u) << "what is left is the survivor's";

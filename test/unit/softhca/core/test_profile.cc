@@ -1,9 +1,9 @@
-// What --profile adds: real time spent by whoever sent the command, and nothing without a profile.
+// --profile: the sender of a command spends the time, and none without a profile.
 #include "commander.h"
 
 #include <gtest/gtest.h>
 
-#include "softhca/core/cost.h"
+#include "softhca/core/arena/cost.h"
 
 namespace ucxl::softhca::test
 {
@@ -12,10 +12,10 @@ namespace
 
 using prm::command;
 
-double spent_on(commander& by, auto&& what)
+double spent_on(commander& by, auto&& work)
 {
     const std::uint64_t before = by.process().spent_ns;
-    what();
+    work();
     return static_cast<double>(by.process().spent_ns - before);
 }
 
@@ -38,7 +38,7 @@ TEST(profile, bf3_has_the_published_costs_of_keys)
     EXPECT_NEAR(spent_on(device, [&] { device.send(umr); }), 217'000, 2'000);
     const std::uint32_t index = device.out<prm::create_mkey_out>().get(prm::create_mkey_out::mkey_index);
     EXPECT_NEAR(spent_on(device, [&] { device.plain(command::destroy_mkey, index); }), 151'000, 1'000);
-    // DEVX: the memory first, then the key.
+    // DEVX registers the memory first, then creates the key.
     EXPECT_NEAR(spent_on(device, [&] { device.create_key(pd, memory); }), 165'139 + 159'000, 1'000);
 }
 
@@ -51,10 +51,10 @@ TEST(profile, registration_costs_by_length)
     EXPECT_EQ(registration_cost(profile::bf3, 1024 * mib), 5'823'605u);
     EXPECT_EQ(deregistration_cost(profile::bf3, 1024 * mib), 2'585'700u);
     EXPECT_EQ(registration_cost(profile::none, mib), 0u);
-    for (const profile of : {profile::cx6, profile::bf3}) {
+    for (const profile costs : {profile::cx6, profile::bf3}) {
         std::uint64_t last = 0;
         for (std::uint64_t length = 1; length < std::uint64_t{1} << 62; length *= 3) {
-            const std::uint64_t cost = registration_cost(of, length);
+            const std::uint64_t cost = registration_cost(costs, length);
             EXPECT_GE(cost, last);
             EXPECT_LT(cost, 70'000'000'000u) << "a claim of length costs no hours";
             last = cost;

@@ -1,4 +1,4 @@
-// What goes wrong: how requests are refused, and what each mistake does to both sides.
+// Failing requests: how they are refused, and what each error does to both sides.
 #include "connected_pair.h"
 
 namespace ucxl::softhca::test
@@ -12,7 +12,7 @@ using prm::event_type;
 class refusals : public connected_pair
 {
 protected:
-    // The request fails so, its queue pair with it, and what stood behind is flushed.
+    // The request and its queue pair fail, and later WQEs are flushed.
     void expect_refused(const work_request& request, cqe_syndrome syndrome)
     {
         const auto failing = a.post(request);
@@ -180,7 +180,7 @@ TEST_F(refusals, requests_longer_than_what_was_posted)
 {
     auto bytes = write(0, 8).bytes();
     (void)(*prm::view<prm::wqe_control_segment>::over(bytes)).set(prm::wqe_control_segment::ds, 5);
-    a.post(bytes); // one block; the second would be nothing but empty segments
+    a.post(bytes); // one block; the second would have only empty segments
     a.run();
     expect_error(a_sends.poll(), cqe_syndrome::local_qp_operation);
     EXPECT_EQ(target[0], std::byte{0});

@@ -1,7 +1,7 @@
-// Peers that do not answer or are not ready: how long the requester waits, how often it tries, and how it gives up.
+// Peers that do not answer or are not ready: how long the requester waits, how often it retries, and how it gives up.
 #include "connected_pair.h"
 
-#include "softhca/core/retry.h"
+#include "softhca/core/queues/retry.h"
 
 namespace ucxl::softhca::test
 {
@@ -15,7 +15,7 @@ constexpr std::uint64_t rnr_ns     = 640'000;
 class retries : public connected_pair
 {
 protected:
-    // Time passes; the process runs only when it asked to be woken.
+    // Advances the time. The process runs only when it asked to be woken.
     void pass(std::uint64_t time_ns)
     {
         const std::uint64_t end = machine.time_ns + time_ns;
@@ -27,7 +27,7 @@ protected:
         machine.time_ns = end;
     }
 
-    // It fails after one timeout for each try, and not before.
+    // It fails after one timeout per try, and not before.
     void expect_given_up()
     {
         a.post(write(0, 8));

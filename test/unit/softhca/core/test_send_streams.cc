@@ -1,5 +1,5 @@
-// Random streams of operations in both directions, through plain keys and layouts, against two arrays of bytes that are
-// changed one byte at a time.
+// Random streams of operations in both directions, through plain keys and layouts, compared with two arrays of bytes
+// that change one byte at a time.
 #include "connected_pair.h"
 
 #include "support/random.h"
@@ -18,7 +18,7 @@ using ucxl::test::run_seed;
 
 constexpr std::size_t area_bytes = 4096;
 
-// Where the bytes of a key are in its process's area.
+// The places of a key's bytes in its process's area.
 struct stencil {
     std::uint32_t key   = 0;
     std::uint64_t start = 0;
@@ -27,7 +27,7 @@ struct stencil {
 
 // A part of a stencil.
 struct region {
-    const stencil* of    = nullptr;
+    const stencil* shape = nullptr;
     std::uint32_t offset = 0;
     std::uint32_t length = 0;
 };
@@ -61,7 +61,7 @@ std::uint32_t total(const std::vector<region>& parts)
                            [](std::uint32_t sum, const region& one) { return sum + one.length; });
 }
 
-// One end: what the process has, and what the oracle thinks it has.
+// One end: the memory of the process, and what the oracle expects there.
 struct side {
     test_process* process;
     made_qp* qp;
@@ -75,7 +75,7 @@ struct side {
     std::deque<expectation> sent;
     std::deque<expectation> received;
 
-    std::byte& at(const region& part, std::uint32_t i) { return model[part.of->places[part.offset + i]]; }
+    std::byte& at(const region& part, std::uint32_t i) { return model[part.shape->places[part.offset + i]]; }
 
     std::vector<std::byte> gather(std::span<const region> parts)
     {
@@ -126,7 +126,7 @@ protected:
         end.stencils = {plain, backwards(plain), interleaved(plain)};
     }
 
-    // Pieces of 5 bytes from the end to the front.
+    // Pieces of 5 bytes, from the end to the front.
     stencil backwards(const stencil& plain)
     {
         stencil made;
@@ -141,7 +141,7 @@ protected:
         return made;
     }
 
-    // Two columns of another width and stride in turn.
+    // Two columns of different width and stride, in turn.
     stencil interleaved(const stencil& plain)
     {
         stencil made;
@@ -161,19 +161,19 @@ protected:
     region any_region(side& end, std::uint32_t longest)
     {
         region made{&end.stencils[numbers.below(end.stencils.size())]};
-        const auto size = static_cast<std::uint32_t>(made.of->places.size());
+        const auto size = static_cast<std::uint32_t>(made.shape->places.size());
         made.length     = static_cast<std::uint32_t>(1 + numbers.below(longest));
         made.offset     = static_cast<std::uint32_t>(numbers.below(size - made.length + 1));
         return made;
     }
 
-    // In memory that nothing else of the same operation touches: overlaps have no defined order on a device.
+    // In memory that the same operation does not touch otherwise: overlaps have no defined order on a device.
     bool overlaps(const std::vector<region>& parts)
     {
         std::vector<std::uint32_t> places;
         for (const region& part : parts) {
             for (std::uint32_t i = 0; i < part.length; i++) {
-                places.push_back(part.of->places[part.offset + i]);
+                places.push_back(part.shape->places[part.offset + i]);
             }
         }
         std::ranges::sort(places);
@@ -195,7 +195,7 @@ protected:
 
     static receive_segment segment_of(const region& part)
     {
-        return {part.of->key, part.of->start + part.offset, part.length};
+        return {part.shape->key, part.shape->start + part.offset, part.length};
     }
 
     void post_receive(side& end)
@@ -240,8 +240,8 @@ protected:
             }
             made.remote       = any_region(peer, 1);
             const auto length = static_cast<std::uint32_t>(total(made.local) + made.inlined.size());
-            made.remote.of    = &peer.stencils[numbers.below(peer.stencils.size())];
-            const auto size   = static_cast<std::uint32_t>(made.remote.of->places.size());
+            made.remote.shape = &peer.stencils[numbers.below(peer.stencils.size())];
+            const auto size   = static_cast<std::uint32_t>(made.remote.shape->places.size());
             if (length > 900 || length > size) {
                 return;
             }
@@ -277,7 +277,7 @@ protected:
         return request;
     }
 
-    // What the device has to do with it; false where it waits for a receive.
+    // What the device must do with it; false when it waits for a receive.
     bool model_one(side& end, side& peer, const operation& one)
     {
         auto bytes = one.inlined;
@@ -368,9 +368,9 @@ TEST_F(send_streams, every_byte_and_completion_is_the_models)
 {
     for (unsigned i = 0; i < 30'000; i++) {
         SCOPED_TRACE("seed " + std::to_string(run_seed()) + " step " + std::to_string(i));
-        const std::uint64_t which = numbers.below(2);
-        side& end                 = ends[which];
-        side& peer                = ends[1 - which];
+        const std::uint64_t choice = numbers.below(2);
+        side& end                  = ends[choice];
+        side& peer                 = ends[1 - choice];
         switch (numbers.below(4)) {
         case 0:
             post_receive(end);

@@ -1,6 +1,6 @@
-// Several threads of several processes at the model at once; meant for ThreadSanitizer too. What a program and the
-// device share (queues, doorbell records, payload) has no lock on hardware either: these threads touch it under the
-// machine's, so that a race that is found is one of the model's own records.
+// Several threads of several processes use the model at once; also for ThreadSanitizer. Memory that a program and the
+// device share (queues, doorbell records, payload) has no lock on hardware. These threads access it under the machine's
+// lock, so that a race that is found is one of the model's records.
 #include "commander.h"
 #include "invariants.h"
 #include "key_maker.h"
@@ -27,7 +27,7 @@ using prm::wqe_opcode;
 constexpr unsigned threads_per_process = 2;
 constexpr unsigned num_steps           = 300;
 
-// Calls progress() of every process, as timers and polling programs do, as long as it lives.
+// Calls progress() of every process while it lives, as timers and polling programs do.
 class busy_progress
 {
 public:
@@ -47,7 +47,7 @@ private:
     std::jthread _thread;
 };
 
-// One thread's commands. Mailboxes and their memory are made before, because the test's processes have no lock.
+// The commands of one thread. Mailboxes and their memory are made before, because the test's processes have no lock.
 struct maker {
     explicit maker(test_process& process)
         : by(process, 0, 1), queues(by.qp_input()), key(by.key_input(by.alloc_pd(), process.allocate(64)))
@@ -121,7 +121,7 @@ struct sender {
         queue_kit::connect(qp, target);
     }
 
-    // One request from posting to completion; any thread of the process may be the one that executes it.
+    // One request from posting to its CQE. Any thread of the process may execute it.
     void run(const work_request& request, std::uint32_t other_qpn)
     {
         {

@@ -1,6 +1,6 @@
 #include "key_maker.h"
-#include "softhca/core/translation_list.h"
-#include "softhca/core/translation_pool.h"
+#include "softhca/core/keys/translation_list.h"
+#include "softhca/core/keys/translation_pool.h"
 #include "support/random.h"
 #include "test_host.h"
 
@@ -22,7 +22,7 @@ using ucxl::test::run_seed;
 class translation_pool : public ::testing::Test
 {
 protected:
-    // Runs of live keys, by their first entry; dies when two overlap.
+    // The runs of live keys, by first entry. Fails when two overlap.
     void expect_apart(const std::vector<std::uint32_t>& keys)
     {
         std::map<std::uint32_t, std::uint32_t> runs;
@@ -153,7 +153,7 @@ TEST_F(translation_pool, entries_do_not_leave_the_room_of_their_key)
     EXPECT_FALSE(store_translations(machine.memory(), record, 0, std::as_bytes(std::span(four))));
 }
 
-// Beside each entry stands where it ends, after any history of writes.
+// The sum of each entry is right after any history of writes.
 TEST_F(translation_pool, sums_follow_from_the_entries_whatever_the_order_of_writes)
 {
     random numbers(run_seed());

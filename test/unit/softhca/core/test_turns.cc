@@ -1,5 +1,5 @@
-// Requests that move many bytes or many pieces: executed in turns, so that others get the lock in between, and with
-// everything that may happen between two turns.
+// Requests that move many bytes or many pieces are executed in turns, so that others get the lock in between. Tests
+// what may happen between two turns.
 #include "connected_pair.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr unsigned turns_of_the_large = 4;
 class turns : public connected_pair
 {
 protected:
-    // Every second byte of the source, from the back.
+    // Every second byte of the source, from the end.
     std::uint32_t strided()
     {
         std::vector<translation_entry> entries;
@@ -45,7 +45,7 @@ protected:
 
     work_request strided_send() { return work_request(wqe_opcode::send).data(key, 0, count).signaled(); }
 
-    // How many turns until a completion of the sender.
+    // The number of turns until the sender has a CQE.
     unsigned turns_until_done(made_qp& qp, made_cq& cq)
     {
         unsigned taken = 0;
@@ -135,7 +135,7 @@ TEST_F(turns, unreliable_messages_too)
     EXPECT_TRUE(strided_arrived());
 }
 
-// The receive would be another sender's between two turns.
+// The receive would go to another sender between two turns.
 TEST_F(turns, a_message_for_a_shared_queue_is_moved_at_once)
 {
     made_srq queue             = kit.shared_receive_queue(far);

@@ -1,5 +1,4 @@
-// UMR work requests built as libmlx5 builds them, with the structures of <infiniband/mlx5dv.h>: what is not set there
-// is left as garbage here.
+// UMR WQEs built as libmlx5 builds them, with the structures of <infiniband/mlx5dv.h>. What is not set is garbage.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +45,7 @@ private:
     std::vector<std::byte> _rest;
 };
 
-// As ibv_bind_mw and IBV_WR_BIND_MW do; no length unbinds.
+// As ibv_bind_mw and IBV_WR_BIND_MW do; length 0 unbinds.
 std::vector<std::byte> bind_type_1(std::uint32_t old_key, std::uint32_t new_key, std::uint32_t lkey,
                                    std::uint64_t address, std::uint32_t length, std::uint32_t qpn);
 std::vector<std::byte> bind_type_2(std::uint32_t old_key, std::uint32_t new_key, std::uint32_t lkey,

@@ -1,4 +1,4 @@
-// What hostile_queues runs on: bytes to decide by, and memory of two processes that watches every move.
+// The environment of hostile_queues: bytes that decide, and memory of two processes that watches every move.
 #pragma once
 
 #include <array>
@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "softhca/core/host.h"
+#include "softhca/core/arena/host.h"
 
 namespace ucxl::softhca::test
 {
 
-// Bytes to decide by; zero when they are used up.
+// The bytes that decide; zeros after their end.
 class decisions
 {
 public:
@@ -29,7 +29,7 @@ private:
     std::span<const std::uint8_t> _bytes;
 };
 
-// The memory of two processes, in ranges that the model may read, or write, or neither.
+// The memory of two processes, in ranges that the model may read, write, or neither.
 class watched_memory final : public host
 {
 public:
@@ -37,7 +37,7 @@ public:
 
     watched_memory();
 
-    // Of a process that is there; aligned to 64 bytes, with something forbidden before and behind it.
+    // Memory of a live process, aligned to 64 bytes, with forbidden bytes before and after it.
     std::span<std::byte> take(client_id client, std::size_t bytes, bool written);
 
     bool lock() override { return false; }

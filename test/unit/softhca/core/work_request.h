@@ -26,11 +26,11 @@ public:
     work_request& data(std::uint32_t lkey, std::uint64_t address, std::uint32_t length);
     work_request& inline_data(std::span<const std::byte> bytes);
 
-    // Of 8 bytes.
+    // An operand of 8 bytes.
     work_request& fetch_add(std::uint64_t add);
     work_request& compare_swap(std::uint64_t compare, std::uint64_t swap);
 
-    // Whole address vector, with a route header where a destination is given.
+    // A full address vector, with a route header when there is a destination.
     work_request& address(std::uint16_t lid, std::uint32_t qpn, std::uint32_t qkey);
     work_request& address(std::uint16_t lid, std::uint32_t qpn, std::uint32_t qkey, std::span<const std::byte, 16> gid);
     work_request& compact_address(std::uint16_t lid, std::uint32_t qpn, std::uint32_t qkey);
@@ -44,7 +44,7 @@ public:
         return *this;
     }
 
-    // With its length filled in, unpadded.
+    // With the length filled in, not padded.
     std::vector<std::byte> bytes() const;
 
 private:

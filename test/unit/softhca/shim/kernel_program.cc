@@ -68,9 +68,9 @@ int test_kernel_host::check_user(std::uint64_t address, std::uint64_t length, bo
     return length == 0 || _process.at(address, length) != nullptr ? 0 : EFAULT;
 }
 
-kernel_program::kernel_program(test_machine& of)
-    : machine(of), process(of.start()), host(of, process), device(std::make_unique<kernel>(process.device(), host)),
-      _room(process.allocate(room_bytes))
+kernel_program::kernel_program(test_machine& machine)
+    : machine(machine), process(machine.start()), host(machine, process),
+      device(std::make_unique<kernel>(process.device(), host)), _room(process.allocate(room_bytes))
 {
 }
 

@@ -22,13 +22,13 @@
 #include <span>
 #include <vector>
 
-#include "softhca/shim/objects/kernel_device.h"
+#include "softhca/shim/uverbs/kernel.h"
 #include "unit/softhca/core/test_host.h"
 
 namespace ucxl::softhca::test
 {
 
-// Descriptors are numbers that nothing is behind.
+// Descriptors are numbers without files.
 class test_kernel_host final : public kernel_host
 {
 public:
@@ -67,13 +67,13 @@ public:
     int open(unsigned number = 0);
     int open_context(unsigned number = 0); // with DEVX
 
-    // What an object needs to be made; each is made with the least that works.
+    // The objects that others need, each made with the minimal parameters.
     std::uint32_t alloc_pd(int fd);
     std::uint32_t alloc_uar(int fd, std::uint32_t* page);
     int async_channel(int fd);
     int completion_channel(int fd);
 
-    // Room in the program's memory, zeroed; never given back.
+    // Zeroed memory of the program; never freed.
     std::span<std::byte> room(std::size_t bytes);
     template <typename Value>
     Value* place(const Value& value)
@@ -117,13 +117,13 @@ public:
     uverbs_request& out_bytes(std::uint16_t id, std::size_t length);
     uverbs_request& object(std::uint16_t id, std::uint64_t handle);
     uverbs_request& constant(std::uint16_t id, std::uint64_t value) { return in(id, value); }
-    ib_uverbs_attr& raw(std::uint16_t id); // a new attribute, to be filled in
+    ib_uverbs_attr& raw(std::uint16_t id); // a new attribute to fill in
 
     // 0 or the errno.
     int run(int fd);
-    int run_at(int fd, std::uint64_t address); // the header is there already
+    int run_at(int fd, std::uint64_t address); // the header is already at that address
 
-    // Afterwards.
+    // After the call.
     std::uint64_t handle(std::uint16_t id) const;
     template <typename Value>
     Value answer(std::uint16_t id) const
@@ -141,10 +141,10 @@ private:
     kernel_program& _program;
 
 public:
-    ib_uverbs_ioctl_hdr header{}; // last, because room for attributes follows it
+    ib_uverbs_ioctl_hdr header{}; // last, because the attributes follow it
 };
 
-// A command of the older interface, without what belongs to the driver.
+// A command of the write interface, without the driver's part.
 template <typename Request, typename Response>
 int write_command(kernel_program& program, int fd, std::uint64_t number, const Request& request, Response& response,
                   std::span<const std::byte> driver = {})

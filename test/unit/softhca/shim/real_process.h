@@ -1,5 +1,5 @@
-// A child of the test with its own memory, that runs until it is told to end or is killed: for what only processes
-// show.
+// A child of the test with its own memory that runs until it is told to end or killed: for tests that need real
+// processes.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace ucxl::softhca::test
 class real_process
 {
 public:
-    // Runs `body` in the child, which then ends with status 0. Returns when the child called ready() or ended.
+    // Runs `body` in the child, which then ends with status 0. Returns when the child has called ready() or ended.
     explicit real_process(const std::function<void(real_process&)>& body);
     ~real_process(); // kills it
     real_process(const real_process&)            = delete;
@@ -20,7 +20,7 @@ public:
 
     pid_t id() const { return _id; }
 
-    // In the child: the parent goes on; and the child sleeps until it is killed or told to go on.
+    // In the child: lets the parent continue, and sleeps until killed or told to continue.
     void ready();
     void wait();
 
@@ -35,10 +35,10 @@ private:
     int _down[2] = {-1, -1};
 };
 
-// In a child: from here on the limits of the system are for this process, too.
+// In a child: from now on the limits of the system apply to this process, too.
 void give_up_privileges();
 
-// Memory that children share, zeroed; there until the end of the test program.
+// Zeroed memory shared with children; lives until the end of the test program.
 void* shared_pages(std::size_t bytes);
 
 template <typename Object>

@@ -1,6 +1,6 @@
-#include "softhca/shim/doorbell/doorbell_pages.h"
-#include "softhca/shim/doorbell/fault_signals.h"
-#include "softhca/shim/memory/fabric_memory.h"
+#include "softhca/shim/doorbell/pages.h"
+#include "softhca/shim/host/fabric_memory.h"
+#include "softhca/shim/system/fault_signals.h"
 
 #include "real_process.h"
 
@@ -34,14 +34,14 @@ constexpr std::uint32_t second_uar = 6;
 constexpr unsigned most_recorded = 100;
 
 struct recorder final : doorbell_taker {
-    // Signal handlers allocate nothing.
+    // Signal handlers must not allocate.
     recorder()
     {
         rung.reserve(most_recorded);
         uars.reserve(most_recorded);
     }
 
-    std::mutex lock; // of rung and uars: threads ring at once
+    std::mutex lock; // for rung and uars: threads ring at once
     std::vector<std::pair<std::size_t, std::uint64_t>> rung;
     std::vector<std::uint32_t> uars;
     std::atomic<unsigned> count = 0;
@@ -62,7 +62,7 @@ struct recorder final : doorbell_taker {
 doorbell_pages* pages = nullptr;
 recorder* heard       = nullptr;
 
-// A file laid out as the fabric's, with two adjacent doorbell pages mapped.
+// A file with the layout of the fabric's, and two adjacent doorbell pages mapped.
 class doorbells : public ::testing::Test
 {
 protected:

@@ -1,4 +1,4 @@
-#include "softhca/shim/objects/event_pipe.h"
+#include "softhca/shim/host/event_pipe.h"
 
 #include "real_process.h"
 
@@ -42,7 +42,7 @@ protected:
     bool append(const event& one) { return append_event(_own, std::as_bytes(std::span(&one, 1))); }
     std::uint32_t remove(std::uint64_t value) { return remove_events(_own, sizeof(event), value); }
 
-    // What a program reads, up to that many events.
+    // Reads as a program does, up to that many events.
     std::vector<event> read(std::size_t most = SIZE_MAX)
     {
         std::vector<event> found;
@@ -99,7 +99,7 @@ TEST_F(event_pipe, removing_finds_room_for_what_stays_in_a_full_pipe)
     EXPECT_EQ(read().size(), whole);
 }
 
-// In another process, because a right that is given up does not come back.
+// In another process, because a dropped privilege does not come back.
 TEST_F(event_pipe, where_the_system_gives_no_more_room_events_are_refused_and_none_is_damaged)
 {
     test::real_process other([this](test::real_process&) {

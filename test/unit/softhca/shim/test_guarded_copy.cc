@@ -1,5 +1,5 @@
-#include "softhca/shim/doorbell/fault_signals.h"
-#include "softhca/shim/memory/guarded_copy.h"
+#include "softhca/shim/system/fault_signals.h"
+#include "softhca/shim/system/guarded_copy.h"
 
 #include "real_process.h"
 
@@ -22,10 +22,10 @@ namespace
 
 constexpr std::size_t page = 4096;
 
-// Below all addresses that the kernel gives to anyone, and aligned.
+// An aligned address below all those that the kernel gives out.
 constexpr std::uintptr_t nowhere = 4096;
 
-// Where nothing is, without the compiler knowing it.
+// An unmapped address that the compiler cannot know.
 void store_at(std::uintptr_t address)
 {
     static volatile std::uintptr_t hidden;
@@ -33,7 +33,7 @@ void store_at(std::uintptr_t address)
     *reinterpret_cast<volatile int*>(std::uintptr_t{hidden}) = 1;
 }
 
-// Two pages, of which the second cannot be touched. (Were it not there, other threads could get memory in its place.)
+// Two pages; the second is inaccessible. (If it were not mapped, other threads could get memory there.)
 class half_mapped
 {
 public:
@@ -165,7 +165,7 @@ TEST_F(guarded, a_handler_that_was_there_before_is_called_behind_ours)
         std::signal(SIGSEGV, SIG_DFL);
         struct sigaction wanted = {};
         wanted.sa_handler       = [](int) { ::_exit(17); };
-        ::sigaction(SIGSEGV, &wanted, nullptr); // displaces ours, as a system call would
+        ::sigaction(SIGSEGV, &wanted, nullptr); // replaces ours, as a system call would
         install_fault_handlers([](int, siginfo_t&, void*) { return false; });
         std::array<std::byte, 8> good{};
         EXPECT_EQ(guarded_copy(good.data(), nullptr, 8), copy_status::fault_from);

@@ -1,8 +1,8 @@
-#include "softhca/shim/doorbell/fault_signals.h"
-#include "softhca/shim/memory/fabric_memory.h"
-#include "softhca/shim/memory/linux_host.h"
-#include "softhca/shim/objects/event_entry.h"
-#include "softhca/shim/objects/process_identity.h"
+#include "softhca/shim/host/event_record.h"
+#include "softhca/shim/host/fabric_memory.h"
+#include "softhca/shim/host/linux_host.h"
+#include "softhca/shim/system/fault_signals.h"
+#include "softhca/shim/system/process_identity.h"
 
 #include "prm/eq.h"
 #include "real_process.h"
@@ -27,7 +27,7 @@ namespace
 
 constexpr std::size_t page = 4096;
 
-// A process's way into the fabric, as device_process.h puts it together.
+// Attaches a process to the fabric as device_process.h does.
 struct user {
     explicit user(const fabric_memory& memory)
         : host(memory.records(), memory.lock(), own_identity(), "", [](void*) {}, nullptr)
@@ -103,14 +103,15 @@ TEST(fabric_memory, device_memory_is_where_libmlx5_looks_for_it)
 {
     const fabric_memory memory = make_memory({.devices = 3});
     for (unsigned device = 0; device < 3; ++device) {
-        for (const std::size_t which : {std::size_t{0}, memic_bytes / page - 1}) {
-            const std::uint64_t index  = fabric_memory::memic_page_index(device, which);
+        for (const std::size_t index_of_page : {std::size_t{0}, memic_bytes / page - 1}) {
+            const std::uint64_t index  = fabric_memory::memic_page_index(device, index_of_page);
             const std::uint64_t offset = ((8 << 8) | (index & 0xff) | (index >> 8) << 16) * page;
-            memory.records().memic[device].bytes[which * page] = static_cast<std::byte>(10 * device + which);
+            memory.records().memic[device].bytes[index_of_page * page] =
+                static_cast<std::byte>(10 * device + index_of_page);
             void* const mapped =
                 ::mmap(nullptr, page, PROT_READ, MAP_SHARED, memory.file(), static_cast<off_t>(offset));
             ASSERT_NE(mapped, MAP_FAILED);
-            EXPECT_EQ(*static_cast<std::byte*>(mapped), static_cast<std::byte>(10 * device + which));
+            EXPECT_EQ(*static_cast<std::byte*>(mapped), static_cast<std::byte>(10 * device + index_of_page));
             ::munmap(mapped, page);
         }
     }
@@ -175,7 +176,7 @@ TEST(linux_host, a_dead_process_is_not_alive_and_its_memory_gone)
     const std::array to = {piece{
         .space = space::process, .client = other_id, .address = reinterpret_cast<std::uint64_t>(&value), .length = 8}};
     EXPECT_EQ(here.host.move(to, from), move_status::gone_to);
-    EXPECT_FALSE(here.host.alive(other_id)); // at once: its memory was missed
+    EXPECT_FALSE(here.host.alive(other_id)); // at once, because its memory was gone
 }
 
 TEST(linux_host, an_id_that_came_around_again_is_another_process)

@@ -1,5 +1,5 @@
-#include "softhca/shim/doorbell/fault_signals.h"
-#include "softhca/shim/memory/process_move.h"
+#include "softhca/shim/host/process_move.h"
+#include "softhca/shim/system/fault_signals.h"
 
 #include "real_process.h"
 
@@ -23,7 +23,7 @@ namespace
 
 constexpr std::size_t page = 4096;
 
-// The same addresses in the test and in its children: made before the fork, then private to each.
+// Mapped at the same addresses in the test and its children: made before the fork, then private to each.
 struct memory {
     std::byte* start;
     std::size_t bytes;
@@ -200,7 +200,7 @@ TEST_F(process_move, a_process_that_is_killed_meanwhile_is_gone_and_nothing_hang
     }
 }
 
-// Against the slow way: one byte after the other.
+// Compared with copying byte by byte.
 TEST_F(process_move, random_runs_in_both_directions_arrive_as_byte_by_byte)
 {
     const auto seed = std::random_device{}();

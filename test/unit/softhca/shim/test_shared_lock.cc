@@ -1,4 +1,4 @@
-#include "softhca/shim/memory/shared_lock.h"
+#include "softhca/shim/host/shared_lock.h"
 
 #include "real_process.h"
 
@@ -80,7 +80,7 @@ TEST(shared_lock, a_waiter_gets_it_when_the_holder_is_killed)
         told = both.lock.lock();
         both.lock.unlock();
     });
-    ::usleep(20'000); // long enough to be asleep
+    ::usleep(20'000); // long enough to fall asleep
     holder.kill();
     waiter.join();
     EXPECT_TRUE(told);
@@ -110,8 +110,8 @@ TEST(shared_lock, a_repair_that_was_owed_is_told_again)
     both.lock.unlock();
 }
 
-// Processes that change two numbers together and are killed at any moment: whoever was told finds them different or
-// equal, whoever was not told finds them equal.
+// Processes that change two numbers together and are killed at any moment: a holder that is told may find them
+// different, one that is not told finds them equal.
 TEST(shared_lock, kills_at_random_moments_never_hang_and_are_never_missed)
 {
     const auto seed = std::random_device{}();

@@ -16,7 +16,7 @@ namespace
 
 using bytes = std::vector<std::uint8_t>;
 
-// Every register holds something else.
+// Every register has another value.
 struct register_file {
     std::array<std::uint64_t, 32> general;
     std::array<std::uint64_t, 64> vector;
@@ -70,7 +70,7 @@ bytes padded(bytes code)
     return code;
 }
 
-// The bytes are what GNU as makes of the text.
+// The bytes are those that GNU as makes of the text.
 std::vector<expected_store> known_stores()
 {
     const auto word = [](std::uint64_t value) { return value & 0xffffffff; };

@@ -1,4 +1,4 @@
-// The files that libibverbs, libmlx5 and UCX look at, as they look at them.
+// The files in which libibverbs, libmlx5 and UCX look for devices, read as they read them.
 #include <gtest/gtest.h>
 
 #include <sys/sysmacros.h>

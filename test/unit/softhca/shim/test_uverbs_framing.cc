@@ -1,4 +1,4 @@
-// The outermost layer: headers and attributes that are wrong in every way, before any method sees them.
+// The outermost layer: wrong headers and attributes, before any method sees them.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -56,7 +56,7 @@ TEST_F(uverbs_framing, memory_that_is_not_there_is_EFAULT)
     EXPECT_EQ(request.run_at(fd, 0), EFAULT);
     EXPECT_EQ(request.run_at(fd, ~std::uint64_t{0} - 7), EFAULT);
 
-    // The header is there, its attributes are not.
+    // The header is mapped, its attributes are not.
     const std::span<std::byte> page = program.process.allocate(4096);
     ib_uverbs_ioctl_hdr header      = request.header;
     header.num_attrs                = 2;
@@ -137,7 +137,7 @@ TEST_F(uverbs_framing, nothing_works_before_there_is_a_context)
     const int bare = program.open();
     EXPECT_EQ(query_port().run(bare), EINVAL);
 
-    // The library's first question: whether commands may come this way. Too short is ENOSPC, not "no such way".
+    // The library's first question: whether commands may be sent like this. A short one is ENOSPC, not "not supported".
     uverbs_request probe(program, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
     probe.constant(UVERBS_ATTR_WRITE_CMD, IB_USER_VERBS_CMD_QUERY_DEVICE);
     EXPECT_EQ(probe.run(bare), ENOSPC);
@@ -189,7 +189,7 @@ TEST_F(uverbs_framing, bytes_behind_a_request_have_to_be_zero)
     EXPECT_EQ(run(), EOPNOTSUPP);
 }
 
-// Requests that are good but for a few bits: any errno, no crash, and the context goes on working.
+// Valid requests with a few bits changed: any errno, no crash, and the context keeps working.
 TEST_F(uverbs_framing, bits_that_change_on_the_way_do_no_harm)
 {
     const unsigned seed = 20240611;

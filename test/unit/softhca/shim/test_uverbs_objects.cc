@@ -1,4 +1,4 @@
-// Objects by handle: made, used by others, ended in every order, and left behind.
+// Objects by handle: made, used by others, destroyed in every order, and left behind.
 #include <gtest/gtest.h>
 
 #include "verbs_maker.h"
@@ -13,7 +13,7 @@ constexpr std::uint32_t local_write = IB_UVERBS_ACCESS_LOCAL_WRITE;
 class uverbs_objects : public testing::Test
 {
 protected:
-    // What is left on the device of anybody.
+    // The live objects on the device.
     void expect_device_empty()
     {
         const arena& memory = machine.memory();
@@ -153,7 +153,7 @@ TEST_F(uverbs_objects, regions_are_refused_as_the_kernel_does)
     EXPECT_EQ(maker.try_mr(at, 64, at, 1U << 12, maker.pd).error, EINVAL);
     EXPECT_EQ(maker.try_mr(at, 64, at, IB_UVERBS_ACCESS_ON_DEMAND, maker.pd).error, EOPNOTSUPP);
     EXPECT_EQ(maker.try_mr(at, 64, at, IB_UVERBS_ACCESS_RELAXED_ORDERING, maker.pd).error, 0);
-    // Flags of the optional range may be unknown.
+    // Unknown flags of the optional range are allowed.
     EXPECT_EQ(maker.try_mr(at, 64, at, 1U << 29, maker.pd).error, 0);
 }
 
@@ -180,7 +180,7 @@ TEST_F(uverbs_objects, reregistering_changes_the_region_and_keeps_its_key)
     request.flags        = 4; // access
     request.access_flags = local_write | IB_UVERBS_ACCESS_REMOTE_READ;
     ib_uverbs_rereg_mr_resp response{};
-    // By pointers: clang does not capture structures that end in an array of any length.
+    // By pointer: clang does not capture structures with a flexible array.
     auto* const asked    = &request;
     auto* const answered = &response;
     const auto run = [&] { return write_command(program, maker.fd, IB_USER_VERBS_CMD_REREG_MR, *asked, *answered); };
@@ -206,7 +206,7 @@ TEST_F(uverbs_objects, reregistering_changes_the_region_and_keeps_its_key)
     EXPECT_EQ(machine.memory().umems.live, 1u);
     EXPECT_EQ(maker.destroy(UVERBS_OBJECT_PD, request.pd_handle), EBUSY);
 
-    request.flags = 1; // to memory that is not there
+    request.flags = 1; // to unmapped memory
     request.start = request.hca_va = 0x1000;
     request.length                 = 4096;
     EXPECT_EQ(run(), EFAULT);

@@ -1,5 +1,5 @@
-// The states of queue pairs as verbs has them: every transition with every required attribute left out, against a table
-// written from the specification.
+// The states of queue pairs in verbs: every transition with every required attribute left out, against a table written
+// from the specification.
 #include <gtest/gtest.h>
 
 #include <infiniband/verbs.h>
@@ -81,7 +81,7 @@ protected:
         return request;
     }
 
-    // Brings the queue pair to a state on the straight way.
+    // Moves the queue pair to a state on the shortest way.
     void go_to(std::uint32_t state)
     {
         ASSERT_EQ(maker.modify_qp(request_for(0, IBV_QPS_RESET, 0)), 0);
@@ -141,7 +141,7 @@ TEST_P(uverbs_qp_states, each_other_attribute_is_optional_or_refused)
             if ((one.required & bit) != 0 || (not_modelled & bit) != 0) {
                 continue;
             }
-            // The current state may be told only where there can be doubt about it.
+            // The current state may be given only where it can be unclear.
             const bool doubtful = one.from != IBV_QPS_RESET && one.from != IBV_QPS_INIT;
             const bool allowed  = (one.optional & bit) != 0 && (bit != IBV_QP_CUR_STATE || doubtful);
             go_to(one.from);

@@ -16,9 +16,9 @@ std::span<const std::byte> bytes_of(const Value& value)
 
 } // namespace
 
-verbs_maker::verbs_maker(kernel_program& in, unsigned number)
-    : program(in), fd(in.open_context(number)), pd(in.alloc_pd(fd)), uar_handle(in.alloc_uar(fd, &uar)),
-      async_fd(in.async_channel(fd))
+verbs_maker::verbs_maker(kernel_program& program, unsigned number)
+    : program(program), fd(program.open_context(number)), pd(program.alloc_pd(fd)),
+      uar_handle(program.alloc_uar(fd, &uar)), async_fd(program.async_channel(fd))
 {
 }
 

@@ -1,4 +1,4 @@
-// Objects of verbs for tests of the kernel's part, made the way libmlx5 asks for them.
+// Makes objects of verbs for tests of the kernel's part, as libmlx5 asks for them.
 #pragma once
 
 #include "kernel_program.h"
@@ -6,12 +6,12 @@
 namespace ucxl::softhca::test
 {
 
-// A context with a PD, a doorbell page and a channel of asynchronous events, and what can be made in it. Every make_*
-// returns the handle and fails the test where the kernel's part refuses; every try_* gives the errno.
+// A context with a PD, a doorbell page and a channel of asynchronous events. Every make_* returns the handle, and fails
+// the test when the kernel's part refuses; every try_* returns the errno.
 class verbs_maker
 {
 public:
-    explicit verbs_maker(kernel_program& in, unsigned number = 0);
+    explicit verbs_maker(kernel_program& program, unsigned number = 0);
 
     struct made {
         std::uint32_t handle = 0;
@@ -30,7 +30,7 @@ public:
     made try_dm(std::uint64_t length, std::uint32_t log_alignment);
     made make_dm_mr(const made& dm, std::uint64_t offset, std::uint64_t length);
 
-    int destroy(std::uint16_t object, std::uint32_t handle); // objects with nothing but a handle to destroy
+    int destroy(std::uint16_t object, std::uint32_t handle); // for objects that need only a handle to be destroyed
     int destroy_cq(const made& cq, ib_uverbs_destroy_cq_resp& told);
     int destroy_qp(const made& qp, ib_uverbs_destroy_qp_resp& told);
     int destroy_srq(const made& srq);

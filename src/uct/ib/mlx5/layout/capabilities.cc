@@ -6,7 +6,7 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "prm/hca_cap_more.h"
+#include "prm/hca_cap_pages.h"
 
 namespace ucxl::mlx5
 {

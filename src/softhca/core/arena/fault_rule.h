@@ -1,0 +1,56 @@
+// The rules of --fault. They are in shared memory and count over all processes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "prm/names.h"
+
+namespace ucxl::softhca
+{
+
+enum class fault_kind : std::uint8_t {
+    none,
+    command,     // by opcode: answered with `status` instead of being executed
+    wqe,         // by opcode: completed with syndrome `status`, the queue pair in error
+    delay,       // a WQE by opcode: executed `amount` ns later
+    drop,        // a message by opcode: lost on the wire `times` times, so that it is retried
+    key_limit,   // at most `amount` live keys
+    memic_limit, // at most `amount` bytes of device memory
+    refuse,      // a `refusable` as opcode: refused, as by a firmware that lacks it
+    fatal,       // the device of a WQE, by opcode, fails for good when the WQE is executed
+};
+
+// Features that a firmware may refuse although no capability says so.
+enum class refusable : std::uint8_t {
+    umr_start_addr,   // a UMR that moves the start of a key
+    umr_repeat_block, // a UMR with a repeat block
+    indirect_atomic,  // an atomic through an indirect key
+};
+
+inline constexpr std::uint32_t any_opcode = 0xffffffff;
+
+struct fault_rule {
+    fault_kind kind      = fault_kind::none;
+    std::uint8_t status  = 0;
+    std::uint32_t opcode = any_opcode;
+    std::uint64_t first  = 0; // the number of the first occurrence that is hit, from 1
+    std::uint64_t times  = 1; // how many are hit from there on
+    std::uint64_t amount = 0;
+    std::uint64_t seen   = 0; // occurrences so far
+};
+
+inline constexpr std::size_t max_fault_rules = 16;
+
+struct fault_plan {
+    std::array<fault_rule, max_fault_rules> rules;
+};
+
+} // namespace ucxl::softhca
+
+template <>
+struct ucxl::prm::value_names<ucxl::softhca::refusable>
+    : one_of<softhca::refusable::umr_start_addr, softhca::refusable::umr_repeat_block,
+             softhca::refusable::indirect_atomic> {
+};

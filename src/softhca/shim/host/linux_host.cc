@@ -1,0 +1,230 @@
+#include "linux_host.h"
+
+#include "event_pipe.h"
+#include "event_record.h"
+#include "softhca/shim/system/libc_functions.h"
+#include "softhca/shim/system/own_descriptors.h"
+#include "softhca/shim/system/process_identity.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+namespace ucxl::softhca
+{
+namespace
+{
+
+// How long a process that was seen running is assumed to run. Its id cannot be reused in that time, and copies detect
+// the end of a process themselves.
+constexpr std::uint64_t believed_ns = 1'000'000;
+
+// Shorter times are spent in a loop: timers of the kernel are late by more than that.
+constexpr std::uint64_t worth_sleeping_ns = 200'000;
+
+// The host whose lock this thread holds, for signal handlers that interrupted it. Fixed offsets: handlers must not
+// allocate.
+[[gnu::tls_model("initial-exec")]] constinit thread_local const linux_host* holder = nullptr;
+
+} // namespace
+
+linux_host::linux_host(arena& records, shared_lock& lock, const process_identity& process, std::string trace_file,
+                       wake_timer::function wake, void* argument)
+    : _records(records), _lock(lock), _process(process), _trace_file(std::move(trace_file)), _timer(wake, argument)
+{
+}
+
+bool linux_host::held_here() const
+{
+    return holder == this;
+}
+
+bool linux_host::lock()
+{
+    const bool died = _lock.lock();
+    holder          = this;
+    return died;
+}
+
+void linux_host::unlock()
+{
+    holder = nullptr;
+    _lock.unlock();
+}
+
+bool linux_host::find_run(const piece& part, std::uint64_t skip, memory_run& found)
+{
+    switch (part.space) {
+    case space::engine:
+        found = {.process = 0, .address = part.address + skip};
+        return true;
+    case space::memic: {
+        const std::byte* const at = memic_at(_records, part.address, part.length);
+        found                     = {.process = 0, .address = reinterpret_cast<std::uintptr_t>(at) + skip};
+        return at != nullptr;
+    }
+    case space::process:
+        found = {.process = part.client == _self ? 0 : _records.clients[part.client].process,
+                 .address = part.address + skip};
+        return true;
+    }
+    return false;
+}
+
+bool linux_host::foreign_gone(const piece& part)
+{
+    return part.space == space::process && part.client != _self && !alive(part.client);
+}
+
+// Passes the pieces to the mover as runs. Returns why it stopped; an earlier run may have failed before that.
+move_status linux_host::move_runs(process_mover& mover, std::span<const piece> to, std::span<const piece> from)
+{
+    std::size_t to_index    = 0;
+    std::size_t from_index  = 0;
+    std::uint64_t to_done   = 0;
+    std::uint64_t from_done = 0;
+    while (to_index < to.size() && from_index < from.size()) {
+        const piece& target = to[to_index];
+        const piece& source = from[from_index];
+        if (to_done == 0 && foreign_gone(target)) {
+            return move_status::gone_to;
+        }
+        if (from_done == 0 && foreign_gone(source)) {
+            return move_status::gone_from;
+        }
+        memory_run target_run;
+        memory_run source_run;
+        if (!find_run(target, to_done, target_run)) {
+            return move_status::fault_to;
+        }
+        if (!find_run(source, from_done, source_run)) {
+            return move_status::fault_from;
+        }
+        const std::uint64_t length = std::min(target.length - to_done, source.length - from_done);
+        if (!mover.add(target_run, source_run, length)) {
+            break;
+        }
+        to_done += length;
+        from_done += length;
+        if (to_done == target.length) {
+            ++to_index;
+            to_done = 0;
+        }
+        if (from_done == source.length) {
+            ++from_index;
+            from_done = 0;
+        }
+    }
+    return move_status::ok;
+}
+
+move_status linux_host::move(std::span<const piece> to, std::span<const piece> from)
+{
+    process_mover mover;
+    const move_status left  = move_runs(mover, to, from);
+    const move_status moved = mover.finish();
+    if (moved == move_status::gone_to || moved == move_status::gone_from) {
+        believe_ended(mover.missing());
+    }
+    return moved != move_status::ok ? moved : left;
+}
+
+// Marks a process whose memory is gone as ended. /proc may list it for a while, not only as a zombie.
+void linux_host::believe_ended(pid_t process)
+{
+    for (std::size_t i = 0; i < max_clients; ++i) {
+        const client_record& record = _records.clients[i];
+        if (record.owner.life == life::live && record.process == process) {
+            _others[i] = {.generation = record.generation, .running = false, .seen_ns = 0};
+        }
+    }
+}
+
+bool linux_host::alive(client_id client)
+{
+    if (client == _self && _self != 0) {
+        return true;
+    }
+    if (client >= max_clients) {
+        return false;
+    }
+    const client_record& record = _records.clients[client];
+    if (record.owner.life != life::live) {
+        return false;
+    }
+    // This process before it executed another program: same id, same start time.
+    if (record.process == _process.process) {
+        return false;
+    }
+    acquaintance& known     = _others[client];
+    const std::uint64_t now = monotonic_ns();
+    if (known.generation != record.generation || (known.running && now - known.seen_ns > believed_ns)) {
+        known = {.generation = record.generation,
+                 .running    = is_running({.process = record.process, .start_time = record.start_time}),
+                 .seen_ns    = now};
+    }
+    return known.running;
+}
+
+void linux_host::notify(client_id client, event_route& route, std::uint32_t type)
+{
+    if (route.channel < 0 || client >= max_clients) {
+        return;
+    }
+    const event_record event = format_event(route, type);
+    if (event.length == 0) {
+        return;
+    }
+    const int saved   = errno;
+    const int process = client == _self ? _process.process : _records.clients[client].process;
+    // Opened for reading as well, so that writing never fails for want of a reader. Not kept open: the program may
+    // close and open channels under the same number.
+    const int channel = reopen_descriptor(process, route.channel, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (channel >= 0) {
+        struct stat found{};
+        if (libc().fstat(channel, &found) == 0 && S_ISFIFO(found.st_mode)) {
+            if (format_of(route.kind) == event_format::devx_data) {
+                // Packets: a reader gets one event at a time, whatever the size of its buffer.
+                libc().fcntl(channel, F_SETFL, O_NONBLOCK | O_DIRECT);
+            }
+            if (append_event(channel, std::span(event.bytes).first(event.length))) {
+                ++route.sent;
+            } else {
+                ++_records.counts.lost_events;
+            }
+        }
+        libc().close(channel);
+    }
+    errno = saved;
+}
+
+void linux_host::spend(std::uint64_t time_ns)
+{
+    const std::uint64_t until = monotonic_ns() + time_ns;
+    if (time_ns > worth_sleeping_ns) {
+        const std::uint64_t slept = time_ns - worth_sleeping_ns / 2;
+        const timespec pause{.tv_sec  = static_cast<time_t>(slept / 1'000'000'000),
+                             .tv_nsec = static_cast<long>(slept % 1'000'000'000)};
+        ::nanosleep(&pause, nullptr);
+    }
+    while (monotonic_ns() < until) {
+    }
+}
+
+void linux_host::trace(std::span<const char> text)
+{
+    const int saved = errno;
+    if (_trace_file == "-") {
+        (void)!libc().write(STDERR_FILENO, text.data(), text.size());
+    } else {
+        // Opened each time, because programs close descriptors that they do not know.
+        const int file = libc().open(_trace_file.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        if (file >= 0) {
+            (void)!libc().write(file, text.data(), text.size());
+            libc().close(file);
+        }
+    }
+    errno = saved;
+}
+
+} // namespace ucxl::softhca

@@ -1,0 +1,382 @@
+#include "device_process.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <format>
+#include <mutex>
+
+#include "softhca/shim/settings.h"
+#include "softhca/shim/system/fault_signals.h"
+#include "softhca/shim/system/libc_functions.h"
+#include "softhca/shim/system/process_identity.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+constinit std::mutex attaching;
+constinit bool finished = false; // under the lock
+
+// How often queues are checked when doorbells may be missed.
+constexpr std::uint64_t watch_period_ns = 50'000;
+
+// How long the end of the process waits for threads inside the model.
+constexpr std::uint64_t patience_ns = 200'000'000;
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local unsigned visits_here = 0;
+
+void say(const std::string& reason)
+{
+    static std::atomic<bool> said = false;
+    if (!said.exchange(true)) {
+        const std::string line = std::format("softhca: {}\n", reason);
+        (void)!libc().write(STDERR_FILENO, line.data(), line.size());
+    }
+}
+
+std::expected<fabric_memory, std::string> find_memory(const settings& given)
+{
+    const char* const place = std::getenv(fabric_variable);
+    if (place != nullptr && *place != '\0') {
+        const auto where = parse_fabric_place(place);
+        if (!where) {
+            return std::unexpected(std::format("{}: '{}' is not PID:DESCRIPTOR", fabric_variable, place));
+        }
+        return fabric_memory::open(where->process, where->file);
+    }
+    const auto options = to_options(given);
+    if (!options) {
+        return std::unexpected(options.error());
+    }
+    return fabric_memory::create(*options);
+}
+
+} // namespace
+
+constinit std::atomic<device_process*> device_process::_current = nullptr;
+constinit std::atomic<device_process*> device_process::_newest  = nullptr;
+
+device_process::device_process(const fabric_memory& memory, const process_identity& process, std::string trace_file)
+    : _memory(memory), _process(process),
+      _host(memory.records(), memory.lock(), process, std::move(trace_file), on_wake, this)
+{
+}
+
+std::optional<fabric_memory>& device_process::shared_memory()
+{
+    static std::optional<fabric_memory> memory; // survives fork(), because the child may attach, too
+    return memory;
+}
+
+device_process* device_process::make()
+{
+    const settings given = settings_of_environment();
+    auto& memory         = shared_memory();
+    if (!memory) {
+        auto found = find_memory(given);
+        if (!found) {
+            say(found.error());
+            return nullptr;
+        }
+        memory = *found;
+    }
+    const process_identity process = own_identity();
+    std::unique_ptr<device_process> made(new device_process(*memory, process, given.trace));
+    auto attached = fabric::attach(memory->bytes(), made->_host, process);
+    if (!attached) {
+        say(attached.error());
+        return nullptr;
+    }
+    made->_fabric = std::move(*attached);
+    made->_host.set_self(made->_fabric->self());
+    made->_kernel = std::make_unique<kernel>(*made->_fabric, static_cast<kernel_host&>(*made));
+    return made.release();
+}
+
+device_process* device_process::attach()
+{
+    if (device_process* const here = current()) {
+        return here;
+    }
+    const std::lock_guard hold(attaching);
+    if (device_process* const here = current()) {
+        return here;
+    }
+    static bool hooked         = false;
+    const int saved            = errno;
+    device_process* const made = finished ? nullptr : make();
+    if (made == nullptr) {
+        errno = ENODEV;
+        return nullptr;
+    }
+    if (!hooked) {
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        hooked = true;
+    }
+    ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    made->_previous = _newest.load();
+    _newest.store(made, std::memory_order_release);
+    _current.store(made, std::memory_order_release);
+    install_fault_handlers(take_fault);
+    errno = saved;
+    return made;
+}
+
+device_process* device_process::owner_of(int fd)
+{
+    for (device_process* at = _newest.load(std::memory_order_acquire); at != nullptr; at = at->_previous) {
+        if (at->_kernel->owns(fd)) {
+            return at;
+        }
+    }
+    return nullptr;
+}
+
+bool device_process::in_use() const
+{
+    return current() == this;
+}
+
+bool device_process::is_this_process() const
+{
+    return in_use() && ::getpid() == _process.process;
+}
+
+// Counts the threads inside the fabric, so that the end of the process does not release it under them.
+class device_process::visit
+{
+public:
+    explicit visit(device_process& process) : _to(process.enter() ? &process : nullptr) {}
+    ~visit()
+    {
+        if (_to != nullptr) {
+            --visits_here;
+            _to->leave();
+        }
+    }
+    visit(const visit&)            = delete;
+    visit& operator=(const visit&) = delete;
+    explicit operator bool() const { return _to != nullptr; }
+
+private:
+    device_process* _to;
+};
+
+bool device_process::enter()
+{
+    _visitors.fetch_add(1);
+    if (_ended.load()) {
+        leave();
+        return false;
+    }
+    ++visits_here;
+    return true;
+}
+
+// Called before the kernel's part. False with errno.
+bool device_process::prepare_call()
+{
+    if (!in_use()) {
+        errno = EIO;
+        return false;
+    }
+    if (visits_here > 1) { // a signal handler that interrupted another call
+        errno = EDEADLK;
+        return false;
+    }
+    install_fault_handlers(take_fault);
+    _pages.locate(_file_device, _file_inode);
+    return true;
+}
+
+// In a child of fork(): the child's own device_process, once it has device files behind the inherited descriptors. Null
+// when there is none.
+device_process* device_process::heir()
+{
+    if (_child.load() != ::getpid()) {
+        return nullptr;
+    }
+    device_process* const here = attach();
+    return here != nullptr && here->_kernel->adopt(*_kernel) ? here : nullptr;
+}
+
+void device_process::closing(int fd)
+{
+    for (device_process* at = _newest.load(std::memory_order_acquire); at != nullptr; at = at->_previous) {
+        if (!at->_kernel->owns(fd)) {
+            continue;
+        }
+        if (at->is_this_process()) {
+            at->_kernel->closing(fd);
+        } else if (at->_child.load() == ::getpid()) {
+            at->_kernel->disown(fd);
+        }
+    }
+}
+
+int device_process::ioctl(int fd, unsigned long request, void* argument)
+{
+    if (device_process* const here = heir()) {
+        return here->ioctl(fd, request, argument);
+    }
+    const visit inside(*this);
+    if (!inside) {
+        errno = EIO;
+        return -1;
+    }
+    return prepare_call() ? _kernel->ioctl(fd, request, argument) : -1;
+}
+
+ssize_t device_process::write(int fd, const void* bytes, std::size_t length)
+{
+    if (device_process* const here = heir()) {
+        return here->write(fd, bytes, length);
+    }
+    const visit inside(*this);
+    if (!inside) {
+        errno = EIO;
+        return -1;
+    }
+    return prepare_call() ? _kernel->write(fd, bytes, length) : -1;
+}
+
+void device_process::posted(std::uint32_t qpn)
+{
+    const visit inside(*this);
+    if (!inside) {
+        return;
+    }
+    if (_host.held_here()) {
+        _host.wake_now();
+        return;
+    }
+    _fabric->progress_queue_pair(qpn);
+}
+
+void device_process::progress()
+{
+    const visit inside(*this);
+    if (inside && !_host.held_here()) {
+        _fabric->progress();
+    }
+}
+
+void device_process::ring(std::uint32_t uar, std::size_t offset, std::uint64_t value)
+{
+    const visit inside(*this);
+    if (!inside) {
+        return;
+    }
+    if (_host.held_here()) {
+        _host.wake_now();
+        return;
+    }
+    _fabric->doorbell(uar, offset, value);
+}
+
+void device_process::missed_some()
+{
+    _host.wake_now();
+}
+
+void device_process::lost_track()
+{
+    _watching.store(true);
+    _host.wake_now();
+}
+
+void device_process::on_wake(void* process)
+{
+    auto* const self = static_cast<device_process*>(process);
+    self->progress();
+    if (self->_watching.load()) {
+        self->_host.wake_at(monotonic_ns() + watch_period_ns);
+    }
+}
+
+bool device_process::take_fault(int signal, siginfo_t& fault, void* context)
+{
+    for (device_process* at = _newest.load(std::memory_order_acquire); at != nullptr; at = at->_previous) {
+        if (at->_pages.handle(signal, fault, context, *at)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void device_process::before_fork()
+{
+    attaching.lock();
+}
+
+void device_process::after_fork_in_parent()
+{
+    attaching.unlock();
+}
+
+void device_process::after_fork_in_child()
+{
+    if (device_process* const inherited = _current.exchange(nullptr)) {
+        inherited->_ended.store(true);
+        inherited->_child.store(::getpid());
+        inherited->_pages.disown();
+        inherited->_host.forget_timer();
+    }
+    attaching.unlock();
+}
+
+void device_process::end_current()
+{
+    device_process* const at = current();
+    if (at != nullptr && at->is_this_process()) {
+        _current.store(nullptr, std::memory_order_release);
+        at->end();
+    }
+}
+
+void device_process::finish()
+{
+    const std::lock_guard hold(attaching);
+    finished = true;
+    end_current();
+}
+
+void device_process::before_program()
+{
+    device_process* const at = current();
+    if (at == nullptr || !at->is_this_process()) {
+        return; // also a child on its parent's memory, which must not touch the lock
+    }
+    const std::lock_guard hold(attaching);
+    end_current();
+}
+
+void device_process::end()
+{
+    _ended.store(true);
+    _pages.disown();
+    // exit() in a signal handler that interrupted the model: other processes find out that this one has ended.
+    if (_host.held_here()) {
+        return;
+    }
+    _host.stop_timer();
+    const std::uint64_t until = monotonic_ns() + patience_ns;
+    while (_visitors.load() > visits_here) {
+        if (monotonic_ns() > until) {
+            return;
+        }
+        const timespec briefly{.tv_sec = 0, .tv_nsec = 100'000};
+        ::nanosleep(&briefly, nullptr);
+    }
+    if (visits_here == 0) {
+        _fabric.reset();
+    }
+}
+
+} // namespace ucxl::softhca
