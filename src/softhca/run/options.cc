@@ -15,7 +15,7 @@ constexpr const char* examples = R"(
 examples:
   softhca-run -- ibv_devinfo -v
   softhca-run -- bash -c 'ib_write_bw & sleep 1; ib_write_bw localhost'
-  softhca-run --functions 2 --stats - -- ./program            two functions (VHCAs); what the device did
+  softhca-run --functions 2 --stats - -- ./program            two functions (VHCAs), and statistics
   softhca-run --fault wqe:rdma_write,first=10 -- ./program    the tenth write fails
 Every option is also a variable: SOFTHCA_DEVICES and so on; see softhca-run(1).)";
 
@@ -32,15 +32,14 @@ void add_options(CLI::App& app, settings& chosen, std::vector<std::string>& faul
 {
     app.usage("usage: softhca-run [OPTIONS] -- COMMAND [ARGUMENTS]");
     app.footer(examples);
-    app.add_option("--devices", chosen.devices, "how many devices (default 1)")->type_name("N");
-    app.add_option("--functions", chosen.functions, "functions of each device (default 1)")->type_name("N");
-    app.add_option("--profile", chosen.profile, "add the time that operations cost there: none, cx6, bf3 (modelled)")
+    app.add_option("--devices", chosen.devices, "number of devices (default 1)")->type_name("N");
+    app.add_option("--functions", chosen.functions, "number of functions of each device (default 1)")->type_name("N");
+    app.add_option("--profile", chosen.profile, "add the modelled time of operations on a card: none, cx6, bf3")
         ->type_name("NAME");
-    app.add_option("--fault", faults, "let something go wrong; may be given several times")->type_name("SPEC");
+    app.add_option("--fault", faults, "make something fail; may be given several times")->type_name("SPEC");
     app.add_option("--trace", chosen.trace, "write every command, WQE and CQE to FILE (-: standard error)")
         ->type_name("FILE");
-    app.add_option("--stats", chosen.stats, "write what the device did to FILE as JSON (-: standard output)")
-        ->type_name("FILE");
+    app.add_option("--stats", chosen.stats, "write statistics to FILE as JSON (-: standard output)")->type_name("FILE");
     app.set_version_flag("-V,--version", std::string("softhca-run ") + PACKAGE_VERSION, "print the version");
 }
 
