@@ -1,4 +1,4 @@
-// Processes that are killed at any moment: the others go on.
+// Processes that are killed at any moment: the others continue.
 #include "scenario.h"
 #include "verbs_endpoint.h"
 
@@ -17,7 +17,7 @@ namespace
 
 constexpr std::size_t buffer_bytes = 1 << 20;
 
-// Both directions of a connection set up between parent and child.
+// Both directions of a connection between parent and child.
 struct pipes {
     int up[2];
     int down[2];
@@ -48,7 +48,7 @@ bool take(int fd, address& value)
     return ::read(fd, &value, sizeof(value)) == sizeof(value);
 }
 
-// Writes to and reads from the peer, as fast as it can, until it is killed or its peer is.
+// Writes to and reads from the peer as fast as it can, until one of them is killed.
 void run_traffic(endpoint& here, unsigned seed)
 {
     std::mt19937 random(seed);
@@ -93,7 +93,7 @@ pid_t start_peer(pipes& to, unsigned seed)
     ::_exit(0);
 }
 
-// Kills one of two processes that write into each other; the other one has to see an error completion.
+// Kills one of two processes that write to each other; the other one must see an error CQE.
 void kill_one(unsigned seed)
 {
     std::mt19937 random(seed);
@@ -141,7 +141,7 @@ int killed_peers(int rounds)
     for (int round = 0; round < rounds; ++round) {
         kill_one(seed + static_cast<unsigned>(round) * 2);
     }
-    // Whoever comes next finds a device that works.
+    // A new process finds a working device.
     endpoint here(4096);
     here.connect(here.own());
     here.write(0, 2048, 64, 1);

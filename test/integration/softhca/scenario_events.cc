@@ -1,6 +1,6 @@
-// Events that nobody has read yet when objects are destroyed. libibverbs waits in destroy functions until as many
-// events were acknowledged as the kernel says were read: a wrong count makes it wait for ever, which ends a scenario by
-// a signal.
+// Objects that are destroyed while they have unread events. The destroy functions of libibverbs wait until as many
+// events were acknowledged as the kernel says were read. With a wrong count they wait forever, and a signal ends the
+// scenario.
 #include "scenario.h"
 #include "verbs_endpoint.h"
 
@@ -34,7 +34,7 @@ void require(bool holds, const char* what)
     }
 }
 
-// Its own peer, connected anew for each event.
+// Its own peer, connected again for each event.
 class queue_pair
 {
 public:
@@ -276,7 +276,7 @@ int unread_limit_events(int)
     return 0;
 }
 
-// The device's own descriptors closed by the program, and others in their places: these keep what they have.
+// The program closes descriptors of the device and opens others in their places, which must stay intact.
 int unread_events_behind_closed_descriptors(int)
 {
     constexpr std::size_t length = 4096;
@@ -299,10 +299,11 @@ int unread_events_behind_closed_descriptors(int)
     require(::pread(file, found.data(), found.size(), 0) == static_cast<ssize_t>(length) && found.starts_with(text) &&
                 ::lseek(file, 0, SEEK_CUR) == 0,
             "a file of the program has changed");
-    ::_exit(0); // what is left cannot be closed in order
+    ::_exit(0); // the rest cannot be closed properly
 }
 
-// Whatever is destroyed while others read: no event of it comes afterwards, and every destroy function returns.
+// Objects are destroyed while others read events: no event of them comes afterwards, and every destroy function
+// returns.
 int events_read_by_threads(int)
 {
     constexpr int makers = 3;
@@ -310,7 +311,7 @@ int events_read_by_threads(int)
     endpoint here(4096);
     do_not_block(here.context()->async_fd);
     std::mutex lock;
-    std::multiset<const void*> live; // an address may be another one's before it is taken out
+    std::multiset<const void*> live; // an address may be reused before it is removed
     std::atomic<int> working = makers;
     std::atomic<int> read    = 0;
     const auto reader        = [&] {

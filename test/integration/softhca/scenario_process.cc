@@ -1,4 +1,4 @@
-// Processes that fork, execute, exit and close.
+// Processes that fork, execute programs, exit and close descriptors.
 #include "scenario.h"
 #include "verbs_endpoint.h"
 
@@ -49,8 +49,7 @@ int fork_child_inherits_nothing(int)
     work(here);
     const pid_t child = ::fork();
     if (child == 0) {
-        // As a program that does not know better: what the parent made does nothing, crashes nothing, and stays as it
-        // is.
+        // As a careless program: the parent's objects do nothing in the child, crash nothing, and stay unchanged.
         here.try_post(IBV_WR_RDMA_WRITE, 0, 2048, 64, 1);
         if (here.completion(0.01)) {
             die("the child's request was executed");
@@ -68,7 +67,7 @@ int fork_child_inherits_nothing(int)
     return 0;
 }
 
-// What a child makes through a context it inherited is its own and ends with it.
+// Objects that a child makes through an inherited context are its own and end with it.
 int fork_child_makes_its_own(int)
 {
     endpoint here(4096);
@@ -101,7 +100,7 @@ int fork_child_makes_its_own(int)
     return 0;
 }
 
-// The number of a descriptor that the child closed may be that of any file next.
+// A descriptor number that the child closed may be reused by any file.
 int fork_child_closes_descriptors(int)
 {
     endpoint here(4096);
@@ -149,7 +148,7 @@ int fork_child_opens_anew(int)
     return 0;
 }
 
-// On the parent's memory and descriptors' numbers, as those do that start programs.
+// On the parent's memory and descriptor numbers, as programs that start others do.
 [[gnu::noinline]] static pid_t run_in_vforked_child()
 {
     const pid_t child = ::vfork(); // NOLINT(bugprone-unsafe-functions): it is what this is about
@@ -256,7 +255,7 @@ int loopback(int)
     return 0;
 }
 
-// The time in completions, the device's clock and the time of day are one.
+// The timestamps of CQEs, the device's clock and the time of day agree.
 int clock_of_completions(int)
 {
     endpoint here(4096);

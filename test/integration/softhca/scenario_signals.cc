@@ -1,4 +1,4 @@
-// Programs with signal handlers and masks of their own, and those that store to doorbell pages themselves.
+// Programs with signal handlers and masks of their own, and programs that store to doorbell pages themselves.
 #include "scenario.h"
 #include "verbs_endpoint.h"
 
@@ -45,7 +45,7 @@ int own_fault_handler(int late)
     if (late != 0) {
         install_own_handler();
     }
-    // A doorbell that traps, and a copy from memory that is not there any more, are not for the handler.
+    // The handler must not see a trapping doorbell, nor a copy from unmapped memory.
     mlx5dv_obj object{};
     mlx5dv_qp direct{};
     object.qp.in  = here.queue_pair();
@@ -74,7 +74,7 @@ int blocked_signals_and_direct_doorbells(int)
     if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0) {
         die("mlx5dv_init_obj");
     }
-    // A NOP, posted as a program does that knows the card: WQE, doorbell record, doorbell.
+    // A NOP, posted as a program posts it that knows the card: WQE, doorbell record, doorbell.
     std::jthread([&] {
         ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
         auto* const control = static_cast<mlx5_wqe_ctrl_seg*>(direct.sq.buf);
@@ -112,7 +112,7 @@ int handler_that_posts(int)
     busy                  = &here;
     struct sigaction mine = {};
     mine.sa_handler       = [](int) {
-        // Whatever the thread is in the middle of. libibverbs' own lock is not held: the queue is another one's.
+        // Interrupts the thread anywhere. It does not hold libibverbs' own lock, because the queue is another one.
         static thread_local bool inside = false;
         if (!inside) {
             inside = true;
@@ -135,7 +135,7 @@ int handler_that_posts(int)
     return 0;
 }
 
-// libibverbs loaded so that only this program sees it, and called past every wrapper.
+// libibverbs is loaded with RTLD_LOCAL, and called past every wrapper.
 int local_libraries(int)
 {
     void* const verbs = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL);

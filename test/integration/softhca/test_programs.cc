@@ -1,5 +1,5 @@
 // Real programs under the real softhca-run.
-#include "softhca/core/arena.h"
+#include "softhca/core/arena/arena.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -149,7 +149,7 @@ TEST(programs, statistics_count_what_was_done)
     EXPECT_EQ(counts["completions"], 100);
     EXPECT_EQ(counts["bytes_moved"], 6400);
     EXPECT_EQ(counts["commands"]["create_qp"]["count"], 1);
-    EXPECT_EQ(counts["doorbells"], 0); // the way without traps
+    EXPECT_EQ(counts["doorbells"], 0); // without traps
 }
 
 TEST(programs, a_trace_has_commands_requests_and_completions_in_words)
@@ -218,7 +218,7 @@ TEST(softhca_run, has_as_many_devices_as_asked_for)
     EXPECT_EQ(run({}, {"ls", "/sys/class/infiniband"}, "SOFTHCA_DEVICES=2").output, "mlx5_0\nmlx5_1\n");
 }
 
-// Every name in the folders where such files would be.
+// All names in the folders where such files would be.
 std::set<std::string> left_behind()
 {
     std::set<std::string> names;

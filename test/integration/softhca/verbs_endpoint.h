@@ -1,5 +1,5 @@
-// A queue pair with its buffer, as a program has them through libibverbs; for the programs that tests run with the
-// device. Anything that fails ends the program with a message.
+// A queue pair and its buffer, as a program has them through libibverbs, for the programs that tests run on the device.
+// Any failure ends the program with a message.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,7 +15,7 @@ namespace ucxl::softhca::test
 
 [[noreturn]] void die(const std::string& reason);
 
-// What the peer has to know.
+// The data that the peer needs.
 struct address {
     std::uint32_t qpn;
     std::uint32_t rkey;
@@ -23,14 +23,14 @@ struct address {
     std::uint16_t lid;
 };
 
-// From RESET to RTS. timeout_exponent: of the ACK timeout, with 7 retries.
+// Changes the state from RESET to RTS. timeout_exponent: of the ACK timeout, with 7 retries.
 void connect_queue_pair(ibv_qp* queue_pair, const address& peer, std::uint8_t timeout_exponent = 8);
 
 class endpoint
 {
 public:
     explicit endpoint(std::size_t buffer_bytes, unsigned depth = 16, bool events = false);
-    ~endpoint(); // closes all in an orderly way
+    ~endpoint(); // closes everything properly
     endpoint(const endpoint&)            = delete;
     endpoint& operator=(const endpoint&) = delete;
 
@@ -40,14 +40,14 @@ public:
     void write(std::size_t from, std::size_t to, std::size_t length, std::uint64_t id);
     void read(std::size_t into, std::size_t from, std::size_t length, std::uint64_t id);
     bool try_post(ibv_wr_opcode opcode, std::size_t local, std::size_t remote, std::size_t length, std::uint64_t id);
-    void fetch_add(std::size_t into, std::size_t at, std::uint64_t id); // of 1, to 8 bytes of the peer
+    void fetch_add(std::size_t into, std::size_t at, std::uint64_t id); // adds 1 to 8 bytes of the peer
     void receive(std::size_t into, std::size_t length, std::uint64_t id);
 
-    // As soon as it is there: for those who measure, without a look at the clock.
+    // Waits for the next CQE without looking at the clock, for measurements.
     void await_one();
-    // Nothing within that time.
+    // The next CQE. Nothing when there is none within that time.
     std::optional<ibv_wc> completion(double seconds);
-    // One that has to come and be good.
+    // Waits for the next CQE, which must be a success.
     void finish_one();
 
     std::byte* buffer() { return _buffer.data(); }
