@@ -68,8 +68,8 @@ int test_kernel_host::check_user(std::uint64_t address, std::uint64_t length, bo
     return length == 0 || _process.at(address, length) != nullptr ? 0 : EFAULT;
 }
 
-kernel_program::kernel_program(test_machine& machine)
-    : machine(machine), process(machine.start()), host(machine, process),
+kernel_program::kernel_program(test_machine& its_machine)
+    : machine(its_machine), process(its_machine.start()), host(its_machine, process),
       device(std::make_unique<kernel>(process.device(), host)), _room(process.allocate(room_bytes))
 {
 }

@@ -62,7 +62,7 @@ private:
 class kernel_program
 {
 public:
-    explicit kernel_program(test_machine& machine);
+    explicit kernel_program(test_machine& its_machine);
 
     int open(unsigned number = 0);
     int open_context(unsigned number = 0); // with DEVX

@@ -16,9 +16,9 @@ std::span<const std::byte> bytes_of(const Value& value)
 
 } // namespace
 
-verbs_maker::verbs_maker(kernel_program& program, unsigned number)
-    : program(program), fd(program.open_context(number)), pd(program.alloc_pd(fd)),
-      uar_handle(program.alloc_uar(fd, &uar)), async_fd(program.async_channel(fd))
+verbs_maker::verbs_maker(kernel_program& its_program, unsigned number)
+    : program(its_program), fd(its_program.open_context(number)), pd(its_program.alloc_pd(fd)),
+      uar_handle(its_program.alloc_uar(fd, &uar)), async_fd(its_program.async_channel(fd))
 {
 }
 

@@ -11,7 +11,7 @@ namespace ucxl::softhca::test
 class verbs_maker
 {
 public:
-    explicit verbs_maker(kernel_program& program, unsigned number = 0);
+    explicit verbs_maker(kernel_program& its_program, unsigned number = 0);
 
     struct made {
         std::uint32_t handle = 0;
