@@ -1,8 +1,7 @@
-// main() of every test program.
-#include <gtest/gtest.h>
+// main() of every test program that has none of its own.
+#include "run_tests.h"
 
 int main(int argc, char** argv)
 {
-    testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
+    return ucxl::test::run_tests(argc, argv);
 }

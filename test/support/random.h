@@ -1,9 +1,10 @@
-// Reproducible randomness: the same numbers from the same seed on every machine.
+// Reproducible randomness: the same numbers from the same seed on every machine, other ones every day.
 //
-// Example: test::random random = test::seeded("walk"); ... random.below(10)
-// The seed is printed when the test fails (SCOPED_TRACE) and taken from UCXL_TEST_SEED if that is set.
+// Example: test::random random(test::run_seed()); ... random.below(10)
+// Every test program prints its seed; UCXL_TEST_SEED gives it again.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -43,11 +44,27 @@ private:
     std::uint64_t _state;
 };
 
-// The seed of this run: UCXL_TEST_SEED, or 1. Say it in the message of every randomised check.
+// A sequence of its own for every part of a test, so that one part drawing more does not change the others.
+inline std::uint64_t derive_seed(std::uint64_t seed, std::uint64_t part)
+{
+    return random(seed ^ (0x9e3779b97f4a7c15u * (part + 1))).next();
+}
+
+// The seed of this run: UCXL_TEST_SEED, or the day in UTC with room for the numbers that a loop adds to it, so that no
+// two days have one in common: 20261231000000.
 inline std::uint64_t run_seed()
 {
-    const char* text = std::getenv("UCXL_TEST_SEED");
-    return text == nullptr ? 1 : std::strtoull(text, nullptr, 0);
+    static const std::uint64_t seed = [] {
+        if (const char* const given = std::getenv("UCXL_TEST_SEED")) {
+            return std::uint64_t{std::strtoull(given, nullptr, 0)};
+        }
+        const std::chrono::year_month_day today{
+            std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now())};
+        const auto date = static_cast<unsigned>(static_cast<int>(today.year())) * 10000 +
+                          static_cast<unsigned>(today.month()) * 100 + static_cast<unsigned>(today.day());
+        return date * std::uint64_t{1'000'000};
+    }();
+    return seed;
 }
 
 } // namespace ucxl::test

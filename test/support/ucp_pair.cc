@@ -1,7 +1,6 @@
 #include "ucp_pair.h"
 
 #include <cstring>
-#include <stdexcept>
 
 #include <poll.h>
 
@@ -12,13 +11,6 @@ namespace
 {
 
 constexpr unsigned am_id = 7;
-
-void check(ucs_status_t status, const std::string& what)
-{
-    if (status != UCS_OK) {
-        throw std::runtime_error(what + ": " + ucs_status_string(status));
-    }
-}
 
 ucp_request_param_t no_params()
 {
@@ -31,18 +23,21 @@ ucp_request_param_t no_params()
 
 ucp_pair::ucp_pair(const ucp_options& options) : _self(options.self), _wakeup(options.wakeup)
 {
-    open(_sides[0], options);
-    if (!_self) {
-        open(_sides[1], options);
-        connect(_sides[1], _sides[0]);
+    context_options context{.config = options.config, .for_threads = options.thread_mode == UCS_THREAD_MODE_MULTI};
+    context.features |= options.wakeup ? UCP_FEATURE_WAKEUP : 0;
+    for (unsigned i = 0; i < (_self ? 1 : 2); ++i) {
+        _sides[i].context = open_context(context);
+        _sides[i].worker  = open_worker(_sides[i].context, options.thread_mode);
     }
-    connect(_sides[0], _sides[index(1)]);
+    for (unsigned i = 0; i < (_self ? 1 : 2); ++i) {
+        _sides[i].ep = connect(_sides[i].worker, address_of(worker(1 - i)));
+    }
     ucp_am_handler_param_t handler;
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     handler.id         = am_id;
     handler.cb         = on_am;
     handler.arg        = this;
-    check(ucp_worker_set_am_recv_handler(worker(1), &handler), "ucp_worker_set_am_recv_handler");
+    check_ok(ucp_worker_set_am_recv_handler(worker(1), &handler), "ucp_worker_set_am_recv_handler");
 }
 
 ucp_pair::~ucp_pair()
@@ -65,41 +60,6 @@ ucp_pair::~ucp_pair()
     }
 }
 
-void ucp_pair::open(side& which, const ucp_options& options)
-{
-    ucp_config_t* config;
-    check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
-    for (const auto& [name, value] : options.config) {
-        check(ucp_config_modify(config, name.c_str(), value.c_str()), "ucp_config_modify " + name);
-    }
-    ucp_params_t params;
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features   = UCP_FEATURE_TAG | UCP_FEATURE_STREAM | UCP_FEATURE_AM | UCP_FEATURE_RMA;
-    if (options.wakeup) {
-        params.features |= UCP_FEATURE_WAKEUP;
-    }
-    const auto status = ucp_init(&params, config, &which.context);
-    ucp_config_release(config);
-    check(status, "ucp_init");
-    ucp_worker_params_t worker_params;
-    worker_params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
-    check(ucp_worker_create(which.context, &worker_params, &which.worker), "ucp_worker_create");
-}
-
-void ucp_pair::connect(side& from, const side& to)
-{
-    ucp_address_t* address;
-    std::size_t length;
-    check(ucp_worker_get_address(to.worker, &address, &length), "ucp_worker_get_address");
-    ucp_ep_params_t params;
-    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address    = address;
-    const auto status = ucp_ep_create(from.worker, &params, &from.ep);
-    ucp_worker_release_address(to.worker, address);
-    check(status, "ucp_ep_create");
-}
-
 void ucp_pair::progress()
 {
     unsigned count = ucp_worker_progress(worker(0));
@@ -119,25 +79,25 @@ void ucp_pair::progress()
 
 ucs_status_t ucp_pair::finish(ucs_status_ptr_t request)
 {
-    if (!UCS_PTR_IS_PTR(request)) {
-        return UCS_PTR_STATUS(request);
-    }
-    ucs_status_t status;
-    while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS) {
-        progress();
-    }
-    ucp_request_free(request);
-    return status;
+    return test::finish(request, [this] { progress(); });
+}
+
+ucs_status_t ucp_pair::transfer(const ucp_buffer& from, const ucp_buffer& to, ucp_tag_t tag)
+{
+    ucp_request_param_t param = no_params();
+    param.op_attr_mask        = UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype            = to.datatype;
+    ucs_status_ptr_t receive  = ucp_tag_recv_nbx(worker(1), to.buffer, to.count, tag, ~ucp_tag_t{0}, &param);
+    param.datatype            = from.datatype;
+    ucs_status_ptr_t send     = ucp_tag_send_nbx(ep(0), from.buffer, from.count, tag, &param);
+    const auto sent           = finish(send);
+    const auto received       = finish(receive);
+    return sent != UCS_OK ? sent : received;
 }
 
 ucs_status_t ucp_pair::send_tag(const void* from, void* to, std::size_t length)
 {
-    ucp_request_param_t param = no_params();
-    ucs_status_ptr_t receive  = ucp_tag_recv_nbx(worker(1), to, length, 1, ~0ull, &param);
-    ucs_status_ptr_t send     = ucp_tag_send_nbx(ep(0), from, length, 1, &param);
-    const auto sent           = finish(send);
-    const auto received       = finish(receive);
-    return sent != UCS_OK ? sent : received;
+    return transfer(contiguous(const_cast<void*>(from), length), contiguous(to, length));
 }
 
 ucs_status_t ucp_pair::send_stream(const void* from, void* to, std::size_t length)
@@ -195,12 +155,12 @@ ucs_status_t ucp_pair::access(bool is_put, const void* from, void* to, std::size
     params.length      = length + 1;
     params.memory_type = type;
     ucp_mem_h memh;
-    check(ucp_mem_map(context(1), &params, &memh), "ucp_mem_map");
+    check_ok(ucp_mem_map(context(1), &params, &memh), "ucp_mem_map");
     void* packed;
     std::size_t packed_length;
-    check(ucp_rkey_pack(context(1), memh, &packed, &packed_length), "ucp_rkey_pack");
+    check_ok(ucp_rkey_pack(context(1), memh, &packed, &packed_length), "ucp_rkey_pack");
     ucp_rkey_h rkey;
-    check(ucp_ep_rkey_unpack(ep(0), packed, &rkey), "ucp_ep_rkey_unpack");
+    check_ok(ucp_ep_rkey_unpack(ep(0), packed, &rkey), "ucp_ep_rkey_unpack");
     ucp_rkey_buffer_release(packed);
 
     ucp_request_param_t param = no_params();
@@ -211,7 +171,7 @@ ucs_status_t ucp_pair::access(bool is_put, const void* from, void* to, std::size
         status = finish(ucp_ep_flush_nbx(ep(0), &param));
     }
     ucp_rkey_destroy(rkey);
-    check(ucp_mem_unmap(context(1), memh), "ucp_mem_unmap");
+    check_ok(ucp_mem_unmap(context(1), memh), "ucp_mem_unmap");
     return status;
 }
 

@@ -3,6 +3,8 @@
 // Example: ucp_pair pair({.config = {{"TLS", "posix,lay_copy"}}});  pair.send_tag(from, to, length);
 #pragma once
 
+#include "ucp.h"
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,9 +17,22 @@ namespace ucxl::test
 
 struct ucp_options {
     std::vector<std::pair<std::string, std::string>> config; // {"TLS", "posix,lay_copy"}
-    bool self   = false;                                     // one worker, connected to itself
-    bool wakeup = false; // the wakeup feature, and waiting on the worker's descriptor
+    bool self                     = false;                   // one worker, connected to itself
+    bool wakeup                   = false; // the wakeup feature, and waiting on the worker's descriptor
+    ucs_thread_mode_t thread_mode = UCS_THREAD_MODE_SINGLE;
 };
+
+// What one side of a transfer moves.
+struct ucp_buffer {
+    void* buffer;
+    std::size_t count;
+    ucp_datatype_t datatype;
+};
+
+inline ucp_buffer contiguous(void* buffer, std::size_t length)
+{
+    return {buffer, length, ucp_dt_make_contig(1)};
+}
 
 class ucp_pair
 {
@@ -28,13 +43,15 @@ public:
     ucp_pair(const ucp_pair&)            = delete;
     ucp_pair& operator=(const ucp_pair&) = delete;
 
-    ucp_context_h context(unsigned which) const { return _sides[index(which)].context; }
+    ucp_context_h context(unsigned which = 0) const { return _sides[index(which)].context; }
     ucp_worker_h worker(unsigned which) const { return _sides[index(which)].worker; }
     ucp_ep_h ep(unsigned which) const { return _sides[index(which)].ep; }
 
     // From side 0 to side 1; both sides are done when they return. The status is that of the first operation that
     // failed.
     ucs_status_t send_tag(const void* from, void* to, std::size_t length);
+    // The same with datatypes. Threads that share a pair use tags of their own.
+    ucs_status_t transfer(const ucp_buffer& from, const ucp_buffer& to, ucp_tag_t tag = 1);
     ucs_status_t send_stream(const void* from, void* to, std::size_t length);
     // The payload of an eager active message is host memory of UCP's, so `to` must be host memory too, or rendezvous be
     // asked for.
@@ -52,11 +69,8 @@ private:
         ucp_worker_h worker   = nullptr;
         ucp_ep_h ep           = nullptr;
     };
-    struct remote_memory;
 
     std::size_t index(unsigned which) const { return _self ? 0 : which; }
-    void open(side& which, const ucp_options& options);
-    void connect(side& from, const side& to);
     void progress();
     ucs_status_t access(bool is_put, const void* from, void* to, std::size_t length, ucs_memory_type_t type);
     static ucs_status_t on_am(void* arg, const void* header, std::size_t header_length, void* data, std::size_t length,
