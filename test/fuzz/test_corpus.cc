@@ -1,4 +1,4 @@
-// The fuzz targets as tests: the checked-in corpus, and a few thousand inputs mutated from it with a fixed seed.
+// The fuzz targets as tests: the checked-in corpus, and a few thousand inputs mutated from it.
 // A target that finds something aborts, after saying what.
 #include "support/random.h"
 

@@ -97,7 +97,7 @@ TEST(prm_send_wqe, atomics_have_operands_of_their_size)
         wqe.add<wqe_data_segment>(nothing);
         const auto seen = walk(wqe.bytes()).seen;
         EXPECT_EQ(seen.size(), 4U);
-        EXPECT_EQ(seen.back(), kind::data);
+        EXPECT_EQ(seen.empty() ? kind::unknown : seen.back(), kind::data);
         return seen.size() > 2 ? seen[2] : kind::unknown;
     };
     EXPECT_EQ(operands(wqe_opcode::atomic_cs, 0, 1), kind::atomic);

@@ -18,6 +18,7 @@ TEST(hostile_queues, nothing_is_touched_but_keys_and_queues)
 {
     random numbers(run_seed());
     hostile_queues queues;
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (int round = 0; round < 6000; round++) {
         std::vector<std::uint8_t> bytes(numbers.below(1500));
         for (std::uint8_t& one : bytes) {

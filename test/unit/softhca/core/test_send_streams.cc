@@ -366,6 +366,7 @@ protected:
 
 TEST_F(send_streams, every_byte_and_completion_is_the_models)
 {
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned i = 0; i < 30'000; i++) {
         SCOPED_TRACE("seed " + std::to_string(run_seed()) + " step " + std::to_string(i));
         const std::uint64_t choice = numbers.below(2);

@@ -60,6 +60,7 @@ TEST_F(shared_receives, entries_given_back_in_any_order_are_found_again)
     random numbers(run_seed());
     std::vector<std::uint16_t> held;
     std::vector<std::uint16_t> posted;
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned i = 0; i < 20'000; i++) {
         const bool room = held.size() + posted.size() < 15;
         if (room && numbers.one_in(2)) {

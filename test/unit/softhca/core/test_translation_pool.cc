@@ -46,6 +46,7 @@ TEST_F(translation_pool, runs_of_live_keys_never_overlap)
 {
     random numbers(run_seed());
     std::vector<std::uint32_t> keys;
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned step = 0; step < 4000; step++) {
         SCOPED_TRACE("seed " + std::to_string(run_seed()) + " step " + std::to_string(step));
         if (keys.empty() || !numbers.one_in(3)) {
@@ -160,6 +161,7 @@ TEST_F(translation_pool, sums_follow_from_the_entries_whatever_the_order_of_writ
     const std::uint32_t key = make.empty(prm::mkey_access_mode::klm, 64);
     mkey_record& record     = make.record(key);
     arena& memory           = machine.memory();
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned step = 0; step < 2000; step++) {
         SCOPED_TRACE("seed " + std::to_string(run_seed()) + " step " + std::to_string(step));
         const auto offset = static_cast<std::uint32_t>(numbers.below(64));

@@ -1,5 +1,7 @@
 // The Nth allocation fails, for every N: the result is no_memory, and nothing is left behind (leaks: contrib/dev asan).
 #include "support/alloc_failure.h"
+#include "support/must.h"
+#include "support/property.h"
 #include "support/random_spec.h"
 
 #include "ucs/layout/text.h"
@@ -21,7 +23,7 @@ bool is_right(const result<layout_ptr>& made)
 layout_ptr record()
 {
     const iov_part parts[] = {{0, 0, {12, nullptr}}, {1, 16, {8, nullptr}}, {0, 40, {4, nullptr}}};
-    return *resize(**make_iov(parts), 0, 64);
+    return must(resize(*must(make_iov(parts)), 0, 64));
 }
 
 template <typename Fn>
@@ -79,19 +81,17 @@ TEST(alloc_failure, parse_text)
 
 TEST(alloc_failure, random_layouts)
 {
-    for (std::uint64_t seed = run_seed(); seed < run_seed() + 60; ++seed) {
-        random from(seed);
-        const spec_ptr of = random_spec(from, {.max_blocks = 40});
+    const auto draw = [](random& from) { return random_spec(from, {.max_blocks = 40}); };
+    for_random_layouts(60, draw, [](random&, const spec& described) {
         EXPECT_GE(fail_every_allocation([&] {
                       try {
-                          return is_right(build(*of));
+                          return is_right(build(described));
                       } catch (const std::bad_alloc&) {
                           return true; // of the helper, outside the builders
                       }
                   }),
-                  0)
-            << "UCXL_TEST_SEED=" << seed;
-    }
+                  0);
+    });
 }
 
 } // namespace

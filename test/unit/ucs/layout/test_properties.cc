@@ -1,4 +1,5 @@
 // What must hold for every layout, over random ones of every kind.
+#include "support/property.h"
 #include "support/random_spec.h"
 
 #include "ucs/layout/normalise.h"
@@ -6,6 +7,8 @@
 #include "ucs/layout/walk.h"
 #include "ucs/layout/wire.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 namespace ucxl::test
@@ -15,29 +18,28 @@ namespace
 
 constexpr int num_layouts = 8000;
 
-// Calls check(random, spec, layout) for random layouts of varied size. The seed of a failing one is in the message.
+// Calls check(random, spec, layout) for random layouts of varied size.
 template <typename Fn>
-void for_random_layouts(int number, overlapping policy, Fn&& check)
+void for_layouts(int number, overlapping policy, Fn&& check)
 {
-    for (int i = 0; i < number && !::testing::Test::HasFailure(); ++i) {
-        const std::uint64_t seed = run_seed() + static_cast<std::uint64_t>(i);
-        random from(seed);
+    const auto draw = [policy](random& from) {
         random_options options;
         options.max_blocks  = 1 + from.below(from.one_in(8) ? 1000 : 64);
         options.max_bytes   = options.max_blocks * (1 + from.below(64));
         options.num_sources = from.one_in(2) ? 1 : 4;
         options.overlapping = policy;
-        const spec_ptr of   = random_spec(from, options);
-        SCOPED_TRACE("UCXL_TEST_SEED=" + std::to_string(seed) + " " + to_string(*of));
-        auto made = build(*of);
+        return random_spec(from, options);
+    };
+    for_random_layouts(number, draw, [&check](random& from, const spec& described) {
+        const auto made = build(described);
         ASSERT_TRUE(made.has_value()) << made.error().message;
-        check(from, *of, **made);
-    }
+        check(from, described, **made);
+    });
 }
 
 TEST(layout_properties, blocks_are_those_of_the_reference_walker)
 {
-    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout& made) {
+    for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout& made) {
         EXPECT_EQ(to_string(segments_of(made)), to_string(segments_of(of)));
         EXPECT_EQ(made.packed_length(), packed_length_of(of));
     });
@@ -45,7 +47,7 @@ TEST(layout_properties, blocks_are_those_of_the_reference_walker)
 
 TEST(layout_properties, bounds_are_those_of_the_reference_walker)
 {
-    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout& made) {
+    for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout& made) {
         const auto expected = bounds_of(of);
         ASSERT_EQ(made.num_sources(), num_sources_of(of));
         for (std::uint32_t source = 0; source < made.num_sources(); ++source) {
@@ -59,7 +61,7 @@ TEST(layout_properties, bounds_are_those_of_the_reference_walker)
 // Every loop put through the rules once more, from the blocks up.
 TEST(layout_properties, normal_form_is_idempotent)
 {
-    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
+    for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
         nest again;
         std::vector<placed> nodes;
         for (const layout_node& node : made.nodes()) {
@@ -86,7 +88,7 @@ TEST(layout_properties, normal_form_is_idempotent)
 
 TEST(layout_properties, seek_finds_every_offset)
 {
-    for_random_layouts(num_layouts / 4, overlapping::anyhow, [](random& from, const spec& of, const layout& made) {
+    for_layouts(num_layouts / 4, overlapping::anyhow, [](random& from, const spec& of, const layout& made) {
         const auto expected = segments_of(of);
         for (int i = 0; i < 8; ++i) {
             std::uint64_t skip = from.below(made.packed_length() + 1);
@@ -115,7 +117,7 @@ TEST(layout_properties, seek_finds_every_offset)
 TEST(layout_properties, overlap_is_never_wrong)
 {
     for (const overlapping policy : {overlapping::anyhow, overlapping::never, overlapping::always}) {
-        for_random_layouts(num_layouts / 4, policy, [](random&, const spec& of, const layout& made) {
+        for_layouts(num_layouts / 4, policy, [](random&, const spec& of, const layout& made) {
             EXPECT_EQ(made.overlap(), has_overlap(of) ? overlap::some : overlap::none);
         });
     }
@@ -123,7 +125,7 @@ TEST(layout_properties, overlap_is_never_wrong)
 
 TEST(layout_properties, wire_form_round_trips)
 {
-    for_random_layouts(num_layouts, overlapping::anyhow, [](random& from, const spec&, const layout& made) {
+    for_layouts(num_layouts, overlapping::anyhow, [](random& from, const spec&, const layout& made) {
         std::vector<std::byte> bytes(wire_length(made));
         auto length = pack_wire(made, bytes);
         ASSERT_TRUE(length.has_value());
@@ -140,7 +142,7 @@ TEST(layout_properties, wire_form_round_trips)
 
 TEST(layout_properties, text_form_round_trips)
 {
-    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
+    for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
         const std::string text = to_text(made, SIZE_MAX);
         auto back              = parse_text(text);
         ASSERT_TRUE(back.has_value()) << text << ": " << back.error().message;
@@ -152,7 +154,7 @@ TEST(layout_properties, text_form_round_trips)
 // A list of the blocks is another way to say the same.
 TEST(layout_properties, list_of_the_blocks_describes_the_same_bytes)
 {
-    for_random_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout&) {
+    for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout&) {
         std::vector<iov_part> parts;
         const auto expected = segments_of(of);
         for (const segment& next : expected) {
@@ -162,6 +164,20 @@ TEST(layout_properties, list_of_the_blocks_describes_the_same_bytes)
         ASSERT_TRUE(made.has_value());
         EXPECT_EQ(to_string(segments_of(**made)), to_string(expected));
     });
+}
+
+// Of all that fails, one sees the smallest: here one byte in the second source.
+TEST(layout_properties, a_layout_that_fails_is_made_small)
+{
+    testing::TestPartResultArray found;
+    {
+        const testing::ScopedFakeTestPartResultReporter reporter(
+            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &found);
+        for_layouts(1000, overlapping::anyhow,
+                    [](random&, const spec&, const layout& made) { EXPECT_LT(made.num_sources(), 2u); });
+    }
+    ASSERT_EQ(found.size(), 1);
+    EXPECT_THAT(found.GetTestPartResult(0).message(), testing::HasSubstr("({{1, 0, spec::block(1), 1, {"));
 }
 
 } // namespace

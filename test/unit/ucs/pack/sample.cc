@@ -6,14 +6,14 @@
 namespace ucxl::test
 {
 
-sample sample_of(const spec_ptr& of)
+sample sample_of(const spec& described)
 {
-    auto what = build(*of);
+    auto what = build(described);
     if (!what) {
-        throw std::runtime_error(what.error().message + ": " + to_string(*of));
+        throw std::runtime_error(what.error().message + ": " + to_string(described));
     }
     sample made{*what, {}};
-    for (const segment& part : segments_of(*of)) {
+    for (const segment& part : segments_of(described)) {
         for (std::uint64_t i = 0; i < part.length; ++i) {
             made.bytes.push_back({part.source, part.offset + static_cast<std::int64_t>(i)});
         }
@@ -21,14 +21,14 @@ sample sample_of(const spec_ptr& of)
     return made;
 }
 
-sample random_sample(random& from)
+spec_ptr draw_sample(random& from)
 {
     random_options options;
     options.max_bytes   = pick(from, 1, 8192);
     options.max_blocks  = pick(from, 1, 1000);
     options.num_sources = from.one_in(3) ? 4 : 1;
     options.overlapping = from.one_in(4) ? overlapping::anyhow : overlapping::never;
-    return sample_of(random_spec(from, options));
+    return random_spec(from, options);
 }
 
 std::vector<std::byte> random_bytes(random& from, std::size_t length)

@@ -22,9 +22,9 @@ struct sample {
     std::vector<byte_place> bytes;
 };
 
-sample sample_of(const spec_ptr& of);
+sample sample_of(const spec& described);
 // Of up to some thousand bytes.
-sample random_sample(random& from);
+spec_ptr draw_sample(random& from);
 
 inline std::uint64_t pick(random& from, std::uint64_t low, std::uint64_t high)
 {

@@ -1,5 +1,6 @@
 // Allocation failures and layouts larger than any buffer.
 #include "support/alloc_failure.h"
+#include "support/must.h"
 
 #include "ucs/layout/build.h"
 #include "ucs/pack/pack_plan.h"
@@ -13,19 +14,20 @@ namespace
 {
 
 using namespace ucxl;
+using ucxl::test::must;
 
 layout_ptr many_forms()
 {
     const dim column[] = {{100, 64}};
-    const auto strided = *make_strided({.length = 8}, column);
+    const auto strided = must(make_strided({.length = 8}, column));
     std::vector<iov_part> parts;
     for (int i = 0; i < 200; ++i) {
         parts.push_back({0, i * 10000,
                          i % 50 == 0 ? element{.nested = strided} : element{.length = 8u + static_cast<unsigned>(i)}});
     }
-    const auto list    = *make_iov(parts);
+    const auto list    = must(make_iov(parts));
     const dim planes[] = {{3, 3'000'000}};
-    return *make_strided({.nested = list}, planes);
+    return must(make_strided({.nested = list}, planes));
 }
 
 TEST(pack_plan_memory, every_failing_allocation_is_no_memory)
@@ -40,7 +42,7 @@ TEST(pack_plan_memory, every_failing_allocation_is_no_memory)
 
 TEST(pack_plan_memory, running_a_plan_allocates_nothing)
 {
-    const auto plan = *pack_plan::compile(many_forms());
+    const auto plan = must(pack_plan::compile(many_forms()));
     std::vector<std::byte> memory(9'000'000), target(9'000'000), packed(plan->packed_length());
     std::byte* bases[]        = {memory.data()};
     std::byte* target_bases[] = {target.data()};
@@ -82,7 +84,7 @@ constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 template <typename Place>
 void check_far(const layout_ptr& of, const sparse_memory& memory, Place&& place, std::uint64_t at)
 {
-    const auto plan    = *pack_plan::compile(of);
+    const auto plan    = must(pack_plan::compile(of));
     std::byte* bases[] = {memory.data()};
     std::vector<std::byte> packed(200), back(200);
     for (std::uint64_t i = 0; i < packed.size(); ++i) {
@@ -102,15 +104,15 @@ TEST(pack_plan_memory, packed_offsets_beyond_4_gib)
     ASSERT_NE(memory.data(), nullptr);
 
     const dim blocks[]     = {{5000, 3'000'000}};
-    const auto strided     = *make_strided({.length = 2'000'000}, blocks);
+    const auto strided     = must(make_strided({.length = 2'000'000}, blocks));
     const auto of_block    = [](std::uint64_t at) { return at / 2'000'000 * 3'000'000 + at % 2'000'000; };
     const iov_part parts[] = {{0, 0, {.length = 3 * gib}},
                               {0, 4 * static_cast<std::int64_t>(gib), {.length = 5 * gib}}};
-    const auto list        = *make_iov(parts);
+    const auto list        = must(make_iov(parts));
     const auto of_part     = [](std::uint64_t at) { return at < 3 * gib ? at : at + gib; };
     const iov_part pair[]  = {{0, 0, {.length = 7'000}}, {0, 10'000, {.length = 9'000}}};
     const dim records[]    = {{400'000, 20'000}};
-    const auto record      = *make_strided({.nested = *make_iov(pair)}, records);
+    const auto record      = must(make_strided({.nested = must(make_iov(pair))}, records));
     const auto of_record   = [](std::uint64_t at) {
         const std::uint64_t into = at % 16'000;
         return at / 16'000 * 20'000 + (into < 7'000 ? into : into + 3'000);
@@ -128,7 +130,7 @@ TEST(pack_plan_memory, one_copy_of_more_than_4_gib_of_small_sparse_pages_is_not_
     const sparse_memory memory(8 * gib);
     ASSERT_NE(memory.data(), nullptr);
     const dim far[]    = {{100'000, 65536}};
-    const auto plan    = *pack_plan::compile(*make_strided({.length = 1}, far));
+    const auto plan    = must(pack_plan::compile(must(make_strided({.length = 1}, far))));
     std::byte* bases[] = {memory.data()};
     std::vector<std::byte> packed(100'000), back(100'000);
     for (std::size_t i = 0; i < packed.size(); ++i) {

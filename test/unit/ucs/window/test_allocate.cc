@@ -2,6 +2,7 @@
 // window, and nothing is left of one that could not be made.
 #include "map_failure.h"
 #include "support/alloc_failure.h"
+#include "support/must.h"
 #include "window_helpers.h"
 
 #include <algorithm>
@@ -25,13 +26,13 @@ std::size_t num_open_files()
 
 pack_plan_ptr plan_of(const layout_ptr& of)
 {
-    return *pack_plan::compile(of);
+    return must(pack_plan::compile(of));
 }
 
 layout_ptr column()
 {
     const dim rows[] = {{100, 64}};
-    return *make_strided({.length = 16}, rows);
+    return must(make_strided({.length = 16}, rows));
 }
 
 TEST(allocated_window, memory_is_zeroed_and_holds_the_bounds_of_every_source)
@@ -40,8 +41,8 @@ TEST(allocated_window, memory_is_zeroed_and_holds_the_bounds_of_every_source)
     const iov_part parts[] = {{.source = 0, .offset = -100, .item = {.length = 50}},
                               {.source = 2, .offset = 5000, .item = {.length = 8}},
                               {.source = 0, .offset = 70000, .item = {.nested = column()}}};
-    const auto of          = *make_iov(parts);
-    window* const made     = *registry->allocate(plan_of(of));
+    const auto of          = must(make_iov(parts));
+    window* const made     = must(registry->allocate(plan_of(of)));
     const auto& bases      = made->binding().bases;
     const auto& memory     = *made->binding().memory;
     ASSERT_EQ(bases.size(), 3u);
@@ -62,7 +63,7 @@ TEST(allocated_window, memory_is_zeroed_and_holds_the_bounds_of_every_source)
 TEST(allocated_window, of_one_block_is_plain_memory_at_its_address)
 {
     const auto registry = private_registry(64 * mib);
-    window* const made  = *registry->allocate(plan_of(*make_contig(1, {.length = 10000})));
+    window* const made  = must(registry->allocate(plan_of(must(make_contig(1, {.length = 10000})))));
     ASSERT_TRUE(made->is_identity());
     made->address()[9999] = std::byte{7};
     EXPECT_EQ(made->binding().bases[0][9999], std::byte{7});
@@ -74,7 +75,7 @@ TEST(allocated_window, of_one_block_is_plain_memory_at_its_address)
 TEST(allocated_window, file_can_neither_shrink_nor_grow)
 {
     const auto registry = private_registry(64 * mib);
-    window* const made  = *registry->allocate(plan_of(column()));
+    window* const made  = must(registry->allocate(plan_of(column())));
     const auto& memory  = *made->binding().memory;
     struct stat about{};
     ASSERT_EQ(0, fstat(memory.fd(), &about));
@@ -88,7 +89,7 @@ TEST(allocated_window, memory_goes_with_the_window)
 {
     const auto registry = private_registry(64 * mib);
     const auto before   = num_open_files();
-    window* const made  = *registry->allocate(plan_of(column()));
+    window* const made  = must(registry->allocate(plan_of(column())));
     std::byte* const at = made->binding().bases[0];
     EXPECT_EQ(num_open_files(), before + 1);
     EXPECT_TRUE(is_readable(at));
@@ -102,7 +103,7 @@ TEST(allocated_window, failures_leave_nothing_behind)
 {
     const auto registry = private_registry(64 * mib);
     const auto before   = num_open_files();
-    const auto plan     = plan_of(*make_contig(1, {.length = 10000}));
+    const auto plan     = plan_of(must(make_contig(1, {.length = 10000})));
     const auto try_once = [&] {
         try {
             const auto made = registry->allocate(plan);

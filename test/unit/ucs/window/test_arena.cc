@@ -1,12 +1,11 @@
 #include "map_failure.h"
+#include "support/forked_process.h"
 #include "support/log_guard.h"
+#include "support/must.h"
 #include "ucs/window/window_config.h"
 #include "window_helpers.h"
 
-#include <functional>
-
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <ucs/memory/memtype_cache.h>
 
 using namespace ucxl;
@@ -29,7 +28,7 @@ bool is_rdma(const void* address, std::size_t length)
 
 TEST_F(arena_test, is_rdma_memory_from_its_first_to_its_last_byte)
 {
-    auto made             = *arena::reserve(64 * mib);
+    auto made             = must(arena::reserve(64 * mib));
     const std::byte* base = made->base();
     EXPECT_TRUE(is_rdma(base, 1));
     EXPECT_TRUE(is_rdma(base, 64 * mib));
@@ -45,7 +44,7 @@ TEST_F(arena_test, is_rdma_memory_from_its_first_to_its_last_byte)
 
 TEST_F(arena_test, clearing_and_mapping_keeps_the_memory_type)
 {
-    const auto made = *arena::reserve(64 * mib);
+    const auto made = must(arena::reserve(64 * mib));
     ASSERT_TRUE(made->clear(0, 64 * mib).has_value());
     ASSERT_TRUE(made->clear(4096, 4096).has_value());
     ASSERT_TRUE(made->clear(0, 0).has_value());
@@ -56,13 +55,13 @@ TEST_F(arena_test, less_than_one_slot_is_refused)
 {
     EXPECT_EQ(arena::reserve(64 * mib - 1).error().code, errc::invalid_param);
     EXPECT_EQ(arena::reserve(0).error().code, errc::invalid_param);
-    EXPECT_EQ((*arena::reserve(65 * mib))->length(), 64 * mib);
+    EXPECT_EQ(must(arena::reserve(65 * mib))->length(), 64 * mib);
 }
 
 TEST_F(arena_test, length_is_halved_until_it_fits)
 {
     fail_map_after(0);
-    EXPECT_EQ((*arena::reserve(8192 * mib))->length(), 4096 * mib);
+    EXPECT_EQ(must(arena::reserve(8192 * mib))->length(), 4096 * mib);
     fail_map_after(-1);
 }
 
@@ -76,23 +75,12 @@ TEST_F(arena_test, failure_names_the_option)
     EXPECT_NE(none.error().message.find("UCX_LAYOUT_ARENA_SIZE"), std::string::npos) << none.error().message;
 }
 
-// Runs fn in a child process; true if it returned true there.
-bool in_child(const std::function<bool()>& fn)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(fn() ? 0 : 1);
-    }
-    int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 TEST_F(arena_test, address_space_limit_gives_a_smaller_one)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "the sanitizer's shadow memory does not fit under a limit on the address space";
 #endif
-    EXPECT_TRUE(in_child([] {
+    EXPECT_TRUE(holds_in_child([] {
         const rlimit limit{16ul << 30, 16ul << 30};
         if (setrlimit(RLIMIT_AS, &limit) != 0) {
             return false;

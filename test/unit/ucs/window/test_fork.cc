@@ -1,9 +1,9 @@
 #include "window_helpers.h"
 
-#include <cstring>
-#include <thread>
+#include "support/forked_process.h"
+#include "support/must.h"
 
-#include <sys/wait.h>
+#include <thread>
 
 using namespace ucxl;
 using namespace ucxl::test;
@@ -19,34 +19,17 @@ constexpr bool threads_after_fork = false;
 constexpr bool threads_after_fork = true;
 #endif
 
-// Runs fn in a child; a child that hangs is ended by its alarm.
-template <typename Fn>
-::testing::AssertionResult in_child(Fn&& fn)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        _exit(fn() ? 0 : 1);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        return ::testing::AssertionSuccess();
-    }
-    return ::testing::AssertionFailure() << "the child ended with wait status " << status;
-}
-
 TEST(registry_fork, child_has_the_windows_and_may_make_others)
 {
     window_registry& registry = window_registry::instance();
     std::byte memory[16]{std::byte{1}};
-    window* one = *registry.create(binding_of(16, memory));
-    EXPECT_TRUE(in_child([&] {
+    window* one = must(registry.create(binding_of(16, memory)));
+    EXPECT_TRUE(holds_in_child([&] {
         const window* found = registry.find(one->address(), 16);
         if (found != one || found->binding().bases.at(0)[0] != std::byte{1}) {
             return false;
         }
-        window* other = *registry.create(binding_of(16, memory));
+        window* other = must(registry.create(binding_of(16, memory)));
         registry.destroy(one);
         registry.destroy(other);
         return registry.num_live() == 0;
@@ -62,23 +45,23 @@ TEST(registry_fork, no_lock_or_section_is_inherited)
     std::vector<std::thread> threads;
     threads.emplace_back([&] {
         while (!stop.load()) {
-            registry->destroy(*registry->create(binding_of(1)));
+            registry->destroy(must(registry->create(binding_of(1))));
         }
     });
     threads.emplace_back([&] {
         while (!stop.load()) {
             const reader_section guard;
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
+            std::this_thread::sleep_for(std::chrono::microseconds(100)); // synchronises nothing: forks fall into it
         }
     });
     for (unsigned i = 0; i < 50; ++i) {
-        EXPECT_TRUE(in_child([&] {
+        EXPECT_TRUE(holds_in_child([&] {
             for (unsigned step = 0; step < 10; ++step) {
-                registry->destroy(*registry->create(binding_of(1)));
+                registry->destroy(must(registry->create(binding_of(1))));
             }
             if (threads_after_fork) {
                 // A thread of the child may get the stack of one that did not come along.
-                std::thread([&] { registry->destroy(*registry->create(binding_of(1))); }).join();
+                std::thread([&] { registry->destroy(must(registry->create(binding_of(1)))); }).join();
             }
             return true;
         }));

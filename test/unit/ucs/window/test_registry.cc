@@ -1,5 +1,6 @@
 #include "map_failure.h"
 #include "support/alloc_failure.h"
+#include "support/must.h"
 #include "window_helpers.h"
 
 #include <cstring>
@@ -34,7 +35,7 @@ TEST(registry, finds_every_byte_of_a_window_and_nothing_else)
          {std::uint64_t{1}, std::uint64_t{4095}, std::uint64_t{4096}, std::uint64_t{61440}, std::uint64_t{61441},
           32 * mib - 4096, 32 * mib - 4095, 64 * mib - 4096, 64 * mib - 4095, 130 * mib}) {
         SCOPED_TRACE(length);
-        window* one   = *registry->create(binding_of(length));
+        window* one   = must(registry->create(binding_of(length)));
         std::byte* at = one->address();
         EXPECT_EQ(one->length(), length);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % page_length(), 0u);
@@ -74,7 +75,7 @@ TEST(registry, window_is_not_accessible_and_a_guard_page_follows)
     const auto registry = private_registry(64 * mib);
     std::set<std::byte*> guards;
     for (unsigned i = 0; i < 100; ++i) {
-        window* one = *registry->create(binding_of(61440)); // fills its chunk but for one page
+        window* one = must(registry->create(binding_of(61440))); // fills its chunk but for one page
         EXPECT_FALSE(is_readable(one->address()));
         EXPECT_FALSE(is_readable(one->address() + 61440));
         guards.insert(one->address() + 61440);
@@ -88,8 +89,8 @@ TEST(registry, window_is_not_accessible_and_a_guard_page_follows)
 TEST(registry, empty_window_has_an_address_of_its_own)
 {
     const auto registry = private_registry(64 * mib);
-    window* one         = *registry->create(binding_of(0));
-    window* two         = *registry->create(binding_of(0));
+    window* one         = must(registry->create(binding_of(0)));
+    window* two         = must(registry->create(binding_of(0)));
     EXPECT_NE(one->address(), two->address());
     EXPECT_EQ(registry->find(one->address(), 0), one);
     EXPECT_EQ(registry->find(one->address(), 1), nullptr);
@@ -101,7 +102,7 @@ TEST(registry, binding_is_what_was_given)
 {
     const auto registry = private_registry(64 * mib);
     std::byte memory[8];
-    window* one = *registry->create(binding_of(8, memory));
+    window* one = must(registry->create(binding_of(8, memory)));
     EXPECT_EQ(one->binding().bases.at(0), memory);
     EXPECT_EQ(one->binding().plan->packed_length(), 8u);
     registry->destroy(one);
@@ -112,7 +113,7 @@ TEST(registry, generations_are_unique)
     const auto registry = private_registry(64 * mib);
     std::set<std::uint64_t> seen{0};
     for (unsigned i = 0; i < 3000; ++i) {
-        window* one = *registry->create(binding_of(1));
+        window* one = must(registry->create(binding_of(1)));
         EXPECT_TRUE(seen.insert(one->generation()).second);
         registry->destroy(one);
     }
@@ -121,14 +122,14 @@ TEST(registry, generations_are_unique)
 TEST(registry, stale_address_stays_unknown_while_others_are_free)
 {
     const auto registry    = private_registry(64 * mib);
-    window* one            = *registry->create(binding_of(1));
+    window* one            = must(registry->create(binding_of(1)));
     const std::byte* stale = one->address();
     registry->destroy(one);
     for (unsigned i = 1; i < 1024; ++i) {
         ASSERT_TRUE(registry->create(binding_of(1)).has_value());
         ASSERT_EQ(registry->find(stale, 1), nullptr);
     }
-    ASSERT_EQ((*registry->create(binding_of(1)))->address(), stale);
+    ASSERT_EQ(must(registry->create(binding_of(1)))->address(), stale);
 }
 
 TEST(registry, wrong_number_of_bases_is_named)
@@ -160,7 +161,7 @@ TEST(registry, rebinding_shows_other_memory)
     const auto registry = private_registry(64 * mib);
     std::byte first[8];
     std::byte second[8];
-    window* one         = *registry->create(binding_of(8, first));
+    window* one         = must(registry->create(binding_of(8, first)));
     std::byte* const at = one->address();
     ASSERT_TRUE(registry->rebind(*one, binding_of(8, second)).has_value());
     EXPECT_EQ(one->binding().bases.at(0), second);
@@ -175,7 +176,7 @@ TEST(registry, identity_window_is_plain_memory_until_it_is_destroyed)
 {
     const auto registry = private_registry(64 * mib);
     const file memory(16384);
-    window* one          = *registry->create(binding_of(5000));
+    window* one          = must(registry->create(binding_of(5000)));
     volatile char* bytes = reinterpret_cast<char*>(one->address());
     EXPECT_FALSE(one->is_identity());
     ASSERT_TRUE(registry->map_identity(*one, memory.fd(), 4096).has_value());
@@ -198,9 +199,10 @@ TEST(registry, identity_is_refused_where_it_would_show_other_bytes)
     const auto registry = private_registry(64 * mib);
     const file memory(16384);
     const dim column[] = {{4, 16}};
-    window* strided    = *registry->create({*pack_plan::compile(*make_strided({.length = 8}, column)), {nullptr}});
-    window* empty      = *registry->create(binding_of(0));
-    window* plain      = *registry->create(binding_of(100));
+    window* strided =
+        must(registry->create({must(pack_plan::compile(must(make_strided({.length = 8}, column)))), {nullptr}}));
+    window* empty = must(registry->create(binding_of(0)));
+    window* plain = must(registry->create(binding_of(100)));
     EXPECT_EQ(registry->map_identity(*strided, memory.fd(), 0).error().code, errc::invalid_param);
     EXPECT_EQ(registry->map_identity(*empty, memory.fd(), 0).error().code, errc::invalid_param);
     EXPECT_EQ(registry->map_identity(*plain, memory.fd(), 100).error().code, errc::invalid_param) << "not whole pages";
@@ -251,7 +253,7 @@ TEST(registry, range_that_cannot_be_cleared_is_not_used_again)
 {
     const auto registry = private_registry(64 * mib);
     const file memory(4096);
-    window* one            = *registry->create(binding_of(1));
+    window* one            = must(registry->create(binding_of(1)));
     const std::byte* stale = one->address();
     ASSERT_TRUE(registry->map_identity(*one, memory.fd(), 0).has_value());
     fail_map_after(0);
@@ -260,7 +262,7 @@ TEST(registry, range_that_cannot_be_cleared_is_not_used_again)
     EXPECT_EQ(registry->num_live(), 0u);
     EXPECT_EQ(registry->find(stale, 1), nullptr);
     for (unsigned i = 1; i < 1024; ++i) {
-        ASSERT_NE((*registry->create(binding_of(1)))->address(), stale);
+        ASSERT_NE(must(registry->create(binding_of(1)))->address(), stale);
     }
     EXPECT_EQ(registry->create(binding_of(1)).error().code, errc::no_memory);
 }
@@ -269,7 +271,7 @@ TEST(registry, failed_identity_mapping_is_reported)
 {
     const auto registry = private_registry(64 * mib);
     const file memory(4096);
-    window* one = *registry->create(binding_of(1));
+    window* one = must(registry->create(binding_of(1)));
     fail_map_after(0);
     EXPECT_EQ(registry->map_identity(*one, memory.fd(), 0).error().code, errc::no_memory);
     fail_map_after(-1);
@@ -286,7 +288,7 @@ TEST(registry_death_test, that_of_the_process_reserves_nothing_before_the_first_
             window_registry& registry = window_registry::instance();
             bool is_right             = registry.arena_length() == 0 && !registry.in_arena(nullptr) &&
                             !registry.in_arena(&registry) && registry.find(&registry, 1) == nullptr;
-            window* one = *registry.create(binding_of(1));
+            window* one = must(registry.create(binding_of(1)));
             is_right    = is_right && registry.in_arena(one->address());
             registry.destroy(one);
             registry.destroy(nullptr);

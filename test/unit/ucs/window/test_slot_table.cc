@@ -1,3 +1,4 @@
+#include "support/must.h"
 #include "support/random.h"
 #include "window_helpers.h"
 
@@ -13,9 +14,7 @@ constexpr std::uint64_t slot = slot_table::slot_length;
 
 std::unique_ptr<slot_table> table_of(std::uint32_t num_slots)
 {
-    auto made = slot_table::create(num_slots);
-    EXPECT_TRUE(made.has_value());
-    return std::move(*made);
+    return must(slot_table::create(num_slots));
 }
 
 // Only the address of a window matters to the table.
@@ -55,7 +54,7 @@ TEST(slot_table, lookup_at_the_edges_of_chunks_and_slots)
 {
     const auto table = table_of(8);
     for (const std::uint64_t length : {std::uint64_t{1}, std::uint64_t{64 << 10}, slot / 2, slot, 3 * slot}) {
-        const window_range range = *table->allocate(length);
+        const window_range range = must(table->allocate(length));
         const window* one        = fake_window(length);
         EXPECT_EQ(table->lookup(range.offset), nullptr);
         table->publish(range, one);
@@ -78,7 +77,7 @@ TEST(slot_table, lookup_at_the_edges_of_chunks_and_slots)
 TEST(slot_table, freed_chunk_comes_last)
 {
     const auto table         = table_of(1);
-    const window_range first = *table->allocate(1);
+    const window_range first = must(table->allocate(1));
     table->release(first);
     for (unsigned i = 1; i < 1024; ++i) {
         ASSERT_NE(table->allocate(1)->offset, first.offset) << i;
@@ -90,7 +89,7 @@ TEST(slot_table, freed_chunk_comes_last)
 TEST(slot_table, freed_slot_comes_last)
 {
     const auto table         = table_of(4);
-    const window_range first = *table->allocate(slot);
+    const window_range first = must(table->allocate(slot));
     table->release(first);
     for (unsigned i = 1; i < 4; ++i) {
         ASSERT_NE(table->allocate(slot)->offset, first.offset);
@@ -101,8 +100,8 @@ TEST(slot_table, freed_slot_comes_last)
 TEST(slot_table, run_across_the_place_where_the_search_starts)
 {
     const auto table       = table_of(4);
-    const window_range one = *table->allocate(slot);
-    const window_range two = *table->allocate(2 * slot);
+    const window_range one = must(table->allocate(slot));
+    const window_range two = must(table->allocate(2 * slot));
     EXPECT_FALSE(table->allocate(2 * slot).has_value());
     table->release(two);
     EXPECT_EQ(table->allocate(3 * slot)->offset, slot);
@@ -113,7 +112,7 @@ TEST(slot_table, run_across_the_place_where_the_search_starts)
 TEST(slot_table, run_never_goes_over_the_end)
 {
     const auto table       = table_of(4);
-    const window_range one = *table->allocate(slot);
+    const window_range one = must(table->allocate(slot));
     ASSERT_TRUE(table->allocate(2 * slot).has_value());
     table->release(one); // the first and the last slot are free, and the search starts at the last
     EXPECT_FALSE(table->allocate(2 * slot).has_value());
@@ -122,7 +121,7 @@ TEST(slot_table, run_never_goes_over_the_end)
 TEST(slot_table, exhaustion_names_the_option_and_passes)
 {
     const auto table        = table_of(2);
-    const window_range both = *table->allocate(2 * slot);
+    const window_range both = must(table->allocate(2 * slot));
     const auto none         = table->allocate(1);
     ASSERT_FALSE(none.has_value());
     EXPECT_EQ(none.error().code, errc::no_memory);
@@ -137,7 +136,7 @@ TEST(slot_table, slots_of_freed_chunks_are_given_back)
     const auto table = table_of(2);
     std::vector<window_range> ranges;
     for (unsigned i = 0; i < 2 * 1024; ++i) {
-        ranges.push_back(*table->allocate(1));
+        ranges.push_back(must(table->allocate(1)));
     }
     EXPECT_FALSE(table->allocate(slot).has_value());
     for (const window_range& range : ranges) {
@@ -158,6 +157,7 @@ TEST(slot_table, random_allocations_never_overlap)
     ucxl::test::random from(seed);
     const auto table = table_of(32);
     std::map<std::uint64_t, window_range> live;
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned step = 0; step < 20000; ++step) {
         if (from.one_in(2)) {
             const auto range = table->allocate(1 + from.below(std::uint64_t{1} << (1 + from.below(28))));

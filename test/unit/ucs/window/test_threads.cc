@@ -1,5 +1,7 @@
 // Create, destroy, rebind and find from many threads at once; meant for ThreadSanitizer too.
+#include "support/must.h"
 #include "support/random.h"
+#include "support/wait_until.h"
 #include "window_helpers.h"
 
 #include <thread>
@@ -57,7 +59,7 @@ TEST(registry_threads, create_and_destroy_with_lookups_of_stale_addresses)
         for (unsigned step = 0; step < num_steps; ++step) {
             if (mine.size() < 50 && (mine.empty() || from.one_in(2))) {
                 const std::uint64_t length = 1 + from.below(60000);
-                mine.push_back(*registry->create(binding_of(length, base_of(length))));
+                mine.push_back(must(registry->create(binding_of(length, base_of(length)))));
             } else {
                 std::swap(mine.back(), mine[from.below(mine.size())]);
                 window* one = mine.back();
@@ -82,7 +84,7 @@ TEST(registry_threads, rebind_while_others_read)
 {
     const auto registry = private_registry(64 * mib);
     std::byte memory[2][8];
-    window* one = *registry->create(binding_of(8, memory[0]));
+    window* one = must(registry->create(binding_of(8, memory[0])));
     std::atomic<bool> stop{false};
     std::thread reader([&] {
         while (!stop.load()) {
@@ -102,7 +104,7 @@ TEST(registry_threads, rebind_while_others_read)
 TEST(registry_threads, destroy_waits_for_an_open_section)
 {
     const auto registry    = private_registry(64 * mib);
-    window* one            = *registry->create(binding_of(8));
+    window* one            = must(registry->create(binding_of(8)));
     const std::byte* where = one->address();
     std::atomic<bool> is_destroyed{false};
     std::thread destroyer;
@@ -118,7 +120,11 @@ TEST(registry_threads, destroy_waits_for_an_open_section)
         while (registry->find(where, 8) != nullptr) {
             std::this_thread::yield();
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        // It has asked many times by now.
+        clockid_t clock;
+        EXPECT_EQ(pthread_getcpuclockid(destroyer.native_handle(), &clock), 0);
+        const double before = processor_seconds(clock);
+        EXPECT_TRUE(wait_until([&] { return is_destroyed.load() || processor_seconds(clock) > before + 0.005; }));
         EXPECT_FALSE(is_destroyed.load());
         EXPECT_EQ(found->length(), 8u);
     }
@@ -129,7 +135,7 @@ TEST(registry_threads, first_use_of_the_registry_of_the_process)
 {
     std::atomic<unsigned> made{0};
     run_in_threads([&](unsigned) {
-        window* one = *window_registry::instance().create(binding_of(1));
+        window* one = must(window_registry::instance().create(binding_of(1)));
         made.fetch_add(window_registry::instance().find(one->address(), 1) == one ? 1 : 0);
         window_registry::instance().destroy(one);
     });
@@ -141,16 +147,16 @@ TEST(registry_threads, carved_slots_are_given_back_under_lookups)
     const auto registry = private_registry(64 * mib);
     std::atomic<bool> stop{false};
     std::thread reader([&] {
-        ucxl::test::random from(7);
+        ucxl::test::random from(run_seed());
         while (!stop.load()) {
             const reader_section guard;
             (void)registry->find(registry->arena_base() + from.below(64 * mib), 1);
         }
     });
     for (unsigned step = 0; step < 100; ++step) {
-        window* small = *registry->create(binding_of(1));
+        window* small = must(registry->create(binding_of(1)));
         registry->destroy(small);
-        window* large = *registry->create(binding_of(60 * mib));
+        window* large = must(registry->create(binding_of(60 * mib)));
         registry->destroy(large);
     }
     stop.store(true);

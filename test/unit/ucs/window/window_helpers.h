@@ -2,6 +2,8 @@
 #pragma once
 
 #include "ucs/layout/build.h"
+
+#include "support/must.h"
 #include "ucs/window/arena.h"
 #include "ucs/window/window.h"
 
@@ -18,14 +20,12 @@ inline constexpr std::uint64_t mib = 1u << 20;
 // A binding of `length` contiguous bytes. Nothing reads the memory in these tests unless they say so.
 inline window_binding binding_of(std::uint64_t length, std::byte* base = nullptr)
 {
-    return {*pack_plan::compile(*make_contig(1, {.length = length})), {base}};
+    return {must(pack_plan::compile(must(make_contig(1, {.length = length})))), {base}};
 }
 
 inline std::unique_ptr<window_registry> private_registry(std::size_t length)
 {
-    auto made = window_registry::create_private(length);
-    EXPECT_TRUE(made.has_value()) << made.error().message;
-    return std::move(*made);
+    return must(window_registry::create_private(length));
 }
 
 // Whether the CPU may read the byte, asked in a way that does not end the program.

@@ -14,6 +14,8 @@ using mlx5::plan;
 using mlx5::plan_entry;
 using mlx5::plan_key;
 
+constexpr std::uint32_t nowhere = UINT32_MAX; // a source that no layout has
+
 // All of a key, piece by piece, nested keys read whole and cut.
 std::vector<segment> read_key(const plan& of, std::size_t id);
 
@@ -41,6 +43,15 @@ void read_entry(const plan& of, const plan_entry& entry, std::uint64_t turn, std
     }
     const auto part = cut(read_key(of, entry.target), static_cast<std::uint64_t>(offset), entry.length);
     into.insert(into.end(), part.begin(), part.end());
+    // A chunk of a loop may reach past the end of the key with the gap behind its last byte. A device looks only at what
+    // is moved, so the gap keeps its place, and a plan in which it is moved is wrong.
+    std::uint64_t missing = entry.length;
+    for (const segment& one : part) {
+        missing -= one.length;
+    }
+    if (missing > 0) {
+        into.push_back({nowhere, 0, missing});
+    }
 }
 
 std::vector<segment> read_key(const plan& of, std::size_t id)

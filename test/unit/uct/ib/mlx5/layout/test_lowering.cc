@@ -1,6 +1,8 @@
 // Which plan the worked examples of the literature get, number by number, and what cannot be lowered.
 #include "plan_walk.h"
 
+#include "support/must.h"
+
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
 #include "uct/ib/mlx5/layout/lower.h"
@@ -83,7 +85,7 @@ layout_ptr irregular(std::size_t blocks)
     for (std::size_t i = 0; i < blocks; ++i) {
         parts.push_back({0, static_cast<std::int64_t>(i * 16 + (i * 2654435761U >> 16) % 8), {8, nullptr}});
     }
-    return *make_iov(parts);
+    return must(make_iov(parts));
 }
 
 TEST(lowering, nested_lists_are_as_long_as_the_device_allows_however_little_room_the_last_key_has)
@@ -122,8 +124,8 @@ TEST(lowering, more_bytes_than_the_room_of_the_last_key_can_show_are_refused)
 {
     mlx5::device_limits limits;
     limits.max_root_octowords = 4;
-    EXPECT_TRUE(mlx5::lower(**parse_text("contig(1,8589934592)"), limits).has_value());
-    const auto made = mlx5::lower(**parse_text("contig(1,8589934593)"), limits);
+    EXPECT_TRUE(mlx5::lower(*must(parse_text("contig(1,8589934592)")), limits).has_value());
+    const auto made = mlx5::lower(*must(parse_text("contig(1,8589934593)")), limits);
     ASSERT_FALSE(made.has_value());
     EXPECT_EQ(made.error().code, errc::exceeds_limit);
     EXPECT_NE(made.error().message.find("max_entries"), std::string::npos) << made.error().message;
@@ -134,7 +136,7 @@ TEST(lowering, refuses_more_blocks_than_the_caller_allows)
     mlx5::device_limits limits;
     limits.max_entries   = 1000;
     limits.repeat_blocks = false;
-    const auto made      = mlx5::lower(**parse_text("strided(1001,8,16)"), limits);
+    const auto made      = mlx5::lower(*must(parse_text("strided(1001,8,16)")), limits);
     ASSERT_FALSE(made.has_value());
     EXPECT_EQ(made.error().code, errc::exceeds_limit);
     EXPECT_NE(made.error().message.find("1000"), std::string::npos) << made.error().message;
@@ -142,8 +144,8 @@ TEST(lowering, refuses_more_blocks_than_the_caller_allows)
 
 TEST(lowering, stride_of_16_bits_repeats_and_one_more_does_not)
 {
-    const auto fits  = mlx5::lower(**parse_text("strided(4,8,65535)"), {});
-    const auto wider = mlx5::lower(**parse_text("strided(4,8,65536)"), {});
+    const auto fits  = mlx5::lower(*must(parse_text("strided(4,8,65535)")), {});
+    const auto wider = mlx5::lower(*must(parse_text("strided(4,8,65536)")), {});
     ASSERT_TRUE(fits.has_value() && wider.has_value());
     EXPECT_EQ(fits->root().kind, mlx5::key_kind::repeat);
     EXPECT_EQ(wider->root().kind, mlx5::key_kind::klm);
