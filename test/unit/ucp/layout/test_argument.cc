@@ -1,7 +1,11 @@
 // Every public function with a NULL for each pointer that must not be one: a status, a message that names the function
 // and the parameter, and no output written. Then values of enumerations and flags that there are not.
-#include "context.h"
 #include "support/log_guard.h"
+#include "support/must.h"
+#include "support/ucp.h"
+
+#include <gtest/gtest.h>
+#include <ucp_layout.hpp>
 
 #include <cstdio>
 #include <cstring>
@@ -16,15 +20,16 @@ using ucx_layout::layout;
 using ucx_layout::plan;
 using ucx_layout::window;
 using ucxl::test::context;
+using ucxl::test::must;
 using ucxl::test::ucx_test;
 
 // What every function can be called with.
 struct arguments {
-    layout described         = *layout::create_strided(8, {{2, 16}});
+    layout described         = must(layout::create_strided(8, {{2, 16}}));
     std::vector<char> memory = std::vector<char>(64);
     void* base               = memory.data();
-    window shown             = *window::map(nullptr, described, memory.data());
-    plan compiled            = *plan::create(described);
+    window shown             = must(window::map(nullptr, described, memory.data()));
+    plan compiled            = must(plan::create(described));
     context used;
     FILE* stream = std::tmpfile();
 
@@ -254,10 +259,10 @@ class argument : public ucx_test
 
 TEST_F(argument, rebind_names_a_source_without_a_base)
 {
-    const auto records = *layout::parse("iov(0:4@0,1:4@0)");
+    const auto records = must(layout::parse("iov(0:4@0,1:4@0)"));
     char memory[64];
     void* bases[] = {memory, memory + 32};
-    auto shown    = *window::map(nullptr, records, bases);
+    auto shown    = must(window::map(nullptr, records, bases));
     bases[1]      = nullptr;
     logs().expect("ucp_layout_rebind: bases[1] is NULL, and the layout describes bytes of source 1");
     EXPECT_EQ(shown.rebind(bases), UCS_ERR_INVALID_PARAM);
@@ -278,7 +283,7 @@ TEST_F(argument, a_garbage_kind_is_refused)
 
 TEST_F(argument, garbage_print_flags_are_refused)
 {
-    const auto made    = *layout::create_contig(8);
+    const auto made    = must(layout::create_contig(8));
     FILE* const stream = std::tmpfile();
     logs().expect("ucp_layout_print: flags 0x9 has unknown bits 0x8");
     EXPECT_EQ(ucp_layout_print(made.get(), stream, 9), UCS_ERR_INVALID_PARAM);
@@ -288,7 +293,7 @@ TEST_F(argument, garbage_print_flags_are_refused)
 
 TEST_F(argument, unknown_bounds_fields_are_refused)
 {
-    const auto made = *layout::create_contig(8);
+    const auto made = must(layout::create_contig(8));
     ucp_layout_bounds_t bounds{};
     bounds.field_mask = 16;
     logs().expect("ucp_layout_query_bounds: field_mask");
@@ -297,7 +302,7 @@ TEST_F(argument, unknown_bounds_fields_are_refused)
 
 TEST_F(argument, fields_not_asked_for_are_left_alone)
 {
-    const auto made = *layout::create_contig(8);
+    const auto made = must(layout::create_contig(8));
     ucp_layout_bounds_t bounds{UCP_LAYOUT_BOUNDS_FIELD_UB, 1, 2, 3, 4};
     EXPECT_EQ(ucp_layout_query_bounds(made.get(), 0, &bounds), UCS_OK);
     EXPECT_EQ(bounds.true_lb, 1);

@@ -1,6 +1,10 @@
 // The C++ header: layouts of views, constant memory, and owners that were moved from.
-#include "loopback.h"
 #include "support/log_guard.h"
+#include "support/must.h"
+#include "support/ucp_pair.h"
+
+#include <gtest/gtest.h>
+#include <ucp_layout.hpp>
 
 #include <array>
 #include <cstring>
@@ -19,7 +23,8 @@ using ucx_layout::plan;
 using ucx_layout::window;
 using ucxl::test::context;
 using ucxl::test::contiguous;
-using ucxl::test::loopback;
+using ucxl::test::must;
+using ucxl::test::ucp_pair;
 using ucxl::test::ucx_test;
 
 // What the standard library has with three mappings and any extents, cut down to what a view shows: members by the
@@ -155,12 +160,12 @@ TEST_F(cpp, an_empty_view_without_memory_is_an_empty_window)
 TEST_F(cpp, constant_memory_can_be_sent)
 {
     static constexpr std::array<int, 8> numbers{0, 1, 2, 3, 4, 5, 6, 7};
-    loopback loop;
+    ucp_pair loop({.self = true});
     const strided_view<const int, 1> odd{&numbers[1], {4}, {2}};
     const void* const bases[] = {&numbers[1]};
-    const auto column         = *layout::create_strided(sizeof(int), {{4, 2 * sizeof(int)}});
-    window windows[]          = {*window::map(loop.context(), odd), *window::map(loop.context(), column, &numbers[1]),
-                                 *window::map(loop.context(), column, bases)};
+    const auto column         = must(layout::create_strided(sizeof(int), {{4, 2 * sizeof(int)}}));
+    window windows[] = {must(window::map(loop.context(), odd)), must(window::map(loop.context(), column, &numbers[1])),
+                        must(window::map(loop.context(), column, bases))};
     for (const window& sent : windows) {
         std::array<int, 4> received{};
         ASSERT_EQ(loop.transfer(contiguous(sent.address(), sent.length()), contiguous(received.data(), 16)), UCS_OK);
@@ -170,7 +175,7 @@ TEST_F(cpp, constant_memory_can_be_sent)
 
 TEST_F(cpp, an_array_of_bases_is_not_taken_for_a_base)
 {
-    const auto pair     = *layout::parse("iov(0:4@0,1:4@0)");
+    const auto pair     = must(layout::parse("iov(0:4@0,1:4@0)"));
     void* const bases[] = {&_numbers[5], &_numbers[50]};
     void* found[2]      = {};
     const auto shown    = window::map(nullptr, pair, bases);
@@ -191,10 +196,10 @@ TEST_F(cpp, flags_reach_the_library)
 
 TEST_F(cpp, what_was_moved_from_is_empty_and_can_be_assigned_to)
 {
-    auto column      = *layout::create_strided(4, {{15, 16}});
-    auto shown       = *window::map(nullptr, column, _numbers.data());
-    auto type        = *datatype::create(column);
-    auto compiled    = *plan::create(column);
+    auto column      = must(layout::create_strided(4, {{15, 16}}));
+    auto shown       = must(window::map(nullptr, column, _numbers.data()));
+    auto type        = must(datatype::create(column));
+    auto compiled    = must(plan::create(column));
     auto column_copy = std::move(column);
     auto shown_copy  = std::move(shown);
     auto type_copy   = std::move(type);
@@ -207,7 +212,7 @@ TEST_F(cpp, what_was_moved_from_is_empty_and_can_be_assigned_to)
     EXPECT_EQ(column_copy.packed_length(), 60u);
     EXPECT_EQ(plan_copy.packed_length(), 60u);
     EXPECT_EQ(shown_copy.length(), 60u);
-    shown = *window::map(nullptr, column_copy, &_numbers[1]);
+    shown = must(window::map(nullptr, column_copy, &_numbers[1]));
     EXPECT_EQ(shown.length(), 60u);
     type   = std::move(type_copy);
     shown  = std::move(shown_copy); // unmaps the one it had
@@ -217,7 +222,7 @@ TEST_F(cpp, what_was_moved_from_is_empty_and_can_be_assigned_to)
 
 TEST_F(cpp, an_owner_survives_being_moved_to_itself)
 {
-    auto shown = *window::map(nullptr, *layout::create_contig(8), _numbers.data());
+    auto shown = must(window::map(nullptr, must(layout::create_contig(8)), _numbers.data()));
     auto& same = shown;
     shown      = std::move(same);
     EXPECT_EQ(shown.length(), 8u);
@@ -225,7 +230,7 @@ TEST_F(cpp, an_owner_survives_being_moved_to_itself)
 
 TEST_F(cpp, serializes_and_reads_back)
 {
-    const auto column = *layout::create_strided(4, {{15, 16}});
+    const auto column = must(layout::create_strided(4, {{15, 16}}));
     std::vector<std::byte> bytes(column.query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH)->serialized_length);
     ASSERT_EQ(column.serialize(bytes), bytes.size());
     EXPECT_EQ(layout::deserialize(bytes)->packed_length(), 60u);

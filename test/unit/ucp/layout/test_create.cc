@@ -1,5 +1,6 @@
 // ucp_layout_create, _parse, _query, _walk, _serialize, _deserialize, _print through the C API.
 #include "support/log_guard.h"
+#include "support/must.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@ namespace
 
 using testing::HasSubstr;
 using ucx_layout::layout;
+using ucxl::test::must;
 using ucxl::test::ucx_test;
 
 class create : public ucx_test
@@ -277,7 +279,7 @@ TEST_F(query, refuses_a_source_that_is_not_there)
 
 TEST_F(query, counts_blocks_after_merging_neighbours)
 {
-    const auto attr = *layout::create_strided(8, {{10, 20}, {3, 8}})->query(UCP_LAYOUT_ATTR_FIELD_BLOCKS);
+    const auto attr = must(must(layout::create_strided(8, {{10, 20}, {3, 8}})).query(UCP_LAYOUT_ATTR_FIELD_BLOCKS));
     EXPECT_EQ(attr.num_blocks, 10u);
     EXPECT_EQ(attr.min_block_length, 24u);
     EXPECT_EQ(attr.max_block_length, 24u);

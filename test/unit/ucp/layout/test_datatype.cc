@@ -1,11 +1,15 @@
 // ucp_layout_datatype: what is sent and received through a layout as a generic datatype.
-#include "loopback.h"
 #include "support/log_guard.h"
+#include "support/must.h"
+#include "support/random.h"
+#include "support/ucp_pair.h"
+
+#include <gtest/gtest.h>
+#include <ucp_layout.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <random>
 #include <vector>
 
 namespace
@@ -14,14 +18,15 @@ namespace
 using ucx_layout::datatype;
 using ucx_layout::layout;
 using ucxl::test::contiguous;
-using ucxl::test::loopback;
+using ucxl::test::must;
+using ucxl::test::ucp_pair;
 using ucxl::test::ucx_test;
 
 std::vector<unsigned char> random_bytes(std::size_t count)
 {
-    std::mt19937 random(7);
+    ucxl::test::random random(ucxl::test::run_seed());
     std::vector<unsigned char> bytes(count);
-    std::ranges::generate(bytes, [&] { return static_cast<unsigned char>(random()); });
+    std::ranges::generate(bytes, [&] { return static_cast<unsigned char>(random.next()); });
     return bytes;
 }
 
@@ -31,9 +36,9 @@ protected:
     static constexpr std::size_t rows = 50, block = 12, stride = 40;
     static constexpr std::size_t extent = (rows - 1) * stride + block;
 
-    loopback _loop;
-    layout _column      = *layout::create_strided(block, {{rows, stride}});
-    datatype _type      = *datatype::create(_column);
+    ucp_pair _loop{{.self = true}};
+    layout _column      = must(layout::create_strided(block, {{rows, stride}}));
+    datatype _type      = must(datatype::create(_column));
     std::size_t _count  = GetParam();
     std::size_t _packed = _count * rows * block;
 
@@ -76,9 +81,9 @@ class layout_datatype : public ucx_test
 
 TEST_F(layout_datatype, several_sources_take_an_array_of_base_addresses)
 {
-    loopback loop;
-    const auto pair = *layout::parse("interleaved(0:2@0,8,2;1:4@0,8,4)");
-    const auto type = *datatype::create(pair);
+    ucp_pair loop({.self = true});
+    const auto pair = must(layout::parse("interleaved(0:2@0,8,2;1:4@0,8,4)"));
+    const auto type = must(datatype::create(pair));
     auto shorts = random_bytes(16), words = random_bytes(32);
     std::reverse(words.begin(), words.end());
     void* bases[] = {shorts.data(), words.data()};
@@ -96,10 +101,10 @@ TEST_F(layout_datatype, several_sources_take_a_count_too)
 {
     constexpr std::size_t length = 12, extent = 10; // of one element: 3 times 2 bytes of one source and 3 times 2 bytes
     constexpr std::size_t max_count = 100;
-    loopback loop;
-    const auto pair = *layout::parse("interleaved(0:2@0,3,4;1:2@0,3,4)");
+    ucp_pair loop({.self = true});
+    const auto pair = must(layout::parse("interleaved(0:2@0,3,4;1:2@0,3,4)"));
     ASSERT_EQ(pair.query(UCP_LAYOUT_ATTR_FIELD_EXTENT)->extent, std::ptrdiff_t{extent});
-    const auto type = *datatype::create(pair);
+    const auto type = must(datatype::create(pair));
     auto first = random_bytes(max_count * extent), second = random_bytes(max_count * extent);
     std::ranges::reverse(second);
     void* bases[] = {first.data(), second.data()};
@@ -139,8 +144,8 @@ std::uint64_t silent_datatype_failures()
 TEST_F(layout_datatype, a_send_that_cannot_start_is_logged_counted_and_empty)
 {
     const auto before = silent_datatype_failures();
-    loopback loop;
-    const auto type = *datatype::create(*layout::create_strided(8, {{2, 16}}));
+    ucp_pair loop({.self = true});
+    const auto type = must(datatype::create(must(layout::create_strided(8, {{2, 16}}))));
     std::vector<unsigned char> memory(64, 0xee);
     {
         logs().expect("buffer is NULL");
@@ -156,8 +161,8 @@ TEST_F(layout_datatype, a_send_that_cannot_start_is_logged_counted_and_empty)
 
 TEST_F(layout_datatype, a_receive_that_cannot_start_ends_with_an_error)
 {
-    loopback loop;
-    const auto type = *datatype::create(*layout::create_strided(8, {{2, 16}}));
+    ucp_pair loop({.self = true});
+    const auto type = must(datatype::create(must(layout::create_strided(8, {{2, 16}}))));
     std::vector<unsigned char> sent(16);
     logs().expect("buffer is NULL");
     EXPECT_EQ(loop.transfer(contiguous(sent.data(), 16), {nullptr, 1, type.get()}), UCS_ERR_MESSAGE_TRUNCATED);
@@ -165,15 +170,15 @@ TEST_F(layout_datatype, a_receive_that_cannot_start_ends_with_an_error)
 
 TEST_F(layout_datatype, no_bytes_need_no_buffer)
 {
-    loopback loop;
-    const auto type = *datatype::create(*layout::create_strided(8, {{2, 16}}));
+    ucp_pair loop({.self = true});
+    const auto type = must(datatype::create(must(layout::create_strided(8, {{2, 16}}))));
     EXPECT_EQ(loop.transfer({nullptr, 0, type.get()}, {nullptr, 0, type.get()}), UCS_OK);
 }
 
 TEST_F(layout_datatype, longer_messages_than_the_layout_are_truncated_errors)
 {
-    loopback loop;
-    const auto type = *datatype::create(*layout::create_strided(8, {{2, 16}}));
+    ucp_pair loop({.self = true});
+    const auto type = must(datatype::create(must(layout::create_strided(8, {{2, 16}}))));
     std::vector<unsigned char> memory(64, 0xee), sent(17);
     EXPECT_EQ(loop.transfer(contiguous(sent.data(), 17), {memory.data(), 1, type.get()}), UCS_ERR_MESSAGE_TRUNCATED);
     EXPECT_EQ(std::count(memory.begin() + 24, memory.end(), 0xee), 40);
@@ -181,8 +186,8 @@ TEST_F(layout_datatype, longer_messages_than_the_layout_are_truncated_errors)
 
 TEST_F(layout_datatype, many_different_counts_stay_correct)
 {
-    loopback loop;
-    const auto type = *datatype::create(*layout::create_strided(4, {{2, 8}}));
+    ucp_pair loop({.self = true});
+    const auto type = must(datatype::create(must(layout::create_strided(4, {{2, 8}}))));
     auto memory     = random_bytes(12 * 200);
     for (std::size_t count = 0; count < 200; ++count) {
         std::vector<unsigned char> received(count * 8);
@@ -198,8 +203,8 @@ TEST_F(layout_datatype, many_different_counts_stay_correct)
 
 TEST_F(layout_datatype, the_layout_may_be_destroyed_first)
 {
-    loopback loop;
-    const auto type = [] { return *datatype::create(*layout::create_strided(8, {{2, 16}})); }();
+    ucp_pair loop({.self = true});
+    const auto type = [] { return must(datatype::create(must(layout::create_strided(8, {{2, 16}})))); }();
     auto memory     = random_bytes(24);
     std::vector<unsigned char> received(16);
     ASSERT_EQ(loop.transfer({memory.data(), 1, type.get()}, contiguous(received.data(), 16)), UCS_OK);

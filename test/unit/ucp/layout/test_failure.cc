@@ -1,8 +1,12 @@
 // Every way to make something through the C API, with its Nth allocation failing for every N: the status is NO_MEMORY,
 // outputs stay as they were, and the next try works. What leaks is found by the AddressSanitizer run.
-#include "context.h"
 #include "support/alloc_failure.h"
 #include "support/log_guard.h"
+#include "support/must.h"
+#include "support/ucp.h"
+
+#include <gtest/gtest.h>
+#include <ucp_layout.hpp>
 
 #include <array>
 #include <vector>
@@ -13,6 +17,7 @@ namespace
 using ucx_layout::layout;
 using ucxl::test::context;
 using ucxl::test::fail_every_allocation;
+using ucxl::test::must;
 using ucxl::test::ucx_test;
 
 class failing_allocations : public ucx_test
@@ -54,7 +59,7 @@ TEST_F(failing_allocations, of_parse_leave_nothing_behind)
 
 TEST_F(failing_allocations, of_deserialize_leave_nothing_behind)
 {
-    const auto from = *layout::parse("iov(strided(4,8,16)@0,12@100,1:7@3)");
+    const auto from = must(layout::parse("iov(strided(4,8,16)@0,12@100,1:7@3)"));
     std::vector<std::byte> bytes(from.query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH)->serialized_length);
     std::size_t length = bytes.size();
     ASSERT_EQ(ucp_layout_serialize(from.get(), bytes.data(), &length), UCS_OK);
@@ -138,7 +143,7 @@ protected:
     // None of the windows that were tried has a user left: rebinding refuses windows of several.
     void check_unused(std::size_t count)
     {
-        const auto of = *layout::parse("strided(4,8,16)");
+        const auto of = must(layout::parse("strided(4,8,16)"));
         for (std::size_t at = 0; at < count; ++at) {
             auto window    = ucx_layout::window::map(nullptr, of, _memory.data() + at);
             void* const to = _memory.data() + 8192 + at;
@@ -170,7 +175,7 @@ TEST_F(failing_allocations_of_map, with_memory_leave_nothing_behind)
 
 TEST_F(failing_allocations_of_map, on_rebind_keep_the_old_bases)
 {
-    const auto of = *layout::parse("strided(4,8,16)");
+    const auto of = must(layout::parse("strided(4,8,16)"));
     for (const unsigned flags : {0u, unsigned{UCP_LAYOUT_MAP_FLAG_EXCLUSIVE}}) {
         auto window = ucx_layout::window::map(_context.get(), of, _memory.data(), flags);
         ASSERT_TRUE(window);
@@ -191,7 +196,7 @@ TEST_F(failing_allocations_of_map, on_rebind_keep_the_old_bases)
 TEST_F(failing_allocations_of_map, on_a_memory_handle_leave_the_window_without_it)
 {
     context second;
-    const auto of = *layout::parse("strided(4,8,16)");
+    const auto of = must(layout::parse("strided(4,8,16)"));
     auto window   = ucx_layout::window::map(nullptr, of, _memory.data());
     ASSERT_TRUE(window);
     check<ucp_mem_h>(
@@ -209,11 +214,11 @@ TEST_F(failing_allocations_of_map, on_a_memory_handle_leave_the_window_without_i
 // Unmapping succeeds whatever fails: a window that cannot be kept for the next mapping goes.
 TEST_F(failing_allocations_of_map, on_unmap_only_lose_the_window_that_was_to_be_kept)
 {
-    const auto of = *layout::parse("strided(4,8,16)");
+    const auto of = must(layout::parse("strided(4,8,16)"));
     for (const unsigned flags : {0u, unsigned{UCP_LAYOUT_MAP_FLAG_EXCLUSIVE}}) {
         std::vector<ucx_layout::window> windows;
         for (int i = 0; i < 8; ++i) {
-            windows.push_back(*ucx_layout::window::map(_context.get(), of, _memory.data() + 4096 + i, flags));
+            windows.push_back(must(ucx_layout::window::map(_context.get(), of, _memory.data() + 4096 + i, flags)));
         }
         const auto failures = fail_every_allocation([&] {
             auto unmapped = std::move(windows.back());

@@ -1,6 +1,10 @@
 // ucp_layout_map and what belongs to it, in one process: sharing, rebinding, allocation, refusals, transfers to itself.
-#include "context.h"
 #include "support/log_guard.h"
+#include "support/must.h"
+#include "support/ucp.h"
+
+#include <gtest/gtest.h>
+#include <ucp_layout.hpp>
 
 #include <cstring>
 #include <numeric>
@@ -13,13 +17,14 @@ namespace
 using ucx_layout::layout;
 using ucx_layout::window;
 using ucxl::test::context;
+using ucxl::test::must;
 using ucxl::test::ucx_test;
 
 class mapping : public ucx_test
 {
 protected:
     context _context;
-    layout _column                 = *layout::create_strided(8, {{64, 128}});
+    layout _column                 = must(layout::create_strided(8, {{64, 128}}));
     std::vector<std::byte> _matrix = std::vector<std::byte>(64 * 128);
     std::vector<std::byte> _other  = std::vector<std::byte>(64 * 128);
 };
@@ -40,7 +45,7 @@ TEST_F(mapping, gives_an_address_as_long_as_the_packed_layout)
 
 TEST_F(mapping, of_the_same_content_again_is_the_same_window)
 {
-    const auto equal = *layout::parse("strided(64,8,128)");
+    const auto equal = must(layout::parse("strided(64,8,128)"));
     auto first       = window::map(_context.get(), _column, _matrix.data());
     auto second      = window::map(_context.get(), equal, _matrix.data());
     auto elsewhere   = window::map(_context.get(), _column, _other.data());
@@ -52,8 +57,8 @@ TEST_F(mapping, of_the_same_content_again_is_the_same_window)
 
 TEST_F(mapping, after_the_last_unmap_finds_the_same_window_again)
 {
-    void* const before = window::map(_context.get(), _column, _matrix.data())->address();
-    EXPECT_EQ(window::map(_context.get(), _column, _matrix.data())->address(), before);
+    void* const before = must(window::map(_context.get(), _column, _matrix.data())).address();
+    EXPECT_EQ(must(window::map(_context.get(), _column, _matrix.data())).address(), before);
 }
 
 TEST_F(mapping, is_shared_by_contexts_with_a_memory_handle_each)
@@ -67,7 +72,7 @@ TEST_F(mapping, is_shared_by_contexts_with_a_memory_handle_each)
 
 TEST_F(mapping, an_empty_layout_gives_an_address_and_length_zero)
 {
-    const auto empty = *layout::create_contig(0, {8, nullptr});
+    const auto empty = must(layout::create_contig(0, {8, nullptr}));
     auto first       = window::map(_context.get(), empty, _matrix.data());
     auto second      = window::map(_context.get(), empty, _other.data());
     ASSERT_TRUE(first && second);
@@ -86,8 +91,8 @@ TEST_F(mapping, rebind_keeps_address_and_handle)
     EXPECT_EQ(column->bases(std::span(&base, 1)), UCS_OK);
     EXPECT_EQ(base, _other.data());
     // Found by its new content, and no longer by the old one.
-    EXPECT_EQ(window::map(_context.get(), _column, _other.data())->address(), before);
-    EXPECT_NE(window::map(_context.get(), _column, _matrix.data())->address(), before);
+    EXPECT_EQ(must(window::map(_context.get(), _column, _other.data())).address(), before);
+    EXPECT_NE(must(window::map(_context.get(), _column, _matrix.data())).address(), before);
 }
 
 TEST_F(mapping, rebind_of_a_shared_window_is_refused)
@@ -110,7 +115,7 @@ TEST_F(mapping, rebind_checks_the_number_of_bases)
 TEST_F(mapping, allocates_zeroed_memory_for_every_source)
 {
     const ucp_layout_iov_t parts[] = {{0, -100, {8, nullptr}}, {1, 4000, {100, nullptr}}, {0, 100, {8, nullptr}}};
-    auto memory                    = window::allocate(_context.get(), *layout::concatenate(parts));
+    auto memory                    = window::allocate(_context.get(), must(layout::concatenate(parts)));
     ASSERT_TRUE(memory);
     void* bases[2];
     ASSERT_EQ(memory->bases(bases), UCS_OK);
@@ -123,7 +128,7 @@ TEST_F(mapping, allocates_zeroed_memory_for_every_source)
 
 TEST_F(mapping, allocated_contiguous_memory_is_also_at_the_window_address)
 {
-    auto memory = window::allocate(_context.get(), *layout::create_contig(1000, {8, nullptr}));
+    auto memory = window::allocate(_context.get(), must(layout::create_contig(1000, {8, nullptr})));
     void* base;
     ASSERT_EQ(memory->bases(std::span(&base, 1)), UCS_OK);
     std::memset(base, 0x5a, 8000);
@@ -134,7 +139,7 @@ TEST_F(mapping, allocated_contiguous_memory_is_also_at_the_window_address)
 
 TEST_F(mapping, allocation_is_never_shared)
 {
-    const auto of = *layout::create_contig(8);
+    const auto of = must(layout::create_contig(8));
     auto first    = window::allocate(_context.get(), of);
     auto second   = window::allocate(_context.get(), of);
     EXPECT_NE(first->address(), second->address());
@@ -142,7 +147,7 @@ TEST_F(mapping, allocation_is_never_shared)
 
 TEST_F(mapping, allocation_has_bounds_set_by_the_user_too)
 {
-    auto memory = window::allocate(_context.get(), *layout::parse("resized(8,-5000,20000)"));
+    auto memory = window::allocate(_context.get(), must(layout::parse("resized(8,-5000,20000)")));
     ASSERT_TRUE(memory);
     void* base;
     ASSERT_EQ(memory->bases(std::span(&base, 1)), UCS_OK);
@@ -198,7 +203,7 @@ class map_refuses : public ucx_test, public testing::WithParamInterface<bad_map>
 TEST_P(map_refuses, with_a_message_that_names_the_field)
 {
     context used;
-    const auto column = *layout::create_strided(8, {{64, 128}});
+    const auto column = must(layout::create_strided(8, {{64, 128}}));
     std::vector<std::byte> matrix(64 * 128);
     void* const base = matrix.data();
     ucp_layout_map_params_t params{};

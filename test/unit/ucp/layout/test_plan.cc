@@ -1,6 +1,7 @@
 // The CPU engine by its public functions: memory to memory, without a UCX context, against the blocks of
 // ucp_layout_walk.
 #include "support/log_guard.h"
+#include "support/must.h"
 #include "support/random.h"
 
 #include <ucp_layout.hpp>
@@ -17,6 +18,7 @@ namespace
 
 using ucx_layout::layout;
 using ucx_layout::plan;
+using ucxl::test::must;
 using ucxl::test::ucx_test;
 
 using bytes = std::vector<std::byte>;
@@ -51,7 +53,7 @@ class pack_engine : public ucx_test
 {
 protected:
     // Two sources, blocks of 2 and 6 bytes, 36 packed bytes.
-    layout _records = *layout::parse("interleaved(0:2@0,[3,2],[40,4];1:3*2@1,12,5)");
+    layout _records = must(layout::parse("interleaved(0:2@0,[3,2],[40,4];1:3*2@1,12,5)"));
     bytes _first    = numbered(256, 1);
     bytes _second   = numbered(256, 2);
     std::array<void*, 2> _bases{_first.data(), _second.data()};
@@ -60,7 +62,7 @@ protected:
 TEST_F(pack_engine, gathers_any_range)
 {
     const bytes expected = packed_by_walking(_records, _bases);
-    const plan compiled  = *plan::create(_records);
+    const plan compiled  = must(plan::create(_records));
     ASSERT_EQ(compiled.packed_length(), expected.size());
     for (std::size_t offset = 0; offset <= expected.size(); ++offset) {
         for (std::size_t length = 0; length <= expected.size() - offset; ++length) {
@@ -78,7 +80,7 @@ TEST_F(pack_engine, gathers_any_range)
 TEST_F(pack_engine, scatters_any_range_and_leaves_the_rest)
 {
     const bytes all     = packed_by_walking(_records, _bases);
-    const plan compiled = *plan::create(_records);
+    const plan compiled = must(plan::create(_records));
     for (std::size_t offset = 0; offset <= all.size(); ++offset) {
         for (std::size_t length = 0; length <= all.size() - offset; length += 5) {
             const std::span from(all.data() + offset, length);
@@ -98,9 +100,9 @@ TEST_F(pack_engine, scatters_any_range_and_leaves_the_rest)
 
 TEST_F(pack_engine, copies_from_one_layout_to_another)
 {
-    const plan from   = *plan::create(_records);
-    const layout tile = *layout::create_strided(3, {{4, 20}, {3, 5}});
-    const plan to     = *plan::create(tile);
+    const plan from   = must(plan::create(_records));
+    const layout tile = must(layout::create_strided(3, {{4, 20}, {3, 5}}));
+    const plan to     = must(plan::create(tile));
     const bytes all   = packed_by_walking(_records, _bases);
     ASSERT_EQ(to.packed_length(), all.size());
     for (std::size_t to_offset = 0; to_offset < all.size(); to_offset += 7) {
@@ -120,8 +122,8 @@ TEST_F(pack_engine, copies_from_one_layout_to_another)
 
 TEST_F(pack_engine, a_count_repeats_the_layout_at_its_extent)
 {
-    const layout pair = *layout::parse("resized(strided(2,3,5),0,10)");
-    const plan three  = *plan::create(pair, 3);
+    const layout pair = must(layout::parse("resized(strided(2,3,5),0,10)"));
+    const plan three  = must(plan::create(pair, 3));
     EXPECT_EQ(three.packed_length(), 18u);
     bytes packed(18), expected;
     const void* const base = _first.data();
@@ -135,7 +137,7 @@ TEST_F(pack_engine, a_count_repeats_the_layout_at_its_extent)
 TEST_F(pack_engine, tells_what_a_plan_is)
 {
     for (const std::size_t count : {0, 1, 4}) {
-        const plan made = *plan::create(_records, count);
+        const plan made = must(plan::create(_records, count));
         ucp_layout_plan_attr_t attr{};
         attr.field_mask = UCP_LAYOUT_PLAN_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_PLAN_ATTR_FIELD_NUM_SOURCES |
                           UCP_LAYOUT_PLAN_ATTR_FIELD_COUNT;
@@ -151,7 +153,7 @@ TEST_F(pack_engine, a_plan_needs_no_params_and_outlives_the_layout)
 {
     ucp_layout_plan_h made = nullptr;
     {
-        const layout column = *layout::create_strided(2, {{8, 16}});
+        const layout column = must(layout::create_strided(2, {{8, 16}}));
         ASSERT_EQ(ucp_layout_plan_create(column.get(), nullptr, &made), UCS_OK);
     }
     bytes packed(16);
@@ -173,7 +175,7 @@ TEST_F(pack_engine, unknown_fields_are_refused)
     ucp_layout_plan_params_t params{std::uint64_t{1} << 40, 1};
     ucp_layout_plan_h made = nullptr;
     ucp_layout_plan_attr_t attr{};
-    const plan compiled = *plan::create(_records);
+    const plan compiled = must(plan::create(_records));
     attr.field_mask     = params.field_mask;
     logs().expect("ucp_layout_plan_create: field_mask");
     logs().expect("ucp_layout_plan_query: field_mask");
@@ -184,8 +186,8 @@ TEST_F(pack_engine, unknown_fields_are_refused)
 
 TEST_F(pack_engine, checks_its_arguments)
 {
-    const plan compiled = *plan::create(_records);
-    const plan column   = *plan::create(*layout::create_strided(2, {{8, 16}}));
+    const plan compiled = must(plan::create(_records));
+    const plan column   = must(plan::create(must(layout::create_strided(2, {{8, 16}}))));
     bytes memory(64, std::byte{0xee});
     const bytes before = memory;
     void* none         = nullptr;
@@ -227,7 +229,7 @@ TEST_F(pack_engine, threads_share_a_layout_and_its_plan)
 {
     const bytes expected = packed_by_walking(_records, _bases);
     for (int round = 0; round < 20; ++round) {
-        const layout fresh = *layout::parse("interleaved(0:2@0,[3,2],[40,4];1:3*2@1,12,5)");
+        const layout fresh = must(layout::parse("interleaved(0:2@0,[3,2],[40,4];1:3*2@1,12,5)"));
         std::atomic<int> right{0};
         std::vector<std::jthread> threads;
         for (int i = 0; i < 4; ++i) {

@@ -1,6 +1,10 @@
 // Threads that share one UCP worker (UCS_THREAD_MODE_MULTI), each with windows of its own.
-#include "loopback.h"
 #include "support/log_guard.h"
+#include "support/must.h"
+#include "support/ucp_pair.h"
+
+#include <gtest/gtest.h>
+#include <ucp_layout.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -12,7 +16,8 @@ namespace
 using ucx_layout::layout;
 using ucx_layout::window;
 using ucxl::test::contiguous;
-using ucxl::test::loopback;
+using ucxl::test::must;
+using ucxl::test::ucp_pair;
 using ucxl::test::ucx_test;
 
 constexpr std::size_t rows = 64;
@@ -21,7 +26,7 @@ constexpr int num_threads  = 4;
 constexpr int num_rounds   = 50;
 
 // Sends a column from a window and receives it in another window, then in plain memory.
-void exchange(loopback& loop, const layout& column, int id)
+void exchange(ucp_pair& loop, const layout& column, int id)
 {
     std::vector<std::byte> from(rows * line);
     std::vector<std::byte> to(rows * line);
@@ -52,11 +57,14 @@ class shared_worker : public ucx_test
 
 TEST_F(shared_worker, threads_send_and_receive_windows)
 {
-    loopback loop(UCS_THREAD_MODE_MULTI);
-    if (loop.thread_mode() != UCS_THREAD_MODE_MULTI) {
+    ucp_pair loop({.self = true, .thread_mode = UCS_THREAD_MODE_MULTI});
+    ucp_worker_attr_t attr{};
+    attr.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE;
+    ASSERT_EQ(ucp_worker_query(loop.worker(0), &attr), UCS_OK);
+    if (attr.thread_mode != UCS_THREAD_MODE_MULTI) {
         GTEST_SKIP() << "this UCX was built without UCS_THREAD_MODE_MULTI";
     }
-    const auto column = *layout::create_strided(8, {{rows, line}});
+    const auto column = must(layout::create_strided(8, {{rows, line}}));
     std::vector<std::jthread> threads;
     for (int id = 0; id < num_threads; ++id) {
         threads.emplace_back([&loop, &column, id] { exchange(loop, column, id); });

@@ -1,7 +1,11 @@
 // Handles of windows, and their stock memory handles in contexts that come and go.
-#include "loopback.h"
 #include "support/leak_checks.h"
 #include "support/log_guard.h"
+#include "support/must.h"
+#include "support/ucp_pair.h"
+
+#include <gtest/gtest.h>
+#include <ucp_layout.hpp>
 
 #include <cstring>
 #include <optional>
@@ -15,13 +19,14 @@ using ucx_layout::window;
 using ucxl::test::context;
 using ucxl::test::contiguous;
 using ucxl::test::leaks_of_others;
-using ucxl::test::loopback;
+using ucxl::test::must;
+using ucxl::test::ucp_pair;
 using ucxl::test::ucx_test;
 
 class window_handle : public ucx_test
 {
 protected:
-    layout _column                 = *layout::create_strided(8, {{64, 128}});
+    layout _column                 = must(layout::create_strided(8, {{64, 128}}));
     std::vector<std::byte> _matrix = std::vector<std::byte>(64 * 128);
     std::vector<std::byte> _other  = std::vector<std::byte>(64 * 128);
 
@@ -112,9 +117,9 @@ TEST_F(window_handle, is_refused_after_unmap_and_when_it_is_none)
 
 TEST_F(window_handle, bases_need_room)
 {
-    auto pair     = *layout::parse("iov(0:4@0,1:4@0)");
+    auto pair     = must(layout::parse("iov(0:4@0,1:4@0)"));
     void* bases[] = {_matrix.data(), _other.data()};
-    auto shown    = *window::map(nullptr, pair, bases);
+    auto shown    = must(window::map(nullptr, pair, bases));
     void* found[] = {nullptr, nullptr, nullptr};
     {
         logs().expect("num_bases is 1, the layout has 2 sources");
@@ -129,7 +134,7 @@ TEST_F(window_handle, bases_need_room)
 
 TEST_F(window_handle, a_source_without_bytes_needs_no_base)
 {
-    auto second   = *layout::parse("iov(1:4@0)");
+    auto second   = must(layout::parse("iov(1:4@0)"));
     void* bases[] = {nullptr, _other.data()};
     EXPECT_TRUE(window::map(nullptr, second, bases));
 }
@@ -140,9 +145,9 @@ class exclusive_window : public window_handle
 
 TEST_F(exclusive_window, is_not_shared_and_can_always_be_bound_elsewhere)
 {
-    auto first  = *window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
-    auto second = *window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
-    auto shared = *window::map(nullptr, _column, _matrix.data());
+    auto first  = must(window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
+    auto second = must(window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
+    auto shared = must(window::map(nullptr, _column, _matrix.data()));
     EXPECT_NE(first.address(), second.address());
     EXPECT_NE(first.address(), shared.address());
     EXPECT_NE(second.address(), shared.address());
@@ -150,23 +155,23 @@ TEST_F(exclusive_window, is_not_shared_and_can_always_be_bound_elsewhere)
         << "one that is used is not taken away";
     void* const to = _other.data();
     EXPECT_EQ(first.rebind(std::span(&to, 1)), UCS_OK);
-    auto elsewhere = *window::map(nullptr, _column, _other.data());
+    auto elsewhere = must(window::map(nullptr, _column, _other.data()));
     EXPECT_NE(elsewhere.address(), first.address()) << "nobody finds it by its new content";
     EXPECT_EQ(first.rebind(std::span(&to, 1)), UCS_OK) << "and nobody makes it busy";
 }
 
 TEST_F(exclusive_window, comes_from_the_unused_ones_and_goes_back_to_them)
 {
-    void* const before = window::map(nullptr, _column, _matrix.data())->address();
+    void* const before = must(window::map(nullptr, _column, _matrix.data())).address();
     {
-        auto exclusive = *window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
+        auto exclusive = must(window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
         EXPECT_EQ(exclusive.address(), before);
-        auto shared = *window::map(nullptr, _column, _matrix.data());
+        auto shared = must(window::map(nullptr, _column, _matrix.data()));
         EXPECT_NE(shared.address(), before);
         void* const to = _other.data();
         EXPECT_EQ(exclusive.rebind(std::span(&to, 1)), UCS_OK);
     }
-    EXPECT_EQ(window::map(nullptr, _column, _other.data())->address(), before) << "found by what it showed last";
+    EXPECT_EQ(must(window::map(nullptr, _column, _other.data())).address(), before) << "found by what it showed last";
 }
 
 class window_memory : public window_handle
@@ -175,8 +180,8 @@ class window_memory : public window_handle
 
 TEST_F(window_memory, a_window_without_a_context_works_in_any)
 {
-    loopback loop;
-    auto column = *window::map(nullptr, _column, _matrix.data());
+    ucp_pair loop({.self = true});
+    auto column = must(window::map(nullptr, _column, _matrix.data()));
     for (std::size_t i = 0; i < _matrix.size(); ++i) {
         _matrix[i] = static_cast<std::byte>(i * 7);
     }
@@ -191,7 +196,7 @@ TEST_F(window_memory, a_window_without_a_context_works_in_any)
 TEST_F(window_memory, there_is_one_handle_for_each_context)
 {
     context first, second;
-    auto column     = *window::map(first.get(), _column, _matrix.data());
+    auto column     = must(window::map(first.get(), _column, _matrix.data()));
     const auto here = column.memh(first.get());
     ASSERT_TRUE(here);
     EXPECT_EQ(*here, column.memh()) << "the one made with the window";
@@ -210,7 +215,7 @@ TEST_F(window_memory, detaching_ends_the_handle_of_that_context_only)
 {
     context first;
     std::optional<context> second(std::in_place);
-    auto column = *window::map(first.get(), _column, _matrix.data());
+    auto column = must(window::map(first.get(), _column, _matrix.data()));
     ASSERT_TRUE(column.memh(second->get()));
     EXPECT_EQ(column.detach(second->get()), UCS_OK);
     second.reset();
@@ -225,8 +230,8 @@ TEST_F(window_memory, detaching_ends_the_handle_of_that_context_only)
 TEST_F(window_memory, a_handle_is_counted)
 {
     context used;
-    auto first  = *window::map(used.get(), _column, _matrix.data());
-    auto second = *window::map(used.get(), _column, _matrix.data());
+    auto first  = must(window::map(used.get(), _column, _matrix.data()));
+    auto second = must(window::map(used.get(), _column, _matrix.data()));
     EXPECT_EQ(first.memh(), second.memh());
     EXPECT_EQ(first.detach(used.get()), UCS_OK);
     ucp_mem_attr_t attr;
@@ -238,7 +243,7 @@ TEST_F(window_memory, a_handle_is_counted)
 TEST_F(window_memory, a_context_without_our_transport_gets_no_handle)
 {
     context without("posix,self");
-    auto column = *window::map(nullptr, _column, _matrix.data());
+    auto column = must(window::map(nullptr, _column, _matrix.data()));
     logs().expect("ucp_layout_window_memh: the transport lay_copy is not in this UCP context");
     EXPECT_EQ(column.memh(without.get()).error(), UCS_ERR_NO_DEVICE);
 }
@@ -250,14 +255,14 @@ TEST_F(window_memory, outlives_contexts_that_were_cleaned_up_first)
 {
     constexpr const char* uncached = "self,posix,lay_copy";
     const leaks_of_others handles_left_at_cleanup; // which UCP does not free
-    auto column = *window::map(nullptr, _column, _matrix.data());
+    auto column = must(window::map(nullptr, _column, _matrix.data()));
     for (int round = 0; round < 3; ++round) {
         context gone(uncached);
         ASSERT_TRUE(column.memh(gone.get()));
     }
     auto mapped = [&] {
         context gone(uncached);
-        return *window::map(gone.get(), _column, _other.data());
+        return must(window::map(gone.get(), _column, _other.data()));
     }();
     EXPECT_EQ(mapped.memh(), nullptr);
     context next(uncached); // likely where the others were

@@ -2,7 +2,7 @@
 // exported, imported as a peer would do it, and compared with a plain copy of their memory.
 #pragma once
 
-#include "support/log_guard.h"
+#include "support/must.h"
 #include "support/spec.h"
 #include "support/spec_memory.h"
 #include "ucs/window/window.h"
@@ -10,13 +10,11 @@
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/import.h"
 #include "uct/layout/shm/lay_shm.h"
+#include "uct_iface_fixture.h"
 
 #include <cstring>
 #include <memory>
 #include <vector>
-
-#include <ucs/async/async_fwd.h>
-#include <uct/api/uct.h>
 
 namespace ucxl::test
 {
@@ -26,7 +24,8 @@ class shared_window
 {
 public:
     explicit shared_window(const spec& of, std::uint64_t seed = 1)
-        : _segments(segments_of(of)), _window(*window_registry::instance().allocate(*pack_plan::compile(*build(of)))),
+        : _segments(segments_of(of)),
+          _window(must(window_registry::instance().allocate(must(pack_plan::compile(must(build(of))))))),
           _shadow(random_bytes(seed, memory().length()))
     {
         std::memcpy(start(), _shadow.data(), _shadow.size());
@@ -115,22 +114,21 @@ inline spec_ptr words_with_gaps()
     return spec::strided(spec::block(16), {{40, 24}});
 }
 
-class host_transport_test : public ucx_test
+// Whoever has memory here is this process.
+class host_transport_test : public transport_test
 {
 protected:
     host_transport_test(uct_component& component, const char* name) : _component(component), _name(name) {}
-    void SetUp() override;
-    void TearDown() override;
-
-    uct_md_h md       = nullptr;
-    uct_iface_h iface = nullptr;
-    uct_ep_h ep       = nullptr;
+    void SetUp() override { open(&_component, _name, _name); }
+    void TearDown() override
+    {
+        transport_test::TearDown();
+        EXPECT_EQ(count_imports().windows, 0u) << "the last interface unmaps everything";
+    }
 
 private:
     uct_component& _component;
     const char* _name;
-    ucs_async_context_t* _async = nullptr;
-    uct_worker_h _worker        = nullptr;
 };
 
 class lay_shm : public host_transport_test

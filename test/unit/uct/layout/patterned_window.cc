@@ -1,8 +1,8 @@
 #include "patterned_window.h"
 
-#include "ucs/layout/build.h"
+#include "support/must.h"
 
-#include <stdexcept>
+#include "ucs/layout/build.h"
 
 namespace ucxl::test
 {
@@ -10,22 +10,13 @@ namespace ucxl::test
 namespace
 {
 
-template <typename T>
-T value(result<T> from)
-{
-    if (!from) {
-        throw std::runtime_error(from.error().message);
-    }
-    return std::move(*from);
-}
-
 layout_ptr shape_layout(window_shape shape, std::uint64_t length)
 {
     const dim whole[]    = {{length / shape.block, static_cast<std::int64_t>(shape.stride)}};
-    const auto blocks    = value(make_strided({.length = shape.block}, whole));
+    const auto blocks    = must(make_strided({.length = shape.block}, whole));
     const auto last      = static_cast<std::int64_t>(length / shape.block * shape.stride);
     const iov_part all[] = {{0, 0, {.nested = blocks}}, {0, last, {.length = length % shape.block}}};
-    return value(make_iov(all));
+    return must(make_iov(all));
 }
 
 } // namespace
@@ -45,8 +36,8 @@ patterned_window::patterned_window(window_shape shape, std::uint64_t length, std
     : _shape(shape), _length(length), _memory(pattern((length / shape.block + 1) * shape.stride, seed)),
       _initial(_memory)
 {
-    auto plan = value(pack_plan::compile(shape_layout(shape, length)));
-    _window   = value(window_registry::instance().create({std::move(plan), {_memory.data()}}));
+    auto plan = must(pack_plan::compile(shape_layout(shape, length)));
+    _window   = must(window_registry::instance().create({std::move(plan), {_memory.data()}}));
 }
 
 patterned_window::~patterned_window()

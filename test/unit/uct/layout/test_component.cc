@@ -2,6 +2,8 @@
 #include "patterned_window.h"
 #include "uct_iface_fixture.h"
 
+#include "support/forked_process.h"
+
 #include "uct/layout/base/failure.h"
 #include "uct/layout/base/window_copy.h"
 #include "uct/layout/copy/md.h"
@@ -15,7 +17,6 @@
 #include <utility>
 
 #include <poll.h>
-#include <sys/wait.h>
 #include <ucs/datastruct/string_buffer.h>
 #include <ucs/vfs/base/vfs_obj.h>
 #include <unistd.h>
@@ -59,7 +60,7 @@ TEST_F(component, memory_domain_detects_windows_and_registers_what_it_advertises
     EXPECT_NE(UCS_OK, uct_md_detect_memory_type(md, host_memory, 16, &type));
     for (void* address : {static_cast<void*>(view.address()), static_cast<void*>(host_memory)}) {
         uct_mem_h memh = nullptr;
-        EXPECT_EQ(UCS_OK, uct_md_mem_reg(md, address, 16, 0, &memh));
+        ASSERT_EQ(UCS_OK, uct_md_mem_reg(md, address, 16, 0, &memh));
         EXPECT_NE(memh, nullptr);
         EXPECT_EQ(UCS_OK, uct_md_mem_dereg(md, memh));
     }
@@ -243,16 +244,11 @@ TEST_F(component, a_forked_process_counts_its_own_failures)
     logs().allow("not inside a live window");
     report_failure({failure_kind::read, "test", 0, 1, not_in_a_window, true});
     ASSERT_NE(0u, count_failures().all[0]);
-    const pid_t child = fork();
-    if (child == 0) {
+    EXPECT_TRUE(holds_in_child([] {
         const bool is_empty = count_failures().all[0] == 0;
         report_failure({failure_kind::write, "test", 0, 1, not_in_a_window, true});
-        const bool is_counted = count_failures().all[1] == 1;
-        _exit(is_empty && is_counted ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(child, waitpid(child, &status, 0));
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+        return is_empty && count_failures().all[1] == 1;
+    }));
 }
 
 const void* closed_md = nullptr;

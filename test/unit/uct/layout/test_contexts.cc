@@ -47,7 +47,7 @@ ucp_mem_h map(ucp_context_h context, const patterned_window& what)
     params.length      = what.length();
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
     ucp_mem_h memh     = nullptr;
-    EXPECT_EQ(UCS_OK, ucp_mem_map(context, &params, &memh));
+    check_ok(ucp_mem_map(context, &params, &memh), "ucp_mem_map");
     return memh;
 }
 

@@ -1,5 +1,6 @@
 // lay_shm without UCP and without a second process: what its operations do to imported windows.
 #include "lay_shm_fixture.h"
+#include "support/property.h"
 #include "support/random.h"
 #include "support/random_spec.h"
 
@@ -11,15 +12,16 @@ namespace
 
 TEST_F(lay_shm, every_operation_moves_the_bytes_of_random_layouts_and_no_others)
 {
-    test::random from(run_seed());
-    for (int turn = 0; turn < 200; ++turn) {
-        const auto spec = random_spec(from, {.max_bytes = 20000, .num_sources = 3, .overlapping = overlapping::never});
-        shared_window target(*spec, from.next());
+    const auto draw = [](test::random& from) {
+        return random_spec(from, {.max_bytes = 20000, .num_sources = 3, .overlapping = overlapping::never});
+    };
+    const auto check = [this](test::random& from, const spec& described) {
+        shared_window target(described, from.next());
         if (target.length() == 0) {
-            continue;
+            return;
         }
         const imported key(export_window(target.address()));
-        ASSERT_TRUE(key) << "seed " << run_seed() << " turn " << turn;
+        ASSERT_TRUE(key);
         for (int i = 0; i < 8; ++i) {
             const auto offset = from.below(target.length());
             const auto length = from.below(target.length() - offset + 1);
@@ -43,12 +45,13 @@ TEST_F(lay_shm, every_operation_moves_the_bytes_of_random_layouts_and_no_others)
             default: {
                 const auto iov = iov_of(data.data(), length);
                 ASSERT_EQ(UCS_OK, uct_ep_get_zcopy(ep, &iov, 1, target.remote(offset), key.rkey(), nullptr));
-                ASSERT_EQ(data, wanted) << "seed " << run_seed() << " turn " << turn;
+                ASSERT_EQ(data, wanted);
             }
             }
-            ASSERT_TRUE(target.is_as_expected()) << "seed " << run_seed() << " turn " << turn << " operation " << i;
+            ASSERT_TRUE(target.is_as_expected()) << " operation " << i;
         }
-    }
+    };
+    for_random_layouts(200, draw, check, [](const spec& described) { return !has_overlap(described); });
 }
 
 TEST_F(lay_shm, buffered_operations_pass_through_the_callbacks)
@@ -226,6 +229,7 @@ TEST_F(lay_shm_atomics, change_whole_aligned_words_of_blocks_and_nothing_else)
     test::random from(run_seed());
     shared_window target(*words_with_gaps());
     const imported key(export_window(target.address()));
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (int turn = 0; turn < 5000; ++turn) {
         SCOPED_TRACE("seed " + std::to_string(run_seed()) + " turn " + std::to_string(turn));
         from.one_in(2) ? check_once<std::uint32_t>(target, key, from) : check_once<std::uint64_t>(target, key, from);

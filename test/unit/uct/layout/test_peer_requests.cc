@@ -99,6 +99,7 @@ TEST_F(remote_atomics, made_up_requests_change_whole_aligned_words_of_blocks_and
     constexpr std::uint64_t length = 600;
     patterned_window window(shape, length, 3);
     auto expected = window.packed();
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned turn = 0; turn < 20000; ++turn) {
         const std::int64_t offset = random.between(-20, length + 20);
         const std::uint8_t word   = random.one_in(2) ? 4 : 8;
@@ -190,6 +191,7 @@ TEST_F(made_up_access, reaches_windows_whatever_memory_type_it_names_and_nothing
     patterned_window window(shape, length, 3);
     const auto base = reinterpret_cast<std::uintptr_t>(window.address());
     auto expected   = window.packed();
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned turn = 0; turn < 20000; ++turn) {
         const std::int64_t offset = random.between(-700, length + 700);
         const std::uint64_t count = 1 + random.below(700);

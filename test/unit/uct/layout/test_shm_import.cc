@@ -1,5 +1,6 @@
 // Remote keys of lay_shm in the hands of a peer: which windows are mapped, for how long, and what is refused.
 #include "lay_shm_fixture.h"
+#include "support/must.h"
 #include "support/random.h"
 #include "ucs/layout/build.h"
 #include "uct/layout/base/failure.h"
@@ -169,7 +170,8 @@ TEST_F(lay_shm_domain, memory_of_the_application_gives_keys_that_are_unreachable
 {
     std::vector<std::byte> memory(1000);
     auto& registry = window_registry::instance();
-    window* view   = *registry.create({*pack_plan::compile(*make_contig(1, {.length = 1000})), {memory.data()}});
+    window* view =
+        must(registry.create({must(pack_plan::compile(must(make_contig(1, {.length = 1000})))), {memory.data()}}));
     uct_mem_h memh = nullptr;
     ASSERT_EQ(UCS_OK, uct_md_mem_reg(md, view->address(), 1000, 0, &memh));
     const auto key = pack(memh, view->address());

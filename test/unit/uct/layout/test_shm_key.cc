@@ -1,4 +1,7 @@
 // Remote keys of lay_shm and their records as bytes: what is packed comes back, and what contradicts itself does not.
+#include "support/forked_process.h"
+#include "support/must.h"
+#include "support/property.h"
 #include "support/random.h"
 #include "support/random_spec.h"
 #include "support/spec.h"
@@ -21,7 +24,7 @@ namespace
 layout_ptr column()
 {
     const dim rows[] = {{10, 64}};
-    return *make_strided({.length = 16}, rows);
+    return must(make_strided({.length = 16}, rows));
 }
 
 struct packed_window {
@@ -50,10 +53,9 @@ packed_window pack(const layout_ptr& of, std::uint64_t memory_length, std::span<
 
 TEST(shm_key, comes_back_with_its_record)
 {
-    test::random from(run_seed());
-    for (int turn = 0; turn < 300; ++turn) {
-        const auto spec = random_spec(from, {.num_sources = 3});
-        const auto of   = *build(*spec);
+    const auto draw = [](test::random& from) { return random_spec(from, {.num_sources = 3}); };
+    for_random_layouts(300, draw, [](test::random&, const spec& described) {
+        const auto of = must(build(described));
         std::vector<std::int64_t> offsets;
         for (std::uint32_t source = 0; source < of->num_sources(); ++source) {
             offsets.push_back(100 - of->bounds(source).true_lb);
@@ -61,12 +63,12 @@ TEST(shm_key, comes_back_with_its_record)
         const auto packed = pack(of, std::uint64_t{1} << 40, offsets);
         ASSERT_TRUE(check_key(packed.key).has_value());
         const auto record = unpack_record(packed.record, packed.key);
-        ASSERT_TRUE(record.has_value()) << record.error().message << " seed " << run_seed() << " turn " << turn;
+        ASSERT_TRUE(record.has_value()) << record.error().message;
         EXPECT_TRUE(*record->layout == *of);
         EXPECT_EQ(record->bases, offsets);
         EXPECT_EQ(record->header.memory_inode, 78u);
         EXPECT_EQ(record->header.memory_fd, 4);
-    }
+    });
 }
 
 TEST(shm_key, numbers_out_of_range_are_refused)
@@ -146,9 +148,10 @@ std::vector<std::byte> read_at(const record_file& file, std::uint64_t offset, st
 TEST(record_file, keeps_every_record_until_it_is_erased)
 {
     test::random from(run_seed());
-    auto file = *record_file::create();
+    auto file = must(record_file::create());
     std::map<std::uint64_t, std::vector<std::byte>> wanted;
     std::uint64_t highest = 0;
+    // By hand: a sequence of steps on one state, in which no step can be left out.
     for (int turn = 0; turn < 3000; ++turn) {
         if (wanted.size() > 40 || (!wanted.empty() && from.one_in(2))) {
             const auto victim = std::next(wanted.begin(), static_cast<std::ptrdiff_t>(from.below(wanted.size())));

@@ -11,22 +11,29 @@
 namespace ucxl::test
 {
 
-class uct_iface_test : public ucx_test
+// A memory domain, an interface of one of its transports, and an endpoint to that.
+class transport_test : public ucx_test
+{
+protected:
+    // The memory domain has the name of its device.
+    void open(uct_component_h component, const char* device, const char* transport);
+    void TearDown() override;
+
+    uct_md_h md       = nullptr;
+    uct_iface_h iface = nullptr;
+    uct_ep_h ep       = nullptr;
+
+private:
+    ucs_async_context_t* _async = nullptr;
+    uct_worker_h _worker        = nullptr;
+};
+
+class uct_iface_test : public transport_test
 {
 protected:
     void SetUp() override;
-    void TearDown() override;
 
     uct_component_h component = nullptr;
-    uct_md_h md               = nullptr;
-    uct_iface_h iface         = nullptr;
-    uct_ep_h ep               = nullptr;
-
-private:
-    void open_iface();
-
-    ucs_async_context_t* _async = nullptr;
-    uct_worker_h _worker        = nullptr;
 };
 
 // The components named `layout` that UCX knows.
