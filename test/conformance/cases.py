@@ -127,7 +127,7 @@ def end_group(process):
                 process.wait()
                 return
             process.poll()
-            time.sleep(0.05)
+            time.sleep(0.05)  # nothing announces the end of a group whose processes are not ours
 
 
 def free_ports(number):

@@ -7,9 +7,14 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NO_THREAD, STARTED, HAS_LOCK, FORKED };
@@ -29,10 +34,19 @@ static void call(const char* name)
     }
 }
 
+static void set_stage(int reached)
+{
+    atomic_store(&stage, reached);
+    syscall(SYS_futex, &stage, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 static void wait_until(int wanted)
 {
-    for (int i = 0; i < 1000 && atomic_load(&stage) < wanted; ++i) {
-        usleep(1000);
+    const struct timespec limit = {.tv_sec = 1};
+    for (int now; (now = atomic_load(&stage)) < wanted;) {
+        if (syscall(SYS_futex, &stage, FUTEX_WAIT, now, &limit, NULL, 0) != 0 && errno == ETIMEDOUT) {
+            return;
+        }
     }
 }
 
@@ -40,7 +54,7 @@ static void* body_under_lock(void* unused)
 {
     (void)unused;
     call("ucm_event_enter");
-    atomic_store(&stage, HAS_LOCK);
+    set_stage(HAS_LOCK);
     wait_until(FORKED);
     call("ucm_event_leave");
     return first_thread.body(first_thread.argument);
@@ -69,6 +83,6 @@ pid_t fork(void)
     if (child == 0) {
         unsetenv("LD_PRELOAD"); /* what the child executes is none of the subject */
     }
-    atomic_store(&stage, FORKED);
+    set_stage(FORKED);
     return child;
 }

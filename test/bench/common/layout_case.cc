@@ -184,7 +184,7 @@ layout_case of_list(std::string name, block_list all, std::size_t element, std::
 // Blocks of 8 to 256 bytes with gaps of the same lengths.
 layout_case list(std::size_t count, bool shuffled, std::size_t element)
 {
-    std::mt19937 random(12345);
+    std::mt19937 random(12345); // the same case in every run and every process
     block_list all;
     std::size_t offset = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -203,7 +203,7 @@ layout_case list(std::size_t count, bool shuffled, std::size_t element)
 // Blocks of the key-value cache of a language model, anywhere in it.
 layout_case cache_blocks(std::size_t count, std::size_t length)
 {
-    std::mt19937 random(2026);
+    std::mt19937 random(2026); // as above
     block_list all;
     for (std::size_t i = 0; i < count; ++i) {
         all.blocks.push_back({2 * i * length, length});

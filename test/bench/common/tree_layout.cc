@@ -1,6 +1,6 @@
 #include "tree_layout.h"
 
-#include "must.h"
+#include "support/must.h"
 
 #include "ucs/layout/build.h"
 
@@ -18,7 +18,7 @@ element many(const type_tree& child, std::uint64_t count)
     }
     const element one{.nested = layout_of(child)};
     const dim following[] = {{count, static_cast<std::int64_t>(child.extent)}};
-    return count == 1 ? one : element{.nested = must(make_strided(one, following))};
+    return count == 1 ? one : element{.nested = test::must(make_strided(one, following))};
 }
 
 layout_ptr parts_of(const type_tree& type)
@@ -27,14 +27,14 @@ layout_ptr parts_of(const type_tree& type)
     for (const type_tree::part& part : type.parts) {
         parts.push_back({0, part.offset, many(part.child ? *part.child : *type.child, part.count)});
     }
-    return must(make_iov(parts));
+    return test::must(make_iov(parts));
 }
 
 layout_ptr tile_layout(const type_tree& type)
 {
     const auto row     = static_cast<std::int64_t>(type.rows[2] * type.child->extent);
     const dim places[] = {{type.part_of[0], row * static_cast<std::int64_t>(type.rows[1])}, {type.part_of[1], row}};
-    return must(make_strided(many(*type.child, type.part_of[2]), places));
+    return test::must(make_strided(many(*type.child, type.part_of[2]), places));
 }
 
 } // namespace
@@ -46,7 +46,7 @@ layout_ptr layout_of(const type_tree& type)
         break;
     case type_tree::kind::vector: {
         const dim blocks[] = {{type.count, type.stride}};
-        return must(make_strided(many(*type.child, type.blocks), blocks));
+        return test::must(make_strided(many(*type.child, type.blocks), blocks));
     }
     case type_tree::kind::list:
     case type_tree::kind::record:
@@ -56,7 +56,7 @@ layout_ptr layout_of(const type_tree& type)
     case type_tree::kind::resized:
         return layout_of(*type.child);
     }
-    return must(make_strided({.length = type.extent}, {}));
+    return test::must(make_strided({.length = type.extent}, {}));
 }
 
 } // namespace ucxl::bench

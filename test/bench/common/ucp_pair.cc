@@ -1,5 +1,7 @@
 #include "ucp_pair.h"
 
+#include "support/ucp.h"
+
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,31 +15,12 @@
 namespace ucxl::bench
 {
 
-void expect(ucs_status_t status, const char* what)
-{
-    if (status != UCS_OK) {
-        throw std::runtime_error(std::string(what) + ": " + ucs_status_string(status));
-    }
-}
+using test::check_ok;
 
-ucp_pair::ucp_pair(int socket, std::uint64_t features) : _socket(socket)
+ucp_pair::ucp_pair(int socket, std::uint64_t features)
+    : _socket(socket), _context(test::open_context({.features = features})), _worker(test::open_worker(_context)),
+      _peer(test::connect(_worker, trade(test::address_of(_worker))))
 {
-    ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES;
-    params.features   = features;
-    expect(ucp_init(&params, nullptr, &_context), "ucp_init");
-    const ucp_worker_params_t defaults{};
-    expect(ucp_worker_create(_context, &defaults, &_worker), "ucp_worker_create");
-
-    ucp_address_t* address = nullptr;
-    std::size_t length     = 0;
-    expect(ucp_worker_get_address(_worker, &address, &length), "ucp_worker_get_address");
-    std::vector<std::byte> remote = trade({reinterpret_cast<const std::byte*>(address), length});
-    ucp_worker_release_address(_worker, address);
-    ucp_ep_params_t to{};
-    to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    to.address    = reinterpret_cast<ucp_address_t*>(remote.data());
-    expect(ucp_ep_create(_worker, &to, &_peer), "ucp_ep_create");
 }
 
 namespace
@@ -67,16 +50,7 @@ void ucp_pair::receive(void* to, std::size_t count, ucp_datatype_t type)
 
 void ucp_pair::wait_for(ucs_status_ptr_t request)
 {
-    if (!UCS_PTR_IS_PTR(request)) {
-        expect(UCS_PTR_STATUS(request), "operation");
-        return;
-    }
-    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
-        ucp_worker_progress(_worker);
-    }
-    const ucs_status_t status = ucp_request_check_status(request);
-    ucp_request_free(request);
-    expect(status, "operation");
+    check_ok(test::finish(request, [this] { ucp_worker_progress(_worker); }), "operation");
 }
 
 std::vector<std::byte> ucp_pair::trade(std::span<const std::byte> own) const
@@ -84,7 +58,7 @@ std::vector<std::byte> ucp_pair::trade(std::span<const std::byte> own) const
     std::vector<std::byte> remote(8192);
     const bool sent    = ::send(_socket, own.data(), own.size(), 0) == static_cast<ssize_t>(own.size());
     const auto arrived = sent ? recv(_socket, remote.data(), remote.size(), 0) : 0;
-    expect(arrived > 0 ? UCS_OK : UCS_ERR_IO_ERROR, "the socket to the other process");
+    test::check(arrived > 0, "the socket to the other process");
     remote.resize(static_cast<std::size_t>(arrived));
     return remote;
 }

@@ -6,6 +6,8 @@
 //     }
 #pragma once
 
+#include "support/check.h"
+
 #include <ucp/api/ucp.h>
 
 #include <cstddef>
@@ -17,10 +19,8 @@
 namespace ucxl::bench
 {
 
-// Throws std::runtime_error.
-void expect(ucs_status_t status, const char* what);
-
-// Neither it nor what it has opened is ever closed: the process ends. All calls throw std::runtime_error.
+// For what is measured: it polls and does nothing else, where the pairs of tests (support/ucp_pair.h, two_process/session.h)
+// yield, sleep and look at sockets. Neither it nor what it has opened is ever closed: the process ends. All calls throw std::runtime_error.
 class ucp_pair
 {
 public:

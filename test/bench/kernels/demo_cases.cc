@@ -2,7 +2,7 @@
 // them.
 #include "kernel_cases.h"
 
-#include "bench/common/must.h"
+#include "support/must.h"
 
 #include "ucs/layout/build.h"
 
@@ -42,7 +42,7 @@ struct two_loops {
         const dim places[] = {{outer, static_cast<std::int64_t>(outer_stride)},
                               {count, static_cast<std::int64_t>(stride)}};
         return {std::move(name),
-                must(make_strided({.length = block}, places)),
+                test::must(make_strided({.length = block}, places)),
                 outer * outer_stride + count * stride,
                 {0},
                 pack,
@@ -82,7 +82,7 @@ struct transpose {
     static kernel_case make()
     {
         const dim places[] = {{side, number}, {side, row}};
-        return {"fft-transpose", must(make_strided({.length = number}, places)), side * row, {0}, pack, unpack};
+        return {"fft-transpose", test::must(make_strided({.length = number}, places)), side * row, {0}, pack, unpack};
     }
 };
 
@@ -126,7 +126,7 @@ struct particles {
         for (std::uint32_t i = 0; i < local; ++i) {
             all->list[i] = i;
         }
-        std::mt19937 random(2012);
+        std::mt19937 random(2012); // the same case in every run
         for (std::size_t i = local; i > 1; --i) {
             std::swap(all->list[i - 1], all->list[random() % i]);
         }
@@ -143,7 +143,7 @@ struct particles {
             }
         }
         return {"lammps-full",
-                must(make_iov(parts)),
+                test::must(make_iov(parts)),
                 array(numbers),
                 bases,
                 [=](std::byte* to, const std::byte* from) { all->pack(to, from); },

@@ -1,6 +1,6 @@
 #include "kernel_cases.h"
 
-#include "bench/common/must.h"
+#include "support/must.h"
 
 #include "ucs/layout/build.h"
 
@@ -39,7 +39,7 @@ kernel_case vector_case(std::size_t payload, std::size_t stride, std::string nam
     const std::size_t count = std::max<std::size_t>(payload / block, 1);
     const dim blocks[]      = {{count, static_cast<std::int64_t>(stride)}};
     return {std::move(name),
-            must(make_strided({.length = block}, blocks)),
+            test::must(make_strided({.length = block}, blocks)),
             count * stride,
             {0},
             [=](std::byte* to, const std::byte* from) { pack_vector<block>(to, from, count, stride); },
@@ -79,7 +79,7 @@ kernel_case column_case(std::size_t payload, std::size_t columns)
     const std::size_t rows = std::clamp<std::size_t>(payload / 8 / columns, 1, max_rows);
     const dim places[]     = {{columns, 8}, {rows, stride}};
     return {columns == 1 ? "matrix column" : std::to_string(columns) + " matrix columns",
-            must(make_strided({.length = 8}, places)),
+            test::must(make_strided({.length = 8}, places)),
             rows * stride,
             {0},
             [=](std::byte* to, const std::byte* from) { pack_columns(to, from, columns, rows, stride); },
@@ -91,11 +91,11 @@ kernel_case vertices_case(std::size_t payload)
 {
     const std::size_t count = std::max<std::size_t>(payload / 32, 1);
     const dim records[]     = {{count, 32}};
-    const auto three        = must(make_strided({.length = 12}, records));
-    const auto two          = must(make_strided({.length = 8}, records));
+    const auto three        = test::must(make_strided({.length = 12}, records));
+    const auto two          = test::must(make_strided({.length = 8}, records));
     const iov_part parts[]  = {{0, 0, {.nested = three}}, {0, 12, {.nested = three}}, {0, 24, {.nested = two}}};
     return {"vertices to arrays",
-            must(make_iov(parts)),
+            test::must(make_iov(parts)),
             count * 32,
             {0},
             [=](std::byte* to, const std::byte* from) {
@@ -141,7 +141,7 @@ kernel_case interleaved_case(std::size_t payload)
                                       {2, 0, {.length = 4}, 2, all.subspan(2, 1)}};
     const std::size_t b = 12 * count, c = 24 * count;
     return {"arrays interleaved 3:3:2",
-            must(make_interleaved(parts)),
+            test::must(make_interleaved(parts)),
             count * 32,
             {0, b, c},
             [=](std::byte* to, const std::byte* from) { pack_332(to, from, from + b, from + c, count); },
@@ -179,7 +179,7 @@ kernel_case nested_case(std::size_t payload)
     const iov_part fields[] = {{0, 0, {.length = 8}}, {0, 16, {.length = 12}}, {0, 32, {.length = 8}}};
     const dim structs[]     = {{count, 192}, {2, 48}};
     return {"vector of struct",
-            must(make_strided({.nested = must(make_iov(fields))}, structs)),
+            test::must(make_strided({.nested = test::must(make_iov(fields))}, structs)),
             count * 192,
             {0},
             [=](std::byte* to, const std::byte* from) { pack_structs(to, from, count); },
@@ -227,7 +227,7 @@ struct list_block {
 // Blocks of 8 to 256 bytes with gaps of the same lengths.
 kernel_case list_case(std::size_t payload, bool shuffled)
 {
-    std::mt19937_64 random(1);
+    std::mt19937_64 random(1); // the same case in every run
     auto list          = std::make_shared<std::vector<list_block>>();
     std::size_t offset = 0;
     for (std::size_t left = std::max<std::size_t>(payload / 132, 1); left > 0; --left) {
@@ -243,7 +243,7 @@ kernel_case list_case(std::size_t payload, bool shuffled)
         parts.push_back({0, static_cast<std::int64_t>(block.offset), {.length = block.length}});
     }
     return {std::string("list of ") + std::to_string(list->size()) + (shuffled ? ", shuffled" : ""),
-            must(make_iov(parts)),
+            test::must(make_iov(parts)),
             offset,
             {0},
             [=](std::byte* to, const std::byte* from) { pack_list(to, from, list->data(), list->size()); },

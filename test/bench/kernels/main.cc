@@ -1,8 +1,8 @@
 // `contrib/dev bench kernels`: packing and unpacking by plans against hand-written loops and against memcpy of the same
 // number of bytes, whole and in the fragments of a transport, and copies from layout to layout, measured in turn, so
 // that a slow moment of the machine hits all of them. Figures are medians; results are compared first.
-#include "bench/common/must.h"
 #include "kernel_cases.h"
+#include "support/must.h"
 
 #include "ucs/pack/pack_plan.h"
 
@@ -123,7 +123,7 @@ void compare_results(const kernel_case& of, const pack_plan& plan)
 
 void row(const options& how, const kernel_case& of)
 {
-    const pack_plan_ptr plan = must(pack_plan::compile(of.what));
+    const pack_plan_ptr plan = test::must(pack_plan::compile(of.what));
     compare_results(of, *plan);
     bench_memory memory(of);
     const std::size_t length = plan->packed_length();
@@ -158,7 +158,7 @@ constexpr std::size_t fragment = 8212;
 
 void fragment_row(const options& how, const kernel_case& of)
 {
-    const pack_plan_ptr plan = must(pack_plan::compile(of.what));
+    const pack_plan_ptr plan = test::must(pack_plan::compile(of.what));
     bench_memory memory(of);
     const std::size_t length = plan->packed_length();
     std::vector<std::byte> packed(length, std::byte{1});
@@ -215,8 +215,8 @@ void copies(const options& how)
         if ((target_case.name + origin_case.name).find(how.only) == std::string::npos) {
             continue;
         }
-        const pack_plan_ptr target = must(pack_plan::compile(target_case.what)),
-                            origin = must(pack_plan::compile(origin_case.what));
+        const pack_plan_ptr target = test::must(pack_plan::compile(target_case.what)),
+                            origin = test::must(pack_plan::compile(origin_case.what));
         bench_memory target_memory(target_case), origin_memory(origin_case);
         const std::size_t length = std::min(target->packed_length(), origin->packed_length());
         std::vector<std::byte> packed(length);

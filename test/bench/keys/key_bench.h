@@ -7,7 +7,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "integration/layout_keys/verbs_pair.h"
+#include "support/verbs_pair.h"
 #include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
 
 namespace ucxl::bench

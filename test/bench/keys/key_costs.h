@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "integration/layout_keys/verbs_pair.h"
+#include "support/verbs_pair.h"
 
 namespace ucxl::bench
 {

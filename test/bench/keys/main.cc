@@ -5,9 +5,9 @@
 // (ibv_wr_abort) before the doorbell, so no time of a device is in it; the rows that say so are executed, on the
 // software device unless UCXL_TEST_DEVICE names a real one, and include what that costs. Figures are medians of
 // samples. What the device did is counted by the software device.
-#include "integration/layout_keys/software_device.h"
 #include "key_costs.h"
 #include "key_moves.h"
+#include "support/software_device.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

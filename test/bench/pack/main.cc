@@ -2,11 +2,11 @@
 // streaming stores set, measured in turn on the same memory. All results are compared first.
 #include "bench/common/comparison.h"
 #include "bench/common/hand_loops.h"
-#include "bench/common/must.h"
 #include "bench/common/shared_memory.h"
 #include "bench/common/tree_layout.h"
 #include "bench/common/worker.h"
 #include "pack_row.h"
+#include "support/must.h"
 
 #include "ucs/pack/pack_plan.h"
 
@@ -77,7 +77,7 @@ mover transposing(omatcopy call, const layout_case& of)
 
 std::vector<mover> movers_of(const layout_case& of)
 {
-    const pack_plan_ptr plan = must(pack_plan::compile(layout_of(*of.type)));
+    const pack_plan_ptr plan = test::must(pack_plan::compile(layout_of(*of.type)));
     const auto by_loop       = [](const char* name, const hand_loop& loop) {
         return mover{name, [loop](way direction, std::byte* to, std::byte* from) {
                          (direction == way::pack ? loop.pack : loop.unpack)(to, from);

@@ -25,9 +25,9 @@ namespace ucxl::bench
 namespace
 {
 
-using softhca::test::address;
-using softhca::test::die;
-using softhca::test::endpoint;
+using test::address;
+using test::die;
+using test::endpoint;
 using json = nlohmann::ordered_json;
 
 constexpr const char* trap_variable       = "UCXL_BENCH_TRAP_US";
@@ -259,6 +259,7 @@ void run_with_device(char** argv)
 int main(int argc, char** argv)
 {
     using namespace ucxl::bench;
+    std::set_terminate(ucxl::test::end_with_failure);
     options chosen;
     CLI::App app("Latency and bandwidth of the software mlx5 device.", "bench_softhca");
     app.add_option("--json", chosen.json_file, "write the figures to FILE as JSON, too (-: standard output)")

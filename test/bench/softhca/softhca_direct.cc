@@ -6,8 +6,8 @@
 namespace ucxl::bench
 {
 
-using softhca::test::address;
-using softhca::test::die;
+using test::address;
+using test::die;
 
 namespace
 {
@@ -25,7 +25,7 @@ constexpr std::uint8_t request_units = sizeof(write_request) / 16;
 
 } // namespace
 
-direct_queue::direct_queue(softhca::test::endpoint& of) : _number(of.queue_pair()->qp_num)
+direct_queue::direct_queue(test::endpoint& of) : _number(of.queue_pair()->qp_num)
 {
     mlx5dv_obj both{};
     both.qp.in  = of.queue_pair();

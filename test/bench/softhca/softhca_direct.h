@@ -3,7 +3,7 @@
 // softhca every doorbell traps.
 #pragma once
 
-#include "integration/softhca/verbs_endpoint.h"
+#include "support/verbs_endpoint.h"
 
 #include <infiniband/mlx5dv.h>
 
@@ -14,13 +14,13 @@ class direct_queue
 {
 public:
     // Of a connected endpoint that nothing was posted to and that is used in no other way from then on.
-    explicit direct_queue(softhca::test::endpoint& of);
+    explicit direct_queue(test::endpoint& of);
 
     // Writes 8 bytes from the own buffer to the peer's and waits until that is completed.
-    void write_and_wait(const softhca::test::address& own, const softhca::test::address& peer);
+    void write_and_wait(const test::address& own, const test::address& peer);
 
 private:
-    void store_request(const softhca::test::address& own, const softhca::test::address& peer);
+    void store_request(const test::address& own, const test::address& peer);
     void ring_doorbell(const void* control);
     void wait();
 

@@ -10,9 +10,9 @@
 namespace ucxl::bench
 {
 
-using softhca::test::address;
-using softhca::test::die;
-using softhca::test::endpoint;
+using test::address;
+using test::die;
+using test::endpoint;
 
 // How a target that does not read its pipe is told to.
 struct target_process::shared_word {

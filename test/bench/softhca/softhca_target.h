@@ -2,7 +2,7 @@
 // meanwhile.
 #pragma once
 
-#include "integration/softhca/verbs_endpoint.h"
+#include "support/verbs_endpoint.h"
 
 #include <atomic>
 #include <memory>
@@ -31,7 +31,7 @@ public:
     target_process& operator=(const target_process&) = delete;
 
     // Connects to an endpoint of this process, which connects to it.
-    softhca::test::address connect(const softhca::test::address& own);
+    test::address connect(const test::address& own);
 
     // When this returns the target is in that state.
     void enter(target_state state);
@@ -42,7 +42,7 @@ private:
     struct shared_word;
 
     [[noreturn]] void serve(std::size_t buffer_bytes);
-    void stay(softhca::test::endpoint& here, target_state state);
+    void stay(test::endpoint& here, target_state state);
 
     shared_word* _word;
     int _to_target[2]   = {};

@@ -1,7 +1,7 @@
 #include "mapped_side.h"
 
-#include "bench/common/must.h"
 #include "bench/common/tree_layout.h"
+#include "support/must.h"
 
 #include "ucs/layout/wire.h"
 
@@ -14,7 +14,7 @@ namespace
 template <typename T>
 T made(ucx_layout::result<T>&& result, const char* what)
 {
-    expect(result ? UCS_OK : result.error(), what);
+    test::check_ok(result ? UCS_OK : result.error(), what);
     return std::move(*result);
 }
 
@@ -40,7 +40,7 @@ side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte>)
 
 void mapped_side::prepare(const layout_case& of, const side_memory&)
 {
-    _plan = must(pack_plan::compile(layout_of(*of.type)));
+    _plan = test::must(pack_plan::compile(layout_of(*of.type)));
     for (twin_window* window : {&_source, &_target, &_packed_target}) {
         trade_keys(*window);
     }
@@ -53,7 +53,7 @@ std::span<std::byte> mapped_side::make(twin_window& window, const ucx_layout::la
     window.own =
         std::make_unique<ucx_layout::window>(made(ucx_layout::window::allocate(_with.context(), of), "window"));
     void* base = nullptr;
-    expect(window.own->bases({&base, 1}), "base address");
+    test::check_ok(window.own->bases({&base, 1}), "base address");
     window.memory     = static_cast<std::byte*>(base);
     const auto bounds = made(of.query_bounds(), "bounds");
     if (bounds.true_lb != 0) {
@@ -66,7 +66,7 @@ void mapped_side::trade_keys(twin_window& window)
 {
     void* packed       = nullptr;
     std::size_t length = 0;
-    expect(ucp_rkey_pack(_with.context(), window.own->memh(), &packed, &length), "ucp_rkey_pack");
+    test::check_ok(ucp_rkey_pack(_with.context(), window.own->memh(), &packed, &length), "ucp_rkey_pack");
     const auto* const bytes = static_cast<const std::byte*>(packed);
     std::vector<std::byte> message(sizeof(window.address));
     const auto address = reinterpret_cast<std::uint64_t>(window.own->address());
@@ -77,7 +77,8 @@ void mapped_side::trade_keys(twin_window& window)
     const std::vector<std::byte> remote = _with.trade(message);
     std::memcpy(&window.address, remote.data(), sizeof(window.address));
     ucp_rkey_h key = nullptr;
-    expect(ucp_ep_rkey_unpack(_with.peer(), remote.data() + sizeof(window.address), &key), "ucp_ep_rkey_unpack");
+    test::check_ok(ucp_ep_rkey_unpack(_with.peer(), remote.data() + sizeof(window.address), &key),
+                   "ucp_ep_rkey_unpack");
     window.key.reset(key);
 }
 

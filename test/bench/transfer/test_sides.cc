@@ -56,7 +56,7 @@ private:
         if (::send(_socket, from, _case.length, MSG_NOSIGNAL) != static_cast<ssize_t>(_case.length)) {
             throw std::runtime_error("send");
         }
-        if (_is_slow) {
+        if (_is_slow) { // synchronises nothing: a slow side is what the test is about
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
         }
     }

@@ -43,7 +43,7 @@ private:
     std::unique_ptr<ucx_layout::window> map(const ucx_layout::layout& strided, std::span<std::byte> memory)
     {
         auto made = ucx_layout::window::map(_with.context(), strided, memory.data());
-        expect(made ? UCS_OK : made.error(), "window");
+        test::check_ok(made ? UCS_OK : made.error(), "window");
         return std::make_unique<ucx_layout::window>(std::move(*made));
     }
 

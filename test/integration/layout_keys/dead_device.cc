@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/verbs_pair.h"
 #include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
-#include "verbs_pair.h"
 
 namespace ucxl::test
 {

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "support/verbs_pair.h"
 #include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
-#include "verbs_pair.h"
 
 namespace ucxl::test
 {

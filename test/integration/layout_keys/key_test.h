@@ -6,9 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "support/check.h"
 #include "support/log_guard.h"
+#include "support/verbs_pair.h"
 #include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
-#include "verbs_pair.h"
 
 namespace ucxl::test
 {
@@ -43,7 +44,9 @@ protected:
         for (uct_mlx5_layout_region_h region : _regions) {
             uct_mlx5_layout_region_destroy(region);
         }
-        uct_mlx5_layout_domain_close(domain);
+        if (domain != nullptr) {
+            uct_mlx5_layout_domain_close(domain);
+        }
     }
 
     uct_mlx5_layout_region_h new_region(std::uint32_t max_entries = 64, std::uint64_t address = 0,
@@ -56,7 +59,7 @@ protected:
         params.max_entries              = max_entries;
         params.address                  = address;
         uct_mlx5_layout_region_h region = nullptr;
-        EXPECT_EQ(uct_mlx5_layout_region_create(domain, &params, &region), UCS_OK);
+        check_ok(uct_mlx5_layout_region_create(domain, &params, &region), "uct_mlx5_layout_region_create");
         _regions.push_back(region);
         return region;
     }

@@ -1,12 +1,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include <gtest/gtest.h>
-
 #include "dead_device.h"
 #include "found_by_self_test.h"
 #include "key_life.h"
-#include "software_device.h"
+#include "support/run_tests.h"
+#include "support/software_device.h"
 
 namespace
 {
@@ -36,6 +35,5 @@ int main(int argc, char** argv)
         }
         return 2;
     }
-    testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
+    return ucxl::test::run_tests(argc, argv);
 }

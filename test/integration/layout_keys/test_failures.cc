@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "child.h"
 #include "key_life.h"
+#include "support/process.h"
 
 namespace ucxl::test
 {
@@ -14,7 +14,8 @@ namespace
 
 int life_with(const std::string& fault)
 {
-    return run_child({{"UCXL_CHILD", "key_life"}, {"SOFTHCA_FAULT", fault}, {"UCX_LOG_LEVEL", "fatal"}}).status;
+    const environment variables{{"UCXL_CHILD", "key_life"}, {"SOFTHCA_FAULT", fault}, {"UCX_LOG_LEVEL", "fatal"}};
+    return process(program_path(), {}, {.variables = variables}).wait().status;
 }
 
 bool is_clean(int result)
@@ -78,14 +79,14 @@ TEST(injected_faults, no_more_keys_is_an_error_that_leaves_nothing)
 
 TEST(injected_faults, after_the_device_failed_every_call_says_so)
 {
-    const environment_changes fails{
+    const environment fails{
         {"UCXL_CHILD", "dead_device"}, {"SOFTHCA_FAULT", "fatal:rdma_read"}, {"UCX_LOG_LEVEL", "fatal"}};
-    const child_result found_out = run_child(fails);
-    EXPECT_EQ(found_out.status, 0) << found_out.output;
-    environment_changes and_says_so = fails;
+    const ended_process found_out = process(program_path(), {}, {.variables = fails}).wait();
+    EXPECT_EQ(found_out.status, 0) << found_out.output();
+    environment and_says_so = fails;
     and_says_so.emplace_back("UCXL_TELL_DOMAIN", "1");
-    const child_result told = run_child(and_says_so);
-    EXPECT_EQ(told.status, 0) << told.output;
+    const ended_process told = process(program_path(), {}, {.variables = and_says_so}).wait();
+    EXPECT_EQ(told.status, 0) << told.output();
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "key_test.h"
+#include "support/property.h"
 #include "support/random_spec.h"
 #include "support/spec_memory.h"
 #include "ucs/layout/wire.h"
@@ -106,18 +107,19 @@ protected:
         return random_spec(from, options);
     }
 
-    void check_one(std::uint64_t seed, uct_mlx5_layout_region_h region, tally& counts)
+    static spec_ptr draw(random& from) { return from.one_in(8) ? many_blocks(from) : few_blocks(from); }
+
+    void check_one(random& from, const spec& described, uct_mlx5_layout_region_h region, tally& counts)
     {
-        random from(seed);
-        const spec_ptr of = from.one_in(8) ? many_blocks(from) : few_blocks(from);
-        SCOPED_TRACE("UCXL_TEST_SEED=" + std::to_string(seed) + " " + to_string(*of));
-        const auto built = build(*of);
+        release_all();
+        const std::uint64_t seed = from.next();
+        const auto built         = build(described);
         ASSERT_TRUE(built.has_value());
         if ((*built)->is_empty()) {
             return;
         }
-        spec_memory actual(*of, seed);
-        spec_memory expected(*of, seed);
+        spec_memory actual(described, seed);
+        spec_memory expected(described, seed);
         const auto bases = bases_of(**built, actual);
         std::vector<std::byte> wire(wire_length(**built));
         ASSERT_TRUE(pack_wire(**built, wire).has_value());
@@ -130,6 +132,7 @@ protected:
         const std::uint64_t length = 1 + from.below(attr.length - offset);
         auto packed                = random_bytes(seed, length);
         ibv_mr* const mr           = ibv_reg_mr(pair.pd(), packed.data(), length, IBV_ACCESS_LOCAL_WRITE);
+        _registered.push_back(mr);
         const ibv_sge local{reinterpret_cast<std::uintptr_t>(packed.data()), static_cast<std::uint32_t>(length),
                             mr->lkey};
         const ibv_sge key{attr.address + offset, static_cast<std::uint32_t>(length), attr.lkey};
@@ -140,7 +143,11 @@ protected:
         std::fill(packed.begin(), packed.end(), std::byte{0});
         ASSERT_EQ(from.one_in(2) ? pair.read(local, key.addr, attr.rkey) : pair.send(key, local), IBV_WC_SUCCESS);
         EXPECT_TRUE(packed == now);
-        ibv_dereg_mr(mr);
+    }
+
+    // Of the layout before, whatever became of it.
+    void release_all()
+    {
         for (ibv_mr* registered : _registered) {
             ibv_dereg_mr(registered);
         }
@@ -156,9 +163,11 @@ TEST_F(key_properties, keys_show_what_the_reference_walker_says)
     tally counts;
     // A small root makes plans with nested keys.
     const std::array<uct_mlx5_layout_region_h, 2> regions{new_region(4096), new_region(8)};
-    for (int i = 0; i < num_layouts && !HasFailure(); ++i) {
-        check_one(run_seed() + static_cast<std::uint64_t>(i), regions[static_cast<std::size_t>(i % 2)], counts);
-    }
+    const auto check = [&](random& from, const spec& described) {
+        check_one(from, described, regions[from.below(2)], counts);
+    };
+    for_random_layouts(num_layouts, draw, check, [](const spec& described) { return !has_overlap(described); });
+    release_all();
     for (const auto& [kind, count] : counts.kinds()) {
         std::printf("%-22s%d\n", kind, count);
         EXPECT_GT(count, 0) << kind;

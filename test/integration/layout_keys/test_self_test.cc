@@ -3,26 +3,26 @@
 
 #include <gtest/gtest.h>
 
-#include "child.h"
+#include "support/process.h"
 
 namespace ucxl::test
 {
 namespace
 {
 
-std::string found_with(const environment_changes& environment)
+std::string found_with(const environment& variables)
 {
-    environment_changes all{{"UCXL_CHILD", "found_by_self_test"}};
-    all.insert(all.end(), environment.begin(), environment.end());
-    const child_result found = run_child(all);
+    environment all{{"UCXL_CHILD", "found_by_self_test"}};
+    all.insert(all.end(), variables.begin(), variables.end());
+    const ended_process found = process(program_path(), {}, {.variables = all}).wait();
     EXPECT_EQ(found.status, 0);
-    return found.output;
+    return found.output();
 }
 
-const environment_changes no_start_addresses{{"SOFTHCA_FAULT", "refuse:umr_start_addr"}};
-const environment_changes no_repeat_blocks{{"SOFTHCA_FAULT", "refuse:umr_repeat_block"}};
-const environment_changes no_atomics{{"SOFTHCA_FAULT", "refuse:indirect_atomic"}};
-const environment_changes overlays_wanted{{"UCX_LAYOUT_KEYS_ADDRESS", "ksm"}};
+const environment no_start_addresses{{"SOFTHCA_FAULT", "refuse:umr_start_addr"}};
+const environment no_repeat_blocks{{"SOFTHCA_FAULT", "refuse:umr_repeat_block"}};
+const environment no_atomics{{"SOFTHCA_FAULT", "refuse:indirect_atomic"}};
+const environment overlays_wanted{{"UCX_LAYOUT_KEYS_ADDRESS", "ksm"}};
 
 TEST(self_test, finds_that_all_works)
 {
@@ -45,12 +45,13 @@ TEST(self_test, does_what_the_option_says)
 }
 
 // Tests of this program once more.
-void expect_pass(const environment_changes& environment, const std::string& filter)
+void expect_pass(const environment& variables, const std::string& filter)
 {
-    const child_result result = run_child(environment, {"--gtest_filter=" + filter});
-    EXPECT_EQ(result.status, 0) << result.output;
-    EXPECT_NE(result.output.find("[  PASSED  ]"), std::string::npos) << result.output;
-    EXPECT_EQ(result.output.find("[  PASSED  ] 0 tests"), std::string::npos) << result.output;
+    process child(program_path(), {"--gtest_filter=" + filter}, {.variables = variables});
+    const ended_process result = child.wait(std::chrono::seconds(300));
+    EXPECT_EQ(result.status, 0) << result.output();
+    EXPECT_NE(result.out.find("[  PASSED  ]"), std::string::npos) << result.output();
+    EXPECT_EQ(result.out.find("[  PASSED  ] 0 tests"), std::string::npos) << result.output();
 }
 
 TEST(self_test, regions_under_overlays_do_what_others_do)

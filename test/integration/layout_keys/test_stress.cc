@@ -45,6 +45,7 @@ public:
 
     void run()
     {
+        // By hand: threads that disturb one another, which no smaller case repeats.
         for (int step = 0; step < steps_of_each && !testing::Test::HasFailure(); ++step) {
             one_step(_slots[_from.below(_slots.size())]);
         }

@@ -1,17 +1,23 @@
 // Processes that are killed at any moment: the others continue.
 #include "scenario.h"
-#include "verbs_endpoint.h"
+
+#include "support/random.h"
+#include "support/verbs_endpoint.h"
 
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <random>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace ucxl::softhca::test
 {
+
+using ucxl::test::address;
+using ucxl::test::die;
+using ucxl::test::endpoint;
+
 namespace
 {
 
@@ -49,13 +55,13 @@ bool take(int fd, address& value)
 }
 
 // Writes to and reads from the peer as fast as it can, until one of them is killed.
-void run_traffic(endpoint& here, unsigned seed)
+void run_traffic(endpoint& here, std::uint64_t seed)
 {
-    std::mt19937 random(seed);
+    ucxl::test::random random(seed);
     for (std::uint64_t id = 0;; ++id) {
-        const std::size_t length = random() % 4 == 0 ? random() % (buffer_bytes / 2) : random() % 64;
-        const auto opcode        = random() % 2 != 0 ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
-        if (!here.try_post(opcode, random() % (buffer_bytes / 2), random() % (buffer_bytes / 2), length, id)) {
+        const std::size_t length = random.one_in(4) ? random.below(buffer_bytes / 2) : random.below(64);
+        const auto opcode        = random.one_in(2) ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
+        if (!here.try_post(opcode, random.below(buffer_bytes / 2), random.below(buffer_bytes / 2), length, id)) {
             return;
         }
         const auto done = here.completion(30);
@@ -71,7 +77,7 @@ void run_traffic(endpoint& here, unsigned seed)
     }
 }
 
-pid_t start_peer(pipes& to, unsigned seed)
+pid_t start_peer(pipes& to, std::uint64_t seed)
 {
     const pid_t child = ::fork();
     if (child != 0) {
@@ -94,9 +100,9 @@ pid_t start_peer(pipes& to, unsigned seed)
 }
 
 // Kills one of two processes that write to each other; the other one must see an error CQE.
-void kill_one(unsigned seed)
+void kill_one(std::uint64_t seed)
 {
-    std::mt19937 random(seed);
+    ucxl::test::random random(seed);
     pipes to_first;
     pipes to_second;
     const pid_t first  = start_peer(to_first, seed);
@@ -110,15 +116,15 @@ void kill_one(unsigned seed)
         give(to_first.down[1], of_second);
         give(to_second.down[1], of_first);
     }
-    ::usleep(random() % 20'000);
-    const bool kills_first = random() % 2 != 0;
+    ::usleep(static_cast<useconds_t>(random.below(20'000))); // synchronises nothing: when the kill comes is open
+    const bool kills_first = random.one_in(2);
     ::kill(kills_first ? first : second, SIGKILL);
     for (const pid_t ended : {first, second}) {
         int status = 0;
         ::waitpid(ended, &status, 0);
         const bool killed = ended == (kills_first ? first : second);
         if (killed ? !WIFSIGNALED(status) : status != 0) {
-            die("seed " + std::to_string(seed) + ": a process ended with " + std::to_string(status));
+            die("UCXL_TEST_SEED=" + std::to_string(seed) + ": a process ended with " + std::to_string(status));
         }
     }
 }
@@ -137,9 +143,9 @@ int killed(int with_its_parent)
 
 int killed_peers(int rounds)
 {
-    const unsigned seed = std::random_device{}();
+    const std::uint64_t seed = ucxl::test::run_seed();
     for (int round = 0; round < rounds; ++round) {
-        kill_one(seed + static_cast<unsigned>(round) * 2);
+        kill_one(seed + static_cast<std::uint64_t>(round) * 2);
     }
     // A new process finds a working device.
     endpoint here(4096);

@@ -2,12 +2,14 @@
 // events were acknowledged as the kernel says were read. With a wrong count they wait forever, and a signal ends the
 // scenario.
 #include "scenario.h"
-#include "verbs_endpoint.h"
+
+#include "support/verbs.h"
+#include "support/verbs_endpoint.h"
+#include "support/wait_until.h"
 
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <memory>
@@ -22,6 +24,12 @@
 
 namespace ucxl::softhca::test
 {
+
+using ucxl::test::address;
+using ucxl::test::connect_queue_pair;
+using ucxl::test::die;
+using ucxl::test::endpoint;
+
 namespace
 {
 
@@ -70,7 +78,7 @@ public:
         require(ibv_modify_qp(_qp, &reset, IBV_QP_STATE) == 0, "RESET");
         address self = _around.own();
         self.qpn     = _qp->qp_num;
-        connect_queue_pair(_qp, self);
+        connect_queue_pair(_qp, {.peer = self.qpn, .lid = self.lid, .timeout_exponent = 8});
     }
 
     // A message to itself.
@@ -190,11 +198,15 @@ int events_that_wait_for_their_acknowledgement(int)
     }
     ibv_ack_async_event(&read[0]);
     std::atomic<bool> destroyed = false;
+    std::atomic<pid_t> thread   = 0;
     std::thread destroyer([&] {
+        thread = ::gettid();
+        thread.notify_one();
         noisy.destroy();
         destroyed = true;
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    thread.wait(0);
+    require(ucxl::test::wait_until([&thread] { return ucxl::test::is_asleep(thread); }), "destroying does not wait");
     require(!destroyed, "destroyed before all that was read was acknowledged");
     ibv_ack_async_event(&read[1]);
     destroyer.join();
@@ -326,7 +338,7 @@ int events_read_by_threads(int)
             }
             ibv_ack_async_event(&event);
             if (++read % 16 == 0) {
-                ::usleep(5000); // so that some stay unread
+                ::usleep(5000); // synchronises nothing: a slow reader, so that some stay unread
             }
         }
     };

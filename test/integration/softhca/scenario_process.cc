@@ -1,6 +1,7 @@
 // Processes that fork, execute programs, exit and close descriptors.
 #include "scenario.h"
-#include "verbs_endpoint.h"
+
+#include "support/verbs_endpoint.h"
 
 #include <atomic>
 #include <cerrno>
@@ -17,6 +18,10 @@
 
 namespace ucxl::softhca::test
 {
+
+using ucxl::test::die;
+using ucxl::test::endpoint;
+
 namespace
 {
 
@@ -199,18 +204,20 @@ int exit_with_busy_threads(int)
         std::thread([] {
             auto* const here = new endpoint(4096);
             here->connect(here->own());
-            ++running;
-            for (;;) {
+            for (int completed = 0;;) {
                 here->try_post(IBV_WR_RDMA_WRITE, 0, 2048, 64, 1);
                 ibv_wc found;
-                ibv_poll_cq(here->queue(), 1, &found);
+                const bool is_busy = ibv_poll_cq(here->queue(), 1, &found) == 1 && ++completed == 1000;
+                if (is_busy) {
+                    ++running;
+                    running.notify_one();
+                }
             }
         }).detach();
     }
-    while (running.load() < 3) {
-        ::usleep(1000);
+    for (int busy = 0; busy < 3; busy = running.load()) {
+        running.wait(busy);
     }
-    ::usleep(20'000);
     std::exit(0);
 }
 

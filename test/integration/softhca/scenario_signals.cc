@@ -1,6 +1,7 @@
 // Programs with signal handlers and masks of their own, and programs that store to doorbell pages themselves.
 #include "scenario.h"
-#include "verbs_endpoint.h"
+
+#include "support/verbs_endpoint.h"
 
 #include <infiniband/mlx5dv.h>
 
@@ -16,6 +17,11 @@
 
 namespace ucxl::softhca::test
 {
+
+using ucxl::test::die;
+using ucxl::test::endpoint;
+using ucxl::test::seconds_now;
+
 namespace
 {
 

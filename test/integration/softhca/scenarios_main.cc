@@ -1,6 +1,8 @@
 // softhca_scenarios NAME [NUMBER]: one program that tests run with the device, see scenario.h.
 #include "scenario.h"
 
+#include "support/end_with_failure.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -48,6 +50,7 @@ constexpr named scenarios[] = {
 
 int main(int argc, char** argv)
 {
+    std::set_terminate(ucxl::test::end_with_failure);
     for (const named& each : scenarios) {
         if (argc >= 2 && std::strcmp(argv[1], each.name) == 0) {
             return each.run(argc > 2 ? std::atoi(argv[2]) : 0);

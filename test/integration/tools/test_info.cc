@@ -1,5 +1,5 @@
 // ucx_layout_info as a user meets it.
-#include "process.h"
+#include "tool.h"
 
 #include <array>
 #include <csignal>
@@ -236,7 +236,7 @@ TEST(info, failures_of_a_process_without_the_library_are_an_error)
 TEST(info, failures_of_a_process_with_the_library_are_counted)
 {
     // A server that waits for its client.
-    process other("ucx_layout_perftest", {"-p", free_port()});
+    process other(program_path("ucx_layout_perftest"), {"-p", free_port()});
     outcome result{};
     for (int turn = 0; turn < 200 && (result = run_tool(tool, {"--failures", std::to_string(other.pid())})).status != 0;
          ++turn) { // until it has loaded the library

@@ -1,5 +1,5 @@
 // ucx_layout_info --device: what a network card makes of a layout.
-#include "process.h"
+#include "tool.h"
 
 #include <cstdlib>
 
@@ -54,7 +54,7 @@ TEST(info_device, a_wrong_layout_is_an_error_of_the_layout)
 TEST(info_device, the_device_is_the_first_one_or_the_one_named)
 {
     const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY"); // its library, for programs without it
-    const process::environment software{
+    const environment software{
         {"LD_PRELOAD", std::string(SOFTHCA_LIBRARY) + (sanitizer != nullptr ? std::string(":") + sanitizer : "")}};
     const std::string layout = "strided(1024,8,8192)";
     const outcome first      = run_tool(tool, {"--device", layout}, software);

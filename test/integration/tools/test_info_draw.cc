@@ -1,5 +1,5 @@
 // ucx_layout_info --svg: the picture shows the blocks that the layout has, each where it belongs.
-#include "process.h"
+#include "tool.h"
 
 #include "tools/info/draw.h"
 #include "tools/info/svg.h"

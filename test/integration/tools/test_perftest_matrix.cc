@@ -1,5 +1,5 @@
 // Every test with every method, between two processes, over several transports, with what arrives checked byte by byte.
-#include "process.h"
+#include "tool.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -30,10 +30,10 @@ using matrix_case = std::tuple<std::string, std::string>;
 class perftest_matrix : public testing::TestWithParam<matrix_case>
 {
 protected:
-    static process::environment environment()
+    static environment variables()
     {
         const std::string& tls = std::get<1>(GetParam());
-        return tls.empty() ? process::environment{} : process::environment{{"UCX_TLS", tls}};
+        return tls.empty() ? environment{} : environment{{"UCX_TLS", tls}};
     }
 
     // Eager and rendezvous; the largest one on the default transports only, to save time.
@@ -50,7 +50,7 @@ protected:
             "-s",     sizes(),    "-n",        "5",     "-w",
             "2",      "--rounds", "2",         "--json"};
         arguments.insert(arguments.end(), more.begin(), more.end());
-        return run_tool("ucx_layout_perftest", arguments, environment());
+        return run_tool("ucx_layout_perftest", arguments, variables());
     }
 };
 

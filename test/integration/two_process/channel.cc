@@ -1,13 +1,15 @@
 #include "channel.h"
 
-#include "check.h"
+#include "support/check.h"
 
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace ucxl::two_process
 {
@@ -24,7 +26,42 @@ void send_all(int fd, std::span<const std::byte> data)
     }
 }
 
+// Above all descriptors that a peer gets, so that none of those overwrites it.
+int out_of_the_way(int fd)
+{
+    const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+    check(moved >= 0, "fcntl(F_DUPFD_CLOEXEC): {}", std::strerror(errno));
+    close(fd);
+    return moved;
+}
+
 } // namespace
+
+channel_pairs::channel_pairs()
+{
+    for (std::size_t i = 0; i < num_channels; ++i) {
+        int pair[2];
+        check(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, "socketpair: {}", std::strerror(errno));
+        for (std::size_t role = 0; role < 2; ++role) {
+            _ends[role][i] = out_of_the_way(pair[role]);
+        }
+    }
+}
+
+channel_pairs::~channel_pairs()
+{
+    for (const auto& ends : _ends) {
+        for (const int end : ends) {
+            close(end);
+        }
+    }
+}
+
+std::vector<int> channel_pairs::ends(int role) const
+{
+    const auto& own = _ends[static_cast<std::size_t>(role)];
+    return {own.begin(), own.end()};
+}
 
 void channel::send(std::span<const std::byte> message)
 {

@@ -3,6 +3,9 @@
 // A channel without a descriptor is a loopback, for a scenario where one process plays both roles.
 #pragma once
 
+#include "support/check.h"
+
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -13,6 +16,26 @@ namespace ucxl::two_process
 {
 
 using bytes = std::vector<std::byte>;
+using test::check;
+using test::check_ok;
+
+// Every peer finds its ends of the socket pairs at these descriptors, one for each of its threads.
+inline constexpr int first_channel_fd = 20; // process::first_descriptor
+inline constexpr int num_channels     = 2;
+
+class channel_pairs
+{
+public:
+    channel_pairs();
+    ~channel_pairs();
+    channel_pairs(const channel_pairs&)            = delete;
+    channel_pairs& operator=(const channel_pairs&) = delete;
+
+    std::vector<int> ends(int role) const;
+
+private:
+    std::array<std::array<int, num_channels>, 2> _ends; // by role
+};
 
 class channel
 {

@@ -1,8 +1,7 @@
 // Layouts for transfers: random ones of an exact packed length, and the public API's handle of a spec.
 #pragma once
 
-#include "seed.h"
-
+#include "support/random.h"
 #include "support/spec.h"
 
 #include <ucp_layout.hpp>

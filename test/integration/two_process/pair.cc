@@ -1,7 +1,8 @@
 #include "pair.h"
 
-#include "child.h"
-#include "seed.h"
+#include "channel.h"
+
+#include "support/random.h"
 
 #include <cstdlib>
 #include <format>
@@ -25,16 +26,14 @@ std::optional<std::uint64_t> number_from_environment(const char* name)
     return text == nullptr ? std::nullopt : std::optional<std::uint64_t>(std::strtoull(text, nullptr, 0));
 }
 
+// Pairs of one run differ.
 std::uint64_t seed_of(const pair_config& config)
 {
-    if (const auto given = number_from_environment("UCXL_TEST_SEED")) {
-        return *given;
-    }
     std::string text = config.scenario;
     for (const auto& [name, value] : config.variables) {
         text += name + value;
     }
-    return derive_seed(std::hash<std::string>()(text), config.salt);
+    return test::derive_seed(test::run_seed() ^ std::hash<std::string>()(text), config.salt);
 }
 
 std::vector<std::string> arguments(const pair_config& config, int role, std::uint64_t seed)
@@ -49,27 +48,23 @@ std::vector<std::string> arguments(const pair_config& config, int role, std::uin
 }
 
 // What is wrong with how a peer ended; empty if nothing is.
-std::string complaint(const ended_child& peer, const peer_expectation& expected)
+std::string complaint(const test::ended_process& peer, const peer_expectation& expected)
 {
     if (peer.timed_out) {
         return std::format("did not end before the deadline, and ran {:.1f} s of that time", peer.ran_s);
     }
-    if (expected.signal != 0) {
-        if (peer.signal != expected.signal) {
-            return std::format("ended with status {} signal {}, not by signal {}", peer.exit_status, peer.signal,
-                               expected.signal);
-        }
-    } else if (peer.signal != 0 || peer.exit_status != expected.exit_status) {
-        return std::format("ended with status {} signal {}, not with status {}", peer.exit_status, peer.signal,
-                           expected.exit_status);
+    const int status = expected.signal != 0 ? 128 + expected.signal : expected.exit_status;
+    if (peer.status != status) {
+        return std::format("ended with status {} (128 + a signal), not {}", peer.status, status);
     }
     if (expected.any_output) {
         return {};
     }
+    const std::string output = peer.output();
     if (expected.output.empty()) {
-        return peer.output.empty() ? std::string() : "printed something";
+        return output.empty() ? std::string() : "printed something";
     }
-    return std::regex_search(peer.output, std::regex(expected.output))
+    return std::regex_search(output, std::regex(expected.output))
                ? std::string()
                : std::format("printed nothing that matches '{}'", expected.output);
 }
@@ -80,17 +75,20 @@ testing::AssertionResult run_pair(const pair_config& config)
 {
     const std::uint64_t seed = seed_of(config);
     const bool alone         = config.programs[1] == peer_program::none;
-    std::vector<std::unique_ptr<child>> peers;
+    std::vector<std::unique_ptr<test::process>> peers;
+    std::vector<test::process*> all;
     {
         const channel_pairs channels;
         for (int role = 0; role < (alone ? 1 : 2); ++role) {
-            peers.push_back(std::make_unique<child>(
-                program_path(config.programs[role] == peer_program::plain ? "two_process_plain_peer" : ""),
-                arguments(config, alone ? 2 : role, seed), config.variables, channels.ends(role)));
+            const bool is_plain = config.programs[static_cast<std::size_t>(role)] == peer_program::plain;
+            peers.push_back(std::make_unique<test::process>(
+                test::program_path(is_plain ? "two_process_plain_peer" : ""), arguments(config, alone ? 2 : role, seed),
+                test::process_options{
+                    .variables = config.variables, .without_ucx_options = true, .descriptors = channels.ends(role)}));
+            all.push_back(peers.back().get());
         }
     }
-    const auto ended = wait_for(peers, config.deadline_s);
-
+    const auto ended = wait_for_all(all, std::chrono::seconds(config.deadline_s));
     std::string report;
     for (std::size_t role = 0; role < ended.size(); ++role) {
         const auto wrong = complaint(ended[role], config.expected[role]);
@@ -101,12 +99,12 @@ testing::AssertionResult run_pair(const pair_config& config)
     if (report.empty()) {
         return testing::AssertionSuccess();
     }
-    report += std::format("scenario {}, UCXL_TEST_SEED={}\n", config.scenario, seed);
+    report += std::format("scenario {}, UCXL_TEST_SEED={}\n", config.scenario, test::run_seed());
     for (const auto& [name, value] : config.variables) {
         report += std::format("    {}={}\n", name, value);
     }
     for (std::size_t role = 0; role < ended.size(); ++role) {
-        report += std::format("--- output of peer {}:\n{}\n", role, ended[role].output);
+        report += std::format("--- output of peer {}:\n{}\n", role, ended[role].output());
     }
     return testing::AssertionFailure() << report;
 }

@@ -8,6 +8,8 @@
 //     EXPECT_PAIR((pair_config{.scenario = "transfers.tag", .environment = {{"UCX_TLS", "posix,lay_copy"}}}));
 #pragma once
 
+#include "support/process.h"
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -20,7 +22,7 @@
 namespace ucxl::two_process
 {
 
-using environment = std::vector<std::pair<std::string, std::string>>;
+using test::environment;
 
 enum class peer_program {
     with_library,
@@ -47,7 +49,8 @@ struct pair_config {
     std::uint64_t salt  = 0; // makes scenarios of tests that share a scenario name differ
 };
 
-// UCXL_TEST_SEED and UCXL_TEST_ROUNDS override the seed and the number of rounds of every pair.
+// The seed comes from that of the run and from the configuration; UCXL_TEST_ROUNDS overrides the number of rounds. Rounds
+// are loops by hand: what fails is two processes in one state, and a smaller case would need two new ones.
 testing::AssertionResult run_pair(const pair_config& config);
 
 #define EXPECT_PAIR(config) EXPECT_TRUE(::ucxl::two_process::run_pair(config))

@@ -110,7 +110,7 @@ void passive_target(const peer_arguments& arguments, side_kind remote)
     session in(arguments, context);
     settle(in);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        test::random random(derive_seed(arguments.seed, round));
+        test::random random(test::derive_seed(arguments.seed, round));
         const access_plan plan = draw_access(random, remote);
         arguments.plays(1) ? own_target(in, plan, round) : access_target(in, plan, round);
     }

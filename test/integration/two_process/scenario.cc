@@ -1,5 +1,7 @@
 #include "scenario.h"
 
+#include "support/end_with_failure.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -7,7 +9,6 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 namespace ucxl::two_process
 {
@@ -21,20 +22,6 @@ std::map<std::string, scenario_function>& scenarios()
     return all;
 }
 
-// Without unwinding: operations are under way, and destroying what they use would hide the failure behind another one.
-[[noreturn]] void end_with_failure()
-{
-    try {
-        std::rethrow_exception(std::current_exception());
-    } catch (const std::exception& failure) {
-        std::fprintf(stderr, "FAILED: %s\n", failure.what());
-    } catch (...) {
-        std::fprintf(stderr, "FAILED: unknown exception\n");
-    }
-    std::fflush(nullptr);
-    _exit(1);
-}
-
 } // namespace
 
 scenario::scenario(const std::string& name, scenario_function function)
@@ -45,7 +32,7 @@ scenario::scenario(const std::string& name, scenario_function function)
 int run_peer(int argc, char** argv)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL); // a parent that is killed leaves nobody behind
-    std::set_terminate(end_with_failure);
+    std::set_terminate(test::end_with_failure);
     if (argc != 7) {
         std::fprintf(stderr, "usage: %s --peer ROLE SCENARIO SEED ROUNDS wakeup|polling\n", argv[0]);
         return 2;

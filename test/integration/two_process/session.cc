@@ -1,7 +1,5 @@
 #include "session.h"
 
-#include "child.h"
-
 #include <poll.h>
 #include <sched.h>
 
@@ -9,26 +7,17 @@ namespace ucxl::two_process
 {
 
 context_handle::context_handle(const peer_arguments& arguments, bool many_workers)
+    : test::context({.features = test::context_options{}.features | UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64 |
+                                 (arguments.wakeup ? UCP_FEATURE_WAKEUP : 0),
+                     .for_threads = many_workers})
 {
-    ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
-    params.features   = UCP_FEATURE_TAG | UCP_FEATURE_STREAM | UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_AMO32 |
-                      UCP_FEATURE_AMO64 | (arguments.wakeup ? UCP_FEATURE_WAKEUP : 0);
-    params.mt_workers_shared = many_workers;
-    ucp_context_h made       = nullptr;
-    check_ok(ucp_init(&params, nullptr, &made), "ucp_init");
-    _context.reset(made);
 }
 
 session::session(const peer_arguments& arguments, const context_handle& context, const session_options& options)
     : _arguments(arguments),
       _channel(arguments.role == 2 ? channel::loopback : first_channel_fd + static_cast<int>(arguments.thread)),
-      _context(context.get())
+      _context(context.get()), _worker(test::open_worker(_context))
 {
-    ucp_worker_params_t params{};
-    params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    params.thread_mode = UCS_THREAD_MODE_SINGLE;
-    check_ok(ucp_worker_create(_context, &params, &_worker), "ucp_worker_create");
     if (arguments.wakeup) {
         check_ok(ucp_worker_get_efd(_worker, &_event_fd), "ucp_worker_get_efd");
     }
@@ -44,15 +33,8 @@ session::~session()
 
 void session::connect(const session_options& options)
 {
-    ucp_address_t* own = nullptr;
-    std::size_t length = 0;
-    check_ok(ucp_worker_get_address(_worker, &own, &length), "ucp_worker_get_address");
-    const bytes other = exchange({reinterpret_cast<const std::byte*>(own), length});
-    ucp_worker_release_address(_worker, own);
-
+    const bytes other = exchange(test::address_of(_worker));
     ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address    = reinterpret_cast<const ucp_address_t*>(other.data());
     if (options.error_handling) {
         params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
         params.err_mode        = UCP_ERR_HANDLING_MODE_PEER;
@@ -61,7 +43,7 @@ void session::connect(const session_options& options)
             static_cast<session*>(self)->_endpoint_error = status;
         };
     }
-    check_ok(ucp_ep_create(_worker, &params, &_endpoint), "ucp_ep_create");
+    _endpoint = test::connect(_worker, other, params);
 }
 
 // False when there is nothing to do and, with wakeup, the worker is armed.
@@ -105,15 +87,7 @@ void session::turn_for_channel()
 
 ucs_status_t session::wait(ucs_status_ptr_t request)
 {
-    if (!UCS_PTR_IS_PTR(request)) {
-        return UCS_PTR_STATUS(request);
-    }
-    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
-        turn();
-    }
-    const ucs_status_t status = ucp_request_check_status(request);
-    ucp_request_free(request);
-    return status;
+    return test::finish(request, [this] { turn(); });
 }
 
 void session::flush()

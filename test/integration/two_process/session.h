@@ -5,9 +5,8 @@
 #pragma once
 
 #include "channel.h"
-#include "check.h"
+#include "support/ucp.h"
 
-#include <memory>
 #include <string>
 
 #include <ucp/api/ucp.h>
@@ -26,19 +25,11 @@ struct peer_arguments {
     bool plays(int which) const { return role == which || role == 2; }
 };
 
-// One UCP context.
-class context_handle
+// Of everything that scenarios use.
+class context_handle : public test::context
 {
 public:
     explicit context_handle(const peer_arguments& arguments, bool many_workers = false);
-
-    ucp_context_h get() const { return _context.get(); }
-
-private:
-    struct cleanup {
-        void operator()(ucp_context* context) const { ucp_cleanup(context); }
-    };
-    std::unique_ptr<ucp_context, cleanup> _context;
 };
 
 struct session_options {

@@ -103,7 +103,7 @@ void plain_allocation(const peer_arguments& arguments)
 void run_remote_access(session& in)
 {
     for (unsigned round = 0; round < in.arguments().rounds; ++round) {
-        test::random random(derive_seed(in.arguments().seed, round));
+        test::random random(test::derive_seed(in.arguments().seed, round));
         run_batch(in, random_batch(random, {.operations = {operation::tag, operation::put, operation::get},
                                             .lengths    = {0, 1, 64, 4096, 65536, 1 << 20}}));
     }

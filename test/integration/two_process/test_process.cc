@@ -1,5 +1,4 @@
 // What happens to processes: they fork, they run threads, they are killed.
-#include "child.h"
 #include "scenario.h"
 #include "transfer.h"
 #include "transports.h"
@@ -27,7 +26,7 @@ const batch_options usual_batch = {
 void run_batches(session& in, std::uint64_t seed, unsigned rounds)
 {
     for (unsigned round = 0; round < rounds; ++round) {
-        test::random random(derive_seed(seed, round));
+        test::random random(test::derive_seed(seed, round));
         run_batch(in, random_batch(random, usual_batch));
     }
 }
@@ -75,7 +74,7 @@ void threads(const peer_arguments& arguments)
             auto own   = arguments;
             own.thread = i;
             session in(own, context);
-            run_batches(in, derive_seed(arguments.seed, 77 + i), arguments.rounds);
+            run_batches(in, test::derive_seed(arguments.seed, 77 + i), arguments.rounds);
             in.close();
         });
     }

@@ -40,7 +40,7 @@ void truncated_receives(const peer_arguments& arguments)
         for (const auto kind : all_kinds) {
             for (const std::uint64_t length : {64u, 5000u, 300000u}) {
                 ++tag;
-                const auto seed       = derive_seed(arguments.seed, tag);
+                const auto seed       = test::derive_seed(arguments.seed, tag);
                 const bool unexpected = round % 2 == 1;
                 const bool aligned    = kind == side_kind::datatype;
                 const side_plan plan{
@@ -90,7 +90,7 @@ void cancelled_receives(const peer_arguments& arguments)
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         for (const auto kind : all_kinds) {
             for (const std::uint64_t length : {64u, 300000u}) {
-                const auto seed    = derive_seed(arguments.seed, round * 10 + static_cast<unsigned>(kind));
+                const auto seed    = test::derive_seed(arguments.seed, round * 10 + static_cast<unsigned>(kind));
                 const auto message = test::random_bytes(seed, length);
                 if (arguments.role == 0) {
                     side from(in, {.kind = kind, .seed = seed + 1}, length);

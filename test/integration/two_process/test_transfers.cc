@@ -18,7 +18,7 @@ void run_transfers(const peer_arguments& arguments, const batch_options& options
     const context_handle context(arguments);
     session in(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        test::random random(derive_seed(arguments.seed, round));
+        test::random random(test::derive_seed(arguments.seed, round));
         run_batch(in, random_batch(random, options));
     }
     in.close();

@@ -69,8 +69,8 @@ void many_windows(const peer_arguments& arguments)
     session in(arguments, context);
     std::vector<std::unique_ptr<own_window>> windows;
     for (std::uint64_t i = 0; i < number; ++i) {
-        const auto seed     = derive_seed(arguments.seed, i);
-        const auto own_seed = derive_seed(seed, static_cast<std::uint64_t>(arguments.role));
+        const auto seed     = test::derive_seed(arguments.seed, i);
+        const auto own_seed = test::derive_seed(seed, static_cast<std::uint64_t>(arguments.role));
         const auto length   = 1 + seed % 3000;
         test::random random(own_seed);
         windows.push_back(std::make_unique<own_window>(in, spec_of_length(random, length), own_seed));
@@ -102,8 +102,8 @@ void addresses_come_back(const peer_arguments& arguments)
     session in(arguments, context);
     std::map<void*, unsigned> uses;
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        const auto seed     = derive_seed(arguments.seed, round);
-        const auto own_seed = derive_seed(seed, static_cast<std::uint64_t>(arguments.role));
+        const auto seed     = test::derive_seed(arguments.seed, round);
+        const auto own_seed = test::derive_seed(seed, static_cast<std::uint64_t>(arguments.role));
         const auto length   = (9u << 18) + seed % (5u << 18);
         test::random random(own_seed);
         own_window own(in, spec_of_length(random, length), own_seed);
@@ -129,7 +129,7 @@ void key_outlives_rebind(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
     session in(arguments, context);
-    test::random random(derive_seed(arguments.seed, 1000));
+    test::random random(test::derive_seed(arguments.seed, 1000));
     const std::uint64_t length = 1 + random.below(50000);
     const auto spec            = spec_of_length(random, length);
     const bool is_target       = arguments.role == 1;
@@ -149,7 +149,7 @@ void key_outlives_rebind(const peer_arguments& arguments)
     }
 
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        const auto seed    = derive_seed(arguments.seed, round);
+        const auto seed    = test::derive_seed(arguments.seed, round);
         const auto message = test::random_bytes(seed, length);
         test::spec_memory actual(*spec, seed), expected(*spec, seed);
         if (is_target) {
@@ -188,7 +188,7 @@ void overlapping_source(const peer_arguments& arguments)
     const context_handle context(arguments);
     session in(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        test::random random(derive_seed(arguments.seed, round));
+        test::random random(test::derive_seed(arguments.seed, round));
         const auto spec =
             test::random_spec(random, {.max_bytes = 20000, .num_sources = 2, .overlapping = test::overlapping::always});
         const auto length = test::packed_length_of(*spec);

@@ -350,8 +350,9 @@ void batch::verify()
             }
             try {
                 transfer.sides[which]->verify();
-            } catch (const peer_failure& failure) {
-                throw peer_failure(std::format("{}, side {}: {}", to_string(*transfer.plan), which, failure.what()));
+            } catch (const std::runtime_error& failure) {
+                throw std::runtime_error(
+                    std::format("{}, side {}: {}", to_string(*transfer.plan), which, failure.what()));
             }
         }
     }

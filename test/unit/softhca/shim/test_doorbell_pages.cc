@@ -2,7 +2,7 @@
 #include "softhca/shim/host/fabric_memory.h"
 #include "softhca/shim/system/fault_signals.h"
 
-#include "real_process.h"
+#include "support/forked_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -248,7 +248,7 @@ TEST_F(doorbells, in_a_forked_child_stores_go_nowhere)
 {
     _pages.add(first_uar, true);
     locate();
-    test::real_process child([this](test::real_process&) {
+    ucxl::test::forked_process child([this](ucxl::test::forked_process&) {
         _pages.disown();
         at<std::uint64_t>(0x800) = 1;
         EXPECT_TRUE(_heard.rung.empty());
@@ -258,7 +258,7 @@ TEST_F(doorbells, in_a_forked_child_stores_go_nowhere)
 
 TEST_F(doorbells, reading_elsewhere_and_other_read_only_memory_are_not_ours)
 {
-    test::real_process child([this](test::real_process&) {
+    ucxl::test::forked_process child([this](ucxl::test::forked_process&) {
         _pages.add(first_uar, true);
         locate();
         void* const other                  = ::mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

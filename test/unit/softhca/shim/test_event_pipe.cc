@@ -1,6 +1,6 @@
 #include "softhca/shim/host/event_pipe.h"
 
-#include "real_process.h"
+#include "support/forked_process.h"
 
 #include <gtest/gtest.h>
 
@@ -102,8 +102,8 @@ TEST_F(event_pipe, removing_finds_room_for_what_stays_in_a_full_pipe)
 // In another process, because a dropped privilege does not come back.
 TEST_F(event_pipe, where_the_system_gives_no_more_room_events_are_refused_and_none_is_damaged)
 {
-    test::real_process other([this](test::real_process&) {
-        test::give_up_privileges();
+    ucxl::test::forked_process other([this](ucxl::test::forked_process&) {
+        ucxl::test::give_up_privileges();
         std::uint64_t accepted = 0;
         while (accepted < (1U << 24) && append({.value = 7, .number = accepted})) {
             ++accepted;

@@ -1,7 +1,7 @@
 #include "softhca/shim/system/fault_signals.h"
 #include "softhca/shim/system/guarded_copy.h"
 
-#include "real_process.h"
+#include "support/forked_process.h"
 
 #include <gtest/gtest.h>
 
@@ -133,13 +133,13 @@ int seen_signal = 0;
 
 TEST_F(guarded, a_fault_elsewhere_still_kills)
 {
-    test::real_process child([](test::real_process&) { store_at(nowhere); });
+    ucxl::test::forked_process child([](ucxl::test::forked_process&) { store_at(nowhere); });
     EXPECT_EQ(child.join(), 128 + SIGSEGV);
 }
 
 TEST_F(guarded, a_programs_own_handler_gets_foreign_faults_and_not_ours)
 {
-    test::real_process child([](test::real_process&) {
+    ucxl::test::forked_process child([](ucxl::test::forked_process&) {
         struct sigaction wanted = {};
         wanted.sa_sigaction     = [](int number, siginfo_t* fault, void*) {
             seen_signal = number;
@@ -161,7 +161,7 @@ TEST_F(guarded, a_programs_own_handler_gets_foreign_faults_and_not_ours)
 
 TEST_F(guarded, a_handler_that_was_there_before_is_called_behind_ours)
 {
-    test::real_process child([](test::real_process&) {
+    ucxl::test::forked_process child([](ucxl::test::forked_process&) {
         std::signal(SIGSEGV, SIG_DFL);
         struct sigaction wanted = {};
         wanted.sa_handler       = [](int) { ::_exit(17); };
@@ -176,14 +176,14 @@ TEST_F(guarded, a_handler_that_was_there_before_is_called_behind_ours)
 
 TEST_F(guarded, a_signal_that_was_sent_is_no_fault)
 {
-    test::real_process ignoring([](test::real_process&) {
+    ucxl::test::forked_process ignoring([](ucxl::test::forked_process&) {
         struct sigaction wanted = {};
         wanted.sa_handler       = SIG_IGN;
         change_action(SIGSEGV, &wanted, nullptr);
         ::raise(SIGSEGV);
     });
     EXPECT_EQ(ignoring.join(), 0);
-    test::real_process dying([](test::real_process&) { ::raise(SIGSEGV); });
+    ucxl::test::forked_process dying([](ucxl::test::forked_process&) { ::raise(SIGSEGV); });
     EXPECT_EQ(dying.join(), 128 + SIGSEGV);
 }
 

@@ -5,17 +5,20 @@
 #include "softhca/shim/system/process_identity.h"
 
 #include "prm/eq.h"
-#include "real_process.h"
+#include "support/forked_process.h"
+#include "support/must.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <fcntl.h>
 #include <memory>
 #include <optional>
 #include <poll.h>
+#include <semaphore>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,9 +36,7 @@ struct user {
         : host(memory.records(), memory.lock(), own_identity(), "", [](void*) {}, nullptr)
     {
         install_fault_handlers([](int, siginfo_t&, void*) { return false; });
-        auto attached = fabric::attach(memory.bytes(), host, own_identity());
-        EXPECT_TRUE(attached.has_value()) << attached.error();
-        device = std::move(*attached);
+        device = ucxl::test::must(fabric::attach(memory.bytes(), host, own_identity()));
         host.set_self(device->self());
     }
 
@@ -45,9 +46,7 @@ struct user {
 
 fabric_memory make_memory(const fabric_options& options = {})
 {
-    auto made = fabric_memory::create(options);
-    EXPECT_TRUE(made.has_value()) << made.error();
-    return *made;
+    return ucxl::test::must(fabric_memory::create(options));
 }
 
 TEST(process_identity, a_process_is_its_id_and_its_start)
@@ -63,7 +62,7 @@ TEST(process_identity, a_process_is_its_id_and_its_start)
 TEST(process_identity, one_that_was_not_waited_for_does_not_run)
 {
     process_identity child;
-    test::real_process ended([](test::real_process&) {});
+    ucxl::test::forked_process ended([](ucxl::test::forked_process&) {});
     child.process = ended.id();
     for (int tries = 0;
          tries < 1000 && ::waitid(P_PID, static_cast<id_t>(child.process), nullptr, WEXITED | WNOWAIT) != 0; ++tries) {
@@ -75,7 +74,7 @@ TEST(fabric_memory, another_process_opens_it_by_its_place)
 {
     const fabric_memory mine = make_memory({.devices = 2});
     const int process        = ::getpid();
-    test::real_process other([&mine, process](test::real_process&) {
+    ucxl::test::forked_process other([&mine, process](ucxl::test::forked_process&) {
         const auto theirs = fabric_memory::open(process, mine.file());
         ASSERT_TRUE(theirs.has_value()) << theirs.error();
         EXPECT_NE(&theirs->records(), &mine.records());
@@ -157,8 +156,8 @@ TEST(linux_host, a_dead_process_is_not_alive_and_its_memory_gone)
 {
     const fabric_memory memory = make_memory();
     user here(memory);
-    client_id& other_id = test::shared<client_id>();
-    test::real_process other([&memory, &other_id](test::real_process& self) {
+    client_id& other_id = ucxl::test::shared<client_id>();
+    ucxl::test::forked_process other([&memory, &other_id](ucxl::test::forked_process& self) {
         user there(memory);
         other_id = there.host.self();
         self.ready();
@@ -183,7 +182,7 @@ TEST(linux_host, an_id_that_came_around_again_is_another_process)
 {
     const fabric_memory memory = make_memory();
     user here(memory);
-    test::real_process other([](test::real_process& self) {
+    ucxl::test::forked_process other([](ucxl::test::forked_process& self) {
         self.ready();
         self.wait();
     });
@@ -204,8 +203,8 @@ TEST(linux_host, events_reach_the_channel_of_another_process)
         int reader;
         int writer;
     };
-    auto& place = test::shared<channel_place>();
-    test::real_process other([&](test::real_process& self) {
+    auto& place = ucxl::test::shared<channel_place>();
+    ucxl::test::forked_process other([&](ucxl::test::forked_process& self) {
         user there(memory);
         int ends[2];
         ASSERT_EQ(::pipe(ends), 0);
@@ -277,8 +276,8 @@ TEST(linux_host, a_channel_that_nobody_reads_takes_more_events_than_a_pipe_usual
 TEST(linux_host, an_event_that_the_system_has_no_room_for_is_lost_and_counted_as_that)
 {
     const fabric_memory memory = make_memory();
-    test::real_process other([&](test::real_process&) {
-        test::give_up_privileges();
+    ucxl::test::forked_process other([&](ucxl::test::forked_process&) {
+        ucxl::test::give_up_privileges();
         user here(memory);
         channel full;
         event_route route   = full.route();
@@ -305,31 +304,40 @@ TEST(linux_host, a_file_in_place_of_a_channel_is_left_alone)
     ::close(file);
 }
 
+struct call_counter {
+    std::atomic<int> count = 0;
+    std::counting_semaphore<> calls{0};
+};
+
 TEST(wake_timer, calls_at_the_earliest_time_once_and_not_after_its_end)
 {
-    std::atomic<int> calls = 0;
-    {
-        wake_timer timer([](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &calls);
-        const std::uint64_t start = monotonic_ns();
-        timer.wake_at(start + 5'000'000'000);
-        timer.wake_at(start + 2'000'000);
-        timer.wake_at(start + 3'000'000'000);
-        while (calls.load() == 0 && monotonic_ns() - start < 4'000'000'000) {
-            ::usleep(200);
-        }
-        EXPECT_EQ(calls.load(), 1);
-        EXPECT_GE(monotonic_ns() - start, 2'000'000U);
-        timer.wake_at(0);
-        while (calls.load() == 1 && monotonic_ns() - start < 4'000'000'000) {
-            ::usleep(200);
-        }
-        EXPECT_EQ(calls.load(), 2);
-        timer.wake_at(monotonic_ns() + 1'000'000);
-        timer.stop();
+    using namespace std::chrono_literals;
+    call_counter counter;
+    wake_timer timer(
+        [](void* argument) {
+            auto* const counter = static_cast<call_counter*>(argument);
+            ++counter->count;
+            counter->calls.release();
+        },
+        &counter);
+    const std::uint64_t start = monotonic_ns();
+    timer.wake_at(start + 5'000'000'000);
+    timer.wake_at(start + 2'000'000);
+    timer.wake_at(start + 3'000'000'000);
+    ASSERT_TRUE(counter.calls.try_acquire_for(4s));
+    EXPECT_GE(monotonic_ns() - start, 2'000'000U);
+    EXPECT_EQ(counter.count.load(), 1);
+    timer.wake_at(0);
+    ASSERT_TRUE(counter.calls.try_acquire_for(4s));
+    EXPECT_EQ(counter.count.load(), 2);
+    timer.wake_at(monotonic_ns() + 1'000'000);
+    timer.stop();
+    const int last = counter.count.load();
+    if (last == 3) {
+        counter.calls.acquire();
     }
-    const int last = calls.load();
-    ::usleep(5000);
-    EXPECT_EQ(calls.load(), last);
+    EXPECT_FALSE(counter.calls.try_acquire_for(5ms)); // nothing announces that nothing comes: its time has to pass
+    EXPECT_EQ(counter.count.load(), last);
 }
 
 } // namespace

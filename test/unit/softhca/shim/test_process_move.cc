@@ -1,7 +1,8 @@
 #include "softhca/shim/host/process_move.h"
 #include "softhca/shim/system/fault_signals.h"
 
-#include "real_process.h"
+#include "support/forked_process.h"
+#include "support/random.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +11,6 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,7 +58,7 @@ TEST_F(process_move, writes_and_reads_another_process)
 {
     memory both(1 << 20);
     fill(both.start, both.bytes, 1);
-    test::real_process peer([&both](test::real_process& self) {
+    ucxl::test::forked_process peer([&both](ucxl::test::forked_process& self) {
         fill(both.start, both.bytes, 9);
         self.ready();
         self.wait();
@@ -86,14 +86,14 @@ TEST_F(process_move, between_two_others_it_goes_through_us)
 {
     memory all(3 << 20);
     const auto body = [&all](unsigned seed) {
-        return [&all, seed](test::real_process& self) {
+        return [&all, seed](ucxl::test::forked_process& self) {
             fill(all.start, all.bytes, seed);
             self.ready();
             self.wait();
         };
     };
-    test::real_process from(body(5));
-    test::real_process to(body(7));
+    ucxl::test::forked_process from(body(5));
+    ucxl::test::forked_process to(body(7));
     process_mover mover;
     mover.add({.process = to.id(), .address = all.at(100)}, {.process = from.id(), .address = all.at(3)},
               all.bytes - 200);
@@ -115,7 +115,7 @@ TEST_F(process_move, a_fault_says_which_side_and_what_came_before_it_arrived)
 {
     memory both(4 * page);
     fill(both.start, both.bytes, 1);
-    test::real_process peer([&both](test::real_process& self) {
+    ucxl::test::forked_process peer([&both](ucxl::test::forked_process& self) {
         ::munmap(both.start + 2 * page, page);
         ::mprotect(both.start + 3 * page, page, PROT_READ);
         self.ready();
@@ -159,7 +159,7 @@ TEST_F(process_move, a_fault_says_which_side_and_what_came_before_it_arrived)
 TEST_F(process_move, a_process_that_ended_is_gone)
 {
     memory both(page);
-    auto peer      = std::make_unique<test::real_process>([](test::real_process& self) {
+    auto peer      = std::make_unique<ucxl::test::forked_process>([](ucxl::test::forked_process& self) {
         self.ready();
         self.wait();
     });
@@ -178,13 +178,13 @@ TEST_F(process_move, a_process_that_is_killed_meanwhile_is_gone_and_nothing_hang
     memory both(8 << 20);
     fill(both.start, both.bytes, 1);
     for (int round = 0; round < 10; ++round) {
-        test::real_process peer([](test::real_process& self) {
+        ucxl::test::forked_process peer([](ucxl::test::forked_process& self) {
             self.ready();
             self.wait();
         });
         const pid_t killer = ::fork();
         if (killer == 0) {
-            ::usleep(static_cast<useconds_t>(round * 300));
+            ::usleep(static_cast<useconds_t>(round * 300)); // synchronises nothing: a kill at one of many moments
             ::kill(peer.id(), SIGKILL);
             ::_exit(0);
         }
@@ -203,12 +203,10 @@ TEST_F(process_move, a_process_that_is_killed_meanwhile_is_gone_and_nothing_hang
 // Compared with copying byte by byte.
 TEST_F(process_move, random_runs_in_both_directions_arrive_as_byte_by_byte)
 {
-    const auto seed = std::random_device{}();
-    std::mt19937 random(seed);
-    SCOPED_TRACE(seed);
+    ucxl::test::random random(ucxl::test::run_seed());
     memory both(64 * page);
     fill(both.start, both.bytes, 3);
-    test::real_process peer([](test::real_process& self) {
+    ucxl::test::forked_process peer([](ucxl::test::forked_process& self) {
         self.ready();
         self.wait();
     });
@@ -216,13 +214,13 @@ TEST_F(process_move, random_runs_in_both_directions_arrive_as_byte_by_byte)
     expected.fill(std::vector<std::byte>(both.start, both.start + both.bytes));
     for (int round = 0; round < 300; ++round) {
         process_mover mover;
-        const int runs = 1 + static_cast<int>(random() % 100);
+        const int runs = 1 + static_cast<int>(random.below(100));
         for (int i = 0; i < runs; ++i) {
-            const std::size_t length = random() % 600;
-            const std::size_t from   = random() % (both.bytes / 2 - 600);                  // sources below,
-            const std::size_t to     = both.bytes / 2 + random() % (both.bytes / 2 - 600); // destinations above
-            const unsigned source    = random() % 2;
-            const unsigned target    = random() % 2;
+            const std::size_t length = random.below(600);
+            const std::size_t from   = random.below(both.bytes / 2 - 600);                  // sources below,
+            const std::size_t to     = both.bytes / 2 + random.below(both.bytes / 2 - 600); // destinations above
+            const std::size_t source = random.below(2);
+            const std::size_t target = random.below(2);
             ASSERT_TRUE(mover.add({.process = target != 0 ? peer.id() : 0, .address = both.at(to)},
                                   {.process = source != 0 ? peer.id() : 0, .address = both.at(from)}, length));
             for (std::size_t byte = 0; byte < length; ++byte) {

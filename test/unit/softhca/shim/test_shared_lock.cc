@@ -1,12 +1,13 @@
 #include "softhca/shim/host/shared_lock.h"
 
-#include "real_process.h"
+#include "support/forked_process.h"
+#include "support/random.h"
+#include "support/wait_until.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
-#include <random>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -24,7 +25,7 @@ struct counted {
 
 counted& make_counted()
 {
-    counted& made = test::shared<counted>();
+    counted& made = ucxl::test::shared<counted>();
     EXPECT_EQ(made.lock.make(), 0);
     return made;
 }
@@ -41,7 +42,7 @@ TEST(shared_lock, one_at_a_time_over_threads_and_processes)
             both.lock.unlock();
         }
     };
-    test::real_process child([&count](test::real_process&) { count(); });
+    ucxl::test::forked_process child([&count](ucxl::test::forked_process&) { count(); });
     {
         std::vector<std::jthread> here;
         for (int i = 0; i < threads; ++i) {
@@ -55,7 +56,7 @@ TEST(shared_lock, one_at_a_time_over_threads_and_processes)
 TEST(shared_lock, a_killed_holder_is_told_to_the_next_one_once)
 {
     counted& both = make_counted();
-    test::real_process holder([&both](test::real_process& self) {
+    ucxl::test::forked_process holder([&both](ucxl::test::forked_process& self) {
         both.lock.lock();
         self.ready();
         self.wait();
@@ -70,17 +71,21 @@ TEST(shared_lock, a_killed_holder_is_told_to_the_next_one_once)
 TEST(shared_lock, a_waiter_gets_it_when_the_holder_is_killed)
 {
     counted& both = make_counted();
-    test::real_process holder([&both](test::real_process& self) {
+    ucxl::test::forked_process holder([&both](ucxl::test::forked_process& self) {
         both.lock.lock();
         self.ready();
         self.wait();
     });
-    std::atomic<bool> told = false;
-    std::jthread waiter([&both, &told] {
+    std::atomic<bool> told    = false;
+    std::atomic<pid_t> thread = 0;
+    std::jthread waiter([&both, &told, &thread] {
+        thread = ::gettid();
+        thread.notify_one();
         told = both.lock.lock();
         both.lock.unlock();
     });
-    ::usleep(20'000); // long enough to fall asleep
+    thread.wait(0);
+    EXPECT_TRUE(ucxl::test::wait_until([&thread] { return ucxl::test::is_asleep(thread); }));
     holder.kill();
     waiter.join();
     EXPECT_TRUE(told);
@@ -89,7 +94,7 @@ TEST(shared_lock, a_waiter_gets_it_when_the_holder_is_killed)
 TEST(shared_lock, a_holder_that_executes_another_program_is_gone)
 {
     counted& both = make_counted();
-    test::real_process holder([&both](test::real_process&) {
+    ucxl::test::forked_process holder([&both](ucxl::test::forked_process&) {
         both.lock.lock();
         ::execl("/bin/true", "true", nullptr);
     });
@@ -114,13 +119,11 @@ TEST(shared_lock, a_repair_that_was_owed_is_told_again)
 // different, one that is not told finds them equal.
 TEST(shared_lock, kills_at_random_moments_never_hang_and_are_never_missed)
 {
-    const auto seed = std::random_device{}();
-    std::mt19937 random(seed);
-    SCOPED_TRACE(seed);
+    ucxl::test::random random(ucxl::test::run_seed());
     counted& both = make_counted();
     unsigned told = 0;
     for (int round = 0; round < 60; ++round) {
-        const auto work = [&both](test::real_process& self) {
+        const auto work = [&both](ucxl::test::forked_process& self) {
             self.ready();
             for (;;) {
                 if (both.lock.lock()) {
@@ -132,11 +135,11 @@ TEST(shared_lock, kills_at_random_moments_never_hang_and_are_never_missed)
                 both.lock.unlock();
             }
         };
-        test::real_process first(work);
-        test::real_process second(work);
-        ::usleep(random() % 3000);
+        ucxl::test::forked_process first(work);
+        ucxl::test::forked_process second(work);
+        ::usleep(static_cast<useconds_t>(random.below(3000))); // synchronises nothing: when the kill comes is open
         first.kill();
-        ::usleep(random() % 1000);
+        ::usleep(static_cast<useconds_t>(random.below(1000)));
         second.kill();
         if (both.lock.lock()) {
             ++told;

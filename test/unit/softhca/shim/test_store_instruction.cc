@@ -1,11 +1,11 @@
 #include "softhca/shim/doorbell/store_instruction.h"
+#include "support/random.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
 #include <numeric>
-#include <random>
 #include <span>
 #include <vector>
 
@@ -180,11 +180,11 @@ TEST(store_x86_64, other_instructions_are_none)
 
 TEST(store_x86_64, any_bytes_are_decoded_within_bounds)
 {
-    std::mt19937_64 random(20261121);
+    ucxl::test::random random(ucxl::test::run_seed());
     for (int i = 0; i < 1'000'000; ++i) {
-        bytes code(random() % 16);
+        bytes code(random.below(16));
         for (std::uint8_t& byte : code) {
-            byte = static_cast<std::uint8_t>(random());
+            byte = static_cast<std::uint8_t>(random.next());
         }
         const auto store = decode_store_x86_64(code);
         if (store) {

@@ -1,9 +1,8 @@
 // The outermost layer: wrong headers and attributes, before any method sees them.
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "kernel_program.h"
+#include "support/random.h"
 
 namespace ucxl::softhca::test
 {
@@ -192,9 +191,8 @@ TEST_F(uverbs_framing, bytes_behind_a_request_have_to_be_zero)
 // Valid requests with a few bits changed: any errno, no crash, and the context keeps working.
 TEST_F(uverbs_framing, bits_that_change_on_the_way_do_no_harm)
 {
-    const unsigned seed = 20240611;
-    std::mt19937 random(seed);
-    SCOPED_TRACE(seed);
+    ucxl::test::random numbers(ucxl::test::run_seed());
+    const auto random                        = [&] { return static_cast<std::uint32_t>(numbers.next()); };
     static constexpr std::uint16_t objects[] = {
         UVERBS_OBJECT_DEVICE, UVERBS_OBJECT_PD,        UVERBS_OBJECT_CQ,         UVERBS_OBJECT_QP,
         UVERBS_OBJECT_SRQ,    UVERBS_OBJECT_MR,        UVERBS_OBJECT_MW,         UVERBS_OBJECT_DM,
