@@ -1,5 +1,5 @@
-// How a process without GoogleTest says that something is wrong: it throws, main() or end_with_failure() prints the text
-// and ends it with status 1, and the test that started it fails with this text.
+// How a process without GoogleTest says that something is wrong: it throws, main() or end_with_failure() prints the
+// text and ends it with status 1, and the test that started it fails with this text.
 #pragma once
 
 #include <format>

@@ -1,5 +1,5 @@
-// What a function returned, or a failure with the words of its error: GoogleTest counts an exception as a failure of the
-// test, other programs end with it.
+// What a function returned, or a failure with the words of its error: GoogleTest counts an exception as a failure of
+// the test, other programs end with it.
 //
 // Example: const layout_ptr column = must(build(*described));
 #pragma once

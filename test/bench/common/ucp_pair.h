@@ -19,8 +19,9 @@
 namespace ucxl::bench
 {
 
-// For what is measured: it polls and does nothing else, where the pairs of tests (support/ucp_pair.h, two_process/session.h)
-// yield, sleep and look at sockets. Neither it nor what it has opened is ever closed: the process ends. All calls throw std::runtime_error.
+// For what is measured: it polls and does nothing else, where the pairs of tests (support/ucp_pair.h and session.h of
+// two_process) yield, sleep and look at sockets. Neither it nor what it has opened is ever closed: the process ends.
+// All calls throw std::runtime_error.
 class ucp_pair
 {
 public:

@@ -336,7 +336,8 @@ test::spec_ptr spec_of_length(test::random& random, std::uint64_t length, std::u
 ucx_layout::layout create_layout(const test::spec& of)
 {
     auto made = create(of);
-    test::check(made.has_value(), "no layout of {}: {}", to_string(of), ucs_status_string(made ? UCS_OK : made.error()));
+    test::check(made.has_value(), "no layout of {}: {}", to_string(of),
+                ucs_status_string(made ? UCS_OK : made.error()));
     return std::move(*made);
 }
 

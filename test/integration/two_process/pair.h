@@ -49,8 +49,8 @@ struct pair_config {
     std::uint64_t salt  = 0; // makes scenarios of tests that share a scenario name differ
 };
 
-// The seed comes from that of the run and from the configuration; UCXL_TEST_ROUNDS overrides the number of rounds. Rounds
-// are loops by hand: what fails is two processes in one state, and a smaller case would need two new ones.
+// The seed comes from that of the run and from the configuration; UCXL_TEST_ROUNDS overrides the number of rounds.
+// Rounds are loops by hand: what fails is two processes in one state, and a smaller case would need two new ones.
 testing::AssertionResult run_pair(const pair_config& config);
 
 #define EXPECT_PAIR(config) EXPECT_TRUE(::ucxl::two_process::run_pair(config))

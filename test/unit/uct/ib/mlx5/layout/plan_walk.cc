@@ -43,8 +43,8 @@ void read_entry(const plan& of, const plan_entry& entry, std::uint64_t turn, std
     }
     const auto part = cut(read_key(of, entry.target), static_cast<std::uint64_t>(offset), entry.length);
     into.insert(into.end(), part.begin(), part.end());
-    // A chunk of a loop may reach past the end of the key with the gap behind its last byte. A device looks only at what
-    // is moved, so the gap keeps its place, and a plan in which it is moved is wrong.
+    // A chunk of a loop may reach past the end of the key with the gap behind its last byte. A device looks only at
+    // what is moved, so the gap keeps its place, and a plan in which it is moved is wrong.
     std::uint64_t missing = entry.length;
     for (const segment& one : part) {
         missing -= one.length;
