@@ -119,7 +119,7 @@ class host_transport_test : public transport_test
 {
 protected:
     host_transport_test(uct_component& component, const char* name) : _component(component), _name(name) {}
-    void SetUp() override { open(&_component, _name, _name); }
+    void SetUp() override { open_transport(&_component, _name, _name); }
     void TearDown() override
     {
         transport_test::TearDown();

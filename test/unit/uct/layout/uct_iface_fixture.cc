@@ -34,10 +34,10 @@ void uct_iface_test::SetUp()
     const auto found = layout_components();
     ASSERT_EQ(found.size(), 1u);
     component = found.front();
-    open(component, "layout", "lay_copy");
+    open_transport(component, "layout", "lay_copy");
 }
 
-void transport_test::open(uct_component_h component, const char* device, const char* transport)
+void transport_test::open_transport(uct_component_h component, const char* device, const char* transport)
 {
     uct_layout_init();
     uct_md_config_t* md_config;

@@ -16,7 +16,7 @@ class transport_test : public ucx_test
 {
 protected:
     // The memory domain has the name of its device.
-    void open(uct_component_h component, const char* device, const char* transport);
+    void open_transport(uct_component_h component, const char* device, const char* transport);
     void TearDown() override;
 
     uct_md_h md       = nullptr;
