@@ -13,7 +13,7 @@
 namespace ucxl
 {
 
-// Zeroed. `name` is what /proc/PID/fd shows; seals: of F_ADD_SEALS (fcntl(2)), which nobody can undo. Errors: no_memory.
+// Zeroed. /proc/PID/fd shows `name`. Nobody can undo the seals (F_ADD_SEALS, fcntl(2)). Errors: no_memory.
 result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int seals);
 
 // All of the bytes, at an offset. False with errno if not all were written.

@@ -1,5 +1,5 @@
-// The scenarios of the test program softhca_scenarios, by name. Each returns the program's exit status; a failure throws,
-// which ends the program with its message.
+// The scenarios of the test program softhca_scenarios, by name. Each returns the program's exit status; a failure
+// throws, which ends the program with its message.
 #pragma once
 
 namespace ucxl::softhca::test
