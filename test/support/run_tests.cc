@@ -21,6 +21,7 @@ int run_tests(int argc, char** argv)
     setenv("RC_PARAMS", ("seed=" + seed + " " + (given != nullptr ? given : "")).c_str(), 1);
     if (!GTEST_FLAG_GET(list_tests)) {
         std::printf("UCXL_TEST_SEED=%s\n", seed.c_str());
+        std::fflush(stdout); // tests that end the program lose what is not written
     }
     const int failed = RUN_ALL_TESTS();
     if (failed != 0) {
