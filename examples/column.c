@@ -1,5 +1,5 @@
-/* Sends a column of a matrix from one process into a column of another one's: no packing, stock UCP calls, a layout and
- * a window.
+/* Sends a column of one process's matrix into a column of another's: no packing, stock UCP calls, a layout and a
+ * window.
  *
  * cc column.c -o column $(pkg-config --cflags --libs ucx-layout)
  */
@@ -13,10 +13,10 @@
 #define N 1024
 static double matrix[N][N];
 
-static void check(ucs_status_t status, const char* what)
+static void check(ucs_status_t status, const char* step)
 {
     if (status != UCS_OK) {
-        fprintf(stderr, "%s: %s\n", what, ucs_status_string(status));
+        fprintf(stderr, "%s: %s\n", step, ucs_status_string(status));
         exit(1);
     }
 }
@@ -34,7 +34,7 @@ static void wait_for(ucp_worker_h worker, ucs_status_ptr_t request)
     ucp_request_free(request);
 }
 
-/* Worker addresses through a socket; any other way to tell a peer a few bytes will do. */
+/* Exchanges worker addresses through a socket. Any other way to send a peer a few bytes works as well. */
 static ucp_ep_h connect_to_peer(ucp_worker_h worker, int socket)
 {
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS};
@@ -53,7 +53,7 @@ static ucp_ep_h connect_to_peer(ucp_worker_h worker, int socket)
     return ep;
 }
 
-/* Closing an endpoint takes answers of the peer: keep giving ours until it has closed its own. */
+/* Closing an endpoint needs answers from the peer, so each side keeps answering until both have closed. */
 static void wait_for_peer(ucp_worker_h worker, int socket)
 {
     char closed = 1;
@@ -80,7 +80,7 @@ static int run(int is_sender, int socket)
     check(ucp_worker_create(context, &worker_params, &worker), "ucp_worker_create");
     ep = connect_to_peer(worker, socket);
 
-    /* A column: N numbers, a row apart. The window shows column 3 of the sender and column 5 of the receiver. */
+    /* A column: N numbers, one row apart. The window shows column 3 of the sender and column 5 of the receiver. */
     check(ucp_layout_strided(sizeof(double), N, sizeof(matrix[0]), &column), "ucp_layout_strided");
     void* base                  = &matrix[0][is_sender ? 3 : 5];
     ucp_layout_map_params_t map = {.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES,
@@ -129,8 +129,8 @@ int main(int argc, char** argv)
     }
     close(sockets[receiver == 0 ? 1 : 0]); /* each keeps one end, so that it sees the other one go */
     if (receiver == 0) {
-        /* The receiver starts as a fresh program. UCX has a thread from before main on, and what that has locked in the
-         * moment of the fork stays locked in the child: ucp_init there could wait for ever. */
+        /* The receiver starts as a fresh program. UCX starts a thread before main, and a lock that this thread holds at
+         * the fork stays locked in the child, where ucp_init could wait for it for ever. */
         snprintf(receiver_socket, sizeof(receiver_socket), "%d", sockets[0]);
         execl("/proc/self/exe", argv[0], receiver_socket, NULL);
         _exit(127);

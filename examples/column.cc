@@ -1,4 +1,4 @@
-// The C++ form of column.c: the layout comes straight from an mdspan-like view, handles release themselves.
+// The C++ form of column.c: the layout comes straight from an mdspan-like view, and the handles release themselves.
 //
 // c++ -std=c++23 column.cc -o column $(pkg-config --cflags --libs ucx-layout)
 #include <array>
@@ -13,7 +13,7 @@
 
 static constexpr std::size_t n = 1024;
 
-// As std::mdspan<double, std::extents<std::size_t, n>, std::layout_stride>, for compilers that do not have it yet.
+// Like std::mdspan<double, std::extents<std::size_t, n>, std::layout_stride>, for compilers that lack it.
 struct column_view {
     double* first;
     static constexpr std::size_t rank() { return 1; }
@@ -22,10 +22,10 @@ struct column_view {
     std::size_t stride(std::size_t) const { return n; } // elements
 };
 
-static void check(ucs_status_t status, const char* what)
+static void check(ucs_status_t status, const char* step)
 {
     if (status != UCS_OK) {
-        std::fprintf(stderr, "%s: %s\n", what, ucs_status_string(status));
+        std::fprintf(stderr, "%s: %s\n", step, ucs_status_string(status));
         std::exit(1);
     }
 }
@@ -60,7 +60,7 @@ static ucp_ep_h connect_to_peer(ucp_worker_h worker, int socket)
     return endpoint;
 }
 
-// Closing an endpoint takes answers of the peer: keep giving ours until it has closed its own.
+// Closing an endpoint needs answers from the peer, so each side keeps answering until both have closed.
 static void wait_for_peer(ucp_worker_h worker, int socket)
 {
     char closed = 1;
@@ -128,8 +128,8 @@ int main(int argc, char** argv)
     const pid_t receiver              = fork();
     close(sockets[receiver == 0 ? 1 : 0]); // each keeps one end, so that it sees the other one go
     if (receiver == 0) {
-        // The receiver starts as a fresh program. UCX has a thread from before main on, and what that has locked in the
-        // moment of the fork stays locked in the child: ucp_init there could wait for ever.
+        // The receiver starts as a fresh program. UCX starts a thread before main, and a lock that this thread holds at
+        // the fork stays locked in the child, where ucp_init could wait for it for ever.
         execl("/proc/self/exe", argv[0], receiver_socket.c_str(), nullptr);
         _exit(127);
     }

@@ -1,7 +1,7 @@
 /*
- * A matrix column moved into another matrix's column by one RDMA write: a layout key on each side, no packing.
+ * Moves a column of one matrix into a column of another by one RDMA write: a layout key on each side, no packing.
  *
- * One process with a queue pair connected to itself, so that it shows the keys and nothing else:
+ * One process with a queue pair connected to itself, to show the keys and nothing else:
  *
  *     softhca-run -- ./verbs_matrix_column        (or on a real mlx5 device, without softhca-run)
  */
@@ -57,7 +57,7 @@ static struct ibv_qp* loopback_queue(struct ibv_pd* pd, struct ibv_cq* cq)
     return qp;
 }
 
-/* A key that shows one column of a matrix as ROWS * 8 contiguous bytes from address 0 on. */
+/* A key that shows one column of a matrix as ROWS * 8 contiguous bytes, beginning at address 0. */
 static uct_mlx5_layout_region_attr_t column_key(uct_mlx5_layout_domain_h domain, struct ibv_mr* mr, double* first,
                                                 uct_mlx5_layout_region_h* region_p)
 {

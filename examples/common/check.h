@@ -1,4 +1,4 @@
-// Status codes of UCX as exceptions: an example stops at the first thing that fails, with its name.
+// Turns status codes of UCX into exceptions: an example stops at the first failure and names it.
 #pragma once
 
 #include <expected>
@@ -10,19 +10,19 @@
 namespace examples
 {
 
-inline void check(ucs_status_t status, const char* what)
+inline void check(ucs_status_t status, const char* step)
 {
     if (status != UCS_OK) {
-        throw std::runtime_error(std::string(what) + ": " + ucs_status_string(status));
+        throw std::runtime_error(std::string(step) + ": " + ucs_status_string(status));
     }
 }
 
-// What a call of the C++ API gave.
+// Returns the value of a call of the C++ API.
 template <typename T>
-T must(std::expected<T, ucs_status_t> made, const char* what)
+T must(std::expected<T, ucs_status_t> result, const char* step)
 {
-    check(made ? UCS_OK : made.error(), what);
-    return std::move(*made);
+    check(result ? UCS_OK : result.error(), step);
+    return std::move(*result);
 }
 
 } // namespace examples

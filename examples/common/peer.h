@@ -1,11 +1,11 @@
-/* What every UCX program has around its messages: a context, a worker, and an endpoint to one other program.
+/* The common part of every UCX program: a context, a worker, and an endpoint to one other program.
  *
  *     struct peer peer = peer_open("localhost");      the other program: peer_open(NULL)
  *     peer_wait(&peer, ucp_tag_send_nbx(peer.ep, ...));
  *     peer_close(&peer);
  *
- * The programs find each other by TCP port 18515, or by that in the environment's PEER_PORT. Whatever fails ends the
- * program. To be included first.
+ * The programs meet at TCP port 18515, or at the port in the environment variable PEER_PORT. Any failure ends the
+ * program. Include this file first.
  */
 #ifndef PEER_H_
 #define PEER_H_
@@ -29,10 +29,10 @@ struct peer {
     int socket;
 };
 
-static inline void peer_check(ucs_status_t status, const char* what)
+static inline void peer_check(ucs_status_t status, const char* step)
 {
     if (status != UCS_OK) {
-        fprintf(stderr, "%s: %s\n", what, ucs_status_string(status));
+        fprintf(stderr, "%s: %s\n", step, ucs_status_string(status));
         exit(1);
     }
 }
@@ -52,13 +52,13 @@ static inline void peer_wait(struct peer* peer, ucs_status_ptr_t request)
     peer_check(status, "UCP operation");
 }
 
-/* A socket to the host, as soon as somebody listens there; without a host to whoever comes first. */
+/* Connects to the host as soon as somebody listens there; without a host, accepts the first connection. */
 static inline int peer_connect_socket(const char* host)
 {
     const char* port = getenv("PEER_PORT");
     struct addrinfo hints;
     struct addrinfo* found;
-    int one = 1, made = -1, tries, listener;
+    int one = 1, peer_socket = -1, tries, listener;
 
     memset(&hints, 0, sizeof(hints));
     hints.ai_family   = AF_INET;
@@ -68,23 +68,23 @@ static inline int peer_connect_socket(const char* host)
         peer_check(UCS_ERR_INVALID_ADDR, host);
     }
     for (tries = 0; host != NULL && tries < 100; ++tries, usleep(100000)) {
-        made = socket(AF_INET, SOCK_STREAM, 0);
-        if (connect(made, found->ai_addr, found->ai_addrlen) == 0) {
+        peer_socket = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(peer_socket, found->ai_addr, found->ai_addrlen) == 0) {
             freeaddrinfo(found);
-            return made;
+            return peer_socket;
         }
-        close(made);
+        close(peer_socket);
     }
     listener = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (host != NULL || bind(listener, found->ai_addr, found->ai_addrlen) != 0 || listen(listener, 1) != 0 ||
-        (made = accept(listener, NULL, NULL)) < 0) {
+        (peer_socket = accept(listener, NULL, NULL)) < 0) {
         perror("socket");
         exit(1);
     }
     freeaddrinfo(found);
     close(listener);
-    return made;
+    return peer_socket;
 }
 
 static inline struct peer peer_open(const char* host)
@@ -119,7 +119,7 @@ static inline struct peer peer_open(const char* host)
     return peer;
 }
 
-/* Closing an endpoint takes answers of the peer: keep giving ours until it has closed its own. */
+/* Closing an endpoint needs answers from the peer, so each side keeps answering until both have closed. */
 static inline void peer_close(struct peer* peer)
 {
     char byte = 1;

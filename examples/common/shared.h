@@ -17,7 +17,7 @@ struct unmap_shared {
 template <typename T>
 using shared_array = std::unique_ptr<T[], unmap_shared>;
 
-// Zeroed. T must be valid when all its bytes are zero, and need no destructor.
+// The object is zeroed. T must be valid when all its bytes are zero, and must need no destructor.
 template <typename T>
 shared_array<T> make_shared_array(std::size_t count)
 {

@@ -29,7 +29,7 @@ struct team_board {
         char text[team::max_text_bytes];
     };
     std::atomic<bool> broken;
-    std::atomic<unsigned> arrived; // at barriers, over all of them
+    std::atomic<unsigned> arrived; // at all barriers together
     slot slots[max_team_size];
 };
 
@@ -42,7 +42,7 @@ void team::check_alive() const
 
 void team::barrier()
 {
-    // Counting on: the barrier that this arrival belongs to is complete at the next multiple of the team's size.
+    // Counts up: the barrier of this arrival is complete at the next multiple of the team's size.
     const unsigned mine = _board.arrived.fetch_add(1, std::memory_order_acq_rel);
     const unsigned full = (mine / _size + 1) * _size;
     while (_board.arrived.load(std::memory_order_acquire) < full) {
@@ -107,7 +107,7 @@ public:
         }
     }
 
-    // Takes note of those that have ended; flags as of waitpid.
+    // Records the processes that have ended; flags are those of waitpid.
     void reap(int flags)
     {
         std::erase_if(_running, [&](pid_t pid) {
@@ -134,8 +134,8 @@ private:
 
 static bool has_no_ucx_thread()
 {
-    const char* const given = std::getenv("UCX_VFS_ENABLE");
-    return given != nullptr && std::string_view(given) == "n";
+    const char* const vfs_enable = std::getenv("UCX_VFS_ENABLE");
+    return vfs_enable != nullptr && std::string_view(vfs_enable) == "n";
 }
 
 void restart_without_ucx_thread(char** argv)
@@ -161,7 +161,7 @@ unsigned run_team(unsigned size, std::chrono::seconds limit, const std::function
     const auto board   = make_shared_array<team_board>(1);
     const pid_t parent = getpid();
     members all;
-    std::fflush(nullptr); // what is buffered must not be written again by every child
+    std::fflush(nullptr); // so that no child writes buffered text again
     for (unsigned rank = 0; rank < size; ++rank) {
         const pid_t pid = fork();
         if (pid == 0) {

@@ -1,8 +1,7 @@
-// A few processes on one host that start together, exchange small texts, and end together.
+// A few processes on one host that start together, exchange short texts, and end together.
 //
-// Invariant: nobody waits for ever. When a process fails, is killed, or the time limit passes, every wait of the
-// others throws, and whoever is still there a second later is killed. The processes also end when the one that started
-// them is killed.
+// Invariant: nobody waits for ever. If a process fails, is killed, or the time limit passes, every wait of the others
+// throws, and a second later the remaining processes are killed. The processes also end when their parent is killed.
 //
 // Example:
 //     int main(int, char** argv)
@@ -34,12 +33,12 @@ public:
     unsigned rank() const { return _rank; }
     unsigned size() const { return _size; }
 
-    // Work to do while waiting for others, such as UCX progress; it may be needed for the others to arrive.
+    // Work to do while waiting for others, such as UCX progress. The others may need it to arrive.
     void while_waiting(std::function<void()> idle) { _idle = std::move(idle); }
-    // Throws std::runtime_error when another process has failed or the time is over. Cheap.
+    // Throws std::runtime_error if another process has failed or the time is over. Cheap.
     void check_alive() const;
     void barrier();
-    // Everybody's text, by rank. mine.size() <= max_text_bytes.
+    // The texts of all processes, by rank. mine.size() <= max_text_bytes.
     std::vector<std::string> gather(std::string_view mine);
 
 private:
@@ -49,14 +48,14 @@ private:
     std::function<void()> _idle = [] {};
 };
 
-// To be called early in main by a program that forks and uses UCX in the children. UCX's libraries start a thread
-// before main, for their virtual file system, and what that has locked in the moment of a fork stays locked in the
-// child: ucp_init there could wait for ever. This starts the program from its beginning, as the same process, with that
-// thread switched off. Throws when it cannot.
+// For programs that fork and use UCX in the children: call it early in main. UCX's libraries start a thread before
+// main, for their virtual file system. A lock that this thread holds at a fork stays locked in the child, where
+// ucp_init could wait for it for ever. This call restarts the program from its beginning, as the same process, without
+// that thread. Throws if it cannot.
 void restart_without_ucx_thread(char** argv);
 
-// Forks `size` processes that run body; needs restart_without_ucx_thread. Calls `tick` about 50 times a second
-// meanwhile, in this process. Returns how many did not end well; each has said why on stderr.
+// Forks `size` processes that run body; needs restart_without_ucx_thread. Meanwhile it calls `tick` about 50 times a
+// second in this process. Returns how many processes failed; each has reported its error on stderr.
 unsigned run_team(
     unsigned size, std::chrono::seconds limit, const std::function<void(team&)>& body,
     const std::function<void()>& tick = [] {});

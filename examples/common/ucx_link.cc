@@ -46,7 +46,7 @@ std::unique_ptr<ucx_link> ucx_link::create(team& all)
     all.while_waiting([ptr = link.get()] { ucp_worker_progress(ptr->_worker.get()); });
     const std::vector<std::string> addresses = all.gather(mine);
     for (unsigned rank = 0; rank < all.size(); ++rank) {
-        ucp_ep_h endpoint = nullptr; // none to itself
+        ucp_ep_h endpoint = nullptr; // no endpoint to itself
         if (rank == all.rank()) {
             link->_endpoints.push_back(endpoint);
             continue;
@@ -92,8 +92,7 @@ ucs_status_ptr_t ucx_link::flush(unsigned to)
 
 void ucx_link::progress()
 {
-    // More processes than cores is the usual case for examples: give way, and look after the others, when nothing
-    // moves.
+    // Examples usually run more processes than there are cores. When nothing moves, give way and check on the others.
     constexpr unsigned spins = 2000;
     if (ucp_worker_progress(_worker.get()) != 0) {
         _idle_rounds = 0;

@@ -1,6 +1,6 @@
 // Stock UCX between the processes of a team: one context, one worker, an endpoint to every other process.
 //
-// Nothing here knows about windows: the addresses given to send() and receive() may be windows or ordinary memory.
+// Windows need no code here: send() and receive() take addresses of windows or of ordinary memory.
 #pragma once
 
 #include "team.h"
@@ -24,7 +24,7 @@ struct ucx_destroy {
 class ucx_link
 {
 public:
-    // Every member of the team at the same time.
+    // All members of the team call it at the same time.
     static std::unique_ptr<ucx_link> create(team& all);
     ~ucx_link();
     ucx_link(const ucx_link&)            = delete;
@@ -33,16 +33,17 @@ public:
     ucp_context_h context() const { return _context.get(); }
     ucp_ep_h endpoint(unsigned rank) const { return _endpoints[rank]; }
 
-    // Each returns a request to wait() for, or null when it is done already.
+    // Each returns a request for wait(), or null if it is already complete.
     ucs_status_ptr_t send(unsigned to, const void* buffer, std::size_t length_bytes, ucp_tag_t tag);
     ucs_status_ptr_t receive(void* buffer, std::size_t length_bytes, ucp_tag_t tag);
-    // remote_key: of the memory at remote_address in process `to`.
+    // remote_key: the key of the memory at remote_address in process `to`.
     ucs_status_ptr_t put(unsigned to, const void* buffer, std::size_t length_bytes, std::uint64_t remote_address,
                          ucp_rkey_h remote_key);
     ucs_status_ptr_t flush(unsigned to);
 
     void wait(ucs_status_ptr_t request);
-    // Lets the peers finish what they have with us, then closes; the last call of every member, at the same time.
+    // Lets the peers finish their transfers with this process, then closes. The last call of every member, at the same
+    // time.
     void close();
 
 private:

@@ -9,13 +9,13 @@ namespace examples
 
 static constexpr ucp_tag_t data_tag = 1, done_tag = 2;
 
-// Address and packed remote key of a window, as bytes to be sent to the peer.
-static std::string describe_window(ucp_context_h context, const ucx_layout::window& what)
+// The address and the packed remote key of a window, as bytes to send to the peer.
+static std::string describe_window(ucp_context_h context, const ucx_layout::window& window)
 {
     void* key          = nullptr;
     std::size_t length = 0;
-    check(ucp_rkey_pack(context, what.memh(), &key, &length), "ucp_rkey_pack");
-    const auto address = reinterpret_cast<std::uint64_t>(what.address());
+    check(ucp_rkey_pack(context, window.memh(), &key, &length), "ucp_rkey_pack");
+    const auto address = reinterpret_cast<std::uint64_t>(window.address());
     std::string text(sizeof(address) + length, '\0');
     std::memcpy(text.data(), &address, sizeof(address));
     std::memcpy(text.data() + sizeof(address), key, length);
@@ -28,13 +28,13 @@ static ucx_layout::window map(ucp_context_h context, const pattern_side& side, m
     return must(ucx_layout::window::map(context, side.make_layout(), memory.bases()), "window");
 }
 
-exchange::exchange(team& both, ucx_link& link, const pattern& what)
-    : _team(both), _link(link), _pattern(what), _peer(1 - both.rank()), _send_memory(what.send),
-      _receive_memory(what.receive), _send_window(map(link.context(), what.send, _send_memory)),
-      _receive_window(map(link.context(), what.receive, _receive_memory)), _packed_send(new std::byte[length_bytes()]),
-      _packed_receive(new std::byte[length_bytes()])
+exchange::exchange(team& both, ucx_link& link, const pattern& pattern)
+    : _team(both), _link(link), _pattern(pattern), _peer(1 - both.rank()), _send_memory(pattern.send),
+      _receive_memory(pattern.receive), _send_window(map(link.context(), pattern.send, _send_memory)),
+      _receive_window(map(link.context(), pattern.receive, _receive_memory)),
+      _packed_send(new std::byte[length_bytes()]), _packed_receive(new std::byte[length_bytes()])
 {
-    _blocks = must(what.send.make_layout().query(UCP_LAYOUT_ATTR_FIELD_BLOCKS), "ucp_layout_query").num_blocks;
+    _blocks = must(pattern.send.make_layout().query(UCP_LAYOUT_ATTR_FIELD_BLOCKS), "ucp_layout_query").num_blocks;
     const std::string remote = both.gather(describe_window(link.context(), _receive_window))[_peer];
     std::memcpy(&_remote_address, remote.data(), sizeof(_remote_address));
     ucp_rkey_h key = nullptr;
@@ -86,7 +86,7 @@ void exchange::put_windows(unsigned iterations)
 {
     char done = 0;
     if (_team.rank() == 1) {
-        _link.wait(_link.receive(&done, sizeof(done), done_tag)); // and progress what arrives meanwhile
+        _link.wait(_link.receive(&done, sizeof(done), done_tag)); // this also progresses arriving data
         return;
     }
     for (unsigned i = 0; i < iterations; ++i) {

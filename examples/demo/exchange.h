@@ -1,8 +1,8 @@
-// The three ways a pattern is moved between the two processes. Each call is made by both processes at the same time.
+// The three ways to move a pattern between the two processes. Both processes make each call at the same time.
 //
-// Ping-pong of tag messages: the second process answers every message with one of its own; receives are posted before
-// the message they are for is sent. With windows the buffers are windows; with packing they are ordinary buffers,
-// packed before the send and unpacked after the receive. Nothing else differs.
+// A ping-pong of tag messages: the second process answers every message with one of its own, and receives are posted
+// before their message is sent. With windows the buffers are windows. With packing they are ordinary buffers, packed
+// before the send and unpacked after the receive. Nothing else differs.
 #pragma once
 
 #include "examples/common/ucx_link.h"
@@ -17,7 +17,7 @@ namespace examples
 class exchange
 {
 public:
-    exchange(team& both, ucx_link& link, const pattern& what);
+    exchange(team& both, ucx_link& link, const pattern& pattern);
     exchange(const exchange&)            = delete;
     exchange& operator=(const exchange&) = delete;
 
@@ -28,7 +28,7 @@ public:
 
     void ping_pong_windows(unsigned iterations);
     void ping_pong_packed(unsigned iterations);
-    // The first process writes into the second one's window with ucp_put_nbx.
+    // The first process writes into the second process's window with ucp_put_nbx.
     void put_windows(unsigned iterations);
 
 private:

@@ -1,5 +1,5 @@
 // ucx_layout_demo: two processes exchange the non-contiguous data of real applications over stock UCX, through windows
-// and, for comparison, with hand-written packing loops. Ends with "demo: N patterns, N verified".
+// and, for comparison, with hand-written packing loops. The last line is "demo: N patterns, N verified".
 #include "examples/common/shared.h"
 #include "measure.h"
 #include "report.h"
@@ -24,7 +24,7 @@ struct options {
     bool list        = false;
 };
 
-// lay_copy is the transport by which UCX moves bytes between windows and the buffers of the others.
+// lay_copy is the transport that moves bytes between windows and the buffers of other transports.
 const std::map<std::string, std::string> named_transports{
     {"shm", "posix,sysv,lay_copy"}, {"tcp", "tcp,lay_copy"}, {"default", ""}};
 
@@ -81,7 +81,7 @@ void run_patterns(team& both, const pattern_list& patterns, unsigned transport_i
     link->close();
 }
 
-// A pattern counts as verified when it was, over every selection of transports.
+// Counts a pattern if it was verified over every selection of transports.
 std::size_t count_verified(std::size_t patterns, std::size_t transports, const std::vector<row>& rows)
 {
     std::vector<std::size_t> good(patterns);
@@ -96,7 +96,7 @@ int run(const options& wanted)
     const pattern_list patterns = wanted_patterns(wanted);
     if (wanted.list) {
         for (const pattern& one : patterns) {
-            fmt::print("{:<16} {}\n", one.name, one.about);
+            fmt::print("{:<16} {}\n", one.name, one.description);
         }
         return 0;
     }

@@ -1,5 +1,4 @@
-// Verifies and times one pattern: windows, packing and put in alternating rounds, so that all of them see the same
-// machine.
+// Verifies and times one pattern. Windows, packing and put alternate in rounds, so that all see the same machine load.
 #pragma once
 
 #include "examples/common/ucx_link.h"
@@ -10,11 +9,11 @@ namespace examples
 {
 
 struct measure_settings {
-    unsigned rounds;        // of every method; the median is reported
-    double seconds_a_round; // aimed at, by the number of iterations
+    unsigned rounds;        // of every method; the report has their median
+    double seconds_a_round; // target; it sets the number of iterations
 };
 
-// Both processes at the same time; the same result in both.
-row measure(team& both, ucx_link& link, const pattern& what, const measure_settings& settings);
+// Both processes call it at the same time and get the same result.
+row measure(team& both, ucx_link& link, const pattern& pattern, const measure_settings& settings);
 
 } // namespace examples

@@ -1,11 +1,11 @@
-// One application's exchange: what lies where at the sender and at the receiver, and the loops that the application
+// The exchange of one application: the places of the data at sender and receiver, and the loops that the application
 // would write to pack it by hand.
 //
-// Three descriptions of the same bytes are kept apart on purpose: the layout (given to the library), the blocks (plain
-// loops, what the result is verified against) and the packing loops (what windows are compared with).
+// The same bytes are described three times on purpose: by the layout (for the library), by the blocks (plain loops to
+// verify the result), and by the packing loops (to compare windows with).
 //
-// The n-th byte of the sender's blocks must arrive in the n-th byte of the receiver's blocks. The packed form in
-// between is the application's own business.
+// The n-th byte of the sender's blocks must arrive in the n-th byte of the receiver's blocks. The application chooses
+// the packed form in between.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct pattern_side {
 
 struct pattern {
     std::string name;
-    std::string about;
+    std::string description;
     pattern_side send;
     pattern_side receive;
     std::function<void(array_list from, std::byte* packed)> pack;
@@ -46,7 +46,7 @@ struct pattern {
 
 using pattern_list = std::vector<pattern>;
 
-// Each adds the exchanges of one application.
+// Each function adds the exchanges of one application.
 void add_matrix_column(pattern_list& to);
 void add_halo_faces(pattern_list& to);
 void add_tile(pattern_list& to);

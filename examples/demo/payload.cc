@@ -53,13 +53,13 @@ void memory_set::fill(std::uint64_t seed)
     }
 }
 
-static std::string place(const char* what, std::size_t array, std::size_t offset)
+static std::string place(const char* part, std::size_t array, std::size_t offset)
 {
-    return std::string(what) + " at byte " + std::to_string(offset) + " of array " + std::to_string(array);
+    return std::string(part) + " at byte " + std::to_string(offset) + " of array " + std::to_string(array);
 }
 
-// Blocks of both sides in step, in pieces that lie within one block of either.
-static std::string verify_blocks(memory_set& what, const pattern& exchanged, std::uint64_t send_seed,
+// Walks the blocks of both sides together, in pieces that lie within one block of either side.
+static std::string verify_blocks(memory_set& memory, const pattern& exchanged, std::uint64_t send_seed,
                                  std::uint64_t background_seed)
 {
     const std::vector<block> sent = exchanged.send.blocks(), arrived = exchanged.receive.blocks();
@@ -75,7 +75,7 @@ static std::string verify_blocks(memory_set& what, const pattern& exchanged, std
             const std::size_t length = std::min(to.length_bytes - done, from->length_bytes - from_done);
             expected.resize(length);
             make_bytes(send_seed, from->array, from->offset_bytes + from_done, expected);
-            const std::span found(what.arrays()[to.array] + to.offset_bytes + done, length);
+            const std::span found(memory.arrays()[to.array] + to.offset_bytes + done, length);
             if (wrong.empty() && !std::ranges::equal(found, expected)) {
                 wrong = place("wrong data", to.array, to.offset_bytes + done);
             }
@@ -91,16 +91,16 @@ static std::string verify_blocks(memory_set& what, const pattern& exchanged, std
     return wrong.empty() && from != sent.end() ? "the sender describes more bytes than the receiver" : wrong;
 }
 
-// All blocks being background again, everything must be.
-static std::string verify_background(const memory_set& what, std::uint64_t seed)
+// After the blocks are reset to background, everything must be background.
+static std::string verify_background(const memory_set& memory, std::uint64_t seed)
 {
     constexpr std::size_t step = 4096;
     std::vector<std::byte> expected;
-    for (std::size_t array = 0; array < what.array_bytes().size(); ++array) {
-        for (std::size_t offset = 0; offset < what.array_bytes()[array]; offset += step) {
-            expected.resize(std::min(step, what.array_bytes()[array] - offset));
+    for (std::size_t array = 0; array < memory.array_bytes().size(); ++array) {
+        for (std::size_t offset = 0; offset < memory.array_bytes()[array]; offset += step) {
+            expected.resize(std::min(step, memory.array_bytes()[array] - offset));
             make_bytes(seed, array, offset, expected);
-            if (std::memcmp(what.arrays()[array] + offset, expected.data(), expected.size()) != 0) {
+            if (std::memcmp(memory.arrays()[array] + offset, expected.data(), expected.size()) != 0) {
                 return place("a byte between the blocks was changed in the page", array, offset);
             }
         }
@@ -108,10 +108,10 @@ static std::string verify_background(const memory_set& what, std::uint64_t seed)
     return {};
 }
 
-std::string verify(memory_set& what, const pattern& exchanged, std::uint64_t send_seed, std::uint64_t background_seed)
+std::string verify(memory_set& memory, const pattern& exchanged, std::uint64_t send_seed, std::uint64_t background_seed)
 {
-    const std::string blocks = verify_blocks(what, exchanged, send_seed, background_seed);
-    const std::string rest   = verify_background(what, background_seed);
+    const std::string blocks = verify_blocks(memory, exchanged, send_seed, background_seed);
+    const std::string rest   = verify_background(memory, background_seed);
     return blocks.empty() ? rest : blocks;
 }
 

@@ -1,5 +1,5 @@
-// Contents that tell where they come from: every byte is a function of a seed, its array and its offset, so a receiver
-// can compute what it has to find without any message and without the code under test.
+// Contents that identify their place: every byte is a function of a seed, its array and its offset. A receiver can
+// compute the expected bytes without any message and without the code under test.
 #pragma once
 
 #include "pattern.h"
@@ -32,8 +32,9 @@ private:
     std::vector<std::size_t> _bytes;
 };
 
-// Whether `what` holds the blocks of a sender filled with send_seed, and around them still the background it was
-// filled with. Empty when so, otherwise the first difference in words. Afterwards `what` is all background again.
-std::string verify(memory_set& what, const pattern& exchanged, std::uint64_t send_seed, std::uint64_t background_seed);
+// Checks that `memory` holds the blocks of a sender filled with send_seed, and elsewhere still its own background.
+// Returns an empty text, or the first difference in words. Afterwards `memory` is all background again.
+std::string verify(memory_set& memory, const pattern& exchanged, std::uint64_t send_seed,
+                   std::uint64_t background_seed);
 
 } // namespace examples

@@ -26,14 +26,14 @@ void print_transport(const transport& used)
                "windows us", "windows GB/s", "packing GB/s", "ratio", "put GB/s", "verified");
 }
 
-void print_row(const row& result, const pattern& what)
+void print_row(const row& result, const pattern& pattern)
 {
-    fmt::print("{:<16} {:>9} {:>7} {:>11.2f} {:>13.2f} {:>13.2f} {:>7.2f} {:>9.2f} {:>9}\n", what.name, result.bytes,
+    fmt::print("{:<16} {:>9} {:>7} {:>11.2f} {:>13.2f} {:>13.2f} {:>7.2f} {:>9.2f} {:>9}\n", pattern.name, result.bytes,
                result.blocks, result.windows_s * 1e6, gigabytes_a_second(result.bytes, result.windows_s),
                gigabytes_a_second(result.bytes, result.packed_s), ratio(result),
                gigabytes_a_second(result.bytes, result.put_s), result.verified ? "yes" : "no");
     if (!result.verified) {
-        fmt::print("    {}\n", result.why);
+        fmt::print("    {}\n", result.problem);
     }
     std::fflush(stdout);
 }
@@ -48,7 +48,7 @@ void print_json(const pattern_list& patterns, const std::vector<transport>& tran
     for (const row& result : rows) {
         const transport& used = transports[result.transport];
         all["rows"].push_back({{"pattern", patterns[result.pattern].name},
-                               {"about", patterns[result.pattern].about},
+                               {"about", patterns[result.pattern].description},
                                {"transport", used.name},
                                {"ucx_tls", used.ucx_tls},
                                {"bytes", result.bytes},
@@ -61,7 +61,7 @@ void print_json(const pattern_list& patterns, const std::vector<transport>& tran
                                {"put_us_min", result.put_min_s * 1e6},
                                {"ratio", ratio(result)},
                                {"verified", result.verified},
-                               {"why", result.why}});
+                               {"why", result.problem}});
     }
     fmt::print("{}\n", all.dump(2));
 }

@@ -10,14 +10,14 @@
 namespace examples
 {
 
-// A name for people and the value of UCX_TLS; an empty value leaves UCX its default.
+// A name for people, and the value of UCX_TLS; an empty value leaves UCX its default.
 struct transport {
     std::string name;
     std::string ucx_tls;
 };
 
 void print_transport(const transport& used);
-void print_row(const row& result, const pattern& what);
+void print_row(const row& result, const pattern& pattern);
 void print_json(const pattern_list& patterns, const std::vector<transport>& transports, const std::vector<row>& rows,
                 std::size_t verified);
 

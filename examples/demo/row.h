@@ -1,5 +1,4 @@
-// One line of the result: a pattern over one selection of transports. Plain data, it lives in memory shared by the
-// processes.
+// One line of the result: a pattern over one selection of transports. Plain data, because it lives in shared memory.
 #pragma once
 
 #include <atomic>
@@ -11,13 +10,13 @@ namespace examples
 
 struct row {
     std::uint32_t pattern;   // index in all_patterns()
-    std::uint32_t transport; // index in the transports asked for
+    std::uint32_t transport; // index in the selected transports
     std::size_t bytes, blocks;
-    // Of the rounds: half round trips, and one put with its flush.
+    // Over the rounds: half round trips, and one put with its flush.
     double windows_s, packed_s, put_s; // medians
     double windows_min_s, packed_min_s, put_min_s;
     bool verified;
-    char why[200]; // what was wrong, when not verified
+    char problem[200]; // the error, if not verified
 };
 
 struct row_board {

@@ -5,31 +5,31 @@
 namespace examples
 {
 
-std::vector<side_of_block> sides_of(unsigned rank, const grid& cut, const field& of)
+std::vector<side_of_block> sides_of(unsigned rank, const grid& cut, const field& field)
 {
     std::vector<side_of_block> sides;
     for (unsigned direction = 0; direction < 3; ++direction) {
         for (unsigned side = 0; side < 2; ++side) {
             if (const auto neighbour = cut.neighbour(rank, direction, side)) {
-                sides.push_back({*neighbour, direction, side, face(of, direction, side, face_role::sent),
-                                 face(of, direction, side, face_role::ghost)});
+                sides.push_back({*neighbour, direction, side, face(field, direction, side, face_role::sent),
+                                 face(field, direction, side, face_role::ghost)});
             }
         }
     }
     return sides;
 }
 
-static ucx_layout::window map_face(ucp_context_h context, const face& part, field& of)
+static ucx_layout::window map_face(ucp_context_h context, const face& part, field& field)
 {
-    return must(ucx_layout::window::map(context, part.make_layout(), of.data() + part.first()), "window of a face");
+    return must(ucx_layout::window::map(context, part.make_layout(), field.data() + part.first()), "window of a face");
 }
 
 face_windows::face_windows(ucp_context_h context, const std::vector<side_of_block>& sides, field_pair& fields)
 {
-    for (unsigned which = 0; which < 2; ++which) {
+    for (unsigned field_index = 0; field_index < 2; ++field_index) {
         for (const side_of_block& side : sides) {
-            sent[which].push_back(map_face(context, side.sent, fields[which]));
-            ghosts[which].push_back(map_face(context, side.ghost, fields[which]));
+            sent[field_index].push_back(map_face(context, side.sent, fields[field_index]));
+            ghosts[field_index].push_back(map_face(context, side.ghost, fields[field_index]));
         }
     }
 }

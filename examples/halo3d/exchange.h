@@ -1,7 +1,6 @@
 // The exchange of ghost layers between the blocks of a grid, in one of three ways.
 //
-// Windows are mapped once, for both fields of the time stepping; each step then only sends and receives (or puts)
-// their addresses.
+// Windows are mapped once, for both fields of the time stepping. Each step then only sends and receives (or puts) them.
 #pragma once
 
 #include "examples/common/ucx_link.h"
@@ -21,7 +20,7 @@ class halo_exchange
 public:
     virtual ~halo_exchange() = default;
     // Fills the ghosts of field 0 or 1 that lie inside the box.
-    virtual void exchange(unsigned which) = 0;
+    virtual void exchange(unsigned field_index) = 0;
 };
 
 // One neighbour, seen from this process.
@@ -31,12 +30,12 @@ struct side_of_block {
     unsigned side;
     face sent, ghost;
 
-    // A message is named by the face it arrives at, and by the field.
-    ucp_tag_t send_tag(unsigned which) const { return 16 * which + 2 * direction + (1 - side); }
-    ucp_tag_t receive_tag(unsigned which) const { return 16 * which + 2 * direction + side; }
+    // The tag names the face at which a message arrives, and the field.
+    ucp_tag_t send_tag(unsigned field_index) const { return 16 * field_index + 2 * direction + (1 - side); }
+    ucp_tag_t receive_tag(unsigned field_index) const { return 16 * field_index + 2 * direction + side; }
 };
 
-std::vector<side_of_block> sides_of(unsigned rank, const grid& cut, const field& of);
+std::vector<side_of_block> sides_of(unsigned rank, const grid& cut, const field& field);
 
 // Windows of every side, in the order of the sides, for each of the two fields.
 struct face_windows {
@@ -45,7 +44,7 @@ struct face_windows {
     face_windows(ucp_context_h context, const std::vector<side_of_block>& sides, field_pair& fields);
 };
 
-// Receives and sends of one step, to be waited for together.
+// The receives and sends of one step; wait for all of them together.
 class request_list
 {
 public:
@@ -64,7 +63,7 @@ private:
     std::vector<ucs_status_ptr_t> _requests;
 };
 
-// The fields must outlive the result. Every process of the team at the same time.
+// The fields must outlive the result. All processes of the team call it at the same time.
 using exchange_ptr = std::unique_ptr<halo_exchange>;
 exchange_ptr make_tag_exchange(ucx_link& link, const std::vector<side_of_block>& sides, field_pair& fields);
 exchange_ptr make_put_exchange(team& all, ucx_link& link, const std::vector<side_of_block>& sides, field_pair& fields);

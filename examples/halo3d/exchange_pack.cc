@@ -1,4 +1,4 @@
-// What windows are compared with: packing loops and ordinary buffers, with the same messages.
+// For comparison with windows: packing loops and ordinary buffers, with the same messages.
 #include "exchange.h"
 
 namespace examples
@@ -19,20 +19,21 @@ public:
         }
     }
 
-    void exchange(unsigned which) override
+    void exchange(unsigned field_index) override
     {
         request_list all(_link);
         for (std::size_t i = 0; i < _sides.size(); ++i) {
-            all.add(_link.receive(_ghosts[i].data(), _ghosts[i].size() * sizeof(double), _sides[i].receive_tag(which)));
+            all.add(_link.receive(_ghosts[i].data(), _ghosts[i].size() * sizeof(double),
+                                  _sides[i].receive_tag(field_index)));
         }
         for (std::size_t i = 0; i < _sides.size(); ++i) {
-            _sides[i].sent.pack(_fields[which].data(), _sent[i].data());
+            _sides[i].sent.pack(_fields[field_index].data(), _sent[i].data());
             all.add(_link.send(_sides[i].neighbour, _sent[i].data(), _sent[i].size() * sizeof(double),
-                               _sides[i].send_tag(which)));
+                               _sides[i].send_tag(field_index)));
         }
         all.wait_all();
         for (std::size_t i = 0; i < _sides.size(); ++i) {
-            _sides[i].ghost.unpack(_ghosts[i].data(), _fields[which].data());
+            _sides[i].ghost.unpack(_ghosts[i].data(), _fields[field_index].data());
         }
     }
 

@@ -1,4 +1,4 @@
-// Faces as windows, written one-sided into the ghost windows of the neighbours, each followed by a notice.
+// Faces as windows: one-sided puts into the ghost windows of the neighbours, each followed by a notice.
 #include "exchange.h"
 
 #include "examples/common/check.h"
@@ -11,7 +11,7 @@ namespace examples
 namespace
 {
 
-// Address and remote key of the ghost window at the other side.
+// Address and remote key of the neighbour's ghost window.
 struct remote_window {
     std::uint64_t address;
     std::unique_ptr<ucp_rkey, ucx_destroy<ucp_rkey_destroy>> key;
@@ -23,27 +23,27 @@ public:
     put_exchange(team& all, ucx_link& link, const std::vector<side_of_block>& sides, field_pair& fields)
         : _link(link), _sides(sides), _windows(link.context(), sides, fields)
     {
-        for (unsigned which = 0; which < 2; ++which) {
+        for (unsigned field_index = 0; field_index < 2; ++field_index) {
             for (std::size_t i = 0; i < _sides.size(); ++i) {
-                _remote[which].push_back(swap_keys(_sides[i], _windows.ghosts[which][i]));
+                _remote[field_index].push_back(swap_keys(_sides[i], _windows.ghosts[field_index][i]));
             }
         }
         all.barrier();
     }
 
-    // A neighbour's ghosts may be written as soon as it has computed with the old ones: it says so by its own notice
-    // of the step before, and there are two fields, so a process is never more than one step ahead.
-    void exchange(unsigned which) override
+    // A neighbour's ghosts may be written once it has computed with the old ones. Its notice of the step before says
+    // so: there are two fields, so no process is more than one step ahead.
+    void exchange(unsigned field_index) override
     {
         request_list all(_link);
         std::vector<char> notices(_sides.size());
         for (std::size_t i = 0; i < _sides.size(); ++i) {
-            all.add(_link.receive(&notices[i], 1, _sides[i].receive_tag(which)));
+            all.add(_link.receive(&notices[i], 1, _sides[i].receive_tag(field_index)));
         }
         request_list puts(_link);
         for (std::size_t i = 0; i < _sides.size(); ++i) {
-            const ucx_layout::window& sent = _windows.sent[which][i];
-            const remote_window& to        = _remote[which][i];
+            const ucx_layout::window& sent = _windows.sent[field_index][i];
+            const remote_window& to        = _remote[field_index][i];
             puts.add(_link.put(_sides[i].neighbour, sent.address(), sent.length(), to.address, to.key.get()));
         }
         for (const side_of_block& side : _sides) {
@@ -52,13 +52,13 @@ public:
         puts.wait_all();
         const char notice = 1;
         for (const side_of_block& side : _sides) {
-            all.add(_link.send(side.neighbour, &notice, 1, side.send_tag(which)));
+            all.add(_link.send(side.neighbour, &notice, 1, side.send_tag(field_index)));
         }
         all.wait_all();
     }
 
 private:
-    // Ours goes to the neighbour that will write here, its own comes back.
+    // Sends the key of this window to the neighbour that writes here, and returns the neighbour's.
     remote_window swap_keys(const side_of_block& side, const ucx_layout::window& ghost)
     {
         constexpr ucp_tag_t key_tags = 1024;

@@ -15,16 +15,16 @@ public:
     {
     }
 
-    void exchange(unsigned which) override
+    void exchange(unsigned field_index) override
     {
         request_list all(_link);
         for (std::size_t i = 0; i < _sides.size(); ++i) {
-            const ucx_layout::window& ghost = _windows.ghosts[which][i];
-            all.add(_link.receive(ghost.address(), ghost.length(), _sides[i].receive_tag(which)));
+            const ucx_layout::window& ghost = _windows.ghosts[field_index][i];
+            all.add(_link.receive(ghost.address(), ghost.length(), _sides[i].receive_tag(field_index)));
         }
         for (std::size_t i = 0; i < _sides.size(); ++i) {
-            const ucx_layout::window& sent = _windows.sent[which][i];
-            all.add(_link.send(_sides[i].neighbour, sent.address(), sent.length(), _sides[i].send_tag(which)));
+            const ucx_layout::window& sent = _windows.sent[field_index][i];
+            all.add(_link.send(_sides[i].neighbour, sent.address(), sent.length(), _sides[i].send_tag(field_index)));
         }
         all.wait_all();
     }

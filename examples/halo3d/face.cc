@@ -7,21 +7,21 @@
 namespace examples
 {
 
-face::face(const field& of, unsigned direction, unsigned side, face_role role)
+face::face(const field& field, unsigned direction, unsigned side, face_role role)
 {
-    const index3& cells = of.cells();
+    const index3& cells = field.cells();
     index3 corner{1, 1, 1};
     if (side == 1) {
         corner[direction] = role == face_role::sent ? cells[direction] : cells[direction] + 1;
     } else if (role == face_role::ghost) {
         corner[direction] = 0;
     }
-    _first       = of.index(corner[0], corner[1], corner[2]);
+    _first       = field.index(corner[0], corner[1], corner[2]);
     _inner       = direction == 0 ? 1 : cells[0];
     _middle      = direction == 1 ? 1 : cells[1];
     _outer       = direction == 2 ? 1 : cells[2];
-    _middle_step = of.row_cells();
-    _outer_step  = of.plane_cells();
+    _middle_step = field.row_cells();
+    _outer_step  = field.plane_cells();
 }
 
 ucx_layout::layout face::make_layout() const
@@ -32,7 +32,7 @@ ucx_layout::layout face::make_layout() const
                 "layout of a face");
 }
 
-// An x face is single cells: a loop of its own spares a call per cell.
+// An x face is single cells: its own loop saves a call per cell.
 void face::pack(const double* field_values, double* to) const
 {
     for (std::size_t i = 0; i < _outer; ++i) {

@@ -1,4 +1,4 @@
-// The cells of a field that one exchange sends, or fills: a face next to, or in, the ghost layer.
+// The cells of a field that one exchange sends or fills: a face next to the ghost layer, or in it.
 #pragma once
 
 #include "field.h"
@@ -14,12 +14,12 @@ class face
 {
 public:
     // direction 0..2, side 0 (below) or 1 (above), of fields with this many inner cells.
-    face(const field& of, unsigned direction, unsigned side, face_role role);
+    face(const field& field, unsigned direction, unsigned side, face_role role);
 
     std::size_t cells() const { return _outer * _middle * _inner; }
     std::size_t first() const { return _first; } // index of the first cell in the field
 
-    // For a base address of the first cell.
+    // Its base address is that of the first cell.
     ucx_layout::layout make_layout() const;
     void pack(const double* field_values, double* to) const;
     void unpack(const double* from, double* field_values) const;

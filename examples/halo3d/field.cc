@@ -8,7 +8,7 @@ field::field(index3 inner_cells)
 {
 }
 
-// Irregular, so that a misplaced cell shows.
+// Irregular, so that a misplaced cell is detected.
 static double start_value(std::size_t x, std::size_t y, std::size_t z)
 {
     const std::size_t mixed = (x * 73856093) ^ (y * 19349663) ^ (z * 83492791);
@@ -27,8 +27,8 @@ void field::start(const box_block& part)
     }
 }
 
-// Compiled without contraction to fused multiply-add (see Makefile.inc): which cells end up in a vector loop and which
-// in its remainder depends on the cut, and both must round alike.
+// Compiled without contraction to fused multiply-add (see Makefile.inc). The cut decides which cells are in a vector
+// loop and which in its remainder, and both must round alike.
 void field::step(const field& before)
 {
     constexpr double conductivity = 0.125;

@@ -24,8 +24,8 @@ public:
     std::size_t row_cells() const { return _cells[0] + 2; }
     std::size_t plane_cells() const { return (_cells[0] + 2) * (_cells[1] + 2); }
 
-    // Starting temperatures, which depend on the place in the whole box only. Ghosts outside the box stay 0: a cold
-    // wall.
+    // Sets the starting temperatures, which depend only on the place in the whole box. Ghosts outside the box stay 0: a
+    // cold wall.
     void start(const box_block& part);
     // One explicit time step from `before` into this field.
     void step(const field& before);

@@ -18,7 +18,7 @@ grid::grid(unsigned processes, index3 cells) : _cells(cells)
 {
     constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
     std::size_t best           = none;
-    // Of equal ones the first stays, with the fewest cuts across x: those faces are the costliest to exchange.
+    // Of equal cuts the first one stays. It has the fewest cuts across x, whose faces cost most to exchange.
     for (std::size_t px = 1; px <= processes; ++px) {
         for (std::size_t py = 1; px * py <= processes; ++py) {
             const index3 candidate{px, py, processes / (px * py)};

@@ -1,4 +1,4 @@
-// How a box of cells is cut into one block per process, and who is next to whom.
+// Cuts a box of cells into one block per process, and knows the neighbours of each.
 //
 // Example: grid cut(4, {96, 96, 96}); cut.block_of(0).cells == {96, 48, 48} (x is cut last)
 #pragma once
@@ -20,13 +20,13 @@ struct box_block {
 class grid
 {
 public:
-    // Throws std::runtime_error when there are fewer cells than processes in some direction.
+    // Throws std::runtime_error if some direction has fewer cells than processes.
     grid(unsigned processes, index3 cells);
 
     const index3& cells() const { return _cells; }
-    const index3& processes() const { return _processes; } // in every direction
+    const index3& processes() const { return _processes; } // per direction
     box_block block_of(unsigned rank) const;
-    // The process next to rank in direction 0..2, below (side 0) or above (side 1); none at the end of the box.
+    // The neighbour of rank in direction 0..2, below (side 0) or above (side 1); none at the end of the box.
     std::optional<unsigned> neighbour(unsigned rank, unsigned direction, unsigned side) const;
 
 private:

@@ -1,5 +1,5 @@
-// halo3d: heat spreads in a box of cells, computed by several processes that exchange the faces of their blocks
-// through windows each step. The result must equal that of one process bit for bit.
+// halo3d: heat spreads in a box of cells. Several processes compute it and exchange the faces of their blocks through
+// windows in each step. The result must equal that of one process bit for bit.
 #include "examples/common/shared.h"
 #include "exchange.h"
 
@@ -45,7 +45,7 @@ exchange_ptr make_exchange(const options& wanted, team& all, ucx_link& link, con
                                   : make_tag_exchange(link, sides, fields);
 }
 
-// The inner cells of a block, to their place in the whole box.
+// Copies the inner cells of a block to their place in the whole box.
 void copy_out(field& from, const box_block& part, const grid& cut, std::span<double> box)
 {
     for (std::size_t z = 0; z < part.cells[2]; ++z) {

@@ -26,12 +26,12 @@ namespace ucxl
 {
 
 enum class errc : std::uint8_t {
-    invalid_param, // a value contradicts another one or the documentation
-    exceeds_limit, // a named limit would be passed, or 64-bit arithmetic would overflow
+    invalid_param, // a value contradicts another value or the documentation
+    exceeds_limit, // a named limit is exceeded, or 64-bit arithmetic would overflow
     no_memory,
-    no_resource, // a queue or pool is full; trying again later may help
+    no_resource, // a queue or pool is full; a later attempt may succeed
     no_device,
-    malformed,   // bytes of a wire form or a text are not one
+    malformed,   // the bytes are no wire form, or the text is no layout
     unsupported, // well formed, but this device or this version cannot do it
     timed_out,
     io_error, // the device or the kernel failed

@@ -9,7 +9,7 @@
 namespace ucxl::test
 {
 
-// First thing in main(): runs the program again with the software device in it. Returns where there is nothing to do.
+// Call it first in main(): runs the program again with the software device, if needed. Otherwise returns.
 inline void use_software_device(char** argv, const char* library)
 {
     if (std::getenv("UCXL_TEST_DEVICE") != nullptr) {

@@ -19,14 +19,14 @@
 namespace ucxl::test
 {
 
-// Elements of one list, as large as libmlx5 lets a queue pair have them.
+// Elements of one list, as large as libmlx5 allows for a queue pair.
 inline constexpr unsigned max_elements = 30;
 
 class verbs_pair
 {
 public:
     verbs_pair();
-    // In the protection domain of another one, which has to outlive this.
+    // In the protection domain of another pair, which must outlive this one.
     struct beside {
         const verbs_pair& home;
     };
@@ -37,30 +37,30 @@ public:
 
     ibv_context* context() const { return _context; }
     ibv_pd* pd() const { return _pd; }
-    // The one that the operations below are posted to. It takes raw requests.
+    // The queue pair of the operations below. It takes raw requests.
     ibv_qp* qp() const { return _queue[0]; }
 
-    // Remote access of every kind; ends with the pair.
+    // Registers memory with every kind of remote access, until the pair ends.
     ibv_mr* registered(void* buffer, std::size_t length);
 
     ibv_wc_status write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
     ibv_wc_status read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
-    // Posts it and goes on.
+    // Posts the request and does not wait.
     void post_read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
-    // A send on one queue pair, the receive on the other; the first status that is not success.
+    // Sends on one queue pair and receives on the other. Returns the first status that is not success.
     ibv_wc_status send(const ibv_sge& from, const ibv_sge& to);
     ibv_wc_status fetch_add(const ibv_sge& result, std::uint64_t remote, std::uint32_t rkey, std::uint64_t addend);
 
     // Waits for one completion of qp().
     ibv_wc wait();
 
-    // How long to wait for a request before it is an error; a device that failed never completes one.
+    // The time limit of a request; a failed device never completes one.
     void set_patience(std::chrono::milliseconds patience) { _patience = patience; }
 
-    // Both queue pairs anew, after an error.
+    // Resets both queue pairs after an error.
     void reconnect();
 
-    // Ends everything but the device; whether nothing of the protection domain was left. Nothing else may be called
+    // Ends everything but the device. Returns whether nothing of the protection domain was left. The last call.
     // then.
     bool close();
 

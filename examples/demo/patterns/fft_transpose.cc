@@ -21,7 +21,7 @@ static void pack(array_list from, std::byte* packed)
     }
 }
 
-// In squares of 8 x 8, so that every cache line of both sides is used as a whole.
+// Copies squares of 8 x 8, so that it uses every cache line of both sides as a whole.
 static void unpack(const std::byte* packed, array_list to)
 {
     constexpr std::size_t square = 8;
@@ -41,12 +41,12 @@ void add_fft_transpose(pattern_list& to)
 {
     const strided_part rows{sent_byte, block_numbers * number_bytes, {{block_numbers, row_bytes}}};
     const strided_part columns{arrived_byte, number_bytes, {{block_numbers, number_bytes}, {block_numbers, row_bytes}}};
-    to.push_back({.name    = "fft-transpose",
-                  .about   = "128 x 128 complex doubles of a 2048^2 FFT over 16 processes, transposed on arrival",
-                  .send    = strided_side(array_bytes, rows),
-                  .receive = strided_side(array_bytes, columns),
-                  .pack    = pack,
-                  .unpack  = unpack});
+    to.push_back({.name        = "fft-transpose",
+                  .description = "128 x 128 complex doubles of a 2048^2 FFT over 16 processes, transposed on arrival",
+                  .send        = strided_side(array_bytes, rows),
+                  .receive     = strided_side(array_bytes, columns),
+                  .pack        = pack,
+                  .unpack      = unpack});
 }
 
 } // namespace examples

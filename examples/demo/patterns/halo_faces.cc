@@ -1,6 +1,6 @@
-// The six faces of a 3-D block of doubles with a ghost layer around it, x fastest. A z face is made of whole rows
-// close together, a y face of rows a plane apart, an x face of single numbers: 16,384 blocks of 8 B, the worst case of
-// any packing.
+// The six faces of a 3-D block of doubles with a ghost layer around it, x fastest. A z face consists of whole rows that
+// are close together, a y face of rows one plane apart, an x face of single numbers: 16,384 blocks of 8 B, the worst
+// case for any packing.
 #include "parts.h"
 
 namespace examples
@@ -18,7 +18,7 @@ static constexpr std::size_t cell(std::size_t x, std::size_t y, std::size_t z)
     return x * cell_bytes + y * row_bytes + z * plane_bytes;
 }
 
-// Faces are named by the dimensions they span: blocks of block_bytes, n_slow x n_fast of them.
+// A face is named by the dimensions it spans: blocks of block_bytes, n_slow x n_fast of them.
 template <std::size_t block_bytes, std::size_t n_slow, std::size_t slow_stride, std::size_t n_fast,
           std::size_t fast_stride>
 struct face {
@@ -49,18 +49,18 @@ using y_face = face<inner * cell_bytes, 1, 0, inner, plane_bytes>;
 using z_face = face<inner * cell_bytes, 1, 0, inner, row_bytes>;
 
 template <typename FaceKind>
-static void add_face(pattern_list& to, const char* name, const char* about, std::size_t sent, std::size_t arrived)
+static void add_face(pattern_list& to, const char* name, const char* description, std::size_t sent, std::size_t arrived)
 {
-    to.push_back({.name    = name,
-                  .about   = about,
-                  .send    = strided_side(array_bytes, FaceKind::part(sent)),
-                  .receive = strided_side(array_bytes, FaceKind::part(arrived)),
-                  .pack    = [sent](array_list from, std::byte* packed) { FaceKind::pack(from[0] + sent, packed); },
-                  .unpack  = [arrived](const std::byte* packed,
+    to.push_back({.name        = name,
+                  .description = description,
+                  .send        = strided_side(array_bytes, FaceKind::part(sent)),
+                  .receive     = strided_side(array_bytes, FaceKind::part(arrived)),
+                  .pack        = [sent](array_list from, std::byte* packed) { FaceKind::pack(from[0] + sent, packed); },
+                  .unpack      = [arrived](const std::byte* packed,
                                       array_list into) { FaceKind::unpack(packed, into[0] + arrived); }});
 }
 
-// What lies at the low end of one block is the ghost layer at the high end of its neighbour.
+// The low end of one block is the ghost layer at the high end of its neighbour.
 void add_halo_faces(pattern_list& to)
 {
     add_face<x_face>(to, "halo-x-low", "x face of 128^3 doubles, sent downwards", cell(1, 1, 1), cell(inner + 1, 1, 1));

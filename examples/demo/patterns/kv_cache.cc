@@ -17,7 +17,7 @@ static constexpr std::size_t pool_pages  = 160;
 
 using page_table = std::vector<std::size_t>;
 
-// Pages in the order of the tokens, handed out as a busy allocator does: anywhere.
+// The pages in token order, scattered as a busy allocator leaves them.
 static page_table make_page_table(unsigned seed)
 {
     page_table table(pool_pages);
@@ -32,7 +32,7 @@ static page_table make_page_table(unsigned seed)
     return table;
 }
 
-// The page table once, used in every pool: 125 list entries instead of 20,000.
+// Uses one page table for all pools: 125 list entries instead of 20,000.
 static ucx_layout::layout cache_layout(const page_table& table)
 {
     std::vector<ucp_layout_iov_t> blocks;
@@ -67,10 +67,10 @@ static pattern_side cache_side(const page_table& table)
 void add_kv_cache(pattern_list& to)
 {
     const page_table sent = make_page_table(1), arrived = make_page_table(2);
-    to.push_back({.name    = "kv-cache",
-                  .about   = "20,000 blocks of 4 KiB from the pages of 160 pools into other pages",
-                  .send    = cache_side(sent),
-                  .receive = cache_side(arrived),
+    to.push_back({.name        = "kv-cache",
+                  .description = "20,000 blocks of 4 KiB from the pages of 160 pools into other pages",
+                  .send        = cache_side(sent),
+                  .receive     = cache_side(arrived),
                   .pack =
                       [sent](array_list from, std::byte* packed) {
                           for (std::size_t pool = 0; pool < pools; ++pool) {

@@ -1,7 +1,7 @@
-// Molecular dynamics with LAMMPS: the particles of an index list, one array per attribute, appended to the receiver's
-// arrays as ghosts. Sizes are those of DDTBench (Schneider, Gerstenberger, Hoefler: Micro-applications for
-// communication data access patterns and MPI datatypes, EuroMPI 2012): LAMMPS_full, the peptide example (3,062 of
-// 3,534 particles), and LAMMPS_atomic, the crack example (243 of 4,084). As there, every attribute is stored in
+// Molecular dynamics with LAMMPS: the particles of an index list, one array per attribute, are appended to the
+// receiver's arrays as ghosts. The sizes are those of DDTBench (Schneider, Gerstenberger, Hoefler: Micro-applications
+// for communication data access patterns and MPI datatypes, EuroMPI 2012): LAMMPS_full, the peptide example (3,062 of
+// 3,534 particles), and LAMMPS_atomic, the crack example (243 of 4,084). As in DDTBench, every attribute is stored in
 // doubles.
 #include "parts.h"
 
@@ -13,11 +13,11 @@ namespace examples
 {
 
 static constexpr std::size_t number_bytes   = sizeof(double);
-static constexpr std::size_t position_bytes = 3 * number_bytes; // of the first attribute; the others are one number
+static constexpr std::size_t position_bytes = 3 * number_bytes; // of the first attribute; each other one is one number
 
 struct particles {
     std::size_t local;               // particles the process owns
-    std::vector<std::size_t> border; // the ones its neighbour needs
+    std::vector<std::size_t> border; // particles that its neighbour needs
     std::size_t attributes;          // arrays, the first holds positions
 
     std::size_t bytes_of(std::size_t attribute) const { return attribute == 0 ? position_bytes : number_bytes; }
@@ -44,7 +44,7 @@ static std::vector<block> ghost_blocks(const particles& all)
     return result;
 }
 
-// One list entry per particle and attribute, as MPI_Type_create_hindexed_block within a struct.
+// One list entry per particle and attribute, like MPI_Type_create_hindexed_block inside a struct.
 static ucx_layout::layout border_layout(const particles& all)
 {
     std::vector<ucp_layout_iov_t> parts;
@@ -68,7 +68,7 @@ static ucx_layout::layout ghost_layout(const particles& all)
     return list_of(parts);
 }
 
-// Particle after particle, as AtomVec::pack_border does; the number of attributes is part of the atom style.
+// Particle by particle, as AtomVec::pack_border does; the atom style fixes the number of attributes.
 template <std::size_t attributes>
 static void pack(const particles& all, array_list from, std::byte* packed)
 {
@@ -91,7 +91,7 @@ static void unpack(const particles& all, const std::byte* packed, array_list to)
     }
 }
 
-// The same list in every process and every run.
+// The list is the same in every process and every run.
 static std::vector<std::size_t> border_list(std::size_t local, std::size_t count)
 {
     std::vector<std::size_t> list(local);
@@ -105,7 +105,7 @@ static std::vector<std::size_t> border_list(std::size_t local, std::size_t count
 }
 
 template <std::size_t attributes>
-static void add(pattern_list& to, const char* name, const char* about, std::size_t local, std::size_t border)
+static void add(pattern_list& to, const char* name, const char* description, std::size_t local, std::size_t border)
 {
     const particles all{local, border_list(local, border), attributes};
     pattern_side side;
@@ -119,12 +119,12 @@ static void add(pattern_list& to, const char* name, const char* about, std::size
     receive.make_layout = [all] { return ghost_layout(all); };
     receive.blocks      = [all] { return ghost_blocks(all); };
     to.push_back(
-        {.name    = name,
-         .about   = about,
-         .send    = send,
-         .receive = receive,
-         .pack    = [all](array_list from, std::byte* packed) { pack<attributes>(all, from, packed); },
-         .unpack  = [all](const std::byte* packed, array_list into) { unpack<attributes>(all, packed, into); }});
+        {.name        = name,
+         .description = description,
+         .send        = send,
+         .receive     = receive,
+         .pack        = [all](array_list from, std::byte* packed) { pack<attributes>(all, from, packed); },
+         .unpack      = [all](const std::byte* packed, array_list into) { unpack<attributes>(all, packed, into); }});
 }
 
 void add_lammps(pattern_list& to)

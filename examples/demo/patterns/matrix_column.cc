@@ -1,4 +1,4 @@
-// A column of a row-major matrix, in 8 B blocks a whole row apart: the exchange that every tutorial starts with.
+// A column of a row-major matrix: blocks of 8 B, one row apart. Every tutorial starts with this exchange.
 #include "parts.h"
 
 namespace examples
@@ -12,10 +12,10 @@ static constexpr std::size_t arrived_byte = 1020 * sizeof(double);
 void add_matrix_column(pattern_list& to)
 {
     const auto column = [](std::size_t first) { return strided_part{first, sizeof(double), {{rows, row_bytes}}}; };
-    to.push_back({.name    = "column",
-                  .about   = "one column of a 1024 x 1024 matrix of doubles",
-                  .send    = strided_side(rows * row_bytes, column(sent_byte)),
-                  .receive = strided_side(rows * row_bytes, column(arrived_byte)),
+    to.push_back({.name        = "column",
+                  .description = "one column of a 1024 x 1024 matrix of doubles",
+                  .send        = strided_side(rows * row_bytes, column(sent_byte)),
+                  .receive     = strided_side(rows * row_bytes, column(arrived_byte)),
                   .pack =
                       [](array_list from, std::byte* packed) {
                           for (std::size_t row = 0; row < rows; ++row) {

@@ -18,10 +18,10 @@ void add_milc(pattern_list& to)
     const auto boundary = [](std::size_t first) {
         return strided_part{first, slice_bytes, {{2, parity_bytes}, {nt, time_bytes}}};
     };
-    to.push_back({.name    = "milc-su3-zdown",
-                  .about   = "su3 vectors of the z boundary of a 16^4 lattice",
-                  .send    = strided_side(lattice_bytes, boundary(0)),
-                  .receive = strided_side(lattice_bytes, boundary(arrived_byte)),
+    to.push_back({.name        = "milc-su3-zdown",
+                  .description = "su3 vectors of the z boundary of a 16^4 lattice",
+                  .send        = strided_side(lattice_bytes, boundary(0)),
+                  .receive     = strided_side(lattice_bytes, boundary(arrived_byte)),
                   .pack =
                       [](array_list from, std::byte* packed) {
                           for (std::size_t parity = 0; parity < 2; ++parity) {

@@ -19,21 +19,21 @@ static constexpr std::size_t point(std::size_t x, std::size_t y)
 static void add_x(pattern_list& to)
 {
     static constexpr std::size_t sent = point(1, points), arrived = point(1, 0), length = points * point_bytes;
-    to.push_back({.name    = "nas-lu-x",
-                  .about   = "contiguous boundary of 162 points of five doubles",
-                  .send    = strided_side(array_bytes, {sent, length, {}}),
-                  .receive = strided_side(array_bytes, {arrived, length, {}}),
-                  .pack    = [](array_list from, std::byte* packed) { take<length>(packed, from[0] + sent); },
+    to.push_back({.name        = "nas-lu-x",
+                  .description = "contiguous boundary of 162 points of five doubles",
+                  .send        = strided_side(array_bytes, {sent, length, {}}),
+                  .receive     = strided_side(array_bytes, {arrived, length, {}}),
+                  .pack        = [](array_list from, std::byte* packed) { take<length>(packed, from[0] + sent); },
                   .unpack = [](const std::byte* packed, array_list into) { give<length>(packed, into[0] + arrived); }});
 }
 
 static void add_y(pattern_list& to)
 {
     static constexpr std::size_t sent = point(points, 1), arrived = point(0, 1);
-    to.push_back({.name    = "nas-lu-y",
-                  .about   = "strided boundary of 162 points of five doubles",
-                  .send    = strided_side(array_bytes, {sent, point_bytes, {{points, row_bytes}}}),
-                  .receive = strided_side(array_bytes, {arrived, point_bytes, {{points, row_bytes}}}),
+    to.push_back({.name        = "nas-lu-y",
+                  .description = "strided boundary of 162 points of five doubles",
+                  .send        = strided_side(array_bytes, {sent, point_bytes, {{points, row_bytes}}}),
+                  .receive     = strided_side(array_bytes, {arrived, point_bytes, {{points, row_bytes}}}),
                   .pack =
                       [](array_list from, std::byte* packed) {
                           for (std::size_t y = 0; y < points; ++y) {

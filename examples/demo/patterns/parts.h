@@ -1,4 +1,4 @@
-// What several patterns need: a strided part of one array, and copying blocks whose size the compiler knows.
+// Shared by several patterns: a strided part of one array, and copies of blocks whose size the compiler knows.
 #pragma once
 
 #include "examples/common/check.h"
@@ -55,7 +55,7 @@ inline pattern_side strided_side(std::size_t array_bytes, const strided_part& pa
                 }};
 }
 
-// Copies one block and moves the packed position on.
+// Copies one block and advances the packed position.
 template <std::size_t length_bytes>
 inline void take(std::byte*& packed, const std::byte* from)
 {

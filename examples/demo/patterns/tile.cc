@@ -1,4 +1,4 @@
-// A 2-D tile of a larger matrix of doubles: what distributed dense linear algebra moves. 512 blocks of 2 KiB.
+// A 2-D tile of a larger matrix of doubles, as distributed dense linear algebra moves it. 512 blocks of 2 KiB.
 #include "parts.h"
 
 namespace examples
@@ -14,10 +14,10 @@ static constexpr std::size_t arrived_byte = 384 * row_bytes + 640 * sizeof(doubl
 void add_tile(pattern_list& to)
 {
     const auto tile = [](std::size_t first) { return strided_part{first, tile_bytes, {{tile_rows, row_bytes}}}; };
-    to.push_back({.name    = "tile",
-                  .about   = "512 x 256 doubles of a 1024 x 1024 matrix",
-                  .send    = strided_side(matrix_rows * row_bytes, tile(sent_byte)),
-                  .receive = strided_side(matrix_rows * row_bytes, tile(arrived_byte)),
+    to.push_back({.name        = "tile",
+                  .description = "512 x 256 doubles of a 1024 x 1024 matrix",
+                  .send        = strided_side(matrix_rows * row_bytes, tile(sent_byte)),
+                  .receive     = strided_side(matrix_rows * row_bytes, tile(arrived_byte)),
                   .pack =
                       [](array_list from, std::byte* packed) {
                           for (std::size_t row = 0; row < tile_rows; ++row) {

@@ -1,5 +1,5 @@
-// Interleaved vertices: X Y Z of one array, R G B of a second, S T of a third, per vertex 3:3:2 floats. The message is
-// a stream of vertices; both ends keep separate arrays.
+// Interleaved vertices: X Y Z from one array, R G B from a second, S T from a third, 3:3:2 floats per vertex. The
+// message is a stream of vertices; both ends keep separate arrays.
 #include "parts.h"
 
 namespace examples
@@ -45,10 +45,10 @@ void add_vertices(pattern_list& to)
     }
     side.make_layout = vertex_layout;
     side.blocks      = vertex_blocks;
-    to.push_back({.name    = "vertices-3:3:2",
-                  .about   = "32,768 vertices of X Y Z, R G B, S T floats from three arrays",
-                  .send    = side,
-                  .receive = side,
+    to.push_back({.name        = "vertices-3:3:2",
+                  .description = "32,768 vertices of X Y Z, R G B, S T floats from three arrays",
+                  .send        = side,
+                  .receive     = side,
                   .pack =
                       [](array_list from, std::byte* packed) {
                           for (std::size_t vertex = 0; vertex < vertices; ++vertex) {

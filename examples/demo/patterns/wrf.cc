@@ -1,7 +1,7 @@
-// Weather with WRF: the same sub-block of four 2-D, three 3-D and two 4-D fields of floats in one message (WRF_x_vec
+// Weather with WRF: one message holds the same sub-block of four 2-D, three 3-D and two 4-D fields of floats (WRF_x_vec
 // and WRF_y_vec of DDTBench, case em_b_wave on 2 x 2 processes). Fields are stored (x, height, y), x fastest; of a 4-D
-// field the second scalar is exchanged. Sent is the interior next to the boundary, filled is the halo on the other
-// side.
+// field the second scalar is exchanged. Each process sends the interior next to its boundary and fills the halo on the
+// other side.
 #include "parts.h"
 
 namespace examples
@@ -19,22 +19,22 @@ struct corner {
     std::size_t x, y;
 };
 
-static constexpr std::size_t first_byte(std::size_t field, corner at)
+static constexpr std::size_t first_byte(std::size_t field, corner corner)
 {
     const std::size_t slabs = field < fields_2d ? row_bytes : slab_bytes;
     const std::size_t skip  = field < fields_2d + fields_3d ? 0 : volume_bytes;
-    return skip + at.y * slabs + at.x * float_bytes;
+    return skip + corner.y * slabs + corner.x * float_bytes;
 }
 
-static strided_part part_of(std::size_t field, corner at, std::size_t width, std::size_t depth)
+static strided_part part_of(std::size_t field, corner corner, std::size_t width, std::size_t depth)
 {
     if (field < fields_2d) {
-        return {first_byte(field, at), width * float_bytes, {{depth, row_bytes}}};
+        return {first_byte(field, corner), width * float_bytes, {{depth, row_bytes}}};
     }
-    return {first_byte(field, at), width * float_bytes, {{depth, slab_bytes}, {nk, row_bytes}}};
+    return {first_byte(field, corner), width * float_bytes, {{depth, slab_bytes}, {nk, row_bytes}}};
 }
 
-static pattern_side side_at(corner at, std::size_t width, std::size_t depth)
+static pattern_side side_at(corner corner, std::size_t width, std::size_t depth)
 {
     pattern_side side;
     for (std::size_t field = 0; field < fields; ++field) {
@@ -47,7 +47,7 @@ static pattern_side side_at(corner at, std::size_t width, std::size_t depth)
         std::vector<ucx_layout::layout> nested;
         std::vector<ucp_layout_iov_t> parts;
         for (std::uint32_t field = 0; field < fields; ++field) {
-            const strided_part part = part_of(field, at, width, depth);
+            const strided_part part = part_of(field, corner, width, depth);
             nested.push_back(part.make_layout());
             parts.push_back({field, static_cast<std::ptrdiff_t>(part.offset_bytes), nested.back().as_element()});
         }
@@ -56,7 +56,7 @@ static pattern_side side_at(corner at, std::size_t width, std::size_t depth)
     side.blocks = [=] {
         std::vector<block> all;
         for (std::uint32_t field = 0; field < fields; ++field) {
-            append_blocks(all, field, part_of(field, at, width, depth));
+            append_blocks(all, field, part_of(field, corner, width, depth));
         }
         return all;
     };
@@ -64,10 +64,10 @@ static pattern_side side_at(corner at, std::size_t width, std::size_t depth)
 }
 
 template <std::size_t width, std::size_t depth>
-static void pack(array_list from, corner at, std::byte* packed)
+static void pack(array_list from, corner corner, std::byte* packed)
 {
     for (std::size_t field = 0; field < fields; ++field) {
-        const std::byte* const first = from[field] + first_byte(field, at);
+        const std::byte* const first = from[field] + first_byte(field, corner);
         for (std::size_t y = 0; y < depth; ++y) {
             if (field < fields_2d) {
                 take<width * float_bytes>(packed, first + y * row_bytes);
@@ -81,10 +81,10 @@ static void pack(array_list from, corner at, std::byte* packed)
 }
 
 template <std::size_t width, std::size_t depth>
-static void unpack(const std::byte* packed, array_list to, corner at)
+static void unpack(const std::byte* packed, array_list to, corner corner)
 {
     for (std::size_t field = 0; field < fields; ++field) {
-        std::byte* const first = to[field] + first_byte(field, at);
+        std::byte* const first = to[field] + first_byte(field, corner);
         for (std::size_t y = 0; y < depth; ++y) {
             if (field < fields_2d) {
                 give<width * float_bytes>(packed, first + y * row_bytes);
@@ -98,14 +98,14 @@ static void unpack(const std::byte* packed, array_list to, corner at)
 }
 
 template <std::size_t width, std::size_t depth>
-static void add(pattern_list& to, const char* name, const char* about, corner sent, corner arrived)
+static void add(pattern_list& to, const char* name, const char* description, corner sent, corner arrived)
 {
-    to.push_back({.name    = name,
-                  .about   = about,
-                  .send    = side_at(sent, width, depth),
-                  .receive = side_at(arrived, width, depth),
-                  .pack    = [sent](array_list from, std::byte* packed) { pack<width, depth>(from, sent, packed); },
-                  .unpack  = [arrived](const std::byte* packed,
+    to.push_back({.name        = name,
+                  .description = description,
+                  .send        = side_at(sent, width, depth),
+                  .receive     = side_at(arrived, width, depth),
+                  .pack        = [sent](array_list from, std::byte* packed) { pack<width, depth>(from, sent, packed); },
+                  .unpack      = [arrived](const std::byte* packed,
                                       array_list into) { unpack<width, depth>(packed, into, arrived); }});
 }
 

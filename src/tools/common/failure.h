@@ -1,5 +1,5 @@
-// How the tools give up: a sentence for the person at the terminal, thrown to main(), which prints it and exits with
-// status 1. Never thrown through a callback of UCX.
+// How the tools give up: they throw a sentence for the user to main(), which prints it and exits with status 1. Never
+// thrown through a callback of UCX.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,10 +23,10 @@ template <typename... Args>
     throw failure(fmt::format(format, std::forward<Args>(args)...));
 }
 
-inline void check(ucs_status_t status, const char* what)
+inline void check(ucs_status_t status, const char* call)
 {
     if (status != UCS_OK) {
-        give_up("{}: {}", what, ucs_status_string(status));
+        give_up("{}: {}", call, ucs_status_string(status));
     }
 }
 

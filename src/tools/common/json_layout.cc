@@ -18,49 +18,49 @@ namespace
 using nlohmann::json;
 using ucx_layout::layout;
 
-// Of JSON objects; the normal form of a deeper layout may still be less deep, so this only bounds the recursion.
+// Nesting of JSON objects. It only bounds the recursion: the normal form of a deeply nested layout may be less deep.
 constexpr unsigned max_nesting = 64;
 
 template <typename... Args>
-[[noreturn]] void wrong(const std::string& where, fmt::format_string<Args...> format, Args&&... args)
+[[noreturn]] void wrong(const std::string& path, fmt::format_string<Args...> format, Args&&... args)
 {
-    const std::string what = fmt::format(format, std::forward<Args>(args)...);
-    throw json_layout_error(where.empty() ? what : where + ": " + what);
+    const std::string text = fmt::format(format, std::forward<Args>(args)...);
+    throw json_layout_error(path.empty() ? text : path + ": " + text);
 }
 
-std::string join(const std::string& where, std::string_view name)
+std::string join(const std::string& path, std::string_view name)
 {
-    return where.empty() ? std::string(name) : fmt::format("{}.{}", where, name);
+    return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
 }
 
-std::string join(const std::string& where, std::size_t index)
+std::string join(const std::string& path, std::size_t index)
 {
-    return fmt::format("{}[{}]", where, index);
+    return fmt::format("{}[{}]", path, index);
 }
 
-void allow(const json& object, const std::string& where, std::initializer_list<std::string_view> names)
+void allow(const json& object, const std::string& path, std::initializer_list<std::string_view> names)
 {
     if (!object.is_object()) {
-        wrong(where, "an object is expected here, not {}", object.type_name());
+        wrong(path, "an object is expected here, not {}", object.type_name());
     }
     for (const auto& item : object.items()) {
         if (std::find(names.begin(), names.end(), item.key()) == names.end()) {
-            wrong(where, "unknown name \"{}\"; known here: {}", item.key(), fmt::join(names, ", "));
+            wrong(path, "unknown name \"{}\"; known here: {}", item.key(), fmt::join(names, ", "));
         }
     }
 }
 
-const json& need(const json& object, const std::string& where, const char* name)
+const json& need(const json& object, const std::string& path, const char* name)
 {
     const auto found = object.find(name);
     if (found == object.end()) {
-        wrong(where, "\"{}\" is missing", name);
+        wrong(path, "\"{}\" is missing", name);
     }
     return *found;
 }
 
 template <typename Integer>
-Integer integer(const json& value, const std::string& where)
+Integer integer(const json& value, const std::string& path)
 {
     if (value.is_number_unsigned() && std::in_range<Integer>(value.get<std::uint64_t>())) {
         return static_cast<Integer>(value.get<std::uint64_t>());
@@ -68,48 +68,48 @@ Integer integer(const json& value, const std::string& where)
     if (value.is_number_integer() && !value.is_number_unsigned() && std::in_range<Integer>(value.get<std::int64_t>())) {
         return static_cast<Integer>(value.get<std::int64_t>());
     }
-    wrong(where, "an integer from {} to {} is expected", std::numeric_limits<Integer>::min(),
+    wrong(path, "an integer from {} to {} is expected", std::numeric_limits<Integer>::min(),
           std::numeric_limits<Integer>::max());
 }
 
 template <typename Integer>
-Integer integer_or(const json& object, const std::string& where, const char* name, Integer otherwise)
+Integer integer_or(const json& object, const std::string& path, const char* name, Integer otherwise)
 {
     const auto found = object.find(name);
-    return found == object.end() ? otherwise : integer<Integer>(*found, join(where, name));
+    return found == object.end() ? otherwise : integer<Integer>(*found, join(path, name));
 }
 
-const json& list(const json& object, const std::string& where, const char* name)
+const json& list(const json& object, const std::string& path, const char* name)
 {
-    const json& value = need(object, where, name);
+    const json& value = need(object, path, name);
     if (!value.is_array()) {
-        wrong(join(where, name), "a list is expected here, not {}", value.type_name());
+        wrong(join(path, name), "a list is expected here, not {}", value.type_name());
     }
     return value;
 }
 
-// Takes what a creating function gave; `log` held what it had to say.
-layout made_at(ucx_layout::result<layout>&& result, const held_log& log, const std::string& where)
+// Returns the layout of a creating function; `log` holds its messages.
+layout made_at(ucx_layout::result<layout>&& result, const held_log& log, const std::string& path)
 {
     if (!result) {
-        wrong(where, "{}", log.text(ucs_status_string(result.error())));
+        wrong(path, "{}", log.text(ucs_status_string(result.error())));
     }
     return std::move(*result);
 }
 
-// Turns one object, with all below it, into a layout; owns the nested layouts until the outer one is made.
+// Turns one object, with everything in it, into a layout. Owns the nested layouts until the outer one exists.
 class reader
 {
 public:
     explicit reader(unsigned nesting) : _nesting(nesting) {}
 
-    layout read(const json& object, const std::string& where);
+    layout read(const json& object, const std::string& path);
 
 private:
-    ucp_layout_element_t element(const json& value, const std::string& where);
-    std::vector<ucp_layout_dim_t> dims(const json& object, const std::string& where);
-    void read_iov(const json& object, const std::string& where);
-    void read_interleaved(const json& object, const std::string& where);
+    ucp_layout_element_t element(const json& value, const std::string& path);
+    std::vector<ucp_layout_dim_t> dims(const json& object, const std::string& path);
+    void read_iov(const json& object, const std::string& path);
+    void read_interleaved(const json& object, const std::string& path);
 
     unsigned _nesting;
     ucp_layout_params_t _params{};
@@ -119,25 +119,25 @@ private:
     std::vector<ucp_layout_interleaved_t> _interleaved;
 };
 
-ucp_layout_element_t reader::element(const json& value, const std::string& where)
+ucp_layout_element_t reader::element(const json& value, const std::string& path)
 {
     if (value.is_object()) {
-        _nested.push_back(reader(_nesting + 1).read(value, where));
+        _nested.push_back(reader(_nesting + 1).read(value, path));
         return _nested.back().as_element();
     }
     if (value.is_string()) {
         const held_log log;
-        _nested.push_back(made_at(layout::parse(value.get_ref<const std::string&>().c_str()), log, where));
+        _nested.push_back(made_at(layout::parse(value.get_ref<const std::string&>().c_str()), log, path));
         return _nested.back().as_element();
     }
-    return {.length = integer<std::size_t>(value, where), .layout = nullptr};
+    return {.length = integer<std::size_t>(value, path), .layout = nullptr};
 }
 
-std::vector<ucp_layout_dim_t> reader::dims(const json& object, const std::string& where)
+std::vector<ucp_layout_dim_t> reader::dims(const json& object, const std::string& path)
 {
     std::vector<ucp_layout_dim_t> result;
-    const std::string here = join(where, "dims");
-    for (const json& item : list(object, where, "dims")) {
+    const std::string here = join(path, "dims");
+    for (const json& item : list(object, path, "dims")) {
         const std::string at = join(here, result.size());
         allow(item, at, {"count", "stride"});
         result.push_back({.count  = integer<std::size_t>(need(item, at, "count"), join(at, "count")),
@@ -146,10 +146,10 @@ std::vector<ucp_layout_dim_t> reader::dims(const json& object, const std::string
     return result;
 }
 
-void reader::read_iov(const json& object, const std::string& where)
+void reader::read_iov(const json& object, const std::string& path)
 {
-    const std::string here = join(where, "iov");
-    for (const json& item : list(object, where, "iov")) {
+    const std::string here = join(path, "iov");
+    for (const json& item : list(object, path, "iov")) {
         const std::string at = join(here, _iov.size());
         allow(item, at, {"source", "offset", "element"});
         _iov.push_back({.source  = integer_or<std::uint32_t>(item, at, "source", 0),
@@ -161,11 +161,11 @@ void reader::read_iov(const json& object, const std::string& where)
     _params.field_mask |= UCP_LAYOUT_PARAM_FIELD_IOV;
 }
 
-void reader::read_interleaved(const json& object, const std::string& where)
+void reader::read_interleaved(const json& object, const std::string& path)
 {
-    const std::string here = join(where, "interleaved");
-    const json& parts      = list(object, where, "interleaved");
-    _dims.reserve(parts.size()); // what ucp_layout_interleaved_t points to must not move
+    const std::string here = join(path, "interleaved");
+    const json& parts      = list(object, path, "interleaved");
+    _dims.reserve(parts.size()); // ucp_layout_interleaved_t points into it, so it must not move
     for (const json& item : parts) {
         const std::string at = join(here, _interleaved.size());
         allow(item, at, {"source", "offset", "element", "repeat", "dims"});
@@ -182,51 +182,51 @@ void reader::read_interleaved(const json& object, const std::string& where)
     _params.field_mask |= UCP_LAYOUT_PARAM_FIELD_INTERLEAVED;
 }
 
-layout reader::read(const json& object, const std::string& where)
+layout reader::read(const json& object, const std::string& path)
 {
     if (_nesting > max_nesting) {
-        wrong(where, "more than {} layouts nested", max_nesting);
+        wrong(path, "more than {} layouts nested", max_nesting);
     }
     if (!object.is_object()) {
-        wrong(where, "an object is expected here, not {}", object.type_name());
+        wrong(path, "an object is expected here, not {}", object.type_name());
     }
-    const json& kind       = need(object, where, "kind");
+    const json& kind       = need(object, path, "kind");
     const std::string name = kind.is_string() ? kind.get<std::string>() : "";
     _params.field_mask     = UCP_LAYOUT_PARAM_FIELD_KIND;
     if (name == "contig" || name == "strided") {
-        _params.element = element(need(object, where, "element"), join(where, "element"));
+        _params.element = element(need(object, path, "element"), join(path, "element"));
         _params.field_mask |= UCP_LAYOUT_PARAM_FIELD_ELEMENT;
     }
     if (name == "contig") {
-        allow(object, where, {"kind", "element", "count", "lb", "extent"});
+        allow(object, path, {"kind", "element", "count", "lb", "extent"});
         _params.kind  = UCP_LAYOUT_KIND_CONTIG;
-        _params.count = integer_or<std::size_t>(object, where, "count", 1);
+        _params.count = integer_or<std::size_t>(object, path, "count", 1);
         _params.field_mask |= UCP_LAYOUT_PARAM_FIELD_COUNT;
     } else if (name == "strided") {
-        allow(object, where, {"kind", "element", "dims", "lb", "extent"});
+        allow(object, path, {"kind", "element", "dims", "lb", "extent"});
         _params.kind = UCP_LAYOUT_KIND_STRIDED;
-        _dims.push_back(dims(object, where));
+        _dims.push_back(dims(object, path));
         _params.dims     = _dims.back().data();
         _params.num_dims = static_cast<unsigned>(_dims.back().size());
         _params.field_mask |= UCP_LAYOUT_PARAM_FIELD_DIMS;
     } else if (name == "iov") {
-        allow(object, where, {"kind", "iov", "lb", "extent"});
+        allow(object, path, {"kind", "iov", "lb", "extent"});
         _params.kind = UCP_LAYOUT_KIND_IOV;
-        read_iov(object, where);
+        read_iov(object, path);
     } else if (name == "interleaved") {
-        allow(object, where, {"kind", "interleaved", "lb", "extent"});
+        allow(object, path, {"kind", "interleaved", "lb", "extent"});
         _params.kind = UCP_LAYOUT_KIND_INTERLEAVED;
-        read_interleaved(object, where);
+        read_interleaved(object, path);
     } else {
-        wrong(join(where, "kind"), "one of \"contig\", \"strided\", \"iov\", \"interleaved\" is expected");
+        wrong(join(path, "kind"), "one of \"contig\", \"strided\", \"iov\", \"interleaved\" is expected");
     }
     if (object.contains("extent") || object.contains("lb")) {
-        _params.lb     = integer_or<std::ptrdiff_t>(object, where, "lb", 0);
-        _params.extent = integer<std::size_t>(need(object, where, "extent"), join(where, "extent"));
+        _params.lb     = integer_or<std::ptrdiff_t>(object, path, "lb", 0);
+        _params.extent = integer<std::size_t>(need(object, path, "extent"), join(path, "extent"));
         _params.field_mask |= UCP_LAYOUT_PARAM_FIELD_EXTENT;
     }
     const held_log log;
-    return made_at(layout::create(_params), log, where);
+    return made_at(layout::create(_params), log, path);
 }
 
 } // namespace
@@ -237,10 +237,10 @@ layout parse_json_layout(const std::string& text)
     try {
         parsed = json::parse(text);
     } catch (const json::parse_error& error) {
-        // nlohmann's own identifiers in brackets mean nothing to a user.
-        const std::string what = error.what();
-        const auto start       = what.find("] ");
-        wrong("", "{}", start == std::string::npos ? what : what.substr(start + 2));
+        // Users cannot read nlohmann's identifiers in brackets.
+        const std::string message = error.what();
+        const auto start          = message.find("] ");
+        wrong("", "{}", start == std::string::npos ? message : message.substr(start + 2));
     }
     return reader(0).read(parsed, "");
 }

@@ -3,7 +3,7 @@
 //     {"kind": "strided", "element": 64, "dims": [{"count": 4096, "stride": 128}]}
 //
 // An element is a number (bytes), an object (a nested layout) or a string (a nested layout as text). Nothing is
-// guessed: an unknown name, a missing one or a value out of range is an error that says where, as
+// guessed: an unknown name, a missing name or a value out of range is an error that names its place, such as
 // "iov[3].element.kind".
 #pragma once
 

@@ -1,7 +1,7 @@
 #include "load_layout.h"
 
 #include "json_layout.h"
-#include "made.h"
+#include "value_of.h"
 
 #include <cerrno>
 #include <cstring>
@@ -33,7 +33,7 @@ ucx_layout::layout load_layout(const std::string& text_or_file)
         }
     }
     const held_log log;
-    return made(ucx_layout::layout::parse(text_or_file.c_str()), log, "");
+    return value_of(ucx_layout::layout::parse(text_or_file.c_str()), log, "");
 }
 
 } // namespace ucxl::tools

@@ -1,5 +1,4 @@
-// Layouts as a user of a tool gives them: text in the grammar of ucp_layout_parse(), or "@FILE" with a JSON
-// description.
+// Layouts as users of a tool write them: text in the grammar of ucp_layout_parse(), or "@FILE" with a JSON description.
 #pragma once
 
 #include <string>

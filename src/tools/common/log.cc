@@ -31,7 +31,7 @@ ucs_log_func_rc_t handle(const char* file, unsigned line, const char* function, 
     if (level > component->log_level) {
         return UCS_LOG_FUNC_RC_STOP;
     }
-    // An assertion or a fatal error: UCX aborts after it, so it must be told in full.
+    // UCX aborts after an assertion or a fatal error, so print it in full.
     if (level == UCS_LOG_LEVEL_FATAL) {
         return ucs_log_default_handler(file, line, function, level, component, format, arguments);
     }

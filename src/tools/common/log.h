@@ -1,5 +1,5 @@
-// What UCX and the library log. The default goes to standard output, where the tools print their results (maybe as
-// JSON), so warnings and errors are turned to standard error; and a tool that will say in its own words what went wrong
+// Messages that UCX and the library log. By default they go to standard output, where the tools print their results
+// (maybe as JSON). So warnings and errors go to standard error instead. A tool that reports an error in its own words
 // holds them back:
 //
 //     held_log log;
@@ -11,10 +11,10 @@
 namespace ucxl::tools
 {
 
-// Once, at the start of main().
+// Call it once, at the start of main().
 void log_to_stderr();
 
-// While it lives, errors are collected instead of printed. One at a time, in the main thread.
+// Collects errors instead of printing them. One object at a time, in the main thread.
 class held_log
 {
 public:
@@ -23,7 +23,7 @@ public:
     held_log(const held_log&)            = delete;
     held_log& operator=(const held_log&) = delete;
 
-    // The messages, joined by "; ", or `otherwise` when there were none.
+    // The messages, joined by "; ", or `otherwise` if there are none.
     std::string text(const char* otherwise) const;
 };
 

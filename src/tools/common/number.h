@@ -11,7 +11,7 @@ namespace ucxl::tools
 
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
-// 65536 -> "64K"; numbers that are no multiple of a unit stay digits.
+// 65536 -> "64K". Other numbers stay digits.
 std::string format_size(std::uint64_t size);
 
 } // namespace ucxl::tools

@@ -38,9 +38,10 @@ std::string printed(const char* function, const Print& print)
 
 } // namespace
 
-std::string print_layout(const ucx_layout::layout& layout, unsigned what)
+std::string print_layout(const ucx_layout::layout& layout, unsigned fields)
 {
-    return printed("ucp_layout_print", [&](std::FILE* stream) { return ucp_layout_print(layout.get(), stream, what); });
+    return printed("ucp_layout_print",
+                   [&](std::FILE* stream) { return ucp_layout_print(layout.get(), stream, fields); });
 }
 
 std::string print_device_plan(const ucx_layout::layout& layout, const char* device)

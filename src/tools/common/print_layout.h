@@ -7,11 +7,11 @@
 namespace ucxl::tools
 {
 
-std::string print_layout(const ucx_layout::layout& layout, unsigned what);
+std::string print_layout(const ucx_layout::layout& layout, unsigned fields);
 
-// Null: the first device.
+// Null selects the first device.
 std::string print_device_plan(const ucx_layout::layout& layout, const char* device);
-// Where the library changes stock UCX in this process.
+// The changes of the library to stock UCX in this process.
 std::string print_hooks();
 
 } // namespace ucxl::tools

@@ -1,4 +1,4 @@
-// What --version prints.
+// The text that --version prints.
 #pragma once
 
 #include "config.h"

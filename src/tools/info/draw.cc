@@ -3,7 +3,7 @@
 #include "blocks.h"
 #include "scale.h"
 #include "svg.h"
-#include "tools/common/made.h"
+#include "tools/common/value_of.h"
 #include "tools/common/print_layout.h"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 #include "explain.h"
 
 #include "blocks.h"
-#include "tools/common/made.h"
+#include "tools/common/value_of.h"
 #include "tools/common/print_layout.h"
+#include "tools/common/value_of.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ using tools::print_layout;
 namespace
 {
 
-// Sources beyond this are counted, not listed, in text; JSON has them all.
+// The text lists at most this many sources and counts the others. JSON lists all.
 constexpr std::uint32_t listed_sources = 16;
 
 const char* name_of(ucp_layout_overlap_t overlap)

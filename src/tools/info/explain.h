@@ -1,4 +1,4 @@
-// What there is to say about a layout, as text or as JSON.
+// Describes a layout, as text or as JSON.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace ucxl::info
 std::string explain_as_text(const ucx_layout::layout& layout, std::size_t num_blocks);
 std::string explain_as_json(const ucx_layout::layout& layout, std::size_t num_blocks);
 
-// As ucp_layout_serialize makes it.
+// The bytes of ucp_layout_serialize.
 std::string serialized_bytes(const ucx_layout::layout& layout);
 std::string to_hex(const std::string& bytes);
 

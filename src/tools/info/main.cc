@@ -30,50 +30,51 @@ struct options {
     std::string layout;
     std::string serialized;            // file, or "hex"
     std::string picture;               // file, or "-"
-    std::optional<std::string> device; // empty: the first one
+    std::optional<std::string> device; // empty: the first device
     std::size_t num_blocks = 0;
     bool json              = false;
     bool limits            = false;
     bool hooks             = false;
-    std::optional<pid_t> failures; // of that process
+    std::optional<pid_t> failures; // process number
 };
 
-void run(const options& given)
+void run(const options& options)
 {
     using namespace ucxl::info;
-    if (given.limits) {
+    if (options.limits) {
         print(limits_as_text());
         return;
     }
-    if (given.hooks) {
+    if (options.hooks) {
         print(hooks_as_text());
         return;
     }
-    if (given.failures) {
-        print(failures_as_text(*given.failures));
+    if (options.failures) {
+        print(failures_as_text(*options.failures));
         return;
     }
-    const ucx_layout::layout layout = ucxl::tools::load_layout(given.layout);
-    if (given.device) {
-        print(ucxl::tools::print_device_plan(layout, given.device->empty() ? nullptr : given.device->c_str()) + "\n");
+    const ucx_layout::layout layout = ucxl::tools::load_layout(options.layout);
+    if (options.device) {
+        print(ucxl::tools::print_device_plan(layout, options.device->empty() ? nullptr : options.device->c_str()) +
+              "\n");
         return;
     }
-    if (given.picture == "-") {
+    if (options.picture == "-") {
         print(draw_as_svg(layout));
         return;
     }
-    if (!given.picture.empty()) {
-        write_file(given.picture, draw_as_svg(layout));
+    if (!options.picture.empty()) {
+        write_file(options.picture, draw_as_svg(layout));
         return;
     }
-    if (given.serialized == "hex") {
+    if (options.serialized == "hex") {
         print(to_hex(serialized_bytes(layout)));
         return;
     }
-    if (!given.serialized.empty()) {
-        write_file(given.serialized, serialized_bytes(layout));
+    if (!options.serialized.empty()) {
+        write_file(options.serialized, serialized_bytes(layout));
     }
-    print(given.json ? explain_as_json(layout, given.num_blocks) : explain_as_text(layout, given.num_blocks));
+    print(options.json ? explain_as_json(layout, options.num_blocks) : explain_as_text(layout, options.num_blocks));
 }
 
 void add_options(CLI::App& app, options& into)
@@ -104,20 +105,20 @@ void add_options(CLI::App& app, options& into)
 int main(int argc, char** argv)
 {
     CLI::App app("Explains a layout: where its bytes are, its normal form, its cost.", "ucx_layout_info");
-    options given;
+    options options;
     try {
         ucxl::tools::log_to_stderr();
-        add_options(app, given);
+        add_options(app, options);
         app.parse(argc, argv);
-        // A name is no layout: what stands alone behind --device is the layout.
-        if (given.layout.empty() && given.device) {
-            given.layout = std::exchange(*given.device, "");
+        // A name is no layout: a single argument behind --device is the layout.
+        if (options.layout.empty() && options.device) {
+            options.layout = std::exchange(*options.device, "");
         }
-        if (given.layout.empty() && !given.limits && !given.hooks && !given.failures) {
+        if (options.layout.empty() && !options.limits && !options.hooks && !options.failures) {
             std::fputs(app.help().c_str(), stderr);
             return 2;
         }
-        run(given);
+        run(options);
         return EXIT_SUCCESS;
     } catch (const CLI::Success& shown) {
         return app.exit(shown);

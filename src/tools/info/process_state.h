@@ -1,4 +1,4 @@
-// What there is to say about the library in a process, as text.
+// Describes the library in a process, as text.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace ucxl::info
 {
 
-// Of this process: they are the same in every process with this UCX and these options.
+// The hooks of this process, which are the same in every process with this UCX and these options.
 std::string hooks_as_text();
 // Throws a failure if there is no such process or it has not loaded the library.
 std::string failures_as_text(pid_t pid);

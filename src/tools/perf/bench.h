@@ -1,6 +1,6 @@
-// One run on one side: the images, and for each method what it needs and its exchange with the peer.
+// One run on one side: the images, and for each method its objects and its exchange with the peer.
 //
-// Both sides make it at the same time (keys are traded), and both destroy it after the same barrier.
+// Both sides create it at the same time, because they trade keys. Both destroy it after the same barrier.
 #pragma once
 
 #include "exchange.h"
@@ -14,25 +14,25 @@ namespace ucxl::perf
 class bench
 {
 public:
-    bench(session& with, agreed_run run);
+    bench(session& session, agreed_run run);
 
-    const settings& what() const { return _run.what; }
+    const settings& test_settings() const { return _run.test_settings; }
     std::size_t num_methods() const { return _lanes.size(); }
     exchange& exchange_of(std::size_t index) { return *_lanes[index].test; }
-    session& with() { return _with; }
+    session& own_session() { return _session; }
 
     // A message with a known pattern in either direction; this side sends `own`.
     void fill(std::size_t index, std::uint64_t own);
-    // What came from the peer, after both sides have flushed; throws when it is not the pattern of `expected`.
+    // Checks what came from the peer, after both sides have flushed. Throws unless it is the pattern of `expected`.
     void check(std::size_t index, std::uint64_t expected);
 
 private:
     struct lane {
-        std::unique_ptr<method> how;
+        std::unique_ptr<method> driver;
         std::unique_ptr<exchange> test;
     };
 
-    session& _with;
+    session& _session;
     agreed_run _run;
     image_pair _images;
     std::vector<lane> _lanes;
@@ -43,12 +43,12 @@ enum class command_kind : std::uint32_t { measure = 1, validate, end_run };
 
 struct command {
     command_kind kind;
-    std::uint32_t method; // index into the chosen ones
+    std::uint32_t method; // index into the chosen methods
     std::uint64_t count;  // messages
-    std::uint64_t number; // of the validated message
+    std::uint64_t number; // number of the validated message
 };
 
-// The client fills number 2n, the server 2n + 1, so that a side never takes its own pattern for the peer's.
+// The client fills number 2n and the server 2n + 1, so that no side takes its own pattern for that of the peer.
 inline std::uint64_t pattern_of_client(std::uint64_t number)
 {
     return 2 * number;

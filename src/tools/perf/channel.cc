@@ -12,11 +12,14 @@ namespace ucxl::perf
 namespace
 {
 
-// Receives that are posted before the message comes: one request per slot, in order.
+// Posts receives before the message comes: one request per slot, in order.
 class posted_channel : public channel
 {
 public:
-    posted_channel(session& with, method& how, unsigned slots) : _with(with), _how(how), _requests(slots) {}
+    posted_channel(session& session, method& method, unsigned slots)
+        : _session(session), _method(method), _requests(slots)
+    {
+    }
 
     void begin_receive(std::uint64_t count) override
     {
@@ -31,8 +34,8 @@ public:
     void receive() override
     {
         const unsigned slot = slot_of(_received++);
-        _with.finish(std::exchange(_requests[slot], nullptr), "receive");
-        _how.after_receive(slot);
+        _session.finish(std::exchange(_requests[slot], nullptr), "receive");
+        _method.after_receive(slot);
         if (_posted < _count) {
             post_next();
         }
@@ -40,7 +43,7 @@ public:
 
 protected:
     virtual ucs_status_ptr_t post(const wire_buffer& buffer) = 0;
-    session& with() { return _with; }
+    session& own_session() { return _session; }
 
 private:
     unsigned slot_of(std::uint64_t message) const { return static_cast<unsigned>(message % _requests.size()); }
@@ -48,11 +51,11 @@ private:
     void post_next()
     {
         const unsigned slot = slot_of(_posted++);
-        _requests[slot]     = post(_how.incoming(slot));
+        _requests[slot]     = post(_method.incoming(slot));
     }
 
-    session& _with;
-    method& _how;
+    session& _session;
+    method& _method;
     std::vector<ucs_status_ptr_t> _requests;
     std::uint64_t _count    = 0;
     std::uint64_t _posted   = 0;
@@ -67,14 +70,14 @@ public:
     ucs_status_ptr_t send(const wire_buffer& buffer) override
     {
         const ucp_request_param_t param = param_of(buffer);
-        return ucp_tag_send_nbx(with().endpoint(), buffer.address, buffer.count, tag_data, &param);
+        return ucp_tag_send_nbx(own_session().endpoint(), buffer.address, buffer.count, tag_data, &param);
     }
 
 protected:
     ucs_status_ptr_t post(const wire_buffer& buffer) override
     {
         const ucp_request_param_t param = param_of(buffer);
-        return ucp_tag_recv_nbx(with().worker(), buffer.address, buffer.count, tag_data, UINT64_MAX, &param);
+        return ucp_tag_recv_nbx(own_session().worker(), buffer.address, buffer.count, tag_data, UINT64_MAX, &param);
     }
 };
 
@@ -86,7 +89,7 @@ public:
     ucs_status_ptr_t send(const wire_buffer& buffer) override
     {
         const ucp_request_param_t param = param_of(buffer);
-        return ucp_stream_send_nbx(with().endpoint(), buffer.address, buffer.count, &param);
+        return ucp_stream_send_nbx(own_session().endpoint(), buffer.address, buffer.count, &param);
     }
 
 protected:
@@ -96,7 +99,7 @@ protected:
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param.flags        = UCP_STREAM_RECV_FLAG_WAITALL;
         std::size_t length = 0;
-        return ucp_stream_recv_nbx(with().endpoint(), buffer.address, buffer.count, &length, &param);
+        return ucp_stream_recv_nbx(own_session().endpoint(), buffer.address, buffer.count, &length, &param);
     }
 };
 
@@ -114,15 +117,15 @@ ucp_request_param_t param_of(const wire_buffer& buffer)
     return param;
 }
 
-std::unique_ptr<channel> make_channel(carrier by, session& with, method& how, unsigned slots)
+std::unique_ptr<channel> make_channel(carrier kind, session& session, method& method, unsigned slots)
 {
-    if (by == carrier::tag) {
-        return std::make_unique<tag_channel>(with, how, slots);
+    if (kind == carrier::tag) {
+        return std::make_unique<tag_channel>(session, method, slots);
     }
-    if (by == carrier::stream) {
-        return std::make_unique<stream_channel>(with, how, slots);
+    if (kind == carrier::stream) {
+        return std::make_unique<stream_channel>(session, method, slots);
     }
-    return std::make_unique<am_channel>(with, how, slots);
+    return std::make_unique<am_channel>(session, method, slots);
 }
 
 } // namespace ucxl::perf

@@ -25,7 +25,8 @@ void set_handler(ucp_worker_h worker, ucp_am_recv_callback_t callback, void* arg
 
 } // namespace
 
-am_channel::am_channel(session& with, method& how, unsigned slots) : _with(with), _how(how), _slots(slots)
+am_channel::am_channel(session& session, method& method, unsigned slots)
+    : _session(session), _method(method), _slots(slots)
 {
 }
 
@@ -34,19 +35,19 @@ am_channel::~am_channel()
     ucp_am_handler_param_t none{};
     none.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
     none.id         = am_id;
-    ucp_worker_set_am_recv_handler(_with.worker(), &none);
+    ucp_worker_set_am_recv_handler(_session.worker(), &none);
 }
 
 ucs_status_ptr_t am_channel::send(const wire_buffer& buffer)
 {
     const ucp_request_param_t param = param_of(buffer);
-    return ucp_am_send_nbx(_with.endpoint(), am_id, nullptr, 0, buffer.address, buffer.count, &param);
+    return ucp_am_send_nbx(_session.endpoint(), am_id, nullptr, 0, buffer.address, buffer.count, &param);
 }
 
 void am_channel::begin_receive(std::uint64_t /*count*/)
 {
     // Exchanges of other methods use the same id in turn.
-    set_handler(_with.worker(), on_message, this);
+    set_handler(_session.worker(), on_message, this);
     _arrivals.clear();
     _received  = 0;
     _looked_at = 0;
@@ -54,7 +55,7 @@ void am_channel::begin_receive(std::uint64_t /*count*/)
 
 void am_channel::receive()
 {
-    _with.progress_until([this] {
+    _session.progress_until([this] {
         start_rendezvous();
         return !_arrivals.empty();
     });
@@ -64,22 +65,22 @@ void am_channel::receive()
     const arrival next  = _arrivals.front();
     const unsigned slot = slot_of(_received);
     if (next.data != nullptr) {
-        _with.finish(next.request, "ucp_am_recv_data_nbx");
-        _how.after_receive(slot);
+        _session.finish(next.request, "ucp_am_recv_data_nbx");
+        _method.after_receive(slot);
     }
     _arrivals.pop_front();
     ++_received;
     start_rendezvous();
 }
 
-// Begins as many receives as there are free slots.
+// Starts as many receives as there are free slots.
 void am_channel::start_rendezvous()
 {
     while (_looked_at < _received + _arrivals.size() && _looked_at < _received + _slots) {
         arrival& next = _arrivals[_looked_at - _received];
         if (next.data != nullptr && !next.started) {
             next.started = true;
-            next.request = receive_into(_how.incoming(slot_of(_looked_at)), next.data);
+            next.request = receive_into(_method.incoming(slot_of(_looked_at)), next.data);
         }
         ++_looked_at;
     }
@@ -88,7 +89,7 @@ void am_channel::start_rendezvous()
 ucs_status_ptr_t am_channel::receive_into(const wire_buffer& buffer, void* data)
 {
     const ucp_request_param_t param = param_of(buffer);
-    return ucp_am_recv_data_nbx(_with.worker(), data, buffer.address, buffer.count, &param);
+    return ucp_am_recv_data_nbx(_session.worker(), data, buffer.address, buffer.count, &param);
 }
 
 ucs_status_t am_channel::on_message(void* arg, const void* /*header*/, std::size_t /*header_length*/, void* data,
@@ -105,7 +106,7 @@ ucs_status_t am_channel::on_message(void* arg, const void* /*header*/, std::size
 
 ucs_status_t am_channel::place(void* data, std::size_t length, bool is_rendezvous)
 {
-    if (length != _how.destination().packed_length()) {
+    if (length != _method.destination().packed_length()) {
         _failed = UCS_ERR_MESSAGE_TRUNCATED;
     }
     if (is_rendezvous && _failed == UCS_OK) {
@@ -113,11 +114,11 @@ ucs_status_t am_channel::place(void* data, std::size_t length, bool is_rendezvou
         return UCS_INPROGRESS; // keeps the descriptor
     }
     _arrivals.push_back({.data = nullptr});
-    if (_failed != UCS_OK || _how.take(data)) {
+    if (_failed != UCS_OK || _method.take(data)) {
         return UCS_OK;
     }
-    // Slot 0 is free to be used at any time: only methods that take() have more than one buffer.
-    const ucs_status_ptr_t request = receive_into(_how.incoming(0), data);
+    // Slot 0 is always free: only methods that take() have more than one buffer.
+    const ucs_status_ptr_t request = receive_into(_method.incoming(0), data);
     if (UCS_PTR_IS_ERR(request)) {
         _failed = UCS_PTR_STATUS(request);
     } else if (UCS_PTR_IS_PTR(request)) {

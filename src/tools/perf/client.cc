@@ -31,11 +31,14 @@ double since(clock::time_point begin)
     return std::chrono::duration<double>(clock::now() - begin).count();
 }
 
-// One size: set up with the server, then rounds in which the methods take turns.
+// One size: sets it up with the server, then runs rounds in which the methods take turns.
 class client_run
 {
 public:
-    client_run(const options& given, session& with, reporter& report) : _given(given), _with(with), _report(report) {}
+    client_run(const options& options, session& session, reporter& report)
+        : _options(options), _session(session), _report(report)
+    {
+    }
 
     void run(agreed_run agreed);
 
@@ -52,10 +55,10 @@ private:
     void measure_rounds();
     void validate(std::size_t index, unsigned messages);
     void order(command_kind kind, std::size_t index, std::uint64_t count, std::uint64_t number = 0);
-    double ways() const { return info_of(_bench->what().test).ping_pong ? 2 : 1; }
+    double ways() const { return info_of(_bench->test_settings().test).ping_pong ? 2 : 1; }
 
-    const options& _given;
-    session& _with;
+    const options& _options;
+    session& _session;
     reporter& _report;
     std::unique_ptr<bench> _bench;
     std::vector<lane> _lanes;
@@ -64,13 +67,13 @@ private:
 
 void client_run::agree(const agreed_run& agreed)
 {
-    _with.peer().send(oob_kind::setup, encode(agreed.what, agreed.layouts));
-    _with.peer().receive(oob_kind::status, 0);
+    _session.peer().send(oob_kind::setup, encode(agreed.test_settings, agreed.layouts));
+    _session.peer().receive(oob_kind::status, 0);
 }
 
 void client_run::order(command_kind kind, std::size_t index, std::uint64_t count, std::uint64_t number)
 {
-    _with.peer().send_value(
+    _session.peer().send_value(
         oob_kind::command,
         command{.kind = kind, .method = static_cast<std::uint32_t>(index), .count = count, .number = number});
 }
@@ -81,68 +84,68 @@ double client_run::measure(std::size_t index, std::uint64_t count, method_statis
     exchange& test = _bench->exchange_of(index);
     test.prepare_client(count);
     order(command_kind::measure, index, count);
-    _with.peer().receive(oob_kind::status, 0);
+    _session.peer().receive(oob_kind::status, 0);
     into.begin();
     test.run_client(count, into);
     into.end(count);
-    _with.barrier();
+    _session.barrier();
     return into.last_round() * ways();
 }
 
 void client_run::validate(std::size_t index, unsigned messages)
 {
-    exchange& test         = _bench->exchange_of(index);
-    const test_info& about = info_of(_bench->what().test);
+    exchange& test        = _bench->exchange_of(index);
+    const test_info& info = info_of(_bench->test_settings().test);
     for (unsigned i = 0; i < messages; ++i) {
         const std::uint64_t number = _next_number++;
         method_statistics unused(1);
         _bench->fill(index, pattern_of_client(number));
         order(command_kind::validate, index, 1, number);
-        // Everything is filled on both sides before the first byte moves.
-        _with.barrier();
+        // Both sides fill everything before the first byte moves.
+        _session.barrier();
         test.prepare_client(1);
-        _with.peer().receive(oob_kind::status, 0);
+        _session.peer().receive(oob_kind::status, 0);
         test.run_client(1, unused);
-        _with.flush();
-        _with.barrier();
-        if (about.ping_pong || about.carried_by == carrier::get) {
+        _session.flush();
+        _session.barrier();
+        if (info.ping_pong || info.carried_by == carrier::get) {
             _bench->check(index, pattern_of_server(number));
         }
-        _with.barrier();
+        _session.barrier();
         ++_lanes[index].row.validated;
     }
 }
 
-// Messages until the numbers are steady, and from their time the length of a round.
+// Sends messages until their time is steady, and derives the length of a round from it.
 void client_run::warm_up(std::size_t index)
 {
     method_statistics unused(ways());
     lane& one          = _lanes[index];
     double per_message = 0;
-    if (_given.warmup) {
-        if (*_given.warmup > 0) {
-            per_message = measure(index, *_given.warmup, unused);
+    if (_options.warmup) {
+        if (*_options.warmup > 0) {
+            per_message = measure(index, *_options.warmup, unused);
         }
     } else {
         double total       = 0;
         std::uint64_t done = 0;
         const std::uint64_t most =
-            _given.iterations != 0 ? std::max<std::uint64_t>(1, _given.iterations / 10) : default_warmup;
+            _options.iterations != 0 ? std::max<std::uint64_t>(1, _options.iterations / 10) : default_warmup;
         for (std::uint64_t count = 1; done < std::min(most, default_warmup) && total < warmup_seconds; count *= 2) {
             per_message = measure(index, count, unused);
             total += per_message * static_cast<double>(count);
             done += count;
         }
     }
-    const std::uint64_t rounds = _given.rounds;
-    if (_given.iterations != 0) {
-        one.per_round = std::max<std::uint64_t>(1, _given.iterations / rounds);
+    const std::uint64_t rounds = _options.rounds;
+    if (_options.iterations != 0) {
+        one.per_round = std::max<std::uint64_t>(1, _options.iterations / rounds);
         return;
     }
     if (per_message == 0) {
         per_message = measure(index, 1, unused);
     }
-    const double fitting = _given.seconds / static_cast<double>(rounds) / per_message;
+    const double fitting = _options.seconds / static_cast<double>(rounds) / per_message;
     one.per_round        = static_cast<std::uint64_t>(
         std::clamp(fitting, 1.0, static_cast<double>(max_automatic) / static_cast<double>(rounds) + 1));
 }
@@ -150,13 +153,13 @@ void client_run::warm_up(std::size_t index)
 void client_run::measure_rounds()
 {
     const std::uint64_t rounds =
-        _given.iterations != 0 ? std::min<std::uint64_t>(_given.rounds, _given.iterations) : _given.rounds;
+        _options.iterations != 0 ? std::min<std::uint64_t>(_options.rounds, _options.iterations) : _options.rounds;
     for (std::uint64_t round = 0; round < rounds; ++round) {
         for (std::size_t index = 0; index < _lanes.size(); ++index) {
             lane& one = _lanes[index];
-            // What does not divide goes into the last round.
-            const bool rest           = _given.iterations != 0 && round + 1 == rounds;
-            const std::uint64_t count = rest ? _given.iterations - one.per_round * (rounds - 1) : one.per_round;
+            // The last round takes the remainder.
+            const bool rest           = _options.iterations != 0 && round + 1 == rounds;
+            const std::uint64_t count = rest ? _options.iterations - one.per_round * (rounds - 1) : one.per_round;
             measure(index, count, one.row.statistics);
             if (since(one.last_row) >= report_interval_seconds) {
                 _report.progress(one.row);
@@ -169,14 +172,14 @@ void client_run::measure_rounds()
 void client_run::run(agreed_run agreed)
 {
     agree(agreed);
-    _report.begin(agreed.what, agreed.layouts);
-    const settings what = agreed.what;
-    _bench              = std::make_unique<bench>(_with, std::move(agreed));
-    for (const method_kind kind : what.chosen) {
+    _report.begin(agreed.test_settings, agreed.layouts);
+    const settings run_settings = agreed.test_settings;
+    _bench                      = std::make_unique<bench>(_session, std::move(agreed));
+    for (const method_kind kind : run_settings.chosen) {
         _lanes.push_back({.row = {.name = std::string(info_of(kind).name), .statistics = method_statistics(ways())}});
     }
     for (std::size_t index = 0; index < _lanes.size(); ++index) {
-        if (what.validate) {
+        if (run_settings.validate) {
             validate(index, validated_before);
         }
         warm_up(index);
@@ -187,88 +190,88 @@ void client_run::run(agreed_run agreed)
     measure_rounds();
     std::vector<report_row> rows;
     for (std::size_t index = 0; index < _lanes.size(); ++index) {
-        if (what.validate) {
+        if (run_settings.validate) {
             validate(index, validated_after);
         }
         rows.push_back(std::move(_lanes[index].row));
     }
     order(command_kind::end_run, 0, 0);
-    _with.barrier();
+    _session.barrier();
     _bench.reset();
-    _report.finish(what, rows);
+    _report.finish(run_settings, rows);
 }
 
-settings settings_for(const options& given, std::uint64_t size)
+settings settings_for(const options& options, std::uint64_t size)
 {
-    settings what;
-    what.test         = given.test;
-    what.message_size = size;
-    what.allocate     = given.allocate;
-    what.pass_memh    = given.pass_memh;
-    what.validate     = given.validate;
-    const auto most   = std::max<std::uint64_t>(1, in_flight_bytes / size);
-    what.outstanding  = given.outstanding.value_or(
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(info_of(given.test).outstanding, most)));
-    return what;
+    settings settings;
+    settings.test         = options.test;
+    settings.message_size = size;
+    settings.allocate     = options.allocate;
+    settings.pass_memh    = options.pass_memh;
+    settings.validate     = options.validate;
+    const auto most       = std::max<std::uint64_t>(1, in_flight_bytes / size);
+    settings.outstanding  = options.outstanding.value_or(
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(info_of(options.test).outstanding, most)));
+    return settings;
 }
 
-void run_size(const options& given, session& with, reporter& report, const layout_pair& base, std::uint64_t size)
+void run_size(const options& options, session& session, reporter& report, const layout_pair& base, std::uint64_t size)
 {
     agreed_run agreed{
-        .what    = settings_for(given, size),
+        .test_settings = settings_for(options, size),
         .layouts = {.send = repeat_to(base.send, size, "send"), .receive = repeat_to(base.receive, size, "receive")}};
-    require_fitting(agreed.what, agreed.layouts);
-    if (given.test == test_kind::mem_map) {
-        report.begin(agreed.what, agreed.layouts);
-        report.finish(agreed.what, measure_mem_map(given, with, agreed.layouts.send, report));
+    require_fitting(agreed.test_settings, agreed.layouts);
+    if (options.test == test_kind::mem_map) {
+        report.begin(agreed.test_settings, agreed.layouts);
+        report.finish(agreed.test_settings, measure_mem_map(options, session, agreed.layouts.send, report));
         return;
     }
     std::vector<skipped_method> skipped;
-    for (const method_kind kind : given.methods) {
-        const auto reason = refusal(kind, given.test, agreed.layouts);
+    for (const method_kind kind : options.methods) {
+        const auto reason = refusal(kind, options.test, agreed.layouts);
         if (reason) {
             skipped.push_back({.name = std::string(info_of(kind).name), .reason = *reason});
         } else {
-            agreed.what.chosen.push_back(kind);
+            agreed.test_settings.chosen.push_back(kind);
         }
     }
-    if (agreed.what.chosen.empty()) {
+    if (agreed.test_settings.chosen.empty()) {
         give_up("method {}: {}", skipped.front().name, skipped.front().reason);
     }
-    client_run(given, with, report).run(std::move(agreed));
+    client_run(options, session, report).run(std::move(agreed));
     for (const skipped_method& method : skipped) {
         report.skipped(method);
     }
 }
 
-layout_pair load_pair(const options& given)
+layout_pair load_pair(const options& options)
 {
-    if (given.layouts.empty()) {
+    if (options.layouts.empty()) {
         return {.send = tools::load_layout("1"), .receive = tools::load_layout("1")};
     }
-    return {.send = tools::load_layout(given.layouts.front()), .receive = tools::load_layout(given.layouts.back())};
+    return {.send = tools::load_layout(options.layouts.front()), .receive = tools::load_layout(options.layouts.back())};
 }
 
 } // namespace
 
-void run_client(const options& given, oob_socket& peer)
+void run_client(const options& options, oob_socket& peer)
 {
-    const layout_pair base = load_pair(given);
+    const layout_pair base = load_pair(options);
     const std::vector<std::uint64_t> sizes =
-        given.sizes.empty() ? std::vector<std::uint64_t>{base.send.packed_length()} : given.sizes;
-    // What is wrong in the layouts is said before the peer takes part.
+        options.sizes.empty() ? std::vector<std::uint64_t>{base.send.packed_length()} : options.sizes;
+    // Reports errors in the layouts before the peer takes part.
     for (const std::uint64_t size : sizes) {
         repeat_to(base.send, size, "send");
         repeat_to(base.receive, size, "receive");
     }
-    const std::unique_ptr<reporter> report = make_reporter(given);
-    session with(peer);
-    with.open();
+    const std::unique_ptr<reporter> report = make_reporter(options);
+    session link(peer);
+    link.open();
     for (const std::uint64_t size : sizes) {
-        run_size(given, with, *report, base, size);
+        run_size(options, link, *report, base, size);
     }
     peer.send(oob_kind::setup, {}); // no further run
-    with.close();
+    link.close();
     report->end();
 }
 

@@ -1,4 +1,4 @@
-// The client drives: it tells the server what to run, measures and reports.
+// The client tells the server what to run, measures, and reports.
 #pragma once
 
 #include "oob.h"
@@ -7,6 +7,6 @@
 namespace ucxl::perf
 {
 
-void run_client(const options& given, oob_socket& peer);
+void run_client(const options& options, oob_socket& peer);
 
 } // namespace ucxl::perf

@@ -1,4 +1,4 @@
-// One test with one method, between the two processes: what each side does for `count` messages.
+// One test with one method between the two processes: what each side does for `count` messages.
 //
 // The order of calls is the same on both sides: make_exchange(), then for every round prepare_*(), a message over the
 // socket that the server is ready, run_client() against run_server(), a barrier. run_client() returns when every
@@ -27,17 +27,17 @@ public:
     virtual void run_client(std::uint64_t count, method_statistics& statistics) = 0;
     virtual void run_server(std::uint64_t count)                                = 0;
 
-    // What the last byte of a message is when the test uses it as a signal, after a run of one message.
+    // The last byte of a message that the test uses as a signal, after a run of one message.
     virtual std::optional<std::byte> signal_of_first() const { return std::nullopt; }
 };
 
-std::unique_ptr<exchange> make_exchange(const settings& what, session& with, method& how);
+std::unique_ptr<exchange> make_exchange(const settings& settings, session& session, method& method);
 
 // Tags of the tag-matching calls.
 enum : ucp_tag_t { tag_data = 1, tag_word = 2 };
 
-// A small message beside the measured ones, in order with itself only.
-void send_word(session& with, std::uint64_t value);
-std::uint64_t receive_word(session& with);
+// Sends a small message beside the measured ones; ordered only among themselves.
+void send_word(session& session, std::uint64_t value);
+std::uint64_t receive_word(session& session);
 
 } // namespace ucxl::perf

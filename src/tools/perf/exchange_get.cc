@@ -8,16 +8,17 @@
 namespace ucxl::perf
 {
 
-get_stream::get_stream(session& with, method& how, unsigned slots)
-    : _with(with), _how(how), _remote(remote_memory::trade(with, how.exposed_outgoing())), _gets(with, slots)
+get_stream::get_stream(session& session, method& method, unsigned slots)
+    : _session(session), _method(method), _remote(remote_memory::trade(session, method.exposed_outgoing())),
+      _gets(session, slots)
 {
 }
 
 ucs_status_ptr_t get_stream::start(unsigned slot)
 {
-    const wire_buffer buffer        = _how.incoming(slot);
+    const wire_buffer buffer        = _method.incoming(slot);
     const ucp_request_param_t param = param_of(buffer);
-    return ucp_get_nbx(_with.endpoint(), buffer.address, buffer.count, _remote.address(slot), _remote.key(), &param);
+    return ucp_get_nbx(_session.endpoint(), buffer.address, buffer.count, _remote.address(slot), _remote.key(), &param);
 }
 
 void get_stream::run_client(std::uint64_t count, method_statistics& statistics)
@@ -31,21 +32,21 @@ void get_stream::run_client(std::uint64_t count, method_statistics& statistics)
     _gets.finish_all();
 }
 
-// In batches of as many messages as may be outstanding.
+// Works in batches of as many messages as may be outstanding.
 void get_on_demand::run_client(std::uint64_t count, method_statistics& statistics)
 {
     for (std::uint64_t first = 0; first < count; first += gets().slots()) {
         const auto size = static_cast<unsigned>(std::min<std::uint64_t>(gets().slots(), count - first));
         for (unsigned slot = 0; slot < size; ++slot) {
-            send_word(with(), slot);
+            send_word(own_session(), slot);
         }
         for (unsigned slot = 0; slot < size; ++slot) {
-            receive_word(with());
+            receive_word(own_session());
             gets().start(slot, start(slot));
         }
         for (unsigned slot = 0; slot < size; ++slot) {
             gets().finish(slot);
-            how().after_receive(slot);
+            own_method().after_receive(slot);
             statistics.lap();
         }
     }
@@ -54,12 +55,12 @@ void get_on_demand::run_client(std::uint64_t count, method_statistics& statistic
 void get_on_demand::run_server(std::uint64_t count)
 {
     for (std::uint64_t i = 0; i < count; ++i) {
-        const std::uint64_t slot = receive_word(with());
+        const std::uint64_t slot = receive_word(own_session());
         if (slot >= gets().slots()) {
-            tools::give_up("{} asks for slot {} of {}", with().peer().peer_name(), slot, gets().slots());
+            tools::give_up("{} asks for slot {} of {}", own_session().peer().peer_name(), slot, gets().slots());
         }
-        how().before_send(static_cast<unsigned>(slot));
-        send_word(with(), slot);
+        own_method().before_send(static_cast<unsigned>(slot));
+        send_word(own_session(), slot);
     }
 }
 

@@ -1,5 +1,5 @@
-// One-sided gets, from the server's send layout into the client's receive layout. A method that copies cannot be
-// one-sided: the client asks for a message, the server packs it and says so, the client gets the buffer and unpacks.
+// One-sided gets from the server's send layout into the client's receive layout. A method that copies cannot be
+// one-sided: the client asks for a message, the server packs it and answers, the client gets the buffer and unpacks it.
 #pragma once
 
 #include "exchange.h"
@@ -12,21 +12,21 @@ namespace ucxl::perf
 class get_stream : public exchange
 {
 public:
-    get_stream(session& with, method& how, unsigned slots);
+    get_stream(session& session, method& method, unsigned slots);
 
     void run_client(std::uint64_t count, method_statistics& statistics) override;
-    // The target takes no part; it goes on in the barrier that follows.
+    // The target takes no part; it waits in the following barrier.
     void run_server(std::uint64_t /*count*/) override {}
 
 protected:
     ucs_status_ptr_t start(unsigned slot);
-    session& with() { return _with; }
-    method& how() { return _how; }
+    session& own_session() { return _session; }
+    method& own_method() { return _method; }
     requests_in_flight& gets() { return _gets; }
 
 private:
-    session& _with;
-    method& _how;
+    session& _session;
+    method& _method;
     remote_memory _remote;
     requests_in_flight _gets;
 };

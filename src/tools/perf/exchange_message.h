@@ -11,8 +11,8 @@ namespace ucxl::perf
 class message_ping_pong : public exchange
 {
 public:
-    message_ping_pong(session& with, method& how, carrier by)
-        : _with(with), _how(how), _channel(make_channel(by, with, how, 1))
+    message_ping_pong(session& session, method& method, carrier kind)
+        : _session(session), _method(method), _channel(make_channel(kind, session, method, 1))
     {
     }
 
@@ -39,20 +39,21 @@ public:
 private:
     void send()
     {
-        _how.before_send(0);
-        _with.finish(_channel->send(_how.outgoing(0)), "send");
+        _method.before_send(0);
+        _session.finish(_channel->send(_method.outgoing(0)), "send");
     }
 
-    session& _with;
-    method& _how;
+    session& _session;
+    method& _method;
     std::unique_ptr<channel> _channel;
 };
 
 class message_stream : public exchange
 {
 public:
-    message_stream(session& with, method& how, carrier by, unsigned slots)
-        : _with(with), _how(how), _channel(make_channel(by, with, how, slots)), _sends(with, slots)
+    message_stream(session& session, method& method, carrier kind, unsigned slots)
+        : _session(session), _method(method), _channel(make_channel(kind, session, method, slots)),
+          _sends(session, slots)
     {
     }
 
@@ -63,12 +64,12 @@ public:
         for (std::uint64_t i = 0; i < count; ++i) {
             const unsigned slot = _sends.slot_of(i);
             _sends.finish(slot);
-            _how.before_send(slot);
-            _sends.start(slot, _channel->send(_how.outgoing(slot)));
+            _method.before_send(slot);
+            _sends.start(slot, _channel->send(_method.outgoing(slot)));
             statistics.lap();
         }
         _sends.finish_all();
-        receive_word(_with);
+        receive_word(_session);
     }
 
     void run_server(std::uint64_t count) override
@@ -76,12 +77,12 @@ public:
         for (std::uint64_t i = 0; i < count; ++i) {
             _channel->receive();
         }
-        send_word(_with, count);
+        send_word(_session, count);
     }
 
 private:
-    session& _with;
-    method& _how;
+    session& _session;
+    method& _method;
     std::unique_ptr<channel> _channel;
     requests_in_flight _sends;
 };

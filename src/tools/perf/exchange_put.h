@@ -1,6 +1,6 @@
-// One-sided puts. A ping-pong sees a message by its last byte, as ucx_perftest does; a stream of puts needs nothing of
-// the target, unless the method copies: then every slot is announced by its last byte and given back when it was copied
-// from.
+// One-sided puts. A ping-pong detects a message by its last byte, as ucx_perftest does. A stream of puts needs nothing
+// from the target unless the method copies: then the last byte announces every slot, and the target gives the slot back
+// after copying from it.
 #pragma once
 
 #include "exchange.h"
@@ -12,30 +12,30 @@
 namespace ucxl::perf
 {
 
-// Puts of a method's outgoing slots into the peer's incoming ones, the last byte being a signal.
+// Puts the outgoing slots of a method into the incoming slots of the peer; the last byte is a signal.
 class signalled_put
 {
 public:
-    signalled_put(session& with, method& how);
+    signalled_put(session& session, method& method);
 
-    // Starts the put of a message whose signal is `signal`.
+    // Starts the put of a message with this signal.
     ucs_status_ptr_t start(unsigned slot, std::byte signal);
-    // Without touching the last byte.
+    // Leaves the last byte as it is.
     ucs_status_ptr_t start(unsigned slot);
-    // The signal of a slot can be waited for only after it was reset.
+    // The signal of a slot can be awaited only after its reset.
     void reset(unsigned slot);
     void wait(unsigned slot, std::byte signal);
 
 private:
-    session& _with;
-    method& _how;
+    session& _session;
+    method& _method;
     remote_memory _remote;
 };
 
 class put_ping_pong : public exchange
 {
 public:
-    put_ping_pong(session& with, method& how) : _with(with), _how(how), _put(with, how) {}
+    put_ping_pong(session& session, method& method) : _session(session), _method(method), _put(session, method) {}
 
     void prepare_client(std::uint64_t /*count*/) override { _put.reset(0); }
     void prepare_server(std::uint64_t /*count*/) override { _put.reset(0); }
@@ -46,22 +46,25 @@ public:
 private:
     void receive(std::byte signal);
 
-    session& _with;
-    method& _how;
+    session& _session;
+    method& _method;
     signalled_put _put;
 };
 
 class put_stream : public exchange
 {
 public:
-    put_stream(session& with, method& how, unsigned slots) : _with(with), _put(with, how), _puts(with, slots) {}
+    put_stream(session& session, method& method, unsigned slots)
+        : _session(session), _put(session, method), _puts(session, slots)
+    {
+    }
 
     void run_client(std::uint64_t count, method_statistics& statistics) override;
-    // The target takes no part; it goes on in the barrier that follows.
+    // The target takes no part; it waits in the following barrier.
     void run_server(std::uint64_t /*count*/) override {}
 
 private:
-    session& _with;
+    session& _session;
     signalled_put _put;
     requests_in_flight _puts;
 };
@@ -69,7 +72,8 @@ private:
 class put_ring : public exchange
 {
 public:
-    put_ring(session& with, method& how, unsigned slots) : _with(with), _how(how), _put(with, how), _puts(with, slots)
+    put_ring(session& session, method& method, unsigned slots)
+        : _session(session), _method(method), _put(session, method), _puts(session, slots)
     {
     }
 
@@ -79,11 +83,11 @@ public:
     std::optional<std::byte> signal_of_first() const override;
 
 private:
-    // Slots are given back in halves, so that giving back costs little and the ring does not run dry.
+    // Slots are given back in halves, so that this costs little and the ring does not run dry.
     std::uint64_t batch() const { return std::max<std::uint64_t>(1, _puts.slots() / 2); }
 
-    session& _with;
-    method& _how;
+    session& _session;
+    method& _method;
     signalled_put _put;
     requests_in_flight _puts;
 };

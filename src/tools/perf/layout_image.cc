@@ -1,7 +1,7 @@
 #include "layout_image.h"
 
-#include "tools/common/made.h"
 #include "tools/common/number.h"
+#include "tools/common/value_of.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,13 +12,13 @@ namespace ucxl::perf
 {
 
 using tools::give_up;
-using tools::made;
+using tools::value_of;
 
 namespace
 {
 
 constexpr std::byte canary{0xc9};
-// Around every source, and its alignment: larger than any vector store that could run over.
+// Space around every source, and its alignment: larger than any vector store that could run over.
 constexpr std::size_t margin = 256;
 
 std::size_t round_up(std::size_t value)
@@ -26,7 +26,7 @@ std::size_t round_up(std::size_t value)
     return (value + margin - 1) / margin * margin;
 }
 
-// Neighbours, and the same byte of neighbouring messages, differ.
+// Differs between neighbours, and between the same bytes of successive messages.
 std::byte pattern_of(std::uint64_t message, std::uint64_t packed_offset)
 {
     constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
@@ -83,7 +83,7 @@ void layout_image::place_sources(ucp_context_h context, bool allocate)
     }
     if (allocate) {
         const tools::held_log log;
-        _allocated.emplace(made(ucx_layout::window::allocate(context, _layout), log, "allocating a window"));
+        _allocated.emplace(value_of(ucx_layout::window::allocate(context, _layout), log, "allocating a window"));
         _bases.resize(num_sources);
         tools::check(_allocated->bases(_bases), "ucp_layout_window_bases");
         for (std::uint32_t source = 0; source < num_sources; ++source) {
@@ -147,7 +147,7 @@ std::string layout_image::check(std::uint64_t message, std::optional<std::byte> 
                 wrong = fmt::format("packed byte {} (byte {} of block {}) is {:#04x}, not {:#04x}", packed, i, index,
                                     std::to_integer<unsigned>(block.address[i]), std::to_integer<unsigned>(expected));
             }
-            // A correct gap check needs nothing but canaries left.
+            // The check of gaps expects canaries everywhere else.
             block.address[i] = canary;
         }
     }

@@ -1,12 +1,12 @@
-// Memory for one layout, filled and checked: the described bytes carry a pattern of the message number, every other
-// byte (gaps, and a margin around each source) a canary, so that a byte too much or in the wrong place is seen.
+// Memory for one layout, filled and checked. The described bytes hold a pattern of the message number. All other bytes
+// (gaps, and a margin around each source) hold a canary, so that a stray byte is detected.
 //
 //     image.fill(7);                        the pattern of message 7 at the described bytes
 //     image.clear();                        canaries everywhere
 //     image.check(7);                       "" or what is wrong; leaves the image cleared
 //
-// Invariant: bases()[s] is where source s of the layout has offset 0. The memory is the process's own, or (allocate)
-// belongs to a window that the library allocated.
+// Invariant: bases()[s] is where offset 0 of source s lies. The memory belongs to the process or (allocate) to a window
+// whose memory the library allocated.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ private:
 class layout_image
 {
 public:
-    // allocate: memory of a window made with UCP_LAYOUT_MAP_FLAG_ALLOCATE.
+    // allocate: the memory of a window made with UCP_LAYOUT_MAP_FLAG_ALLOCATE.
     static layout_image create(ucp_context_h context, ucx_layout::layout layout, bool allocate);
 
     const ucx_layout::layout& layout() const { return _layout; }
@@ -63,14 +63,14 @@ public:
     // In packed order.
     std::span<const memory_block> blocks() const { return _blocks; }
     std::size_t packed_length() const { return _packed_length; }
-    // Where the last packed byte lives. Not for an empty layout.
+    // The memory of the last packed byte. The layout must not be empty.
     std::byte* last_byte() const { return _blocks.back().address + _blocks.back().length - 1; }
     // The window that owns the memory, if the library allocated it.
     const ucx_layout::window* allocated() const { return _allocated ? &*_allocated : nullptr; }
 
     void fill(std::uint64_t message);
     void clear();
-    // last: what the last packed byte must be, where the test uses it as a signal.
+    // last: the expected last packed byte, if the test uses it as a signal.
     std::string check(std::uint64_t message, std::optional<std::byte> last = std::nullopt);
 
 private:

@@ -1,4 +1,4 @@
-// ucx_layout_perftest: layout windows measured against what users do without them, between two processes.
+// ucx_layout_perftest: compares layout windows with what users do without them, between two processes.
 #include "client.h"
 #include "options.h"
 #include "server.h"
@@ -36,12 +36,12 @@ void run_on(std::span<const int> cpus)
     }
 }
 
-// Runs one side; what fails is said here and, if it can still hear, to the peer.
-int run_side(void (*side)(const options&, oob_socket&), const options& given, oob_socket& peer)
+// Runs one side. Reports its error here and, if possible, to the peer.
+int run_side(void (*side)(const options&, oob_socket&), const options& options, oob_socket& peer)
 {
     try {
         peer.greet();
-        side(given, peer);
+        side(options, peer);
         return EXIT_SUCCESS;
     } catch (const std::exception& error) {
         fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
@@ -50,13 +50,13 @@ int run_side(void (*side)(const options&, oob_socket&), const options& given, oo
     }
 }
 
-// In the child: becomes a server on the inherited socket. A fresh program, so that nothing of this process's UCX
-// libraries, locks above all, is carried over a fork.
-[[noreturn]] void become_server(int fd, const options& given)
+// Runs in the child: becomes a server on the inherited socket. It executes a fresh program, so that no state of UCX in
+// this process, above all no lock, is carried over the fork.
+[[noreturn]] void become_server(int fd, const options& options)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     const std::string inherited = std::to_string(fd);
-    const std::string cpu       = given.cpus.empty() ? "" : std::to_string(given.cpus.back());
+    const std::string cpu       = options.cpus.empty() ? "" : std::to_string(options.cpus.back());
     const char* const program   = "ucx_layout_perftest";
     if (cpu.empty()) {
         execl("/proc/self/exe", program, "--inherited", inherited.c_str(), nullptr);
@@ -66,7 +66,7 @@ int run_side(void (*side)(const options&, oob_socket&), const options& given, oo
     _exit(EXIT_FAILURE);
 }
 
-int run_both(const options& given)
+int run_both(const options& options)
 {
     auto [client_end, server_end] = oob_socket::pair();
     const pid_t child             = fork();
@@ -74,15 +74,15 @@ int run_both(const options& given)
         give_up("fork: {}", std::strerror(errno));
     }
     if (child == 0) {
-        become_server(server_end.inheritable(), given);
+        become_server(server_end.inheritable(), options);
     }
     {
         const oob_socket unused = std::move(server_end);
     }
-    run_on(std::span(given.cpus).first(std::min<std::size_t>(1, given.cpus.size())));
-    const int own_status = run_side(run_client, given, client_end);
+    run_on(std::span(options.cpus).first(std::min<std::size_t>(1, options.cpus.size())));
+    const int own_status = run_side(run_client, options, client_end);
     {
-        const oob_socket unused = std::move(client_end); // the server may still be waiting for a word
+        const oob_socket unused = std::move(client_end); // the server may still wait for a word
     }
     int child_status = 0;
     while (waitpid(child, &child_status, 0) < 0 && errno == EINTR) {
@@ -93,24 +93,24 @@ int run_both(const options& given)
     return own_status;
 }
 
-int run(const options& given)
+int run(const options& options)
 {
-    if (given.self) {
-        return run_both(given);
+    if (options.self) {
+        return run_both(options);
     }
-    run_on(given.cpus);
-    if (given.inherited) {
-        oob_socket peer = oob_socket::inherit(*given.inherited);
-        return run_side(run_server, given, peer);
+    run_on(options.cpus);
+    if (options.inherited) {
+        oob_socket peer = oob_socket::inherit(*options.inherited);
+        return run_side(run_server, options, peer);
     }
-    if (given.host.empty()) {
-        oob_socket peer = oob_socket::accept(given.port);
+    if (options.host.empty()) {
+        oob_socket peer = oob_socket::accept(options.port);
         fmt::print("Accepted connection from {}\n", peer.peer_name());
         std::fflush(stdout);
-        return run_side(run_server, given, peer);
+        return run_side(run_server, options, peer);
     }
-    oob_socket peer = oob_socket::connect(given.host, given.port);
-    return run_side(run_client, given, peer);
+    oob_socket peer = oob_socket::connect(options.host, options.port);
+    return run_side(run_client, options, peer);
 }
 
 } // namespace
@@ -119,9 +119,9 @@ int main(int argc, char** argv)
 {
     try {
         ucxl::tools::log_to_stderr();
-        int exit_status                    = EXIT_SUCCESS;
-        const std::optional<options> given = parse_options(argc, argv, &exit_status);
-        return given ? run(*given) : exit_status;
+        int exit_status                     = EXIT_SUCCESS;
+        const std::optional<options> parsed = parse_options(argc, argv, &exit_status);
+        return parsed ? run(*parsed) : exit_status;
     } catch (const std::exception& error) {
         fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
         return EXIT_FAILURE;

@@ -1,4 +1,4 @@
-// The test mem_map: what mapping costs, in this process alone, with ucp_mem_map of as much plain memory beside it.
+// The test mem_map: the cost of mapping in this process alone, next to ucp_mem_map of as much plain memory.
 #pragma once
 
 #include "options.h"
@@ -8,7 +8,7 @@
 namespace ucxl::perf
 {
 
-std::vector<report_row> measure_mem_map(const options& given, session& with, const ucx_layout::layout& layout,
+std::vector<report_row> measure_mem_map(const options& options, session& session, const ucx_layout::layout& layout,
                                         reporter& report);
 
 } // namespace ucxl::perf

@@ -2,7 +2,7 @@
 
 #include "method_pack.h"
 #include "registered_memory.h"
-#include "tools/common/made.h"
+#include "tools/common/value_of.h"
 
 #include <algorithm>
 
@@ -12,18 +12,18 @@ namespace ucxl::perf
 namespace
 {
 
-bool is_one_sided(const settings& what)
+bool is_one_sided(const settings& settings)
 {
-    const carrier by = info_of(what.test).carried_by;
-    return by == carrier::put || by == carrier::get;
+    const carrier kind = info_of(settings.test).carried_by;
+    return kind == carrier::put || kind == carrier::get;
 }
 
-// The stock calls on a window: nothing to do around them.
+// Stock calls on a window need no work around them.
 class window_method : public method
 {
 public:
-    window_method(session& with, image_pair& images, bool pass_memh)
-        : method(images), _source(map(with, images.source)), _destination(map(with, images.destination)),
+    window_method(session& session, image_pair& images, bool pass_memh)
+        : method(images), _source(map(session, images.source)), _destination(map(session, images.destination)),
           _pass_memh(pass_memh)
     {
     }
@@ -34,11 +34,11 @@ public:
     exposed_memory exposed_incoming() const override { return exposed(_destination); }
 
 private:
-    static ucx_layout::window map(session& with, const layout_image& image)
+    static ucx_layout::window map(session& session, const layout_image& image)
     {
         const tools::held_log log;
-        return tools::made(ucx_layout::window::map(with.context(), image.layout(), image.bases()), log,
-                           "mapping a window");
+        return tools::value_of(ucx_layout::window::map(session.context(), image.layout(), image.bases()), log,
+                               "mapping a window");
     }
     wire_buffer buffer(const ucx_layout::window& window) const
     {
@@ -69,11 +69,11 @@ private:
     static ucx_layout::datatype create(const layout_image& image)
     {
         const tools::held_log log;
-        return tools::made(ucx_layout::datatype::create(image.layout()), log, "ucp_layout_datatype_create");
+        return tools::value_of(ucx_layout::datatype::create(image.layout()), log, "ucp_layout_datatype_create");
     }
     static wire_buffer buffer(const layout_image& image, const ucx_layout::datatype& datatype)
     {
-        // One source: its base address. Several: the array of them, which UCP only hands through.
+        // One source: its base address. Several sources: the array of them, which UCP only passes on.
         void* const array = const_cast<void*>(static_cast<const void*>(image.bases().data()));
         return {
             .address = image.bases().size() == 1 ? image.bases()[0] : array, .count = 1, .datatype = datatype.get()};
@@ -119,12 +119,12 @@ private:
 class contig_method : public method
 {
 public:
-    contig_method(session& with, std::unique_ptr<image_pair> images, bool registered)
+    contig_method(session& session, std::unique_ptr<image_pair> images, bool registered)
         : method(*images), _images(std::move(images))
     {
         if (registered) {
-            _source      = add(with, source());
-            _destination = add(with, destination());
+            _source      = add(session, source());
+            _destination = add(session, destination());
         }
     }
 
@@ -133,20 +133,20 @@ public:
     exposed_memory exposed_outgoing() const override { return exposed(source(), _source); }
     exposed_memory exposed_incoming() const override { return exposed(destination(), _destination); }
 
-    static std::unique_ptr<image_pair> make_images(session& with, std::size_t size)
+    static std::unique_ptr<image_pair> make_images(session& session, std::size_t size)
     {
         const auto image = [&] {
             const tools::held_log log;
             auto plain = ucx_layout::layout::create_contig(1, {.length = size, .layout = nullptr});
-            return layout_image::create(with.context(), tools::made(std::move(plain), log, "contig"), false);
+            return layout_image::create(session.context(), tools::value_of(std::move(plain), log, "contig"), false);
         };
         return std::make_unique<image_pair>(image_pair{.source = image(), .destination = image()});
     }
 
 private:
-    static registered_memory add(session& with, const layout_image& image)
+    static registered_memory add(session& session, const layout_image& image)
     {
-        return registered_memory::create(with.context(), image.blocks().front().address, image.packed_length());
+        return registered_memory::create(session.context(), image.blocks().front().address, image.packed_length());
     }
     static wire_buffer buffer(const layout_image& image, const registered_memory& memory)
     {
@@ -164,20 +164,21 @@ private:
 
 } // namespace
 
-std::unique_ptr<method> make_method(method_kind kind, session& with, image_pair& images, const settings& what)
+std::unique_ptr<method> make_method(method_kind kind, session& session, image_pair& images, const settings& settings)
 {
-    const bool registered = what.pass_memh || is_one_sided(what);
+    const bool registered = settings.pass_memh || is_one_sided(settings);
     switch (kind) {
     case method_kind::window:
-        return std::make_unique<window_method>(with, images, what.pass_memh);
+        return std::make_unique<window_method>(session, images, settings.pass_memh);
     case method_kind::datatype:
         return std::make_unique<datatype_method>(images);
     case method_kind::pack:
-        return std::make_unique<pack_method>(with, images, what.outstanding, registered);
+        return std::make_unique<pack_method>(session, images, settings.outstanding, registered);
     case method_kind::iov:
         return std::make_unique<iov_method>(images);
     case method_kind::contig:
-        return std::make_unique<contig_method>(with, contig_method::make_images(with, what.message_size), registered);
+        return std::make_unique<contig_method>(session, contig_method::make_images(session, settings.message_size),
+                                               registered);
     }
     tools::give_up("method number {} is unknown", static_cast<unsigned>(kind));
 }

@@ -1,6 +1,6 @@
-// One way of moving a layout: what is given to the UCP calls at both ends, and what the user has to do around them.
+// One way to move a layout: the buffers of the UCP calls at both ends, and the work of the user around the calls.
 //
-// Both ends live in each process, since a ping-pong goes both ways: outgoing() is the source image, incoming() the
+// Each process has both ends, because a ping-pong goes both ways: outgoing() is the source image, incoming() the
 // destination. Slots are the messages in flight; only methods that copy have more than one buffer.
 #pragma once
 
@@ -20,7 +20,7 @@ struct wire_buffer {
     ucp_mem_h memh          = nullptr;
 };
 
-// Memory the peer may put to or get from; slots are `slot_distance` bytes apart (0: all the same).
+// Memory that the peer may put to or get from. Slots are `slot_distance` bytes apart; 0: all are the same.
 struct exposed_memory {
     ucp_mem_h memh            = nullptr;
     std::uint64_t address     = 0;
@@ -45,14 +45,14 @@ public:
     // For one-sided tests.
     virtual exposed_memory exposed_outgoing() const { return {}; }
     virtual exposed_memory exposed_incoming() const { return {}; }
-    // Where the last byte of a message put into that slot appears.
+    // The memory of the last byte of a message that was put into that slot.
     virtual std::byte* signal_byte(unsigned /*slot*/) const { return _images.destination.last_byte(); }
 
-    // The user's own work. A method that copies needs to be told of every message, also of one-sided ones.
+    // The user's own work. A method that copies must learn of every message, also of one-sided ones.
     virtual bool copies() const { return false; }
     virtual void before_send(unsigned /*slot*/) {}
     virtual void after_receive(unsigned /*slot*/) {}
-    // Takes a whole message that UCX has at hand as plain bytes; false: receive it into incoming().
+    // Takes a whole message that UCX holds as plain bytes. On false it is received into incoming().
     virtual bool take(const void* /*data*/) { return false; }
 
     layout_image& source() const { return _images.source; }
@@ -62,7 +62,7 @@ private:
     image_pair& _images;
 };
 
-// images: of the layouts; the method `contig` makes its own.
-std::unique_ptr<method> make_method(method_kind kind, session& with, image_pair& images, const settings& what);
+// images: those of the layouts; the method `contig` makes its own.
+std::unique_ptr<method> make_method(method_kind kind, session& session, image_pair& images, const settings& settings);
 
 } // namespace ucxl::perf

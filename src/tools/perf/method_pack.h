@@ -1,5 +1,5 @@
-// What users do today: blocks are copied into a contiguous buffer, that is sent, and its bytes are copied to their
-// places at the other end. Every message in flight has a buffer of its own, as it must.
+// What users do today: they copy blocks into a contiguous buffer, send it, and copy its bytes to their places at the
+// other end. Every message in flight needs a buffer of its own.
 #pragma once
 
 #include "method.h"
@@ -12,7 +12,7 @@ namespace ucxl::perf
 class pack_method : public method
 {
 public:
-    pack_method(session& with, image_pair& images, unsigned slots, bool registered);
+    pack_method(session& session, image_pair& images, unsigned slots, bool registered);
 
     wire_buffer outgoing(unsigned slot) const override { return _outgoing.slot(slot); }
     wire_buffer incoming(unsigned slot) const override { return _incoming.slot(slot); }
@@ -32,11 +32,11 @@ public:
 private:
     struct staging {
         std::size_t length;
-        std::size_t distance; // of slots: cache lines are not shared
+        std::size_t distance; // of slots; they do not share cache lines
         anonymous_mapping memory;
         registered_memory registration;
 
-        static staging create(session& with, std::size_t length, unsigned slots, bool registered);
+        static staging create(session& session, std::size_t length, unsigned slots, bool registered);
         std::byte* at(unsigned slot) const { return memory.data() + slot * distance; }
         wire_buffer slot(unsigned slot) const
         {

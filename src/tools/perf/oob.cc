@@ -27,10 +27,10 @@ namespace
 
 constexpr std::uint32_t frame_magic = 0x4c584355;
 constexpr std::array<char, 8> hello_magic{'U', 'C', 'X', 'L', 'P', 'E', 'R', 'F'};
-// Changes with any change of what the two sides say to each other.
+// Increases with every change of the messages between the two sides.
 constexpr std::uint32_t protocol_version = 1;
 constexpr std::size_t max_failure_length = 4096;
-// Of one read that the peer owes us; a test may be long, but the peer tells its progress on the UCX side, not here.
+// The time limit of one read. A test may take long, but the peer shows its progress on the UCX side, not here.
 constexpr int greeting_timeout_ms = 10000;
 constexpr std::chrono::milliseconds connect_patience{3000};
 constexpr std::chrono::milliseconds connect_pause{50};
@@ -82,7 +82,7 @@ void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-// Listens on all IPv6 and IPv4 addresses with one socket where the host has IPv6, else on IPv4.
+// Listens on all addresses with one socket: IPv6 and IPv4 where the host has IPv6, otherwise IPv4.
 file_descriptor listen_on(std::uint16_t port)
 {
     int last_error = 0;
@@ -278,7 +278,7 @@ void oob_socket::check_peer()
     if (poll(&poller, 1, 0) <= 0) {
         return;
     }
-    // Its last words, or an earlier message that nobody will need any more.
+    // The peer's last words, or an earlier message that nobody needs any more.
     frame next{};
     if (recv(_fd.get(), &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) == sizeof(next) &&
         next.kind != oob_kind::failed) {
@@ -287,12 +287,12 @@ void oob_socket::check_peer()
     receive(oob_kind::failed, 0);
 }
 
-void oob_socket::send_failure(const std::string& why) noexcept
+void oob_socket::send_failure(const std::string& reason) noexcept
 {
     try {
-        send_text(oob_kind::failed, why.substr(0, max_failure_length));
+        send_text(oob_kind::failed, reason.substr(0, max_failure_length));
     } catch (const std::exception&) {
-        // The peer went first; the failure is printed on this side anyway.
+        // The peer has gone first; this side prints the failure anyway.
         return;
     }
 }

@@ -1,9 +1,9 @@
-// The socket beside UCX: how the two processes agree on a test, exchange addresses and keys, and tell each other what
-// failed.
+// The socket beside UCX. Over it the two processes agree on a test, exchange addresses and keys, and report failures to
+// each other.
 //
-// Messages are framed {magic, kind, length}. What comes from the peer is hostile: a wrong magic, an unexpected kind or
-// a length over the limit of the reader ends the run, and memory grows only with bytes that really came. A peer that
-// fails sends its sentence as a last message; whoever reads next shows it.
+// Messages are framed {magic, kind, length}. Input from the peer is hostile: a wrong magic, an unexpected kind or a
+// length over the reader's limit ends the run, and memory grows only with bytes that have arrived. A peer that fails
+// sends its sentence as a last message; whoever reads next shows it.
 //
 //     oob_socket peer = oob_socket::connect("node7", 13337);
 //     peer.send(oob_kind::address, bytes);
@@ -42,17 +42,17 @@ private:
 class oob_socket
 {
 public:
-    // Tries for a few seconds: the server may be starting.
+    // Tries for a few seconds, because the server may still be starting.
     static oob_socket connect(const std::string& host, std::uint16_t port);
     // Waits for one client on every local address, then stops listening.
     static oob_socket accept(std::uint16_t port);
-    // Two connected ends: one for this process, one that a child takes over with inherit().
+    // Two connected ends: one for this process, one for a child that calls inherit().
     static std::pair<oob_socket, oob_socket> pair();
     static oob_socket inherit(int fd);
-    // The descriptor, no longer closed by exec().
+    // The descriptor; exec() does not close it any more.
     int inheritable() const;
 
-    // Both sides first: the program and the version of what follows.
+    // Both sides call it first: it checks the program and the version of the protocol.
     void greet();
 
     void send(oob_kind kind, std::span<const std::byte> payload);
@@ -72,14 +72,14 @@ public:
         return value;
     }
 
-    // Both sides are here.
+    // Waits until both sides have called it.
     void barrier();
-    // Something can be read, be it the end of the stream.
+    // Whether something can be read, including the end of the stream.
     bool readable() const;
-    // Throws when the peer has closed its end, with its last words if it left some. For waits that no message ends.
+    // Throws with the peer's last words, if any, when the peer has closed its end. For waits that no message ends.
     void check_peer();
-    // Tells the peer why this side ends; the peer may be gone already.
-    void send_failure(const std::string& why) noexcept;
+    // Tells the peer why this side ends. The peer may already be gone.
+    void send_failure(const std::string& reason) noexcept;
 
     const std::string& peer_name() const { return _peer_name; }
 

@@ -36,7 +36,7 @@ std::string names(const Table& table)
     return fmt::format("{}", fmt::join(all, ", "));
 }
 
-// Layouts contain commas, in brackets; the comma between two layouts is outside of them.
+// Layouts contain commas only in brackets; the comma between two layouts is outside.
 std::vector<std::string> split_layouts(const std::string& text)
 {
     std::vector<std::string> parts(1);
@@ -58,12 +58,12 @@ std::vector<std::string> split(const std::string& text)
     return CLI::detail::split(text, ',');
 }
 
-[[noreturn]] void reject(const std::string& why)
+[[noreturn]] void reject(const std::string& reason)
 {
-    throw CLI::ValidationError(why);
+    throw CLI::ValidationError(reason);
 }
 
-// What was typed, before it means anything.
+// The command line as typed, before it is interpreted.
 struct raw_options {
     std::string test;
     std::string sizes;
@@ -128,8 +128,8 @@ void interpret(const raw_options& raw, options& into)
         if (found == nullptr) {
             reject(fmt::format("-t: \"{}\" is not one of {}", raw.test, names(tests)));
         }
-        into.test       = found->kind;
-        into.test_given = true;
+        into.test        = found->kind;
+        into.test_is_set = true;
     }
     if (!raw.layouts.empty()) {
         into.layouts = split_layouts(raw.layouts);
@@ -152,13 +152,13 @@ void interpret(const raw_options& raw, options& into)
         reject("-v and --json exclude each other");
     }
     into.format = raw.json ? output_format::json : raw.csv ? output_format::csv : output_format::table;
-    // Where the time of single messages matters, the data is checked beside the measurement anyway.
+    // Where the time of single messages matters, the data is checked apart from the measurement anyway.
     into.validate        = raw.no_validate ? false : raw.validate || info_of(into.test).ping_pong;
     const bool is_client = into.self || !into.host.empty();
     if (into.self && !into.host.empty()) {
         reject("--self starts its own server, so no host can be given");
     }
-    if (is_client && !into.test_given) {
+    if (is_client && !into.test_is_set) {
         reject(fmt::format("-t TEST is missing; one of {}", names(tests)));
     }
     if (is_client && into.sizes.empty() && into.layouts.empty()) {

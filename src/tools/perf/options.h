@@ -1,4 +1,4 @@
-// The command line of ucx_layout_perftest; letters mean what they mean in ucx_perftest where that has them.
+// The command line of ucx_layout_perftest. Letters that ucx_perftest has mean the same here.
 #pragma once
 
 #include "test_kinds.h"
@@ -15,13 +15,13 @@ enum class output_format { table, csv, json };
 
 struct options {
     std::string host; // empty: this is the server
-    bool self       = false;
-    test_kind test  = test_kind::tag_lat;
-    bool test_given = false;
+    bool self        = false;
+    test_kind test   = test_kind::tag_lat;
+    bool test_is_set = false;
     std::vector<std::uint64_t> sizes; // empty: the packed length of the layout
     std::vector<std::string> layouts; // none, one for both sides, or send and receive
     std::vector<method_kind> methods;
-    std::uint64_t iterations = 0; // of each method; 0: what takes `seconds`
+    std::uint64_t iterations = 0; // of each method; 0: as many as take `seconds`
     std::optional<std::uint64_t> warmup;
     std::optional<std::uint32_t> outstanding;
     std::uint32_t rounds = 11;
@@ -34,11 +34,11 @@ struct options {
     bool allocate        = false;
     bool pass_memh       = false;
     output_format format = output_format::table;
-    std::optional<int> inherited; // the server of --self: its end of the socket
+    std::optional<int> inherited; // in the server of --self: its end of the socket
 };
 
-// nullopt: help or version was printed, or the command line is wrong and was explained; *exit_status says what to end
-// with.
+// Returns nullopt if help or version was printed, or if the command line is wrong and was explained; *exit_status is
+// then the exit status.
 std::optional<options> parse_options(int argc, char** argv, int* exit_status);
 
 } // namespace ucxl::perf

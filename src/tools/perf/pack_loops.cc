@@ -10,7 +10,7 @@ namespace ucxl::perf
 namespace
 {
 
-// A length known when compiling, or (0) one read from the list.
+// A length that the compiler knows, or 0 for a length from the list.
 template <std::size_t Length>
 std::size_t length_of(const pack_loops& list)
 {

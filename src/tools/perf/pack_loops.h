@@ -1,6 +1,5 @@
-// What users write today instead of a window: the blocks are listed once, then every message is copied block by block.
-// As a careful user would, the loops are specialised for one constant block length, and for a constant distance of the
-// blocks.
+// What users write today instead of a window: they list the blocks once and copy every message block by block. As
+// careful users do, the loops are specialised for one constant block length and for a constant distance.
 //
 // Invariant: the list describes memory that lives as long as this object.
 #pragma once
@@ -26,7 +25,7 @@ public:
     std::byte* first() const { return _blocks.front().address; }
     std::size_t count() const { return _blocks.size(); }
     std::ptrdiff_t stride() const { return _stride; }
-    // Of constant length, not at a constant distance.
+    // For blocks of constant length that are not at a constant distance.
     std::span<std::byte* const> addresses() const { return _addresses; }
     std::size_t length() const { return _blocks.front().length; }
 

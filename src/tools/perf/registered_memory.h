@@ -31,7 +31,7 @@ public:
         }
     }
 
-    // NULL when nothing was registered.
+    // NULL if nothing was registered.
     ucp_mem_h memh() const { return _memh; }
 
 private:

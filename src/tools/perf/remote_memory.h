@@ -1,4 +1,4 @@
-// What the peer exposes for puts and gets: its address and remote key, exchanged over the socket.
+// The memory that the peer exposes for puts and gets: its address and remote key, exchanged over the socket.
 #pragma once
 
 #include "method.h"
@@ -10,8 +10,8 @@ namespace ucxl::perf
 class remote_memory
 {
 public:
-    // Both sides call it: sends what this side exposes, takes what the peer does.
-    static remote_memory trade(session& with, const exposed_memory& own);
+    // Both sides call it: each sends what it exposes and receives what the peer exposes.
+    static remote_memory trade(session& session, const exposed_memory& own);
 
     std::uint64_t address(unsigned slot) const { return _address + slot * _slot_distance; }
     ucp_rkey_h key() const { return _key.get(); }

@@ -1,8 +1,8 @@
 #include "report.h"
 
 #include "report_json.h"
-#include "tools/common/made.h"
 #include "tools/common/print_layout.h"
+#include "tools/common/value_of.h"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -14,9 +14,9 @@ namespace
 {
 
 constexpr double microsecond = 1e-6;
-constexpr double megabyte    = 1024 * 1024; // as ucx_perftest counts
+constexpr double megabyte    = 1024 * 1024; // as in ucx_perftest
 
-// Results must be seen when they are there, also through a pipe.
+// Flushes, so that results appear at once, also through a pipe.
 void print_line(const std::string& line)
 {
     std::puts(line.c_str());
@@ -28,13 +28,13 @@ class table_reporter : public reporter
 public:
     table_reporter(double rank, bool final_only) : _rank(rank), _final_only(final_only) {}
 
-    void begin(const settings& what, const layout_pair& layouts) override
+    void begin(const settings& settings, const layout_pair& layouts) override
     {
-        const test_info& test = info_of(what.test);
+        const test_info& test = info_of(settings.test);
         const auto field      = [](const char* name, const std::string& value) {
             return fmt::format("| {:14}{:105} |", name, value);
         };
-        _message_size = what.message_size;
+        _message_size = settings.message_size;
         _name         = test.name;
         if (!_final_only) {
             print_line(fmt::format("+{:-^121}+", ""));
@@ -43,10 +43,11 @@ public:
             print_line(field("", layout_summary(layouts.send)));
             print_line(field("Recv layout:", layout_text(layouts.receive)));
             print_line(field("", layout_summary(layouts.receive)));
-            print_line(field("Message size:", fmt::format("{}", what.message_size)));
-            print_line(field("Outstanding:", fmt::format("{}", what.outstanding)));
+            print_line(field("Message size:", fmt::format("{}", settings.message_size)));
+            print_line(field("Outstanding:", fmt::format("{}", settings.outstanding)));
         }
-        const std::string first = what.chosen.empty() ? "first" : std::string(info_of(what.chosen.front()).name);
+        const std::string first =
+            settings.chosen.empty() ? "first" : std::string(info_of(settings.chosen.front()).name);
         print_line(rule);
         print_line(fmt::format("| {:^12} | {:^12} | {:^28} | {:^20} | {:^22} | {:^9} |", "", "",
                                fmt::format("{} (usec)", test.time_column), "bandwidth (MB/s)", "rate (msg/s)",
@@ -69,7 +70,7 @@ public:
         }
     }
 
-    void finish(const settings& /*what*/, const std::vector<report_row>& rows) override
+    void finish(const settings& /*settings*/, const std::vector<report_row>& rows) override
     {
         if (!_final_only) {
             print_line(rule);
@@ -108,9 +109,9 @@ class csv_reporter : public reporter
 public:
     explicit csv_reporter(double rank) : _rank(rank) {}
 
-    void begin(const settings& what, const layout_pair& /*layouts*/) override
+    void begin(const settings& settings, const layout_pair& /*layouts*/) override
     {
-        _what = what;
+        _settings = settings;
         if (!_started) {
             print_line(fmt::format(
                 "test,method,size,iterations,{:.1f}_percentile_lat,avg_lat,median_lat,avg_bw,median_bw,avg_mr,"
@@ -127,37 +128,38 @@ public:
 
     void progress(const report_row& /*row*/) override {}
 
-    void finish(const settings& /*what*/, const std::vector<report_row>& rows) override
+    void finish(const settings& /*settings*/, const std::vector<report_row>& rows) override
     {
         for (const report_row& row : rows) {
             const double average = row.statistics.average();
             const double median  = row.statistics.median_of_rounds();
-            const auto size      = static_cast<double>(_what.message_size) / megabyte;
+            const auto size      = static_cast<double>(_settings.message_size) / megabyte;
             print_line(fmt::format("{},{},{},{},{:.3f},{:.3f},{:.3f},{:.2f},{:.2f},{:.0f},{:.0f},{:.3f},{}",
-                                   info_of(_what.test).name, row.name, _what.message_size, row.statistics.iterations(),
-                                   row.statistics.percentile(_rank) / microsecond, average / microsecond,
-                                   median / microsecond, size / average, size / median, 1 / average, 1 / median,
-                                   row.statistics.speed_against(rows.front().statistics), row.validated));
+                                   info_of(_settings.test).name, row.name, _settings.message_size,
+                                   row.statistics.iterations(), row.statistics.percentile(_rank) / microsecond,
+                                   average / microsecond, median / microsecond, size / average, size / median,
+                                   1 / average, 1 / median, row.statistics.speed_against(rows.front().statistics),
+                                   row.validated));
         }
     }
 
 private:
     double _rank;
     bool _started = false;
-    settings _what;
+    settings _settings;
 };
 
 } // namespace
 
-std::unique_ptr<reporter> make_reporter(const options& given)
+std::unique_ptr<reporter> make_reporter(const options& options)
 {
-    switch (given.format) {
+    switch (options.format) {
     case output_format::table:
-        return std::make_unique<table_reporter>(given.rank, given.final_only);
+        return std::make_unique<table_reporter>(options.rank, options.final_only);
     case output_format::csv:
-        return std::make_unique<csv_reporter>(given.rank);
+        return std::make_unique<csv_reporter>(options.rank);
     case output_format::json:
-        return std::make_unique<json_reporter>(given.rank);
+        return std::make_unique<json_reporter>(options.rank);
     }
     tools::give_up("unknown output format");
 }

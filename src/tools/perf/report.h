@@ -1,4 +1,4 @@
-// What the client prints: ucx_perftest's table, with a column that compares each method to the first; or
+// The output of the client: ucx_perftest's table with a column that compares each method to the first, or
 // comma-separated values, or one JSON document for all sizes.
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace ucxl::perf
 {
 
-// A method, or an operation of mem_map, in the rounds so far.
+// The results of a method, or of an operation of mem_map, so far.
 struct report_row {
     std::string name;
     method_statistics statistics;
@@ -27,18 +27,18 @@ struct skipped_method {
 class reporter
 {
 public:
-    virtual ~reporter()                                                            = default;
-    virtual void begin(const settings& what, const layout_pair& layouts)           = 0;
-    virtual void progress(const report_row& row)                                   = 0;
-    virtual void finish(const settings& what, const std::vector<report_row>& rows) = 0;
-    // After finish() of the run it belongs to.
+    virtual ~reporter()                                                                = default;
+    virtual void begin(const settings& settings, const layout_pair& layouts)           = 0;
+    virtual void progress(const report_row& row)                                       = 0;
+    virtual void finish(const settings& settings, const std::vector<report_row>& rows) = 0;
+    // Call it after finish() of its run.
     virtual void skipped(const skipped_method& method) = 0;
     virtual void end() {}
 };
 
-std::unique_ptr<reporter> make_reporter(const options& given);
+std::unique_ptr<reporter> make_reporter(const options& options);
 
-// "strided(16384,64,128)", cut where it is long.
+// "strided(16384,64,128)", shortened if it is long.
 std::string layout_text(const ucx_layout::layout& layout);
 // "1048576 bytes in 16384 blocks of 64 bytes"
 std::string layout_summary(const ucx_layout::layout& layout);

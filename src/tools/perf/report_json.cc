@@ -1,6 +1,6 @@
 #include "report_json.h"
 
-#include "tools/common/made.h"
+#include "tools/common/value_of.h"
 #include "tools/common/version.h"
 
 #include <cstdio>
@@ -59,11 +59,11 @@ json_reporter::json_reporter(double rank) : _document(std::make_unique<document>
 
 json_reporter::~json_reporter() = default;
 
-void json_reporter::begin(const settings& what, const layout_pair& layouts)
+void json_reporter::begin(const settings& settings, const layout_pair& layouts)
 {
-    _document->run            = {{"test", info_of(what.test).name},
-                                 {"message_size", what.message_size},
-                                 {"outstanding", what.outstanding},
+    _document->run            = {{"test", info_of(settings.test).name},
+                                 {"message_size", settings.message_size},
+                                 {"outstanding", settings.outstanding},
                                  {"send_layout", describe(layouts.send)},
                                  {"receive_layout", describe(layouts.receive)}};
     _document->run["results"] = ordered_json::array();
@@ -75,10 +75,11 @@ void json_reporter::skipped(const skipped_method& method)
     _document->root["runs"].back()["skipped"].push_back({{"method", method.name}, {"reason", method.reason}});
 }
 
-void json_reporter::finish(const settings& what, const std::vector<report_row>& rows)
+void json_reporter::finish(const settings& settings, const std::vector<report_row>& rows)
 {
     for (const report_row& row : rows) {
-        _document->run["results"].push_back(describe(row, rows.front(), _rank, static_cast<double>(what.message_size)));
+        _document->run["results"].push_back(
+            describe(row, rows.front(), _rank, static_cast<double>(settings.message_size)));
     }
     _document->root["runs"].push_back(std::move(_document->run));
 }

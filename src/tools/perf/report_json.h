@@ -14,10 +14,10 @@ public:
     explicit json_reporter(double rank);
     ~json_reporter() override;
 
-    void begin(const settings& what, const layout_pair& layouts) override;
+    void begin(const settings& settings, const layout_pair& layouts) override;
     void skipped(const skipped_method& method) override;
     void progress(const report_row& /*row*/) override {}
-    void finish(const settings& what, const std::vector<report_row>& rows) override;
+    void finish(const settings& settings, const std::vector<report_row>& rows) override;
     void end() override;
 
 private:

@@ -1,4 +1,4 @@
-// A ring of operations in flight, one per slot: a slot is used again when what it did before is complete.
+// A ring of operations in flight, one per slot. A slot is reused when its last operation is complete.
 #pragma once
 
 #include "session.h"
@@ -12,11 +12,11 @@ namespace ucxl::perf
 class requests_in_flight
 {
 public:
-    requests_in_flight(session& with, unsigned slots) : _with(with), _requests(slots) {}
+    requests_in_flight(session& session, unsigned slots) : _session(session), _requests(slots) {}
 
     unsigned slot_of(std::uint64_t message) const { return static_cast<unsigned>(message % _requests.size()); }
     unsigned slots() const { return static_cast<unsigned>(_requests.size()); }
-    void finish(unsigned slot) { _with.finish(std::exchange(_requests[slot], nullptr), "a transfer"); }
+    void finish(unsigned slot) { _session.finish(std::exchange(_requests[slot], nullptr), "a transfer"); }
     void start(unsigned slot, ucs_status_ptr_t request) { _requests[slot] = request; }
     void finish_all()
     {
@@ -26,7 +26,7 @@ public:
     }
 
 private:
-    session& _with;
+    session& _session;
     std::vector<ucs_status_ptr_t> _requests;
 };
 

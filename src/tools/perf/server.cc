@@ -16,30 +16,30 @@ namespace
 class server_run
 {
 public:
-    server_run(session& with, agreed_run run) : _with(with), _bench(with, std::move(run)) {}
+    server_run(session& session, agreed_run run) : _session(session), _bench(session, std::move(run)) {}
 
-    // Until the client ends the run.
+    // Returns when the client ends the run.
     void serve();
 
 private:
     void measure(const command& wanted);
     void validate(const command& wanted);
 
-    session& _with;
+    session& _session;
     bench _bench;
 };
 
 void server_run::serve()
 {
     for (;;) {
-        _with.wait_for_message();
-        const auto wanted = _with.peer().receive_value<command>(oob_kind::command);
+        _session.wait_for_message();
+        const auto wanted = _session.peer().receive_value<command>(oob_kind::command);
         if (wanted.kind == command_kind::end_run) {
-            _with.barrier();
+            _session.barrier();
             return;
         }
         if (wanted.method >= _bench.num_methods() || wanted.count == 0 || wanted.count > max_iterations) {
-            tools::give_up("{} asks for {} messages of method {}", _with.peer().peer_name(), wanted.count,
+            tools::give_up("{} asks for {} messages of method {}", _session.peer().peer_name(), wanted.count,
                            wanted.method);
         }
         if (wanted.kind == command_kind::measure) {
@@ -47,7 +47,7 @@ void server_run::serve()
         } else if (wanted.kind == command_kind::validate) {
             validate(wanted);
         } else {
-            tools::give_up("{} sent command {}, unknown here", _with.peer().peer_name(),
+            tools::give_up("{} sent command {}, unknown here", _session.peer().peer_name(),
                            static_cast<std::uint32_t>(wanted.kind));
         }
     }
@@ -57,40 +57,41 @@ void server_run::measure(const command& wanted)
 {
     exchange& test = _bench.exchange_of(wanted.method);
     test.prepare_server(wanted.count);
-    _with.peer().send(oob_kind::status, {});
+    _session.peer().send(oob_kind::status, {});
     test.run_server(wanted.count);
-    _with.barrier();
+    _session.barrier();
 }
 
 void server_run::validate(const command& wanted)
 {
-    exchange& test         = _bench.exchange_of(wanted.method);
-    const test_info& about = info_of(_bench.what().test);
+    exchange& test        = _bench.exchange_of(wanted.method);
+    const test_info& info = info_of(_bench.test_settings().test);
     _bench.fill(wanted.method, pattern_of_server(wanted.number));
-    _with.barrier();
+    _session.barrier();
     test.prepare_server(1);
-    _with.peer().send(oob_kind::status, {});
+    _session.peer().send(oob_kind::status, {});
     test.run_server(1);
-    _with.flush();
-    _with.barrier();
-    if (about.carried_by != carrier::get) {
+    _session.flush();
+    _session.barrier();
+    if (info.carried_by != carrier::get) {
         _bench.check(wanted.method, pattern_of_client(wanted.number));
     }
-    _with.barrier();
+    _session.barrier();
 }
 
 void use_own_layouts(const std::vector<std::string>& own, agreed_run& run)
 {
     if (!own.empty()) {
-        run.layouts.send    = repeat_to(tools::load_layout(own.front()), run.what.message_size, "server's send");
-        run.layouts.receive = repeat_to(tools::load_layout(own.back()), run.what.message_size, "server's receive");
+        run.layouts.send = repeat_to(tools::load_layout(own.front()), run.test_settings.message_size, "server's send");
+        run.layouts.receive =
+            repeat_to(tools::load_layout(own.back()), run.test_settings.message_size, "server's receive");
     }
 }
 
 void announce(const agreed_run& run)
 {
-    fmt::print("{}, {} bytes\n  send: {}\n  receive: {}\n", info_of(run.what.test).name, run.what.message_size,
-               layout_text(run.layouts.send), layout_text(run.layouts.receive));
+    fmt::print("{}, {} bytes\n  send: {}\n  receive: {}\n", info_of(run.test_settings.test).name,
+               run.test_settings.message_size, layout_text(run.layouts.send), layout_text(run.layouts.receive));
     std::fflush(stdout);
 }
 
@@ -98,24 +99,24 @@ void announce(const agreed_run& run)
 
 void run_server(const options& own, oob_socket& peer)
 {
-    session with(peer);
-    with.open();
+    session link(peer);
+    link.open();
     for (;;) {
-        with.wait_for_message();
+        link.wait_for_message();
         const std::vector<std::byte> setup = peer.receive(oob_kind::setup, max_setup_length);
         if (setup.empty()) {
             break;
         }
         agreed_run run = decode(setup);
         use_own_layouts(own.layouts, run);
-        require_fitting(run.what, run.layouts);
+        require_fitting(run.test_settings, run.layouts);
         if (!own.inherited) {
             announce(run);
         }
         peer.send(oob_kind::status, {});
-        server_run(with, std::move(run)).serve();
+        server_run(link, std::move(run)).serve();
     }
-    with.close();
+    link.close();
 }
 
 } // namespace ucxl::perf

@@ -1,4 +1,4 @@
-// The server does what the client asks for: one client, then it ends.
+// The server does what the client asks for. It serves one client and ends.
 #pragma once
 
 #include "oob.h"
@@ -7,7 +7,7 @@
 namespace ucxl::perf
 {
 
-// own: with layouts given on this side, they take the place of the client's.
+// own: layouts given on this side, which replace those of the client.
 void run_server(const options& own, oob_socket& peer);
 
 } // namespace ucxl::perf

@@ -13,7 +13,7 @@ using tools::give_up;
 namespace
 {
 
-// A worker address of a host with every transport has a few hundred bytes.
+// The address of a worker with every transport has a few hundred bytes.
 constexpr std::size_t max_address_length = 1 << 16;
 
 context_handle make_context()
@@ -76,7 +76,7 @@ session::~session()
     if (_endpoint == nullptr) {
         return;
     }
-    // Only after a failure: the peer may be gone, so nothing is waited for.
+    // Only after a failure: the peer may be gone, so do not wait.
     ucp_request_param_t param{};
     param.op_attr_mask             = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags                    = UCP_EP_CLOSE_FLAG_FORCE;
@@ -98,15 +98,15 @@ void session::close()
     barrier();
 }
 
-void session::finish(ucs_status_ptr_t request, const char* what)
+void session::finish(ucs_status_ptr_t request, const char* call)
 {
     if (UCS_PTR_IS_PTR(request)) {
         ucs_status_t status = UCS_INPROGRESS;
         progress_until([&] { return (status = ucp_request_check_status(request)) != UCS_INPROGRESS; });
         ucp_request_free(request);
-        check(status, what);
+        check(status, call);
     } else {
-        check(UCS_PTR_STATUS(request), what);
+        check(UCS_PTR_STATUS(request), call);
     }
 }
 
@@ -118,9 +118,9 @@ void session::flush()
 
 void session::wait_for_message()
 {
-    // A system call per round would cost the peer's one-sided operations more than they need themselves.
+    // A system call per round would cost more than the peer's one-sided operations.
     constexpr unsigned rounds_per_look = 64;
-    // Not through progress(): a peer that has said its last word and gone is in order here.
+    // Not through progress(), because a peer may have finished and closed by now.
     for (unsigned round = 0; round % rounds_per_look != 0 || !_peer.readable(); ++round) {
         if (ucp_worker_progress(_worker.get()) == 0 && ++_idle >= idle_limit) {
             _idle = 0;
@@ -140,7 +140,7 @@ void session::rest()
 {
     _idle = 0;
     _peer.check_peer();
-    // The peer may be waiting for this very processor.
+    // The peer may be waiting for this processor.
     sched_yield();
 }
 

@@ -1,7 +1,7 @@
-// UCP between this process and its peer: context, worker and endpoint, with the out-of-band socket beside them. Whoever
-// waits for UCX through a session also notices that the peer has died.
+// UCP between this process and its peer: context, worker and endpoint, beside the out-of-band socket. A wait for UCX
+// through a session also detects that the peer has died.
 //
-// Invariant: the socket outlives the endpoint; the endpoint is closed before the peer destroys its worker (see
+// Invariant: the socket outlives the endpoint. The endpoint is closed before the peer destroys its worker (see
 // close()).
 #pragma once
 
@@ -46,7 +46,7 @@ public:
 
     void progress()
     {
-        // Pending operations count as progress for ever when the peer is dead, so the socket is looked at in any case.
+        // With a dead peer, pending operations count as progress for ever, so check the socket in any case.
         if (ucp_worker_progress(_worker.get()) != 0) {
             _idle = 0;
         } else if (++_idle == idle_limit) {
@@ -63,12 +63,12 @@ public:
             progress();
         }
     }
-    // Ends an operation: an error status throws, a request is waited for and freed.
-    void finish(ucs_status_ptr_t request, const char* what);
+    // Ends an operation: throws on an error status, waits for a request and frees it.
+    void finish(ucs_status_ptr_t request, const char* call);
     void flush();
-    // Keeps UCX going until the peer has sent a message.
+    // Progresses UCX until the peer has sent a message.
     void wait_for_message();
-    // A barrier that keeps UCX going, for a peer that still needs our progress.
+    // A barrier that progresses UCX, because the peer may still need it.
     void barrier();
 
 private:

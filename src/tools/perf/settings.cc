@@ -1,7 +1,7 @@
 #include "settings.h"
 
-#include "tools/common/made.h"
 #include "tools/common/number.h"
+#include "tools/common/value_of.h"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ using tools::give_up;
 namespace
 {
 
-// A list of more entries than this is refused before UCX allocates for each of them on both sides.
+// Longer lists are refused before UCX allocates memory for each entry on both sides.
 constexpr std::size_t max_iov_entries = std::size_t{1} << 20;
 
 enum setup_flags : std::uint32_t { flag_allocate = 1, flag_pass_memh = 2, flag_validate = 4, known_flags = 7 };
@@ -47,14 +47,14 @@ ucx_layout::layout take_serialized(std::span<const std::byte>& from, std::uint64
     }
     const tools::held_log log;
     ucx_layout::layout layout =
-        tools::made(ucx_layout::layout::deserialize(from.first(length)), log, "a layout sent by the peer");
+        tools::value_of(ucx_layout::layout::deserialize(from.first(length)), log, "a layout sent by the peer");
     from = from.subspan(length);
     return layout;
 }
 
 settings check_header(const setup_header& header)
 {
-    settings what;
+    settings settings;
     if (header.test >= tests.size()) {
         give_up("the peer asks for test number {}, unknown here", header.test);
     }
@@ -68,29 +68,29 @@ settings check_header(const setup_header& header)
         if (header.methods[i] >= methods.size()) {
             give_up("the peer asks for method number {}, unknown here", header.methods[i]);
         }
-        what.chosen.push_back(static_cast<method_kind>(header.methods[i]));
+        settings.chosen.push_back(static_cast<method_kind>(header.methods[i]));
     }
-    what.test         = static_cast<test_kind>(header.test);
-    what.message_size = header.message_size;
-    what.outstanding  = header.outstanding;
-    what.allocate     = (header.flags & flag_allocate) != 0;
-    what.pass_memh    = (header.flags & flag_pass_memh) != 0;
-    what.validate     = (header.flags & flag_validate) != 0;
-    return what;
+    settings.test         = static_cast<test_kind>(header.test);
+    settings.message_size = header.message_size;
+    settings.outstanding  = header.outstanding;
+    settings.allocate     = (header.flags & flag_allocate) != 0;
+    settings.pass_memh    = (header.flags & flag_pass_memh) != 0;
+    settings.validate     = (header.flags & flag_validate) != 0;
+    return settings;
 }
 
 } // namespace
 
-std::vector<std::byte> encode(const settings& what, const layout_pair& layouts)
+std::vector<std::byte> encode(const settings& settings, const layout_pair& layouts)
 {
     setup_header header{};
-    header.test  = static_cast<std::uint32_t>(what.test);
-    header.flags = (what.allocate ? flag_allocate : 0U) | (what.pass_memh ? flag_pass_memh : 0U) |
-                   (what.validate ? flag_validate : 0U);
-    header.outstanding  = what.outstanding;
-    header.num_methods  = static_cast<std::uint32_t>(what.chosen.size());
-    header.message_size = what.message_size;
-    std::ranges::transform(what.chosen, header.methods.begin(), [](method_kind m) { return std::uint8_t(m); });
+    header.test  = static_cast<std::uint32_t>(settings.test);
+    header.flags = (settings.allocate ? flag_allocate : 0U) | (settings.pass_memh ? flag_pass_memh : 0U) |
+                   (settings.validate ? flag_validate : 0U);
+    header.outstanding  = settings.outstanding;
+    header.num_methods  = static_cast<std::uint32_t>(settings.chosen.size());
+    header.message_size = settings.message_size;
+    std::ranges::transform(settings.chosen, header.methods.begin(), [](method_kind m) { return std::uint8_t(m); });
     header.send_serialized_length    = attributes(layouts.send).serialized_length;
     header.receive_serialized_length = attributes(layouts.receive).serialized_length;
     const auto header_bytes          = std::as_bytes(std::span(&header, 1));
@@ -111,13 +111,13 @@ agreed_run decode(std::span<const std::byte> bytes)
     }
     std::memcpy(&header, bytes.data(), sizeof(header));
     bytes                      = bytes.subspan(sizeof(header));
-    settings what              = check_header(header);
+    settings settings          = check_header(header);
     ucx_layout::layout send    = take_serialized(bytes, header.send_serialized_length);
     ucx_layout::layout receive = take_serialized(bytes, header.receive_serialized_length);
     if (!bytes.empty()) {
         give_up("the peer's set-up has {} bytes too many", bytes.size());
     }
-    return {.what = std::move(what), .layouts = {.send = std::move(send), .receive = std::move(receive)}};
+    return {.test_settings = std::move(settings), .layouts = {.send = std::move(send), .receive = std::move(receive)}};
 }
 
 ucx_layout::layout repeat_to(const ucx_layout::layout& layout, std::uint64_t message_size, const char* side)
@@ -130,13 +130,14 @@ ucx_layout::layout repeat_to(const ucx_layout::layout& layout, std::uint64_t mes
         give_up("-s {}: not a multiple of the packed length {} of the {} layout", message_size, packed, side);
     }
     const tools::held_log log;
-    return tools::made(ucx_layout::layout::create_contig(message_size / packed, layout.as_element()), log, side);
+    return tools::value_of(ucx_layout::layout::create_contig(message_size / packed, layout.as_element()), log, side);
 }
 
 std::optional<std::string> refusal(method_kind method, test_kind test, const layout_pair& layouts)
 {
-    const carrier by = info_of(test).carried_by;
-    if ((by == carrier::put || by == carrier::get) && (method == method_kind::datatype || method == method_kind::iov)) {
+    const carrier kind = info_of(test).carried_by;
+    if ((kind == carrier::put || kind == carrier::get) &&
+        (method == method_kind::datatype || method == method_kind::iov)) {
         return fmt::format("{} puts and gets contiguous memory only: UCP takes {} for tag, stream and active messages",
                            info_of(test).name, method == method_kind::iov ? "lists" : "generic datatypes");
     }
@@ -148,17 +149,17 @@ std::optional<std::string> refusal(method_kind method, test_kind test, const lay
     return std::nullopt;
 }
 
-void require_fitting(const settings& what, const layout_pair& layouts)
+void require_fitting(const settings& settings, const layout_pair& layouts)
 {
     const auto require_length = [&](const ucx_layout::layout& layout, const char* side) {
-        if (layout.packed_length() != what.message_size) {
+        if (layout.packed_length() != settings.message_size) {
             give_up("packed lengths differ: the {} layout has {} bytes, the message {}", side, layout.packed_length(),
-                    what.message_size);
+                    settings.message_size);
         }
     };
     require_length(layouts.send, "send");
     require_length(layouts.receive, "receive");
-    if (what.validate && attributes(layouts.receive).overlap == UCP_LAYOUT_OVERLAP_SOME) {
+    if (settings.validate && attributes(layouts.receive).overlap == UCP_LAYOUT_OVERLAP_SOME) {
         give_up("the receive layout describes some byte twice, so what arrives there is undefined; --no-validate skips "
                 "the check");
     }

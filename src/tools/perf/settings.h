@@ -1,8 +1,7 @@
-// What both processes must agree on before one run: a test, its methods, and the layouts of both ends of the data's
-// way.
+// What both processes must agree on before a run: a test, its methods, and the layouts of both ends.
 //
-// The client decides and sends it; the server may insist on layouts of its own (-l on its side). encode() and decode()
-// are the form on the socket; decode() trusts nothing.
+// The client decides and sends the settings; the server may insist on its own layouts (its option -l). encode() and
+// decode() convert them for the socket; decode() trusts nothing.
 #pragma once
 
 #include "test_kinds.h"
@@ -23,20 +22,19 @@ struct settings {
     std::vector<method_kind> chosen;
     std::uint64_t message_size = 0;
     std::uint32_t outstanding  = 1;
-    bool allocate              = false; // memory of the windows comes from the library
-    bool pass_memh             = false; // memory handles are given to every call
-    bool validate              = true;  // what arrives is checked, before and after the measured rounds
+    bool allocate              = false; // the library allocates the memory of the windows
+    bool pass_memh             = false; // every call gets a memory handle
+    bool validate              = true;  // checks arriving data before and after the measured rounds
 };
 
-// Where the data comes from and where it goes to. One process sends and the other receives, in tests that go both ways
-// each process does both.
+// The layouts of sender and receiver. In tests that go both ways, each process is both.
 struct layout_pair {
     ucx_layout::layout send;
     ucx_layout::layout receive;
 };
 
 struct agreed_run {
-    settings what;
+    settings test_settings;
     layout_pair layouts;
 };
 
@@ -44,16 +42,16 @@ inline constexpr std::size_t max_setup_length  = std::size_t{1} << 28;
 inline constexpr std::uint32_t max_outstanding = 4096;
 inline constexpr std::uint64_t max_iterations  = std::uint64_t{1} << 40;
 
-std::vector<std::byte> encode(const settings& what, const layout_pair& layouts);
+std::vector<std::byte> encode(const settings& settings, const layout_pair& layouts);
 agreed_run decode(std::span<const std::byte> bytes);
 
 // The layouts of one run: `layout` repeated at its extent up to message_size bytes.
 ucx_layout::layout repeat_to(const ucx_layout::layout& layout, std::uint64_t message_size, const char* side);
 
-// Why this method cannot carry this test, if it cannot.
+// Why this method cannot run this test; nothing if it can.
 std::optional<std::string> refusal(method_kind method, test_kind test, const layout_pair& layouts);
 
-// Throws when the layouts do not fit the run or each other.
-void require_fitting(const settings& what, const layout_pair& layouts);
+// Throws if the layouts do not fit the run or each other.
+void require_fitting(const settings& settings, const layout_pair& layouts);
 
 } // namespace ucxl::perf

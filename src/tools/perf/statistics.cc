@@ -30,9 +30,9 @@ std::size_t tick_histogram::index_of(std::uint64_t ticks)
     if (width <= precision_bits) {
         return ticks;
     }
-    const unsigned shift = width - precision_bits - 1;
-    const std::size_t in = (ticks >> shift) - (std::size_t{1} << precision_bits);
-    return ((std::size_t{shift} + 1) << precision_bits) + in;
+    const unsigned shift       = width - precision_bits - 1;
+    const std::size_t fraction = (ticks >> shift) - (std::size_t{1} << precision_bits);
+    return ((std::size_t{shift} + 1) << precision_bits) + fraction;
 }
 
 std::uint64_t tick_histogram::upper_end(std::size_t index)
@@ -40,9 +40,10 @@ std::uint64_t tick_histogram::upper_end(std::size_t index)
     if (index < (std::size_t{1} << precision_bits)) {
         return index;
     }
-    const unsigned shift   = static_cast<unsigned>(index >> precision_bits) - 1;
-    const std::uint64_t in = (index & ((std::size_t{1} << precision_bits) - 1)) + (std::uint64_t{1} << precision_bits);
-    return ((in + 1) << shift) - 1;
+    const unsigned shift      = static_cast<unsigned>(index >> precision_bits) - 1;
+    const std::uint64_t low   = index & ((std::size_t{1} << precision_bits) - 1);
+    const std::uint64_t start = low + (std::uint64_t{1} << precision_bits);
+    return ((start + 1) << shift) - 1;
 }
 
 std::uint64_t tick_histogram::percentile(double rank) const

@@ -1,4 +1,4 @@
-// What is known of one method after some rounds. Times are seconds per message.
+// The measurements of one method so far. Times are seconds per message.
 #pragma once
 
 #include "ticks.h"
@@ -10,13 +10,12 @@
 namespace ucxl::perf
 {
 
-// Counts of tick intervals in classes of at most 0.4 % width, so that any percentile is cheap, whatever the number of
-// messages.
+// Counts tick intervals in classes of at most 0.4 % width. Any percentile is cheap, whatever the number of messages.
 class tick_histogram
 {
 public:
     void add(std::uint64_t ticks) { ++_counts[index_of(ticks)]; }
-    // Largest interval of the class that holds the rank; 0 when nothing was added.
+    // The largest interval of the class that holds the rank; 0 if nothing was added.
     std::uint64_t percentile(double rank) const;
 
 private:
@@ -31,13 +30,13 @@ private:
 
 double median(std::vector<double> values);
 
-// ways: how many messages one measured interval stands for (2 in a ping-pong).
+// ways: messages per measured interval (2 in a ping-pong).
 class method_statistics
 {
 public:
     explicit method_statistics(double ways) : _ways(ways) {}
 
-    // Around the messages of one round; lap() after each of them.
+    // Call begin() before the messages of a round, and lap() after each of them.
     void begin()
     {
         _last  = ticks_now();
@@ -56,9 +55,9 @@ public:
     double percentile(double rank) const;
     double average() const { return _seconds / static_cast<double>(_iterations) / _ways; }
     double median_of_rounds() const { return median(_rounds); }
-    // Of the last round alone.
+    // For the last round alone.
     double last_round() const { return _rounds.back(); }
-    // Median over the rounds of: how much faster than `other` in the same round (1: as fast).
+    // The median over the rounds of the speed relative to `other` in the same round (1: equally fast).
     double speed_against(const method_statistics& other) const;
 
 private:

@@ -1,4 +1,4 @@
-// The tests and methods by name, and what each of them is.
+// The names and properties of tests and methods.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct test_info {
     std::string_view name;
     std::string_view description;
     carrier carried_by;
-    bool ping_pong;               // both sides send; what is reported is half of a round trip
-    std::string_view time_column; // as ucx_perftest calls it
+    bool ping_pong;               // both sides send; half of a round trip is reported
+    std::string_view time_column; // the name in ucx_perftest
     unsigned outstanding;         // default of -O
 };
 

@@ -1,4 +1,4 @@
-// ucp_layout_create and ucp_layout_parse: C parameters to builder calls.
+// ucp_layout_create and ucp_layout_parse turn C parameters into builder calls.
 #include "handle.h"
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
@@ -38,7 +38,7 @@ std::unexpected<error> invalid(std::string message)
     return fail(errc::invalid_param, std::move(message));
 }
 
-// The limit is checked before the copy, so that a wrong count cannot ask for its size in memory.
+// Checks the limit before the copy, so that a wrong count cannot request its size in memory.
 result<void> check_list(const char* field, const void* list, std::size_t count, std::size_t limit)
 {
     if (count > limit) {
@@ -91,7 +91,7 @@ result<layout_ptr> create_interleaved(const ucp_layout_params_t& params)
 
 result<layout_ptr> create_kind(const ucp_layout_params_t& params)
 {
-    // A C caller may have left anything in there, and reading what is no enumerator as an enumeration is undefined.
+    // A C caller may pass any number, and reading an unknown number as an enumeration is undefined.
     int kind;
     static_assert(sizeof(kind) == sizeof(params.kind));
     std::memcpy(&kind, &params.kind, sizeof(kind));
@@ -121,22 +121,22 @@ result<layout_ptr> create(const ucp_layout_params_t& params)
     if (!(params.field_mask & UCP_LAYOUT_PARAM_FIELD_KIND)) {
         return invalid("kind is required");
     }
-    auto made = create_kind(params);
-    if (!made || !(params.field_mask & UCP_LAYOUT_PARAM_FIELD_EXTENT)) {
-        return made;
+    auto created = create_kind(params);
+    if (!created || !(params.field_mask & UCP_LAYOUT_PARAM_FIELD_EXTENT)) {
+        return created;
     }
     if (params.extent > UCP_LAYOUT_MAX_LENGTH) {
         return fail(errc::exceeds_limit, std::format("extent {} exceeds UCP_LAYOUT_MAX_LENGTH", params.extent));
     }
-    return resize(**made, params.lb, static_cast<std::int64_t>(params.extent));
+    return resize(**created, params.lb, static_cast<std::int64_t>(params.extent));
 }
 
-ucs_status_t finish(const char* function, result<layout_ptr> made, ucp_layout_h* layout_p)
+ucs_status_t finish(const char* function, result<layout_ptr> layout, ucp_layout_h* layout_p)
 {
-    if (!made) {
-        return log_error(function, made.error());
+    if (!layout) {
+        return log_error(function, layout.error());
     }
-    *layout_p = new ucp_layout(std::move(*made));
+    *layout_p = new ucp_layout(std::move(*layout));
     return UCS_OK;
 }
 

@@ -1,10 +1,9 @@
-// ucp_layout_datatype_create: a layout as a generic UCP datatype, packed and unpacked by the plan.
+// ucp_layout_datatype_create: a layout as a generic UCP datatype, packed and unpacked by a plan.
 //
-// UCP has no place for a start that fails: it takes whatever start_pack returns for a state, and packed_size and pack
-// have no result that is an error (datatype_iter.inl of UCX 1.18: ucp_datatype_generic_iter_init, and
-// ucp_datatype_iter_next_pack, whose length goes into the transport's header as it is). So nothing that an operation
-// needs may fail where that can be avoided: the state has one size, bases stay the caller's, and without a plan for so
-// many elements that of one is run.
+// UCP gives a start no way to fail: whatever start_pack returns is a state, and packed_size and pack have no error
+// results (datatype_iter.inl of UCX 1.18: ucp_datatype_generic_iter_init, and ucp_datatype_iter_next_pack, whose length
+// goes unchecked into the transport's header). So an operation avoids everything that may fail: its state has a fixed
+// size, the bases stay the caller's, and without a plan for `count` elements it runs the plan of one element.
 #include "repeated_plans.h"
 #include "sys/rollback.h"
 #include "ucs/layout/walk.h"
@@ -23,18 +22,18 @@ using namespace ucxl;
 namespace
 {
 
-// One operation: what UCP calls the state between start and finish.
+// One operation: the state that UCP keeps between start and finish.
 struct transfer {
-    const pack_plan* plan;       // of all elements together, or of one element
+    const pack_plan* plan;       // for all elements together, or for one element
     std::uint64_t total;         // packed bytes of all elements
-    std::int64_t extent;         // from one element to the next, where the plan is of one
-    std::byte* base;             // of a layout of one source
-    std::byte* const* all_bases; // of a layout of several
+    std::int64_t extent;         // from one element to the next, if the plan is for one
+    std::byte* base;             // for a layout of one source
+    std::byte* const* all_bases; // for a layout of several sources
 
     base_list bases() const { return {all_bases == nullptr ? &base : all_bases, plan->source_layout()->num_sources()}; }
 };
 
-// Every operation needs a transfer, so those that ended are kept for the next ones of the thread.
+// Every operation needs a transfer, so each thread keeps finished ones for reuse.
 class transfer_pool
 {
 public:
@@ -58,7 +57,8 @@ private:
     std::size_t _size = 0;
 };
 
-// fn(element, offset in it, length, bytes done before) over the parts of [offset, offset + length) in single elements.
+// Splits [offset, offset + length) at the borders of elements and calls fn(element, offset in it, length, bytes done
+// before) for each part.
 template <typename Fn>
 void for_each_part(const transfer& moved, std::uint64_t offset, std::uint64_t length, Fn&& fn)
 {
@@ -71,8 +71,8 @@ void for_each_part(const transfer& moved, std::uint64_t offset, std::uint64_t le
     }
 }
 
-// run(bases, offset in the plan, length, bytes done before) with the plan; move(described, contiguous offset, length)
-// where the elements are of several sources and their bases would need an array for every element.
+// Calls run(bases, offset in the plan, length, bytes done before) with the plan. Calls move(layout, contiguous offset,
+// length) where elements have several sources, because their bases would need an array for every element.
 template <typename Run, typename Move>
 void for_each_run(const transfer& moved, std::uint64_t offset, std::uint64_t length, Run&& run, Move&& move)
 {
@@ -95,12 +95,12 @@ void for_each_run(const transfer& moved, std::uint64_t offset, std::uint64_t len
                   });
 }
 
-// Why it cannot be started, or null.
+// Returns why the operation cannot start, or null.
 const char* fill(transfer& started, repeated_plans& plans, const void* buffer, std::size_t count)
 {
     const layout& element = plans.element_layout();
     if (__builtin_mul_overflow(element.packed_length(), count, &started.total)) {
-        return "are one element; their count overflows the length of a message";
+        return "are one element; the count makes the message too long";
     }
     if (buffer == nullptr && started.total > 0) {
         return "are one element; the buffer is NULL";
@@ -108,23 +108,23 @@ const char* fill(transfer& started, repeated_plans& plans, const void* buffer, s
     const bool several = element.num_sources() > 1;
     started.plan       = &plans.get(count);
     started.extent     = element.extent();
-    // UCP's start_pack is const, its memory is not.
+    // UCP's start_pack gets a const pointer, but the memory is not const.
     started.base      = several ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer));
     started.all_bases = several ? static_cast<std::byte* const*>(buffer) : nullptr;
     return nullptr;
 }
 
-// What could not be started sends no byte and ends with UCS_OK: silent. It receives only an empty message; UCP says of
-// any other that it is truncated.
+// An operation that cannot start sends no byte and ends with UCS_OK: a silent failure. It can receive only an empty
+// message; UCP reports any other message as truncated.
 void* start(void* context, const void* buffer, std::size_t count, bool is_send)
 {
     auto& plans = *static_cast<repeated_plans*>(context);
     std::unique_ptr<transfer> started;
-    const char* reason = "are one element; there is no memory to start with";
+    const char* reason = "are one element; there is no memory for the state of the operation";
     try {
         started = transfer_pool::of_thread().take();
         reason  = fill(*started, plans, buffer, count);
-    } catch (const std::exception&) { // of a container: out of memory
+    } catch (const std::exception&) { // a container throws it without memory
         started.reset();
     }
     if (reason == nullptr) {
@@ -145,7 +145,7 @@ void* start_unpack(void* context, void* buffer, std::size_t count)
     return start(context, buffer, count, false);
 }
 
-// An operation that could not start has logged why; it sends an empty message, and receives no byte.
+// An operation that could not start has logged why. It sends an empty message and receives no byte.
 std::size_t packed_size(void* state)
 {
     return state == nullptr ? 0 : static_cast<const transfer*>(state)->total;
@@ -201,12 +201,12 @@ void finish(void* state)
 
 constexpr ucp_generic_dt_ops_t operations = {start_pack, start_unpack, packed_size, pack, unpack, finish};
 
-// UCP does not tell what context a datatype has, so the plans to release are found here.
+// UCP does not tell the context of a datatype, so this table finds the plans to release.
 struct datatype_table {
     std::mutex lock;
     std::unordered_map<ucp_datatype_t, std::unique_ptr<repeated_plans>> plans;
 
-    // Never destroyed: datatypes may be released by destructors that run later.
+    // Never destroyed: destructors that run later may release datatypes.
     static datatype_table& instance()
     {
         static auto& table = *new datatype_table;
@@ -223,14 +223,14 @@ ucs_status_t create(ucp_layout& layout, ucp_datatype_t* datatype_p)
     auto plans  = std::make_unique<repeated_plans>(retain(&layout), std::move(*element));
     auto& table = datatype_table::instance();
     const std::lock_guard guard(table.lock);
-    ucp_datatype_t made;
-    if (ucp_dt_create_generic(&operations, plans.get(), &made) != UCS_OK) {
+    ucp_datatype_t datatype;
+    if (ucp_dt_create_generic(&operations, plans.get(), &datatype) != UCS_OK) {
         return log_no_memory("ucp_layout_datatype_create");
     }
-    rollback undo([&] { ucp_dt_destroy(made); });
-    table.plans.emplace(made, std::move(plans));
+    rollback undo([&] { ucp_dt_destroy(datatype); });
+    table.plans.emplace(datatype, std::move(plans));
     undo.cancel();
-    *datatype_p = made;
+    *datatype_p = datatype;
     return UCS_OK;
 }
 
@@ -250,7 +250,7 @@ void ucp_layout_datatype_destroy(ucp_datatype_t datatype)
     auto& table = datatype_table::instance();
     const std::lock_guard guard(table.lock);
     if (table.plans.erase(datatype) == 0) {
-        ucs_error("ucp_layout_datatype_destroy: datatype 0x%lx is not one of a layout", datatype);
+        ucs_error("ucp_layout_datatype_destroy: datatype 0x%lx was not made from a layout", datatype);
         return;
     }
     ucp_dt_destroy(datatype);

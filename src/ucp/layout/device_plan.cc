@@ -1,4 +1,4 @@
-// ucp_layout_print_device: asks libuct_mlx5_layout, which is there only where rdma-core is.
+// ucp_layout_print_device asks libuct_mlx5_layout, which exists only where rdma-core does.
 #include "handle.h"
 #include "ucs/layout/wire.h"
 #include "ucs/sys/argument.h"
@@ -16,10 +16,10 @@ namespace
 
 constexpr const char* library = "libuct_mlx5_layout.so.1";
 
-// Of uct_mlx5_layout.h, which needs rdma-core's headers.
+// Declared in uct_mlx5_layout.h, which needs the headers of rdma-core.
 using explain_function = ucs_status_t (*)(const char* device, const void* wire, std::size_t length, FILE* stream);
 
-// Beside this library, else wherever libraries are looked for. Never closed: it stays with UCX.
+// Looks beside this library, then on the usual search path. Never closed, as UCX would not be.
 void* open_library()
 {
     Dl_info own{};

@@ -1,4 +1,4 @@
-// ucp_layout_failure_query, _watch, and ucp_layout_print_hooks.
+// ucp_layout_failure_query, ucp_layout_failure_watch and ucp_layout_print_hooks.
 #include "ucp_layout_failure.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/base/failure.h"
@@ -33,8 +33,8 @@ struct watcher {
 
 watcher& the_watcher()
 {
-    static watcher& made = *new watcher; // failures may come from destructors that run later
-    return made;
+    static watcher& only = *new watcher; // never destroyed: destructors that run later may report failures
+    return only;
 }
 
 void tell(const failure& told, void*)
@@ -70,8 +70,9 @@ ucs_status_t query(pid_t pid, ucp_layout_failure_attr_t& attr)
     if (pid == 0) {
         counts = count_failures();
     } else if (!count_failures_of(pid, counts)) {
-        ucs_error("ucp_layout_failure_query: pid %d is no process that this one can look into and that has loaded this "
-                  "release of the library",
+        ucs_error("ucp_layout_failure_query: process %d does not exist, cannot be inspected by this process, or has "
+                  "not loaded "
+                  "this release of the library",
                   static_cast<int>(pid));
         return UCS_ERR_NO_ELEM;
     }
@@ -88,11 +89,11 @@ const char* name_of(hook_state state)
 {
     switch (state) {
     case hook_state::absent:
-        return "not in use: the library does not serve this UCX";
+        return "not in use: the library does not support this UCX";
     case hook_state::off:
         return "off, by UCX_LAYOUT_HOOKS";
     case hook_state::unknown:
-        return "not in use: this UCX has another one";
+        return "not in use: this UCX has another object";
     case hook_state::active:
         return "in use";
     }
@@ -102,11 +103,11 @@ const char* name_of(hook_state state)
 std::string place_of(const char* symbol)
 {
     const void* const address = dlsym(RTLD_DEFAULT, symbol);
-    Dl_info about{};
-    if (address == nullptr || dladdr(address, &about) == 0 || about.dli_fname == nullptr) {
+    Dl_info info{};
+    if (address == nullptr || dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
         return "nowhere: no such symbol";
     }
-    return std::format("{} in {}", symbol, about.dli_fname);
+    return std::format("{} in {}", symbol, info.dli_fname);
 }
 
 std::string describe(const hook& shown)

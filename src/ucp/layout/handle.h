@@ -1,6 +1,7 @@
-// What a ucp_layout_h points to: a shared layout, a count, and the plan compiled at first use.
+// The object behind a ucp_layout_h: a shared layout, a reference count, and a plan compiled at first use.
 //
-// Invariant: the layout never changes; the plan is null or belongs to it, and once there it stays. Thread safe.
+// Invariant: the layout never changes. The plan is null or compiled from it, and never changes once it exists. Thread
+// safe.
 #pragma once
 
 #include "ucp_layout.h"
@@ -13,9 +14,9 @@
 struct ucp_layout {
     explicit ucp_layout(ucxl::layout_ptr layout) : value(std::move(layout)) {}
 
-    // The CPU plan, compiled once. Layouts that only describe parts of others never pay for one.
+    // The plan, compiled once. Layouts that are only parts of others never pay for one.
     ucxl::result<ucxl::pack_plan_ptr> plan();
-    // The same where it is there already, else null. Takes no lock.
+    // The plan if it exists already, otherwise null. Takes no lock.
     const ucxl::pack_plan* compiled_plan() const { return _compiled.load(std::memory_order_acquire); }
 
     void retain() { _references.fetch_add(1, std::memory_order_relaxed); }

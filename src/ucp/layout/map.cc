@@ -1,4 +1,4 @@
-// ucp_layout_map, _unmap and _rebind.
+// ucp_layout_map, ucp_layout_unmap and ucp_layout_rebind.
 #include "handle.h"
 #include "map_state.h"
 #include "sys/rollback.h"
@@ -19,7 +19,7 @@ constexpr unsigned known_flags = UCP_LAYOUT_MAP_FLAG_ALLOCATE | UCP_LAYOUT_MAP_F
 
 struct map_request {
     ucp_layout* layout;
-    std::span<void* const> bases; // none: allocate
+    std::span<void* const> bases; // empty: the library allocates
     unsigned flags;
 
     bool has(ucp_layout_map_flags flag) const { return (flags & flag) != 0; }
@@ -46,7 +46,7 @@ ucs_status_t check_bases(const char* function, const layout& layout, std::span<v
 
 ucs_status_t check_memory_type(const ucp_layout_map_params_t& params)
 {
-    // A C caller may have left anything in there, and reading what is no enumerator as an enumeration is undefined.
+    // A C caller may pass any number, and reading an unknown number as an enumeration is undefined.
     int type;
     static_assert(sizeof(type) == sizeof(params.memory_type));
     std::memcpy(&type, &params.memory_type, sizeof(type));
@@ -54,7 +54,7 @@ ucs_status_t check_memory_type(const ucp_layout_map_params_t& params)
         return log_invalid_param("ucp_layout_map", std::format("memory_type {} is unknown", type));
     }
     if (type != UCS_MEMORY_TYPE_HOST) {
-        ucs_error("ucp_layout_map: memory_type %d is not served, only UCS_MEMORY_TYPE_HOST is", type);
+        ucs_error("ucp_layout_map: memory_type %d is not supported, only UCS_MEMORY_TYPE_HOST is", type);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;
@@ -63,29 +63,29 @@ ucs_status_t check_memory_type(const ucp_layout_map_params_t& params)
 ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
 {
     constexpr auto name = "ucp_layout_map";
-    const auto given    = [&](std::uint64_t field) { return (params.field_mask & field) != 0; };
+    const auto is_set   = [&](std::uint64_t field) { return (params.field_mask & field) != 0; };
     if (const auto status = check_field_mask(name, params.field_mask, known_fields); status != UCS_OK) {
         return status;
     }
-    if (!given(UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT) || params.layout == nullptr) {
+    if (!is_set(UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT) || params.layout == nullptr) {
         return log_invalid_param(name, "layout is required");
     }
-    const unsigned flags = given(UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS) ? params.flags : 0;
+    const unsigned flags = is_set(UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS) ? params.flags : 0;
     if ((flags & ~known_flags) != 0) {
         return log_invalid_param(name, std::format("flags {:#x} has unknown bits {:#x}", flags, flags & ~known_flags));
     }
-    if (given(UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE)) {
+    if (is_set(UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE)) {
         if (const auto status = check_memory_type(params); status != UCS_OK) {
             return status;
         }
     }
     request = {.layout = params.layout, .bases = {}, .flags = flags};
     if (request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
-        return given(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)
-                   ? log_invalid_param(name, "bases must not be given with UCP_LAYOUT_MAP_FLAG_ALLOCATE")
+        return is_set(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)
+                   ? log_invalid_param(name, "bases must not be set with UCP_LAYOUT_MAP_FLAG_ALLOCATE")
                    : UCS_OK;
     }
-    if (!given(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)) {
+    if (!is_set(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)) {
         return log_invalid_param(name, "bases are required without UCP_LAYOUT_MAP_FLAG_ALLOCATE");
     }
     request.bases = {params.bases, params.num_bases};
@@ -99,7 +99,7 @@ result<cached_window*> make_window(window_cache& cache, const map_request& reque
                : cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
 }
 
-// The window is the user's on entry; on failure the caller gives back what the user has then.
+// The user holds the window on entry. On failure the caller releases whatever the user holds then.
 ucs_status_t attach(map_state& state, window_user& user)
 {
     if (user.context == nullptr) {

@@ -16,20 +16,20 @@ map_state::map_state() : cache(map_cache_size())
 {
 }
 
-// Never destroyed: UCX contexts may be cleaned up by destructors that run later.
+// Never destroyed: destructors that run later may clean up UCX contexts.
 map_state& map_state::instance()
 {
     static map_state& state = *[] {
-        auto* made = new map_state;
+        auto* created = new map_state;
         // A child forked while another thread maps must not inherit a held lock.
         pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); },
                        [] { instance().lock.unlock(); });
-        // A closed context's address may be that of the next one, which may lack our domain.
+        // The next context may have the address of a closed one, and may lack our domain.
         on_md_close([](const void* md) {
             const std::lock_guard guard(instance().lock);
             instance().memory.forget(md);
         });
-        return made;
+        return created;
     }();
     return state;
 }
@@ -42,7 +42,7 @@ memory_handle* window_user::memory_in(ucp_context_h wanted) const
 
 ucp_layout_window_h map_state::add(window_user user)
 {
-    constexpr std::uintptr_t step = 2; // odd numbers: no pointer to anything is one
+    constexpr std::uintptr_t step = 2; // odd numbers, so that no handle is the address of an object
     const auto handle             = reinterpret_cast<ucp_layout_window_h>(_last_handle * step + 1);
     _users.emplace(handle, std::move(user));
     ++_last_handle;
@@ -53,8 +53,7 @@ window_user* map_state::find(const char* function, ucp_layout_window_h handle)
 {
     const auto found = _users.find(handle);
     if (found == _users.end()) {
-        ucs_error("%s: window %p is not the handle of a window, or it was unmapped", function,
-                  static_cast<void*>(handle));
+        ucs_error("%s: window %p is no window handle, or was unmapped", function, static_cast<void*>(handle));
         return nullptr;
     }
     return &found->second;

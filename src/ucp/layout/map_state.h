@@ -1,7 +1,7 @@
-// What the handles of windows mean: who uses which window of the cache, and which stock memory handles with it.
+// Maps the handles of windows to their users: who uses which window of the cache, with which stock memory handles.
 //
-// A ucp_layout_window_h is a number, given out once in the life of a process and never followed as a pointer: a stale
-// or foreign one is always found out. One lock protects everything here; it is held across fork.
+// A ucp_layout_window_h is a number, used once in the life of a process and never followed as a pointer. So a stale or
+// foreign handle is always detected. One lock guards everything here; fork holds it.
 //
 // Example: map_state& state = map_state::instance(); const std::lock_guard guard(state.lock);
 //          if (window_user* const user = state.find(__func__, window)) { ... }
@@ -17,27 +17,27 @@
 namespace ucxl
 {
 
-// One ucp_layout_map that was not unmapped.
+// One call of ucp_layout_map that was not unmapped.
 struct window_user {
     cached_window* window;
-    ucp_context_h context;              // it was mapped with, or null; only to be compared
+    ucp_context_h context;              // the context of ucp_layout_map, or null; only for comparison
     unsigned flags;                     // ucp_layout_map_flags
-    std::vector<memory_handle*> memory; // a use of each
+    std::vector<memory_handle*> memory; // one use of each
 
-    // In this context, or null.
+    // The memory handle in this context, or null.
     memory_handle* memory_in(ucp_context_h context) const;
 };
 
 struct map_state {
     static map_state& instance();
 
-    // A new handle of a new user. Throws std::bad_alloc.
+    // Adds a user under a new handle. Throws std::bad_alloc.
     ucp_layout_window_h add(window_user user);
-    // Null, with an error logged, for what is no handle of a window.
+    // Returns null and logs an error if it is no handle of a window.
     window_user* find(const char* function, ucp_layout_window_h handle);
-    // Gives back all that the user has, and ends the handle.
+    // Releases everything the user holds, and ends the handle.
     void remove(ucp_layout_window_h handle);
-    // Gives back all that the user has.
+    // Releases everything the user holds.
     void release(const window_user& user);
 
     std::mutex lock;

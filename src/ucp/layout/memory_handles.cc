@@ -21,14 +21,14 @@ struct unmap_memory {
 
 using memh_owner = std::unique_ptr<std::remove_pointer_t<ucp_mem_h>, unmap_memory>;
 
-// Null when it failed, which UCP logged, with the status.
-memh_owner map_memory(ucp_context_h context, const window& view, ucs_status_t& status)
+// Returns null and the status if ucp_mem_map fails; UCP logs the error.
+memh_owner map_memory(ucp_context_h context, const window& window, ucs_status_t& status)
 {
     ucp_mem_map_params_t params;
     params.field_mask =
         UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
-    params.address     = view.address();
-    params.length      = std::max<std::uint64_t>(view.length(), 1); // UCP has one shared handle for all empty memory
+    params.address     = window.address();
+    params.length      = std::max<std::uint64_t>(window.length(), 1); // UCP has one shared handle for all empty memory
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
     ucp_mem_h mapped   = nullptr;
     status             = ucp_mem_map(context, &params, &mapped);
@@ -37,8 +37,8 @@ memh_owner map_memory(ucp_context_h context, const window& view, ucs_status_t& s
 
 } // namespace
 
-// Our memory domain is part of a context only if UCX_TLS lets one of its transports in; without it UCP would take the
-// window for host memory and crash.
+// A context contains our memory domain only if UCX_TLS allows one of its transports. Without the domain UCP would take
+// the window for host memory and crash.
 ucs_status_t memory_handles::check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before)
 {
     if (md_observer::registrations() != registrations_before) {
@@ -65,7 +65,7 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
     }
     const auto registrations = md_observer::registrations();
     ucs_status_t status      = UCS_OK;
-    memh_owner memh          = map_memory(context, *window.view, status);
+    memh_owner memh          = map_memory(context, *window.target, status);
     if (status == UCS_OK) {
         status = check_md(function, context, registrations);
     }
@@ -73,13 +73,13 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
         return status;
     }
     auto owned = std::make_unique<memory_handle>(context, memh.get(), &window, _md_of_context.at(context), 1u);
-    memory_handle* const made = owned.get();
-    const auto added          = _all.emplace(made, std::move(owned)).first;
+    memory_handle* const handle = owned.get();
+    const auto added            = _all.emplace(handle, std::move(owned)).first;
     rollback undo([&] { _all.erase(added); });
-    _by_place.emplace(place{context, &window}, made);
+    _by_place.emplace(place{context, &window}, handle);
     undo.cancel();
     static_cast<void>(memh.release());
-    *handle_p = made;
+    *handle_p = handle;
     return UCS_OK;
 }
 
@@ -95,8 +95,8 @@ void memory_handles::release(memory_handle* handle)
     _all.erase(handle);
 }
 
-// The handles themselves are lost: UCP wants its context to release them, and that has none of their registrations
-// left.
+// The handles themselves are lost: UCP needs their context to release them, and that context has already dropped their
+// registrations.
 void memory_handles::forget(const void* md)
 {
     std::erase_if(_md_of_context, [&](const auto& pair) { return pair.second == md; });

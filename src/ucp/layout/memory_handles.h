@@ -1,7 +1,7 @@
-// The stock memory handles of windows: one per window and UCP context, counted.
+// The stock memory handles of windows: one for each window and UCP context, with a use count.
 //
-// A context that is cleaned up before its handles are given back takes them along, as UCP has it: what is left of them
-// then names no context. So a handle of ours is safe to release at any time.
+// A context that is cleaned up before its handles are released takes their registrations along, as UCP does. The
+// objects that are left name no context. So they can be released at any time.
 //
 // Not thread safe: the caller (map_state.h) holds its lock.
 #pragma once
@@ -17,22 +17,22 @@ namespace ucxl
 {
 
 struct memory_handle {
-    ucp_context_h context; // null once it was cleaned up
-    ucp_mem_h memh;        // gone with its context
+    ucp_context_h context; // null once the context was cleaned up
+    ucp_mem_h memh;        // ends with its context
     const cached_window* window;
-    const void* md; // memory domain of the context that stands for it: closed means cleaned up
+    const void* md; // the memory domain that stands for the context; the domain closes when the context is cleaned up
     unsigned users;
 };
 
 class memory_handles
 {
 public:
-    // One use more. *handle_p is written only with UCS_OK; whatever else is returned was logged. Throws std::bad_alloc.
+    // Adds a use. Writes *handle_p only with UCS_OK; every other status was logged. Throws std::bad_alloc.
     ucs_status_t acquire(const char* function, ucp_context_h context, const cached_window& window,
                          memory_handle** handle_p);
-    // One use less. No error.
+    // Removes a use. Cannot fail.
     void release(memory_handle* handle);
-    // The memory domain closes: its context is being cleaned up.
+    // Called when the memory domain closes, because its context is being cleaned up.
     void forget(const void* md);
 
 private:
@@ -51,9 +51,9 @@ private:
     ucs_status_t check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before);
 
     std::unordered_map<const memory_handle*, std::unique_ptr<memory_handle>> _all;
-    std::unordered_map<place, memory_handle*, place_hash> _by_place; // whose contexts live
-    // Contexts seen to have our memory domain, with that domain: in them a memory registration of a window may be found
-    // in UCP's cache.
+    std::unordered_map<place, memory_handle*, place_hash> _by_place; // handles whose contexts live
+    // The contexts known to have our memory domain, with that domain. In them UCP may find the registration of a window
+    // in its cache.
     std::unordered_map<ucp_context_h, const void*> _md_of_context;
 };
 

@@ -16,7 +16,7 @@ constexpr map_options defaults{.cache_size = 1024};
 
 ucs_config_field_t fields[] = {
     {"MAP_CACHE_SIZE", "1024",
-     "Windows kept after their last unmap, so that mapping the same layout and base addresses again is cheap.\n"
+     "Windows to keep after their last unmap, so that mapping the same layout and base addresses again is cheap.\n"
      "0 keeps none. A kept window costs reserved addresses and some hundred bytes, no memory of the application.",
      offsetof(map_options, cache_size), UCS_CONFIG_TYPE_UINT},
     {},
@@ -27,7 +27,7 @@ constinit option_table<map_options> table("layout window cache", "LAYOUT_", fiel
 [[gnu::constructor]] void register_options()
 {
     table.add();
-    static_cast<void>(map_cache_size()); // read now: ucp_init calls variables nobody has read unused
+    static_cast<void>(map_cache_size()); // read now, because ucp_init reports variables that nobody has read as unused
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Options of the API layer, read once from UCX_LAYOUT_* when first asked for; `ucx_info -cf` lists them.
+// Options of the API layer. Each is read once from UCX_LAYOUT_*, at its first use; `ucx_info -cf` lists them.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 namespace ucxl
 {
 
-// UCX_LAYOUT_MAP_CACHE_SIZE: unused windows kept for being mapped again.
+// UCX_LAYOUT_MAP_CACHE_SIZE: how many unused windows to keep.
 std::size_t map_cache_size();
 
 } // namespace ucxl

@@ -1,7 +1,6 @@
-// ucp_layout_plan_*, ucp_layout_gather and ucp_layout_scatter: the pack engine, with its arguments checked.
+// ucp_layout_plan_*, ucp_layout_gather and ucp_layout_scatter: the pack engine behind checks of its arguments.
 //
-// What runs on every transfer looks at a few words only: it neither locks nor allocates, and never looks at every
-// source.
+// The checks of a transfer read only a few words: they take no lock, allocate nothing, and do not visit every source.
 #include "handle.h"
 #include "ucs/layout/build.h"
 #include "ucs/sys/argument.h"
@@ -13,7 +12,7 @@ using namespace ucxl;
 struct ucp_layout_plan {
     const pack_plan_ptr plan;
     const std::uint64_t count;
-    const std::uint32_t num_sources; // of the layout; 0 layouts of it have none, but take as many bases
+    const std::uint32_t num_sources; // of the layout; `count` = 0 has none, but takes as many bases
 };
 
 namespace
@@ -23,7 +22,7 @@ constexpr std::uint64_t known_param_fields = UCP_LAYOUT_PLAN_PARAM_FIELD_COUNT;
 constexpr std::uint64_t known_attr_fields  = UCP_LAYOUT_PLAN_ATTR_FIELD_PACKED_LENGTH |
                                             UCP_LAYOUT_PLAN_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_PLAN_ATTR_FIELD_COUNT;
 
-// One side of a transfer, with the names its parameters have in the public function.
+// One side of a transfer, with the names of its parameters in the public function.
 struct side {
     const pack_plan& plan;
     std::uint32_t num_sources;
@@ -32,7 +31,7 @@ struct side {
     std::size_t offset;
     const char* prefix = "";
 
-    // Pointers to void, read as pointers to bytes: the same word, and no compiler takes them for different ones.
+    // Reads pointers to void as pointers to bytes: both are the same word, and no compiler assumes they differ.
     base_list list() const { return {reinterpret_cast<std::byte* const*>(bases), num_bases}; }
 };
 
@@ -45,7 +44,7 @@ ucs_status_t check(const char* function, const side& checked, std::size_t length
     }
     const std::uint64_t packed_length = checked.plan.packed_length();
     if (checked.offset > packed_length || length > packed_length - checked.offset) [[unlikely]] {
-        ucs_error("%s: %soffset %zu and length %zu pass the packed length %lu", function, checked.prefix,
+        ucs_error("%s: %soffset %zu and length %zu exceed the packed length %lu", function, checked.prefix,
                   checked.offset, length, packed_length);
         return UCS_ERR_INVALID_PARAM;
     }
@@ -97,7 +96,7 @@ ucs_status_t copy(const char* function, const side& to, const side& from, std::s
     return status;
 }
 
-// run(plan) with the plan of the layout.
+// Calls run(plan) with the plan of the layout.
 template <typename Run>
 ucs_status_t with_plan(const char* function, ucp_layout* layout, Run&& run) noexcept
 {
@@ -105,8 +104,8 @@ ucs_status_t with_plan(const char* function, ucp_layout* layout, Run&& run) noex
         if (const pack_plan* const compiled = layout->compiled_plan(); compiled != nullptr) [[likely]] {
             return run(*compiled);
         }
-        const auto made = layout->plan();
-        return made ? run(**made) : log_error(function, made.error());
+        const auto created = layout->plan();
+        return created ? run(**created) : log_error(function, created.error());
     });
 }
 
@@ -116,7 +115,8 @@ result<pack_plan_ptr> compile(ucp_layout& layout, std::uint64_t count)
         return layout.plan();
     }
     return make_contig(count, {.nested = layout.value})
-        .transform_error([&](error&& why) { return error{why.code, std::format("count {}: {}", count, why.message)}; })
+        .transform_error(
+            [&](error&& failure) { return error{failure.code, std::format("count {}: {}", count, failure.message)}; })
         .and_then([](layout_ptr&& repeated) { return pack_plan::compile(std::move(repeated)); });
 }
 

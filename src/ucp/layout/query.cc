@@ -1,4 +1,4 @@
-// ucp_layout_query, _query_bounds, _print and _walk.
+// ucp_layout_query, ucp_layout_query_bounds, ucp_layout_print and ucp_layout_walk.
 #include "handle.h"
 #include "ucs/layout/text.h"
 #include "ucs/layout/walk.h"
@@ -123,7 +123,7 @@ ucs_status_t walk(const layout& layout, std::size_t offset, std::size_t length, 
 {
     const std::uint64_t packed_length = layout.packed_length();
     if (offset > packed_length || length > packed_length - offset) {
-        ucs_error("ucp_layout_walk: offset %zu and length %zu pass the packed length %lu", offset, length,
+        ucs_error("ucp_layout_walk: offset %zu and length %zu exceed the packed length %lu", offset, length,
                   packed_length);
         return UCS_ERR_INVALID_PARAM;
     }

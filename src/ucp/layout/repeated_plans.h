@@ -1,7 +1,7 @@
-// Plans of a datatype for "count elements, one after another": a transfer of 1,000 columns of 8 bytes each runs one
-// kernel instead of 1,000.
+// The plans of a datatype for `count` elements in sequence: a transfer of 1,000 columns of 8 bytes each runs one kernel
+// instead of 1,000.
 //
-// Invariant: a plan handed out stays as long as this object. Thread safe; count 1 takes no lock.
+// Invariant: every plan returned lives as long as this object. Thread safe; count 1 takes no lock.
 #pragma once
 
 #include "handle.h"
@@ -15,14 +15,14 @@ namespace ucxl
 class repeated_plans
 {
 public:
-    // Plans kept; an application uses few counts, and one that uses many gets the element's plan for the others.
+    // How many plans are kept. An application with more counts gets the plan of one element for the rest.
     static constexpr std::size_t max_kept = 64;
 
     repeated_plans(handle_ptr layout, pack_plan_ptr element);
 
     const layout& element_layout() const { return *_layout->value; }
-    // Of `count` elements, or of one element where there is no such plan (too many counts, beyond a limit of layouts,
-    // no memory).
+    // Returns the plan of `count` elements, or that of one element if there is no such plan (too many counts, a limit
+    // of layouts, no memory).
     const pack_plan& get(std::uint64_t count) noexcept;
 
 private:

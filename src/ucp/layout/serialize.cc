@@ -25,11 +25,11 @@ ucs_status_t serialize(const layout& layout, void* buffer, std::size_t& length)
 
 ucs_status_t deserialize(std::span<const std::byte> bytes, ucp_layout_h* layout_p)
 {
-    auto made = unpack_wire(bytes);
-    if (!made) {
-        return log_peer_error("ucp_layout_deserialize", made.error());
+    auto created = unpack_wire(bytes);
+    if (!created) {
+        return log_peer_error("ucp_layout_deserialize", created.error());
     }
-    *layout_p = new ucp_layout(std::move(*made));
+    *layout_p = new ucp_layout(std::move(*created));
     return UCS_OK;
 }
 

@@ -1,4 +1,4 @@
-// ucp_layout_get_version and _string: what configure.ac says.
+// ucp_layout_get_version and ucp_layout_get_version_string: the version of configure.ac.
 #include "ucp_layout.h"
 
 #include "config.h"
@@ -10,7 +10,7 @@
 namespace
 {
 
-// major, minor, release of "1.0.0", or of "1.1.0-rc1".
+// Reads major, minor and release from "1.0.0" or "1.1.0-rc1".
 constexpr std::array<unsigned, 3> parse(std::string_view text)
 {
     std::array<unsigned, 3> numbers{};

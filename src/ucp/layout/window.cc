@@ -1,4 +1,4 @@
-// ucp_layout_window_*: what a window is, and its stock memory handles in further contexts.
+// ucp_layout_window_*: queries, and stock memory handles in further contexts.
 #include "handle.h"
 #include "map_state.h"
 #include "ucs/sys/argument.h"
@@ -15,7 +15,7 @@ constexpr std::uint64_t known_fields = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UC
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS |
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
 
-// body(state, user) with the user of the handle, under the lock.
+// Calls body(state, user) with the user of the handle, under the lock.
 template <typename Body>
 ucs_status_t with_user(const char* function, ucp_layout_window_h window, Body&& body)
 {
@@ -29,10 +29,10 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
 {
     const auto asked = [&](std::uint64_t field) { return (attr.field_mask & field) != 0; };
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS)) {
-        attr.address = user.window->view->address();
+        attr.address = user.window->target->address();
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH)) {
-        attr.length = user.window->view->length();
+        attr.length = user.window->target->length();
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH)) {
         const memory_handle* const handle = user.memory_in(user.context);
@@ -48,7 +48,7 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
         attr.flags = user.flags;
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS)) {
-        const auto moved = user.window->view->traffic().get();
+        const auto moved = user.window->target->traffic().get();
         attr.statistics  = {.reads         = moved.reads,
                             .writes        = moved.writes,
                             .bytes_read    = moved.bytes_read,
@@ -58,7 +58,7 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
 
 ucs_status_t copy_bases(const window_user& user, void** bases, std::uint32_t num_bases)
 {
-    const auto& shown = user.window->view->binding().bases;
+    const auto& shown = user.window->target->binding().bases;
     if (num_bases < shown.size()) {
         ucs_error("ucp_layout_window_bases: num_bases is %u, the layout has %zu sources", num_bases, shown.size());
         return UCS_ERR_BUFFER_TOO_SMALL;

@@ -15,18 +15,18 @@ namespace
 {
 
 template <typename Pointer>
-std::uint64_t content_key(const layout& of, std::span<const Pointer> bases)
+std::uint64_t content_key(const layout& layout, std::span<const Pointer> bases)
 {
-    std::uint64_t key = of.hash();
+    std::uint64_t key = layout.hash();
     for (const auto base : bases) {
         key = mix(key ^ reinterpret_cast<std::uintptr_t>(base));
     }
     return key;
 }
 
-std::uint64_t content_key(const cached_window& of)
+std::uint64_t content_key(const cached_window& cached)
 {
-    return content_key(*of.layout->value, std::span<std::byte* const>(of.view->binding().bases));
+    return content_key(*cached.layout->value, std::span<std::byte* const>(cached.target->binding().bases));
 }
 
 std::vector<std::byte*> to_bytes(std::span<void* const> bases)
@@ -41,50 +41,50 @@ std::vector<std::byte*> to_bytes(std::span<void* const> bases)
 window_cache::~window_cache()
 {
     for (const auto& window : _windows | std::views::values) {
-        window_registry::instance().destroy(window->view);
+        window_registry::instance().destroy(window->target);
     }
 }
 
-template <typename MakeView>
-result<cached_window*> window_cache::create(ucp_layout& layout, MakeView&& make_view)
+template <typename MakeWindow>
+result<cached_window*> window_cache::create(ucp_layout& layout, MakeWindow&& make_window)
 {
     auto plan        = UCXL_TRY(layout.plan());
     auto owned       = std::make_unique<cached_window>();
-    auto* made       = owned.get();
-    const auto place = _windows.emplace(made, std::move(owned)).first;
+    auto* created    = owned.get();
+    const auto place = _windows.emplace(created, std::move(owned)).first;
     rollback undo([&] { _windows.erase(place); });
-    made->view = UCXL_TRY(make_view(std::move(plan)));
+    created->target = UCXL_TRY(make_window(std::move(plan)));
     undo.cancel();
-    made->layout = retain(&layout);
-    return made;
+    created->layout = retain(&layout);
+    return created;
 }
 
 result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
 {
-    auto made = create(layout, [&](pack_plan_ptr plan) {
+    auto created = create(layout, [&](pack_plan_ptr plan) {
         return window_registry::instance().create({std::move(plan), to_bytes(bases)});
     });
-    if (made && !exclusive) {
-        rollback undo([&] { destroy(*made); });
-        index(**made);
+    if (created && !exclusive) {
+        rollback undo([&] { destroy(*created); });
+        index(**created);
         undo.cancel();
     }
-    return made;
+    return created;
 }
 
 result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
 {
     cached_window* found = find(*layout.value, bases, exclusive);
     if (found == nullptr) {
-        auto made = create_indexed(layout, bases, exclusive);
-        if (!made) {
-            return made;
+        auto created = create_indexed(layout, bases, exclusive);
+        if (!created) {
+            return created;
         }
-        found = *made;
+        found = *created;
     } else {
         if (found->users == 0) {
             _idle.erase(found->idle_position);
-            window_registry::instance().publish(*found->view);
+            window_registry::instance().publish(*found->target);
         }
         if (exclusive) {
             remove_from_index(*found);
@@ -97,34 +97,34 @@ result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void*
 
 result<cached_window*> window_cache::allocate(ucp_layout& layout)
 {
-    auto made =
+    auto created =
         create(layout, [](pack_plan_ptr plan) { return window_registry::instance().allocate(std::move(plan)); });
-    if (made) {
-        (*made)->users = 1;
+    if (created) {
+        (*created)->users = 1;
     }
-    return made;
+    return created;
 }
 
-void window_cache::release(cached_window* what)
+void window_cache::release(cached_window* cached)
 {
-    if (--what->users > 0) {
+    if (--cached->users > 0) {
         return;
     }
-    if (what->has_own_memory() || _max_idle == 0) {
-        destroy(what);
+    if (cached->has_own_memory() || _max_idle == 0) {
+        destroy(cached);
         return;
     }
-    // Its memory may be freed or used again from now on, and peers go on with the address and the keys they have.
-    withdraw_exported_window(what->view->address());
-    window_registry::instance().unpublish(*what->view);
+    // The application may free or reuse the memory from now on, while peers still hold the address and the keys.
+    withdraw_exported_window(cached->target->address());
+    window_registry::instance().unpublish(*cached->target);
     try {
-        if (what->exclusive) {
-            index(*what);
-            what->exclusive = false;
+        if (cached->exclusive) {
+            index(*cached);
+            cached->exclusive = false;
         }
-        what->idle_position = _idle.insert(_idle.end(), what);
+        cached->idle_position = _idle.insert(_idle.end(), cached);
     } catch (const std::bad_alloc&) {
-        destroy(what); // keeping it was an optimisation
+        destroy(cached); // out of memory; keeping it was only an optimisation
         return;
     }
     if (_idle.size() > _max_idle) {
@@ -134,61 +134,61 @@ void window_cache::release(cached_window* what)
     }
 }
 
-result<void> window_cache::rebind(cached_window& what, std::span<void* const> bases)
+result<void> window_cache::rebind(cached_window& cached, std::span<void* const> bases)
 {
-    window_binding binding{what.view->binding().plan, to_bytes(bases)};
-    content_index::node_type indexed; // is reused: nothing can fail once the window is bound
-    if (!what.exclusive) {
-        indexed = _by_content.extract(position(what));
+    window_binding binding{cached.target->binding().plan, to_bytes(bases)};
+    content_index::node_type indexed; // reused, so nothing can fail once the window is bound
+    if (!cached.exclusive) {
+        indexed = _by_content.extract(position(cached));
     }
-    auto bound = window_registry::instance().rebind(*what.view, std::move(binding));
-    if (!what.exclusive) {
-        indexed.key() = content_key(what); // the old content if rebinding failed
+    auto bound = window_registry::instance().rebind(*cached.target, std::move(binding));
+    if (!cached.exclusive) {
+        indexed.key() = content_key(cached); // still the old content if rebinding failed
         _by_content.insert(std::move(indexed));
     }
     if (bound) {
-        update_exported_window(what.view->address());
+        update_exported_window(cached.target->address());
     }
     return bound;
 }
 
-cached_window* window_cache::find(const layout& of, std::span<void* const> bases, bool unused) const
+cached_window* window_cache::find(const layout& layout, std::span<void* const> bases, bool unused) const
 {
-    const auto [first, last] = _by_content.equal_range(content_key(of, bases));
-    for (auto it = first; it != last; ++it) {
-        const cached_window& candidate = *it->second;
-        if ((!unused || candidate.users == 0) && std::ranges::equal(candidate.view->binding().bases, bases) &&
-            *candidate.layout->value == of) {
-            return it->second;
+    const auto [first, last] = _by_content.equal_range(content_key(layout, bases));
+    for (auto entry = first; entry != last; ++entry) {
+        const cached_window& candidate = *entry->second;
+        if ((!unused || candidate.users == 0) && std::ranges::equal(candidate.target->binding().bases, bases) &&
+            *candidate.layout->value == layout) {
+            return entry->second;
         }
     }
     return nullptr;
 }
 
-void window_cache::index(cached_window& what)
+void window_cache::index(cached_window& cached)
 {
-    _by_content.emplace(content_key(what), &what);
+    _by_content.emplace(content_key(cached), &cached);
 }
 
-window_cache::content_index::const_iterator window_cache::position(const cached_window& what) const
+window_cache::content_index::const_iterator window_cache::position(const cached_window& cached) const
 {
-    const auto [first, last] = _by_content.equal_range(content_key(what));
-    const auto it            = std::find_if(first, last, [&](const auto& pair) { return pair.second == &what; });
-    return it == last ? _by_content.end() : it;
+    const auto [first, last] = _by_content.equal_range(content_key(cached));
+    const auto entry         = std::find_if(first, last, [&](const auto& pair) { return pair.second == &cached; });
+    return entry == last ? _by_content.end() : entry;
 }
 
-void window_cache::remove_from_index(const cached_window& what)
+void window_cache::remove_from_index(const cached_window& cached)
 {
-    if (const auto indexed = position(what); indexed != _by_content.end()) {
+    if (const auto indexed = position(cached); indexed != _by_content.end()) {
         _by_content.erase(indexed);
     }
 }
 
-void window_cache::destroy(cached_window* what)
+void window_cache::destroy(cached_window* cached)
 {
-    remove_from_index(*what);
-    window_registry::instance().destroy(what->view);
-    _windows.erase(what);
+    remove_from_index(*cached);
+    window_registry::instance().destroy(cached->target);
+    _windows.erase(cached);
 }
 
 } // namespace ucxl

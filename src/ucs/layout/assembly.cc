@@ -17,10 +17,10 @@ bool has_bytes_or_bounds(const layout_bounds& bounds)
     return bounds != layout_bounds{};
 }
 
-bool has_user_bounds(const layout& of)
+bool has_user_bounds(const layout& layout)
 {
-    for (std::uint32_t source = 0; source < of.num_sources(); ++source) {
-        const layout_bounds& bounds = of.bounds(source);
+    for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
+        const layout_bounds& bounds = layout.bounds(source);
         if (bounds.lb != bounds.true_lb || bounds.ub != bounds.true_ub) {
             return true;
         }
@@ -77,7 +77,7 @@ result<placed> assembly::place(const element& item, std::string_view name)
         return item.length == 0 ? placed{} : placed{0, _nest.block(item.length), 0};
     }
     if (const auto found = _known.find(item.nested.get()); found != _known.end()) {
-        return found->second.at;
+        return found->second.root;
     }
     auto at = _nest.import(*item.nested);
     if (at) {

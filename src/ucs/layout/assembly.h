@@ -1,10 +1,11 @@
-// What the builders share: one call's nest, its nested layouts (taken over once each), its user-set bounds, its checks.
+// What all builders share: the nest of one call, its nested layouts (each imported once), the bounds set by the user,
+// and the checks.
 //
 // Example: assembly parts; auto item = parts.place(element, "item"); ...; return parts.finish(root);
 #pragma once
 
 #include "build.h"
-#include "builder.h"
+#include "layout_builder.h"
 
 #include <string_view>
 #include <unordered_map>
@@ -12,7 +13,7 @@
 namespace ucxl
 {
 
-// How far an element is moved by the loops around it, in bytes, least and most.
+// The smallest and the largest distance in bytes by which the surrounding loops move an element.
 struct travel {
     std::int64_t least = 0;
     std::int64_t most  = 0;
@@ -21,19 +22,19 @@ struct travel {
 class assembly
 {
 public:
-    // The normal form of an element at offset 0 of source 0. `name` is for messages.
+    // Returns the normal form of an element at offset 0 of source 0. `name` appears in error messages.
     result<placed> place(const element& item, std::string_view name);
-    // Notes that the element is used there, for the bounds of the whole.
+    // Records one use of the element, so that finish() can derive the bounds of the whole layout.
     result<void> use(const element& item, std::uint32_t source, std::int64_t offset, const travel& moved);
-    // item repeated along dims, dims[0] outermost.
+    // Repeats the item along dims; dims[0] is the outermost dimension.
     result<placed> repeat(placed item, std::span<const dim> dims);
     result<layout_ptr> finish(const placed& root);
 
-    nest& in() { return _nest; }
+    nest& loops() { return _nest; }
 
 private:
     struct known_layout {
-        placed at;
+        placed root;
         bool has_user_bounds;
     };
 
@@ -45,7 +46,7 @@ private:
 
 result<void> check_part(std::uint32_t source, std::int64_t offset, std::string_view name);
 result<void> check_dims(std::span<const dim> dims, std::string_view name);
-// Of an element along dims; not for dims of no elements.
+// The travel of an element along dims. No dim may have count 0.
 result<travel> travel_along(std::span<const dim> dims);
 
 } // namespace ucxl

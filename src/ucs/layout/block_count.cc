@@ -12,7 +12,7 @@ namespace ucxl
 namespace
 {
 
-// A byte, or where one would be, relative to a node.
+// A byte's place relative to its node; the byte need not exist.
 struct place {
     std::uint32_t source = 0;
     std::int64_t offset  = 0;
@@ -27,7 +27,8 @@ struct counted_node {
 
 enum class frequency : std::uint8_t { never, once, always };
 
-// In which iterations of a loop two blocks touch. Both move evenly, so it is all, none or one of them.
+// The iterations of a loop in which two blocks touch. Both blocks move by constant strides, so they touch in all
+// iterations, in none, or in one.
 struct meeting {
     frequency often         = frequency::never;
     std::uint64_t iteration = 0; // of `once`
@@ -36,7 +37,8 @@ struct meeting {
     bool is_always() const { return often == frequency::always; }
 };
 
-// `distance` apart in iteration 0, `change` more in each that follows; of the first `count` iterations.
+// The blocks are `distance` apart in iteration 0, and `change` further apart in each later one. Looks at the first
+// `count` iterations.
 meeting meeting_of(std::int64_t distance, std::int64_t change, std::uint64_t count)
 {
     if (change == 0) {
@@ -49,7 +51,7 @@ meeting meeting_of(std::int64_t distance, std::int64_t change, std::uint64_t cou
     return {frequency::once, static_cast<std::uint64_t>(iteration)};
 }
 
-// Sequences behind each other, of which neighbours can be made to touch: a tree of joined halves.
+// A list of block sequences, as a tree of joined halves. Any two neighbours can be made to touch.
 class sequence_tree
 {
 public:
@@ -64,7 +66,7 @@ public:
 
     const block_sequence& whole() const { return _nodes[1]; }
 
-    // Whether part and part + 1 touch.
+    // Sets whether the parts `part` and `part + 1` touch.
     void set(std::size_t part, bool touch)
     {
         _touches[part] = touch;
@@ -86,19 +88,19 @@ private:
     std::vector<bool> _touches;
 };
 
-// The blocks of a loop, from its iterations: most are alike, in some of them parts touch that do not in others.
+// Counts the blocks of a loop. Most iterations are alike; in a few, parts touch that are apart in all others.
 class loop_count
 {
 public:
-    loop_count(const layout& described, const layout_node& loop, std::span<const counted_node> nodes)
-        : _count(loop.count), _entries(described.entries_of(loop)), _nodes(nodes)
+    loop_count(const layout& layout, const layout_node& loop, std::span<const counted_node> nodes)
+        : _count(loop.count), _entries(layout.entries_of(loop)), _nodes(nodes)
     {
     }
 
     counted_node run()
     {
         list_parts();
-        // From the end of an iteration to the begin of the next one.
+        // From the end of one iteration to the begin of the next.
         const std::int64_t first_stride = _entries.front().stride;
         const std::int64_t last_stride  = _entries.back().stride;
         const place begin               = first_of(_entries.front());
@@ -112,13 +114,13 @@ public:
     }
 
 private:
-    // Parts `part` and `part + 1` touch in that iteration only.
+    // In this iteration only, the parts `part` and `part + 1` touch.
     struct event {
         std::uint64_t iteration;
         std::size_t part;
     };
 
-    // In iteration 0.
+    // The place in iteration 0.
     place first_of(const layout_entry& entry) const
     {
         const place& first = _nodes[entry.child].first;
@@ -131,7 +133,7 @@ private:
         return {entry.source + end.source, entry.offset + end.offset};
     }
 
-    // What is the same in every iteration is one part.
+    // Entries that join in the same way in every iteration form one part.
     void list_parts()
     {
         block_sequence part = _nodes[_entries[0].child].blocks;
@@ -180,7 +182,7 @@ private:
         append_alike(alike, done, _count);
     }
 
-    // Iterations [from, to).
+    // Appends the iterations [from, to).
     void append_alike(const block_sequence& one, std::uint64_t from, std::uint64_t to)
     {
         if (_turn.is_once() && from <= _turn.iteration && _turn.iteration + 1 < to) {
@@ -192,7 +194,7 @@ private:
         }
     }
 
-    // Between these iterations the turn is the same.
+    // Appends `times` iterations, between which every turn is the same.
     void append(const block_sequence& one, std::uint64_t from, std::uint64_t times)
     {
         const bool touch = _turn.is_always() || (_turn.is_once() && from > 0 && _turn.iteration == from - 1);
@@ -210,20 +212,20 @@ private:
 
 } // namespace
 
-block_stats count_blocks(const layout& described)
+block_stats count_blocks(const layout& layout)
 {
     std::vector<counted_node> nodes;
-    nodes.reserve(described.nodes().size());
-    for (const layout_node& node : described.nodes()) {
+    nodes.reserve(layout.nodes().size());
+    for (const layout_node& node : layout.nodes()) {
         nodes.push_back(node.is_block() ? counted_node{block_sequence::of_one(node.packed_length),
                                                        {},
                                                        {0, static_cast<std::int64_t>(node.packed_length)}}
-                                        : loop_count(described, node, nodes).run());
+                                        : loop_count(layout, node, nodes).run());
     }
     if (nodes.empty()) {
         return {};
     }
-    const block_sequence& all = nodes[described.root().child].blocks;
+    const block_sequence& all = nodes[layout.root().child].blocks;
     return {all.count, all.min(), all.max()};
 }
 

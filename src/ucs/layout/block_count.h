@@ -1,7 +1,8 @@
-// How many contiguous blocks a layout has, after joining neighbours in packed order that touch in memory.
+// Counts the contiguous blocks of a layout, after joining blocks that follow each other in packed order and touch in
+// memory.
 //
-// Takes time and memory in the size of the nest, whatever its counts are (times a logarithm where parts of a loop touch
-// in single iterations only).
+// Time and memory depend on the size of the nest, not on its counts. Loops whose parts touch in single iterations only
+// add a logarithm.
 #pragma once
 
 #include "layout.h"
@@ -9,6 +10,6 @@
 namespace ucxl
 {
 
-block_stats count_blocks(const layout& described);
+block_stats count_blocks(const layout& layout);
 
 } // namespace ucxl

@@ -1,7 +1,7 @@
-// What has to be known of a sequence of blocks to count the blocks of a longer sequence that it is part of: its first
-// and last block may still grow, those between may not.
+// A summary of a sequence of blocks, enough to count the blocks of any longer sequence that contains it. Only the first
+// and the last block can still grow.
 //
-// Example: 4, 8, 4 behind each other, the last 4 touching the first 4 of the next:
+// Example: a is 4, 8, 4, and the last block of one a touches the first block of the next:
 //     joined(a, a, true) has 5 blocks, of which the middle one is 8 long.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace ucxl
 {
 
 struct block_sequence {
-    std::uint64_t count     = 0; // 0: nothing
+    std::uint64_t count     = 0; // 0: the sequence is empty
     std::uint64_t first     = 0; // bytes; first and last are the same block where the count is 1
     std::uint64_t last      = 0;
     std::uint64_t inner_min = UINT64_MAX; // bytes, of the blocks between the first and the last
@@ -30,7 +30,7 @@ struct block_sequence {
     std::uint64_t max() const { return std::max({first, last, inner_max}); }
 };
 
-// `before`, then `after`; `touch`: the last block of the one and the first of the other are one block.
+// Puts `after` behind `before`. With `touch`, the last block of one and the first block of the other become one block.
 inline block_sequence joined(const block_sequence& before, const block_sequence& after, bool touch)
 {
     if (before.count == 0 || after.count == 0) {
@@ -61,7 +61,7 @@ inline block_sequence joined(const block_sequence& before, const block_sequence&
     return both;
 }
 
-// `times` >= 1 of it behind each other.
+// Repeats the sequence `times` times; times >= 1.
 inline block_sequence repeated(const block_sequence& one, std::uint64_t times, bool touch)
 {
     if (one.count == 0 || times == 1) {
@@ -72,7 +72,7 @@ inline block_sequence repeated(const block_sequence& one, std::uint64_t times, b
     }
     block_sequence all = joined(one, one, touch);
     if (times > 2) {
-        all       = joined(all, one, touch); // from the third on, each adds what the third added
+        all       = joined(all, one, touch); // from the third repetition on, each adds as much as the third
         all.count = times * one.count - (touch ? times - 1 : 0);
     }
     return all;

@@ -11,7 +11,7 @@ namespace ucxl
 namespace
 {
 
-// Joins spans of the same source; ascending.
+// Joins the spans of each source and sorts them by source.
 void reduce(std::vector<source_span>& spans)
 {
     std::ranges::sort(spans, {}, &source_span::source);
@@ -30,7 +30,7 @@ void reduce(std::vector<source_span>& spans)
 class bounds_of_nodes
 {
 public:
-    explicit bounds_of_nodes(const layout& of) : _of(of), _spans(of.nodes().size()) {}
+    explicit bounds_of_nodes(const layout& layout) : _of(layout), _spans(layout.nodes().size()) {}
 
     result<void> run()
     {
@@ -50,7 +50,7 @@ public:
         return {};
     }
 
-    // Of the root, relative to it.
+    // The spans of the root, relative to the root.
     std::vector<source_span> of_root()
     {
         const layout_node& root = _of.root_node();
@@ -70,7 +70,7 @@ private:
             return fail(errc::exceeds_limit, std::format("uses of sources in shared parts exceed max_span_steps ({})",
                                                          limits::max_span_steps));
         }
-        // No overflow: nest::loop() bounded the loop as a whole.
+        // This cannot overflow: nest::loop() has checked the bounds of the whole loop.
         const std::int64_t travel = static_cast<std::int64_t>(count - 1) * entry.stride;
         for (const source_span& span : below) {
             const source_span moved{span.source + entry.source,
@@ -93,18 +93,19 @@ private:
 
 } // namespace
 
-result<std::vector<source_span>> true_bounds(const layout& of)
+result<std::vector<source_span>> true_bounds(const layout& layout)
 {
-    if (of.is_empty()) {
+    if (layout.is_empty()) {
         return std::vector<source_span>{};
     }
-    bounds_of_nodes nodes(of);
+    bounds_of_nodes nodes(layout);
     UCXL_TRY(nodes.run());
     std::vector<source_span> spans = nodes.of_root();
     for (source_span& span : spans) {
-        span.source += of.root().source;
-        if (!checked::add(span.lb, of.root().offset, span.lb) || !checked::add(span.ub, of.root().offset, span.ub) ||
-            !checked::is_offset(span.lb) || !checked::is_offset(span.ub)) {
+        span.source += layout.root().source;
+        if (!checked::add(span.lb, layout.root().offset, span.lb) ||
+            !checked::add(span.ub, layout.root().offset, span.ub) || !checked::is_offset(span.lb) ||
+            !checked::is_offset(span.ub)) {
             return fail(errc::exceeds_limit,
                         std::format("source {}: a byte lies further from the base address than max_offset ({})",
                                     span.source, limits::max_offset));

@@ -1,4 +1,4 @@
-// Where the bytes of every source lie: the true bounds of a finished nest.
+// The true bounds of a finished nest: where the bytes of each source lie.
 #pragma once
 
 #include "layout.h"
@@ -15,8 +15,8 @@ struct source_span {
     std::int64_t ub;
 };
 
-// Of all sources that have bytes, ascending. Fails when a byte is further than max_offset from its base address, or
-// when nodes that use many sources are shared so often that the answer would take more than max_span_steps.
-result<std::vector<source_span>> true_bounds(const layout& of);
+// Returns the spans of all sources that have bytes, in ascending order. Fails if a byte is further than max_offset from
+// its base address, or if counting shared nodes with many sources would take more than max_span_steps.
+result<std::vector<source_span>> true_bounds(const layout& layout);
 
 } // namespace ucxl

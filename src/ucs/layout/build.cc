@@ -23,7 +23,7 @@ result<layout_ptr> strided(const element& item, std::span<const dim> dims)
     }
     auto moved = travel_along(dims);
     if (!moved) {
-        // Without bytes nothing is anywhere, however far it would be moved.
+        // A layout without bytes may move any distance.
         return at.is_empty() ? parts.finish({}) : std::unexpected(std::move(moved.error()));
     }
     UCXL_TRY(parts.use(item, 0, 0, *moved));
@@ -42,8 +42,8 @@ result<layout_ptr> iov(std::span<const iov_part> list)
     items.reserve(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
         const iov_part& part = list[i];
-        const auto named     = [&](error&& what) {
-            return fail(what.code, std::format("iov: parts[{}]: {}", i, what.message));
+        const auto named     = [&](error&& error) {
+            return fail(error.code, std::format("iov: parts[{}]: {}", i, error.message));
         };
         if (auto good = check_part(part.source, part.offset, "part"); !good) {
             return named(std::move(good.error()));
@@ -61,7 +61,7 @@ result<layout_ptr> iov(std::span<const iov_part> list)
         }
         items.push_back(item);
     }
-    auto root = normalise(parts.in(), 1, std::move(items));
+    auto root = normalise(parts.loops(), 1, std::move(items));
     return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
 }
 

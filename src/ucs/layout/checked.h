@@ -1,5 +1,4 @@
-// Arithmetic on untrusted 64-bit values. Every function returns false, and leaves the result alone, when it would
-// overflow.
+// Arithmetic on untrusted 64-bit values. On overflow a function returns false and leaves the result unchanged.
 //
 // Example: if (!checked::mul(count, stride, span)) { return fail(errc::exceeds_limit, ...); }
 #pragma once
@@ -33,7 +32,7 @@ template <typename T>
     return true;
 }
 
-// Of mixed signedness on purpose: count * stride.
+// The mixed signedness is intended: count * stride.
 template <typename A, typename B, typename T>
 [[nodiscard]] bool mul(A a, B b, T& product)
 {

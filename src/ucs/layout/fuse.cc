@@ -10,30 +10,31 @@ namespace ucxl
 namespace
 {
 
-// Fewer equal steps than this are kept as entries: the loop would not be smaller.
+// Shorter runs stay entries, because a loop would not be smaller.
 constexpr std::size_t min_run = 4;
 
-// The loop a run could be part of: `count` times `node`.
-struct view {
+// The loop that a run may belong to: `count` times `node`.
+struct repeated_node {
     std::uint32_t node;
     std::uint64_t count;
     std::int64_t step;
 };
 
-view as_loop(const nest& in, const item_run& run)
+repeated_node as_loop(const nest& nest, const item_run& run)
 {
     if (run.count > 1) {
         return {run.item.node, run.count, run.step};
     }
-    const nest_node& node = in.at(run.item.node);
+    const nest_node& node = nest.at(run.item.node);
     if (node.is_block() || node.num_items != 1) {
         return {run.item.node, 1, 0};
     }
-    const nest_item& only = in.items_of(node)[0];
+    const nest_item& only = nest.items_of(node)[0];
     return {only.node, node.count, only.stride};
 }
 
-std::optional<item_run> join_views(const item_run& a, const view& first, const item_run& b, const view& second)
+std::optional<item_run> join_repeated(const item_run& a, const repeated_node& first, const item_run& b,
+                                      const repeated_node& second)
 {
     if (first.node != second.node || (first.count == 1 && second.count == 1)) {
         return std::nullopt;
@@ -53,10 +54,10 @@ std::optional<item_run> join_views(const item_run& a, const view& first, const i
     return joined;
 }
 
-std::optional<item_run> join_blocks(nest& in, const item_run& a, const item_run& b)
+std::optional<item_run> join_blocks(nest& nest, const item_run& a, const item_run& b)
 {
-    const nest_node& first  = in.at(a.item.node);
-    const nest_node& second = in.at(b.item.node);
+    const nest_node& first  = nest.at(a.item.node);
+    const nest_node& second = nest.at(b.item.node);
     std::int64_t end;
     if (a.count != 1 || b.count != 1 || !first.is_block() || !second.is_block() ||
         !checked::add(a.item.offset, first.ub, end) || end != b.item.offset ||
@@ -64,31 +65,31 @@ std::optional<item_run> join_blocks(nest& in, const item_run& a, const item_run&
         return std::nullopt;
     }
     item_run joined  = a;
-    joined.item.node = in.block(first.packed_length + second.packed_length);
+    joined.item.node = nest.block(first.packed_length + second.packed_length);
     return joined;
 }
 
-std::optional<item_run> join(nest& in, const item_run& a, const item_run& b)
+std::optional<item_run> join(nest& nest, const item_run& a, const item_run& b)
 {
     if (a.item.source != b.item.source || a.item.stride != b.item.stride) {
         return std::nullopt;
     }
-    if (auto joined = join_blocks(in, a, b)) {
+    if (auto joined = join_blocks(nest, a, b)) {
         return joined;
     }
-    const view first = as_loop(in, a), second = as_loop(in, b);
-    if (auto joined = join_views(a, first, b, second)) {
+    const repeated_node first = as_loop(nest, a), second = as_loop(nest, b);
+    if (auto joined = join_repeated(a, first, b, second)) {
         return joined;
     }
     if (b.count == 1) {
-        if (auto joined = join_views(a, first, b, {b.item.node, 1, 0})) {
+        if (auto joined = join_repeated(a, first, b, {b.item.node, 1, 0})) {
             return joined;
         }
     }
-    return a.count == 1 ? join_views(a, {a.item.node, 1, 0}, b, second) : std::nullopt;
+    return a.count == 1 ? join_repeated(a, {a.item.node, 1, 0}, b, second) : std::nullopt;
 }
 
-// The last min_run single items, if they are one run.
+// Joins the last min_run single items if they form one run.
 bool close_run(std::vector<item_run>& runs)
 {
     if (runs.size() < min_run) {
@@ -120,7 +121,7 @@ bool same_shape(const nest_item& a, const nest_item& b)
     return a.node == b.node && a.source == b.source && a.stride == b.stride;
 }
 
-// Length of the shortest repetition of shapes (the prefix function of Knuth, Morris and Pratt).
+// The length of the shortest repetition of shapes (prefix function of Knuth, Morris and Pratt).
 std::size_t shape_period(std::span<const nest_item> items)
 {
     std::vector<std::uint32_t> border(items.size(), 0);
@@ -141,7 +142,7 @@ bool moves_by_steps(std::span<const nest_item> items, std::size_t period)
         if (!checked::sub(items[i].offset, items[i - period].offset, step)) {
             return false;
         }
-        // Two cycles always move by some step per item: a loop of them is only simpler when it is one step.
+        // Any two cycles differ by some step per item. A loop of two is simpler only if all these steps are equal.
         const std::size_t other = items.size() == 2 * period ? period : i - period;
         if (other >= period &&
             (!checked::sub(items[other].offset, items[other - period].offset, before) || step != before)) {
@@ -153,7 +154,7 @@ bool moves_by_steps(std::span<const nest_item> items, std::size_t period)
 
 } // namespace
 
-std::vector<item_run> fuse(nest& in, std::span<const nest_item> items)
+std::vector<item_run> fuse(nest& nest, std::span<const nest_item> items)
 {
     std::vector<item_run> runs;
     runs.reserve(items.size());
@@ -161,7 +162,7 @@ std::vector<item_run> fuse(nest& in, std::span<const nest_item> items)
         runs.push_back({item, 1, 0});
         for (bool changed = true; changed && runs.size() > 1;) {
             changed = false;
-            if (auto joined = join(in, runs[runs.size() - 2], runs.back())) {
+            if (auto joined = join(nest, runs[runs.size() - 2], runs.back())) {
                 runs.pop_back();
                 runs.back() = *joined;
                 changed     = true;

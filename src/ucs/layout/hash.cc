@@ -43,10 +43,10 @@ private:
 
 } // namespace
 
-std::uint64_t hash_content(const layout& of)
+std::uint64_t hash_content(const layout& layout)
 {
     hash_sink sink;
-    wire::encode(of, sink);
+    wire::encode(layout, sink);
     return sink.value();
 }
 

@@ -1,9 +1,9 @@
-// The content hash of a layout: of its wire form, so the same in every process and every release of this wire version.
+// The content hash of a layout is the hash of its wire form, so it is equal in every process and in every release with
+// this wire version.
 //
-// The bytes are taken eight at a time, little endian, the last word filled up with zeroes and followed by the number of
-// bytes:
+// The input is read as little-endian words of eight bytes. Zeroes fill the last word, and the number of bytes follows:
 //     state = 0x9e3779b97f4a7c15; for each word: state = (state ^ word) * 0x9fb21c651e98df25, state ^= state >> 32
-// Not meant to resist an adversary: equality is always checked as well.
+// The hash does not resist an adversary: users compare the layouts as well.
 #pragma once
 
 #include "layout.h"
@@ -11,6 +11,6 @@
 namespace ucxl
 {
 
-std::uint64_t hash_content(const layout& of);
+std::uint64_t hash_content(const layout& layout);
 
 } // namespace ucxl

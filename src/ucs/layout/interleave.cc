@@ -1,10 +1,10 @@
-// Interleaved layouts. The cycles are cut into phases with the same sources, each taking the same number of datums; a
-// phase whose sources wrap their dimensions after 1 | b1 | b2 ... cycles is nested along that chain, any other is
-// expanded.
+// Interleaved layouts. The builder cuts the cycles into phases; in a phase every cycle takes the same number of
+// elements from the same sources. Where the sources wrap their dimensions after 1 | b1 | b2 ... cycles, it nests the
+// phase along that chain; otherwise it writes all cycles out.
 #include "assembly.h"
 #include "build.h"
 #include "checked.h"
-#include "cycles.h"
+#include "element_sequence.h"
 #include "normalise.h"
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace ucxl
 namespace
 {
 
-result<void> failed(error&& what)
+result<void> failed(error&& error)
 {
-    return std::unexpected(std::move(what));
+    return std::unexpected(std::move(error));
 }
 
-// Cycles [begin, end) in which all of `sources` take their full repeat.
+// The cycles [begin, end). In all of them every source takes its full repeat.
 class phase
 {
 public:
-    phase(assembly& parts, std::span<const datum_sequence* const> sources, std::vector<nest_item>& items)
+    phase(assembly& parts, std::span<const element_sequence* const> sources, std::vector<nest_item>& items)
         : _parts(parts), _sources(sources), _items(items)
     {
     }
@@ -39,7 +39,7 @@ public:
         if (!find_units()) {
             return append_cycles(begin, end, _items);
         }
-        // Up the chain of units to the largest aligned one inside, and down again.
+        // Climb the chain of units to the largest aligned unit in the range, then descend.
         while (begin < end) {
             std::size_t level = 0;
             while (level + 1 < _units.size() && begin % _units[level + 1] == 0 && end - begin >= _units[level + 1]) {
@@ -59,11 +59,11 @@ public:
     }
 
 private:
-    // Cycle counts at which some source wraps, each a multiple of the one before; false if they are not.
+    // Finds the cycle counts at which some source wraps. Returns false unless each is a multiple of the one before.
     bool find_units()
     {
         _units = {1};
-        for (const datum_sequence* source : _sources) {
+        for (const element_sequence* source : _sources) {
             if (!source->add_breaks(_units)) {
                 return false;
             }
@@ -81,7 +81,7 @@ private:
     result<void> append_cycles(std::uint64_t begin, std::uint64_t end, std::vector<nest_item>& items)
     {
         for (std::uint64_t cycle = begin; cycle < end; ++cycle) {
-            for (const datum_sequence* source : _sources) {
+            for (const element_sequence* source : _sources) {
                 if (auto done = source->append(_parts, cycle * source->repeat(), source->repeat(), items); !done) {
                     return done;
                 }
@@ -90,8 +90,8 @@ private:
         return {};
     }
 
-    // How far one unit of a level moves a source. Only asked where the unit after it is there.
-    std::int64_t step(const datum_sequence& source, std::size_t level, std::uint64_t cycle) const
+    // The distance by which one unit of a level moves a source. The unit after it must exist.
+    std::int64_t step(const element_sequence& source, std::size_t level, std::uint64_t cycle) const
     {
         return source.offset((cycle + _units[level]) * source.repeat()) - source.offset(cycle * source.repeat());
     }
@@ -100,13 +100,14 @@ private:
 
     bool is_uniform(std::size_t level, std::uint64_t cycle) const
     {
-        return radix(level) == 1 || std::ranges::all_of(_sources, [&](const datum_sequence* source) {
+        return radix(level) == 1 || std::ranges::all_of(_sources, [&](const element_sequence* source) {
                    return step(*source, level, cycle) == step(*_sources[0], level, cycle);
                });
     }
 
-    // A loop moves all of its child alike, so sources that move differently can share only one loop, the pivot: below
-    // it every cycle is written out, above it every iteration is. Choose the cheapest; _pivot == _top + 1: none.
+    // A loop moves everything in it alike. Sources that move differently can therefore share only one loop, the pivot:
+    // below it every cycle is written out, above it every iteration. Chooses the cheapest pivot; _pivot == _top + 1
+    // means none.
     void choose_pivot(std::uint64_t cycle)
     {
         double best         = 0;
@@ -172,7 +173,7 @@ private:
         }
         std::vector<nest_item> inner;
         for (std::uint64_t i = 0; i < _units[level]; ++i) {
-            for (const datum_sequence* source : _sources) {
+            for (const element_sequence* source : _sources) {
                 const std::size_t before = inner.size();
                 if (auto done = source->append(_parts, (cycle + i) * source->repeat(), source->repeat(), inner);
                     !done) {
@@ -188,7 +189,7 @@ private:
 
     result<void> append_loop(std::uint64_t count, std::vector<nest_item> inner, std::vector<nest_item>& items)
     {
-        auto loop = normalise(_parts.in(), count, std::move(inner));
+        auto loop = normalise(_parts.loops(), count, std::move(inner));
         if (!loop) {
             return failed(std::move(loop.error()));
         }
@@ -197,17 +198,17 @@ private:
     }
 
     assembly& _parts;
-    std::span<const datum_sequence* const> _sources;
+    std::span<const element_sequence* const> _sources;
     std::vector<nest_item>& _items;
     std::vector<std::uint64_t> _units;
-    // Of the piece at work: its outermost level and the iterations of it.
+    // The outermost level of the current piece, and its iterations.
     std::size_t _top     = 0;
     std::uint64_t _count = 0;
     std::size_t _pivot   = 0;
 };
 
-// One source, checked. No sequence: it has no bytes.
-result<void> add_source(assembly& parts, const interleaved_part& part, std::vector<datum_sequence>& sources)
+// Checks one source and adds its sequence, or none if the source has no bytes.
+result<void> add_source(assembly& parts, const interleaved_part& part, std::vector<element_sequence>& sources)
 {
     if (auto good = check_part(part.source, part.offset, "part"); !good) {
         return good;
@@ -239,7 +240,7 @@ result<void> add_source(assembly& parts, const interleaved_part& part, std::vect
     for (const dim& along : part.dims) {
         if (!checked::mul(total, along.count, total) || total > limits::max_length) {
             return fail(errc::exceeds_limit,
-                        std::format("datums of all dims exceed max_length ({})", limits::max_length));
+                        std::format("elements of all dims exceed max_length ({})", limits::max_length));
         }
     }
     placed first{at->source + part.source, at->node, 0};
@@ -250,11 +251,11 @@ result<void> add_source(assembly& parts, const interleaved_part& part, std::vect
     return {};
 }
 
-// Every cycle where a source becomes short or has run out starts a phase.
-std::vector<std::uint64_t> phase_borders(std::span<const datum_sequence> sources)
+// A phase begins at every cycle in which a source becomes short or has run out.
+std::vector<std::uint64_t> phase_borders(std::span<const element_sequence> sources)
 {
     std::vector<std::uint64_t> borders{0};
-    for (const datum_sequence& source : sources) {
+    for (const element_sequence& source : sources) {
         borders.push_back(source.full_cycles());
         borders.push_back(source.cycles());
     }
@@ -263,12 +264,12 @@ std::vector<std::uint64_t> phase_borders(std::span<const datum_sequence> sources
     return borders;
 }
 
-result<void> append_phase(assembly& parts, std::span<const datum_sequence> sources, std::uint64_t begin,
+result<void> append_phase(assembly& parts, std::span<const element_sequence> sources, std::uint64_t begin,
                           std::uint64_t end, std::vector<nest_item>& items)
 {
-    std::vector<const datum_sequence*> active;
+    std::vector<const element_sequence*> active;
     bool is_short = false;
-    for (const datum_sequence& source : sources) {
+    for (const element_sequence& source : sources) {
         if (begin < source.cycles()) {
             active.push_back(&source);
             is_short = is_short || begin >= source.full_cycles();
@@ -277,7 +278,7 @@ result<void> append_phase(assembly& parts, std::span<const datum_sequence> sourc
     if (!is_short) {
         return phase(parts, active, items).append(begin, end);
     }
-    for (const datum_sequence* source : active) {
+    for (const element_sequence* source : active) {
         const std::uint64_t first = begin * source->repeat();
         const std::uint64_t count = std::min(source->repeat(), source->total() - first);
         if (auto done = source->append(parts, first, count, items); !done) {
@@ -294,7 +295,7 @@ result<layout_ptr> interleaved(std::span<const interleaved_part> list)
                     std::format("interleaved: {} parts exceed max_entries ({})", list.size(), limits::max_entries));
     }
     assembly parts;
-    std::vector<datum_sequence> sources;
+    std::vector<element_sequence> sources;
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (auto added = add_source(parts, list[i], sources); !added) {
             return fail(added.error().code, std::format("interleaved: parts[{}]: {}", i, added.error().message));
@@ -307,7 +308,7 @@ result<layout_ptr> interleaved(std::span<const interleaved_part> list)
             return fail(done.error().code, std::format("interleaved: {}", done.error().message));
         }
     }
-    auto root = normalise(parts.in(), 1, std::move(items));
+    auto root = normalise(parts.loops(), 1, std::move(items));
     return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
 }
 

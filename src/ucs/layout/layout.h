@@ -1,24 +1,23 @@
-// A layout: an immutable description of where bytes are, as a loop nest. No addresses: it is applied to base addresses
-// later.
+// A layout: an immutable description of where bytes are, as a loop nest. It holds no addresses; it is applied to base
+// addresses later.
 //
 //     node  = block{length} | loop{count, entries[]}
 //     entry = {source, offset, stride, child}
 //
-// Packed order is the order of visiting: a loop runs `count` times, each time through its entries in order. A block
+// Packed order is the order of visiting: a loop runs `count` times and visits its entries in order each time. A block
 // reached through entries e1, e2, ... at iterations i1, i2, ... covers `length` bytes from
 //
 //     base[e1.source + e2.source + ...] + (e1.offset + i1 * e1.stride) + (e2.offset + i2 * e2.stride) + ...
 //
-// so a child is written once, relative to where it is used. The root is an entry that is run once.
+// A child is stored once, relative to its entry. The root is an entry that runs once.
 //
-// Invariant: normal form. Children come before their parents in nodes() (no cycles), equal subtrees are one node, no
-// node is empty, a loop is never what a block or a simpler loop could say (see normalise.h). The empty layout has no
-// nodes. Two layouts with the same bytes at the same places in the same order mostly, not always, have the same normal
-// form.
+// Invariant: the normal form of normalise.h. Children precede their parents in nodes(), so there are no cycles. Equal
+// subtrees are one node. No node is empty, and no loop can be written as a block or a simpler loop. The empty layout
+// has no nodes. Two layouts of the same bytes in the same order usually, but not always, have the same normal form.
 //
 // Example: column of a 1024 x 1024 matrix of doubles = loop{1024, {{0, 0, 8192, block{8}}}}.
 //
-// Thread safety: a layout never changes after it was made; share it freely. Lifetime: shared_ptr.
+// Thread safety: a layout never changes after its creation, so threads may share it. Lifetime: shared_ptr.
 #pragma once
 
 #include "limits.h"
@@ -46,17 +45,17 @@ struct layout_node {
     std::uint64_t count         = 0; // iterations of a loop; 0: this is a block
     std::uint64_t cycle_length  = 0; // packed bytes of one iteration; of a block: its length
     std::uint64_t packed_length = 0; // packed bytes of all iterations
-    std::uint64_t num_blocks    = 0; // of all iterations, as block_cursor gives them: touching ones not joined
-    std::uint32_t first_entry   = 0; // of a loop: entries()[first_entry, first_entry + num_entries)
-    std::uint32_t num_entries   = 0;
-    std::uint32_t depth         = 0; // loops on the longest way down, this one included; 0 for a block
+    std::uint64_t num_blocks  = 0; // of all iterations, as block_cursor returns them: touching blocks count separately
+    std::uint32_t first_entry = 0; // of a loop: entries()[first_entry, first_entry + num_entries)
+    std::uint32_t num_entries = 0;
+    std::uint32_t depth       = 0; // loops on the longest path down, including this one; 0 for a block
 
     bool is_block() const { return count == 0; }
     bool operator==(const layout_node&) const = default;
 };
 
-// Where the bytes of one source lie, relative to its base address, in bytes; ub is one past the last.
-// lb and extent can be set by the user (as MPI_Type_create_resized does); the true bounds are those of the bytes.
+// Where the bytes of one source lie, in bytes relative to its base address; ub is one past the last byte. The user may
+// set lb and extent, as with MPI_Type_create_resized; the true bounds are those of the bytes.
 struct layout_bounds {
     std::int64_t true_lb = 0;
     std::int64_t true_ub = 0;
@@ -70,11 +69,11 @@ struct layout_bounds {
 enum class overlap {
     none,  // proven: no byte is described twice
     some,  // proven: at least one byte is described twice
-    maybe, // not decided: the check would cost more than it may
+    maybe, // undecided: the check would cost more than its limit
 };
 
-// Of the contiguous blocks in packed order. Exact: neighbours that touch in memory are one block, wherever in the nest
-// they are.
+// Statistics of the contiguous blocks in packed order. Exact: blocks that touch in memory and follow each other count
+// as one.
 struct block_stats {
     std::uint64_t count      = 0;
     std::uint64_t min_length = 0; // bytes
@@ -84,15 +83,15 @@ struct block_stats {
 class layout
 {
 public:
-    // An empty layout; everything else comes from the builders in build.h, parse_text() or unpack_wire().
+    // Makes the empty layout. All others come from the builders in build.h, parse_text() and unpack_wire().
     layout() = default;
 
     std::uint64_t packed_length() const { return _nodes.empty() ? 0 : _nodes[_root.child].packed_length; }
     bool is_empty() const { return _nodes.empty(); }
-    // Number of base addresses to give: 1 + the largest source (1 for the empty layout).
+    // The number of base addresses the layout needs: 1 + the largest source; 1 for the empty layout.
     std::uint32_t num_sources() const { return _num_sources; }
     unsigned depth() const { return _nodes.empty() ? 0 : _nodes[_root.child].depth; }
-    // One block, wherever it is: the window's bytes are the memory's bytes.
+    // The layout is one block, so packed bytes and memory bytes are the same.
     bool is_contiguous() const { return _nodes.empty() || _nodes[_root.child].is_block(); }
 
     const layout_entry& root() const { return _root; }
@@ -104,18 +103,18 @@ public:
         return std::span(_entries).subspan(node.first_entry, node.num_entries);
     }
 
-    // source < num_sources(). A source without bytes has all bounds 0.
+    // source < num_sources(). All bounds of a source without bytes are 0.
     const layout_bounds& bounds(std::uint32_t source) const { return _bounds[source]; }
-    // The distance at which a second element of this layout follows the first: the largest extent of all sources.
+    // The distance from one element of this layout to the next: the largest extent of all sources.
     std::int64_t extent() const { return _extent; }
     const block_stats& blocks() const { return _blocks; }
-    // Exact for strided nests, alone or many together, as long as the search stays below max_overlap_nests and
-    // max_overlap_steps of limits.h (it does for all that lies apart, and wherever each stride passes what is inside
-    // it); `maybe` beyond. Different sources are taken as different memory.
+    // Exact for strided nests, alone or together, while the search stays within max_overlap_nests and max_overlap_steps
+    // (limits.h); `maybe` beyond. The search stays within them if the nests lie apart, and if each stride is larger
+    // than what it repeats. Different sources count as different memory.
     ucxl::overlap overlap() const { return _overlap; }
 
-    // Of the content (nest, bounds, extent); equal layouts have equal hashes, in every process and release of this
-    // format.
+    // The hash of the content (nest, bounds, extent). Equal layouts have equal hashes, in every process and in every
+    // release of this wire format.
     std::uint64_t hash() const { return _hash; }
     bool operator==(const layout& other) const;
 

@@ -28,7 +28,7 @@ std::uint64_t hash_of(std::uint64_t count, std::uint64_t length, std::span<const
     return state;
 }
 
-// Bounds of an item over all iterations, relative to its loop.
+// Computes the bounds of an item over all iterations, relative to its loop.
 bool item_bounds(const nest_item& item, const nest_node& child, std::uint64_t count, std::int64_t& lb, std::int64_t& ub)
 {
     std::int64_t travel;
@@ -77,8 +77,8 @@ result<std::uint32_t> nest::loop(std::uint64_t count, std::span<const nest_item>
     if (!checked::mul(count, node.packed_length, node.packed_length) || node.packed_length > limits::max_length) {
         return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
     }
-    // Hoisting may move a part by as much again; only what passes any use is refused here, the exact limit is the
-    // root's.
+    // Hoisting can double the distance of a part. This check refuses only what no use could need; the root checks the
+    // exact limit.
     if (node.lb < -4 * limits::max_offset || node.ub > 4 * limits::max_offset) {
         return out_of_bounds();
     }

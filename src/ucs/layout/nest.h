@@ -1,8 +1,8 @@
-// The workshop of the builders: loop-nest nodes under construction, hash-consed, so that equal subtrees are one node
-// and two nodes are equal exactly when their indices are.
+// The loop-nest nodes under construction. They are hash-consed: equal subtrees are one node, and two nodes are equal
+// exactly if their indices are.
 //
-// Invariant: every node is in normal form and hoisted: its first block starts at offset 0 and its smallest source is 0;
-// where it really lies is kept beside it, in a `placed`. Lengths and relative bounds of every node are within limits.
+// Invariant: every node is in normal form and hoisted: its first block is at offset 0 and its smallest source is 0. A
+// `placed` holds the node's real offset and source. Lengths and relative bounds of every node are within limits.
 //
 // Example: nest n; auto x = n.block(8); nest_item once{.node = x, .stride = 16}; auto loop = n.loop(4, {&once, 1});
 #pragma once
@@ -28,7 +28,7 @@ struct nest_item {
     bool operator==(const nest_item&) const = default;
 };
 
-// A node and where it is.
+// A node with its source and offset.
 struct placed {
     std::uint32_t source = 0;
     std::uint32_t node   = no_node; // no_node: empty
@@ -42,7 +42,7 @@ struct nest_node {
     std::uint64_t packed_length = 0;
     std::uint32_t first_item    = 0;
     std::uint32_t num_items     = 0;
-    std::int64_t lb             = 0; // of all sources together, relative to the node
+    std::int64_t lb             = 0; // over all sources, relative to the node
     std::int64_t ub             = 0;
     std::uint32_t num_sources   = 1; // 1 + the largest source below
     std::uint32_t depth         = 0;
@@ -56,9 +56,9 @@ class nest
 public:
     // length > 0
     std::uint32_t block(std::uint64_t length);
-    // A loop that is in normal form already (see normalise.h). Fails when a length or bound passes its limit.
+    // Adds a loop that is already in normal form (normalise.h). Fails if a length or bound exceeds its limit.
     result<std::uint32_t> loop(std::uint64_t count, std::span<const nest_item> items);
-    // The nodes of a finished layout, taken as they are.
+    // Adds the nodes of a finished layout unchanged.
     result<placed> import(const layout& from);
 
     const nest_node& at(std::uint32_t node) const { return _nodes[node]; }

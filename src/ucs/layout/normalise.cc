@@ -12,12 +12,12 @@ namespace ucxl
 namespace
 {
 
-// Entries of count-1 children take their place. Keeps the order.
-result<void> splice(const nest& in, std::vector<nest_item>& items)
+// Replaces loops of count 1 by their entries, in order.
+result<void> splice(const nest& nest, std::vector<nest_item>& items)
 {
     std::uint64_t total = 0;
     for (const nest_item& item : items) {
-        total += in.at(item.node).count == 1 ? in.at(item.node).num_items : 1;
+        total += nest.at(item.node).count == 1 ? nest.at(item.node).num_items : 1;
     }
     if (total > limits::max_entries) {
         return fail(errc::exceeds_limit, std::format("{} entries exceed max_entries ({})", total, limits::max_entries));
@@ -28,11 +28,11 @@ result<void> splice(const nest& in, std::vector<nest_item>& items)
     std::vector<nest_item> flat;
     flat.reserve(total);
     for (const nest_item& item : items) {
-        if (in.at(item.node).count != 1) {
+        if (nest.at(item.node).count != 1) {
             flat.push_back(item);
             continue;
         }
-        for (const nest_item& inner : in.items_of(in.at(item.node))) {
+        for (const nest_item& inner : nest.items_of(nest.at(item.node))) {
             nest_item moved{item.source + inner.source, inner.node, inner.offset, item.stride};
             if (!checked::add(item.offset, inner.offset, moved.offset)) {
                 return fail(errc::exceeds_limit, std::format("an offset exceeds max_offset ({})", limits::max_offset));
@@ -49,62 +49,62 @@ bool has_one_stride(std::span<const nest_item> items)
     return std::ranges::all_of(items, [&](const nest_item& item) { return item.stride == items[0].stride; });
 }
 
-// Iterations `stride` apart touch.
+// Consecutive iterations touch.
 bool is_one_block(const nest_node& child, std::int64_t stride)
 {
     return child.is_block() && stride == static_cast<std::int64_t>(child.packed_length);
 }
 
-// The next iteration of a loop around child starts where child's own next iteration would.
-bool continues(const nest& in, const nest_node& child, std::int64_t stride)
+// The next iteration of a loop around the child begins where the child's own next iteration would.
+bool continues(const nest& nest, const nest_node& child, std::int64_t stride)
 {
     std::int64_t travel;
-    return !child.is_block() && has_one_stride(in.items_of(child)) &&
-           checked::mul(child.count, in.items_of(child)[0].stride, travel) && travel == stride;
+    return !child.is_block() && has_one_stride(nest.items_of(child)) &&
+           checked::mul(child.count, nest.items_of(child)[0].stride, travel) && travel == stride;
 }
 
-// A loop of one item.
-result<placed> loop_of_one(nest& in, std::uint64_t count, nest_item item)
+// Makes a loop of one item.
+result<placed> loop_of_one(nest& nest, std::uint64_t count, nest_item item)
 {
     if (count == 1) {
         return placed{item.source, item.node, item.offset};
     }
-    const placed at{item.source, no_node, item.offset};
-    const nest_node child = in.at(item.node);
+    const placed position{item.source, no_node, item.offset};
+    const nest_node child = nest.at(item.node);
     std::uint64_t length, merged_count;
     if (is_one_block(child, item.stride)) {
         if (!checked::mul(count, child.packed_length, length) || length > limits::max_length) {
             return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
         }
-        return placed{at.source, in.block(length), at.offset};
+        return placed{position.source, nest.block(length), position.offset};
     }
     result<std::uint32_t> node;
-    if (continues(in, child, item.stride)) {
+    if (continues(nest, child, item.stride)) {
         if (!checked::mul(count, child.count, merged_count)) {
             return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));
         }
-        const auto items = in.items_of(child);
-        node             = in.loop(merged_count, std::vector<nest_item>(items.begin(), items.end()));
+        const auto items = nest.items_of(child);
+        node             = nest.loop(merged_count, std::vector<nest_item>(items.begin(), items.end()));
     } else {
         item.source = 0;
         item.offset = 0;
-        node        = in.loop(count, {&item, 1});
+        node        = nest.loop(count, {&item, 1});
     }
     if (!node) {
         return std::unexpected(std::move(node.error()));
     }
-    return placed{at.source, *node, at.offset};
+    return placed{position.source, *node, position.offset};
 }
 
-// Makes pending runs into loops.
-result<bool> settle(nest& in, std::vector<item_run>& runs, std::vector<nest_item>& items)
+// Makes loops of the pending runs.
+result<bool> settle(nest& nest, std::vector<item_run>& runs, std::vector<nest_item>& items)
 {
     const bool changed = runs.size() != items.size();
     items.clear();
     for (const item_run& run : runs) {
         nest_item item = run.item;
         if (run.count > 1) {
-            auto loop = UCXL_TRY(loop_of_one(in, run.count, {0, item.node, 0, run.step}));
+            auto loop = UCXL_TRY(loop_of_one(nest, run.count, {0, item.node, 0, run.step}));
             item.node = loop.node;
         }
         items.push_back(item);
@@ -112,23 +112,23 @@ result<bool> settle(nest& in, std::vector<item_run>& runs, std::vector<nest_item
     return changed;
 }
 
-// The loop of `count` over items nothing more can be done about.
-result<placed> hoist(nest& in, std::uint64_t count, std::vector<nest_item> items)
+// Makes the loop, after all other rules have been applied to its items.
+result<placed> hoist(nest& nest, std::uint64_t count, std::vector<nest_item> items)
 {
-    placed at{UINT32_MAX, no_node, items[0].offset};
+    placed position{UINT32_MAX, no_node, items[0].offset};
     for (const nest_item& item : items) {
-        at.source = std::min(at.source, item.source);
+        position.source = std::min(position.source, item.source);
     }
     for (nest_item& item : items) {
-        item.source -= at.source;
-        if (!checked::sub(item.offset, at.offset, item.offset)) {
+        item.source -= position.source;
+        if (!checked::sub(item.offset, position.offset, item.offset)) {
             return fail(errc::exceeds_limit,
                         std::format("offsets differ by more than max_offset ({})", limits::max_offset));
         }
     }
-    auto node = UCXL_TRY(in.loop(count, items));
-    at.node   = node;
-    return at;
+    auto node     = UCXL_TRY(nest.loop(count, items));
+    position.node = node;
+    return position;
 }
 
 bool is_hoisted(std::span<const nest_item> items)
@@ -138,24 +138,24 @@ bool is_hoisted(std::span<const nest_item> items)
 
 } // namespace
 
-bool is_normal(nest& in, std::uint64_t count, std::span<const nest_item> items)
+bool is_normal(nest& nest, std::uint64_t count, std::span<const nest_item> items)
 {
     if (count == 0 || items.empty() || !is_hoisted(items)) {
         return false;
     }
     for (const nest_item& item : items) {
-        if (in.at(item.node).count == 1 || (count == 1 && item.stride != 0)) {
+        if (nest.at(item.node).count == 1 || (count == 1 && item.stride != 0)) {
             return false;
         }
     }
     if (items.size() == 1) {
-        const nest_node& child = in.at(items[0].node);
-        return count > 1 && !is_one_block(child, items[0].stride) && !continues(in, child, items[0].stride);
+        const nest_node& child = nest.at(items[0].node);
+        return count > 1 && !is_one_block(child, items[0].stride) && !continues(nest, child, items[0].stride);
     }
-    return fuse(in, items).size() == items.size() && (!has_one_stride(items) || find_period(items) == items.size());
+    return fuse(nest, items).size() == items.size() && (!has_one_stride(items) || find_period(items) == items.size());
 }
 
-result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> items)
+result<placed> normalise(nest& nest, std::uint64_t count, std::vector<nest_item> items)
 {
     std::erase_if(items, [](const nest_item& item) { return item.node == no_node; });
     if (count == 0 || items.empty()) {
@@ -166,12 +166,12 @@ result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> i
             item.stride = 0;
         }
     }
-    UCXL_TRY(splice(in, items));
+    UCXL_TRY(splice(nest, items));
     for (;;) {
-        std::vector<item_run> runs = fuse(in, items);
-        auto changed               = UCXL_TRY(settle(in, runs, items));
+        std::vector<item_run> runs = fuse(nest, items);
+        auto changed               = UCXL_TRY(settle(nest, runs, items));
         if (items.size() == 1) {
-            return loop_of_one(in, count, items[0]);
+            return loop_of_one(nest, count, items[0]);
         }
         const std::size_t period = has_one_stride(items) ? find_period(items) : items.size();
         if (period < items.size()) {
@@ -181,11 +181,11 @@ result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> i
                 items[i].stride = items[i + period].offset - items[i].offset;
             }
             items.resize(period);
-            auto inner = UCXL_TRY(normalise(in, cycles, std::move(items)));
-            return normalise(in, count, {{inner.source, inner.node, inner.offset, stride}});
+            auto inner = UCXL_TRY(normalise(nest, cycles, std::move(items)));
+            return normalise(nest, count, {{inner.source, inner.node, inner.offset, stride}});
         }
         if (!changed) {
-            return hoist(in, count, std::move(items));
+            return hoist(nest, count, std::move(items));
         }
     }
 }

@@ -1,7 +1,7 @@
-// The rules of the normal form. normalise() makes one loop whose children are normal already; applied bottom up, it
-// makes any nest normal. A rule never changes which bytes are visited, nor their order.
+// The rules of the normal form. normalise() makes one loop of children that are already normal; applied bottom up, it
+// makes any nest normal. No rule changes which bytes are visited or their order.
 //
-//   - what is empty goes: entries without bytes, loops of count 0
+//   - empty parts disappear: entries without bytes, loops of count 0
 //   - a loop of count 1 inside another loop is spliced into its parent's entries, so only a root may be one
 //   - a loop of count 1 with one entry is that entry; blocks at stride == length are one block
 //   - a loop over one loop of n iterations whose entries all have stride k is one loop when its own stride is n * k
@@ -22,10 +22,10 @@
 namespace ucxl
 {
 
-// Items may have no_node (nothing). Fails with exceeds_limit when a limit is passed.
-result<placed> normalise(nest& in, std::uint64_t count, std::vector<nest_item> items);
+// Items may have no_node (nothing). Fails with exceeds_limit if a limit is exceeded.
+result<placed> normalise(nest& nest, std::uint64_t count, std::vector<nest_item> items);
 
-// Whether normalise() would make a loop of exactly these items. In time linear in the list, whatever it is.
-bool is_normal(nest& in, std::uint64_t count, std::span<const nest_item> items);
+// Returns whether normalise() would make a loop of exactly these items. Takes linear time for any list.
+bool is_normal(nest& nest, std::uint64_t count, std::span<const nest_item> items);
 
 } // namespace ucxl

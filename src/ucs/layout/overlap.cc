@@ -1,7 +1,7 @@
-// The order of visiting does not matter here, so a layout is a set of strided nests: one for each way from the root to
-// a block, with positive strides. Two of them, or one and itself, share a byte if a sum of their strides falls into a
-// window as long as their blocks. Nests are swept in the order of their lower bounds, and only those whose bounds meet
-// are compared.
+// Overlap does not depend on the order of visiting. So a layout is a set of strided nests with positive strides, one
+// for each path from the root to a block. Two nests, or a nest and itself, share a byte if some sum of their strides
+// falls into a range as long as their blocks. The search sweeps the nests in the order of their lower bounds and
+// compares only nests whose bounds overlap.
 #include "overlap.h"
 
 #include "reach.h"
@@ -33,7 +33,7 @@ struct strided_nest {
 class detector
 {
 public:
-    explicit detector(const layout& of) : _of(of) {}
+    explicit detector(const layout& layout) : _of(layout) {}
 
     overlap run()
     {
@@ -64,7 +64,7 @@ private:
         return below.back();
     }
 
-    // One undecided question leaves the answer open, unless another one finds an overlap.
+    // One undecided pair leaves the result open, unless another pair overlaps.
     overlap note(reached answer)
     {
         _is_open = _is_open || answer == reached::unknown;
@@ -111,8 +111,7 @@ private:
         return nest.chain == no_chain ? nest.ub - nest.lb : _chains[nest.chain].length;
     }
 
-    // Two different iterations: the difference of their indices is not 0, and positive in the first place where it is
-    // not.
+    // Two different iterations differ in some index. The first index that differs may be taken as positive.
     reached overlaps_itself(const strided_nest& nest)
     {
         const std::span<const steps> strides = strides_of(nest);
@@ -130,7 +129,7 @@ private:
                 from -= inner.step * inner.most;
                 terms.push_back({inner.step, 2 * inner.most});
             }
-            const reached here = window_reached(from, std::move(terms), 1 - length, length - 1, _budget);
+            const reached here = range_reached(from, std::move(terms), 1 - length, length - 1, _budget);
             answer             = here == reached::no ? answer : here;
         }
         return answer;
@@ -144,7 +143,7 @@ private:
             from -= other.step * other.most;
             terms.push_back(other);
         }
-        return window_reached(from, std::move(terms), 1 - length_of(a), length_of(b) - 1, _budget);
+        return range_reached(from, std::move(terms), 1 - length_of(a), length_of(b) - 1, _budget);
     }
 
     overlap sweep()
@@ -155,7 +154,7 @@ private:
         if (!std::ranges::is_sorted(_nests, by_lb)) {
             std::ranges::sort(_nests, by_lb);
         }
-        std::vector<const strided_nest*> open; // those of this source that end after the present one begins
+        std::vector<const strided_nest*> open; // the nests of this source that end after the current one begins
         for (const strided_nest& nest : _nests) {
             std::erase_if(open, [&](const strided_nest* before) {
                 return before->source != nest.source || before->ub <= nest.lb;
@@ -184,9 +183,9 @@ private:
 
 } // namespace
 
-overlap find_overlap(const layout& of)
+overlap find_overlap(const layout& layout)
 {
-    return of.is_contiguous() ? overlap::none : detector(of).run();
+    return layout.is_contiguous() ? overlap::none : detector(layout).run();
 }
 
 } // namespace ucxl

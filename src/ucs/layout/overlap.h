@@ -1,4 +1,4 @@
-// Does a layout describe a byte twice?
+// Whether a layout describes some byte twice.
 #pragma once
 
 #include "layout.h"
@@ -6,7 +6,7 @@
 namespace ucxl
 {
 
-// Exact or `maybe`; cost bounded by max_overlap_steps.
-overlap find_overlap(const layout& of);
+// Exact or `maybe`; the cost is bounded by max_overlap_steps.
+overlap find_overlap(const layout& layout);
 
 } // namespace ucxl

@@ -11,8 +11,8 @@ namespace
 
 using wide = __int128;
 
-// The smallest x >= 0 with low <= (a * x) mod m <= high, -1 if there is none; 0 <= low <= high < m. As in Euclid's
-// algorithm, the question for (a, m) is one for (m mod a, a).
+// Returns the smallest x >= 0 with low <= (a * x) mod m <= high, or -1; 0 <= low <= high < m. As in Euclid's algorithm,
+// the problem for (a, m) reduces to (m mod a, a).
 wide first_in_residues(wide a, wide m, wide low, wide high)
 {
     if (low == 0) {
@@ -83,16 +83,17 @@ public:
     }
 
 private:
-    // Within this range of x a last step that hits the window is never outside its own range: so only residues count.
+    // For x in this range the last step stays within its own range whenever it hits [_lo, _hi], so only residues
+    // matter.
     reached last_two(wide sum, wide most, wide step, wide modulus) const
     {
-        const wide window = wide{_hi} - _lo;
-        if (window >= modulus - 1) {
+        const wide width = wide{_hi} - _lo;
+        if (width >= modulus - 1) {
             return reached::yes;
         }
         const wide at   = ((sum - _lo) % modulus + modulus) % modulus;
         const wide low  = (modulus - at) % modulus;
-        const wide high = low + window;
+        const wide high = low + width;
         if (high >= modulus) {
             return reached::yes;
         }
@@ -109,8 +110,8 @@ private:
 
 } // namespace
 
-reached window_reached(std::int64_t from, std::vector<steps> terms, std::int64_t lo, std::int64_t hi,
-                       std::uint64_t& budget)
+reached range_reached(std::int64_t from, std::vector<steps> terms, std::int64_t lo, std::int64_t hi,
+                      std::uint64_t& budget)
 {
     std::ranges::sort(terms, std::greater{}, &steps::step);
     std::size_t kept = 0;

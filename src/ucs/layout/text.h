@@ -12,8 +12,8 @@
 //                 | "resized(" expr "," bounds { ";" bounds } ")"  bounds = [SOURCE ":"] LB "," EXTENT
 //     list        = "[" NUMBER { "," NUMBER } "]"
 //
-// White space is ignored. Errors carry the column. Expressions nest to limits::max_depth + 4, enough for any normal
-// form.
+// White space is ignored. Errors give the column. Expressions nest up to limits::max_depth + 4 deep, enough for any
+// normal form.
 #pragma once
 
 #include "layout.h"
@@ -27,11 +27,11 @@ namespace ucxl
 
 result<layout_ptr> parse_text(std::string_view text);
 
-// The normal form in the same grammar, so that parse_text(to_text(l)) == l; beyond max_entries of them lists are cut
-// with "..." (then it is for reading only).
-std::string to_text(const layout& of, std::size_t max_entries = 64);
+// Writes the normal form in the same grammar: parse_text(to_text(l)) == l. Lists longer than max_entries end in "..."
+// and cannot be parsed.
+std::string to_text(const layout& layout, std::size_t max_entries = 64);
 
-// One line per node, indented, for people.
-std::string describe(const layout& of, std::size_t max_entries = 16);
+// Writes one indented line per node, for people.
+std::string describe(const layout& layout, std::size_t max_entries = 16);
 
 } // namespace ucxl

@@ -1,6 +1,6 @@
 #include "build.h"
-#include "builder.h"
 #include "checked.h"
+#include "layout_builder.h"
 #include "text.h"
 
 #include <cctype>
@@ -13,7 +13,7 @@ namespace ucxl
 namespace
 {
 
-// Expressions inside expressions; a normal form of max_depth needs no more.
+// Nesting of expressions. A normal form of max_depth needs no more.
 constexpr unsigned max_nesting = limits::max_depth + 4;
 
 struct random_list {
@@ -22,7 +22,7 @@ struct random_list {
     bool is_shuffled = false;
 };
 
-// splitmix64: the same text means the same layout everywhere.
+// splitmix64, so that the same text means the same layout everywhere.
 class generator
 {
 public:
@@ -42,26 +42,27 @@ private:
     std::uint64_t _state;
 };
 
-result<layout_ptr> make_random(const random_list& of)
+result<layout_ptr> make_random(const random_list& list)
 {
-    generator from(of.seed);
-    std::vector<iov_part> parts(of.count);
+    generator from(list.seed);
+    std::vector<iov_part> parts(list.count);
     std::int64_t offset = 0;
     for (iov_part& part : parts) {
-        part.item.length = from.between(of.min_length, of.max_length);
+        part.item.length = from.between(list.min_length, list.max_length);
         part.offset      = offset;
-        if (!checked::add(offset, static_cast<std::int64_t>(part.item.length + from.between(of.min_gap, of.max_gap)),
+        if (!checked::add(offset,
+                          static_cast<std::int64_t>(part.item.length + from.between(list.min_gap, list.max_gap)),
                           offset)) {
             return fail(errc::exceeds_limit, std::format("iov: offsets exceed max_offset ({})", limits::max_offset));
         }
     }
-    for (std::size_t i = of.is_shuffled ? parts.size() : 0; i > 1; --i) {
+    for (std::size_t i = list.is_shuffled ? parts.size() : 0; i > 1; --i) {
         std::swap(parts[i - 1], parts[from.between(0, i - 1)]);
     }
     return make_iov(parts);
 }
 
-// The first error stops everything: a function that returns false has set _error.
+// The first error ends parsing: every function that returns false has set _error.
 class parser
 {
 public:
@@ -85,17 +86,17 @@ private:
         return false;
     }
 
-    // An error of a builder, with where its expression begins.
-    bool set(result<layout_ptr> made, std::size_t begin, element& item)
+    // Takes the layout, or reports the builder's error with the column where the expression begins.
+    bool set(result<layout_ptr> layout, std::size_t begin, element& item)
     {
-        if (!made) {
-            _error = std::move(made.error());
+        if (!layout) {
+            _error = std::move(layout.error());
             if (_error.code != errc::no_memory) {
                 _error.message = std::format("column {}: {}", begin + 1, _error.message);
             }
             return false;
         }
-        item = {0, *std::move(made)};
+        item = {0, *std::move(layout)};
         return true;
     }
 
@@ -188,7 +189,7 @@ private:
         return list(values, [this](std::uint64_t& value) { return number(value); });
     }
 
-    // As many strides as counts.
+    // Reads as many strides as there are counts.
     bool strides(const std::vector<std::uint64_t>& times, std::vector<dim>& dims)
     {
         std::vector<std::int64_t> values;
@@ -213,21 +214,21 @@ private:
                wrong(std::format("MIN..MAX before it, with MIN <= MAX <= max_length ({})", limits::max_length));
     }
 
-    // SOURCE ":", if the number there is one.
+    // Reads SOURCE ":", if the next number is one.
     bool source(std::uint32_t& value)
     {
-        const std::size_t begin = _at;
-        std::uint64_t given     = 0;
-        value                   = 0;
-        if (!is_digit_next() || !number(given) || !take(":")) {
+        const std::size_t begin   = _at;
+        std::uint64_t number_read = 0;
+        value                     = 0;
+        if (!is_digit_next() || !number(number_read) || !take(":")) {
             _at = begin;
             return true;
         }
-        if (given >= limits::max_sources) {
+        if (number_read >= limits::max_sources) {
             _at = begin;
             return wrong(std::format("a source below max_sources ({})", limits::max_sources));
         }
-        value = static_cast<std::uint32_t>(given);
+        value = static_cast<std::uint32_t>(number_read);
         return true;
     }
 
@@ -288,26 +289,26 @@ private:
         return need(")") && set(make_iov(parts), begin, item);
     }
 
-    bool random_iov(random_list& of)
+    bool random_iov(random_list& list)
     {
-        if (!range(of.min_length, of.max_length)) {
+        if (!range(list.min_length, list.max_length)) {
             return false;
         }
-        if (of.count > limits::max_entries) {
+        if (list.count > limits::max_entries) {
             return wrong(std::format("at most max_entries ({}) blocks before it", limits::max_entries));
         }
-        of.max_gap = of.max_length;
+        list.max_gap = list.max_length;
         while (take(",")) {
             if (take("seed=")) {
-                if (!number(of.seed)) {
+                if (!number(list.seed)) {
                     return false;
                 }
             } else if (take("gap=")) {
-                if (!range(of.min_gap, of.max_gap)) {
+                if (!range(list.min_gap, list.max_gap)) {
                     return false;
                 }
             } else if (take("shuffle")) {
-                of.is_shuffled = true;
+                list.is_shuffled = true;
             } else {
                 return wrong("seed=, gap= or shuffle");
             }
@@ -356,10 +357,10 @@ private:
             return false;
         }
         do {
-            std::uint32_t of;
+            std::uint32_t number;
             std::int64_t lb, extent;
-            if (!source(of) || !signed_number(lb) || !need(",") || !signed_number(extent) ||
-                !set(resize(*inner.nested, lb, extent, of), begin, inner)) {
+            if (!source(number) || !signed_number(lb) || !need(",") || !signed_number(extent) ||
+                !set(resize(*inner.nested, lb, extent, number), begin, inner)) {
                 return false;
             }
         } while (take(";"));

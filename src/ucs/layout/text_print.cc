@@ -9,11 +9,11 @@ namespace ucxl
 namespace
 {
 
-// Both printers stop after so many entries, wherever these are: shared nodes make the text longer than the layout.
+// Both printers stop after this many entries in total, because shared nodes make the text longer than the layout.
 class printer
 {
 public:
-    printer(const layout& of, std::size_t max_entries) : _of(of), _left(max_entries) {}
+    printer(const layout& layout, std::size_t max_entries) : _of(layout), _left(max_entries) {}
 
     std::string expression()
     {
@@ -65,7 +65,7 @@ private:
         return text;
     }
 
-    // A node that is not a list, at offset 0 of source 0.
+    // Prints a node that is not a list, at offset 0 of source 0.
     std::string whole(std::uint32_t index)
     {
         const layout_node& node = _of.nodes()[index];
@@ -105,15 +105,15 @@ private:
         return text + ")";
     }
 
-    void line(unsigned indent, const std::string& where, std::uint32_t index)
+    void line(unsigned indent, const std::string& path, std::uint32_t index)
     {
         const layout_node& node = _of.nodes()[index];
         _lines.append(2 * indent, ' ');
         if (node.is_block()) {
-            _lines += std::format("{}block of {} bytes\n", where, node.packed_length);
+            _lines += std::format("{}block of {} bytes\n", path, node.packed_length);
             return;
         }
-        _lines += std::format("{}loop {} times over {} {}, {} bytes each time\n", where, node.count, node.num_entries,
+        _lines += std::format("{}loop {} times over {} {}, {} bytes each time\n", path, node.count, node.num_entries,
                               node.num_entries == 1 ? "entry" : "entries", node.cycle_length);
         for (const layout_entry& entry : _of.entries_of(node)) {
             if (_left == 0) {
@@ -135,14 +135,14 @@ private:
 
 } // namespace
 
-std::string to_text(const layout& of, std::size_t max_entries)
+std::string to_text(const layout& layout, std::size_t max_entries)
 {
-    return printer(of, max_entries).expression();
+    return printer(layout, max_entries).expression();
 }
 
-std::string describe(const layout& of, std::size_t max_entries)
+std::string describe(const layout& layout, std::size_t max_entries)
 {
-    return printer(of, max_entries).lines();
+    return printer(layout, max_entries).lines();
 }
 
 } // namespace ucxl

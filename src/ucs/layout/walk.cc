@@ -3,7 +3,7 @@
 namespace ucxl
 {
 
-block_cursor::block_cursor(const layout& of) : _layout(of)
+block_cursor::block_cursor(const layout& layout) : _layout(layout)
 {
     seek(0);
 }
@@ -35,17 +35,17 @@ void block_cursor::advance(std::uint64_t length)
         return;
     }
     while (_depth > 0) {
-        level& at = _levels[_depth - 1];
-        if (++at.entry == at.node->num_entries) {
-            at.entry = 0;
-            if (++at.iteration == at.node->count) {
+        level& level = _levels[_depth - 1];
+        if (++level.entry == level.node->num_entries) {
+            level.entry = 0;
+            if (++level.iteration == level.node->count) {
                 --_depth;
                 continue;
             }
         }
-        const layout_entry& entry = _layout.entries()[at.node->first_entry + at.entry];
-        descend(entry.child, at.source + entry.source,
-                at.offset + entry.offset + static_cast<std::int64_t>(at.iteration) * entry.stride, 0);
+        const layout_entry& entry = _layout.entries()[level.node->first_entry + level.entry];
+        descend(entry.child, level.source + entry.source,
+                level.offset + entry.offset + static_cast<std::int64_t>(level.iteration) * entry.stride, 0);
         return;
     }
     _end = true;
@@ -58,23 +58,23 @@ void block_cursor::descend(std::uint32_t child, std::uint32_t source, std::int64
             _block = {source, offset + static_cast<std::int64_t>(skip), node->packed_length - skip};
             return;
         }
-        level& at          = _levels[_depth++];
-        at.node            = node;
-        at.source          = source;
-        at.offset          = offset;
-        at.iteration       = 0;
-        at.entry           = 0;
+        level& level       = _levels[_depth++];
+        level.node         = node;
+        level.source       = source;
+        level.offset       = offset;
+        level.iteration    = 0;
+        level.entry        = 0;
         const auto entries = _layout.entries_of(*node);
         if (skip > 0) {
-            at.iteration = skip / node->cycle_length;
-            skip -= at.iteration * node->cycle_length;
+            level.iteration = skip / node->cycle_length;
+            skip -= level.iteration * node->cycle_length;
             const auto after = std::ranges::upper_bound(entries, skip, {}, &layout_entry::packed_offset);
-            at.entry         = static_cast<std::uint32_t>(after - entries.begin()) - 1;
-            skip -= entries[at.entry].packed_offset;
+            level.entry      = static_cast<std::uint32_t>(after - entries.begin()) - 1;
+            skip -= entries[level.entry].packed_offset;
         }
-        const layout_entry& entry = entries[at.entry];
+        const layout_entry& entry = entries[level.entry];
         source += entry.source;
-        offset += entry.offset + static_cast<std::int64_t>(at.iteration) * entry.stride;
+        offset += entry.offset + static_cast<std::int64_t>(level.iteration) * entry.stride;
         child = entry.child;
     }
 }

@@ -1,6 +1,6 @@
-// Visiting the blocks of a layout in packed order, whole or from any packed offset on.
+// Visits the blocks of a layout in packed order, from any packed offset.
 //
-// Example: bytes of source 0 from packed offset 100, at most 50 of them:
+// Example: the bytes of the layout from packed offset 100, at most 50 of them:
 //     block_cursor cursor(layout);
 //     cursor.seek(100);
 //     for (std::uint64_t left = 50; left > 0 && !cursor.at_end(); ) { auto b = cursor.block(left); ...;
@@ -22,18 +22,18 @@ struct placed_block {
     std::uint64_t length; // bytes
 };
 
-// Holds a reference to the layout, which must outlive it. No allocation. Not safe to share between threads.
+// The cursor refers to the layout, which must outlive it. It allocates nothing. Threads must not share one.
 class block_cursor
 {
 public:
-    explicit block_cursor(const layout& of);
+    explicit block_cursor(const layout& layout);
 
-    // packed_offset <= packed_length(); O(depth * log entries). At packed_length() the cursor is at its end.
+    // Takes O(depth * log entries); packed_offset <= packed_length(). At packed_length() the cursor is at its end.
     void seek(std::uint64_t packed_offset);
     bool at_end() const;
-    // The rest of the current block, cut to max_length. Only when !at_end().
+    // Returns the rest of the current block, at most max_length bytes. The cursor must not be at its end.
     placed_block block(std::uint64_t max_length = UINT64_MAX) const;
-    // Moves on by at most the rest of the current block.
+    // Moves on by `length` bytes, at most the rest of the current block.
     void advance(std::uint64_t length);
 
 private:
@@ -51,16 +51,16 @@ private:
     std::array<level, limits::max_depth> _levels;
     unsigned _depth = 0;
     bool _end       = true;
-    placed_block _block{}; // what is left of the current one
+    placed_block _block{}; // what is left of the current block
 };
 
-// fn(placed_block) for every block of [offset, offset + length), in packed order. Stops early when fn returns false
-// (if it returns bool). Beyond the end: nothing.
+// Calls fn(placed_block) for each block of [offset, offset + length), in packed order, and ends at the end of the
+// layout. If fn returns bool, false stops it.
 template <typename Fn>
-void for_each_block(const layout& of, std::uint64_t offset, std::uint64_t length, Fn&& fn)
+void for_each_block(const layout& layout, std::uint64_t offset, std::uint64_t length, Fn&& fn)
 {
-    block_cursor cursor(of);
-    for (cursor.seek(std::min(offset, of.packed_length())); length > 0 && !cursor.at_end();) {
+    block_cursor cursor(layout);
+    for (cursor.seek(std::min(offset, layout.packed_length())); length > 0 && !cursor.at_end();) {
         const placed_block block = cursor.block(length);
         if constexpr (std::is_same_v<std::invoke_result_t<Fn, placed_block>, bool>) {
             if (!fn(block)) {

@@ -1,7 +1,7 @@
 #include "wire.h"
 
-#include "builder.h"
 #include "checked.h"
+#include "layout_builder.h"
 #include "normalise.h"
 #include "wire_encode.h"
 
@@ -24,23 +24,23 @@ struct writer {
 };
 
 struct comparer {
-    std::span<const std::byte> with;
+    std::span<const std::byte> expected;
     std::size_t at = 0;
     bool is_equal  = true;
 
     void put(std::uint8_t byte)
     {
-        is_equal = is_equal && at < with.size() && with[at] == std::byte{byte};
+        is_equal = is_equal && at < expected.size() && expected[at] == std::byte{byte};
         ++at;
     }
 };
 
-std::unexpected<error> malformed(std::size_t at, const char* what)
+std::unexpected<error> malformed(std::size_t at, const char* reason)
 {
-    return fail(errc::malformed, std::format("wire form, byte {}: {}", at, what));
+    return fail(errc::malformed, std::format("wire form, byte {}: {}", at, reason));
 }
 
-// What was read is checked where it is used; `failed` says that the input ended or a number was not one.
+// Values are checked where they are used. `failed` means that the input ended or a number was malformed.
 class parser
 {
 public:
@@ -50,7 +50,7 @@ public:
     {
         std::uint64_t num_nodes, num_entries;
         UCXL_TRY(header());
-        // Each of them takes some bytes of the input: no allocation is larger than a multiple of what is there.
+        // Each node and entry takes some bytes of the input, so no allocation exceeds a multiple of the input's length.
         if (!number(num_nodes) || !number(num_entries) || num_nodes > limits::max_entries + 1 ||
             num_entries > limits::max_entries || num_nodes > left() || num_entries > left() / 3) {
             return malformed(_at, "more nodes or entries than bytes, or than max_entries");
@@ -173,14 +173,14 @@ private:
         if ((_flags & wire::flag_has_bounds) != 0) {
             UCXL_TRY(bounds(set));
         }
-        auto made = layout_builder::finish(_nest, root, set);
-        if (!made) {
-            return made;
+        auto created = layout_builder::finish(_nest, root, set);
+        if (!created) {
+            return created;
         }
-        // Nodes nobody uses, another order, bounds that say nothing new: not what pack_wire() writes.
+        // Refuses what pack_wire() never writes: unused nodes, another order, bounds that add nothing.
         comparer same{_from.first(_at)};
-        wire::encode(**made, same);
-        return same.is_equal && same.at == _at ? made : malformed(_at, "not in the order of the normal form");
+        wire::encode(**created, same);
+        return same.is_equal && same.at == _at ? created : malformed(_at, "not in the order of the normal form");
     }
 
     std::span<const std::byte> _from;
@@ -192,23 +192,23 @@ private:
 
 } // namespace
 
-std::size_t wire_length(const layout& of)
+std::size_t wire_length(const layout& layout)
 {
     counter bytes;
-    wire::encode(of, bytes);
+    wire::encode(layout, bytes);
     return bytes.count;
 }
 
-result<std::size_t> pack_wire(const layout& of, std::span<std::byte> into)
+result<std::size_t> pack_wire(const layout& layout, std::span<std::byte> into)
 {
     return guarded([&]() -> result<std::size_t> {
-        const std::size_t length = wire_length(of);
+        const std::size_t length = wire_length(layout);
         if (into.size() < length) {
             return fail(errc::invalid_param,
                         std::format("wire form: {} bytes do not fit into {}", length, into.size()));
         }
         writer bytes{into.data()};
-        wire::encode(of, bytes);
+        wire::encode(layout, bytes);
         return length;
     });
 }
@@ -217,11 +217,11 @@ result<layout_ptr> unpack_wire(std::span<const std::byte> from, std::size_t* con
 {
     return guarded([&] {
         parser input(from);
-        auto made = input.run();
-        if (made && consumed != nullptr) {
+        auto created = input.run();
+        if (created && consumed != nullptr) {
             *consumed = input.consumed();
         }
-        return made;
+        return created;
     });
 }
 

@@ -1,4 +1,4 @@
-// The bytes of the wire form, sent to any sink that has put(std::uint8_t): a buffer, a counter, the content hash.
+// Writes the wire form to any sink with put(std::uint8_t): a buffer, a counter, the content hash.
 //
 //     layout  = 'L' 'N' version flags numbers
 //     numbers = nodes entries [root.source root.offset] node... [set source_bounds...]
@@ -6,11 +6,11 @@
 //             | 2 * count + 1, entries, entry...                a loop
 //     entry   = source, back, offset, [stride]                  stride only where count > 1
 //
-// Numbers are LEB128, in as few bytes as possible; signed ones are zigzag coded. `back` counts nodes backwards from the
-// one before this node; offset and stride are differences from the entry before (from 0 for the first). Source bounds
-// are there for sources whose lb or ub is not that of their bytes (flag 1), ascending: {source, lb, ub - lb}.
+// Numbers are LEB128 of minimal length; signed numbers are zigzag coded. `back` counts nodes backwards from the node
+// before this one. Offset and stride are differences from the entry before; the first entry counts from 0. Source
+// bounds follow for sources whose lb or ub differ from their bytes (flag 1), in ascending order: {source, lb, ub - lb}.
 //
-// Nothing derived is on the wire, and a layout has exactly one wire form.
+// The wire form holds nothing derived, and each layout has exactly one wire form.
 #pragma once
 
 #include "layout.h"
@@ -47,13 +47,13 @@ void put_number(Sink& sink, std::uint64_t value)
 }
 
 template <typename Sink>
-void put_loop(Sink& sink, const layout& of, std::size_t index)
+void put_loop(Sink& sink, const layout& layout, std::size_t index)
 {
-    const layout_node& node = of.nodes()[index];
+    const layout_node& node = layout.nodes()[index];
     layout_entry before;
     put_number(sink, 2 * node.count + 1);
     put_number(sink, node.num_entries);
-    for (const layout_entry& entry : of.entries_of(node)) {
+    for (const layout_entry& entry : layout.entries_of(node)) {
         put_number(sink, entry.source);
         put_number(sink, index - 1 - entry.child);
         put_number(sink, zigzag(entry.offset - before.offset));
@@ -65,11 +65,11 @@ void put_loop(Sink& sink, const layout& of, std::size_t index)
 }
 
 template <typename Sink>
-void put_bounds(Sink& sink, const layout& of, std::uint32_t number)
+void put_bounds(Sink& sink, const layout& layout, std::uint32_t number)
 {
     put_number(sink, number);
-    for (std::uint32_t source = 0; source < of.num_sources(); ++source) {
-        const layout_bounds& bounds = of.bounds(source);
+    for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
+        const layout_bounds& bounds = layout.bounds(source);
         if (has_set_bounds(bounds)) {
             put_number(sink, source);
             put_number(sink, zigzag(bounds.lb));
@@ -79,31 +79,31 @@ void put_bounds(Sink& sink, const layout& of, std::uint32_t number)
 }
 
 template <typename Sink>
-void encode(const layout& of, Sink& sink)
+void encode(const layout& layout, Sink& sink)
 {
     std::uint32_t num_set = 0;
-    for (std::uint32_t source = 0; source < of.num_sources(); ++source) {
-        num_set += has_set_bounds(of.bounds(source)) ? 1 : 0;
+    for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
+        num_set += has_set_bounds(layout.bounds(source)) ? 1 : 0;
     }
     sink.put(magic[0]);
     sink.put(magic[1]);
     sink.put(version);
     sink.put(num_set > 0 ? flag_has_bounds : 0);
-    put_number(sink, of.nodes().size());
-    put_number(sink, of.entries().size());
-    if (!of.is_empty()) {
-        put_number(sink, of.root().source);
-        put_number(sink, zigzag(of.root().offset));
+    put_number(sink, layout.nodes().size());
+    put_number(sink, layout.entries().size());
+    if (!layout.is_empty()) {
+        put_number(sink, layout.root().source);
+        put_number(sink, zigzag(layout.root().offset));
     }
-    for (std::size_t i = 0; i < of.nodes().size(); ++i) {
-        if (of.nodes()[i].is_block()) {
-            put_number(sink, 2 * of.nodes()[i].packed_length);
+    for (std::size_t i = 0; i < layout.nodes().size(); ++i) {
+        if (layout.nodes()[i].is_block()) {
+            put_number(sink, 2 * layout.nodes()[i].packed_length);
         } else {
-            put_loop(sink, of, i);
+            put_loop(sink, layout, i);
         }
     }
     if (num_set > 0) {
-        put_bounds(sink, of, num_set);
+        put_bounds(sink, layout, num_set);
     }
 }
 

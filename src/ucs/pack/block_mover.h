@@ -1,8 +1,8 @@
-// Moving a packed sub-range of a run: whole blocks by its kernels, what is left of a block at both ends here.
+// Moves a packed sub-range of a run: kernels move the whole blocks, and this file moves the cut blocks at both ends.
 #pragma once
 
 #include "copy_block.h"
-#include "transfer.h"
+#include "packed_range.h"
 
 namespace ucxl
 {
@@ -38,21 +38,21 @@ struct block_mover {
         }
     }
 
-    // `kernels`: those of the run, or others for blocks of its length.
-    static void run(const step& what, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
+    // `kernels` are those of the run, or others for blocks of the same length.
+    static void run(const step& step, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
                     std::uint64_t length, packed_t packed)
     {
-        const block_run& shape = what.run;
-        if (what.is_panel) {
-            panel(what, memory, skip, length, packed);
+        const block_run& shape = step.run;
+        if (step.is_panel) {
+            panel(step, memory, skip, length, packed);
             return;
         }
-        if (length == what.packed_length) {
+        if (length == step.packed_length) {
             blocks(kernels, packed, memory, shape);
             return;
         }
         if (shape.outer_count == 1) {
-            row(what, kernels, memory, skip, length, packed);
+            row(step, kernels, memory, skip, length, packed);
             return;
         }
         const std::uint64_t row_length = shape.row_length();
@@ -61,7 +61,7 @@ struct block_mover {
         memory += static_cast<std::int64_t>(first) * shape.outer_stride;
         if (skip > 0 || length < row_length) {
             const std::uint64_t head = std::min(length, row_length - skip);
-            row(what, kernels, memory, skip, head, packed);
+            row(step, kernels, memory, skip, head, packed);
             memory += shape.outer_stride;
             packed += head;
             length -= head;
@@ -75,13 +75,13 @@ struct block_mover {
             length -= rows * row_length;
         }
         if (length > 0) {
-            row(what, kernels, memory, 0, length, packed);
+            row(step, kernels, memory, 0, length, packed);
         }
     }
 
-    static void panel(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
+    static void panel(const step& step, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
     {
-        const block_run& shape = what.run;
+        const block_run& shape = step.run;
         const auto block_at    = [&](std::uint64_t row, std::uint64_t i) {
             return memory + static_cast<std::int64_t>(row) * shape.outer_stride +
                    static_cast<std::int64_t>(i) * shape.stride;
@@ -100,13 +100,13 @@ struct block_mover {
         }
         const std::uint64_t blocks = length / shape.length, end = first + blocks;
         const std::uint64_t end_row = end / shape.count, end_i = end - end_row * shape.count;
-        // Rows that are cut at either end make up to three panels of whole ones.
+        // Cut rows at the ends leave up to three panels of whole rows.
         const std::uint64_t cuts[] = {0, std::min(i, end_i), std::max(i, end_i), shape.count};
         for (std::size_t k = 0; k < 3; ++k) {
             const std::uint64_t low = cuts[k], high = cuts[k + 1];
             const std::uint64_t from_row = low >= i ? row : row + 1, to_row = high <= end_i ? end_row + 1 : end_row;
             if (low < high && from_row < to_row) {
-                panel_blocks(*what.kernels, packed + (from_row * shape.count + low - first) * shape.length,
+                panel_blocks(*step.kernels, packed + (from_row * shape.count + low - first) * shape.length,
                              block_at(from_row, low),
                              {.count      = high - low,
                               .stride     = shape.stride,
@@ -133,11 +133,11 @@ struct block_mover {
         }
     }
 
-    // A part of one row.
-    static void row(const step& what, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
+    // Moves a part of one row.
+    static void row(const step& step, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
                     std::uint64_t length, packed_t packed)
     {
-        const block_run& shape = what.run;
+        const block_run& shape = step.run;
         if (shape.count == 1) {
             bytes(packed, memory + skip, length);
             return;

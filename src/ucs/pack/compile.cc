@@ -11,27 +11,27 @@ namespace ucxl
 namespace
 {
 
-// Blocks of one iteration that make a record; with more of them walking costs less than a kernel call per block and
-// batch.
+// At most this many blocks of one iteration make a record. Beyond it, walking is cheaper than one kernel call per block
+// and batch.
 constexpr std::uint64_t max_parts = 32;
-// Fewer iterations do not pay for the kernel calls of a record.
+// Records with fewer iterations do not pay for their kernel calls.
 constexpr std::uint64_t min_record_count = 8;
-// Rows of up to this many small blocks are better a record, one kernel call per column, than a run of two loops.
+// Rows of at most this many small blocks become a record (one kernel call per column), not a run of two loops.
 constexpr std::uint64_t max_short_row   = 8;
 constexpr std::uint64_t max_short_block = 64;
-// Whatever has no better form and this few blocks is listed.
+// At most this many blocks are listed in a table if no better form fits.
 constexpr std::uint64_t max_listed_loop = 64;
-// Blocks of one list entry that go into the table around it.
+// At most this many blocks of one list entry go into the table around it.
 constexpr std::uint64_t max_listed_entry = 4;
-// Entries of one block each, of one length and source, that are worth a table of their own.
+// From this many entries on, single blocks of one length and source get a table of their own.
 constexpr std::uint32_t min_even_rows = 24;
-// Rows of blocks closer than this share cache lines.
+// Rows of blocks that are closer than this share cache lines.
 constexpr std::uint64_t cache_line = 64;
 
 class program_compiler
 {
 public:
-    explicit program_compiler(const layout& of) : _layout(of), _placed(of.nodes().size()) {}
+    explicit program_compiler(const layout& layout) : _layout(layout), _placed(layout.nodes().size()) {}
 
     compiled_program compile()
     {
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    // A step, and where it is used from the place of its node.
+    // A step, and its place relative to the place of its node.
     struct placed_step {
         std::uint32_t index  = std::numeric_limits<std::uint32_t>::max();
         std::uint32_t source = 0;
@@ -59,7 +59,7 @@ private:
         return {to.index, source + to.source, offset + to.offset, stride, packed_offset};
     }
 
-    // Every node is compiled once, however often it is used. Recursion is bounded by limits::max_depth.
+    // Compiles each node once, however often it is used. limits::max_depth bounds the recursion.
     placed_step place(std::uint32_t index)
     {
         placed_step& known = _placed[index];
@@ -72,32 +72,32 @@ private:
     placed_step make(const layout_node& node)
     {
         block_run run;
-        placed_step at;
-        if (as_run(node, run, at)) {
-            at.index = add_run(run);
-            return at;
+        placed_step step;
+        if (as_run(node, run, step)) {
+            step.index = add_run(run);
+            return step;
         }
-        at                         = placed_step();
+        step                       = placed_step();
         const std::uint64_t blocks = node.num_blocks / node.count;
         if (node.count >= min_record_count && blocks <= max_parts) {
-            at.index = add_record(node);
-            return at;
+            step.index = add_record(node);
+            return step;
         }
         if (const group_kernels* group = zip_of(node)) {
-            at.index = add_zip(node, *group);
-            return at;
+            step.index = add_zip(node, *group);
+            return step;
         }
         if (node.num_blocks <= max_listed_loop) {
             const std::size_t first = _program.rows.size();
             list_node(node, 0, 0);
-            at.index = add_table(first);
-            return at;
+            step.index = add_table(first);
+            return step;
         }
         return make_loop(node);
     }
 
-    // Blocks of one size in at most two loops.
-    bool as_run(const layout_node& node, block_run& run, placed_step& at) const
+    // Recognises blocks of one length in at most two loops.
+    bool as_run(const layout_node& node, block_run& run, placed_step& step) const
     {
         if (node.is_block()) {
             run = {.length = node.cycle_length};
@@ -111,11 +111,11 @@ private:
         if (!child.is_block() && child.depth > 1) {
             return false;
         }
-        if (!as_run(child, run, at)) {
+        if (!as_run(child, run, step)) {
             return false;
         }
-        at.source += entry.source;
-        at.offset += entry.offset;
+        step.source += entry.source;
+        step.offset += entry.offset;
         if (child.is_block()) {
             run.count  = node.count;
             run.stride = entry.stride;
@@ -127,9 +127,9 @@ private:
         return !short_rows || node.count < min_record_count;
     }
 
-    std::uint32_t add(const step& what)
+    std::uint32_t add(const step& step)
     {
-        _program.steps.push_back(what);
+        _program.steps.push_back(step);
         return static_cast<std::uint32_t>(_program.steps.size() - 1);
     }
 
@@ -142,7 +142,7 @@ private:
                     .run           = run});
     }
 
-    // Rows that share cache lines and lie within one stride of their blocks, so that none overlap.
+    // Rows that share cache lines and lie within one stride of their blocks, so none of them overlap.
     bool is_panel(const block_run& run) const
     {
         const std::uint64_t stride = magnitude(run.stride), outer_stride = magnitude(run.outer_stride);
@@ -184,14 +184,14 @@ private:
                     .map           = has_map ? static_cast<std::uint32_t>(_program.maps.size() - 1) : 0});
     }
 
-    // If the blocks of the record can be moved by one permutation.
+    // Adds a map if one permutation can move the blocks of the record.
     bool add_map(std::span<const record_part> parts)
     {
-        const std::optional<record_map> made = _kernels.permute != nullptr ? map_of(parts) : std::nullopt;
-        if (made) {
-            _program.maps.push_back(*made);
+        const std::optional<record_map> map = _kernels.permute != nullptr ? map_of(parts) : std::nullopt;
+        if (map) {
+            _program.maps.push_back(*map);
         }
-        return made.has_value();
+        return map.has_value();
     }
 
     void add_columns(std::span<const record_part> parts)
@@ -216,7 +216,7 @@ private:
         return _kernels.group(std::span(lengths).first(parts.size()));
     }
 
-    // fn(source, offset, length) for each block below a node, in packed order; the caller knows that there are few.
+    // Calls fn(source, offset, length) for each block below a node, in packed order. Use it only where blocks are few.
     template <typename Fn>
     void visit(const layout_node& node, std::uint32_t source, std::int64_t offset, Fn&& fn) const
     {
@@ -242,7 +242,7 @@ private:
         });
     }
 
-    // Of the rows listed since `first`.
+    // Makes a table of the rows listed since `first`.
     std::uint32_t add_table(std::size_t first)
     {
         step table{.kind  = step_kind::table,
@@ -258,7 +258,7 @@ private:
 
     bool is_listed(const layout_entry& entry) const { return node_at(entry.child).num_blocks <= max_listed_entry; }
 
-    // End of the entries from `first` that are one block each, of one length, source and stride.
+    // The end of the entries from `first` on that are single blocks of one length, source and stride.
     std::size_t even_until(std::span<const layout_entry> entries, std::size_t first) const
     {
         const layout_entry& entry = entries[first];
@@ -275,7 +275,7 @@ private:
         return end;
     }
 
-    // Rows have source 0: the link has that of the entries.
+    // All rows have source 0; the link holds the source of the entries.
     std::uint32_t add_even_table(std::span<const layout_entry> entries)
     {
         const std::size_t first    = _program.rows.size();
@@ -289,7 +289,8 @@ private:
         return index;
     }
 
-    // Runs of as many small blocks each, which are neighbours in memory: an array of records packed as arrays.
+    // Recognises runs of equally many small blocks that are neighbours in memory: an array of records packed as
+    // separate arrays.
     const group_kernels* zip_of(const layout_node& node) const
     {
         const auto entries = _layout.entries_of(node);
@@ -300,9 +301,9 @@ private:
         block_run first, run;
         std::int64_t next = entries[0].offset;
         for (std::size_t i = 0; i < entries.size(); ++i) {
-            placed_step at;
-            if (!as_run(node_at(entries[i].child), run, at) || run.outer_count != 1 || run.count < min_record_count ||
-                at.offset != 0 || at.source != 0 || entries[i].source != entries[0].source ||
+            placed_step step;
+            if (!as_run(node_at(entries[i].child), run, step) || run.outer_count != 1 || run.count < min_record_count ||
+                step.offset != 0 || step.source != 0 || entries[i].source != entries[0].source ||
                 entries[i].offset != next) {
                 return nullptr;
             }
@@ -324,7 +325,7 @@ private:
             links.push_back(link_to(place(entry.child), entry.source, entry.offset, 0, entry.packed_offset));
         }
         const block_run& run = _program.steps[links[0].child].run;
-        step made{.kind          = step_kind::zip,
+        step step{.kind          = step_kind::zip,
                   .packed_length = node.packed_length,
                   .count         = run.count,
                   .cycle_length  = node.packed_length / run.count,
@@ -333,7 +334,7 @@ private:
                   .group         = &group,
                   .run           = {.stride = run.stride}};
         _program.links.insert(_program.links.end(), links.begin(), links.end());
-        return add(made);
+        return add(step);
     }
 
     placed_step make_loop(const layout_node& node)
@@ -389,9 +390,9 @@ private:
 
 } // namespace
 
-compiled_program compile_program(const layout& of)
+compiled_program compile_program(const layout& layout)
 {
-    return program_compiler(of).compile();
+    return program_compiler(layout).compile();
 }
 
 } // namespace ucxl

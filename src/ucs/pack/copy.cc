@@ -1,4 +1,4 @@
-// Memory of one plan straight into memory of another.
+// Copies from the memory of one plan straight into the memory of another.
 #include "stream.h"
 
 #include <array>
@@ -10,13 +10,13 @@ namespace ucxl
 namespace
 {
 
-// Shorter pieces cost less through the buffer: two kernel calls for many blocks instead of some steps for each piece.
+// Shorter pieces are cheaper through the buffer: two kernel calls for many blocks, not several steps for each piece.
 constexpr std::uint64_t min_direct_length = 1024;
-// To find a row of a table takes a search, which shorter ones do not pay for.
+// Finding a row of a table takes a search, which does not pay for shorter rows.
 constexpr std::uint64_t min_direct_row = 4096;
 constexpr std::size_t buffer_length    = 16384;
 
-// What can be moved from the place of a cursor without looking at it again: `blocks` blocks of `length` bytes.
+// What can be moved from the cursor's place in one call: `blocks` blocks of `length` bytes.
 struct piece {
     std::byte* address;
     std::uint64_t length;
@@ -43,72 +43,72 @@ piece piece_of_run(const step& leaf, std::uint64_t skip, std::byte* memory)
     return {memory, run.length, run.count - block, run.stride, leaf.kernels};
 }
 
-piece piece_of_zip(const program_cursor& at, base_list bases)
+piece piece_of_zip(const program_cursor& cursor, base_list bases)
 {
-    const step_link* link = &at.program().links[at.leaf().first];
-    while (at.skip() >= link->packed_offset + at.program().steps[link->child].packed_length) {
+    const step_link* link = &cursor.program().links[cursor.leaf().first];
+    while (cursor.skip() >= link->packed_offset + cursor.program().steps[link->child].packed_length) {
         ++link;
     }
-    return piece_of_run(at.program().steps[link->child], at.skip() - link->packed_offset,
-                        bases[at.source() + link->source] + (at.offset() + link->offset));
+    return piece_of_run(cursor.program().steps[link->child], cursor.skip() - link->packed_offset,
+                        bases[cursor.source() + link->source] + (cursor.offset() + link->offset));
 }
 
-piece piece_of_table(const program_cursor& at, base_list bases)
+piece piece_of_table(const program_cursor& cursor, base_list bases)
 {
-    const std::uint64_t* positions = &at.program().row_positions[at.leaf().first];
-    const std::uint64_t* found     = std::upper_bound(positions, positions + at.leaf().size, at.skip()) - 1;
-    const table_row& row           = at.program().rows[at.leaf().first + static_cast<std::size_t>(found - positions)];
-    const std::uint64_t into       = at.skip() - *found;
-    return {bases[at.source() + row.source] + (at.offset() + row.offset + static_cast<std::int64_t>(into)),
+    const std::uint64_t* positions = &cursor.program().row_positions[cursor.leaf().first];
+    const std::uint64_t* found     = std::upper_bound(positions, positions + cursor.leaf().size, cursor.skip()) - 1;
+    const table_row& row     = cursor.program().rows[cursor.leaf().first + static_cast<std::size_t>(found - positions)];
+    const std::uint64_t into = cursor.skip() - *found;
+    return {bases[cursor.source() + row.source] + (cursor.offset() + row.offset + static_cast<std::int64_t>(into)),
             row.length - into, 1, 0, nullptr};
 }
 
-piece piece_of_record(const program_cursor& at, base_list bases)
+piece piece_of_record(const program_cursor& cursor, base_list bases)
 {
-    const std::uint64_t iteration = at.skip() / at.leaf().cycle_length;
-    const std::uint64_t skip      = at.skip() - iteration * at.leaf().cycle_length;
-    const record_part* part       = &at.program().parts[at.leaf().first];
+    const std::uint64_t iteration = cursor.skip() / cursor.leaf().cycle_length;
+    const std::uint64_t skip      = cursor.skip() - iteration * cursor.leaf().cycle_length;
+    const record_part* part       = &cursor.program().parts[cursor.leaf().first];
     while (skip >= part->packed_offset + part->length) {
         ++part;
     }
     const std::uint64_t into = skip - part->packed_offset;
-    return {bases[at.source() + part->source] +
-                (at.offset() + part->offset + static_cast<std::int64_t>(iteration) * part->stride +
+    return {bases[cursor.source() + part->source] +
+                (cursor.offset() + part->offset + static_cast<std::int64_t>(iteration) * part->stride +
                  static_cast<std::int64_t>(into)),
             part->length - into, 1, 0, nullptr};
 }
 
-piece piece_at(const program_cursor& at, base_list bases)
+piece piece_at(const program_cursor& cursor, base_list bases)
 {
-    switch (at.leaf().kind) {
+    switch (cursor.leaf().kind) {
     case step_kind::table:
-        return piece_of_table(at, bases);
+        return piece_of_table(cursor, bases);
     case step_kind::record:
-        return piece_of_record(at, bases);
+        return piece_of_record(cursor, bases);
     case step_kind::zip:
-        return piece_of_zip(at, bases);
+        return piece_of_zip(cursor, bases);
     case step_kind::run:
     case step_kind::loop:
         break; // a loop is never a leaf
     }
-    return piece_of_run(at.leaf(), at.skip(), bases[at.source()] + at.offset());
+    return piece_of_run(cursor.leaf(), cursor.skip(), bases[cursor.source()] + cursor.offset());
 }
 
-void advance(program_cursor& at, std::uint64_t length)
+void advance(program_cursor& cursor, std::uint64_t length)
 {
     while (length > 0) {
-        const std::uint64_t size = std::min(length, at.left());
-        at.advance(size);
+        const std::uint64_t size = std::min(length, cursor.left());
+        cursor.advance(size);
         length -= size;
     }
 }
 
-std::uint64_t min_direct(const program_cursor& at)
+std::uint64_t min_direct(const program_cursor& cursor)
 {
-    return at.leaf().kind == step_kind::table ? min_direct_row : min_direct_length;
+    return cursor.leaf().kind == step_kind::table ? min_direct_row : min_direct_length;
 }
 
-// Both at the start of a panel, and the panels differ in strides only.
+// Both cursors are at the start of a panel, and the panels differ in strides only.
 bool meet_at_panels(const program_cursor& to, const program_cursor& from)
 {
     const step &target = to.leaf(), &origin = from.leaf();
@@ -117,7 +117,7 @@ bool meet_at_panels(const program_cursor& to, const program_cursor& from)
            target.run.outer_count == origin.run.outer_count;
 }
 
-// In the order of the memory, in which blocks are neighbours: nothing has to come out in packed order.
+// Copies in memory order, in which the blocks are neighbours. Packed order does not matter here.
 void copy_panel(const step& target, std::byte* to, const step& origin, const std::byte* from)
 {
     const block_run &into = target.run, &out_of = origin.run;
@@ -135,9 +135,9 @@ void copy_panel(const step& target, std::byte* to, const step& origin, const std
     }
 }
 
-// Moves some bytes, at most `length`, and returns how many.
+// Moves at most `length` bytes and returns how many it moved.
 std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& from, base_list from_bases,
-                        std::uint64_t length, caches are)
+                        std::uint64_t length, caches policy)
 {
     if (const std::uint64_t size = to.left(); size <= length && meet_at_panels(to, from)) {
         copy_panel(to.leaf(), to_bases[to.source()] + to.offset(), from.leaf(),
@@ -152,8 +152,9 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
         const std::uint64_t blocks = std::min({target.blocks, origin.blocks, length / target.length});
         if (const std::uint64_t size = blocks * target.length; blocks > 1 && size >= min_direct_length) {
             const block_run written{.length = target.length, .count = blocks, .stride = target.stride};
-            const block_kernels& kernels =
-                are == caches::filled ? *target.kernels : kernels_past_caches(*target.kernels, target.address, written);
+            const block_kernels& kernels = policy == caches::filled
+                                               ? *target.kernels
+                                               : kernels_past_caches(*target.kernels, target.address, written);
             kernels.move(target.address, target.stride, origin.address, origin.stride, blocks, target.length);
             advance(to, size);
             advance(from, size);
@@ -162,19 +163,19 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
     }
     if (const std::uint64_t size = std::min(target.length, length);
         size >= min_direct(to) && target.length >= origin.length) {
-        transfer<direction::gather>(from, from_bases, size, target.address);
+        move_range<direction::gather>(from, from_bases, size, target.address);
         advance(to, size);
         return size;
     }
     if (const std::uint64_t size = std::min(origin.length, length); size >= min_direct(from)) {
-        transfer<direction::scatter>(to, to_bases, size, origin.address, are);
+        move_range<direction::scatter>(to, to_bases, size, origin.address, policy);
         advance(from, size);
         return size;
     }
     std::array<std::byte, buffer_length> buffer;
     const std::uint64_t size = std::min<std::uint64_t>(length, buffer.size());
-    transfer<direction::gather>(from, from_bases, size, buffer.data());
-    transfer<direction::scatter>(to, to_bases, size, buffer.data(), are);
+    move_range<direction::gather>(from, from_bases, size, buffer.data());
+    move_range<direction::scatter>(to, to_bases, size, buffer.data(), policy);
     return size;
 }
 
@@ -192,9 +193,9 @@ void pack_plan::copy(const pack_plan& to, base_list to_bases, std::uint64_t to_o
     program_cursor target(*to._program, to_offset);
     program_cursor origin(*from._program, from_offset);
     const bool is_large = length >= to._program->min_streamed_copy;
-    const caches are    = is_large ? caches::passed : caches::filled;
+    const caches policy = is_large ? caches::passed : caches::filled;
     while (length > 0) {
-        length -= copy_some(target, to_bases, origin, from_bases, length, are);
+        length -= copy_some(target, to_bases, origin, from_bases, length, policy);
     }
     if (is_large) {
         finish_streaming();

@@ -1,6 +1,6 @@
-// Copies of one block, inlined into every kernel. They touch the block's bytes only: what is no multiple of a vector is
-// covered by two moves that overlap inside it. `width`: bytes of the widest vector to use; the compiler splits what the
-// instruction set of the caller does not have.
+// Copies of one block, inlined into every kernel. They touch only the bytes of the block: where its length is no
+// multiple of a vector, two moves overlap inside it. `width` is the widest vector in bytes; the compiler splits vectors
+// that the caller's instruction set lacks.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ UCXL_INLINE void copy_vector(std::byte* __restrict to, const std::byte* __restri
     }
 }
 
-// length known to the compiler
+// The compiler knows the length.
 template <std::size_t length, std::size_t width>
 UCXL_INLINE void copy_fixed(std::byte* __restrict to, const std::byte* __restrict from)
 {
@@ -34,7 +34,7 @@ UCXL_INLINE void copy_fixed(std::byte* __restrict to, const std::byte* __restric
     for (std::size_t i = 0; i < length / step; ++i) {
         copy_vector<step>(to + i * step, from + i * step);
     }
-    // Shorter moves where they do it in one, otherwise one that overlaps the last.
+    // One shorter move if it is enough; otherwise a move that overlaps the last one.
     constexpr std::size_t tail = length % step;
     if constexpr (std::has_single_bit(tail)) {
         copy_vector<tail>(to + length - tail, from + length - tail);
@@ -63,7 +63,7 @@ UCXL_INLINE void copy_ends(std::byte* __restrict to, const std::byte* __restrict
     copy_fixed<size, width>(to + length - size, from + length - size);
 }
 
-// length > 2 * width. All stores but the first and the last are aligned.
+// length > 2 * width. All stores are aligned, except the first and the last.
 template <std::size_t width>
 UCXL_INLINE void copy_long(std::byte* __restrict to, const std::byte* __restrict from, std::size_t length)
 {
@@ -82,8 +82,8 @@ UCXL_INLINE void copy_long(std::byte* __restrict to, const std::byte* __restrict
 }
 
 inline constexpr std::size_t max_inline_length = 256;
-// Up to here memcpy gains nothing: where it moves some KB by a string instruction, it is slower by up to a quarter, and
-// slower still into memory that another core has just read.
+// Up to this length memcpy gains nothing. Where it uses a string instruction for some KB, it is up to a quarter slower,
+// and slower still into memory that another core has just read.
 inline constexpr std::size_t max_long_length = 16384;
 
 template <std::size_t width>

@@ -1,8 +1,8 @@
-// A place in a program: a leaf, where it is, and how many of its packed bytes are behind. Moves from leaf to leaf in
-// packed order.
+// A place in a program: a leaf, the leaf's place, and how many of its packed bytes lie behind. It moves from leaf to
+// leaf in packed order.
 //
-// Invariant: not at the end, `skip` is less than the packed length of the leaf. No allocation; seeking divides once per
-// loop level, moving on does not.
+// Invariant: before the end, `skip` is less than the packed length of the leaf. The cursor allocates nothing. Seeking
+// divides once per loop level; moving on never divides.
 //
 // Example: program_cursor at(program, offset); at.leaf(); ...; at.advance(bytes);
 #pragma once
@@ -18,7 +18,7 @@ namespace ucxl
 class program_cursor
 {
 public:
-    // packed_offset is less than the packed length.
+    // packed_offset is less than the packed length of the program.
     program_cursor(const compiled_program& program, std::uint64_t packed_offset) : _program(program)
     {
         descend(program.root.child, program.root.source, program.root.offset, packed_offset);
@@ -31,7 +31,7 @@ public:
     std::uint64_t skip() const { return _skip; }
     std::uint64_t left() const { return _leaf->packed_length - _skip; }
 
-    // length <= left(). Behind the last byte of the program the cursor may only be destroyed.
+    // length <= left(). After the last byte of the program the cursor may only be destroyed.
     void advance(std::uint64_t length)
     {
         _skip += length;

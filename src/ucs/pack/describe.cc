@@ -26,36 +26,36 @@ public:
     }
 
 private:
-    void line(unsigned depth, const std::string& what)
+    void line(unsigned depth, const std::string& text)
     {
         if (_lines == max_lines) {
             _text += "...\n";
         } else if (_lines < max_lines) {
-            _text += std::string(depth * 2, ' ') + what + '\n';
+            _text += std::string(depth * 2, ' ') + text + '\n';
         }
         ++_lines;
     }
 
     void describe(std::uint32_t index, unsigned depth)
     {
-        const step& what = _program.steps[index];
-        switch (what.kind) {
+        const step& step = _program.steps[index];
+        switch (step.kind) {
         case step_kind::run:
-            line(depth, run_text(what));
+            line(depth, run_text(step));
             return;
         case step_kind::table:
-            line(depth, std::format("table of {} blocks, {} bytes{}", what.size, what.packed_length,
-                                    what.one_source ? "" : ", many sources"));
+            line(depth, std::format("table of {} blocks, {} bytes{}", step.size, step.packed_length,
+                                    step.one_source ? "" : ", many sources"));
             return;
         case step_kind::record:
-            describe_record(what, depth);
+            describe_record(step, depth);
             return;
         case step_kind::zip:
-            line(depth, std::format("{} x zip of {} runs, {} bytes", what.count, what.size, what.cycle_length));
-            describe_links(what, depth + 1);
+            line(depth, std::format("{} x zip of {} runs, {} bytes", step.count, step.size, step.cycle_length));
+            describe_links(step, depth + 1);
             return;
         case step_kind::loop:
-            describe_loop(what, depth);
+            describe_loop(step, depth);
             return;
         }
     }
@@ -65,36 +65,36 @@ private:
         return std::format("{}({})", kernels.name, length);
     }
 
-    static std::string run_text(const step& what)
+    static std::string run_text(const step& step)
     {
         std::string text;
-        if (what.run.outer_count > 1) {
-            text += std::format("{} x stride {}, ", what.run.outer_count, what.run.outer_stride);
+        if (step.run.outer_count > 1) {
+            text += std::format("{} x stride {}, ", step.run.outer_count, step.run.outer_stride);
         }
-        if (what.run.count == 1) {
-            return text + kernel_text(*what.kernels, what.run.length);
+        if (step.run.count == 1) {
+            return text + kernel_text(*step.kernels, step.run.length);
         }
-        return text + std::format("{} x {} stride {}", what.run.count, kernel_text(*what.kernels, what.run.length),
-                                  what.run.stride);
+        return text + std::format("{} x {} stride {}", step.run.count, kernel_text(*step.kernels, step.run.length),
+                                  step.run.stride);
     }
 
-    void describe_record(const step& what, unsigned depth)
+    void describe_record(const step& step, unsigned depth)
     {
-        if (what.permute != nullptr) {
-            line(depth, std::format("{} x record of {} blocks, {} bytes, permuted, {} at a time", what.count, what.size,
-                                    what.cycle_length, _program.maps[what.map].words.iterations));
+        if (step.permute != nullptr) {
+            line(depth, std::format("{} x record of {} blocks, {} bytes, permuted, {} at a time", step.count, step.size,
+                                    step.cycle_length, _program.maps[step.map].words.iterations));
             return;
         }
-        line(depth, std::format("{} x record of {} blocks, {} bytes, {} at a time", what.count, what.size,
-                                what.cycle_length, what.batch));
-        for (std::uint32_t i = what.first_column; i < what.first_column + what.num_columns; ++i) {
-            line(depth + 1, column_text(what, _program.columns[i]));
+        line(depth, std::format("{} x record of {} blocks, {} bytes, {} at a time", step.count, step.size,
+                                step.cycle_length, step.batch));
+        for (std::uint32_t i = step.first_column; i < step.first_column + step.num_columns; ++i) {
+            line(depth + 1, column_text(step, _program.columns[i]));
         }
     }
 
-    std::string column_text(const step& what, const record_column& column) const
+    std::string column_text(const step& step, const record_column& column) const
     {
-        const record_part* part = &_program.parts[what.first + column.first_part];
+        const record_part* part = &_program.parts[step.first + column.first_part];
         if (column.group == nullptr) {
             return std::format("{} stride {}", kernel_text(*column.kernels, part->length), part->stride);
         }
@@ -105,16 +105,16 @@ private:
         return text;
     }
 
-    void describe_loop(const step& what, unsigned depth)
+    void describe_loop(const step& step, unsigned depth)
     {
-        line(depth, std::format("{} x {{", what.count));
-        describe_links(what, depth + 1);
+        line(depth, std::format("{} x {{", step.count));
+        describe_links(step, depth + 1);
         line(depth, "}");
     }
 
-    void describe_links(const step& what, unsigned depth)
+    void describe_links(const step& step, unsigned depth)
     {
-        for (std::uint32_t i = what.first; i < what.first + what.size && _lines <= max_lines; ++i) {
+        for (std::uint32_t i = step.first; i < step.first + step.size && _lines <= max_lines; ++i) {
             describe(_program.links[i].child, depth);
         }
     }

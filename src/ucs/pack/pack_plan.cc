@@ -1,7 +1,7 @@
 #include "pack_plan.h"
 
+#include "packed_range.h"
 #include "stream.h"
-#include "transfer.h"
 
 #include <cassert>
 #include <format>
@@ -10,18 +10,18 @@
 namespace ucxl
 {
 
-pack_plan::pack_plan(layout_ptr of, std::unique_ptr<const program> code)
-    : _layout(std::move(of)), _program(std::move(code))
+pack_plan::pack_plan(layout_ptr layout, std::unique_ptr<const program> code)
+    : _layout(std::move(layout)), _program(std::move(code))
 {
 }
 
 pack_plan::~pack_plan() = default;
 
-result<pack_plan_ptr> pack_plan::compile(layout_ptr of)
+result<pack_plan_ptr> pack_plan::compile(layout_ptr layout)
 {
     try {
-        auto code = std::make_unique<program>(program{compile_program(*of)});
-        if (is_streamed(of->packed_length())) {
+        auto code = std::make_unique<program>(program{compile_program(*layout)});
+        if (is_streamed(layout->packed_length())) {
             const std::uint64_t limit = streaming_limit();
             code->min_streamed_gather = can_gather_streaming(*code) ? limit : no_streaming;
             if (can_scatter_streaming(*code)) {
@@ -29,9 +29,9 @@ result<pack_plan_ptr> pack_plan::compile(layout_ptr of)
                 code->min_streamed_scatter = min_streamed_call;
             }
         }
-        return pack_plan_ptr(new pack_plan(std::move(of), std::move(code)));
+        return pack_plan_ptr(new pack_plan(std::move(layout), std::move(code)));
     } catch (const std::bad_alloc&) {
-        // Short enough to need no memory itself.
+        // This message is short enough to need no memory.
         return fail(errc::no_memory, "pack plan");
     }
 }
@@ -42,7 +42,7 @@ void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t leng
     if (length >= _program->min_streamed_gather) {
         gather_streaming(*_program, bases, offset, length, static_cast<std::byte*>(to));
     } else if (length > 0) {
-        transfer<direction::gather>(*_program, bases, offset, length, static_cast<std::byte*>(to));
+        move_range<direction::gather>(*_program, bases, offset, length, static_cast<std::byte*>(to));
     }
 }
 
@@ -52,16 +52,16 @@ void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t len
     if (length >= _program->min_streamed_scatter) {
         scatter_streaming(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     } else if (length > 0) {
-        transfer<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));
+        move_range<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     }
 }
 
 std::string pack_plan::describe() const
 {
     std::string text = describe_program(*_program);
-    const auto line  = [&](const char* what, std::uint64_t limit) {
+    const auto line  = [&](const char* direction, std::uint64_t limit) {
         if (limit != no_streaming) {
-            text += std::format("\n{} of {} bytes and more go past the caches", what, limit);
+            text += std::format("\n{} of {} bytes and more go past the caches", direction, limit);
         }
     };
     line("gathers", _program->min_streamed_gather);

@@ -1,15 +1,15 @@
-// The compiled form of a layout: a graph of steps in flat arrays. Leaves move bytes with kernels, loops only lead to
-// other steps.
+// The compiled form of a layout: a graph of steps in flat arrays. Leaves move bytes with kernels; loops lead to other
+// steps.
 //
 //     run     blocks of one size in one or two loops, one kernel call
 //     table   blocks that have nothing in common, one call for all
 //     record  a few blocks repeated: for some iterations at a time, one kernel call per column of blocks; or all of
 //             them by one permutation
-//     zip     runs one after the other whose blocks are neighbours in memory: all of them in one pass over the memory
+//     zip     runs in sequence whose blocks are neighbours in memory: one pass over the memory moves all of them
 //     loop    anything else
 //
-// Invariant: steps are relative to where they are used (as layout nodes are), so that equal parts exist once; a loop
-// has links, sorted by packed_offset; there are at most limits::max_depth loops on the way to a leaf.
+// Invariant: a step is relative to its use, as layout nodes are, so equal parts exist once. The links of a loop are
+// sorted by packed_offset. At most limits::max_depth loops lead to a leaf.
 #pragma once
 
 #include "kernels.h"
@@ -27,26 +27,27 @@ enum class step_kind : std::uint8_t { run, table, record, zip, loop };
 
 struct step {
     step_kind kind;
-    bool one_source                = true; // table: every row has source 0
-    std::uint64_t packed_length    = 0;
-    std::uint64_t count            = 1; // record, zip, loop: iterations
-    std::uint64_t cycle_length     = 0; // record, zip, loop: packed bytes of an iteration
-    std::uint32_t first            = 0; // in rows, parts or links
-    std::uint32_t size             = 0;
-    std::uint32_t first_column     = 0;       // record
-    std::uint32_t num_columns      = 0;       // record
-    std::uint32_t batch            = 0;       // record: iterations of one column before the next column
-    const block_kernels* kernels   = nullptr; // run
-    bool is_panel                  = false;   // run
-    const group_kernels* group     = nullptr; // zip: with memory and packed bytes exchanged; the stride is that of run
+    bool one_source              = true; // table: every row has source 0
+    std::uint64_t packed_length  = 0;
+    std::uint64_t count          = 1; // record, zip, loop: iterations
+    std::uint64_t cycle_length   = 0; // record, zip, loop: packed bytes of an iteration
+    std::uint32_t first          = 0; // index into rows, parts or links
+    std::uint32_t size           = 0;
+    std::uint32_t first_column   = 0;       // record
+    std::uint32_t num_columns    = 0;       // record
+    std::uint32_t batch          = 0;       // record: iterations of one column before the next column
+    const block_kernels* kernels = nullptr; // run
+    bool is_panel                = false;   // run
+    const group_kernels* group =
+        nullptr; // zip: kernels with memory and packed bytes exchanged; the stride is that of the run
     const permute_kernels* permute = nullptr; // record: null if it has no map
     std::uint32_t map              = 0;
-    std::uint32_t row_length       = 0; // table: of every row, with kernels of its own; then one_source
+    std::uint32_t row_length       = 0; // table: the length of every row, with kernels of its own; then one_source
     const row_kernels* rows        = nullptr;
     block_run run{};
 };
 
-// Where a loop leads to; of iteration i at offset + i * stride.
+// A step inside a loop, at offset + i * stride in iteration i.
 struct step_link {
     std::uint32_t child;
     std::uint32_t source;
@@ -64,7 +65,7 @@ struct record_part {
     std::uint32_t source;
 };
 
-// All blocks of a record, from their lowest byte on.
+// All blocks of a record, counted from its lowest byte.
 struct record_map {
     word_map words;
     std::int64_t offset;
@@ -72,10 +73,10 @@ struct record_map {
     std::uint32_t source;
 };
 
-// Neighbouring parts that are moved together.
+// Neighbouring parts that move together.
 struct record_column {
-    const group_kernels* group;   // of several parts
-    const block_kernels* kernels; // of one part
+    const group_kernels* group;   // for several parts
+    const block_kernels* kernels; // for one part
     std::uint32_t first_part;     // in the record
     std::uint32_t num_parts;
 };
@@ -89,16 +90,16 @@ struct compiled_program {
     std::vector<record_column> columns;
     std::vector<record_map> maps;
     table_kernels tables{};
-    step_link root{}; // packed_offset and stride 0
+    step_link root{}; // its packed_offset and stride are 0
 };
 
 // The empty layout has no steps. Throws std::bad_alloc.
-compiled_program compile_program(const layout& of);
-// One line per step, outermost first; cut when there are many.
+compiled_program compile_program(const layout& layout);
+// One line per step, outermost first; cut when there are many lines.
 std::string describe_program(const compiled_program& program);
 
 struct pack_plan::program : compiled_program {
-    // Past the caches, see stream.h: gathers and copies of so many bytes; all scatters that are not small.
+    // From how many bytes on gathers and copies write past the caches (stream.h). All scatters that are not small do.
     std::uint64_t min_streamed_gather = no_streaming, min_streamed_copy = no_streaming;
     std::uint64_t min_streamed_scatter = no_streaming;
 };

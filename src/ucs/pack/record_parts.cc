@@ -8,10 +8,10 @@ namespace ucxl
 namespace
 {
 
-// What a record moves before it goes to its next part has to stay in the first level cache.
+// The bytes that a record moves before it turns to its next part must fit the first-level cache.
 constexpr std::uint64_t batch_bytes = 8192;
 constexpr std::uint64_t max_batch   = 64;
-// With one column the batch is one kernel call only.
+// With one column, a batch is only one kernel call.
 constexpr std::uint64_t max_single_batch = 1024;
 
 bool may_meet(const record_part& one, const record_part& other, std::int64_t batch)
@@ -22,7 +22,7 @@ bool may_meet(const record_part& one, const record_part& other, std::int64_t bat
     const auto meet = [&](std::int64_t low, std::int64_t high) {
         return low < static_cast<std::int64_t>(other.length) && -high < static_cast<std::int64_t>(one.length);
     };
-    // Distance from other to one, for the iterations of both.
+    // The distance from `other` to `one`, in every iteration.
     const std::int64_t apart = one.offset - other.offset;
     if (one.stride == other.stride) {
         for (std::int64_t i = 1 - batch; i < batch; ++i) {
@@ -37,7 +37,7 @@ bool may_meet(const record_part& one, const record_part& other, std::int64_t bat
                 apart + std::max<std::int64_t>(one_end, 0) - std::min<std::int64_t>(other_end, 0));
 }
 
-// Whether two of them may overlap within so many iterations.
+// Whether any two parts may overlap within `batch` iterations.
 bool any_meet(std::span<const record_part> parts, std::int64_t batch)
 {
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -65,7 +65,7 @@ std::optional<record_map> map_of(std::span<const record_part> parts)
 {
     constexpr auto word    = static_cast<std::int64_t>(word_map::word);
     const record_part from = std::ranges::min(parts, {}, &record_part::offset);
-    record_map made{.words = {}, .offset = from.offset, .stride = from.stride, .source = from.source};
+    record_map map{.words = {}, .offset = from.offset, .stride = from.stride, .source = from.source};
     if (from.stride <= 0 || from.stride % word != 0) {
         return std::nullopt;
     }
@@ -74,16 +74,16 @@ std::optional<record_map> map_of(std::span<const record_part> parts)
         const auto offset         = static_cast<std::uint64_t>(part.offset - from.offset);
         const std::uint64_t first = offset / word_map::word;
         if (part.source != from.source || part.stride != from.stride || offset % word_map::word != 0 ||
-            part.length % word_map::word != 0 || words > word_map::max_words - made.words.words ||
+            part.length % word_map::word != 0 || words > word_map::max_words - map.words.words ||
             first > word_map::max_memory_words - words) {
             return std::nullopt;
         }
         for (std::uint64_t i = 0; i < words; ++i) {
-            made.words.at[made.words.words++] = static_cast<std::uint8_t>(first + i);
+            map.words.at[map.words.words++] = static_cast<std::uint8_t>(first + i);
         }
     }
-    made.words.repeat(made.stride);
-    return made;
+    map.words.repeat(map.stride);
+    return map;
 }
 
 } // namespace ucxl

@@ -1,4 +1,4 @@
-// What the blocks of one iteration of a record allow.
+// Derives from the blocks of one iteration how a record can be moved.
 #pragma once
 
 #include "program.h"
@@ -9,10 +9,11 @@
 namespace ucxl
 {
 
-// Iterations of one column before the next column. Columns one after the other change the order of the blocks of a
-// batch; where two of them may overlap, a batch is one iteration, so that a scatter leaves what comes last.
+// Returns how many iterations of one column are moved before the next column. Moving column by column changes the order
+// of the blocks in a batch. Where two of them may overlap, a batch is therefore one iteration, so that a scatter leaves
+// the block that comes last.
 std::uint32_t batch_of(std::span<const record_part> parts, std::uint64_t cycle_length, std::size_t columns);
-// Nothing if they are not words of one memory that lie near each other.
+// Returns nothing unless the parts are words of one memory that lie near each other.
 std::optional<record_map> map_of(std::span<const record_part> parts);
 
 } // namespace ucxl

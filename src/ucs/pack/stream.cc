@@ -11,20 +11,20 @@ namespace
 {
 
 constexpr std::int64_t line = 64;
-// Measured: shorter blocks are slower past the caches, unless they are whole lines. Gathers have the buffer to compare
-// with.
+// Measured: shorter blocks are slower past the caches, unless they are whole lines. Gathers compare with the way
+// through the buffer.
 constexpr std::uint64_t min_scattered_block = 512;
 constexpr std::uint64_t min_gathered_block  = 1024;
 constexpr std::size_t buffer_length         = 16384;
 
-// Of a table: on average.
+// For a table: whether its blocks have this length on average.
 bool has_blocks_of(const step& leaf, std::uint64_t length)
 {
     return (leaf.kind == step_kind::run && leaf.run.length >= length) ||
            (leaf.kind == step_kind::table && leaf.packed_length >= leaf.size * length);
 }
 
-// If the first one begins at a line.
+// Only if the first block begins at a line.
 bool is_of_whole_lines(const block_run& run)
 {
     return run.length % line == 0 && run.stride % line == 0 && run.outer_stride % line == 0;
@@ -34,15 +34,15 @@ bool is_of_whole_lines(const block_run& run)
 
 bool can_gather_streaming(const compiled_program& program)
 {
-    return !program.steps.empty() && std::ranges::none_of(program.steps, [](const step& what) {
-        return what.is_panel || what.kind == step_kind::zip;
+    return !program.steps.empty() && std::ranges::none_of(program.steps, [](const step& step) {
+        return step.is_panel || step.kind == step_kind::zip;
     });
 }
 
 bool can_scatter_streaming(const compiled_program& program)
 {
-    return std::ranges::any_of(program.steps, [](const step& what) {
-        return has_blocks_of(what, min_scattered_block) || (what.kind == step_kind::run && is_of_whole_lines(what.run));
+    return std::ranges::any_of(program.steps, [](const step& step) {
+        return has_blocks_of(step, min_scattered_block) || (step.kind == step_kind::run && is_of_whole_lines(step.run));
     });
 }
 
@@ -68,10 +68,10 @@ void gather_streaming(const compiled_program& program, base_list bases, std::uin
         std::uint64_t size = length;
         if (has_blocks_of(at.leaf(), min_gathered_block)) {
             size = std::min(size, at.left());
-            transfer<direction::gather>(at, bases, size, to, caches::passed);
+            move_range<direction::gather>(at, bases, size, to, caches::passed);
         } else {
             size = std::min<std::uint64_t>(size, buffer_length);
-            transfer<direction::gather>(at, bases, size, buffer.data());
+            move_range<direction::gather>(at, bases, size, buffer.data());
             best_kernels().streaming->copy(to, buffer.data(), size);
         }
         to += size;
@@ -84,7 +84,7 @@ void scatter_streaming(const compiled_program& program, base_list bases, std::ui
                        const std::byte* from)
 {
     program_cursor at(program, offset);
-    transfer<direction::scatter>(at, bases, length, from, caches::passed);
+    move_range<direction::scatter>(at, bases, length, from, caches::passed);
     finish_streaming();
 }
 

@@ -1,35 +1,34 @@
-// Large transfers past the caches: what is written would only push out what is in them, and a store that need not read
-// its cache line first saves a third of the memory traffic. Pays only towards memory that nobody reads soon.
+// Writes large transfers past the caches. They would only push other data out, and a store that need not read its cache
+// line first saves a third of the memory traffic. This pays only for memory that nobody reads soon.
 //
-// Long blocks are streamed from where they are to where they belong. Short ones that are gathered go through a buffer;
-// short ones that are scattered share lines with bytes that stay, and are left to the caches.
+// Long blocks are streamed directly. Short blocks are gathered through a buffer. Scattered short blocks share lines
+// with bytes that stay, and are left to the caches.
 #pragma once
 
-#include "transfer.h"
+#include "packed_range.h"
 
 namespace ucxl
 {
 
-// A scatter into memory beyond streaming_limit() comes in fragments of a transport's buffers; shorter calls do not pay
-// for the fence.
+// A scatter beyond streaming_limit() arrives in fragments of a transport's buffers; shorter calls do not pay for the
+// fence.
 inline constexpr std::uint64_t min_streamed_call = 4096;
 
-// Whether a program can be moved in pieces without losing what its kernels gain from seeing all of it.
+// Whether the program can be moved in pieces and keep what its kernels gain from seeing all of it.
 bool can_gather_streaming(const compiled_program& program);
-// Whether any of its blocks go past the caches.
+// Whether any blocks of the program go past the caches.
 bool can_scatter_streaming(const compiled_program& program);
 
-// As transfer(). Other threads see what was written as they do after plain stores.
+// As move_range(). Other threads see the bytes as they see plain stores.
 void gather_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
                       std::byte* to);
 void scatter_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
                        const std::byte* from);
 
-// For who calls transfer() with caches::passed, and kernels that stream: after the last of it.
+// Call it after the last move_range() with caches::passed, and after the last use of streaming kernels.
 void finish_streaming();
 
-// Kernels for what is written at `to`, blocks of strided memory: `ordinary` if they are too short to go past the
-// caches.
+// The kernels to write blocks of strided memory at `to`; `ordinary` if the blocks are too short to go past the caches.
 const block_kernels& kernels_past_caches(const block_kernels& ordinary, const std::byte* to, const block_run& written);
 // Whether the rows of a table go past the caches.
 bool has_long_blocks(const step& table);

@@ -16,7 +16,7 @@ namespace ucxl
 namespace
 {
 
-// What two machines with second level caches of 1 and 2 MB have.
+// The limit of two machines with second-level caches of 1 and 2 MB.
 constexpr std::uint64_t usual_limit = std::uint64_t{8} << 20;
 
 constinit std::atomic<std::uint64_t> known_limit{0}; // 0: not known
@@ -26,7 +26,7 @@ struct freed {
 };
 using measured_memory = std::unique_ptr<std::byte[], freed>;
 
-// All pages are there. Null without memory.
+// Touches all pages. Returns null without memory.
 measured_memory allocate(std::uint64_t length)
 {
     constexpr std::size_t page = 4096;
@@ -58,7 +58,7 @@ double seconds_of(Copy&& copy, const std::byte* to, std::uint64_t length)
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The better of two rounds of each: what else runs here only ever makes it slower.
+// Compares the better of two rounds each, because other work on the machine only ever slows a round down.
 bool pays(std::byte* to, const std::byte* from, std::uint64_t length)
 {
     constexpr int rounds   = 2;
@@ -80,13 +80,13 @@ bool pays(std::byte* to, const std::byte* from, std::uint64_t length)
 std::uint64_t measure_streaming_limit()
 {
 #ifndef __x86_64__
-    return no_streaming; // there are no kernels for it
+    return no_streaming; // this CPU has no kernels for it
 #endif
     constexpr unsigned steps = 4;
     static_assert(min_measured_limit << (steps - 1) == max_measured_limit);
     measured_memory to, from;
     std::uint64_t length = 0;
-    unsigned low = 0, high = steps; // it pays from step `high` on, and not below `low`
+    unsigned low = 0, high = steps; // it pays from step `high` on, and not below step `low`
     while (low < high) {
         const unsigned middle = (low + high) / 2;
         const auto tried      = min_measured_limit << middle;
@@ -113,7 +113,7 @@ std::uint64_t streaming_limit()
     if (const std::uint64_t limit = known_limit.load(std::memory_order_relaxed); limit != 0) {
         return limit;
     }
-    // No lock: a child forked meanwhile would wait for a thread that it does not have.
+    // A lock would hang a child forked during the measurement: it waits for a thread that the child lacks.
     if (is_measured.exchange(true, std::memory_order_relaxed)) {
         return usual_limit;
     }

@@ -1,4 +1,4 @@
-// How every public function begins: a NULL where none may be is refused, in one wording, and no exception leaves.
+// The guard of every public function: it refuses NULL pointers with one wording and lets no exception out.
 //
 // Example: return checked(__func__, {{"layout", layout}, {"attr", attr}}, [&] { return query(*layout->value, *attr);
 // });

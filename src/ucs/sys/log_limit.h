@@ -1,4 +1,4 @@
-// So many messages a second, for what peers can cause as often as they like: they must not fill the disk.
+// Limits messages per second, because peers that cause a message as often as they like must not fill the disk.
 //
 // Example: static log_limit limit;  std::uint64_t left_out;  if (limit.take(left_out)) { ucs_error(...) }
 #pragma once
@@ -16,7 +16,7 @@ class log_limit
 public:
     static constexpr std::uint32_t messages_per_second = 10;
 
-    // Whether one more may be logged, and how many could not be since the last one. Any thread.
+    // Whether one more message may be logged. Sets left_out to the number dropped since the last one. Any thread.
     bool take(std::uint64_t& left_out)
     {
         timespec now{};
@@ -37,7 +37,7 @@ public:
     }
 
 private:
-    std::atomic<std::uint64_t> _budget{0}; // the second << 32 | messages in it
+    std::atomic<std::uint64_t> _budget{0}; // the second << 32 | messages in that second
     std::atomic<std::uint64_t> _left_out{0};
 };
 

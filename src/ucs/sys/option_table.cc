@@ -14,7 +14,7 @@ namespace ucxl
 namespace
 {
 
-// No option of ours is larger once it is read.
+// None of our option values is longer.
 constexpr std::size_t max_value_length = 64;
 
 bool is_valid(const ucs_config_field_t& field, const char* value)
@@ -56,7 +56,7 @@ result<void> basic_option_table::read_into(void* values)
                         std::format("{} is '{}', expected: {}", variable, value, expected_by(*field)));
         }
     }
-    // What is left to be wrong is in a configuration file, or lacks memory; UCX says which.
+    // Whatever is still wrong is in a configuration file, or memory ran out; UCX logs which.
     if (ucs_config_parser_fill_opts(values, &_entry, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
         return fail(errc::invalid_param, std::format("the options of {} could not be read", _entry.name));
     }

@@ -1,5 +1,5 @@
-// From the pure layers' errors to ucs_status_t, and the guard every public function runs behind.
-// This is where a status is chosen, so this is where its message is logged, once.
+// Turns errors of the pure layers into ucs_status_t, and guards every public function. The status is chosen here, so
+// the message is logged here, once.
 #pragma once
 
 #include "log_limit.h"
@@ -73,8 +73,8 @@ inline ucs_status_t log_no_memory(const char* function)
     return UCS_ERR_NO_MEMORY;
 }
 
-// Runs `body` (returning ucs_status_t) so that no exception reaches a C frame. std::length_error is what a container
-// throws instead of bad_alloc when asked for more than it can ever hold.
+// Runs `body`, which returns ucs_status_t, and lets no exception reach a C frame. A container throws std::length_error,
+// not bad_alloc, when asked for more than it can ever hold.
 template <typename Body>
 ucs_status_t guarded(const char* function, Body&& body) noexcept
 {
@@ -90,7 +90,7 @@ ucs_status_t guarded(const char* function, Body&& body) noexcept
     }
 }
 
-// An unknown bit asks for something this release cannot give, so it is an error, not ignored.
+// An unknown bit requests something that this release cannot do, so it is an error.
 inline ucs_status_t check_field_mask(const char* function, std::uint64_t mask, std::uint64_t known)
 {
     if ((mask & ~known) != 0) {

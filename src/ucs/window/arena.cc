@@ -44,13 +44,13 @@ result<std::unique_ptr<arena>> arena::reserve(std::size_t length)
     for (;; now = now / 2 / slot * slot) {
         void* start = mmap(nullptr, now + 2 * margin, PROT_NONE, reserved_flags, -1, 0);
         if (start != MAP_FAILED) {
-            std::unique_ptr<arena> made(new (std::nothrow) arena(static_cast<std::byte*>(start) + margin, now));
-            if (made == nullptr) {
+            std::unique_ptr<arena> created(new (std::nothrow) arena(static_cast<std::byte*>(start) + margin, now));
+            if (created == nullptr) {
                 munmap(start, now + 2 * margin);
                 return fail(errc::no_memory, "no memory for the window arena");
             }
-            made->announce();
-            return made;
+            created->announce();
+            return created;
         }
         if (now / 2 < least) {
             return fail(errc::no_memory, "could not reserve " + std::to_string(now >> 20) +
@@ -70,7 +70,7 @@ arena::~arena()
 
 void arena::announce() const
 {
-    // The update alone does nothing as long as UCX has not made the cache, which a lookup does.
+    // An update does nothing until UCX has made the cache; a lookup makes it.
     ucs_memory_info_t unused;
     if (ucs_memtype_cache_lookup(_base, 1, &unused) != UCS_ERR_UNSUPPORTED) {
         ucs_memtype_cache_update(_base - margin, _length + 2 * margin, UCS_MEMORY_TYPE_RDMA, UCS_SYS_DEVICE_ID_UNKNOWN);

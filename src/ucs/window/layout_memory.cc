@@ -16,9 +16,9 @@ namespace
 {
 
 struct source_range {
-    std::int64_t low;      // lowest offset from the base address that belongs to the source
-    std::uint64_t padding; // bytes before it, to bring the first described byte to a page boundary
-    std::uint64_t length;  // bytes, padding included, whole pages
+    std::int64_t low;      // lowest offset from the base address in this source
+    std::uint64_t padding; // bytes before `low`, so that the first described byte is at a page boundary
+    std::uint64_t length;  // bytes, including padding, in whole pages
 };
 
 source_range range_of(const layout_bounds& bounds)
@@ -32,13 +32,13 @@ source_range range_of(const layout_bounds& bounds)
 
 } // namespace
 
-result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layout& of)
+result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layout& layout)
 {
-    std::vector<source_range> ranges(of.num_sources());
+    std::vector<source_range> ranges(layout.num_sources());
     std::uint64_t total = 0;
-    for (std::uint32_t source = 0; source < of.num_sources(); ++source) {
-        ranges[source] = range_of(of.bounds(source));
-        total += ranges[source].length; // every length is below 2^48 and there are at most 2^16 of them: checked below
+    for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
+        ranges[source] = range_of(layout.bounds(source));
+        total += ranges[source].length; // each length is below 2^48, and there are at most 2^16 of them: checked below
         if (total > limits::max_length) {
             return fail(
                 errc::exceeds_limit,
@@ -47,13 +47,13 @@ result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layou
     }
 
     std::shared_ptr<layout_memory> memory(new layout_memory);
-    memory->_bases.resize(of.num_sources());
+    memory->_bases.resize(layout.num_sources());
     const std::uint64_t length = std::max<std::uint64_t>(total, page_length());
     memory->_file    = UCXL_TRY(make_memory_file("ucx_layout", length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
     memory->_mapping = UCXL_TRY(owned_mapping::map(length, PROT_READ | PROT_WRITE, MAP_SHARED, memory->_file.get(), 0));
 
     std::uint64_t begin = 0;
-    for (std::uint32_t source = 0; source < of.num_sources(); ++source) {
+    for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
         memory->_bases[source] = memory->_mapping.start() + begin + ranges[source].padding - ranges[source].low;
         begin += ranges[source].length;
     }

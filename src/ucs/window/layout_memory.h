@@ -1,9 +1,9 @@
-// Host memory allocated under a layout: one memfd, zeroed, a part for every source that spans its bounds. A memfd,
-// because a peer on the same host can map it and a contiguous window can show it at its own address.
+// Host memory allocated for a layout: one zeroed memfd, with a part for every source that spans its bounds. A peer on
+// the same host can map a memfd, and a contiguous window can show it at the window's own address.
 //
-// Invariant: base(s) + any offset within the bounds of source s is inside the mapping; the first described byte of
-// every source lies on a page boundary of the file. The file is sealed at its length, so that who mapped it can touch
-// all of it as long as the mapping lasts.
+// Invariant: base(s) + any offset within the bounds of source s lies in the mapping. The first described byte of every
+// source is at a page boundary of the file. The file is sealed at its length, so whoever maps it can touch all of it
+// for as long as the mapping lasts.
 //
 // Example: auto memory = layout_memory::allocate(*layout); (*memory)->bases()[0][offset] = ...;
 #pragma once
@@ -24,16 +24,16 @@ namespace ucxl
 class layout_memory
 {
 public:
-    // Errors: no_memory (the message has the size asked for), exceeds_limit (sizes of all sources together).
-    // Throws std::bad_alloc.
-    static result<std::shared_ptr<const layout_memory>> allocate(const layout& of);
+    // Errors: no_memory (the message has the requested size), exceeds_limit (the sizes of all sources together). Throws
+    // std::bad_alloc.
+    static result<std::shared_ptr<const layout_memory>> allocate(const layout& layout);
     layout_memory(const layout_memory&)            = delete;
     layout_memory& operator=(const layout_memory&) = delete;
 
     const std::vector<std::byte*>& bases() const { return _bases; }
     int fd() const { return _file.get(); }
     std::uint64_t length() const { return _mapping.length(); } // bytes, whole pages
-    // Where in the file the byte at `address` of the memory is; base addresses may lie outside of it.
+    // The file offset of the byte at `address` of the memory. Base addresses may lie outside the memory.
     std::int64_t file_offset(const std::byte* address) const { return address - _mapping.start(); }
 
 private:

@@ -9,7 +9,7 @@ namespace ucxl
 namespace
 {
 
-// Never destroyed: threads may end after the static objects of this library.
+// Never destroyed, because threads may end after the static objects of this library.
 std::mutex& list_lock()
 {
     static std::mutex& lock = *new std::mutex;
@@ -64,7 +64,7 @@ void wait_for_readers()
 
 void readers_before_fork()
 {
-    // Made now if this thread has none yet: the child must not find that out with the list locked.
+    // Makes this thread's slot now, so that the child does not make it while the list is locked.
     detail::this_reader.depth += 0;
     list_lock().lock();
 }
@@ -76,7 +76,7 @@ void readers_after_fork_in_parent()
 
 void readers_after_fork_in_child()
 {
-    // The other threads are gone, and their stacks, where their slots may be, will be used again.
+    // The other threads do not exist in the child. Their stacks, which may hold their slots, will be used again.
     detail::reader_slot& mine = detail::this_reader;
     mine.next = mine.prev = nullptr;
     all_slots             = &mine;

@@ -13,7 +13,7 @@ namespace ucxl
 namespace
 {
 
-// One lock for the registries of the process, so that fork has one to hold. Never destroyed.
+// One lock for all registries of the process, so that fork holds only one. Never destroyed.
 std::mutex& registry_lock()
 {
     static std::mutex& lock = *new std::mutex;
@@ -75,13 +75,13 @@ window_registry& window_registry::instance()
 
 result<std::unique_ptr<window_registry>> window_registry::create_private(std::size_t arena_length)
 {
-    std::unique_ptr<window_registry> made(new (std::nothrow) window_registry);
-    if (made == nullptr) {
+    std::unique_ptr<window_registry> registry(new (std::nothrow) window_registry);
+    if (registry == nullptr) {
         return fail(errc::no_memory, "no memory for a window registry");
     }
     const std::lock_guard guard(registry_lock());
-    UCXL_TRY(made->reserve_locked(arena_length));
-    return made;
+    UCXL_TRY(registry->reserve_locked(arena_length));
+    return registry;
 }
 
 result<void> window_registry::reserve()
@@ -145,72 +145,72 @@ result<window*> window_registry::create(window_binding binding)
                                              " bytes reserved for windows (UCX_LAYOUT_ARENA_SIZE)");
     }
     binding.attachment = std::make_shared<window_attachment>();
-    std::unique_ptr<window> made(new (std::nothrow) window);
+    std::unique_ptr<window> created(new (std::nothrow) window);
     std::unique_ptr<const window_binding> owned(new (std::nothrow) window_binding(std::move(binding)));
-    if (made == nullptr || owned == nullptr) {
+    if (created == nullptr || owned == nullptr) {
         return fail(errc::no_memory, "no memory for a window");
     }
     const std::lock_guard guard(registry_lock());
-    auto range        = UCXL_TRY(_slots->allocate(needed));
-    made->_address    = _arena->base() + range.offset;
-    made->_length     = length;
-    made->_generation = new_generation();
-    made->_range      = range;
-    made->_owned      = std::move(owned);
-    made->_binding.store(made->_owned.get());
-    _slots->publish(range, made.get());
+    auto range           = UCXL_TRY(_slots->allocate(needed));
+    created->_address    = _arena->base() + range.offset;
+    created->_length     = length;
+    created->_generation = new_generation();
+    created->_range      = range;
+    created->_owned      = std::move(owned);
+    created->_binding.store(created->_owned.get());
+    _slots->publish(range, created.get());
     _num_live.fetch_add(1, std::memory_order_relaxed);
-    return made.release();
+    return created.release();
 }
 
 result<window*> window_registry::allocate(pack_plan_ptr plan)
 {
-    const layout_ptr of = plan->source_layout();
-    auto memory         = UCXL_TRY(layout_memory::allocate(*of));
-    auto made           = create({std::move(plan), memory->bases(), memory});
-    if (!made || !of->is_contiguous() || of->is_empty()) {
-        return made;
+    const layout_ptr layout = plan->source_layout();
+    auto memory             = UCXL_TRY(layout_memory::allocate(*layout));
+    auto created            = create({std::move(plan), memory->bases(), memory});
+    if (!created || !layout->is_contiguous() || layout->is_empty()) {
+        return created;
     }
-    const layout_entry& root = of->root();
+    const layout_entry& root = layout->root();
     const auto first         = memory->file_offset(memory->bases()[root.source] + root.offset);
-    if (auto mapped = map_identity(**made, memory->fd(), static_cast<std::uint64_t>(first)); !mapped) {
-        destroy(*made);
+    if (auto mapped = map_identity(**created, memory->fd(), static_cast<std::uint64_t>(first)); !mapped) {
+        destroy(*created);
         return std::unexpected(mapped.error());
     }
-    return made;
+    return created;
 }
 
-result<void> window_registry::rebind(window& of, window_binding binding)
+result<void> window_registry::rebind(window& window, window_binding binding)
 {
     if (auto ok = check(binding); !ok) {
         return ok;
     }
-    if (binding.plan->packed_length() != of._length) {
+    if (binding.plan->packed_length() != window._length) {
         return fail(errc::invalid_param, "the layout has " + std::to_string(binding.plan->packed_length()) +
-                                             " packed bytes, but the window has " + std::to_string(of._length));
+                                             " packed bytes, but the window has " + std::to_string(window._length));
     }
-    if (of.is_identity()) {
+    if (window.is_identity()) {
         return fail(errc::invalid_param, "a window with memory mapped at its address cannot be bound elsewhere");
     }
-    binding.attachment = of.binding().attachment;
+    binding.attachment = window.binding().attachment;
     std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));
     if (next == nullptr) {
         return fail(errc::no_memory, "no memory for the bases of a window");
     }
-    of._binding.store(next.get());
+    window._binding.store(next.get());
     wait_for_readers();
-    of._owned = std::move(next);
+    window._owned = std::move(next);
     return {};
 }
 
-result<void> window_registry::map_identity(window& of, int fd, std::uint64_t offset)
+result<void> window_registry::map_identity(window& window, int fd, std::uint64_t offset)
 {
-    if (of._length == 0 || !of.binding().plan->source_layout()->is_contiguous()) {
+    if (window._length == 0 || !window.binding().plan->source_layout()->is_contiguous()) {
         return fail(errc::invalid_param, "only memory under a contiguous layout can be mapped at the window's address");
     }
-    auto mapped = _arena->map_file(of._range.offset, round_to_pages(of._length), fd, offset);
+    auto mapped = _arena->map_file(window._range.offset, round_to_pages(window._length), fd, offset);
     if (mapped) {
-        of._is_identity.store(true, std::memory_order_relaxed);
+        window._is_identity.store(true, std::memory_order_relaxed);
     }
     return mapped;
 }
@@ -230,24 +230,24 @@ void window_registry::publish(window& window)
     _slots->publish(window._range, &window);
 }
 
-void window_registry::destroy(window* what)
+void window_registry::destroy(window* target)
 {
-    if (what == nullptr) {
+    if (target == nullptr) {
         return;
     }
-    const std::unique_ptr<window> owned(what);
+    const std::unique_ptr<window> owned(target);
     {
         const std::lock_guard guard(registry_lock());
-        _slots->unpublish(what->_range);
+        _slots->unpublish(target->_range);
     }
     wait_for_readers();
-    // Outside the lock: UCM's handlers run in there. A range that cannot be cleared is never handed out again, its
-    // addresses stay "none".
-    const bool is_clear = _arena->clear(what->_range.offset, round_to_pages(what->_length)).has_value();
+    // Not under the lock, because UCM's handlers run in clear(). A range that cannot be cleared is never handed out
+    // again; its addresses stay "none".
+    const bool is_clear = _arena->clear(target->_range.offset, round_to_pages(target->_length)).has_value();
     const std::lock_guard guard(registry_lock());
     _num_live.fetch_sub(1, std::memory_order_relaxed);
     if (is_clear) {
-        _slots->release(what->_range);
+        _slots->release(target->_range);
     }
 }
 

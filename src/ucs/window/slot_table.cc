@@ -76,15 +76,15 @@ result<window_range> slot_table::allocate(std::uint64_t length)
     return window_range{slot * slot_length + (index << shift), std::uint64_t{1} << shift};
 }
 
-void slot_table::publish(const window_range& range, const window* what)
+void slot_table::publish(const window_range& range, const window* window)
 {
     const auto slot = static_cast<std::uint32_t>(range.offset >> slot_shift);
     if (chunk_table* chunks = chunks_of(slot); chunks != nullptr) {
-        chunks->windows[(range.offset & (slot_length - 1)) >> chunks->shift].store(what);
+        chunks->windows[(range.offset & (slot_length - 1)) >> chunks->shift].store(window);
         return;
     }
     for (std::uint64_t i = 0; i < range.length >> slot_shift; ++i) {
-        _slots[slot + i].store(reinterpret_cast<std::uintptr_t>(what));
+        _slots[slot + i].store(reinterpret_cast<std::uintptr_t>(window));
     }
 }
 
@@ -102,7 +102,8 @@ void slot_table::release(const window_range& range)
 
 bool slot_table::find_free_slots(std::uint32_t count, std::uint32_t& first) const
 {
-    // Twice around, less the part seen twice: a run may span the place where the search starts, but not the end.
+    // The search goes around twice, less the part seen twice: a run of free slots may span the start of the search, but
+    // not the end of the arena.
     std::uint32_t run = 0;
     for (std::uint64_t step = 0; step < std::uint64_t{_num_slots} + count; ++step) {
         const auto slot = static_cast<std::uint32_t>((_search + step) % _num_slots);

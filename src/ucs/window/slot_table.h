@@ -1,18 +1,18 @@
-// Who has which part of the arena: the lookup from an offset to its window, and the free ranges.
+// The slot table: finds the window of an offset of the arena, and manages the free ranges.
 //
-// The arena is cut into slots of 64 MiB. A slot is free, or one of the slots of a large window, or carved into equal
-// chunks of a power of two (64 KiB .. 32 MiB) with at most one window each. So a lookup is a shift and one or two
-// loads, and a small window does not use up a slot. Offsets are from the start of the arena.
+// The arena is cut into slots of 64 MiB. A slot is free, belongs to a large window, or is carved into equal chunks of a
+// power of two (64 KiB .. 32 MiB) with at most one window each. A lookup is a shift and one or two loads, and a small
+// window does not use up a slot. Offsets count from the start of the arena.
 //
 //     offset 0        64 MiB       128 MiB      192 MiB
 //     | chunks of 64K | big window ............ | free ...
 //
-// Freed chunks queue up behind the other free chunks of their size, and free slots are searched from where the last
-// search ended, so a range is used again as late as possible. Slots all of whose chunks are free are given back when
-// no free slot is left.
+// Freed chunks queue behind the other free chunks of their size. The search for free slots starts where the last one
+// ended. So a range is reused as late as possible. A slot whose chunks are all free is given back when no free slot is
+// left.
 //
-// Thread safety: lookup() any time; everything else one thread at a time. wait_for_readers() is called where a
-// chunk table goes away.
+// Thread safety: lookup() at any time; everything else by one thread at a time. Calls wait_for_readers() before it
+// frees a chunk table.
 //
 // Example: auto range = table.allocate(100000); table.publish(*range, w); table.lookup(range->offset + 5) == w;
 #pragma once
@@ -43,13 +43,13 @@ public:
     static constexpr std::uint64_t slot_length = std::uint64_t{1} << slot_shift;
     static constexpr std::uint32_t max_slots   = 1u << 20; // 64 TiB
 
-    // Errors: no_memory. num_slots <= max_slots.
+    // num_slots <= max_slots. Errors: no_memory.
     static result<std::unique_ptr<slot_table>> create(std::uint32_t num_slots);
     ~slot_table();
     slot_table(const slot_table&)            = delete;
     slot_table& operator=(const slot_table&) = delete;
 
-    // The window of the chunk or slot that holds the offset (which must be inside the arena), or null.
+    // The window of the chunk or slot that holds the offset, or null. The offset must be inside the arena.
     const window* lookup(std::uint64_t offset) const
     {
         const std::uintptr_t slot = _slots[offset >> slot_shift].load();
@@ -60,25 +60,25 @@ public:
         return chunks.windows[(offset & (slot_length - 1)) >> chunks.shift].load();
     }
 
-    // A free range of at least so many bytes (> 0). Errors: no_memory.
+    // Finds a free range of at least `length` > 0 bytes. Errors: no_memory.
     result<window_range> allocate(std::uint64_t length);
-    void publish(const window_range& range, const window* what);
-    // After it lookup() answers null; who found the window before may still be using it.
+    void publish(const window_range& range, const window* window);
+    // From now on lookup() returns null; whoever found the window before may still be using it.
     void unpublish(const window_range& range) { publish(range, nullptr); }
-    // The range was unpublished, or never published.
+    // The range must be unpublished.
     void release(const window_range& range);
-    // fn(window) for every published window, once.
+    // Calls fn(window) once for every published window.
     template <typename Fn>
     void for_each(Fn&& fn) const
     {
-        std::uintptr_t before = 0; // a window over several slots is in all of them
+        std::uintptr_t before = 0; // a window over several slots is in each of them
         for (std::uint32_t number = 0; number < _num_slots; ++number) {
             const std::uintptr_t slot = _slots[number].load();
             if ((slot & chunk_tag) != 0) {
                 const auto& chunks = *reinterpret_cast<const chunk_table*>(slot - chunk_tag);
                 for (std::uint32_t chunk = 0; chunk < chunks.num_chunks; ++chunk) {
-                    if (const window* const in = chunks.windows[chunk].load()) {
-                        fn(in);
+                    if (const window* const window = chunks.windows[chunk].load()) {
+                        fn(window);
                     }
                 }
             } else if (slot != 0 && slot != before) {
@@ -91,7 +91,7 @@ public:
 private:
     static constexpr std::uintptr_t chunk_tag = 1;
     static constexpr std::uint32_t no_chunk   = UINT32_MAX;
-    // Chunks of all slots are numbered slot << chunk_bits | chunk.
+    // The number of a chunk is slot << chunk_bits | chunk.
     static constexpr unsigned chunk_bits = slot_shift - min_chunk_shift;
 
     struct chunk_table {
@@ -99,7 +99,7 @@ private:
         std::uint32_t num_chunks;
         std::uint32_t num_used;
         std::unique_ptr<std::atomic<const window*>[]> windows;
-        std::unique_ptr<std::uint32_t[]> next; // in the queue of free chunks of this size
+        std::unique_ptr<std::uint32_t[]> next; // the next free chunk of this size
     };
     struct chunk_queue {
         std::uint32_t head = no_chunk;

@@ -1,15 +1,15 @@
-// Windows: a layout applied to base addresses, seen through a contiguous range of reserved addresses in packed order.
+// Windows: a layout applied to base addresses, visible as a contiguous range of reserved addresses in packed order.
 //
-// All windows live in one arena (reserved PROT_NONE, 1 TiB by default, UCX_LAYOUT_ARENA_SIZE, made with the first
-// window), so that "is this address in a window, and in which" is a shift and a table read: no lock, no search, any
-// thread, at any time. An address of the arena that belongs to no live window, or crosses the end of one, is answered
-// with "none". At least one guard page follows every window. A freed range is handed out again as late as possible
-// (stale addresses stay "none" for long), and each use of a range has its own generation.
+// All windows live in one arena: reserved PROT_NONE, 1 TiB by default (UCX_LAYOUT_ARENA_SIZE), made with the first
+// window. A shift and a table read tell which window an address belongs to: no lock, no search, from any thread at any
+// time. For an address of the arena that belongs to no live window, or a range that crosses the end of one, the answer
+// is "none". At least one guard page follows every window. A freed range is reused as late as possible, so stale
+// addresses stay "none" for long. Each use of a range has its own generation.
 //
-// A window whose layout is one contiguous block and whose memory was allocated by us may be mapped at its address
-// ("identity"): then plain loads and stores work on it, and software atomics too.
+// A window over one contiguous block in memory that we allocated may be mapped at its own address ("identity"). Plain
+// loads, stores and software atomics then work on it.
 //
-// A process that forks has the same windows in the child, over the child's copy of the memory.
+// After a fork the child has the same windows, over its copy of the memory.
 //
 // Example:
 //     auto w = window_registry::instance().create({plan, {matrix}});   // result<window*>
@@ -35,21 +35,21 @@ namespace ucxl
 
 class arena;
 
-// What a transport keeps with a window, under a lock of that transport.
+// What a transport keeps for a window. The transport guards it with a lock of its own.
 struct window_attachment {
     std::shared_ptr<const void> value;
 };
 
-// What a window shows. Immutable once published; rebinding publishes another one.
+// What a window shows. A published binding is immutable; rebinding publishes another one.
 struct window_binding {
     pack_plan_ptr plan;
     std::vector<std::byte*> bases;                   // plan->source_layout()->num_sources() of them
-    std::shared_ptr<const layout_memory> memory{};   // where the bases are, if it belongs to the window
-    std::shared_ptr<window_attachment> attachment{}; // of the window, whatever it is bound to; made with it
+    std::shared_ptr<const layout_memory> memory{};   // holds the bases, if the memory belongs to the window
+    std::shared_ptr<window_attachment> attachment{}; // belongs to the window, whatever it is bound to; made with it
 };
 
-// What the CPU of this process moved through a window. Counted without a lock: of operations of several threads at the
-// same time some may be missing.
+// Bytes that the CPU of this process moved through a window. Counted without a lock, so operations of several threads
+// at the same time may lose some.
 class window_traffic
 {
 public:
@@ -77,7 +77,7 @@ public:
     }
 
 private:
-    // Two plain instructions; an atomic addition would cost as much as moving some hundred bytes.
+    // Two plain instructions: an atomic addition would cost as much as moving some hundred bytes.
     static void add(std::atomic<std::uint64_t>& count, std::uint64_t more)
     {
         count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -93,17 +93,17 @@ class window
 {
 public:
     std::byte* address() const { return _address; }
-    std::uint64_t length() const { return _length; }         // bytes, packed
+    std::uint64_t length() const { return _length; }         // packed bytes
     std::uint64_t generation() const { return _generation; } // unique in the process, never 0
 
-    // Of all that was moved since it was made.
+    // The bytes moved since the window was made.
     window_traffic& traffic() const { return _traffic; }
 
-    // Loads and stores at address() work.
+    // Whether loads and stores at address() work.
     bool is_identity() const { return _is_identity.load(std::memory_order_relaxed); }
 
-    // The current plan and bases. Wait-free. What it points to stays until the window is destroyed or rebound and no
-    // reader_section that began before is left.
+    // The current plan and bases. Wait-free. They stay until the window is destroyed or rebound and every
+    // reader_section that began before has closed.
     const window_binding& binding() const { return *_binding.load(); } // ordered behind the start of a section
 
 private:
@@ -122,53 +122,54 @@ private:
 class window_registry
 {
 public:
-    // The registry of the process. Costs nothing until the first window.
+    // The registry of the process. It costs nothing until the first window.
     static window_registry& instance();
-    // One with an arena of its own, for tests: length is in bytes, at least one slot. Errors: no_memory, invalid_param.
+    // A registry with an arena of its own, for tests. The length is in bytes, at least one slot. Errors: no_memory,
+    // invalid_param.
     static result<std::unique_ptr<window_registry>> create_private(std::size_t arena_length);
-    // Of a private one: the windows that are left go with it.
+    // Only for private registries. Destroys the windows that are left.
     ~window_registry();
     window_registry(const window_registry&)            = delete;
     window_registry& operator=(const window_registry&) = delete;
 
     bool in_arena(const void* address) const
     {
-        const std::size_t length = _arena_length.load(std::memory_order_acquire); // 0 until everything else is there
+        const std::size_t length = _arena_length.load(std::memory_order_acquire); // 0 until everything else is set
         return reinterpret_cast<std::uintptr_t>(address) - _base.load(std::memory_order_relaxed) < length;
     }
-    // Whether some byte of [address, address + length) is in it or in its margins (arena.h).
+    // Whether some byte of [address, address + length) is in the arena or its margins (arena.h).
     bool touches_arena(const void* address, std::uint64_t length) const;
-    // Null until the first window was created; then it stays.
+    // Null until the first window is created, constant afterwards.
     std::byte* arena_base() const { return reinterpret_cast<std::byte*>(_base.load(std::memory_order_relaxed)); }
     std::size_t arena_length() const { return _arena_length.load(std::memory_order_relaxed); }
-    // Makes the arena if it is not there, and tells UCX's memory type cache of it. create() does so by itself.
-    // Errors: no_memory, invalid_param (UCX_LAYOUT_ARENA_SIZE).
+    // Makes the arena if it does not exist yet, and adds it to UCX's memory type cache. create() calls it. Errors:
+    // no_memory, invalid_param (UCX_LAYOUT_ARENA_SIZE).
     result<void> reserve();
 
-    // The live window that holds all of [address, address + length), or null. Wait-free, any thread. Who cannot be sure
-    // that nobody destroys that window meanwhile asks within a reader_section.
+    // Returns the live window that holds all of [address, address + length), or null. Wait-free, any thread. Call it
+    // within a reader_section if another thread may destroy that window.
     const window* find(const void* address, std::uint64_t length) const;
 
-    // A new window over the binding. Errors: no_memory (arena or heap), invalid_param (number of bases, arena size),
-    // exceeds_limit (longer than the arena). An empty layout gets a window of length 0 with an address of its own.
+    // Makes a window over the binding. An empty layout gets a window of length 0 with its own address. Errors:
+    // no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit (longer than the arena).
     // Throws std::bad_alloc.
     result<window*> create(window_binding binding);
-    // A window over zeroed memory of its own, which goes with it; over one contiguous block it is an identity window.
-    // Errors: as create(), and those of layout_memory. Throws std::bad_alloc.
+    // Makes a window over zeroed memory of its own, which is freed with it. Over one contiguous block it is an identity
+    // window. Errors: those of create() and of layout_memory. Throws std::bad_alloc.
     result<window*> allocate(pack_plan_ptr plan);
-    // Other bases, and possibly another layout of the same packed length. Waits for reader sections. Errors: no_memory,
-    // invalid_param.
-    result<void> rebind(window& of, window_binding binding);
-    // Maps the file's bytes from offset (whole pages) on at the address of the window. Errors: no_memory, invalid_param
-    // (layout not contiguous, empty, or what mmap says).
-    result<void> map_identity(window& of, int fd, std::uint64_t offset);
-    // The addresses answer "none" from now on, and no reader section is left that found the window; the window itself
-    // stays. Waits for reader sections.
+    // Replaces the bases, and possibly the layout by one of the same packed length. Waits for reader sections. Errors:
+    // no_memory, invalid_param.
+    result<void> rebind(window& window, window_binding binding);
+    // Maps the bytes of the file from `offset` (whole pages) on at the window's address. Errors: no_memory,
+    // invalid_param (the layout is not contiguous or empty, or mmap refuses).
+    result<void> map_identity(window& window, int fd, std::uint64_t offset);
+    // From now on the addresses are "none". Waits for reader sections, so nobody uses the window afterwards; the window
+    // itself stays.
     void unpublish(window& window);
-    // The opposite: a window that was unpublished is found again. Neither fails.
+    // Undoes unpublish(). Neither can fail.
     void publish(window& window);
-    // The range goes back to "none" before this returns. Waits for reader sections. No-op for null.
-    void destroy(window* what);
+    // The range is "none" before this returns. Waits for reader sections. Does nothing for null.
+    void destroy(window* window);
 
     std::size_t num_live() const { return _num_live.load(std::memory_order_relaxed); }
 

@@ -13,13 +13,12 @@ namespace
 
 ucs_config_field_t fields[] = {
     {"ARENA_SIZE", "1t",
-     "Addresses to reserve for windows. No memory is used for them. If so many cannot be reserved, half as many are\n"
-     "tried, and so on.",
+     "Bytes of addresses to reserve for windows. They use no memory. If the system refuses, the library tries half as\n"
+     "many, and so on.",
      offsetof(window_config, arena_length), UCS_CONFIG_TYPE_MEMUNITS},
     {"STREAM_MIN", "auto",
-     "Memory under a layout of so many packed bytes and more is written past the caches where its blocks are long. "
-     "auto\n"
-     "measures with the first layout of 2 MB or more what is best on this machine. Read when the library is loaded.",
+     "Packed bytes of a layout from which on its long blocks are written past the caches. auto measures the best\n"
+     "value on this machine with the first layout of 2 MB or more. Read when the library is loaded.",
      offsetof(window_config, stream_min), UCS_CONFIG_TYPE_MEMUNITS},
     {}};
 

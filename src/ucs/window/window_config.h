@@ -1,4 +1,4 @@
-// The options of the window registry, UCX_LAYOUT_*, in UCX's own configuration system: `ucx_info -cf` shows them.
+// The options of the window registry, UCX_LAYOUT_*, in UCX's configuration system: `ucx_info -cf` shows them.
 #pragma once
 
 #include "sys/error.h"
@@ -13,11 +13,11 @@ struct window_config {
     std::size_t stream_min;   // UCX_LAYOUT_STREAM_MIN, bytes or UCS_MEMUNITS_AUTO or _INF
 };
 
-// Reads the environment now. Errors: invalid_param.
+// Reads the environment. Errors: invalid_param.
 result<window_config> read_window_config();
 
-// Adds the table to UCX's list of tables, once, and reads it, so that UCX does not call its variables unused. Sets the
-// streaming limit of pack plans.
+// Adds the table to UCX's list of tables, once, and reads it, so that UCX does not report its variables as unused. Sets
+// the streaming limit of pack plans.
 void register_window_config();
 
 } // namespace ucxl

@@ -1,8 +1,8 @@
-// Is the UCX that was loaded the one whose private interface this library was written for?
+// Checks that the loaded UCX is the one whose private interface this library was built for.
 //
-// A mismatch would be undefined behaviour inside UCX, so the component is not registered without a yes. The class
-// objects of libuct carry the size of the structures they initialise, which also tells a build with statistics from one
-// without: with statistics every base object has one pointer more and its init function two arguments more.
+// A mismatch would be undefined behaviour inside UCX, so the component is registered only after a yes. The class
+// objects of libuct hold the size of the structures they initialise. These sizes also tell a build with statistics from
+// one without: with statistics every base object has one more pointer, and its init function two more arguments.
 //
 // Example: if (auto ok = abi::abi_check(); !ok) { report(ok.error()); }
 #pragma once
@@ -18,14 +18,14 @@ struct ucx_facts {
     unsigned major;
     unsigned minor;
     unsigned release;
-    std::size_t base_iface_length; // bytes, as the class objects say
+    std::size_t base_iface_length; // bytes, from the class objects
     std::size_t base_ep_length;
 };
 
-// Of the UCX in this process.
+// The facts about the UCX of this process.
 ucx_facts loaded_ucx();
 
-// Errors: unsupported, with what was found, what is supported and what to do.
-result<void> abi_check(const ucx_facts& of = loaded_ucx());
+// Errors: unsupported; the message names what was found, what is supported, and the remedy.
+result<void> abi_check(const ucx_facts& facts = loaded_ucx());
 
 } // namespace ucxl::abi

@@ -1,8 +1,8 @@
-// The private interface of libucp, release 1.18, as far as we use it: the active messages of remote access in software,
-// with which UCP puts, gets and does atomics where no transport of the initiator reaches the memory. libucp exports the
-// objects; a build that hides them leaves null.
+// The part of the private interface of libucp 1.18 that we use: the active messages of remote access in software. UCP
+// puts, gets and does atomics with them where no transport of the initiator reaches the memory. libucp exports the
+// objects; in a build that hides them they are null.
 //
-// Invariant: nothing here is used before abi_check() said yes and knows_handler() did.
+// Invariant: nothing here is used before abi_check() and knows_handler() have agreed.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ namespace ucxl::abi
 
 // What libucp registers with every transport for one kind of message.
 struct ucp_am_handler {
-    std::uint64_t features; // UCP_FEATURE_*: any of them switches it on
+    std::uint64_t features; // UCP_FEATURE_*: any of them enables the handler
     uct_am_callback_t cb;   // its first argument is the worker
     void* tracer;
     std::uint32_t flags;
     uct_am_callback_t proxy_cb; // the same for transports whose use is counted
 };
 
-// Who asks, and for which request the answer is. No request: 0.
+// The endpoint of the sender and the request to answer; 0 if there is no request.
 struct [[gnu::packed]] request_header {
     std::uint64_t ep_id;
     std::uint64_t req_id;
 };
 
-// The bytes to write follow.
+// The bytes to write follow the header.
 struct [[gnu::packed]] put_request {
     std::uint64_t address;
     std::uint64_t ep_id;
@@ -43,13 +43,13 @@ struct [[gnu::packed]] get_request {
     std::uint32_t memory_type;
 };
 
-// A part of what a get asked for follows.
+// A part of the requested bytes follows the header.
 struct [[gnu::packed]] get_reply {
     std::uint64_t req_id;
     std::uint64_t offset;
 };
 
-// `length` bytes of operand follow, for a compare-and-swap as many of the new value.
+// `length` bytes of operand follow; for a compare-and-swap, as many bytes of the new value follow them.
 struct [[gnu::packed]] atomic_request {
     std::uint64_t address;
     request_header request;
@@ -57,7 +57,7 @@ struct [[gnu::packed]] atomic_request {
     std::uint8_t opcode; // uct_atomic_op_t
 };
 
-// How a rendezvous tells its sender that it has ended.
+// Tells the sender of a rendezvous that it has ended.
 struct [[gnu::packed]] end_of_rendezvous {
     std::uint64_t req_id;
     std::int8_t status; // ucs_status_t
@@ -91,7 +91,7 @@ extern "C" {
 namespace ucxl::abi
 {
 
-// Whether `handler` is what libucp 1.18 has for a kind of message, unchanged. Null: it is not.
+// Whether `handler` is the unchanged handler of libucp 1.18 for this kind of message. Null is not.
 inline bool knows_handler(const ucp_am_handler* handler, std::uint64_t features, uct_am_callback_t function)
 {
     return handler != nullptr && handler->features == features && handler->cb != nullptr && handler->cb == function &&

@@ -1,4 +1,4 @@
-// Sizes and offsets of the private interface, as measured on the real headers of UCX 1.18.1 (LP64).
+// Sizes and offsets of the private interface, measured on the real headers of UCX 1.18.1 (LP64).
 #include "uct_abi_1_18.h"
 
 #include <type_traits>

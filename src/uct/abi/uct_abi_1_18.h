@@ -1,8 +1,8 @@
-// The private interface of UCX 1.18 between libuct and a component: what UCX's own components get from headers that are
-// not installed. Only declarations; field order and sizes are facts about the binary, the sizes are asserted in
-// uct_abi_1_18.cc and the version is asked for at run time (abi_check.h).
+// The private interface of UCX 1.18 between libuct and a component. UCX's own components get it from headers that are
+// not installed. Only declarations: field order and sizes are facts about the binary. uct_abi_1_18.cc asserts the
+// sizes, and abi_check.h checks the version at run time.
 //
-// Types that the installed headers announce by name are defined under that name; the others live in ucxl::abi.
+// Types that the installed headers declare keep their names; the others live in ucxl::abi.
 #pragma once
 
 #include <uct/api/uct.h>
@@ -25,7 +25,7 @@ namespace ucxl::abi
 inline constexpr unsigned ucx_major = 1;
 inline constexpr unsigned ucx_minor = 18;
 
-// What estimate_perf is asked about.
+// The operations that estimate_perf knows.
 enum class ep_operation : int {
     am_short,
     am_bcopy,
@@ -81,7 +81,7 @@ struct md_attr_v2 {
     std::uint64_t max_alloc;
     std::size_t max_reg;
     std::uint64_t flags;         // UCT_MD_FLAG_*
-    std::uint64_t reg_mem_types; // masks of UCS_BIT(ucs_memory_type_t), as the next seven
+    std::uint64_t reg_mem_types; // this and the next seven are masks of UCS_BIT(ucs_memory_type_t)
     std::uint64_t reg_nonblock_mem_types;
     std::uint64_t cache_mem_types;
     std::uint64_t gva_mem_types;
@@ -186,7 +186,7 @@ struct worker_progress {
     std::uint32_t refcount;
 };
 
-// Every interface starts with this.
+// Every interface begins with this.
 struct base_iface {
     uct_iface_t super;
     iface_internal_ops* internal_ops;
@@ -208,7 +208,7 @@ struct base_iface {
     } config;
 };
 
-// Every endpoint starts with this.
+// Every endpoint begins with this.
 struct base_ep {
     uct_ep_t super;
 };

@@ -1,5 +1,5 @@
-// Making the component known to UCX. libucp_layout.so does it in its constructor (constructor.cc); a program that links
-// the parts statically calls it before its first ucp_init().
+// Makes the components known to UCX. The constructor of libucp_layout.so does it (constructor.cc); a program that links
+// the parts statically calls uct_layout_init() before its first ucp_init().
 #pragma once
 
 #include "sys/error.h"
@@ -7,8 +7,8 @@
 namespace ucxl
 {
 
-// Registers the components `layout` and `lay_shm`, their transports and options, once. An UCX whose private interface
-// is another one is left alone; one error is logged, and uct_layout_status() tells the same to who asks later.
+// Registers the components, their transports and options, once. It leaves a UCX with another private interface alone:
+// it logs one error, and uct_layout_status() returns the same error later.
 void uct_layout_init();
 
 // Errors: unsupported, with what was found and what is supported.

@@ -17,17 +17,17 @@ namespace
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds soon{2000}; // far below what waiting for the device would take
+constexpr std::chrono::milliseconds soon{2000}; // far less than waiting for the device would take
 
 class victim
 {
 public:
     void live()
     {
-        uct_mlx5_layout_domain_params_t in{};
-        in.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
-        in.pd         = _pair.pd();
-        expect("opening", uct_mlx5_layout_domain_open(&in, &_domain), UCS_OK);
+        uct_mlx5_layout_domain_params_t domain_params{};
+        domain_params.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
+        domain_params.pd         = _pair.pd();
+        expect("opening", uct_mlx5_layout_domain_open(&domain_params, &_domain), UCS_OK);
         expect("creating", uct_mlx5_layout_region_create(_domain, &params(), &_region), UCS_OK);
         expect("setting", set(0), UCS_OK);
         if (_wrong == 0) {
@@ -57,15 +57,15 @@ private:
         return uct_mlx5_layout_set_sg(_region, flags, 1, &piece);
     }
 
-    void expect(const char* what, ucs_status_t got, ucs_status_t wanted)
+    void expect(const char* call, ucs_status_t got, ucs_status_t wanted)
     {
         if (got != wanted) {
-            std::printf("%s: %s, not %s\n", what, ucs_status_string(got), ucs_status_string(wanted));
+            std::printf("%s: %s, not %s\n", call, ucs_status_string(got), ucs_status_string(wanted));
             ++_wrong;
         }
     }
 
-    // The device fails when it gets to the read; the domain is told only where the environment says so.
+    // The device fails at the read. The domain is told only if the environment says so.
     void die()
     {
         _pair.post_read({reinterpret_cast<std::uintptr_t>(_memory.data()), 8, _mr->lkey},
@@ -85,7 +85,7 @@ private:
     void everything_fails()
     {
         const auto begin = clock::now();
-        // The one that finds out where the domain was not told.
+        // If the domain was not told, this call detects the failure.
         expect("invalidating", uct_mlx5_layout_invalidate(&_region, 1), UCS_ERR_IO_ERROR);
         expect("setting", set(0), UCS_ERR_IO_ERROR);
         expect("preparing", set(UCT_MLX5_LAYOUT_SET_WITH_POST_WR), UCS_ERR_IO_ERROR);

@@ -1,10 +1,10 @@
-// A program whose device fails for good while it uses layout keys: the fault has to be fatal:rdma_read.
+// A program whose device fails for good while it uses layout keys. The fault must be fatal:rdma_read.
 #pragma once
 
 namespace ucxl::test
 {
 
-// 0 where every call said so and nothing hung; else 1 and lines that say what was wrong.
+// Returns 0 if every call reported the failure and nothing hung; otherwise 1, and prints what was wrong.
 int dead_device();
 
 } // namespace ucxl::test

@@ -23,7 +23,7 @@ constexpr std::size_t num_pieces  = 200; // more than a bind request or the regi
 constexpr std::size_t piece_bytes = 24;
 constexpr std::size_t distance    = 100;
 
-// Irregular, so that nothing but a list describes them.
+// Irregular, so that only a list can describe them.
 constexpr std::size_t start_of(std::size_t piece)
 {
     return piece * distance + piece * piece % 61;
@@ -39,9 +39,9 @@ struct life {
 
     bool bind(std::uint32_t lkey)
     {
-        uct_mlx5_layout_domain_params_t in{};
-        in.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
-        in.pd         = pair.pd();
+        uct_mlx5_layout_domain_params_t domain_params{};
+        domain_params.field_mask = UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PD;
+        domain_params.pd         = pair.pd();
         uct_mlx5_layout_region_params_t params{};
         params.field_mask  = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES;
         params.access      = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
@@ -50,11 +50,11 @@ struct life {
         for (std::size_t i = 0; i < num_pieces; ++i) {
             pieces[i] = {reinterpret_cast<std::uintptr_t>(&memory[start_of(i)]), piece_bytes, lkey};
         }
-        if (uct_mlx5_layout_domain_open(&in, &domain) != UCS_OK ||
+        if (uct_mlx5_layout_domain_open(&domain_params, &domain) != UCS_OK ||
             uct_mlx5_layout_region_create(domain, &params, &region) != UCS_OK) {
             return false;
         }
-        // Set twice: the second time takes the first away. What failed once has to work when it is tried again.
+        // Set twice: the second call removes the first layout. What failed once must work when it is tried again.
         return set_within_two_tries(std::span(pieces).first(3)) && set_within_two_tries(pieces);
     }
 

@@ -1,4 +1,4 @@
-// Base of the tests of layout keys: a connected pair, a domain on it, regions that end with the test.
+// Base of the tests of layout keys: a connected pair, a domain on it, and regions that end with the test.
 #pragma once
 
 #include <memory>
@@ -80,7 +80,7 @@ protected:
         return attr;
     }
 
-    // Bytes 0, 1, 2, ... modulo a prime, registered.
+    // Registered bytes 0, 1, 2, ... modulo a prime.
     struct buffer {
         std::vector<std::uint8_t> bytes;
         ibv_mr* mr;
@@ -94,21 +94,21 @@ protected:
 
     std::unique_ptr<buffer> patterned(std::size_t size)
     {
-        auto made = std::make_unique<buffer>();
-        made->bytes.resize(size);
+        auto created = std::make_unique<buffer>();
+        created->bytes.resize(size);
         for (std::size_t i = 0; i < size; ++i) {
-            made->bytes[i] = static_cast<std::uint8_t>(i % 251 + 1);
+            created->bytes[i] = static_cast<std::uint8_t>(i % 251 + 1);
         }
-        made->mr = pair.registered(made->bytes.data(), size);
-        return made;
+        created->mr = pair.registered(created->bytes.data(), size);
+        return created;
     }
 
     std::unique_ptr<buffer> zeroed(std::size_t size)
     {
-        auto made = std::make_unique<buffer>();
-        made->bytes.resize(size);
-        made->mr = pair.registered(made->bytes.data(), size);
-        return made;
+        auto created = std::make_unique<buffer>();
+        created->bytes.resize(size);
+        created->mr = pair.registered(created->bytes.data(), size);
+        return created;
     }
 
     verbs_pair pair;

@@ -10,7 +10,7 @@
 namespace
 {
 
-// What a child does in place of tests.
+// What a child does instead of tests.
 struct role {
     const char* name;
     int (*play)();

@@ -1,4 +1,4 @@
-// Which words of a region atomic operations reach, and what becomes of those on others.
+// Which words of a region atomic operations reach, and what happens to operations on others.
 #include <array>
 #include <cstring>
 
@@ -19,7 +19,7 @@ protected:
         return region;
     }
 
-    // What the device does with an addition of 1 there.
+    // The device's result of adding 1 there.
     ibv_wc_status add(uct_mlx5_layout_region_h region, std::uint64_t address)
     {
         const auto result = zeroed(8);
@@ -36,9 +36,9 @@ protected:
         EXPECT_EQ(add(region, address), IBV_WC_SUCCESS) << address;
     }
 
-    void expect_no_word(uct_mlx5_layout_region_h region, std::uint64_t address, const char* why)
+    void expect_no_word(uct_mlx5_layout_region_h region, std::uint64_t address, const char* reason)
     {
-        logs().expect(why);
+        logs().expect(reason);
         EXPECT_EQ(uct_mlx5_layout_region_check_atomic(region, address), UCS_ERR_INVALID_PARAM) << address;
         EXPECT_NE(add(region, address), IBV_WC_SUCCESS) << address;
     }

@@ -1,4 +1,4 @@
-// What the library refuses by itself, with the field named, and what only the device can find.
+// Errors that the library detects itself, with the field named, and errors that only the device can detect.
 #include <array>
 #include <functional>
 #include <limits>
@@ -155,7 +155,7 @@ TEST_F(key_errors, bad_parameters_are_named)
     EXPECT_EQ(unmade, nullptr);
 }
 
-// Each call is right but for one parameter.
+// Each call has one wrong parameter.
 TEST_F(key_errors, null_is_refused_by_name_and_changes_nothing)
 {
     const auto memory                     = patterned(64);
@@ -168,7 +168,7 @@ TEST_F(key_errors, null_is_refused_by_name_and_changes_nothing)
     uct_mlx5_layout_domain_attr_t domain_attr{};
     uct_mlx5_layout_region_attr_t region_attr{};
     uct_mlx5_layout_domain_h new_domain = nullptr;
-    uct_mlx5_layout_region_h made       = nullptr;
+    uct_mlx5_layout_region_h created    = nullptr;
     const ibv_async_event event{};
     const std::byte wire{};
     const uct_mlx5_layout_item_t item{piece, 1, nullptr, 0};
@@ -198,9 +198,9 @@ TEST_F(key_errors, null_is_refused_by_name_and_changes_nothing)
         {"uct_mlx5_layout_explain: stream is NULL",
          [&] { return uct_mlx5_layout_explain("published", &wire, 1, nullptr); }},
         {"uct_mlx5_layout_region_create: domain is NULL",
-         [&] { return uct_mlx5_layout_region_create(nullptr, &region_params, &made); }},
+         [&] { return uct_mlx5_layout_region_create(nullptr, &region_params, &created); }},
         {"uct_mlx5_layout_region_create: params is NULL",
-         [&] { return uct_mlx5_layout_region_create(domain, nullptr, &made); }},
+         [&] { return uct_mlx5_layout_region_create(domain, nullptr, &created); }},
         {"uct_mlx5_layout_region_create: region_p is NULL",
          [&] { return uct_mlx5_layout_region_create(domain, &region_params, nullptr); }},
         {"uct_mlx5_layout_region_query: region is NULL",
@@ -237,7 +237,7 @@ TEST_F(key_errors, null_is_refused_by_name_and_changes_nothing)
     uct_mlx5_layout_region_destroy(nullptr);
     uct_mlx5_layout_get_version(nullptr, nullptr, nullptr);
     EXPECT_EQ(new_domain, nullptr);
-    EXPECT_EQ(made, nullptr);
+    EXPECT_EQ(created, nullptr);
     EXPECT_EQ(about(region).length, 64);
     EXPECT_EQ(write_to(region, 0, 64), IBV_WC_SUCCESS);
     EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_OK) << "what was prepared still is";
@@ -266,7 +266,7 @@ TEST_F(key_errors, unknown_field_bits_are_refused_and_only_what_is_asked_for_is_
     EXPECT_EQ(attr.flags | domain_attr.flags | region_attr.lkey, 0);
 }
 
-// The second one would find nothing prepared any more and take the layout away.
+// The second call would find nothing prepared and remove the layout.
 TEST_F(key_errors, a_region_that_is_there_twice_is_refused)
 {
     const auto memory   = patterned(64);
@@ -274,7 +274,7 @@ TEST_F(key_errors, a_region_that_is_there_twice_is_refused)
     const auto region   = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK);
     const std::array<uct_mlx5_layout_region_h, 2> twice{region, region};
-    logs().expect("regions[1] is there twice");
+    logs().expect("regions[1] appears twice");
     EXPECT_EQ(uct_mlx5_layout_bind(twice.data(), twice.size()), UCS_ERR_INVALID_PARAM);
     EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_OK);
     EXPECT_EQ(about(region).length, 64);
@@ -292,9 +292,9 @@ TEST_F(key_errors, the_library_says_the_version_of_its_header)
 TEST_F(key_errors, hostile_wire_forms_are_refused)
 {
     const auto region = new_region();
-    const auto of     = make_strided({8, nullptr}, std::array{dim{4, 64}});
-    std::vector<std::byte> wire(wire_length(**of));
-    ASSERT_TRUE(pack_wire(**of, wire).has_value());
+    const auto layout = make_strided({8, nullptr}, std::array{dim{4, 64}});
+    std::vector<std::byte> wire(wire_length(**layout));
+    ASSERT_TRUE(pack_wire(**layout, wire).has_value());
     const auto memory = zeroed(4096);
     const uct_mlx5_layout_base_t base{memory->address(), memory->mr->lkey};
     logs().expect("0 bases for a layout of 1 sources");
@@ -304,7 +304,7 @@ TEST_F(key_errors, hostile_wire_forms_are_refused)
         for (const std::byte other : {std::byte{0}, std::byte{0x7f}, std::byte{0xff}}) {
             std::vector<std::byte> changed = wire;
             changed[i]                     = other;
-            // Any status, never a crash; what is accepted was a layout.
+            // Any status, but never a crash; accepted bytes must be a layout.
             (void)uct_mlx5_layout_set_wire(region, 0, changed.data(), changed.size(), &base, 1);
         }
     }
@@ -335,7 +335,7 @@ TEST_F(key_errors, a_queue_pair_that_takes_no_raw_requests_is_refused)
     EXPECT_EQ(uct_mlx5_layout_post_bind(qp, &region, 1, 0, 1), UCS_ERR_UNSUPPORTED);
     ibv_destroy_qp(qp);
     ibv_destroy_cq(cq);
-    // Nothing is lost: the layout is still there to be bound.
+    // Nothing is lost: the layout can still be bound.
     EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_OK);
     EXPECT_EQ(write_to(region, 0, 64), IBV_WC_SUCCESS);
 }

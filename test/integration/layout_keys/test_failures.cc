@@ -1,5 +1,5 @@
 // The device refuses the Nth command, fails the Nth work request, or fails for good at it, for every N: every call
-// either works or returns an error, and leaves nothing behind. Software device only: it injects the faults.
+// either works or returns an error, and leaks nothing. Software device only, because it injects the faults.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST_P(injected_faults, are_reported_and_leave_nothing)
         const int result = life_with(std::string(GetParam().spec) + ",first=" + std::to_string(n));
         ASSERT_TRUE(is_clean(result)) << "the " << n << "th: " << result;
         refused += result == key_life_refused || result == key_life_recovered ? 1 : 0;
-        // Past the last one nothing is hit.
+        // After the last command or request, no fault is left.
         if (result == key_life_complete && n > 60) {
             break;
         }
@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(layout_keys, injected_faults,
                                            fault_kind{"work_requests", "wqe"}, fault_kind{"binds", "wqe:umr"},
                                            fault_kind{"device_fatal", "fatal"}));
 
-// One bind request fails: the bind queue is made anew, and the same layout set again. The self-test's come first.
+// One bind request fails: the bind queue is made again, and the same layout is set again. The requests of the self-test
+// come first.
 TEST(injected_faults, keys_are_bound_after_a_bind_that_failed)
 {
     int recovered = 0;

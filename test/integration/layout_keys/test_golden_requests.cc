@@ -1,4 +1,4 @@
-// Our requests against those that libmlx5's own calls leave in the send queue, byte for byte.
+// Compares our requests byte for byte with those that libmlx5's own calls leave in the send queue.
 #include <array>
 #include <cstring>
 
@@ -50,7 +50,7 @@ protected:
         key_test::TearDown();
     }
 
-    // What a call leaves at the start of the empty send queue; the doorbell is never rung.
+    // The bytes that a call leaves at the start of the empty send queue. The doorbell is never rung.
     template <typename Call>
     std::vector<std::uint8_t> written_by(const Call& call, std::size_t size)
     {

@@ -1,5 +1,5 @@
-// For random loop nests: what a peer reads and writes through the key, and what sends gather and receives scatter, is
-// what the slow reference walker says, and no other byte changes. Plans of every kind have to come up.
+// For random loop nests, reads and writes of a peer through the key, and sends and receives, move the bytes that the
+// slow reference walker predicts, and no others. The test requires plans of every kind.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -44,7 +44,7 @@ protected:
             }
         }
 
-        // All have to come up.
+        // Every kind must occur.
         std::vector<std::pair<const char*, int>> kinds() const
         {
             return {{"list of 1 to 4", short_lists}, {"longer list", lists},
@@ -55,12 +55,12 @@ protected:
         }
     };
 
-    // Registers what the layout describes of each source, as a base for it.
-    std::vector<uct_mlx5_layout_base_t> bases_of(const layout& of, const spec_memory& memory)
+    // Registers the described bytes of each source, as a base for it.
+    std::vector<uct_mlx5_layout_base_t> bases_of(const layout& layout, const spec_memory& memory)
     {
         std::vector<uct_mlx5_layout_base_t> bases;
-        for (std::uint32_t source = 0; source < of.num_sources(); ++source) {
-            const layout_bounds& bounds = of.bounds(source);
+        for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
+            const layout_bounds& bounds = layout.bounds(source);
             std::byte* const base       = source < memory.bases().size() ? memory.bases()[source] : nullptr;
             std::uint32_t lkey          = 0;
             if (bounds.true_ub > bounds.true_lb) {
@@ -74,7 +74,7 @@ protected:
         return bases;
     }
 
-    // Loops with so many blocks that keys that follow them are cheaper than a list; alone or in a list.
+    // Loops with so many blocks that keys that follow them cost less than a list; alone or in a list.
     static spec_ptr many_blocks(random& from)
     {
         const std::size_t num_dims = 2 + from.below(2);
@@ -161,7 +161,7 @@ private:
 TEST_F(key_properties, keys_show_what_the_reference_walker_says)
 {
     tally counts;
-    // A small root makes plans with nested keys.
+    // A small root forces plans with nested keys.
     const std::array<uct_mlx5_layout_region_h, 2> regions{new_region(4096), new_region(8)};
     const auto check = [&](random& from, const spec& described) {
         check_one(from, described, regions[from.below(2)], counts);

@@ -1,4 +1,4 @@
-// At each limit of the device and just past it: the number of keys says which form was taken, and the bytes arrive.
+// At each limit of the device and just beyond it: the number of keys shows the chosen form, and the bytes arrive.
 #include <array>
 
 #include "key_test.h"
@@ -29,7 +29,7 @@ protected:
         return {attr.num_keys, attr.num_repeats, attr.num_fetched};
     }
 
-    // Where pieces of 8 bytes are that nothing but a list describes.
+    // Offsets of pieces of 8 bytes that only a list can describe.
     static std::size_t start_of(std::size_t piece) { return piece * 16 + (piece * 2654435761U >> 16) % 8; }
 
     // Sets a list of such pieces, and reads its last bytes.
@@ -46,7 +46,7 @@ protected:
                                memory.bytes.begin() + static_cast<std::ptrdiff_t>(start_of(pieces - 1))));
     }
 
-    // Three blocks at a stride, whose last bytes are read.
+    // Three blocks at a stride; reads their last bytes.
     void set_strided(uct_mlx5_layout_region_h region, const buffer& memory, std::uint32_t length, std::int64_t stride)
     {
         uct_mlx5_layout_dim_t dim{3, stride};
@@ -66,10 +66,10 @@ TEST_F(key_limits, entries_in_the_bind_request_and_one_more)
     std::uint32_t most = 0;
     for (std::size_t pieces = 3; pieces <= 64; ++pieces) {
         set_list(region, *memory, pieces);
-        const taken by = now(region);
-        EXPECT_EQ(by, (taken{1, 0, by.fetched}));
-        most = by.fetched == 0 ? static_cast<std::uint32_t>(pieces) : most;
-        EXPECT_EQ(by.fetched, pieces > most ? 1 : 0) << pieces << " pieces: fetched from one number on";
+        const taken form = now(region);
+        EXPECT_EQ(form, (taken{1, 0, form.fetched}));
+        most = form.fetched == 0 ? static_cast<std::uint32_t>(pieces) : most;
+        EXPECT_EQ(form.fetched, pieces > most ? 1 : 0) << pieces << " pieces: fetched from one number on";
     }
     EXPECT_GE(most, 20);
     EXPECT_LT(most, 64);

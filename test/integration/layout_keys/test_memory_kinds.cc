@@ -1,5 +1,5 @@
-// Layouts over memory that is not one plain region: memory on the device, and more of it than fields of 32 bits can
-// say.
+// Layouts over memory that is not one plain region: memory on the device, and more memory than 32-bit fields can
+// describe.
 #include <array>
 
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ TEST_F(memory_kinds, memory_on_the_device_beside_host_memory)
     ibv_free_dm(dm);
 }
 
-// Two pieces of 3 GiB, each more than one entry may say, reached near their ends. The memory is reserved, not used.
+// Two pieces of 3 GiB, each larger than one entry, accessed near their ends. The memory is reserved, not used.
 TEST_F(memory_kinds, pieces_of_gigabytes)
 {
     constexpr std::size_t piece_bytes = std::size_t{3} << 30;

@@ -1,4 +1,4 @@
-// Regions at a virtual address, by either way there is.
+// Regions at a virtual address, by both ways.
 #include <array>
 
 #include "key_test.h"
@@ -101,7 +101,7 @@ TEST_F(region_addresses, what_reaches_past_the_last_address_is_refused)
 
 TEST_F(region_addresses, an_overlay_shows_126_gib_and_no_more)
 {
-    // Nothing of it is used: it is prepared only.
+    // The memory is not accessed: the layout is only prepared.
     const auto memory = zeroed(64);
     const auto region = new_region(64, first_byte);
     std::vector<ibv_sge> all(63, {memory->address(), 1U << 31, memory->mr->lkey});

@@ -1,4 +1,4 @@
-// What the self-test finds when a domain is opened, and that all goes on with what is left.
+// What the self-test finds when a domain is opened, and that everything works with the rest.
 #include <string>
 
 #include <gtest/gtest.h>

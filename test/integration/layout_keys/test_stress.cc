@@ -1,4 +1,4 @@
-// Threads that make, set, bind, use, invalidate and destroy regions of one domain, each against its own reference: a
+// Threads make, set, bind, use, invalidate and destroy regions of one domain. Each compares with its own reference: a
 // list of offsets in the thread's own memory.
 #include <array>
 #include <cstdio>
@@ -60,66 +60,66 @@ private:
         std::vector<std::size_t> prepared; // the same, not yet bound
     };
 
-    void expect_ok(ucs_status_t status, action what)
+    void expect_ok(ucs_status_t status, action action)
     {
-        EXPECT_EQ(status, UCS_OK) << names[what];
-        ++_counts[what];
+        EXPECT_EQ(status, UCS_OK) << names[action];
+        ++_counts[action];
     }
 
-    void one_step(slot& at)
+    void one_step(slot& entry)
     {
-        if (at.region == nullptr) {
+        if (entry.region == nullptr) {
             uct_mlx5_layout_region_params_t params{};
             params.field_mask =
                 UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES;
             params.access      = every_access;
             params.max_entries = _from.one_in(2) ? 8 : 128;
-            return expect_ok(uct_mlx5_layout_region_create(_domain, &params, &at.region), make);
+            return expect_ok(uct_mlx5_layout_region_create(_domain, &params, &entry.region), make);
         }
         switch (_from.below(16)) {
         case 0:
-            uct_mlx5_layout_region_destroy(at.region);
-            at = {};
+            uct_mlx5_layout_region_destroy(entry.region);
+            entry = {};
             ++_counts[destroy];
             return;
         case 1:
-            expect_ok(uct_mlx5_layout_invalidate(&at.region, 1), invalidate);
-            at.shown.clear();
-            at.prepared.clear();
+            expect_ok(uct_mlx5_layout_invalidate(&entry.region, 1), invalidate);
+            entry.shown.clear();
+            entry.prepared.clear();
             return;
         case 2:
         case 3:
         case 4:
-            return give_layout(at, 0);
+            return give_layout(entry, 0);
         case 5:
         case 6:
         case 7:
-            return give_layout(at, UCT_MLX5_LAYOUT_SET_WITH_POST_WR);
+            return give_layout(entry, UCT_MLX5_LAYOUT_SET_WITH_POST_WR);
         case 8:
             return bind_prepared();
         case 9:
-            return post_prepared(at);
+            return post_prepared(entry);
         default:
-            return move_bytes(at);
+            return move_bytes(entry);
         }
     }
 
-    void give_layout(slot& at, unsigned flags)
+    void give_layout(slot& entry, unsigned flags)
     {
         std::vector<std::size_t> offsets;
         const bool strided  = _from.one_in(2);
-        ucs_status_t status = strided ? set_strided(at, flags, offsets) : set_list(at, flags, offsets);
+        ucs_status_t status = strided ? set_strided(entry, flags, offsets) : set_list(entry, flags, offsets);
         if (flags != 0) {
             expect_ok(status, prepare);
-            at.prepared = std::move(offsets);
+            entry.prepared = std::move(offsets);
         } else {
             expect_ok(status, set);
-            at.shown = std::move(offsets);
-            at.prepared.clear();
+            entry.shown = std::move(offsets);
+            entry.prepared.clear();
         }
     }
 
-    ucs_status_t set_strided(slot& at, unsigned flags, std::vector<std::size_t>& offsets)
+    ucs_status_t set_strided(slot& entry, unsigned flags, std::vector<std::size_t>& offsets)
     {
         const std::size_t length = 1 + _from.below(32);
         const std::size_t stride = length + _from.below(64);
@@ -130,11 +130,11 @@ private:
         for (std::size_t i = 0; i < count * length; ++i) {
             offsets.push_back(first + i / length * stride + i % length);
         }
-        return uct_mlx5_layout_set_interleaved(at.region, flags, 1, &item);
+        return uct_mlx5_layout_set_interleaved(entry.region, flags, 1, &item);
     }
 
     // Pieces in ascending order, so that no byte is shown twice.
-    ucs_status_t set_list(slot& at, unsigned flags, std::vector<std::size_t>& offsets)
+    ucs_status_t set_list(slot& entry, unsigned flags, std::vector<std::size_t>& offsets)
     {
         std::vector<ibv_sge> pieces;
         std::size_t at_byte = _from.below(64);
@@ -146,10 +146,10 @@ private:
             }
             at_byte += length + _from.below(200);
         }
-        return uct_mlx5_layout_set_sg(at.region, flags, pieces.size(), pieces.data());
+        return uct_mlx5_layout_set_sg(entry.region, flags, pieces.size(), pieces.data());
     }
 
-    // All that have something prepared, in one batch.
+    // Binds all regions with a prepared layout, in one batch.
     void bind_prepared()
     {
         std::vector<uct_mlx5_layout_region_h> regions;
@@ -164,42 +164,42 @@ private:
         }
     }
 
-    void post_prepared(slot& at)
+    void post_prepared(slot& entry)
     {
-        if (!at.prepared.empty()) {
-            expect_ok(uct_mlx5_layout_post_bind(_pair.qp(), &at.region, 1, 1, 1), post);
+        if (!entry.prepared.empty()) {
+            expect_ok(uct_mlx5_layout_post_bind(_pair.qp(), &entry.region, 1, 1, 1), post);
             EXPECT_EQ(_pair.wait().status, IBV_WC_SUCCESS);
-            at.shown = std::exchange(at.prepared, {});
+            entry.shown = std::exchange(entry.prepared, {});
         }
     }
 
-    // Writes or reads a part of what a region shows.
-    void move_bytes(slot& at)
+    // Writes or reads a part of the bytes that a region shows.
+    void move_bytes(slot& entry)
     {
-        if (at.shown.empty()) {
+        if (entry.shown.empty()) {
             return;
         }
         ++_counts[use];
         uct_mlx5_layout_region_attr_t attr{};
         attr.field_mask = UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LENGTH | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_RKEY |
                           UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_LKEY | UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_ADDRESS;
-        ASSERT_EQ(uct_mlx5_layout_region_query(at.region, &attr), UCS_OK);
-        ASSERT_EQ(attr.length, at.shown.size());
-        const std::size_t first  = _from.below(at.shown.size());
-        const std::size_t length = 1 + _from.below(std::min(at.shown.size() - first, most_bytes));
+        ASSERT_EQ(uct_mlx5_layout_region_query(entry.region, &attr), UCS_OK);
+        ASSERT_EQ(attr.length, entry.shown.size());
+        const std::size_t first  = _from.below(entry.shown.size());
+        const std::size_t length = 1 + _from.below(std::min(entry.shown.size() - first, most_bytes));
         const ibv_sge packed{reinterpret_cast<std::uintptr_t>(_bytes.data()), static_cast<std::uint32_t>(length),
                              _packed->lkey};
         if (_from.one_in(2)) {
             ASSERT_EQ(_pair.read(packed, first, attr.rkey), IBV_WC_SUCCESS);
             for (std::size_t i = 0; i < length; ++i) {
-                ASSERT_EQ(_bytes[i], _memory[at.shown[first + i]]);
+                ASSERT_EQ(_bytes[i], _memory[entry.shown[first + i]]);
             }
             return;
         }
         std::vector<std::uint8_t> expected = _memory;
         for (std::size_t i = 0; i < length; ++i) {
-            _bytes[i]                     = static_cast<std::uint8_t>(_from.below(256));
-            expected[at.shown[first + i]] = _bytes[i];
+            _bytes[i]                        = static_cast<std::uint8_t>(_from.below(256));
+            expected[entry.shown[first + i]] = _bytes[i];
         }
         ASSERT_EQ(_pair.write(packed, first, attr.rkey), IBV_WC_SUCCESS);
         ASSERT_TRUE(_memory == expected);
@@ -238,13 +238,13 @@ TEST_F(key_stress, threads_make_use_and_end_regions_of_one_domain)
             running.emplace_back([&one] { one->run(); });
         }
     }
-    for (std::size_t what = 0; what < num_actions; ++what) {
+    for (std::size_t index = 0; index < num_actions; ++index) {
         int total = 0;
         for (const auto& one : workers) {
-            total += one->counts()[what];
+            total += one->counts()[index];
         }
-        std::printf("%-12s%d\n", names[what], total);
-        EXPECT_GT(total, 500) << names[what];
+        std::printf("%-12s%d\n", names[index], total);
+        EXPECT_GT(total, 500) << names[index];
     }
 }
 

@@ -1,5 +1,5 @@
-// The worked examples of the literature on non-contiguous registration, with their numbers, through real requests: read
-// and written by a peer, gathered by a send and scattered by a receive.
+// The worked examples of the literature on non-contiguous registration, with their numbers, through real requests: a
+// peer reads and writes, a send gathers, a receive scatters.
 #include "key_test.h"
 
 #include <array>
@@ -14,8 +14,7 @@ namespace
 class worked_keys : public key_test
 {
 protected:
-    // What the region shows must be these offsets of the memory, in this order, by every kind of request; writing
-    // changes them and nothing else.
+    // Every kind of request must see these offsets of the memory, in this order; writes must change only them.
     void expect_shows(uct_mlx5_layout_region_h region, buffer& memory, const std::vector<std::size_t>& offsets)
     {
         const auto attr = about(region);
@@ -33,14 +32,14 @@ protected:
         ASSERT_EQ(pair.send(key, all), IBV_WC_SUCCESS);
         EXPECT_EQ(packed->bytes, expected) << "gathered by a send";
 
-        const auto writes = [&](const char* how, const std::function<ibv_wc_status()>& move) {
+        const auto writes = [&](const char* address, const std::function<ibv_wc_status()>& move) {
             std::vector<std::uint8_t> after = memory.bytes;
             for (std::size_t i = 0; i < offsets.size(); ++i) {
                 packed->bytes[i]  = static_cast<std::uint8_t>(packed->bytes[i] * 7 + i);
                 after[offsets[i]] = packed->bytes[i];
             }
-            ASSERT_EQ(move(), IBV_WC_SUCCESS) << how;
-            EXPECT_EQ(memory.bytes, after) << how;
+            ASSERT_EQ(move(), IBV_WC_SUCCESS) << address;
+            EXPECT_EQ(memory.bytes, after) << address;
         };
         writes("written by a peer", [&] { return pair.write(all, attr.address, attr.rkey); });
         writes("scattered by a receive", [&] { return pair.send(all, key); });
@@ -76,15 +75,16 @@ class strided_keys : public worked_keys, public ::testing::WithParamInterface<st
 
 TEST_P(strided_keys, show_their_blocks)
 {
-    const strided_example& of = GetParam();
-    const auto memory         = patterned(static_cast<std::size_t>(of.stride) * of.count + of.length);
-    uct_mlx5_layout_dim_t dim{of.count, of.stride};
-    uct_mlx5_layout_item_t item{memory->piece(0, of.length), 1, &dim, 1};
+    const strided_example& example = GetParam();
+    const auto memory = patterned(static_cast<std::size_t>(example.stride) * example.count + example.length);
+    uct_mlx5_layout_dim_t dim{example.count, example.stride};
+    uct_mlx5_layout_item_t item{memory->piece(0, example.length), 1, &dim, 1};
     uct_mlx5_layout_region_h region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
     EXPECT_EQ(about(region).num_keys, 1);
     expect_shows(region, *memory,
-                 strided_offsets(of.length, static_cast<std::size_t>(of.stride), static_cast<std::size_t>(of.count)));
+                 strided_offsets(example.length, static_cast<std::size_t>(example.stride),
+                                 static_cast<std::size_t>(example.count)));
 }
 
 INSTANTIATE_TEST_SUITE_P(layout_keys, strided_keys,

@@ -74,7 +74,7 @@ void channel::send(std::span<const std::byte> message)
     send_all(_fd, message);
 }
 
-// False when the other peer is gone; what it had sent is there all the same.
+// Returns false when the other peer is gone; what it sent before can still be read.
 bool channel::read_available()
 {
     std::array<std::byte, 16384> buffer;

@@ -1,6 +1,6 @@
-// Messages between two peers beside UCX, over one end of a socket pair: addresses, remote keys, barriers.
+// Messages between two peers beside UCX, over a socket pair: addresses, remote keys, barriers.
 //
-// A channel without a descriptor is a loopback, for a scenario where one process plays both roles.
+// A channel without a descriptor is a loopback, for scenarios in which one process plays both roles.
 #pragma once
 
 #include "support/check.h"
@@ -45,9 +45,9 @@ public:
     explicit channel(int fd) : _fd(fd) {}
 
     int fd() const { return _fd; }
-    // Messages are small (addresses, keys), they fit the socket's buffer. Throws when the other peer is gone.
+    // Messages are short (addresses, keys) and fit the socket's buffer. Throws when the other peer is gone.
     void send(std::span<const std::byte> message);
-    // Empty when no whole message is there yet. Throws when the other peer is gone.
+    // Returns nothing while no whole message has arrived. Throws when the other peer is gone.
     std::optional<bytes> try_receive();
 
 private:

@@ -1,6 +1,6 @@
-// Windows of one peer whose memory shows what was written, and operations of the other one that have to fail.
+// Windows of one peer whose memory shows every write, and operations of the other peer that must fail.
 //
-// Example: initiator operations(in); operations.fail_all(key, address, 8, "behind the window");
+// Example: initiator operations(session); operations.fail_all(key, address, 8, "behind the window");
 #pragma once
 
 #include "plain_peer.h"
@@ -43,7 +43,7 @@ constexpr shape shape_of(memory_kind kind)
     return kind == memory_kind::long_blocks ? shape{65536, 4} : shape{64, 512};
 }
 
-// Pages that can be taken away, so that touching them afterwards ends the process.
+// Pages that can be removed, so that a later access ends the process.
 class pages
 {
 public:
@@ -68,31 +68,31 @@ private:
 class owned_window
 {
 public:
-    owned_window(session& in, memory_kind kind) : _shape(shape_of(kind))
+    owned_window(session& session, memory_kind kind) : _shape(shape_of(kind))
     {
         const auto layout =
             ucx_layout::layout::create_strided(_shape.block, {{_shape.number, ptrdiff_t(_shape.stride())}});
         check(layout.has_value(), "ucp_layout_create failed");
         if (kind == memory_kind::allocated) {
-            auto made = ucx_layout::window::allocate(in.context(), *layout);
-            check(made.has_value(), "ucp_layout_map failed");
-            _window.emplace(std::move(*made));
+            auto created = ucx_layout::window::allocate(session.context(), *layout);
+            check(created.has_value(), "ucp_layout_map failed");
+            _window.emplace(std::move(*created));
             void* base = nullptr;
             check_ok(_window->bases({&base, 1}), "bases");
             _base = static_cast<std::byte*>(base);
         } else {
-            _pages    = std::make_unique<pages>(_shape.span());
-            _base     = _pages->data();
-            auto made = ucx_layout::window::map(in.context(), *layout, _base);
-            check(made.has_value(), "ucp_layout_map failed");
-            _window.emplace(std::move(*made));
+            _pages       = std::make_unique<pages>(_shape.span());
+            _base        = _pages->data();
+            auto created = ucx_layout::window::map(session.context(), *layout, _base);
+            check(created.has_value(), "ucp_layout_map failed");
+            _window.emplace(std::move(*created));
         }
         fill();
     }
 
-    void append_key_to(bytes& keys, session& in) const
+    void append_key_to(bytes& keys, session& session) const
     {
-        append_key(keys, in.context(), _window->memh(), _window->address());
+        append_key(keys, session.context(), _window->memh(), _window->address());
     }
 
     void fill() { fill_with(pattern); }
@@ -108,27 +108,27 @@ public:
         return true;
     }
 
-    void verify(const char* when) const
+    void verify(const char* moment) const
     {
         for (std::size_t i = 0; i < span(); ++i) {
-            check(_base[i] == pattern, "{}: byte {} of the memory was written", when, i);
+            check(_base[i] == pattern, "{}: byte {} of the memory was written", moment, i);
         }
     }
 
-    void verify_gaps(const char* when) const
+    void verify_gaps(const char* moment) const
     {
         for (std::size_t i = 0; i < span(); ++i) {
-            check(i % _shape.stride() < _shape.block || _base[i] == pattern, "{}: byte {}, in a gap, was written", when,
-                  i);
+            check(i % _shape.stride() < _shape.block || _base[i] == pattern, "{}: byte {}, in a gap, was written",
+                  moment, i);
         }
     }
 
     void unmap() { _window.reset(); }
-    // The pages become somebody else's; nobody may write them now.
-    void verify_reused(const char* when)
+    // The pages now belong to another use; nobody may write to them.
+    void verify_reused(const char* moment)
     {
         if (_pages != nullptr) {
-            verify(when);
+            verify(moment);
         }
     }
     void free_memory()
@@ -161,28 +161,28 @@ inline void count_failure(const ucp_layout_failure_t* failure, void*)
 class initiator
 {
 public:
-    explicit initiator(session& in) : _session(in) {}
+    explicit initiator(session& session) : _session(session) {}
 
-    // All operations on a range that is not all in the window.
-    void fail_all(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& what)
+    // Runs all operations on a range that is not all in the window; all must fail.
+    void fail_all(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& attempt)
     {
-        fail_get(key, address, length, what);
-        fail_put(key, address, length, what);
-        fail_fetch(key, address, what);
-        fail_post(key, address, what);
+        fail_get(key, address, length, attempt);
+        fail_put(key, address, length, attempt);
+        fail_fetch(key, address, attempt);
+        fail_post(key, address, attempt);
     }
 
-    void fail_get(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& what)
+    void fail_get(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& attempt)
     {
         bytes buffer(length, std::byte{0x11});
         const ucp_request_param_t param{};
         const auto status =
             _session.wait(ucp_get_nbx(_session.endpoint(), buffer.data(), length, address, key.get(), &param));
-        check(status != UCS_OK, "{}: a get of {} bytes was UCS_OK", what, length);
+        check(status != UCS_OK, "{}: a get of {} bytes was UCS_OK", attempt, length);
         _session.flush();
     }
 
-    void fail_put(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& what)
+    void fail_put(const remote_key& key, std::uint64_t address, std::size_t length, const std::string& attempt)
     {
         const bytes buffer(length, std::byte{0x22});
         const ucp_request_param_t param{};
@@ -190,11 +190,11 @@ public:
         const auto status =
             _session.wait(ucp_put_nbx(_session.endpoint(), buffer.data(), length, address, key.get(), &param));
         _session.flush();
-        check(status != UCS_OK || silent_remote_failures > before, "{}: nobody told of a put of {} bytes", what,
+        check(status != UCS_OK || silent_remote_failures > before, "{}: nobody told of a put of {} bytes", attempt,
               length);
     }
 
-    void fail_fetch(const remote_key& key, std::uint64_t address, const std::string& what)
+    void fail_fetch(const remote_key& key, std::uint64_t address, const std::string& attempt)
     {
         if (address % sizeof(std::uint64_t) != 0) {
             return; // refused by ucp_atomic_op_nbx
@@ -207,11 +207,11 @@ public:
         param.reply_buffer = &reply;
         const auto status  = _session.wait(
             ucp_atomic_op_nbx(_session.endpoint(), UCP_ATOMIC_OP_ADD, &operand, 1, address, key.get(), &param));
-        check(status != UCS_OK, "{}: a fetch and add was UCS_OK", what);
+        check(status != UCS_OK, "{}: a fetch and add was UCS_OK", attempt);
         _session.flush();
     }
 
-    void fail_post(const remote_key& key, std::uint64_t address, const std::string& what)
+    void fail_post(const remote_key& key, std::uint64_t address, const std::string& attempt)
     {
         if (address % sizeof(std::uint64_t) != 0) {
             return;
@@ -224,7 +224,7 @@ public:
         const auto status  = _session.wait(
             ucp_atomic_op_nbx(_session.endpoint(), UCP_ATOMIC_OP_ADD, &operand, 1, address, key.get(), &param));
         _session.flush();
-        check(status != UCS_OK || silent_remote_failures > before, "{}: nobody told of an add", what);
+        check(status != UCS_OK || silent_remote_failures > before, "{}: nobody told of an add", attempt);
     }
 
     void succeed(const remote_key& key, std::size_t length)

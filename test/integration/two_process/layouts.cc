@@ -24,11 +24,11 @@ struct span_of_bytes {
     std::int64_t ub = 0;
 };
 
-// Over all sources together: a layout moved past this range cannot overlap what was there.
-span_of_bytes span_of(const spec& of)
+// Over all sources together: a layout moved beyond this range cannot overlap the others.
+span_of_bytes span_of(const spec& spec)
 {
     span_of_bytes all{INT64_MAX, INT64_MIN};
-    for (const auto& segment : test::segments_of(of)) {
+    for (const auto& segment : test::segments_of(spec)) {
         all.lb = std::min(all.lb, segment.offset);
         all.ub = std::max(all.ub, segment.offset + static_cast<std::int64_t>(segment.length));
     }
@@ -89,7 +89,7 @@ private:
         return spec::contig(count, make(length / count, depth - 1));
     }
 
-    // Strides grow from one dimension to the next, in whatever order the dimensions are visited.
+    // Strides grow from one dimension to the next, in any order of the dimensions.
     std::vector<dim> dims_for(std::uint64_t count, span_of_bytes& covered)
     {
         std::vector<dim> dims;
@@ -127,7 +127,7 @@ private:
         return spec::strided(std::move(item), std::move(dims));
     }
 
-    // Moves what covers `range` behind everything placed so far.
+    // Moves `range` behind everything placed so far.
     std::int64_t place(const span_of_bytes& range)
     {
         const std::int64_t offset = _end + gap() - range.lb;
@@ -188,27 +188,27 @@ private:
         }
     }
 
-    // Every part takes some whole datums; what is left over becomes one datum more.
+    // Every part takes whole elements; the rest becomes one more element.
     spec_ptr interleaved(std::uint64_t length, unsigned depth)
     {
         static constexpr std::array<std::uint64_t, 8> usual = {1, 2, 4, 8, 12, 24, 64, 200};
         const std::int64_t outer                            = std::exchange(_end, _random.between(-100, 100));
         std::vector<spec_part> list;
         for (const std::uint64_t part : cut(length, 1 + _random.below(4))) {
-            const std::uint64_t datum = std::min(part, std::max(_min_block, usual[_random.below(usual.size())]));
-            add_datums(list, datum, part / datum, depth);
-            if (part % datum != 0) {
-                add_datums(list, part % datum, 1, depth);
+            const std::uint64_t element = std::min(part, std::max(_min_block, usual[_random.below(usual.size())]));
+            add_elements(list, element, part / element, depth);
+            if (part % element != 0) {
+                add_elements(list, part % element, 1, depth);
             }
         }
         _end = outer;
         return spec::interleaved(std::move(list));
     }
 
-    void add_datums(std::vector<spec_part>& list, std::uint64_t datum, std::uint64_t count, unsigned depth)
+    void add_elements(std::vector<spec_part>& list, std::uint64_t element, std::uint64_t count, unsigned depth)
     {
         spec_part part;
-        part.item   = datum > 1 && _random.one_in(3) ? nested(datum, std::min(depth, 2u)) : spec::block(datum);
+        part.item   = element > 1 && _random.one_in(3) ? nested(element, std::min(depth, 2u)) : spec::block(element);
         part.source = nested_source(*part.item);
         part.repeat = static_cast<std::uint64_t>(_random.between(1, 5));
         span_of_bytes covered = span_of(*part.item);
@@ -242,42 +242,42 @@ struct created_element {
     ucp_layout_element_t element{};
 };
 
-created_element create_element(const spec& of)
+created_element create_element(const spec& described)
 {
-    if (of.what == spec::kind::block) {
-        return {std::nullopt, {.length = of.length, .layout = nullptr}};
+    if (described.what == spec::kind::block) {
+        return {std::nullopt, {.length = described.length, .layout = nullptr}};
     }
-    created_element made{create_layout(of), {}};
-    made.element = made.owner->as_element();
-    return made;
+    created_element element{create_layout(described), {}};
+    element.element = element.owner->as_element();
+    return element;
 }
 
 std::vector<ucp_layout_dim_t> dims_of(const std::vector<dim>& dims)
 {
-    std::vector<ucp_layout_dim_t> made;
+    std::vector<ucp_layout_dim_t> list;
     for (const dim& along : dims) {
-        made.push_back({.count = along.count, .stride = along.stride});
+        list.push_back({.count = along.count, .stride = along.stride});
     }
-    return made;
+    return list;
 }
 
-ucx_layout::result<ucx_layout::layout> create_list(const spec& of)
+ucx_layout::result<ucx_layout::layout> create_list(const spec& spec)
 {
     std::vector<created_element> items;
     std::vector<ucp_layout_iov_t> list;
-    for (const auto& part : of.parts) {
+    for (const auto& part : spec.parts) {
         items.push_back(create_element(*part.item));
         list.push_back({.source = part.source, .offset = part.offset, .element = items.back().element});
     }
     return ucx_layout::layout::concatenate(list);
 }
 
-ucx_layout::result<ucx_layout::layout> create_interleaved(const spec& of)
+ucx_layout::result<ucx_layout::layout> create_interleaved(const spec& spec)
 {
     std::vector<created_element> items;
     std::vector<std::vector<ucp_layout_dim_t>> dims;
     std::vector<ucp_layout_interleaved_t> list;
-    for (const auto& part : of.parts) {
+    for (const auto& part : spec.parts) {
         items.push_back(create_element(*part.item));
         dims.push_back(dims_of(part.dims));
         list.push_back({.source   = part.source,
@@ -290,35 +290,35 @@ ucx_layout::result<ucx_layout::layout> create_interleaved(const spec& of)
     return ucx_layout::layout::interleave(list);
 }
 
-ucx_layout::result<ucx_layout::layout> create_resized(const spec& of)
+ucx_layout::result<ucx_layout::layout> create_resized(const spec& spec)
 {
-    const auto item = create_element(*of.item);
+    const auto item = create_element(*spec.item);
     ucp_layout_params_t params{};
     params.field_mask = UCP_LAYOUT_PARAM_FIELD_KIND | UCP_LAYOUT_PARAM_FIELD_ELEMENT | UCP_LAYOUT_PARAM_FIELD_EXTENT;
     params.kind       = UCP_LAYOUT_KIND_CONTIG;
     params.element    = item.element;
-    params.lb         = of.lb;
-    params.extent     = static_cast<std::size_t>(of.extent);
+    params.lb         = spec.lb;
+    params.extent     = static_cast<std::size_t>(spec.extent);
     return ucx_layout::layout::create(params);
 }
 
-ucx_layout::result<ucx_layout::layout> create(const spec& of)
+ucx_layout::result<ucx_layout::layout> create(const spec& described)
 {
-    switch (of.what) {
+    switch (described.what) {
     case spec::kind::block:
-        return ucx_layout::layout::create_contig(1, {.length = of.length, .layout = nullptr});
+        return ucx_layout::layout::create_contig(1, {.length = described.length, .layout = nullptr});
     case spec::kind::contig:
-        return ucx_layout::layout::create_contig(of.count, create_element(*of.item).element);
+        return ucx_layout::layout::create_contig(described.count, create_element(*described.item).element);
     case spec::kind::strided: {
-        const auto item = create_element(*of.item);
-        return ucx_layout::layout::create_strided(item.element, dims_of(of.dims));
+        const auto item = create_element(*described.item);
+        return ucx_layout::layout::create_strided(item.element, dims_of(described.dims));
     }
     case spec::kind::iov:
-        return create_list(of);
+        return create_list(described);
     case spec::kind::interleaved:
-        return create_interleaved(of);
+        return create_interleaved(described);
     case spec::kind::resized:
-        return create_resized(of);
+        return create_resized(described);
     }
     return std::unexpected(UCS_ERR_INVALID_PARAM);
 }
@@ -333,7 +333,7 @@ test::spec_ptr spec_of_length(test::random& random, std::uint64_t length, std::u
     return generator(random, length, max_sources).make(length, 4);
 }
 
-ucx_layout::layout create_layout(const test::spec& of)
+ucx_layout::layout create_layout(const test::spec& spec)
 {
     auto made = create(of);
     test::check(made.has_value(), "no layout of {}: {}", to_string(of),

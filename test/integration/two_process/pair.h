@@ -1,8 +1,8 @@
-// The parent's side of a two-process test: two fresh processes of this program, connected with each other, with an
-// environment of their own, watched by a deadline.
+// The parent's side of a two-process test. It starts two fresh processes of this program, connects them, gives them
+// their own environment, and watches them with a deadline.
 //
-// A pair passes when both peers end as expected and print nothing: UCX logs warnings and errors to standard output,
-// so any output is a failure, unless the test says which message it wants. The parent itself never initialises UCX.
+// A pair passes if both peers end as expected and print nothing. UCX logs warnings and errors to standard output, so
+// any output is a failure, unless the test names the expected message. The parent itself never initialises UCX.
 //
 // Example:
 //     EXPECT_PAIR((pair_config{.scenario = "transfers.tag", .environment = {{"UCX_TLS", "posix,lay_copy"}}}));
@@ -30,12 +30,12 @@ enum class peer_program {
     none,  // the other peer plays both roles
 };
 
-// What a peer has to do to make the test pass.
+// How a peer must end for the test to pass.
 struct peer_expectation {
     int exit_status = 0;
-    int signal      = 0;     // if not 0, the peer has to end by it, and the status is ignored
-    std::string output{};    // a regular expression that has to be found in the output; empty: there must be no output
-    bool any_output = false; // stock UCX may log here, and the output is not looked at
+    int signal      = 0;     // if not 0, the peer must end by this signal, and the status is ignored
+    std::string output{};    // a regular expression that must match the output; empty: there must be no output
+    bool any_output = false; // stock UCX may log here; the output is ignored
 };
 
 struct pair_config {
@@ -46,7 +46,7 @@ struct pair_config {
     std::array<peer_program, 2> programs{peer_program::with_library, peer_program::with_library};
     std::array<peer_expectation, 2> expected{};
     unsigned deadline_s = 40;
-    std::uint64_t salt  = 0; // makes scenarios of tests that share a scenario name differ
+    std::uint64_t salt  = 0; // distinguishes tests that share a scenario
 };
 
 // The seed comes from that of the run and from the configuration; UCXL_TEST_ROUNDS overrides the number of rounds.

@@ -2,7 +2,7 @@
 
 #include "plain_peer.h"
 #include "remote_key.h"
-#include "transfer.h"
+#include "transfer_batch.h"
 
 #include <poll.h>
 #include <sys/syscall.h>
@@ -11,29 +11,29 @@
 namespace ucxl::two_process
 {
 
-bytes wait_passively(session& in)
+bytes wait_passively(session& session)
 {
     for (;;) {
-        if (auto message = in.side_channel().try_receive()) {
+        if (auto message = session.side_channel().try_receive()) {
             return std::move(*message);
         }
-        pollfd readable{in.side_channel().fd(), POLLIN, 0};
+        pollfd readable{session.side_channel().fd(), POLLIN, 0};
         poll(&readable, 1, -1);
     }
 }
 
-// Messages both ways first, so that the endpoints have nothing left to agree upon. Then role 0, the one that will
-// access the other's memory, flushes alone: over TCP a flush waits for the peer where anything was sent since the last
-// one, also the acknowledgement of the peer's flush.
-void settle(session& in)
+// Sends messages both ways first, so that the endpoints have nothing left to negotiate. Then role 0, which will access
+// the other's memory, flushes alone. Over TCP a flush waits for the peer if anything was sent since the last flush,
+// even the acknowledgement of the peer's flush.
+void settle(session& session)
 {
-    echo(in, 0);
-    in.flush();
-    in.barrier();
-    if (in.plays(0)) {
-        in.flush();
+    echo(session, 0);
+    session.flush();
+    session.barrier();
+    if (session.plays(0)) {
+        session.flush();
     }
-    in.barrier();
+    session.barrier();
 }
 
 namespace
@@ -62,43 +62,45 @@ access_plan draw_access(test::random& random, side_kind remote)
     return plan;
 }
 
-void own_target(session& in, const access_plan& plan, unsigned salt)
+void own_target(session& session, const access_plan& plan, unsigned salt)
 {
-    side target(in, plan.remote, plan.length);
+    side target(session, plan.remote, plan.length);
     if (!plan.is_put) {
         target.put_message(test_pattern(plan.length, salt));
     }
     bytes key;
-    append_key(key, in.context(), target.memh(), target.buffer());
-    in.side_channel().send(key);
-    wait_passively(in);
+    append_key(key, session.context(), target.memh(), target.buffer());
+    session.side_channel().send(key);
+    wait_passively(session);
     if (plan.is_put) {
         target.expect_message(test_pattern(plan.length, salt));
     }
     target.verify();
-    in.side_channel().send({});
+    session.side_channel().send({});
 }
 
-void access_target(session& in, const access_plan& plan, unsigned salt)
+void access_target(session& session, const access_plan& plan, unsigned salt)
 {
-    side local(in, plan.local, plan.length);
-    const bytes given               = wait_passively(in);
-    std::span<const std::byte> rest = given;
-    const remote_key key(in.endpoint(), rest);
+    side local(session, plan.local, plan.length);
+    const bytes expected            = wait_passively(session);
+    std::span<const std::byte> rest = expected;
+    const remote_key key(session.endpoint(), rest);
     ucp_request_param_t param{};
     local.describe_to(param);
     if (plan.is_put) {
         local.put_message(test_pattern(plan.length, salt));
-        check_ok(in.wait(ucp_put_nbx(in.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
+        check_ok(session.wait(
+                     ucp_put_nbx(session.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
                  "ucp_put_nbx");
     } else {
         local.expect_message(test_pattern(plan.length, salt));
-        check_ok(in.wait(ucp_get_nbx(in.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
+        check_ok(session.wait(
+                     ucp_get_nbx(session.endpoint(), local.buffer(), local.count(), key.address(), key.get(), &param)),
                  "ucp_get_nbx");
     }
-    in.flush();
-    in.side_channel().send({});
-    wait_passively(in);
+    session.flush();
+    session.side_channel().send({});
+    wait_passively(session);
     local.verify();
 }
 
@@ -107,14 +109,14 @@ void access_target(session& in, const access_plan& plan, unsigned salt)
 void passive_target(const peer_arguments& arguments, side_kind remote)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
-    settle(in);
+    session session(arguments, context);
+    settle(session);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         test::random random(test::derive_seed(arguments.seed, round));
         const access_plan plan = draw_access(random, remote);
-        arguments.plays(1) ? own_target(in, plan, round) : access_target(in, plan, round);
+        arguments.plays(1) ? own_target(session, plan, round) : access_target(session, plan, round);
     }
-    in.close();
+    session.close();
 }
 
 void wait_for_death(pid_t pid)

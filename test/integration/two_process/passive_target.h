@@ -1,4 +1,4 @@
-// Remote access to a peer that does nothing meanwhile: it does not even make progress.
+// Remote access to a peer that does nothing: it does not even progress UCP.
 #pragma once
 
 #include "session.h"
@@ -9,13 +9,13 @@
 namespace ucxl::two_process
 {
 
-// Random puts and gets of the one role on memory of that kind of the other one.
+// Random puts and gets of one role on memory of the given kind of the other role.
 void passive_target(const peer_arguments& arguments, side_kind remote);
 
-// Waits for the other peer's message without giving UCP a chance to work.
-bytes wait_passively(session& in);
-// To be called once before the first passive wait: nothing is left to be agreed upon.
-void settle(session& in);
+// Waits for the other peer's message without progressing UCP.
+bytes wait_passively(session& session);
+// Call it once before the first passive wait; afterwards nothing is left to negotiate.
+void settle(session& session);
 
 void wait_for_death(pid_t pid);
 

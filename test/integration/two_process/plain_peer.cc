@@ -10,16 +10,17 @@ namespace
 
 constexpr std::array<std::size_t, 5> lengths = {8, 100, 5000, 70000, 1 << 20};
 
-void send(session& in, const bytes& message)
+void send(session& session, const bytes& message)
 {
     const ucp_request_param_t param{};
-    check_ok(in.wait(ucp_tag_send_nbx(in.endpoint(), message.data(), message.size(), 0, &param)), "ucp_tag_send_nbx");
+    check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), message.data(), message.size(), 0, &param)),
+             "ucp_tag_send_nbx");
 }
 
-void receive(session& in, bytes& message)
+void receive(session& session, bytes& message)
 {
     const ucp_request_param_t param{};
-    check_ok(in.wait(ucp_tag_recv_nbx(in.worker(), message.data(), message.size(), 0, UINT64_MAX, &param)),
+    check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), message.data(), message.size(), 0, UINT64_MAX, &param)),
              "ucp_tag_recv_nbx");
 }
 
@@ -34,17 +35,17 @@ bytes test_pattern(std::size_t length, unsigned salt)
     return message;
 }
 
-void echo(session& in, unsigned round)
+void echo(session& session, unsigned round)
 {
     const std::size_t length = lengths[round % lengths.size()];
     const bytes message      = test_pattern(length, round);
     bytes received(length);
-    if (in.plays(0)) {
-        send(in, message);
-        receive(in, received);
+    if (session.plays(0)) {
+        send(session, message);
+        receive(session, received);
     } else {
-        receive(in, received);
-        send(in, received);
+        receive(session, received);
+        send(session, received);
     }
     check(received == message, "an echo of {} bytes is not what was sent", length);
 }

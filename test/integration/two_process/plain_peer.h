@@ -1,4 +1,4 @@
-// What a peer with the library and one with stock UCX alone do together.
+// Transfers between a peer with the library and a peer with stock UCX only.
 #pragma once
 
 #include "session.h"
@@ -8,12 +8,12 @@
 namespace ucxl::two_process
 {
 
-// Lengths role 0 sends from a window to role 1.
+// Lengths that role 0 sends from a window to role 1.
 inline constexpr std::array<std::size_t, 5> window_lengths = {1, 64, 5000, 70000, 1 << 20};
 
 bytes test_pattern(std::size_t length, unsigned salt);
 
-// Role 0 sends host memory of a length that depends on the round and gets it back from role 1.
-void echo(session& in, unsigned round);
+// Role 0 sends host memory, whose length depends on the round, and gets it back from role 1.
+void echo(session& session, unsigned round);
 
 } // namespace ucxl::two_process

@@ -1,4 +1,4 @@
-// A peer that knows stock UCX only: it does not link libucp_layout.
+// A peer with stock UCX only: it does not link libucp_layout.
 #include "plain_peer.h"
 #include "scenario.h"
 
@@ -8,28 +8,28 @@ namespace ucxl::two_process
 namespace
 {
 
-void receive_from_window(session& in, std::size_t length)
+void receive_from_window(session& session, std::size_t length)
 {
     bytes received(length);
     const ucp_request_param_t param{};
-    check_ok(in.wait(ucp_tag_recv_nbx(in.worker(), received.data(), length, length, UINT64_MAX, &param)),
+    check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), received.data(), length, length, UINT64_MAX, &param)),
              "ucp_tag_recv_nbx");
     check(received == test_pattern(length, 0), "a message of {} bytes from a window is not what was sent", length);
 }
 
 const scenario plain("plain_peer", [](const peer_arguments& arguments) {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        echo(in, round);
+        echo(session, round);
     }
     for (const auto length : window_lengths) {
-        receive_from_window(in, length);
+        receive_from_window(session, length);
     }
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        echo(in, round);
+        echo(session, round);
     }
-    in.close();
+    session.close();
 });
 
 } // namespace

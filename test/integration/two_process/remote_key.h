@@ -1,4 +1,4 @@
-// Remote keys on their way from one peer to the other, with the address they are for.
+// Remote keys that travel between the peers, with their addresses.
 #pragma once
 
 #include "session.h"
@@ -6,7 +6,7 @@
 namespace ucxl::two_process
 {
 
-// The bytes of ucp_rkey_pack.
+// Returns the bytes of ucp_rkey_pack.
 bytes pack_key(ucp_context_h context, ucp_mem_h memh);
 
 // Appends a message that remote_key::take() understands.
@@ -15,7 +15,7 @@ void append_key(bytes& to, ucp_context_h context, ucp_mem_h memh, const void* ad
 class remote_key
 {
 public:
-    // Takes what append_key() wrote from the front of a message.
+    // Takes the bytes of append_key() from the front of a message.
     remote_key(ucp_ep_h endpoint, std::span<const std::byte>& from);
     remote_key(remote_key&& other) noexcept;
     remote_key& operator=(remote_key&& other) = delete;

@@ -1,7 +1,7 @@
-// Words in a remote window, and atomic operations on them by stock UCX, each compared with the same on a plain
-// variable.
+// Words in a remote window, and atomic operations of stock UCX on them. Each is compared with the same operation on a
+// plain variable.
 //
-// Example: apply(in, key, words);    // the target has num_words words at the key, which now equal `words`
+// Example: apply(session, key, words);    // the target has num_words words at the key, which now equal `words`
 #pragma once
 
 #include "remote_key.h"
@@ -18,29 +18,32 @@ template <typename Word>
 class remote_words
 {
 public:
-    remote_words(session& in, const remote_key& at) : _session(in), _target(at) {}
+    remote_words(session& session, const remote_key& key) : _session(session), _target(key) {}
 
-    Word fetch(ucp_atomic_op_t what, std::size_t index, Word operand, Word reply = 0)
+    Word fetch(ucp_atomic_op_t operation, std::size_t index, Word operand, Word reply = 0)
     {
         auto param = parameters();
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_REPLY_BUFFER;
         param.reply_buffer = &reply;
-        run(what, index, operand, param);
+        run(operation, index, operand, param);
         return reply;
     }
 
     // The status of an operation that may be refused, and its result.
-    ucs_status_t try_fetch(ucp_atomic_op_t what, std::size_t index, Word operand, Word& reply)
+    ucs_status_t try_fetch(ucp_atomic_op_t operation, std::size_t index, Word operand, Word& reply)
     {
         auto param = parameters();
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_REPLY_BUFFER;
         param.reply_buffer = &reply;
-        return start(what, index, operand, param);
+        return start(operation, index, operand, param);
     }
 
-    void post(ucp_atomic_op_t what, std::size_t index, Word operand) { run(what, index, operand, parameters()); }
+    void post(ucp_atomic_op_t operation, std::size_t index, Word operand)
+    {
+        run(operation, index, operand, parameters());
+    }
 
-    // Done at the target after the next flush().
+    // Complete at the target after the next flush().
     void add_without_waiting(std::size_t index, Word operand)
     {
         const auto param   = parameters();
@@ -58,29 +61,29 @@ private:
         return param;
     }
 
-    ucs_status_t start(ucp_atomic_op_t what, std::size_t index, Word operand, const ucp_request_param_t& param)
+    ucs_status_t start(ucp_atomic_op_t operation, std::size_t index, Word operand, const ucp_request_param_t& param)
     {
-        const auto request = ucp_atomic_op_nbx(_session.endpoint(), what, &operand, 1,
+        const auto request = ucp_atomic_op_nbx(_session.endpoint(), operation, &operand, 1,
                                                _target.address() + index * sizeof(Word), _target.get(), &param);
         const auto status  = _session.wait(request);
         _session.flush();
         return status;
     }
 
-    void run(ucp_atomic_op_t what, std::size_t index, Word operand, const ucp_request_param_t& param)
+    void run(ucp_atomic_op_t operation, std::size_t index, Word operand, const ucp_request_param_t& param)
     {
-        check_ok(start(what, index, operand, param), "ucp_atomic_op_nbx");
+        check_ok(start(operation, index, operand, param), "ucp_atomic_op_nbx");
     }
 
     session& _session;
     const remote_key& _target;
 };
 
-// Every operation on words of its own, and the same on plain variables.
+// Runs every operation on its own words, and the same operations on plain variables.
 template <typename Word>
-void run_atomics(session& in, const remote_key& at, std::size_t first, Word* expected)
+void run_atomics(session& session, const remote_key& key, std::size_t first, Word* expected)
 {
-    remote_words<Word> remote(in, at);
+    remote_words<Word> remote(session, key);
     const auto check_fetched = [](Word got, Word wanted) { check(got == wanted, "fetched {}, not {}", got, wanted); };
     std::size_t i            = first;
     check_fetched(remote.fetch(UCP_ATOMIC_OP_ADD, i, 5), expected[i]);
@@ -116,12 +119,12 @@ inline std::array<std::uint64_t, num_words> initial_words()
 }
 
 // 64-bit words in the first half of the window, 32-bit words in the second.
-inline void apply(session& in, const remote_key& at, std::array<std::uint64_t, num_words>& words)
+inline void apply(session& session, const remote_key& key, std::array<std::uint64_t, num_words>& words)
 {
-    run_atomics<std::uint64_t>(in, at, 0, words.data());
+    run_atomics<std::uint64_t>(session, key, 0, words.data());
     std::array<std::uint32_t, 2 * num_words> halves;
     std::memcpy(halves.data(), words.data(), sizeof(words));
-    run_atomics<std::uint32_t>(in, at, num_words, halves.data());
+    run_atomics<std::uint32_t>(session, key, num_words, halves.data());
     std::memcpy(words.data(), halves.data(), sizeof(words));
 }
 

@@ -1,5 +1,5 @@
-// Scenarios by name: what a peer process does. A scenario is registered where it is written, and started by a test
-// through run_pair(): both peers run it with the same seed and decide by their role what is theirs to do.
+// Scenarios by name: what a peer process does. A scenario registers where it is written, and a test starts it through
+// run_pair(). Both peers run it with the same seed; their role decides which parts are theirs.
 //
 // Example:
 //     const scenario ping("ping", [](const peer_arguments& arguments) { ... if (arguments.plays(0)) ... });

@@ -46,7 +46,7 @@ void session::connect(const session_options& options)
     _endpoint = test::connect(_worker, other, params);
 }
 
-// False when there is nothing to do and, with wakeup, the worker is armed.
+// Returns false if there is nothing to do and, with wakeup, the worker is armed.
 bool session::progress_or_arm()
 {
     if (ucp_worker_progress(_worker) != 0) {

@@ -1,7 +1,7 @@
-// What a peer works with: a context, a worker, an endpoint to the other peer, and the channel beside it.
+// The environment of a peer: a context, a worker, an endpoint to the other peer, and a channel beside it.
 //
-// A peer plays role 0 or role 1; when a process is alone it plays both, its endpoint leads back to itself and its
-// channel is a loopback, so that one and the same scenario code serves both cases: `if (session.plays(0)) ...`.
+// A peer plays role 0 or role 1. A process that is alone plays both: its endpoint leads back to itself, and its channel
+// is a loopback. So the same scenario code serves both cases: `if (session.plays(0)) ...`.
 #pragma once
 
 #include "channel.h"
@@ -14,15 +14,15 @@
 namespace ucxl::two_process
 {
 
-// What the parent said on the command line.
+// Arguments that the parent passes on the command line.
 struct peer_arguments {
     int role;            // 0, 1, or 2: both
     std::uint64_t seed;  // of the scenario; the same in both peers
-    unsigned rounds;     // how long the scenario is
+    unsigned rounds;     // length of the scenario
     bool wakeup;         // sleep until something happens instead of polling
-    unsigned thread = 0; // which of the socket pairs to use
+    unsigned thread = 0; // index of the socket pair
 
-    bool plays(int which) const { return role == which || role == 2; }
+    bool plays(int asked_role) const { return role == asked_role || role == 2; }
 };
 
 // Of everything that scenarios use.
@@ -49,14 +49,15 @@ public:
     ucp_context_h context() const { return _context; }
     ucp_worker_h worker() const { return _worker; }
     ucp_ep_h endpoint() const { return _endpoint; }
-    // Of the endpoint, UCS_OK as long as nothing was reported to its error handler.
+    // The status that the endpoint's error handler received; UCS_OK before.
     ucs_status_t endpoint_error() const { return _endpoint_error; }
 
-    // Lets UCP work once. Nothing to do: yields the processor, or with wakeup sleeps until UCP has something.
+    // Progresses UCP once. If there is nothing to do, it yields the processor or, with wakeup, sleeps until UCP has
+    // work.
     void turn();
-    // Completes and releases a request (or returns its immediate status).
+    // Completes and releases a request, or returns its immediate status.
     ucs_status_t wait(ucs_status_ptr_t request);
-    // Everything started on the endpoint is done at the target too.
+    // Afterwards everything started on the endpoint is complete at the target, too.
     void flush();
 
     // Sends a message beside UCX and waits for the other peer's.
@@ -64,9 +65,9 @@ public:
     void barrier() { exchange({}); }
     channel& side_channel() { return _channel; }
 
-    // Ends the endpoint in agreement with the other peer; the worker goes with the session.
+    // Closes the endpoint in agreement with the other peer. The worker ends with the session.
     void close();
-    // Ends the endpoint when the other peer is gone.
+    // Closes the endpoint when the other peer is gone.
     void abandon();
 
 private:

@@ -28,11 +28,11 @@ std::vector<void*> pointers(std::span<std::byte* const> bases)
     return {bases.begin(), bases.end()};
 }
 
-// What [true_lb, true_ub) of every source is copied through, to and from memory the library allocated.
+// Copies [true_lb, true_ub) of every source, to or from memory of the library.
 template <typename Copy>
-void for_each_source(const test::spec& of, Copy&& copy)
+void for_each_source(const test::spec& spec, Copy&& copy)
 {
-    for (const auto& [source, bounds] : test::bounds_of(of)) {
+    for (const auto& [source, bounds] : test::bounds_of(spec)) {
         if (bounds.true_ub > bounds.true_lb) {
             copy(source, bounds.true_lb, static_cast<std::size_t>(bounds.true_ub - bounds.true_lb));
         }
@@ -41,8 +41,8 @@ void for_each_source(const test::spec& of, Copy&& copy)
 
 } // namespace
 
-side::side(session& of, const side_plan& plan, std::uint64_t length)
-    : _session(of), _kind(plan.kind), _seed(plan.seed), _before(plan.before), _length(length), _count(length)
+side::side(session& session, const side_plan& plan, std::uint64_t length)
+    : _session(session), _kind(plan.kind), _seed(plan.seed), _before(plan.before), _length(length), _count(length)
 {
     test::random random(plan.seed);
     if (_kind == side_kind::datatype) {
@@ -93,10 +93,11 @@ void side::make_window(bool allocate)
     const auto layout = create_layout(*_spec);
     check(layout.packed_length() == _actual->packed_length(), "{} has packed length {}, not {}", to_string(*_spec),
           layout.packed_length(), _actual->packed_length());
-    auto made = allocate ? ucx_layout::window::allocate(_session.context(), layout)
-                         : ucx_layout::window::map(_session.context(), layout, pointers(_actual->bases()));
-    check(made.has_value(), "no window of {}: {}", to_string(*_spec), ucs_status_string(made ? UCS_OK : made.error()));
-    _window.emplace(std::move(*made));
+    auto created = allocate ? ucx_layout::window::allocate(_session.context(), layout)
+                            : ucx_layout::window::map(_session.context(), layout, pointers(_actual->bases()));
+    check(created.has_value(), "no window of {}: {}", to_string(*_spec),
+          ucs_status_string(created ? UCS_OK : created.error()));
+    _window.emplace(std::move(*created));
     _memh   = _window->memh();
     _buffer = _window->address();
     if (allocate) {
@@ -106,7 +107,7 @@ void side::make_window(bool allocate)
     }
 }
 
-// Several elements only of a layout of one source.
+// Uses several elements only for a layout of one source.
 void side::make_datatype(test::random& random, std::uint64_t length)
 {
     std::uint64_t count = 1;
@@ -119,9 +120,9 @@ void side::make_datatype(test::random& random, std::uint64_t length)
     _spec              = count > 1 ? test::spec::contig(count, element) : element;
     _misalign          = random.below(64);
     make_memory();
-    auto made = ucx_layout::datatype::create(create_layout(*element));
-    check(made.has_value(), "ucp_layout_datatype_create: {}", ucs_status_string(made ? UCS_OK : made.error()));
-    _datatype.emplace(std::move(*made));
+    auto created = ucx_layout::datatype::create(create_layout(*element));
+    check(created.has_value(), "ucp_layout_datatype_create: {}", ucs_status_string(created ? UCS_OK : created.error()));
+    _datatype.emplace(std::move(*created));
     _count          = count;
     _datatype_bases = pointers(_actual->bases());
     _buffer         = _datatype_bases.size() > 1 ? static_cast<void*>(_datatype_bases.data()) : _datatype_bases[0];
@@ -189,8 +190,7 @@ void side::rebind()
     auto other = std::make_unique<test::spec_memory>(*_spec, _seed, _misalign);
     other->scatter(0, _actual->gather());
     check_ok(_window->rebind(pointers(other->bases())), "ucp_layout_rebind");
-    // What was under the window before must not be touched any more; it is gone, so that an access is seen by
-    // sanitizers.
+    // The old memory under the window must not be touched any more. It is freed, so that sanitizers detect an access.
     _actual = std::move(other);
 }
 

@@ -1,7 +1,7 @@
-// One side of a transfer: memory somewhere, shown to UCP in one of several ways, and what it must look like afterwards.
+// One side of a transfer: memory shown to UCP in one of several ways, and its expected contents afterwards.
 //
-// The memory exists twice, filled alike: one that UCP works on, one that the reference walker works on. After the
-// transfer both have to be equal in every byte, those between and around the described ones included.
+// The memory exists twice with equal contents: UCP works on one copy, the reference walker on the other. After the
+// transfer all bytes of both must be equal, including those between and around the described bytes.
 #pragma once
 
 #include "layouts.h"
@@ -23,20 +23,20 @@ enum class side_kind {
 
 const char* name_of(side_kind kind);
 
-// What a side is; decided alike by both peers, made by the one that owns it.
+// The choices for a side. Both peers draw the same ones; the owner of the side creates it.
 struct side_plan {
     side_kind kind       = side_kind::host;
     std::uint64_t seed   = 0;
-    std::uint64_t before = 0;     // packed bytes in front of those transferred
-    std::uint64_t after  = 0;     // and behind
-    bool pass_memh       = false; // give UCP the memory handle with the request
+    std::uint64_t before = 0;     // packed bytes before the transferred range
+    std::uint64_t after  = 0;     // packed bytes after it
+    bool pass_memh       = false; // pass the memory handle to UCP with the request
     bool remote          = false; // host memory needs a handle, for its remote key
 };
 
 class side
 {
 public:
-    side(session& of, const side_plan& plan, std::uint64_t length);
+    side(session& session, const side_plan& plan, std::uint64_t length);
     ~side();
     side(const side&)            = delete;
     side& operator=(const side&) = delete;
@@ -47,16 +47,16 @@ public:
     ucp_mem_h memh() const { return _memh; }
     void describe_to(ucp_request_param_t& param) const;
 
-    // The message is in our memory before it is sent: to be called before transfers start.
+    // Puts the message into the memory. Call it before transfers start.
     void put_message(std::span<const std::byte> message);
-    // The transfer is expected to have brought the message here.
+    // The transfer must have brought this message.
     void expect_message(std::span<const std::byte> message);
-    // Whatever is now in the bytes of the transfer is right; all others are still checked.
+    // Accepts any contents in the bytes of the transfer; all others are still checked.
     void accept_content();
-    // Throws when any byte is not as it has to be.
+    // Throws if any byte differs from the expected one.
     void verify();
 
-    // Other memory under the same window, with the same contents. Only for side_kind::window.
+    // Puts other memory with the same contents under the window. Only for side_kind::window.
     void rebind();
 
     std::string text() const;
@@ -78,7 +78,7 @@ private:
     std::size_t _misalign = 0;
     std::unique_ptr<test::spec_memory> _actual;
     std::unique_ptr<test::spec_memory> _expected;
-    std::vector<void*> _library_bases; // of an ALLOCATE window
+    std::vector<void*> _library_bases; // of a window with ALLOCATE
     std::optional<ucx_layout::window> _window;
     std::optional<ucx_layout::datatype> _datatype;
     std::vector<void*> _datatype_bases;

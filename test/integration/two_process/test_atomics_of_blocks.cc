@@ -20,7 +20,7 @@ constexpr std::uint64_t gap = 0x6761706761706761;
 class spread_words
 {
 public:
-    spread_words(session& in, const std::array<std::uint64_t, num_words>& words)
+    spread_words(session& session, const std::array<std::uint64_t, num_words>& words)
     {
         for (const std::uint64_t word : words) {
             _memory.insert(_memory.end(), {word, gap, gap});
@@ -28,15 +28,15 @@ public:
         const auto layout =
             ucx_layout::layout::create_strided(sizeof(std::uint64_t), {{num_words, 3 * sizeof(std::uint64_t)}});
         check(layout.has_value(), "ucp_layout_create failed");
-        auto made = ucx_layout::window::map(in.context(), *layout, _memory.data());
-        check(made.has_value(), "ucp_layout_map failed");
-        _window.emplace(std::move(*made));
+        auto created = ucx_layout::window::map(session.context(), *layout, _memory.data());
+        check(created.has_value(), "ucp_layout_map failed");
+        _window.emplace(std::move(*created));
     }
 
-    bytes key(session& in) const
+    bytes key(session& session) const
     {
         bytes packed;
-        append_key(packed, in.context(), _window->memh(), _window->address());
+        append_key(packed, session.context(), _window->memh(), _window->address());
         return packed;
     }
 
@@ -63,34 +63,34 @@ private:
 void every_operation(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     auto words = initial_words();
     std::optional<spread_words> target;
     if (arguments.plays(1)) {
-        target.emplace(in, words);
+        target.emplace(session, words);
     }
-    const bytes key                  = in.exchange(target ? target->key(in) : bytes{});
-    std::span<const std::byte> given = key;
+    const bytes key                    = session.exchange(target ? target->key(session) : bytes{});
+    std::span<const std::byte> payload = key;
     if (arguments.plays(0)) {
-        const remote_key remote(in.endpoint(), given);
-        apply(in, remote, words);
+        const remote_key remote(session.endpoint(), payload);
+        apply(session, remote, words);
     }
-    in.barrier();
-    in.close();
-    const bytes result = in.exchange(std::as_bytes(std::span(words)));
+    session.barrier();
+    session.close();
+    const bytes result = session.exchange(std::as_bytes(std::span(words)));
     if (target) {
         target->check_equal(result);
     }
 }
 
-// The target's own threads add to the words that the peer adds to: nothing is lost.
+// Threads of the target add to the same words as the peer: no addition is lost.
 void contended(const peer_arguments& arguments)
 {
     constexpr std::uint64_t turns = 20000;
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     if (arguments.plays(1)) {
-        spread_words target(in, {});
+        spread_words target(session, {});
         std::uint64_t own_turns = 0;
         std::jthread other([&](const std::stop_token& end) {
             for (; !end.stop_requested(); ++own_turns) {
@@ -98,83 +98,84 @@ void contended(const peer_arguments& arguments)
                 std::atomic_ref(target[1]).fetch_add(1);
             }
         });
-        in.exchange(target.key(in));
-        in.barrier();
+        session.exchange(target.key(session));
+        session.barrier();
         other.request_stop();
         other.join();
-        in.close();
+        session.close();
         check(target[0] == turns + own_turns && target[1] == turns + own_turns, "{} and {} additions instead of {}",
               target[0], target[1], turns + own_turns);
         return;
     }
-    const bytes key                  = in.exchange({});
-    std::span<const std::byte> given = key;
+    const bytes key                    = session.exchange({});
+    std::span<const std::byte> payload = key;
     {
-        const remote_key remote(in.endpoint(), given);
-        remote_words<std::uint64_t> words(in, remote);
+        const remote_key remote(session.endpoint(), payload);
+        remote_words<std::uint64_t> words(session, remote);
         for (std::uint64_t i = 0; i < turns; ++i) {
             words.add_without_waiting(0, 1);
             words.add_without_waiting(1, 1);
         }
-        in.flush();
+        session.flush();
     }
-    in.barrier();
-    in.close();
+    session.barrier();
+    session.close();
 }
 
-// Words that lie across blocks, or not aligned, or in a window that is gone, are refused: the target says so and goes
-// on, its memory stays as it was, and who wanted the old value gets an error.
+// The target refuses words that lie across blocks, are not aligned, or belong to a destroyed window. It reports this
+// and goes on, its memory is unchanged, and the initiator of an operation with a result gets an error.
 void refused(const peer_arguments& arguments)
 {
     constexpr std::size_t number = 8;
     constexpr std::size_t stride = 3; // in half words
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     if (arguments.plays(1)) {
         const std::vector<std::uint32_t> initial(number * stride + 1, 7);
         auto memory       = initial;
         const auto layout = ucx_layout::layout::create_strided(4, {{number, 4 * stride}});
         check(layout.has_value(), "ucp_layout_create failed");
-        auto halves    = ucx_layout::window::map(in.context(), *layout, memory.data());
-        auto unaligned = ucx_layout::window::map(in.context(), *layout, reinterpret_cast<std::byte*>(&memory[1]) + 2);
+        auto halves = ucx_layout::window::map(session.context(), *layout, memory.data());
+        auto unaligned =
+            ucx_layout::window::map(session.context(), *layout, reinterpret_cast<std::byte*>(&memory[1]) + 2);
         check(halves.has_value() && unaligned.has_value(), "ucp_layout_map failed");
         bytes keys;
-        append_key(keys, in.context(), halves->memh(), halves->address());
-        append_key(keys, in.context(), unaligned->memh(), unaligned->address());
-        spread_words gone(in, {});
-        const bytes key = gone.key(in);
+        append_key(keys, session.context(), halves->memh(), halves->address());
+        append_key(keys, session.context(), unaligned->memh(), unaligned->address());
+        spread_words gone(session, {});
+        const bytes key = gone.key(session);
         keys.insert(keys.end(), key.begin(), key.end());
         gone.unmap();
-        in.exchange(keys);
-        in.barrier();
+        session.exchange(keys);
+        session.barrier();
         check(memory == initial, "memory was written");
-        in.barrier();
-        in.close();
+        session.barrier();
+        session.close();
         memory[stride] -= 5;
         check(memory == initial, "a word in one block was not operated on");
         return;
     }
-    const bytes keys                 = in.exchange({});
-    std::span<const std::byte> given = keys;
+    const bytes keys                   = session.exchange({});
+    std::span<const std::byte> payload = keys;
     {
-        const remote_key halves(in.endpoint(), given);
-        const remote_key unaligned(in.endpoint(), given);
-        const remote_key gone(in.endpoint(), given);
+        const remote_key halves(session.endpoint(), payload);
+        const remote_key unaligned(session.endpoint(), payload);
+        const remote_key gone(session.endpoint(), payload);
         for (const remote_key* each : {&halves, &unaligned, &gone}) {
-            remote_words<std::uint64_t> words(in, *each);
+            remote_words<std::uint64_t> words(session, *each);
             std::uint64_t reply = 7;
             check(words.try_fetch(UCP_ATOMIC_OP_ADD, 1, 5, reply) != UCS_OK,
                   "an operation that was refused was UCS_OK");
             words.post(UCP_ATOMIC_OP_ADD, 0, 5);
         }
-        remote_words<std::uint32_t> words(in, unaligned);
+        remote_words<std::uint32_t> words(session, unaligned);
         std::uint32_t reply = 7;
         check(words.try_fetch(UCP_ATOMIC_OP_SWAP, 2, 5, reply) != UCS_OK, "an operation that was refused was UCS_OK");
-        in.barrier();
-        remote_words<std::uint32_t>(in, halves).post(UCP_ATOMIC_OP_ADD, 1, 5);
+        session.barrier();
+        remote_words<std::uint32_t>(session, halves).post(UCP_ATOMIC_OP_ADD, 1, 5);
     }
-    in.barrier();
-    in.close();
+    session.barrier();
+    session.close();
 }
 
 const scenario every_operation_on_blocks("atomics_of_blocks.every_operation", every_operation);

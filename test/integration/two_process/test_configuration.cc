@@ -1,7 +1,7 @@
-// Processes without what windows need: UCX_TLS that leaves lay_copy out, and peers that do not load the library.
+// Processes that lack what windows need: UCX_TLS leaves lay_copy out, or a peer does not load the library.
 #include "plain_peer.h"
 #include "scenario.h"
-#include "transfer.h"
+#include "transfer_batch.h"
 #include "transports.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace ucxl::two_process
 namespace
 {
 
-void run_host_batches(session& in)
+void run_host_batches(session& session)
 {
     for (unsigned round = 0; round < in.arguments().rounds; ++round) {
         test::random random(test::derive_seed(in.arguments().seed, round));
@@ -24,15 +24,15 @@ void run_host_batches(session& in)
                 each.kind = each.kind == side_kind::datatype ? side_kind::datatype : side_kind::host;
             }
         }
-        run_batch(in, plan);
+        run_batch(session, plan);
     }
 }
 
-// Every way to make a window says what is missing; host memory and datatypes do not need lay_copy.
+// Every way to make a window reports what is missing. Host memory and datatypes do not need lay_copy.
 void without_lay_copy(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     const auto layout = ucx_layout::layout::create_strided(8, {{100, 32}});
     check(layout.has_value(), "ucp_layout_create failed");
     std::vector<std::byte> memory(100 * 32);
@@ -43,36 +43,37 @@ void without_lay_copy(const peer_arguments& arguments)
         const auto allocated = ucx_layout::window::allocate(context.get(), *layout);
         check(!allocated && allocated.error() == UCS_ERR_NO_DEVICE, "ucp_layout_map with ALLOCATE gave {}",
               ucs_status_string(allocated ? UCS_OK : allocated.error()));
-        run_host_batches(in);
+        run_host_batches(session);
     }
-    in.close();
+    session.close();
 }
 
-void send_window(session& in, std::size_t length)
+void send_window(session& session, std::size_t length)
 {
-    side window(in, {.kind = side_kind::window, .seed = 3}, length);
+    side window(session, {.kind = side_kind::window, .seed = 3}, length);
     window.put_message(test_pattern(length, 0));
     const ucp_request_param_t param{};
-    check_ok(in.wait(ucp_tag_send_nbx(in.endpoint(), window.buffer(), window.count(), length, &param)),
+    check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), window.buffer(), window.count(), length, &param)),
              "ucp_tag_send_nbx");
     window.verify();
 }
 
-// The other peer is stock UCX: host memory goes both ways, and messages from windows arrive, as the sender stages them.
+// The other peer is stock UCX. Host memory works both ways, and messages from windows arrive, because the sender stages
+// them.
 void beside_plain_peer(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        echo(in, round);
+        echo(session, round);
     }
     for (const auto length : window_lengths) {
-        send_window(in, length);
+        send_window(session, length);
     }
     for (unsigned round = 0; round < arguments.rounds; ++round) {
-        echo(in, round);
+        echo(session, round);
     }
-    in.close();
+    session.close();
 }
 
 const scenario incomplete("without_lay_copy", without_lay_copy);
@@ -82,12 +83,12 @@ class without_transport : public testing::TestWithParam<std::tuple<const char*, 
 {
 };
 
-std::string incomplete_name(const testing::TestParamInfo<std::tuple<const char*, const char*>>& of)
+std::string incomplete_name(const testing::TestParamInfo<std::tuple<const char*, const char*>>& info)
 {
-    std::string name = std::get<0>(of.param);
+    std::string name = std::get<0>(info.param);
     std::ranges::replace(name, ',', '_');
     std::ranges::replace(name, '^', '_');
-    return name + (*std::get<1>(of.param) == 'y' ? "_v2" : "_v1");
+    return name + (*std::get<1>(info.param) == 'y' ? "_v2" : "_v1");
 }
 
 TEST_P(without_transport, map_says_what_to_set_and_host_memory_works)
@@ -107,8 +108,8 @@ INSTANTIATE_TEST_SUITE_P(matrix, without_transport,
                                           both_protocols()),
                          incomplete_name);
 
-// Only eager messages: to a rendezvous from a window the plain peer logs "cannot find remote protocol for: rndv_recv
-// into host memory from rdma" (protocols of the second kind, UCX 1.18), and then neither side's request ever ends.
+// Only eager messages. For a rendezvous from a window the plain peer logs "cannot find remote protocol for: rndv_recv
+// into host memory from rdma" (protocols of the second kind, UCX 1.18), and the requests of both sides never end.
 class plain_peer : public testing::TestWithParam<setting>
 {
 };

@@ -1,7 +1,7 @@
-// Remote access to what is no window, not any more, or not all of one: its initiator sees that it failed, the owner's
-// memory stays as it was, and both go on.
+// Remote access to addresses that are no window, a destroyed window, or only partly in a window: the initiator sees the
+// failure, the owner's memory is unchanged, and both go on.
 //
-// Role 1 owns windows of every kind and unmaps some; role 0 works with the keys and addresses it was given.
+// Role 1 owns windows of every kind and unmaps some. Role 0 uses the keys and addresses it has received.
 #include "failing_access.h"
 #include "scenario.h"
 #include "support/random.h"
@@ -22,136 +22,137 @@ namespace
 void outside(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     if (arguments.plays(1)) {
         for (const memory_kind kind : all_kinds) {
-            const owned_window window(in, kind);
+            const owned_window window(session, kind);
             bytes key;
-            window.append_key_to(key, in);
-            in.exchange(key);
-            in.barrier();
+            window.append_key_to(key, session);
+            session.exchange(key);
+            session.barrier();
             window.verify(name_of(kind));
-            in.barrier();
+            session.barrier();
         }
-        in.close();
+        session.close();
         return;
     }
     check_ok(ucp_layout_failure_watch(count_failure, nullptr), "watch");
-    initiator operations(in);
+    initiator operations(session);
     for (const memory_kind kind : all_kinds) {
-        const bytes given               = in.exchange({});
-        std::span<const std::byte> rest = given;
+        const bytes expected            = session.exchange({});
+        std::span<const std::byte> rest = expected;
         {
-            const remote_key key(in.endpoint(), rest);
-            const std::uint64_t first = key.address();
-            const std::size_t whole   = shape_of(kind).length();
-            const std::string who     = name_of(kind);
+            const remote_key key(session.endpoint(), rest);
+            const std::uint64_t first   = key.address();
+            const std::size_t whole     = shape_of(kind).length();
+            const std::string kind_name = name_of(kind);
             operations.succeed(key, whole);
             for (const std::uint64_t before : {1, 8, 64, 4096}) {
-                operations.fail_all(key, first - before, 8, std::format("{}, {} bytes before", who, before));
+                operations.fail_all(key, first - before, 8, std::format("{}, {} bytes before", kind_name, before));
             }
-            operations.fail_all(key, first + whole, 8, who + ", behind");
-            operations.fail_all(key, first + whole - 4, 8, who + ", across the end");
-            operations.fail_get(key, first, whole + 1, who + ", one byte more");
-            operations.fail_get(key, first + whole - 100, 200000, who + ", far across the end");
-            operations.fail_put(key, first + whole - 1, 200000, who + ", far across the end"); // may write one byte
+            operations.fail_all(key, first + whole, 8, kind_name + ", behind");
+            operations.fail_all(key, first + whole - 4, 8, kind_name + ", across the end");
+            operations.fail_get(key, first, whole + 1, kind_name + ", one byte more");
+            operations.fail_get(key, first + whole - 100, 200000, kind_name + ", far across the end");
+            operations.fail_put(key, first + whole - 1, 200000,
+                                kind_name + ", far across the end"); // may write one byte
             operations.succeed(key, whole - 1);
         }
-        in.barrier();
-        in.barrier();
+        session.barrier();
+        session.barrier();
     }
-    in.close();
+    session.close();
 }
 
-// Windows that were unmapped: their memory is used for something else, and then taken away.
+// Unmapped windows: their memory is first reused, then removed.
 void unmapped(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     if (arguments.plays(1)) {
         for (const memory_kind kind : all_kinds) {
-            owned_window window(in, kind);
+            owned_window window(session, kind);
             bytes key;
-            window.append_key_to(key, in);
-            in.exchange(key);
-            in.barrier(); // the peer knows the key and used it
+            window.append_key_to(key, session);
+            session.exchange(key);
+            session.barrier(); // the peer has received and used the key
             window.unmap();
-            in.barrier();
-            in.barrier(); // tried on memory that is used again
+            session.barrier();
+            session.barrier(); // the peer has tried memory that is reused
             window.verify_reused(name_of(kind));
             window.free_memory();
-            in.barrier();
-            in.barrier(); // tried on memory that is not there
+            session.barrier();
+            session.barrier(); // the peer has tried memory that does not exist
         }
-        in.close();
+        session.close();
         return;
     }
     check_ok(ucp_layout_failure_watch(count_failure, nullptr), "watch");
-    initiator operations(in);
+    initiator operations(session);
     for (const memory_kind kind : all_kinds) {
-        const bytes given               = in.exchange({});
-        std::span<const std::byte> rest = given;
+        const bytes expected            = session.exchange({});
+        std::span<const std::byte> rest = expected;
         {
-            const remote_key key(in.endpoint(), rest);
+            const remote_key key(session.endpoint(), rest);
             operations.succeed(key, shape_of(kind).length());
-            in.barrier();
-            in.barrier();
-            for (const char* const when : {"unmapped", "freed"}) {
+            session.barrier();
+            session.barrier();
+            for (const char* const moment : {"unmapped", "freed"}) {
                 for (const std::size_t length : {std::size_t{8}, std::size_t{4096}, shape_of(kind).length()}) {
                     operations.fail_all(key, key.address(), length,
-                                        std::format("{}, {}, {} bytes", name_of(kind), when, length));
+                                        std::format("{}, {}, {} bytes", name_of(kind), moment, length));
                 }
-                in.barrier();
-                if (when == std::string_view("unmapped")) {
-                    in.barrier();
+                session.barrier();
+                if (moment == std::string_view("unmapped")) {
+                    session.barrier();
                 }
             }
         }
     }
-    in.close();
+    session.close();
 }
 
-// Keys with several bytes changed at once, and addresses all around: whatever they reach is inside windows.
+// Keys with several changed bytes, and addresses all around: whatever they reach is inside windows.
 //
-// The first bytes of a key are UCP's own, which it takes as they are (test_keys.cc).
+// The first bytes of a key are UCP's own, which it does not check (test_keys.cc).
 void changed_keys(const peer_arguments& arguments)
 {
     constexpr std::size_t header_length = sizeof(std::uint64_t) + sizeof(std::uint8_t);
     constexpr std::size_t room          = 3 * 256;
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     if (arguments.plays(1)) {
         for (const memory_kind kind : all_kinds) {
-            const owned_window window(in, kind);
+            const owned_window window(session, kind);
             bytes key;
-            window.append_key_to(key, in);
-            in.exchange(key);
-            in.barrier();
+            window.append_key_to(key, session);
+            session.exchange(key);
+            session.barrier();
             window.verify_gaps(name_of(kind));
-            in.barrier();
+            session.barrier();
         }
-        in.close();
+        session.close();
         return;
     }
     test::random random(arguments.seed);
     for (const memory_kind kind : all_kinds) {
-        bytes given         = in.exchange({});
-        std::uint64_t first = 0; // in front of the key, see append_key()
+        bytes expected      = session.exchange({});
+        std::uint64_t first = 0; // before the key, see append_key()
         {
-            std::span<const std::byte> rest = given;
-            first                           = remote_key(in.endpoint(), rest).address();
+            std::span<const std::byte> rest = expected;
+            first                           = remote_key(session.endpoint(), rest).address();
         }
         const std::size_t prefix = 2 * sizeof(std::uint64_t);
-        const std::size_t length = given.size() - prefix;
+        const std::size_t length = expected.size() - prefix;
         for (unsigned round = 0; round < arguments.rounds; ++round) {
-            bytes changed(given.begin() + prefix, given.end());
+            bytes changed(expected.begin() + prefix, expected.end());
             changed.resize(length + room, static_cast<std::byte>(random.below(256)));
             for (auto changes = random.below(6); changes > 0; --changes) {
                 changed[header_length + random.below(length - header_length)] =
                     static_cast<std::byte>(random.below(256));
             }
             ucp_rkey_h key = nullptr;
-            if (ucp_ep_rkey_unpack(in.endpoint(), changed.data(), &key) != UCS_OK) {
+            if (ucp_ep_rkey_unpack(session.endpoint(), changed.data(), &key) != UCS_OK) {
                 continue;
             }
             const std::uint64_t address = first - 5000 + random.below(shape_of(kind).length() + 10000);
@@ -160,55 +161,56 @@ void changed_keys(const peer_arguments& arguments)
             std::uint64_t operand = 0;
             std::uint64_t reply   = 0;
             ucp_request_param_t param{};
-            in.wait(ucp_put_nbx(in.endpoint(), buffer.data(), count, address, key, &param));
-            in.wait(ucp_get_nbx(in.endpoint(), buffer.data(), count, address, key, &param));
+            session.wait(ucp_put_nbx(session.endpoint(), buffer.data(), count, address, key, &param));
+            session.wait(ucp_get_nbx(session.endpoint(), buffer.data(), count, address, key, &param));
             param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
             param.datatype     = ucp_dt_make_contig(sizeof(operand));
             param.reply_buffer = &reply;
-            in.wait(ucp_atomic_op_nbx(in.endpoint(), UCP_ATOMIC_OP_OR, &operand, 1, address & ~std::uint64_t{7}, key,
-                                      &param));
-            in.flush();
+            session.wait(ucp_atomic_op_nbx(session.endpoint(), UCP_ATOMIC_OP_OR, &operand, 1,
+                                           address & ~std::uint64_t{7}, key, &param));
+            session.flush();
             ucp_rkey_destroy(key);
         }
-        in.barrier();
-        in.barrier();
+        session.barrier();
+        session.barrier();
     }
-    in.close();
+    session.close();
 }
 
 const scenario with_changed_keys("failures.changed_keys", changed_keys);
 
-// UCX's older protocols: the target of a get by messages takes every address for host memory.
+// UCX's older protocols: the target of a get by messages treats every address as host memory.
 void old_protocols(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     const std::size_t length = shape_of(memory_kind::short_blocks).length();
     if (arguments.plays(1)) {
-        owned_window window(in, memory_kind::short_blocks);
+        owned_window window(session, memory_kind::short_blocks);
         bytes key;
-        window.append_key_to(key, in);
+        window.append_key_to(key, session);
         window.fill_with(std::byte{1});
-        in.exchange(key);
-        in.barrier();
+        session.exchange(key);
+        session.barrier();
         check(window.packed_is(owned_window::pattern), "the window does not hold what was put");
-        in.barrier();
-        in.close();
+        session.barrier();
+        session.close();
         return;
     }
-    const bytes given               = in.exchange({});
-    std::span<const std::byte> rest = given;
+    const bytes expected            = session.exchange({});
+    std::span<const std::byte> rest = expected;
     {
-        const remote_key key(in.endpoint(), rest);
+        const remote_key key(session.endpoint(), rest);
         const bytes sent(length, owned_window::pattern);
         const ucp_request_param_t param{};
-        check_ok(in.wait(ucp_put_nbx(in.endpoint(), sent.data(), length, key.address(), key.get(), &param)), "put");
-        in.flush();
-        initiator(in).fail_get(key, key.address(), length, "a live window");
+        check_ok(session.wait(ucp_put_nbx(session.endpoint(), sent.data(), length, key.address(), key.get(), &param)),
+                 "put");
+        session.flush();
+        initiator(session).fail_get(key, key.address(), length, "a live window");
     }
-    in.barrier();
-    in.barrier();
-    in.close();
+    session.barrier();
+    session.barrier();
+    session.close();
 }
 
 const scenario with_old_protocols("failures.old_protocols", old_protocols);
@@ -220,10 +222,10 @@ class failures : public testing::TestWithParam<setting>
 protected:
     static pair_config config(const char* name)
     {
-        auto made                   = config_for(GetParam(), name, 1);
-        made.expected[0].any_output = true; // says what was refused
-        made.expected[1].any_output = true;
-        return made;
+        auto created                   = config_for(GetParam(), name, 1);
+        created.expected[0].any_output = true; // it logs what it refused
+        created.expected[1].any_output = true;
+        return created;
     }
 };
 
@@ -239,9 +241,9 @@ TEST_P(failures, on_a_window_that_was_unmapped_are_seen_by_their_initiator)
 
 TEST_P(failures, of_changed_keys_end_nobody_and_reach_only_windows)
 {
-    auto with   = config("failures.changed_keys");
-    with.rounds = 400;
-    EXPECT_PAIR(with);
+    auto pair   = config("failures.changed_keys");
+    pair.rounds = 400;
+    EXPECT_PAIR(pair);
 }
 
 class failures_of_old_protocols : public failures

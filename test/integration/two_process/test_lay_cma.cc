@@ -1,5 +1,5 @@
 // lay_cma between two processes: remote access to windows over memory of the application while their owner does
-// nothing, windows bound elsewhere under their keys, and owners that die.
+// nothing, windows that are bound elsewhere under their keys, and owners that die.
 #include "passive_target.h"
 #include "remote_key.h"
 #include "scenario.h"
@@ -16,51 +16,51 @@ namespace ucxl::two_process
 namespace
 {
 
-// The owner is killed: what the keys were for is neither written nor taken from whoever has its number now.
+// The owner is killed: its keys neither read nor write the memory of the process that gets its number.
 void dead_owner(const peer_arguments& arguments)
 {
     constexpr std::size_t length = 65536;
     const context_handle context(arguments);
-    session in(arguments, context);
-    settle(in);
+    session session(arguments, context);
+    settle(session);
     if (arguments.plays(1)) {
-        const side own(in, {.kind = side_kind::window, .seed = 1}, length);
+        const side own(session, {.kind = side_kind::window, .seed = 1}, length);
         bytes key(sizeof(pid_t));
         const pid_t self = getpid();
         std::memcpy(key.data(), &self, sizeof(self));
-        append_key(key, in.context(), own.memh(), own.buffer());
-        in.side_channel().send(key);
-        wait_passively(in);
+        append_key(key, session.context(), own.memh(), own.buffer());
+        session.side_channel().send(key);
+        wait_passively(session);
         raise(SIGKILL);
     }
-    const bytes given = wait_passively(in);
-    pid_t owner       = 0;
-    std::memcpy(&owner, given.data(), sizeof(owner));
-    std::span<const std::byte> rest = std::span(given).subspan(sizeof(owner));
+    const bytes expected = wait_passively(session);
+    pid_t owner          = 0;
+    std::memcpy(&owner, expected.data(), sizeof(owner));
+    std::span<const std::byte> rest = std::span(expected).subspan(sizeof(owner));
     {
-        const remote_key key(in.endpoint(), rest);
-        in.side_channel().send({});
+        const remote_key key(session.endpoint(), rest);
+        session.side_channel().send({});
         wait_for_death(owner);
         bytes data(length, std::byte{7});
         const ucp_request_param_t param{};
         const auto address = key.address();
-        const auto put     = in.wait(ucp_put_nbx(in.endpoint(), data.data(), length, address, key.get(), &param));
+        const auto put = session.wait(ucp_put_nbx(session.endpoint(), data.data(), length, address, key.get(), &param));
         check(put == UCS_ERR_INVALID_ADDR, "the put ended with {}", ucs_status_string(put));
-        const auto get = in.wait(ucp_get_nbx(in.endpoint(), data.data(), length, address, key.get(), &param));
+        const auto get = session.wait(ucp_get_nbx(session.endpoint(), data.data(), length, address, key.get(), &param));
         check(get == UCS_ERR_INVALID_ADDR, "the get ended with {}", ucs_status_string(get));
         check(data == bytes(length, std::byte{7}), "bytes came from somewhere");
     }
-    in.abandon();
+    session.abandon();
 }
 
 const scenario passive("lay_cma.passive_target",
                        [](const peer_arguments& arguments) { passive_target(arguments, side_kind::window); });
 const scenario death("lay_cma.dead_owner", dead_owner);
 
-// Windows of short blocks, too: the random layouts have few long ones.
-pair_config with_lay_cma(const setting& with, const char* scenario_name, unsigned rounds)
+// Includes windows of short blocks, because random layouts have few long ones.
+pair_config with_lay_cma(const setting& choice, const char* scenario_name, unsigned rounds)
 {
-    auto config = config_for(with, scenario_name, rounds);
+    auto config = config_for(choice, scenario_name, rounds);
     config.variables.emplace_back("UCX_LAY_CMA_MIN_BLOCK", "1");
     return config;
 }

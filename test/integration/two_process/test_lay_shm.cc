@@ -1,10 +1,10 @@
 // lay_shm between two processes: remote access to windows with memory of the library while their owner does nothing,
-// and everything where a peer's memory cannot be mapped.
+// and the cases in which a peer's memory cannot be mapped.
 #include "passive_target.h"
 #include "plain_peer.h"
 #include "remote_words.h"
 #include "scenario.h"
-#include "transfer.h"
+#include "transfer_batch.h"
 #include "transports.h"
 
 #include <signal.h>
@@ -21,16 +21,16 @@ constexpr std::uint64_t gap = 0x6761706761706761;
 void passive_atomics(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
-    settle(in);
+    session session(arguments, context);
+    settle(session);
     auto words = initial_words();
     if (arguments.plays(0)) {
-        const bytes given               = wait_passively(in);
-        std::span<const std::byte> rest = given;
-        const remote_key key(in.endpoint(), rest);
-        apply(in, key, words);
-        in.side_channel().send(std::as_bytes(std::span(words)));
-        in.close();
+        const bytes expected            = wait_passively(session);
+        std::span<const std::byte> rest = expected;
+        const remote_key key(session.endpoint(), rest);
+        apply(session, key, words);
+        session.side_channel().send(std::as_bytes(std::span(words)));
+        session.close();
         return;
     }
     const auto layout = ucx_layout::layout::create_strided(8, {{num_words, 24}});
@@ -44,25 +44,25 @@ void passive_atomics(const peer_arguments& arguments)
         memory[3 * i] = words[i];
     }
     bytes key;
-    append_key(key, in.context(), window->memh(), window->address());
-    in.side_channel().send(key);
-    const bytes wanted = wait_passively(in);
+    append_key(key, session.context(), window->memh(), window->address());
+    session.side_channel().send(key);
+    const bytes wanted = wait_passively(session);
     check(wanted.size() == sizeof(words), "no words to compare with");
     std::memcpy(words.data(), wanted.data(), sizeof(words));
     for (std::size_t i = 0; i < num_words; ++i) {
         check(memory[3 * i] == words[i], "word {} is {:x}, not {:x}", i, memory[3 * i], words[i]);
         check(i + 1 == num_words || (memory[3 * i + 1] == gap && memory[3 * i + 2] == gap), "a gap was written");
     }
-    in.close();
+    session.close();
 }
 
-// What stock programs do: ucp_mem_map allocates memory of type RDMA, which the CPU can use as well.
+// As stock programs do: ucp_mem_map allocates memory of type RDMA, which the CPU can use, too.
 void plain_allocation(const peer_arguments& arguments)
 {
     constexpr std::size_t length = 100000;
     const context_handle context(arguments);
-    session in(arguments, context);
-    settle(in);
+    session session(arguments, context);
+    settle(session);
     ucp_mem_map_params_t params{};
     params.field_mask =
         UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
@@ -78,29 +78,31 @@ void plain_allocation(const peer_arguments& arguments)
     const auto pattern = test_pattern(length, static_cast<unsigned>(arguments.role));
     std::memcpy(memory, pattern.data(), length);
     bytes key;
-    append_key(key, in.context(), memh, memory);
-    const bytes given               = in.exchange(key);
-    std::span<const std::byte> rest = given;
+    append_key(key, session.context(), memh, memory);
+    const bytes payload             = session.exchange(key);
+    std::span<const std::byte> rest = payload;
     {
-        const remote_key other(in.endpoint(), rest);
+        const remote_key other(session.endpoint(), rest);
         const ucp_request_param_t param{};
         if (arguments.plays(0)) {
-            // From type RDMA, allocated in the same way, to type RDMA.
-            check_ok(in.wait(ucp_put_nbx(in.endpoint(), memory, length, other.address(), other.get(), &param)), "put");
-            in.flush();
-            in.side_channel().send({});
+            // Both sides are of type RDMA and allocated in the same way.
+            check_ok(
+                session.wait(ucp_put_nbx(session.endpoint(), memory, length, other.address(), other.get(), &param)),
+                "put");
+            session.flush();
+            session.side_channel().send({});
         } else {
-            wait_passively(in);
+            wait_passively(session);
         }
     }
     const auto expected = test_pattern(length, 0);
     check(std::memcmp(memory, expected.data(), length) == 0, "the memory does not hold what was put");
-    in.barrier();
+    session.barrier();
     check_ok(ucp_mem_unmap(context.get(), memh), "ucp_mem_unmap");
-    in.close();
+    session.close();
 }
 
-void run_remote_access(session& in)
+void run_remote_access(session& session)
 {
     for (unsigned round = 0; round < in.arguments().rounds; ++round) {
         test::random random(test::derive_seed(in.arguments().seed, round));
@@ -109,54 +111,56 @@ void run_remote_access(session& in)
     }
 }
 
-// Peers that must not, or cannot, open each other's files: `users` are the user numbers the roles take on, which also
+// Peers that may not, or cannot, open each other's files. `users` are the user numbers that the roles assume; this also
 // closes their part of /proc to all but root.
 void separated(const peer_arguments& arguments, const std::array<uid_t, 2>& users)
 {
     const uid_t user = users[static_cast<std::size_t>(arguments.role)];
     check(user == 0 || setresuid(user, user, user) == 0, "setresuid failed");
     const context_handle context(arguments);
-    session in(arguments, context);
-    run_remote_access(in);
-    in.close();
+    session session(arguments, context);
+    run_remote_access(session);
+    session.close();
 }
 
-// The owner is killed while its memory is mapped here: what is mapped can still be touched, and what is not is refused.
+// The owner is killed while its memory is mapped here: mapped memory stays accessible, everything else is refused.
 void dead_owner(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
-    settle(in);
+    session session(arguments, context);
+    settle(session);
     if (arguments.plays(1)) {
-        const side first(in, {.kind = side_kind::allocated, .seed = 1}, 65536);
-        const side second(in, {.kind = side_kind::allocated, .seed = 2}, 65536);
+        const side first(session, {.kind = side_kind::allocated, .seed = 1}, 65536);
+        const side second(session, {.kind = side_kind::allocated, .seed = 2}, 65536);
         bytes keys(sizeof(pid_t));
         const pid_t self = getpid();
         std::memcpy(keys.data(), &self, sizeof(self));
-        append_key(keys, in.context(), first.memh(), first.buffer());
-        append_key(keys, in.context(), second.memh(), second.buffer());
-        in.side_channel().send(keys);
-        wait_passively(in);
+        append_key(keys, session.context(), first.memh(), first.buffer());
+        append_key(keys, session.context(), second.memh(), second.buffer());
+        session.side_channel().send(keys);
+        wait_passively(session);
         raise(SIGKILL);
     }
-    const bytes keys = wait_passively(in);
+    const bytes keys = wait_passively(session);
     pid_t owner      = 0;
     std::memcpy(&owner, keys.data(), sizeof(owner));
     std::span<const std::byte> rest = std::span(keys).subspan(sizeof(owner));
     {
-        const remote_key mapped(in.endpoint(), rest);
-        in.side_channel().send({});
+        const remote_key mapped(session.endpoint(), rest);
+        session.side_channel().send({});
         wait_for_death(owner);
         const auto sent = test_pattern(65536, 5);
         bytes got(sent.size());
         const ucp_request_param_t param{};
         const auto address = mapped.address();
-        check_ok(in.wait(ucp_put_nbx(in.endpoint(), sent.data(), sent.size(), address, mapped.get(), &param)), "put");
-        check_ok(in.wait(ucp_get_nbx(in.endpoint(), got.data(), got.size(), address, mapped.get(), &param)), "get");
+        check_ok(session.wait(ucp_put_nbx(session.endpoint(), sent.data(), sent.size(), address, mapped.get(), &param)),
+                 "put");
+        check_ok(session.wait(ucp_get_nbx(session.endpoint(), got.data(), got.size(), address, mapped.get(), &param)),
+                 "get");
         check(got == sent, "the memory of the dead peer does not hold what was put");
-        const remote_key unmapped(in.endpoint(), rest);
+        const remote_key unmapped(session.endpoint(), rest);
     }
-    in.abandon();
+    session.abandon();
 }
 
 const scenario passive("lay_shm.passive_target",
@@ -204,7 +208,7 @@ TEST_P(shared_memory, of_a_killed_owner_can_be_touched_as_long_as_it_is_mapped)
 INSTANTIATE_TEST_SUITE_P(matrix, shared_memory, testing::Combine(testing::ValuesIn(with_lay_shm), testing::Values("y")),
                          setting_name);
 
-// Over TCP, because the shared memory transports of UCX do not connect users with each other.
+// Over TCP, because UCX's shared memory transports do not connect different users.
 class separated_peers : public testing::TestWithParam<const char*>
 {
 protected:

@@ -1,6 +1,6 @@
 // What happens to processes: they fork, they run threads, they are killed.
 #include "scenario.h"
-#include "transfer.h"
+#include "transfer_batch.h"
 #include "transports.h"
 
 #include "support/leak_checks.h"
@@ -23,7 +23,7 @@ const batch_options usual_batch = {
     .lengths    = {0, 1, 64, 4096, 65536, 300000},
 };
 
-void run_batches(session& in, std::uint64_t seed, unsigned rounds)
+void run_batches(session& session, std::uint64_t seed, unsigned rounds)
 {
     for (unsigned round = 0; round < rounds; ++round) {
         test::random random(test::derive_seed(seed, round));
@@ -31,7 +31,7 @@ void run_batches(session& in, std::uint64_t seed, unsigned rounds)
     }
 }
 
-// The child ends by exit(), with everything that runs then, or by _exit().
+// The child ends by exit(), with all exit handlers, or by _exit().
 void fork_child(bool with_exit_handlers)
 {
     const pid_t pid = fork();
@@ -39,7 +39,7 @@ void fork_child(bool with_exit_handlers)
     if (pid == 0) {
         const auto layout = ucx_layout::layout::create_strided(8, {{100, 32}});
         const int status  = layout && layout->packed_length() == 800 ? 0 : 3;
-        test::skip_leak_check(); // the parent's UCX objects end with the process, not by their owners
+        test::skip_leak_check(); // the parent's UCX objects end with the process, not through their owners
         with_exit_handlers ? std::exit(status) : _exit(status);
     }
     int status = 0;
@@ -50,21 +50,21 @@ void fork_child(bool with_exit_handlers)
 void forks(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     const side_plan window{.kind = side_kind::window, .seed = 5};
     const side_plan allocated{.kind = side_kind::allocated, .seed = 6};
-    side first(in, window, 10000), second(in, allocated, 10000);
-    run_batches(in, arguments.seed, arguments.rounds);
+    side first(session, window, 10000), second(session, allocated, 10000);
+    run_batches(session, arguments.seed, arguments.rounds);
     fork_child(true);
-    run_batches(in, arguments.seed + 1, arguments.rounds);
+    run_batches(session, arguments.seed + 1, arguments.rounds);
     fork_child(false);
-    run_batches(in, arguments.seed + 2, arguments.rounds);
+    run_batches(session, arguments.seed + 2, arguments.rounds);
     first.verify();
     second.verify();
-    in.close();
+    session.close();
 }
 
-// One worker per thread, one context for all: windows are mapped and unmapped by both threads all the time.
+// One worker per thread, one context for all: both threads map and unmap windows all the time.
 void threads(const peer_arguments& arguments)
 {
     const context_handle context(arguments, true);
@@ -85,33 +85,32 @@ void threads(const peer_arguments& arguments)
 
 constexpr std::uint64_t long_transfer = 64 << 20;
 
-// Role 1 dies while its window is being filled, or never receives at all; role 0 has to notice, and to end in good
-// order.
+// Role 1 dies while its window is being filled, or before it ever receives. Role 0 must detect it and end properly.
 void killed(const peer_arguments& arguments, bool receives)
 {
     const context_handle context(arguments);
-    session in(arguments, context, {.error_handling = true});
+    session session(arguments, context, {.error_handling = true});
     test::random random(arguments.seed);
-    side own(in, {.kind = side_kind::window, .seed = 9}, long_transfer);
+    side own(session, {.kind = side_kind::window, .seed = 9}, long_transfer);
     ucp_request_param_t param{};
     own.describe_to(param);
     if (arguments.role == 1) {
         if (receives) {
-            ucp_tag_recv_nbx(in.worker(), own.buffer(), own.count(), 0, 0, &param);
+            ucp_tag_recv_nbx(session.worker(), own.buffer(), own.count(), 0, 0, &param);
         }
-        in.barrier();
+        session.barrier();
         for (int turns = 0; turns < 200; ++turns) {
-            in.turn();
+            session.turn();
         }
         raise(SIGKILL);
     }
-    in.barrier();
-    const auto sent = in.wait(ucp_tag_send_nbx(in.endpoint(), own.buffer(), own.count(), 0, &param));
+    session.barrier();
+    const auto sent = session.wait(ucp_tag_send_nbx(session.endpoint(), own.buffer(), own.count(), 0, &param));
     check(UCS_STATUS_IS_ERR(sent), "sending to a dead peer ended with {}", ucs_status_string(sent));
-    while (in.endpoint_error() == UCS_OK) {
-        in.turn();
+    while (session.endpoint_error() == UCS_OK) {
+        session.turn();
     }
-    in.abandon();
+    session.abandon();
     own.verify();
 }
 
@@ -126,7 +125,7 @@ class processes : public testing::TestWithParam<setting>
 
 TEST_P(processes, fork_leaves_parent_and_child_working)
 {
-    // With the thread of UCX's virtual file system a child's exit handlers may deadlock, see docs/limits.md.
+    // The thread of UCX's virtual file system may deadlock a child's exit handlers, see docs/limits.md.
     auto config = config_for(GetParam(), "forks", 3);
     config.variables.emplace_back("UCX_VFS_ENABLE", "n");
     EXPECT_PAIR(config);
@@ -146,9 +145,9 @@ class killed_peer : public testing::TestWithParam<setting>
 protected:
     static pair_config config(const char* scenario_name)
     {
-        auto made               = config_for(GetParam(), scenario_name, 1);
-        made.expected[1].signal = SIGKILL;
-        return made;
+        auto created               = config_for(GetParam(), scenario_name, 1);
+        created.expected[1].signal = SIGKILL;
+        return created;
     }
 };
 

@@ -1,7 +1,7 @@
-// Requests that do not end well: windows report what stock UCX reports for host memory, and nothing outside the
-// transfer is touched.
+// Requests that fail: windows report what stock UCX reports for host memory, and nothing outside the transfer is
+// touched.
 #include "scenario.h"
-#include "transfer.h"
+#include "transfer_batch.h"
 #include "transports.h"
 
 #include "support/leak_checks.h"
@@ -14,18 +14,18 @@ namespace ucxl::two_process
 namespace
 {
 
-ucs_status_ptr_t send(session& in, const side& from, std::uint64_t tag)
+ucs_status_ptr_t send(session& session, const side& from, std::uint64_t tag)
 {
     ucp_request_param_t param{};
     from.describe_to(param);
-    return ucp_tag_send_nbx(in.endpoint(), from.buffer(), from.count(), tag, &param);
+    return ucp_tag_send_nbx(session.endpoint(), from.buffer(), from.count(), tag, &param);
 }
 
-ucs_status_ptr_t receive(session& in, const side& to, std::uint64_t tag)
+ucs_status_ptr_t receive(session& session, const side& to, std::uint64_t tag)
 {
     ucp_request_param_t param{};
     to.describe_to(param);
-    return ucp_tag_recv_nbx(in.worker(), to.buffer(), to.count(), tag, UINT64_MAX, &param);
+    return ucp_tag_recv_nbx(session.worker(), to.buffer(), to.count(), tag, UINT64_MAX, &param);
 }
 
 constexpr side_kind all_kinds[] = {side_kind::host, side_kind::window, side_kind::allocated, side_kind::datatype};
@@ -34,7 +34,7 @@ constexpr side_kind all_kinds[] = {side_kind::host, side_kind::window, side_kind
 void truncated_receives(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     std::uint64_t tag = 0;
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         for (const auto kind : all_kinds) {
@@ -46,79 +46,79 @@ void truncated_receives(const peer_arguments& arguments)
                 const side_plan plan{
                     .kind = kind, .seed = seed, .before = aligned ? 0u : 10u, .after = aligned ? 0u : 10u};
                 if (arguments.role == 0) {
-                    side from(in, plan, length + 1 + seed % 1000);
+                    side from(session, plan, length + 1 + seed % 1000);
                     if (!unexpected) {
-                        in.barrier();
+                        session.barrier();
                     }
-                    const auto status = in.wait(send(in, from, tag));
+                    const auto status = session.wait(send(session, from, tag));
                     check(status == UCS_OK, "the sender got {}", ucs_status_string(status));
-                    in.barrier();
+                    session.barrier();
                     from.verify();
                 } else {
-                    side to(in, plan, length);
-                    auto request = unexpected ? nullptr : receive(in, to, tag);
+                    side to(session, plan, length);
+                    auto request = unexpected ? nullptr : receive(session, to, tag);
                     if (unexpected) {
                         ucp_tag_recv_info_t info;
-                        while (ucp_tag_probe_nb(in.worker(), tag, UINT64_MAX, 0, &info) == nullptr) {
-                            in.turn();
+                        while (ucp_tag_probe_nb(session.worker(), tag, UINT64_MAX, 0, &info) == nullptr) {
+                            session.turn();
                         }
-                        request = receive(in, to, tag);
+                        request = receive(session, to, tag);
                     } else {
-                        in.barrier();
+                        session.barrier();
                     }
-                    const auto status = in.wait(request);
+                    const auto status = session.wait(request);
                     check(status == UCS_ERR_MESSAGE_TRUNCATED,
                           "a truncated receive of {} bytes into a {} ended with {}", length, name_of(kind),
                           ucs_status_string(status));
-                    in.barrier();
+                    session.barrier();
                     to.accept_content();
                     to.verify();
                 }
             }
         }
     }
-    in.close();
+    session.close();
 }
 
-// A receive that is cancelled leaves its memory alone, and the message goes to the next one.
+// A cancelled receive leaves its memory alone, and the next receive gets the message.
 void cancelled_receives(const peer_arguments& arguments)
 {
-    // UCX does not end the datatype's part of a receive that is cancelled (docs/limits.md).
+    // UCX does not release the datatype state of a cancelled receive (docs/limits.md).
     const test::leaks_of_others cancelled_transfers;
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         for (const auto kind : all_kinds) {
             for (const std::uint64_t length : {64u, 300000u}) {
                 const auto seed    = test::derive_seed(arguments.seed, round * 10 + static_cast<unsigned>(kind));
                 const auto message = test::random_bytes(seed, length);
                 if (arguments.role == 0) {
-                    side from(in, {.kind = kind, .seed = seed + 1}, length);
+                    side from(session, {.kind = kind, .seed = seed + 1}, length);
                     from.put_message(message);
-                    in.barrier();
-                    check_ok(in.wait(send(in, from, 1)), "send");
-                    in.barrier();
+                    session.barrier();
+                    check_ok(session.wait(send(session, from, 1)), "send");
+                    session.barrier();
                     from.verify();
                 } else {
-                    side cancelled(in, {.kind = kind, .seed = seed + 2}, length);
-                    side to(in, {.kind = kind, .seed = seed + 3}, length);
+                    side cancelled(session, {.kind = kind, .seed = seed + 2}, length);
+                    side to(session, {.kind = kind, .seed = seed + 3}, length);
                     to.expect_message(message);
-                    const auto request = receive(in, cancelled, 1);
+                    const auto request = receive(session, cancelled, 1);
                     check(UCS_PTR_IS_PTR(request), "a receive ended before anything was sent");
-                    ucp_request_cancel(in.worker(), request);
-                    const auto status = in.wait(request);
+                    ucp_request_cancel(session.worker(), request);
+                    const auto status = session.wait(request);
                     check(status == UCS_ERR_CANCELED, "a cancelled receive ended with {}", ucs_status_string(status));
-                    const auto next = receive(in, to, 1);
-                    in.barrier();
-                    check_ok(in.wait(next), "receive");
-                    in.barrier();
+                    const auto next = receive(session, to, 1);
+                    session.barrier();
+                    check_ok(session.wait(next), "receive");
+                    session.barrier();
                     cancelled.verify();
                     to.verify();
                 }
             }
         }
     }
-    in.close();
+    session.close();
 }
 
 const scenario truncated("truncated_receives", truncated_receives);

@@ -1,7 +1,7 @@
 // Every operation over every transport and both protocol versions: random layouts, lengths, sub-ranges and kinds of
 // memory on both sides, several transfers at once.
 #include "scenario.h"
-#include "transfer.h"
+#include "transfer_batch.h"
 #include "transports.h"
 
 #include <string>
@@ -16,12 +16,12 @@ namespace
 void run_transfers(const peer_arguments& arguments, const batch_options& options)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         test::random random(test::derive_seed(arguments.seed, round));
         run_batch(in, random_batch(random, options));
     }
-    in.close();
+    session.close();
 }
 
 const std::vector<std::uint64_t> usual_lengths = {0, 1, 7, 64, 4096, 4096, 65536, 65536, 1 << 20};
@@ -54,10 +54,10 @@ class transfers : public testing::TestWithParam<matrix_cell>
 {
 };
 
-std::string cell_name(const testing::TestParamInfo<matrix_cell>& of)
+std::string cell_name(const testing::TestParamInfo<matrix_cell>& info)
 {
-    const auto& [transports, protocols, scenario_name] = of.param;
-    return std::string(scenario_name) + "_" + setting_name({{transports, protocols}, of.index});
+    const auto& [transports, protocols, scenario_name] = info.param;
+    return std::string(scenario_name) + "_" + setting_name({{transports, protocols}, info.index});
 }
 
 TEST_P(transfers, every_byte_is_where_it_belongs)

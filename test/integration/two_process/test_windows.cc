@@ -1,8 +1,8 @@
-// Windows as they come and go: thousands at once, the same addresses for another layout, other memory under the same
+// Windows that come and go: thousands at once, an address reused for another layout, and other memory under the same
 // keys.
 #include "remote_key.h"
 #include "scenario.h"
-#include "transfer.h"
+#include "transfer_batch.h"
 #include "transports.h"
 
 #include "support/random_spec.h"
@@ -18,25 +18,26 @@ namespace
 
 constexpr std::uint64_t any_tag = 0;
 
-ucx_layout::window map_window(session& in, const test::spec& spec, const test::spec_memory& memory)
+ucx_layout::window map_window(session& session, const test::spec& spec, const test::spec_memory& memory)
 {
     std::vector<void*> bases(memory.bases().begin(), memory.bases().end());
-    auto made = ucx_layout::window::map(in.context(), create_layout(spec), bases);
-    check(made.has_value(), "no window of {}", to_string(spec));
-    return std::move(*made);
+    auto created = ucx_layout::window::map(session.context(), create_layout(spec), bases);
+    check(created.has_value(), "no window of {}", to_string(spec));
+    return std::move(*created);
 }
 
-// A window of ours, its memory, and the same memory as the oracle wants it.
+// A window, its memory, and the oracle's copy of that memory.
 struct own_window {
-    own_window(session& in, const test::spec_ptr& of, std::uint64_t seed)
-        : spec(of), actual(*of, seed), expected(*of, seed), window(map_window(in, *of, actual))
+    own_window(session& session, const test::spec_ptr& described, std::uint64_t seed)
+        : spec(described), actual(*described, seed), expected(*described, seed),
+          window(map_window(session, *described, actual))
     {
     }
 
-    void check_memory(const char* what)
+    void check_memory(const char* moment)
     {
         const auto difference = actual.first_difference(expected);
-        check(difference.empty(), "{}: {}: {}", what, difference, to_string(*spec));
+        check(difference.empty(), "{}: {}: {}", moment, difference, to_string(*spec));
     }
 
     test::spec_ptr spec;
@@ -45,86 +46,87 @@ struct own_window {
     ucx_layout::window window;
 };
 
-ucs_status_ptr_t send(session& in, const ucx_layout::window& from, std::uint64_t tag)
+ucs_status_ptr_t send(session& session, const ucx_layout::window& from, std::uint64_t tag)
 {
     const ucp_request_param_t param{};
-    const auto request = ucp_tag_send_nbx(in.endpoint(), from.address(), from.length(), tag, &param);
+    const auto request = ucp_tag_send_nbx(session.endpoint(), from.address(), from.length(), tag, &param);
     check(!UCS_PTR_IS_ERR(request), "ucp_tag_send_nbx: {}", ucs_status_string(UCS_PTR_STATUS(request)));
     return request;
 }
 
-ucs_status_ptr_t receive(session& in, const ucx_layout::window& to, std::uint64_t tag)
+ucs_status_ptr_t receive(session& session, const ucx_layout::window& to, std::uint64_t tag)
 {
     const ucp_request_param_t param{};
-    const auto request = ucp_tag_recv_nbx(in.worker(), to.address(), to.length(), tag, UINT64_MAX, &param);
+    const auto request = ucp_tag_recv_nbx(session.worker(), to.address(), to.length(), tag, UINT64_MAX, &param);
     check(!UCS_PTR_IS_ERR(request), "ucp_tag_recv_nbx: {}", ucs_status_string(UCS_PTR_STATUS(request)));
     return request;
 }
 
-// Window i of role 0 goes to window i of role 1, which has another layout, all in flight at once.
+// Window i of role 0 goes to window i of role 1, which has another layout; all are in flight at once.
 void many_windows(const peer_arguments& arguments)
 {
     constexpr std::uint64_t number = 2000;
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     std::vector<std::unique_ptr<own_window>> windows;
     for (std::uint64_t i = 0; i < number; ++i) {
         const auto seed     = test::derive_seed(arguments.seed, i);
         const auto own_seed = test::derive_seed(seed, static_cast<std::uint64_t>(arguments.role));
         const auto length   = 1 + seed % 3000;
         test::random random(own_seed);
-        windows.push_back(std::make_unique<own_window>(in, spec_of_length(random, length), own_seed));
+        windows.push_back(std::make_unique<own_window>(session, spec_of_length(random, length), own_seed));
         const auto message = test::random_bytes(seed, length);
         windows.back()->expected.scatter(0, message);
         if (arguments.role == 0) {
             windows.back()->actual.scatter(0, message);
         }
     }
-    in.barrier();
+    session.barrier();
     std::vector<ucs_status_ptr_t> requests;
     for (std::uint64_t i = 0; i < number; ++i) {
-        requests.push_back(arguments.role == 0 ? send(in, windows[i]->window, i) : receive(in, windows[i]->window, i));
+        requests.push_back(arguments.role == 0 ? send(session, windows[i]->window, i)
+                                               : receive(session, windows[i]->window, i));
     }
     for (const auto request : requests) {
-        check_ok(in.wait(request), "one of many transfers");
+        check_ok(session.wait(request), "one of many transfers");
     }
-    in.close();
+    session.close();
     for (const auto& each : windows) {
         each->check_memory("one of many windows");
     }
 }
 
-// With an arena of one slot, no cache of windows and windows of about the same length (16 fit in), an address comes
-// back soon, and then shows another layout.
+// With an arena of one slot, no cache of windows and windows of about the same length (16 fit in), an address is soon
+// reused, for another layout.
 void addresses_come_back(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     std::map<void*, unsigned> uses;
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         const auto seed     = test::derive_seed(arguments.seed, round);
         const auto own_seed = test::derive_seed(seed, static_cast<std::uint64_t>(arguments.role));
         const auto length   = (9u << 18) + seed % (5u << 18);
         test::random random(own_seed);
-        own_window own(in, spec_of_length(random, length), own_seed);
+        own_window own(session, spec_of_length(random, length), own_seed);
         ++uses[own.window.address()];
         const auto message = test::random_bytes(seed, length);
         own.expected.scatter(0, message);
         if (arguments.role == 0) {
             own.actual.scatter(0, message);
-            check_ok(in.wait(send(in, own.window, any_tag)), "send");
+            check_ok(session.wait(send(session, own.window, any_tag)), "send");
         } else {
-            check_ok(in.wait(receive(in, own.window, any_tag)), "receive");
+            check_ok(session.wait(receive(session, own.window, any_tag)), "receive");
         }
-        in.barrier();
+        session.barrier();
         own.check_memory("a window at an address used before");
     }
-    in.close();
+    session.close();
     check(uses.size() < arguments.rounds, "no address came back in {} windows: the test shows nothing",
           arguments.rounds);
 }
 
-// Role 0 puts and gets through a key it got once, while role 1 moves its window from memory to memory.
+// Role 0 puts and gets through one key, while role 1 moves its window from memory to memory.
 void key_outlives_rebind(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
@@ -135,17 +137,17 @@ void key_outlives_rebind(const peer_arguments& arguments)
     const bool is_target       = arguments.role == 1;
     std::unique_ptr<own_window> own;
     if (is_target) {
-        own = std::make_unique<own_window>(in, spec, 1);
+        own = std::make_unique<own_window>(session, spec, 1);
     }
     bytes own_key;
     if (is_target) {
-        append_key(own_key, in.context(), own->window.memh(), own->window.address());
+        append_key(own_key, session.context(), own->window.memh(), own->window.address());
     }
-    const bytes other_key            = in.exchange(own_key);
-    std::span<const std::byte> given = other_key;
+    const bytes other_key              = session.exchange(own_key);
+    std::span<const std::byte> payload = other_key;
     std::optional<remote_key> remote;
     if (!is_target) {
-        remote.emplace(in.endpoint(), given);
+        remote.emplace(session.endpoint(), payload);
     }
 
     for (unsigned round = 0; round < arguments.rounds; ++round) {
@@ -156,19 +158,20 @@ void key_outlives_rebind(const peer_arguments& arguments)
             std::vector<void*> bases(actual.bases().begin(), actual.bases().end());
             check_ok(own->window.rebind(bases), "ucp_layout_rebind");
         }
-        in.barrier();
+        session.barrier();
         if (!is_target) {
             const ucp_request_param_t param{};
-            check_ok(
-                in.wait(ucp_put_nbx(in.endpoint(), message.data(), length, remote->address(), remote->get(), &param)),
-                "put");
-            in.flush();
+            check_ok(session.wait(ucp_put_nbx(session.endpoint(), message.data(), length, remote->address(),
+                                              remote->get(), &param)),
+                     "put");
+            session.flush();
             bytes back(length);
-            check_ok(in.wait(ucp_get_nbx(in.endpoint(), back.data(), length, remote->address(), remote->get(), &param)),
+            check_ok(session.wait(ucp_get_nbx(session.endpoint(), back.data(), length, remote->address(), remote->get(),
+                                              &param)),
                      "get");
             check(back == message, "what came back is not what was put");
         }
-        in.barrier();
+        session.barrier();
         if (is_target) {
             expected.scatter(0, message);
             const auto difference = actual.first_difference(expected);
@@ -179,14 +182,14 @@ void key_outlives_rebind(const peer_arguments& arguments)
         }
     }
     remote.reset();
-    in.close();
+    session.close();
 }
 
 // A byte described twice is sent twice.
 void overlapping_source(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         test::random random(test::derive_seed(arguments.seed, round));
         const auto spec =
@@ -195,20 +198,21 @@ void overlapping_source(const peer_arguments& arguments)
         const ucp_request_param_t param{};
         test::spec_memory actual(*spec, round), expected(*spec, round);
         if (arguments.role == 0) {
-            const auto window = map_window(in, *spec, actual);
-            check_ok(in.wait(send(in, window, round)), "send");
-            in.barrier();
+            const auto window = map_window(session, *spec, actual);
+            check_ok(session.wait(send(session, window, round)), "send");
+            session.barrier();
             const auto difference = actual.first_difference(expected);
             check(difference.empty(), "the sender's memory changed: {}", difference);
         } else {
             bytes received(length);
-            check_ok(in.wait(ucp_tag_recv_nbx(in.worker(), received.data(), length, round, UINT64_MAX, &param)),
-                     "receive");
+            check_ok(
+                session.wait(ucp_tag_recv_nbx(session.worker(), received.data(), length, round, UINT64_MAX, &param)),
+                "receive");
             check(received == expected.gather(), "not the bytes of {}", to_string(*spec));
-            in.barrier();
+            session.barrier();
         }
     }
-    in.close();
+    session.close();
 }
 
 const scenario many("many_windows", many_windows);

@@ -24,15 +24,15 @@ std::vector<transport_set> transports(std::initializer_list<std::string_view> na
     return some;
 }
 
-std::string setting_name(const testing::TestParamInfo<setting>& of)
+std::string setting_name(const testing::TestParamInfo<setting>& info)
 {
-    const auto& [with, protocols] = of.param;
-    return std::string(with.name) + (*protocols == 'y' ? "_v2" : "_v1");
+    const auto& [transports, protocols] = info.param;
+    return std::string(transports.name) + (*protocols == 'y' ? "_v2" : "_v1");
 }
 
-pair_config config_for(const setting& with, const char* scenario, unsigned rounds)
+pair_config config_for(const setting& choice, const char* scenario, unsigned rounds)
 {
-    const auto& [transports, protocols] = with;
+    const auto& [transports, protocols] = choice;
     pair_config config{.scenario = scenario, .variables = {{"UCX_PROTO_ENABLE", protocols}}, .rounds = rounds};
     if (transports.tls != nullptr) {
         config.variables.emplace_back("UCX_TLS", transports.tls);

@@ -1,4 +1,4 @@
-// The settings every kind of transfer runs with: which transports, and which of UCP's two protocol implementations.
+// The settings for every kind of transfer: the transports, and one of UCP's two protocol implementations.
 #pragma once
 
 #include "pair.h"
@@ -19,11 +19,11 @@ struct transport_set {
 const std::vector<transport_set>& all_transports();
 std::vector<transport_set> transports(std::initializer_list<std::string_view> names);
 
-// UCX_TLS and UCX_PROTO_ENABLE, the parameter of most tests.
+// UCX_TLS and UCX_PROTO_ENABLE: the parameter of most tests.
 using setting = std::tuple<transport_set, const char*>;
 
-std::string setting_name(const testing::TestParamInfo<setting>& of);
-pair_config config_for(const setting& with, const char* scenario, unsigned rounds);
+std::string setting_name(const testing::TestParamInfo<setting>& info);
+pair_config config_for(const setting& choice, const char* scenario, unsigned rounds);
 
 inline auto both_protocols()
 {

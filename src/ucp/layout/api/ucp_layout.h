@@ -24,10 +24,10 @@ extern "C" {
  * @defgroup UCP_LAYOUT Non-contiguous memory as one UCP buffer
  *
  * A @e layout describes where bytes are, without addresses. A @e window is a layout applied to base addresses: a range
- * of reserved addresses, as long as the packed layout, that shows the described bytes in packed order. The window
- * address goes into the stock UCP calls - ucp_tag_send_nbx, ucp_stream_send_nbx, ucp_am_send_nbx, ucp_put_nbx,
- * ucp_get_nbx, the receive calls, ucp_rkey_pack - as any other buffer. No byte is packed by the application, and the
- * CPU cannot access a window itself. A @e plan is a layout compiled for the CPU, for packing without UCP.
+ * of reserved addresses, as long as the packed layout, that shows the described bytes in packed order. Stock UCP calls
+ * take the window address as any other buffer: ucp_tag_send_nbx, ucp_stream_send_nbx, ucp_am_send_nbx, ucp_put_nbx,
+ * ucp_get_nbx, the receive calls, ucp_rkey_pack. The application packs nothing. The CPU cannot access a window.
+ * For packing without UCP, a @e plan is a layout compiled for the CPU.
  *
  * @code{.c}
  * ucp_layout_map_params_t map;
@@ -47,43 +47,43 @@ extern "C" {
  * @endcode
  *
  * <b>Conventions</b> are those of UCP.
- * - The caller sets @e field_mask to the fields it filled in, or asks for. Other fields are neither read nor written.
- *   An unknown bit is UCS_ERR_INVALID_PARAM.
- * - A function writes its outputs only when it returns UCS_OK, and leaves nothing behind otherwise.
- * - Whoever finds an error logs it once, at level error, with the name of the parameter and of the limit. A pointer
- *   that is NULL where that is not allowed is UCS_ERR_INVALID_PARAM, from every function.
- * - All sizes, offsets, strides and lengths are bytes. Lists of dimensions have the outermost one first. Sources are
+ * - The caller sets @e field_mask to the fields it has filled in, or asks for. The library reads and writes no other
+ *   field. An unknown bit is UCS_ERR_INVALID_PARAM.
+ * - A function writes its outputs only when it returns UCS_OK. On failure it leaves nothing behind.
+ * - Whoever finds an error logs it once, at level error, with the names of the parameter and of the limit. A pointer
+ *   that must not be NULL but is gives UCS_ERR_INVALID_PARAM.
+ * - All sizes, offsets, strides and lengths are in bytes. Lists of dimensions begin with the outermost one. Sources are
  *   numbered from 0.
- * - Handles of layouts and plans are counted or owned pointers: using one after it was destroyed is undefined. Handles
- *   of windows are never used twice: a stale one gives UCS_ERR_INVALID_PARAM.
+ * - Handles of layouts and plans are counted or owned pointers: using one after its destruction is undefined. Handles
+ *   of windows are never reused: a stale one gives UCS_ERR_INVALID_PARAM.
  * - Functions are thread safe unless they say otherwise. None may be called from a signal handler.
  *
- * Both peers of a transfer that involves a window need this library. To stock UCX a window is memory of type
- * UCS_MEMORY_TYPE_RDMA, for which it has no transport: short messages from a window still reach a peer without the
- * library, longer ones (rendezvous) and remote access do not, and may never complete.
+ * Both peers of a transfer with a window need this library. To stock UCX a window is memory of type
+ * UCS_MEMORY_TYPE_RDMA, for which it has no transport. A peer without the library still receives short messages from a
+ * window; longer ones (rendezvous) and remote access do not work, and may never complete.
  * @{
  */
 
-/** Version of this header: changes when something is removed or means something else. */
+/** Version of this header: changes when something is removed or changes its meaning. */
 #define UCP_LAYOUT_API_MAJOR 1
 /** Version of this header: changes when something is added. */
 #define UCP_LAYOUT_API_MINOR 0
-/** A version as one number, to be compared with others made by this macro: @e _major, then @e _minor. */
+/** A version as one number, to compare with others made by this macro: @e _major, then @e _minor. */
 #define UCP_LAYOUT_API_VERSION(_major, _minor) (((_major) << 24) | ((_minor) << 16))
 
 /**
- * @brief Version of the library that was loaded, which may be newer than the header.
+ * @brief Get the version of the loaded library, which may be newer than the header.
  *
- * @param [out] major_version   Major version, or NULL if it is not wanted.
- * @param [out] minor_version   Minor version, or NULL if it is not wanted.
- * @param [out] release_number  Release of that minor version, or NULL if it is not wanted.
+ * @param [out] major_version   Major version; may be NULL.
+ * @param [out] minor_version   Minor version; may be NULL.
+ * @param [out] release_number  Release of that minor version; may be NULL.
  */
 void ucp_layout_get_version(unsigned *major_version, unsigned *minor_version, unsigned *release_number);
 
 /**
- * @brief Version of the library that was loaded, as text: "1.0.0".
+ * @brief Get the version of the loaded library as text: "1.0.0".
  *
- * @return The text, which stays for ever.
+ * @return The text, valid for the life of the process.
  */
 const char *ucp_layout_get_version_string(void);
 

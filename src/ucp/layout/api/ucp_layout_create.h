@@ -23,19 +23,19 @@ extern "C" {
  * @{
  */
 
-/** What a layout is made from. */
+/** The kinds of layouts. */
 typedef enum ucp_layout_kind {
-    UCP_LAYOUT_KIND_CONTIG,     /**< @e count elements in a row */
+    UCP_LAYOUT_KIND_CONTIG,     /**< @e count elements in sequence */
     UCP_LAYOUT_KIND_STRIDED,    /**< An element repeated in N dimensions: MPI_Type_create_hvector, nested */
     UCP_LAYOUT_KIND_IOV,        /**< A list of elements at offsets: MPI_Type_create_struct / hindexed */
     UCP_LAYOUT_KIND_INTERLEAVED /**< Cycles that take some elements of each source in turn */
 } ucp_layout_kind_t;
 
-/** What is repeated: @e length contiguous bytes, or a whole layout. */
+/** The unit of repetition: @e length contiguous bytes, or a whole layout. */
 typedef struct ucp_layout_element {
     size_t       length; /**< Bytes; ignored when @e layout is set. 0 is allowed: no bytes */
-    ucp_layout_h layout; /**< Nested layout, or NULL. The new layout keeps what it needs of it, so it may be destroyed
-                              at once. Its source numbers are added to the one given beside the element */
+    ucp_layout_h layout; /**< Nested layout, or NULL. May be destroyed after the call. Its source numbers are added to
+                              the source of the part that holds the element */
 } ucp_layout_element_t;
 
 /** One dimension. */
@@ -46,21 +46,22 @@ typedef struct ucp_layout_dim {
 
 /** One part of @ref UCP_LAYOUT_KIND_IOV. */
 typedef struct ucp_layout_iov {
-    uint32_t             source;  /**< Which base address, below UCP_LAYOUT_MAX_SOURCES */
+    uint32_t             source;  /**< Number of the base address, below UCP_LAYOUT_MAX_SOURCES */
     ptrdiff_t            offset;  /**< Bytes from that base address */
-    ucp_layout_element_t element; /**< What is there */
+    ucp_layout_element_t element; /**< The element at this place */
 } ucp_layout_iov_t;
 
 /**
- * One source of @ref UCP_LAYOUT_KIND_INTERLEAVED. Every cycle takes the next @e repeat elements, enumerated by @e dims
- * with the last dimension fastest. Sources may differ in @e repeat and in total; one that has run out is skipped.
+ * One source of @ref UCP_LAYOUT_KIND_INTERLEAVED. @e dims enumerates its elements, the last dimension fastest; every
+ * cycle takes the next @e repeat of them. Sources may differ in @e repeat and in total. Cycles skip a source that has
+ * run out.
  */
 typedef struct ucp_layout_interleaved {
-    uint32_t                source;   /**< Which base address, below UCP_LAYOUT_MAX_SOURCES */
+    uint32_t                source;   /**< Number of the base address, below UCP_LAYOUT_MAX_SOURCES */
     ptrdiff_t               offset;   /**< Bytes from that base address to the first element */
-    ucp_layout_element_t    element;  /**< What is taken */
+    ucp_layout_element_t    element;  /**< The element that repeats */
     size_t                  repeat;   /**< Elements per cycle, at least 1 */
-    const ucp_layout_dim_t *dims;     /**< Where the elements are, outermost dimension first */
+    const ucp_layout_dim_t *dims;     /**< Places of the elements, outermost dimension first */
     unsigned                num_dims; /**< 1 .. UCP_LAYOUT_MAX_DEPTH */
 } ucp_layout_interleaved_t;
 
@@ -78,9 +79,9 @@ enum ucp_layout_params_field {
 /** Parameters of @ref ucp_layout_create. Fields that the kind does not use are ignored. */
 typedef struct ucp_layout_params {
     uint64_t                        field_mask;      /**< Mask of valid fields, @ref ucp_layout_params_field */
-    ucp_layout_kind_t               kind;            /**< What the layout is made from */
-    ucp_layout_element_t            element;         /**< What is repeated */
-    size_t                          count;           /**< Elements; they follow each other at the element's extent */
+    ucp_layout_kind_t               kind;            /**< Kind of the layout; it selects the fields below */
+    ucp_layout_element_t            element;         /**< The element that repeats */
+    size_t                          count;           /**< Number of elements, each at the extent of the one before */
     const ucp_layout_dim_t         *dims;            /**< Outermost (slowest) dimension first */
     unsigned                        num_dims;        /**< 0 .. UCP_LAYOUT_MAX_DEPTH; 0: the element once */
     const ucp_layout_iov_t         *iov;             /**< In packed order */
@@ -95,12 +96,12 @@ typedef struct ucp_layout_params {
 /**
  * @brief Create a layout.
  *
- * @param [in]  params    What it is. Everything is copied.
+ * @param [in]  params    Describe the layout. Everything is copied.
  * @param [out] layout_p  The layout, to be released with @ref ucp_layout_destroy.
  *
  * @return UCS_OK, or
  *         UCS_ERR_INVALID_PARAM  a field is missing or wrong,
- *         UCS_ERR_EXCEEDS_LIMIT  a limit of a layout is passed,
+ *         UCS_ERR_EXCEEDS_LIMIT  a limit of a layout is exceeded,
  *         UCS_ERR_NO_MEMORY      out of memory.
  *
  * @note Cost: linear in the number of list entries.
@@ -130,8 +131,8 @@ static inline ucs_status_t ucp_layout_contig(size_t length, ucp_layout_h *layout
  * @brief Create a layout of blocks of one length in several dimensions: a tile, a face of a grid.
  *
  * @param [in]  length    Bytes of a block.
- * @param [in]  dims      Where the blocks are, outermost (slowest) dimension first. Copied.
- * @param [in]  num_dims  Dimensions, 0 .. UCP_LAYOUT_MAX_DEPTH; 0: the block once.
+ * @param [in]  dims      Places of the blocks, outermost (slowest) dimension first. Copied.
+ * @param [in]  num_dims  Number of dimensions, 0 .. UCP_LAYOUT_MAX_DEPTH; 0: the block once.
  * @param [out] layout_p  As @ref ucp_layout_create.
  *
  * @return As @ref ucp_layout_create.
@@ -154,7 +155,7 @@ static inline ucs_status_t ucp_layout_strided_nd(size_t length, const ucp_layout
  * @brief Create a layout of blocks of one length at one distance: a column of a matrix.
  *
  * @param [in]  length    Bytes of a block.
- * @param [in]  count     Blocks; 0 makes the layout empty.
+ * @param [in]  count     Number of blocks; 0 makes the layout empty.
  * @param [in]  stride    Bytes from the start of a block to the start of the next; may be negative or 0.
  * @param [out] layout_p  As @ref ucp_layout_create.
  *
@@ -170,10 +171,10 @@ static inline ucs_status_t ucp_layout_strided(size_t length, size_t count, ptrdi
 }
 
 /**
- * @brief Create a layout of parts at any offsets of any sources, one after another.
+ * @brief Create a layout of parts at any offsets of any sources, in sequence.
  *
  * @param [in]  parts      The parts in packed order. Copied.
- * @param [in]  num_parts  Parts; 0 makes the layout empty.
+ * @param [in]  num_parts  Number of parts; 0 makes the layout empty.
  * @param [out] layout_p   As @ref ucp_layout_create.
  *
  * @return As @ref ucp_layout_create.
@@ -193,8 +194,8 @@ static inline ucs_status_t ucp_layout_concatenate(const ucp_layout_iov_t *parts,
 /**
  * @brief Create a layout that takes some elements of each source in turn: records out of arrays.
  *
- * @param [in]  sources      The sources in the order of each cycle. Copied, their dimensions too.
- * @param [in]  num_sources  Sources; 0 makes the layout empty.
+ * @param [in]  sources      The sources in the order of each cycle. Copied with their dimensions.
+ * @param [in]  num_sources  Number of sources; 0 makes the layout empty.
  * @param [out] layout_p     As @ref ucp_layout_create.
  *
  * @return As @ref ucp_layout_create.
@@ -214,17 +215,17 @@ static inline ucs_status_t ucp_layout_interleave(const ucp_layout_interleaved_t 
 /**
  * @brief Create a layout from text, for tools and configuration: "strided(4096,64,128)".
  *
- * @param [in]  text      The text, ended by a 0 byte. The grammar is in the manual page of ucx_layout_info(1).
+ * @param [in]  text      The text, ended by a 0 byte. The manual page ucx_layout_info(1) has the grammar.
  * @param [out] layout_p  As @ref ucp_layout_create.
  *
- * @return As @ref ucp_layout_create; the message names the column.
+ * @return As @ref ucp_layout_create; the error message names the column.
  */
 ucs_status_t ucp_layout_parse(const char *text, ucp_layout_h *layout_p);
 
 /**
  * @brief Release a layout. Windows, plans, datatypes and layouts made from it stay valid.
  *
- * @param [in] layout  A layout, or NULL (nothing happens).
+ * @param [in] layout  A layout; NULL does nothing.
  */
 void ucp_layout_destroy(ucp_layout_h layout);
 

@@ -28,7 +28,7 @@ class layout
 {
 public:
     using dim         = ucp_layout_dim_t;         /**< One dimension */
-    using element     = ucp_layout_element_t;     /**< What is repeated: bytes, or a layout */
+    using element     = ucp_layout_element_t;     /**< The element that repeats: bytes, or a layout */
     using iov         = ucp_layout_iov_t;         /**< One part of @ref concatenate */
     using interleaved = ucp_layout_interleaved_t; /**< One source of @ref interleave */
 
@@ -42,20 +42,20 @@ public:
     /**
      * As ucp_layout_create().
      *
-     * @param params  What the layout is.
-     * @return The layout, or why there is none.
+     * @param params  Describe the layout.
+     * @return The layout, or the error.
      */
     static result<layout> create(const ucp_layout_params_t &params) noexcept
     {
-        return make([&](ucp_layout_h *made) { return ucp_layout_create(&params, made); });
+        return make([&](ucp_layout_h *layout) { return ucp_layout_create(&params, layout); });
     }
 
     /**
-     * Elements in a row, at the extent of each.
+     * Elements in sequence, each at the extent of the one before.
      *
-     * @param count  Elements; 0: no bytes.
+     * @param count  Number of elements; 0: no bytes.
      * @param item   The element.
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> create_contig(std::size_t count, element item) noexcept
     {
@@ -71,7 +71,7 @@ public:
      * Contiguous bytes.
      *
      * @param length  Bytes.
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> create_contig(std::size_t length) noexcept { return create_contig(1, bytes(length)); }
 
@@ -80,7 +80,7 @@ public:
      *
      * @param item  The element.
      * @param dims  Outermost (slowest) dimension first, at most UCP_LAYOUT_MAX_DEPTH.
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> create_strided(element item, std::span<const dim> dims) noexcept
     {
@@ -98,7 +98,7 @@ public:
      *
      * @param length  Bytes of a block.
      * @param dims    As above: create_strided(8, {{.count = 64, .stride = 1024}}).
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> create_strided(std::size_t length, std::initializer_list<dim> dims) noexcept
     {
@@ -106,32 +106,33 @@ public:
     }
 
     /**
-     * Parts at any offsets of any sources, one after another.
+     * Parts at any offsets of any sources, in sequence.
      *
      * @param parts  In packed order.
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> concatenate(std::span<const iov> parts) noexcept
     {
-        return make([&](ucp_layout_h *made) { return ucp_layout_concatenate(parts.data(), parts.size(), made); });
+        return make([&](ucp_layout_h *layout) { return ucp_layout_concatenate(parts.data(), parts.size(), layout); });
     }
 
     /**
      * Some elements of each source in turn.
      *
      * @param sources  In the order of each cycle.
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> interleave(std::span<const interleaved> sources) noexcept
     {
-        return make([&](ucp_layout_h *made) { return ucp_layout_interleave(sources.data(), sources.size(), made); });
+        return make(
+            [&](ucp_layout_h *layout) { return ucp_layout_interleave(sources.data(), sources.size(), layout); });
     }
 
     /**
-     * The elements a view shows, from its data_handle(), the last dimension fastest.
+     * The elements of a view, beginning at data_handle(), the last dimension fastest.
      *
      * @param view  The view; only its shape is read.
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     template <mdspan_like View>
     static result<layout> describe(const View &view) noexcept
@@ -159,28 +160,28 @@ public:
      * As ucp_layout_parse().
      *
      * @param text  "strided(4096,64,128)"
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> parse(const char *text) noexcept
     {
-        return make([&](ucp_layout_h *made) { return ucp_layout_parse(text, made); });
+        return make([&](ucp_layout_h *layout) { return ucp_layout_parse(text, layout); });
     }
 
     /**
-     * Reads what @ref serialize wrote. The bytes may be hostile.
+     * Reads the bytes of @ref serialize. The bytes may be hostile.
      *
      * @param from  The bytes.
-     * @return The layout, or why there is none.
+     * @return The layout, or the error.
      */
     static result<layout> deserialize(std::span<const std::byte> from) noexcept
     {
-        return make([&](ucp_layout_h *made) { return ucp_layout_deserialize(from.data(), from.size(), made); });
+        return make([&](ucp_layout_h *layout) { return ucp_layout_deserialize(from.data(), from.size(), layout); });
     }
 
     /**
      * As ucp_layout_query().
      *
-     * @param fields  UCP_LAYOUT_ATTR_FIELD_*, what is asked for.
+     * @param fields  The attributes to fill in: UCP_LAYOUT_ATTR_FIELD_*.
      * @return The attributes, or UCS_ERR_INVALID_PARAM.
      */
     result<ucp_layout_attr_t> query(std::uint64_t fields) const noexcept
@@ -192,9 +193,9 @@ public:
     }
 
     /**
-     * As ucp_layout_query_bounds(), all of them.
+     * As ucp_layout_query_bounds(), with all fields.
      *
-     * @param source  Which base address.
+     * @param source  The source, below num_sources.
      * @return The bounds, or UCS_ERR_INVALID_PARAM.
      */
     result<ucp_layout_bounds_t> query_bounds(std::uint32_t source = 0) const noexcept
@@ -209,7 +210,7 @@ public:
     /**
      * As ucp_layout_serialize().
      *
-     * @param into  Receives the bytes: at least the attribute serialized_length.
+     * @param into  Receives the bytes; holds at least serialized_length bytes (see query()).
      * @return The bytes written, or UCS_ERR_BUFFER_TOO_SMALL.
      */
     result<std::size_t> serialize(std::span<std::byte> into) const noexcept
@@ -220,12 +221,12 @@ public:
     }
 
     /**
-     * As ucp_layout_gather(): a packed range out of described memory, without UCP.
+     * As ucp_layout_gather(): copies a packed range from described memory, without UCP.
      *
      * @param bases   Base address of every source.
      * @param offset  First packed byte.
-     * @param into    Receives as many packed bytes as it has.
-     * @return UCS_OK, or why nothing was copied.
+     * @param into    Receives as many packed bytes as it holds.
+     * @return UCS_OK, or the error; nothing was copied then.
      */
     ucs_status_t gather(std::span<const void *const> bases, std::size_t offset,
                         std::span<std::byte> into) const noexcept
@@ -235,12 +236,12 @@ public:
     }
 
     /**
-     * As ucp_layout_scatter(): contiguous bytes into described memory, without UCP.
+     * As ucp_layout_scatter(): copies contiguous bytes into described memory, without UCP.
      *
      * @param bases   Base address of every source.
      * @param offset  First packed byte.
      * @param from    The bytes.
-     * @return UCS_OK, or why nothing was copied.
+     * @return UCS_OK, or the error; nothing was copied then.
      */
     ucs_status_t scatter(std::span<void *const> bases, std::size_t offset,
                          std::span<const std::byte> from) const noexcept
@@ -248,7 +249,7 @@ public:
         return ucp_layout_scatter(get(), bases.data(), count(bases), offset, from.size(), from.data());
     }
 
-    /** @return Bytes described; 0 for an object that was moved from. */
+    /** @return Bytes described; 0 after a move. */
     std::size_t packed_length() const noexcept
     {
         return get() == nullptr
@@ -256,7 +257,7 @@ public:
                    : query(UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH).value_or(ucp_layout_attr_t{}).packed_length;
     }
 
-    /** @return This layout, to be nested in another one; this one may be released after that. */
+    /** @return This layout as an element of another one, after whose creation this one may be released. */
     element as_element() const noexcept { return {.length = 0, .layout = get()}; }
 
     /** @return The handle, which stays with this object. */
@@ -272,7 +273,7 @@ private:
 
     static element bytes(std::size_t length) noexcept { return {.length = length, .layout = nullptr}; }
 
-    // More than the library has is as wrong as any other wrong number.
+    // A count beyond the type's range fails like any other wrong number.
     template <typename Pointer>
     static std::uint32_t count(std::span<Pointer> bases) noexcept
     {
@@ -282,9 +283,9 @@ private:
     template <typename Create>
     static result<layout> make(Create &&call) noexcept
     {
-        ucp_layout_h       made   = nullptr;
-        const ucs_status_t status = call(&made);
-        return status == UCS_OK ? result<layout>(layout(made)) : std::unexpected(status);
+        ucp_layout_h       created = nullptr;
+        const ucs_status_t status  = call(&created);
+        return status == UCS_OK ? result<layout>(layout(created)) : std::unexpected(status);
     }
 
     std::unique_ptr<ucp_layout, destroy> _handle;

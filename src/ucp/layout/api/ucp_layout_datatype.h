@@ -24,15 +24,15 @@ extern "C" {
  */
 
 /**
- * @brief Make a UCP datatype of a layout, for tag, stream and active messages, without mapping anything.
+ * @brief Make a UCP datatype from a layout, for tag, stream and active messages, without a window.
  *
- * With it the @e buffer of a call is the base address and @e count the number of layouts, one after another at the
- * extent. A layout of several sources takes a pointer to the array of their base addresses (void *const *) as buffer;
- * the array must stay as it is until the operation has completed.
+ * The @e buffer of a call is then the base address, and @e count is the number of layouts, each at the extent of the
+ * one before. For a layout of several sources, @e buffer is a pointer to the array of their base addresses (void *const
+ * *); the array must not change until the operation has completed.
  *
- * UCP gives a datatype no way to refuse an operation. One that cannot start - a NULL buffer, more than 2^64 bytes, no
- * memory for some 50 bytes of state - logs an error; a send then sends an empty message and completes with UCS_OK, a
- * receive takes no byte and ends with UCS_ERR_MESSAGE_TRUNCATED.
+ * UCP gives a datatype no way to refuse an operation. An operation cannot start with a NULL buffer, more than 2^64
+ * bytes, or without memory for some 50 bytes of state. It then logs an error. A send sends an empty message and
+ * completes with UCS_OK; a receive takes no byte and ends with UCS_ERR_MESSAGE_TRUNCATED.
  *
  * @param [in]  layout      May be destroyed after the call.
  * @param [out] datatype_p  A generic datatype, to be released with @ref ucp_layout_datatype_destroy after all
@@ -43,9 +43,9 @@ extern "C" {
 ucs_status_t ucp_layout_datatype_create(ucp_layout_h layout, ucp_datatype_t *datatype_p);
 
 /**
- * @brief Release a datatype made by @ref ucp_layout_datatype_create. Any other is left alone, with an error logged.
+ * @brief Release a datatype made by @ref ucp_layout_datatype_create. Leaves any other alone and logs an error.
  *
- * @param [in] datatype  The datatype, or 0 (nothing happens).
+ * @param [in] datatype  The datatype; 0 does nothing.
  */
 void ucp_layout_datatype_destroy(ucp_datatype_t datatype);
 

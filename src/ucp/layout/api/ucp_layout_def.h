@@ -26,7 +26,7 @@ extern "C" {
  * @{
  */
 
-/** Limits of one layout. Passing one gives UCS_ERR_EXCEEDS_LIMIT and a message that names it. */
+/** Limits of one layout. Exceeding one gives UCS_ERR_EXCEEDS_LIMIT and a message that names it. */
 enum {
     UCP_LAYOUT_MAX_DEPTH   = 16,      /**< Loops nested above a block, and dimensions of one descriptor */
     UCP_LAYOUT_MAX_SOURCES = 1 << 16, /**< Base addresses */
@@ -38,7 +38,7 @@ enum {
 /** Handle of a layout: immutable, counted. */
 typedef struct ucp_layout *ucp_layout_h;
 
-/** Handle of a window, of one call of @ref ucp_layout_map. Not an address: nothing is behind it. */
+/** Handle of a window from one call of @ref ucp_layout_map. It is no address and cannot be dereferenced. */
 typedef struct ucp_layout_window *ucp_layout_window_h;
 
 /** Handle of a plan: immutable. */

@@ -18,21 +18,21 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /**
- * @defgroup UCP_LAYOUT_FAILURE Operations on windows that were not done
+ * @defgroup UCP_LAYOUT_FAILURE Failed operations on windows
  *
- * An operation that cannot be done fails at its initiator, with a status. For some operations stock UCX has no way to
- * fail; docs/limits.md lists them. These, called @e silent here, end with UCS_OK, and so do all others that the process
- * did not start itself but refused for a peer. Every failure of both sorts is counted, logged (ten a second) and told
- * to a callback, in the process that refused it. The initiator of a put or an atomic operation that its target refused
- * is sent a notice, which counts there as a silent failure.
+ * An operation that fails ends at its initiator with an error status. For some operations stock UCX has no way to fail;
+ * docs/limits.md lists them. Their failures are called @e silent here: the initiator gets UCS_OK. Every failure, silent
+ * or not, is counted, logged (at most ten a second) and reported to a callback, in the process that refused the
+ * operation. If a target refuses a put or an atomic operation, its initiator gets a notice, which counts there as a
+ * silent failure.
  *
- * Code that must not lose a byte compares the silent counts before and after what it does, or sets a callback.
+ * Code that must not lose a byte compares the silent counts before and after its transfers, or sets a callback.
  * @{
  */
 
 /** What failed. */
 typedef enum ucp_layout_failure_kind {
-    UCP_LAYOUT_FAILURE_READ,          /**< From a window of this process, by this process: zeros came instead */
+    UCP_LAYOUT_FAILURE_READ,          /**< From a window of this process, by this process: it read zeros */
     UCP_LAYOUT_FAILURE_WRITE,         /**< To a window of this process, by this process: the bytes were dropped */
     UCP_LAYOUT_FAILURE_PEER_READ,     /**< From memory of this process, by a peer */
     UCP_LAYOUT_FAILURE_PEER_WRITE,    /**< To memory of this process, by a peer */
@@ -54,45 +54,45 @@ enum ucp_layout_failure_attr_field {
 typedef struct ucp_layout_failure_attr {
     uint64_t field_mask;                      /**< Mask of fields to fill in, @ref ucp_layout_failure_attr_field */
     uint64_t all[UCP_LAYOUT_FAILURE_LAST];    /**< Failures, by @ref ucp_layout_failure_kind_t */
-    uint64_t silent[UCP_LAYOUT_FAILURE_LAST]; /**< Of them, those whose initiator got UCS_OK */
+    uint64_t silent[UCP_LAYOUT_FAILURE_LAST]; /**< Those whose initiator got UCS_OK */
 } ucp_layout_failure_attr_t;
 
 /**
- * @brief Ask how many operations failed. UCX's virtual file system shows the same in layout/failures.
+ * @brief Get the number of failed operations. UCX's virtual file system shows the same in layout/failures.
  *
- * @param [in]     pid   0: this process. Otherwise another process of this user and PID namespace.
- * @param [in,out] attr  field_mask says what to fill in; written only on success.
+ * @param [in]     pid   0 for this process, or the number of another process of this user and PID namespace.
+ * @param [in,out] attr  field_mask selects the fields to fill in; written only on success.
  *
  * @return UCS_OK,
  *         UCS_ERR_INVALID_PARAM  attr is NULL or has an unknown bit,
- *         UCS_ERR_NO_ELEM        there is no such process, or it has not loaded this library, or another release of it.
+ *         UCS_ERR_NO_ELEM        there is no such process, or it has not loaded this release of the library.
  *
- * @note Thread safe. The two counts of a failure that happens meanwhile may differ by it.
+ * @note Thread safe. The two counts may differ by a failure that happens during the call.
  */
 ucs_status_t ucp_layout_failure_query(pid_t pid, ucp_layout_failure_attr_t *attr);
 
-/** One failure, as told to a callback. Valid during the call, except for the strings, which stay. */
+/** One failure, as passed to a callback. Valid during the call; the strings stay valid. */
 typedef struct ucp_layout_failure {
     uint64_t                  field_mask; /**< All fields below are filled in: 0x3f. Later releases may set more bits */
     ucp_layout_failure_kind_t kind;       /**< What failed (bit 0) */
     int                       silent;     /**< Whether its initiator gets UCS_OK (bit 1) */
     uint64_t                  address;    /**< First byte of the range, in the process that owns it (bit 2) */
     size_t                    length;     /**< Bytes of the range, or of the part of it that was refused (bit 3) */
-    const char               *operation;  /**< Who refused it: "lay_copy" (bit 4) */
+    const char               *operation;  /**< Who refused it, such as "lay_copy" (bit 4) */
     const char               *reason;     /**< Follows "LENGTH bytes at ADDRESS": "are not ..." (bit 5) */
 } ucp_layout_failure_t;
 
 /**
  * Callback of @ref ucp_layout_failure_watch. It runs in the thread that found the failure, inside a call of UCX or of
- * this library, and may hold up that call. It must not call UCX's communication functions; it may unmap windows.
+ * this library, which waits for it. It must not call communication functions of UCX; it may unmap windows.
  */
 typedef void (*ucp_layout_failure_cb_t)(const ucp_layout_failure_t *failure, void *arg);
 
 /**
- * @brief Have a function called at every failure from now on. There is one for the process; the last one set counts.
+ * @brief Set the function to call at every failure from now on. The process has one; a new one replaces it.
  *
- * @param [in] cb   NULL: none any more. It may still be running in another thread when this returns.
- * @param [in] arg  Passed to it; not owned.
+ * @param [in] cb   The callback; NULL removes it. The old one may still be running in another thread after the return.
+ * @param [in] arg  Passed to the callback; not owned.
  *
  * @return UCS_OK.
  *
@@ -101,8 +101,8 @@ typedef void (*ucp_layout_failure_cb_t)(const ucp_layout_failure_t *failure, voi
 ucs_status_t ucp_layout_failure_watch(ucp_layout_failure_cb_t cb, void *arg);
 
 /**
- * @brief Print, for people, where this library changes stock UCX in this process: what, why, whether it does, and what
- * happens without. The option UCX_LAYOUT_HOOKS turns each off.
+ * @brief Print for people where this library changes stock UCX in this process: what, why, whether the change is
+ * active, and what happens without it. The option UCX_LAYOUT_HOOKS disables each change.
  *
  * @param [in] stream  Where to print.
  *

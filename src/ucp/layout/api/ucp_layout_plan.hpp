@@ -4,7 +4,7 @@
  */
 
 /** @file ucp_layout_plan.hpp
- * The owners of what else is made of a layout: a plan and a datatype. Part of ucp_layout.hpp.
+ * The owners of plans and datatypes. Part of ucp_layout.hpp.
  */
 
 #ifndef UCP_LAYOUT_PLAN_HPP_
@@ -28,16 +28,16 @@ public:
     /**
      * As ucp_layout_plan_create().
      *
-     * @param described  The layout; may be released after the call.
-     * @param count      Layouts, one after another at the extent.
-     * @return The plan, or why there is none.
+     * @param layout  The layout; may be released after the call.
+     * @param count   Number of layouts, each at the extent of the one before.
+     * @return The plan, or the error.
      */
-    static result<plan> create(const layout &described, std::size_t count = 1) noexcept
+    static result<plan> create(const layout &layout, std::size_t count = 1) noexcept
     {
         const ucp_layout_plan_params_t params{UCP_LAYOUT_PLAN_PARAM_FIELD_COUNT, count};
-        ucp_layout_plan_h              made   = nullptr;
-        const ucs_status_t             status = ucp_layout_plan_create(described.get(), &params, &made);
-        return status == UCS_OK ? result<plan>(plan(made)) : std::unexpected(status);
+        ucp_layout_plan_h              created = nullptr;
+        const ucs_status_t             status  = ucp_layout_plan_create(layout.get(), &params, &created);
+        return status == UCS_OK ? result<plan>(plan(created)) : std::unexpected(status);
     }
 
     /**
@@ -45,8 +45,8 @@ public:
      *
      * @param bases   Base address of every source.
      * @param offset  First packed byte.
-     * @param into    Receives as many packed bytes as it has; must not overlap the described ones.
-     * @return UCS_OK, or why nothing was copied.
+     * @param into    Receives as many packed bytes as it holds; must not overlap the described ones.
+     * @return UCS_OK, or the error; nothing was copied then.
      */
     ucs_status_t gather(std::span<const void *const> bases, std::size_t offset,
                         std::span<std::byte> into) const noexcept
@@ -61,7 +61,7 @@ public:
      * @param bases   Base address of every source.
      * @param offset  First packed byte.
      * @param from    The bytes; must not overlap the described ones.
-     * @return UCS_OK, or why nothing was copied.
+     * @return UCS_OK, or the error; nothing was copied then.
      */
     ucs_status_t scatter(std::span<void *const> bases, std::size_t offset,
                          std::span<const std::byte> from) const noexcept
@@ -70,7 +70,7 @@ public:
     }
 
     /**
-     * Copies a packed range of other described memory into a packed range of what this plan describes.
+     * Copies a packed range of other described memory into a packed range of the memory that this plan describes.
      *
      * @param bases        Base address of every source of this plan.
      * @param offset       First packed byte to write.
@@ -78,7 +78,7 @@ public:
      * @param from_bases   Base address of every source of that plan.
      * @param from_offset  First packed byte to read.
      * @param length       Packed bytes.
-     * @return UCS_OK, or why nothing was copied.
+     * @return UCS_OK, or the error; nothing was copied then.
      */
     ucs_status_t copy(std::span<void *const> bases, std::size_t offset, const plan &from,
                       std::span<const void *const> from_bases, std::size_t from_offset,
@@ -89,7 +89,7 @@ public:
                                     from_offset, length);
     }
 
-    /** @return Bytes of all layouts; 0 for an object that was moved from. */
+    /** @return Bytes of all layouts; 0 after a move. */
     std::size_t packed_length() const noexcept
     {
         ucp_layout_plan_attr_t attr{};
@@ -110,32 +110,32 @@ private:
     std::unique_ptr<ucp_layout_plan, destroy> _handle;
 };
 
-/** Owns a UCP datatype made of a layout. To be released after all operations on it. */
+/** Owns a UCP datatype made from a layout. Release it after all operations on it. */
 class datatype
 {
 public:
     /**
      * As ucp_layout_datatype_create().
      *
-     * @param described  The layout; may be released after the call.
-     * @return The datatype, or why there is none.
+     * @param layout  The layout; may be released after the call.
+     * @return The datatype, or the error.
      */
-    static result<datatype> create(const layout &described) noexcept
+    static result<datatype> create(const layout &layout) noexcept
     {
-        ucp_datatype_t     made   = 0;
-        const ucs_status_t status = ucp_layout_datatype_create(described.get(), &made);
-        return status == UCS_OK ? result<datatype>(datatype(made)) : std::unexpected(status);
+        ucp_datatype_t     created = 0;
+        const ucs_status_t status  = ucp_layout_datatype_create(layout.get(), &created);
+        return status == UCS_OK ? result<datatype>(datatype(created)) : std::unexpected(status);
     }
 
     /**
-     * Takes over what another one owns.
+     * Takes over the datatype of another owner.
      *
      * @param other  Owns nothing afterwards.
      */
     datatype(datatype &&other) noexcept : _value(std::exchange(other._value, ucp_datatype_t{0})) {}
 
     /**
-     * Releases what this one owns and takes over what another one does.
+     * Releases the own datatype and takes over that of another owner.
      *
      * @param other  Owns nothing afterwards.
      * @return This object.

@@ -4,7 +4,7 @@
  */
 
 /** @file ucp_layout_query.h
- * What a layout is: attributes, blocks, text, bytes to send. Part of ucp_layout.h.
+ * Properties of a layout: attributes, blocks, text, serialized bytes. Part of ucp_layout.h.
  */
 
 #ifndef UCP_LAYOUT_QUERY_H_
@@ -27,7 +27,7 @@ extern "C" {
 typedef enum ucp_layout_overlap {
     UCP_LAYOUT_OVERLAP_NONE, /**< Proven: no byte twice */
     UCP_LAYOUT_OVERLAP_SOME, /**< Proven: some byte twice. Sending is fine; receiving leaves that byte undefined */
-    UCP_LAYOUT_OVERLAP_MAYBE /**< Not decided, the check would take too long */
+    UCP_LAYOUT_OVERLAP_MAYBE /**< Undecided: the check would take too long */
 } ucp_layout_overlap_t;
 
 /** Fields of @ref ucp_layout_attr_t. */
@@ -45,23 +45,23 @@ enum ucp_layout_attr_field {
 /** Attributes of a layout. */
 typedef struct ucp_layout_attr {
     uint64_t             field_mask;        /**< Mask of fields to fill in, @ref ucp_layout_attr_field */
-    size_t               packed_length;     /**< Bytes described, the length of a window */
-    uint32_t             num_sources;       /**< Base addresses to give, at least 1 */
+    size_t               packed_length;     /**< Bytes described; the length of a window */
+    uint32_t             num_sources;       /**< Number of base addresses, at least 1 */
     ptrdiff_t            extent;            /**< Largest ub - lb of all sources, in bytes */
-    size_t               num_blocks;        /**< Contiguous blocks, after merging neighbours */
+    size_t               num_blocks;        /**< Contiguous blocks; neighbours that touch count as one */
     size_t               min_block_length;  /**< Bytes of the shortest block */
     size_t               max_block_length;  /**< Bytes of the longest block */
     unsigned             depth;             /**< Loops nested in the normal form */
     ucp_layout_overlap_t overlap;           /**< Whether some byte is described more than once */
-    uint64_t             hash;              /**< Of the content; the same in every process */
+    uint64_t             hash;              /**< Hash of the content; the same in every process */
     size_t               serialized_length; /**< Bytes @ref ucp_layout_serialize writes */
 } ucp_layout_attr_t;
 
 /**
- * @brief Ask for attributes of a layout.
+ * @brief Get attributes of a layout.
  *
  * @param [in]     layout  The layout.
- * @param [in,out] attr    field_mask says what is asked for; those fields are filled in.
+ * @param [in,out] attr    field_mask selects the fields to fill in.
  *
  * @return UCS_OK, or UCS_ERR_INVALID_PARAM for an unknown field bit.
  */
@@ -80,18 +80,18 @@ typedef struct ucp_layout_bounds {
     uint64_t  field_mask; /**< Mask of fields to fill in, @ref ucp_layout_bounds_field */
     ptrdiff_t true_lb;    /**< First byte */
     ptrdiff_t true_ub;    /**< One past the last byte */
-    ptrdiff_t lb;         /**< Lower bound, differs from true_lb when set by the user */
-    ptrdiff_t ub;         /**< Upper bound, differs from true_ub when set by the user */
+    ptrdiff_t lb;         /**< Lower bound; differs from true_lb if the user set it */
+    ptrdiff_t ub;         /**< Upper bound; differs from true_ub if the user set it */
 } ucp_layout_bounds_t;
 
 /**
- * @brief Ask for the bounds of one source.
+ * @brief Get the bounds of one source.
  *
  * @param [in]     layout  The layout.
  * @param [in]     source  The source, below num_sources.
- * @param [in,out] bounds  field_mask says what is asked for; those fields are filled in.
+ * @param [in,out] bounds  field_mask selects the fields to fill in.
  *
- * @return UCS_OK, or UCS_ERR_INVALID_PARAM for an unknown field bit or a source that is not there.
+ * @return UCS_OK, or UCS_ERR_INVALID_PARAM for an unknown field bit or a source that does not exist.
  */
 ucs_status_t ucp_layout_query_bounds(ucp_layout_h layout, uint32_t source, ucp_layout_bounds_t *bounds);
 
@@ -103,7 +103,7 @@ enum ucp_layout_print_flags {
 };
 
 /**
- * @brief Print a layout for people. The form may change between releases.
+ * @brief Print a layout for people. The output may change between releases.
  *
  * @param [in] layout  The layout.
  * @param [in] stream  Where to print.
@@ -114,26 +114,26 @@ enum ucp_layout_print_flags {
 ucs_status_t ucp_layout_print(ucp_layout_h layout, FILE *stream, unsigned flags);
 
 /**
- * @brief Print, for people, what an mlx5 network card would make of a layout: the memory keys and their entries, which
- * forms were rejected and why, and whether packing is the better choice.
+ * @brief Print for people what an mlx5 network card would make of a layout: the memory keys and their entries, the
+ * rejected forms with reasons, and whether packing is the better choice.
  *
  * @param [in] layout  The layout.
- * @param [in] device  Name of a device (mlx5_0); NULL: the first one; "published": no device is looked for, the limits
- *                     are those published for ConnectX-6.
+ * @param [in] device  Name of a device (mlx5_0); NULL: the first device; "published": no device, but the limits
+ *                     published for ConnectX-6.
  * @param [in] stream  Where to print.
  *
  * @return UCS_OK, or
- *         UCS_ERR_UNSUPPORTED  libuct_mlx5_layout or rdma-core is not installed, or the device makes no such keys,
- *         UCS_ERR_NO_DEVICE    there is no such device,
+ *         UCS_ERR_UNSUPPORTED  libuct_mlx5_layout or rdma-core is not installed, or the device cannot make such keys,
+ *         UCS_ERR_NO_DEVICE    the device does not exist,
  *         UCS_ERR_NO_MEMORY    out of memory,
  *         UCS_ERR_IO_ERROR     writing failed.
  */
 ucs_status_t ucp_layout_print_device(ucp_layout_h layout, const char *device, FILE *stream);
 
 /**
- * Callback of @ref ucp_layout_walk for one block, called in the walking thread. It must not throw.
+ * Callback of @ref ucp_layout_walk for one block. It runs in the walking thread and must not throw.
  *
- * @param [in] arg     From @ref ucp_layout_walk.
+ * @param [in] arg     The argument of @ref ucp_layout_walk.
  * @param [in] source  Source of the block.
  * @param [in] offset  Bytes from the base address of that source to the block.
  * @param [in] length  Bytes of the block, at least 1.
@@ -157,27 +157,27 @@ typedef ucs_status_t (*ucp_layout_walk_cb_t)(void *arg, uint32_t source, ptrdiff
 ucs_status_t ucp_layout_walk(ucp_layout_h layout, size_t offset, size_t length, ucp_layout_walk_cb_t cb, void *arg);
 
 /**
- * @brief Write a layout as bytes, to send it to another process or to keep it. Later releases can read them, too.
+ * @brief Serialize a layout into bytes, to send or to store them. Later releases can read them, too.
  *
  * @param [in]     layout    The layout.
  * @param [out]    buffer    Receives the bytes.
  * @param [in,out] length_p  Bytes of the buffer; on success the bytes written.
  *
- * @return UCS_OK or UCS_ERR_BUFFER_TOO_SMALL (nothing is written; ask for serialized_length).
+ * @return UCS_OK or UCS_ERR_BUFFER_TOO_SMALL (nothing is written; the attribute serialized_length has the size).
  */
 ucs_status_t ucp_layout_serialize(ucp_layout_h layout, void *buffer, size_t *length_p);
 
 /**
- * @brief Make a layout from what @ref ucp_layout_serialize wrote. The bytes may be hostile.
+ * @brief Make a layout from the bytes of @ref ucp_layout_serialize. The bytes may be hostile.
  *
  * @param [in]  buffer    The bytes; not needed after the call.
- * @param [in]  length    Bytes of the buffer; more than the layout has are allowed.
+ * @param [in]  length    Bytes of the buffer, which may be longer than the layout.
  * @param [out] layout_p  As @ref ucp_layout_create.
  *
  * @return UCS_OK, or
  *         UCS_ERR_INVALID_PARAM  the bytes are not a layout,
- *         UCS_ERR_UNSUPPORTED    they are of a newer version,
- *         UCS_ERR_EXCEEDS_LIMIT  a limit of a layout is passed,
+ *         UCS_ERR_UNSUPPORTED    the bytes are of a newer version,
+ *         UCS_ERR_EXCEEDS_LIMIT  a limit of a layout is exceeded,
  *         UCS_ERR_NO_MEMORY      out of memory.
  */
 ucs_status_t ucp_layout_deserialize(const void *buffer, size_t length, ucp_layout_h *layout_p);

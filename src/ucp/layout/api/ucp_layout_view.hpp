@@ -4,7 +4,7 @@
  */
 
 /** @file ucp_layout_view.hpp
- * What is common to all, and what a view of elements is. Part of ucp_layout.hpp.
+ * Common definitions, and the concept of a view. Part of ucp_layout.hpp.
  */
 
 #ifndef UCP_LAYOUT_VIEW_HPP_
@@ -22,15 +22,15 @@
 namespace ucx_layout
 {
 
-/** What a function gives that can fail: the value, or the status of the C function. */
+/** The result of a function that can fail: the value, or the status of the C function. */
 template <typename T>
 using result = std::expected<T, ucs_status_t>;
 
-/** What does not concern users. */
+/** Not part of the interface. */
 namespace detail
 {
 
-/** Whether element i of a view is at data_handle()[some sum of strides]: no accessor comes between. */
+/** Whether element i of a view is at data_handle()[a sum of strides], without an accessor in between. */
 template <typename View>
 constexpr bool has_plain_elements =
     std::is_pointer_v<std::remove_cvref_t<decltype(std::declval<const View &>().data_handle())>> &&
@@ -51,9 +51,9 @@ using element_of = std::remove_reference_t<decltype(*std::declval<const View &>(
 } // namespace detail
 
 /**
- * What mdspan is in the eyes of this header: a pointer to the first element, and per dimension a size and a distance in
- * elements. std::mdspan and std::submdspan of any extents with layout_left, layout_right or layout_stride, of rank 0
- * too.
+ * What this header needs of mdspan: a pointer to the first element, and for each dimension an extent and a stride in
+ * elements. std::mdspan and std::submdspan of any extents fit, with layout_left, layout_right or layout_stride, also of
+ * rank 0.
  */
 template <typename View>
 concept mdspan_like = requires(const View &view, std::size_t dimension) {

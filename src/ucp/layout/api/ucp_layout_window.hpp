@@ -28,44 +28,44 @@ public:
     /**
      * As ucp_layout_map().
      *
-     * @param context  UCP context, or null if only the address is wanted.
-     * @param params   What to show.
-     * @return The window, or why there is none.
+     * @param context  UCP context, or null if only the address is needed.
+     * @param params   Layout, base addresses and options.
+     * @return The window, or the error.
      */
     static result<window> map(ucp_context_h context, const ucp_layout_map_params_t &params) noexcept
     {
-        window       made;
-        ucs_status_t status = ucp_layout_map(context, &params, &made._handle);
+        window       window;
+        ucs_status_t status = ucp_layout_map(context, &params, &window._handle);
         if (status != UCS_OK) {
             return std::unexpected(status);
         }
         ucp_layout_window_attr_t attr{};
         attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH;
-        status          = ucp_layout_window_query(made._handle, &attr);
+        status          = ucp_layout_window_query(window._handle, &attr);
         if (status != UCS_OK) {
             return std::unexpected(status);
         }
-        made._address = attr.address;
-        made._length  = attr.length;
-        return made;
+        window._address = attr.address;
+        window._length  = attr.length;
+        return window;
     }
 
     /**
      * A window over memory of the application.
      *
      * @param context  As above.
-     * @param shown    The layout; may be released after the call.
-     * @param bases    Base address of every source. Memory that is constant can be sent, and must not be received into.
+     * @param layout   The layout; may be released after the call.
+     * @param bases    Base address of every source. Constant memory can be sent, but must not be received into.
      * @param flags    UCP_LAYOUT_MAP_FLAG_EXCLUSIVE, or 0.
-     * @return The window, or why there is none.
+     * @return The window, or the error.
      */
-    static result<window> map(ucp_context_h context, const layout &shown, std::span<const void *const> bases,
+    static result<window> map(ucp_context_h context, const layout &layout, std::span<const void *const> bases,
                               unsigned flags = 0) noexcept
     {
         ucp_layout_map_params_t params{};
         params.field_mask =
             UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
-        params.layout    = shown.get();
+        params.layout    = layout.get();
         params.bases     = const_cast<void *const *>(bases.data());
         params.num_bases = layout::count(bases);
         params.flags     = flags;
@@ -73,55 +73,55 @@ public:
     }
 
     /**
-     * A window over memory of the application, of a layout of one source.
+     * A window over memory of the application, for a layout of one source.
      *
      * @param context  As above.
-     * @param shown    As above.
-     * @param base     The base address. An array of base addresses is none.
+     * @param layout   As above.
+     * @param base     The base address, not an array of base addresses.
      * @param flags    As above.
-     * @return The window, or why there is none.
+     * @return The window, or the error.
      */
     template <typename T>
         requires(!std::is_pointer_v<T>)
-    static result<window> map(ucp_context_h context, const layout &shown, T *base, unsigned flags = 0) noexcept
+    static result<window> map(ucp_context_h context, const layout &layout, T *base, unsigned flags = 0) noexcept
     {
         const void *const address = base;
-        return map(context, shown, std::span<const void *const>(&address, 1), flags);
+        return map(context, layout, std::span<const void *const>(&address, 1), flags);
     }
 
     /**
-     * A window over what a view shows.
+     * A window over the elements of a view.
      *
      * @param context  As above.
-     * @param view     The view; of const elements, too.
+     * @param view     The view; its elements may be constant.
      * @param flags    As above.
-     * @return The window, or why there is none.
+     * @return The window, or the error.
      */
     template <mdspan_like View>
     static result<window> map(ucp_context_h context, const View &view, unsigned flags = 0) noexcept
     {
-        const auto shown = layout::describe(view);
-        return shown ? map(context, *shown, view.data_handle(), flags) : std::unexpected(shown.error());
+        const auto described = layout::describe(view);
+        return described ? map(context, *described, view.data_handle(), flags) : std::unexpected(described.error());
     }
 
     /**
-     * A window with zeroed memory of its own, see bases().
+     * A window with zeroed memory of its own; see bases().
      *
      * @param context  As above.
-     * @param shown    As above.
-     * @return The window, or why there is none.
+     * @param layout   As above.
+     * @return The window, or the error.
      */
-    static result<window> allocate(ucp_context_h context, const layout &shown) noexcept
+    static result<window> allocate(ucp_context_h context, const layout &layout) noexcept
     {
         ucp_layout_map_params_t params{};
         params.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
-        params.layout     = shown.get();
+        params.layout     = layout.get();
         params.flags      = UCP_LAYOUT_MAP_FLAG_ALLOCATE;
         return map(context, params);
     }
 
     /**
-     * Takes over what another one owns.
+     * Takes over the window of another owner.
      *
      * @param other  Owns nothing afterwards.
      */
@@ -132,7 +132,7 @@ public:
     }
 
     /**
-     * Releases what this one owns and takes over what another one does.
+     * Releases the own window and takes over that of another owner.
      *
      * @param other  Owns nothing afterwards.
      * @return This object.
@@ -154,7 +154,7 @@ public:
         }
     }
 
-    /** @return Where the window is, for UCP calls. */
+    /** @return The address of the window, for UCP calls. */
     void *address() const noexcept { return _address; }
 
     /** @return Packed bytes. */
@@ -163,7 +163,7 @@ public:
     /** @return The handle, which stays with this object. */
     ucp_layout_window_h get() const noexcept { return _handle; }
 
-    /** @return The stock memory handle in the context of map(), or null where there is none. */
+    /** @return The stock memory handle in the context of map(), or null if there is none. */
     ucp_mem_h memh() const noexcept
     {
         ucp_layout_window_attr_t attr{};
@@ -175,19 +175,19 @@ public:
      * As ucp_layout_window_memh().
      *
      * @param context  UCP context.
-     * @return The stock memory handle in that context, or why there is none.
+     * @return The stock memory handle in that context, or the error.
      */
     result<ucp_mem_h> memh(ucp_context_h context) const noexcept
     {
-        ucp_mem_h          made   = nullptr;
-        const ucs_status_t status = ucp_layout_window_memh(_handle, context, &made);
-        return status == UCS_OK ? result<ucp_mem_h>(made) : std::unexpected(status);
+        ucp_mem_h          memh   = nullptr;
+        const ucs_status_t status = ucp_layout_window_memh(_handle, context, &memh);
+        return status == UCS_OK ? result<ucp_mem_h>(memh) : std::unexpected(status);
     }
 
     /**
      * As ucp_layout_window_detach().
      *
-     * @param context  UCP context that is to be cleaned up.
+     * @param context  UCP context that will be cleaned up.
      * @return UCS_OK or UCS_ERR_INVALID_PARAM.
      */
     ucs_status_t detach(ucp_context_h context) noexcept { return ucp_layout_window_detach(_handle, context); }
@@ -196,7 +196,7 @@ public:
      * As ucp_layout_rebind().
      *
      * @param to  Base address of every source.
-     * @return UCS_OK, or why the window shows what it showed before.
+     * @return UCS_OK, or the error; the window then stays unchanged.
      */
     ucs_status_t rebind(std::span<const void *const> to) noexcept
     {
@@ -206,7 +206,7 @@ public:
     /**
      * As ucp_layout_window_bases().
      *
-     * @param into  Receives the base address of every source: at least as many as there are.
+     * @param into  Receives the base address of every source; holds at least num_sources of them.
      * @return UCS_OK or UCS_ERR_BUFFER_TOO_SMALL.
      */
     ucs_status_t bases(std::span<void *> into) const noexcept

@@ -1,8 +1,8 @@
-// Atomic operations on a word of packed bytes: where it is in memory, and what is done there.
+// Finds a word of packed bytes in memory and operates on it atomically.
 //
-// A word can be operated on if it is inside one block and aligned in memory to its size.
+// The word must lie inside one block and be aligned in memory to its size.
 //
-// Example: if (std::byte* word = word_in(layout, bases, offset, 8, why)) { old = apply(word, UCT_ATOMIC_OP_ADD, 5) }
+// Example: if (std::byte* word = word_in(layout, bases, offset, 8, reason)) { old = apply(word, UCT_ATOMIC_OP_ADD, 5) }
 #pragma once
 
 #include "ucs/layout/walk.h"
@@ -17,25 +17,26 @@
 namespace ucxl
 {
 
-// Null, and a reason, if it is none. offset + length <= packed length.
-inline std::byte* word_in(const layout& of, base_list bases, std::uint64_t offset, std::size_t length, const char*& why)
+// Returns null and sets the reason if there is no such word. offset + length <= packed length.
+inline std::byte* word_in(const layout& layout, base_list bases, std::uint64_t offset, std::size_t length,
+                          const char*& reason)
 {
-    block_cursor cursor(of);
+    block_cursor cursor(layout);
     cursor.seek(offset);
     const placed_block block = cursor.block(length);
     std::byte* const word    = bases[block.source] + block.offset;
     if (block.length < length) {
-        why = "are not inside one block of the layout";
+        reason = "are not inside one block of the layout";
         return nullptr;
     }
     if (reinterpret_cast<std::uintptr_t>(word) % length != 0) {
-        why = "are not aligned in the memory under the window";
+        reason = "are not aligned in the memory under the window";
         return nullptr;
     }
     return word;
 }
 
-// The old value. Of a compare-and-swap the operand is what is expected, and the replacement what is swapped in.
+// Returns the old value. For a compare-and-swap, `operand` is the expected value and `replacement` the new one.
 template <typename Word>
 Word apply(std::byte* word, uct_atomic_op_t operation, Word operand, Word replacement = 0)
 {
@@ -53,7 +54,7 @@ Word apply(std::byte* word, uct_atomic_op_t operation, Word operand, Word replac
         return at.exchange(operand);
     case UCT_ATOMIC_OP_CSWAP:
         at.compare_exchange_strong(operand, replacement);
-        return operand; // the old value, whether it was equal or not
+        return operand; // the old value, equal or not
     case UCT_ATOMIC_OP_LAST:
         break;
     }

@@ -30,8 +30,8 @@ struct watcher {
 
 watcher& the_watcher()
 {
-    static watcher& made = *new watcher; // failures may come from destructors that run later
-    return made;
+    static watcher& only = *new watcher; // never destroyed: destructors that run later may report failures
+    return only;
 }
 
 void log(const failure& failure)

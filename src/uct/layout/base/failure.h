@@ -1,8 +1,8 @@
-// Operations on windows that were not done. Each one is counted, logged (so many a second) and told to whoever watches,
-// in the process that refused it, and where a peer refused it, in the process that started it, too.
+// Failed operations on windows. The process that refused one counts it, logs it (with a limit per second) and calls the
+// failure callback. If a peer refused it, the process that started it does the same.
 //
-// Stock UCX gives some operations no way to fail: they end with UCS_OK although nothing was moved. Such a failure is
-// `silent`, and all that tells of it is here. docs/limits.md lists them with the lines of UCX that make them so.
+// Stock UCX gives some operations no way to fail: they end with UCS_OK although they moved nothing. Such a failure is
+// `silent`: only this code reports it. docs/limits.md lists them with the lines of UCX.
 //
 // Example: report_failure({failure_kind::read, "lay_copy", address, length, "are not inside a live window", true})
 #pragma once
@@ -17,8 +17,8 @@ namespace ucxl
 {
 
 enum class failure_kind : std::uint8_t {
-    read,          // from a window of this process, by this process: zeros came instead
-    write,         // to a window of this process, by this process: the bytes were dropped
+    read,          // by this process, from a window of this process: it read zeros
+    write,         // by this process, to a window of this process: the bytes were dropped
     peer_read,     // by a peer, from memory of this process
     peer_write,    // by a peer, to memory of this process
     peer_atomic,   // by a peer, on memory of this process
@@ -32,14 +32,14 @@ inline constexpr std::size_t num_failure_kinds = 9;
 
 struct failure {
     failure_kind kind;
-    const char* operation; // who refused it: "lay_copy"
-    std::uint64_t address; // in this process, or in the peer if that is where the operation went
+    const char* operation; // who refused it, such as "lay_copy"
+    std::uint64_t address; // in this process, or in the peer that the operation went to
     std::uint64_t length;  // bytes
     const char* reason;    // follows "N bytes at ADDRESS"
-    bool silent;           // nothing else tells the initiator
+    bool silent;           // the initiator learns of it from nothing else
 };
 
-// The callback may unmap windows, so not within a reader section. Any thread. No exception.
+// The callback may unmap windows, so no reader section may be open. Any thread. Throws nothing.
 void report_failure(const failure& failure) noexcept;
 
 struct failure_counts {
@@ -48,15 +48,16 @@ struct failure_counts {
 };
 
 failure_counts count_failures();
-// Of another process of this user on this host. False if there is no such process, or it never had this library.
+// The counts of another process of this user on this host. Returns false if there is no such process, or if it has
+// never loaded this library.
 bool count_failures_of(pid_t pid, failure_counts& counts);
 
-// At most one; null: none. It runs in the thread that found the failure, within a call of UCX or of this library, and
-// may still be running when this returns.
+// Sets the one callback; null removes it. The callback runs in the thread that found the failure, inside a call of UCX
+// or of this library. It may still be running when this returns.
 using failure_callback = void (*)(const failure& failure, void* arg);
 void watch_failures(failure_callback callback, void* arg);
 
-// Shows the counts in UCX's virtual file system, once.
+// Shows the counts in UCX's virtual file system. Does so once.
 void publish_failure_counts();
 
 } // namespace ucxl

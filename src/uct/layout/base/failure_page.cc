@@ -30,21 +30,21 @@ struct own_page {
 
 own_page& the_page()
 {
-    static own_page& made = *new own_page;
-    return made;
+    static own_page& page = *new own_page;
+    return page;
 }
 
-// Memory of the process alone where no file can be had: then only the process itself can read the counts.
+// Without a file the counts are in private memory, and only this process can read them.
 void* make_page()
 {
     const int fd = memfd_create(file_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0) {
-        // Sealed, so that nobody who opens the file can take the memory away.
+        // Sealed, so that nobody who opens the file can shrink it.
         if (ftruncate(fd, sizeof(failure_page)) == 0 &&
             fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
             void* const mapped = mmap(nullptr, sizeof(failure_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
             if (mapped != MAP_FAILED) {
-                return mapped; // the descriptor stays open, for others to find
+                return mapped; // the descriptor stays open, so that others find it
             }
         }
         close(fd);
@@ -52,7 +52,7 @@ void* make_page()
     return std::calloc(1, sizeof(failure_page));
 }
 
-// The descriptor of the page in another process, or -1.
+// Returns the descriptor of the page in another process, or -1.
 int open_page_of(pid_t pid)
 {
     const std::string folder = std::format("/proc/{}/fd", pid);
@@ -104,12 +104,12 @@ failure_page* own_failure_page() noexcept
     if (memory == nullptr) {
         return nullptr;
     }
-    auto* const made = new (memory) failure_page{};
-    made->num_kinds  = num_failure_kinds;
-    made->magic      = failure_page::form;
+    auto* const created = new (memory) failure_page{};
+    created->num_kinds  = num_failure_kinds;
+    created->magic      = failure_page::form;
     own.owner.store(pid, std::memory_order_relaxed);
-    own.page.store(made, std::memory_order_release);
-    return made;
+    own.page.store(created, std::memory_order_release);
+    return created;
 }
 
 const failure_page* known_failure_page() noexcept
@@ -136,7 +136,7 @@ bool count_failures_of(pid_t pid, failure_counts& counts)
         counts = {};
         return has_library(pid);
     }
-    // Read and not mapped: the other process may have another idea of the file.
+    // Reads and does not map, because the other process may change the file.
     std::array<std::uint64_t, sizeof(failure_page) / sizeof(std::uint64_t)> words{};
     const bool is_whole = pread(fd, words.data(), sizeof(words), 0) == sizeof(words);
     close(fd);

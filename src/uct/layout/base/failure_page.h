@@ -1,5 +1,5 @@
-// The counts of failure.h, in a file without a name that other processes of the user can open: made with the first
-// failure, so that a process without failures has none. A child made by fork() begins with its own.
+// The counts of failure.h in an unnamed file that other processes of the user can open. The first failure makes it, so
+// a process without failures has none. A child of fork() begins with its own.
 #pragma once
 
 #include "failure.h"
@@ -21,11 +21,11 @@ struct failure_page {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(sizeof(failure_page) == (2 + 2 * num_failure_kinds) * sizeof(std::uint64_t));
 
-// Of this process; made if it is not there. Null only where there is no memory for it.
+// The page of this process; makes it if there is none. Null only without memory for it.
 failure_page* own_failure_page() noexcept;
-// Null if this process had no failure yet.
+// Null if this process has had no failure.
 const failure_page* known_failure_page() noexcept;
-// Zeros for null.
+// All zero for null.
 failure_counts read_failure_page(const failure_page* page);
 
 } // namespace ucxl

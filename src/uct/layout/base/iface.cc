@@ -26,7 +26,7 @@ unsigned progress(uct_iface_h)
     return 0;
 }
 
-// Not called by the worker: all that would be called for nothing delays what the others poll for.
+// The worker does not call this: every useless call delays the transports that must poll.
 void progress_switch(uct_iface_h, unsigned)
 {
 }
@@ -48,7 +48,7 @@ void vfs_refresh(uct_iface_h)
 
 ucs_status_t pending_add(uct_ep_h, uct_pending_req_t*, unsigned)
 {
-    return UCS_ERR_BUSY; // nothing is ever held up
+    return UCS_ERR_BUSY; // no operation ever has to wait
 }
 
 void pending_purge(uct_ep_h, uct_pending_purge_callback_t, void*)
@@ -150,7 +150,7 @@ void estimate_base_interface(const base_interface& self, double bandwidth, abi::
         attr.send_post_overhead = 0;
     }
     if (wants(has_recv_overhead)) {
-        attr.recv_overhead = 0; // UCP asserts so
+        attr.recv_overhead = 0; // UCP asserts this value
     }
     if (wants(has_latency)) {
         attr.latency = ucs_linear_func_t{.c = self.latency, .m = 0};
@@ -169,7 +169,7 @@ ucs_status_t open_base_interface(base_interface& self, const char* transport, uc
 {
     self.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (self.event_fd < 0) {
-        ucs_error("%s: no event fd: %m", transport);
+        ucs_error("%s: eventfd failed: %m", transport);
         return UCS_ERR_IO_ERROR;
     }
     int init_count    = 1;

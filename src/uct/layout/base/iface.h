@@ -1,5 +1,5 @@
-// An interface whose operations are complete when they return: nothing to progress, to wait for or to flush. lay_copy
-// and lay_shm begin with it and add what they move, whom they reach and what they tell UCP about both.
+// An interface whose operations are complete when they return: nothing to progress, wait for or flush. The transports
+// begin with it and add what they move, whom they reach, and what they tell UCP about both.
 //
 // Example: struct my_iface { base_interface base; ... }; opened by open_base_interface(self->base, ...)
 #pragma once
@@ -13,30 +13,30 @@ namespace ucxl
 
 struct base_interface {
     abi::base_iface super;
-    int event_fd;    // never signalled: nothing completes later
-    double overhead; // seconds UCP is told
+    int event_fd;    // never signalled, because nothing completes later
+    double overhead; // seconds, as reported to UCP
     double latency;
 };
 
-// All but iface_close, iface_query, iface_get_address and what an endpoint does.
+// Fills in all operations except iface_close, iface_query, iface_get_address and those of an endpoint.
 void base_interface_ops(uct_iface_ops_t& ops);
 
 abi::iface_internal_ops base_internal_ops(decltype(abi::iface_internal_ops::iface_estimate_perf) estimate_perf,
                                           decltype(abi::iface_internal_ops::iface_is_reachable_v2) is_reachable);
 
-// Everything but what can be done and how long its pieces may be: cap.flags, max_short, max_bcopy, atomics. Bandwidth
-// in bytes per second.
+// Fills in everything except the operations and their limits: cap.flags, max_short, max_bcopy, atomics. The bandwidth
+// is in bytes per second.
 void query_base_interface(base_interface& self, std::size_t address_length, double bandwidth, uct_iface_attr_t& attr);
 void estimate_base_interface(const base_interface& self, double bandwidth, abi::perf_attr& attr);
 
-// Logs in the name of the transport. What was opened is closed before the memory is given back.
+// Logs in the name of the transport. On failure it closes what it opened.
 ucs_status_t open_base_interface(base_interface& self, const char* transport, uct_iface_ops_t& ops,
                                  abi::iface_internal_ops& internal_ops, uct_md_h md, uct_worker_h worker,
                                  const uct_iface_params_t* params, const uct_iface_config_t* config);
 void close_base_interface(base_interface& self);
 
-// An endpoint without state: creating, destroying and flushing it, and the queue of operations that had to wait, which
-// is empty.
+// The operations of an endpoint without state: create, destroy and flush it, and its queue of waiting operations, which
+// is always empty.
 void base_endpoint_ops(uct_iface_ops_t& ops);
 
 } // namespace ucxl

@@ -9,11 +9,11 @@ ucs_config_field_t base_md_config_table[] = {{"", "", nullptr, 0, UCS_CONFIG_TYP
 
 ucs_status_t open_base_md(uct_md_ops& ops, uct_component* component, uct_md_h* md)
 {
-    auto* made = new (std::nothrow) uct_md{&ops, component};
-    if (made == nullptr) {
+    auto* created = new (std::nothrow) uct_md{&ops, component};
+    if (created == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    *md = made;
+    *md = created;
     return UCS_OK;
 }
 

@@ -1,4 +1,4 @@
-// What a table of functions of UCT holds where there is nothing to offer.
+// Fills the entries of UCT's function tables that a transport does not support.
 #pragma once
 
 #include <ucs/type/status.h>

@@ -1,4 +1,4 @@
-// Moving bytes where either side may be a window: what all operations of the transports come down to.
+// Copies bytes where either side may be a window: every operation of the transports ends here.
 //
 // Example: if (const auto refused = write_window(window_address, staging, 8192)) { the window is not there any more }
 #pragma once
@@ -14,15 +14,15 @@
 namespace ucxl
 {
 
-// What could not be served: the side that is not memory, and why. Nothing was touched.
+// The side that is no usable memory, and the reason. Nothing was copied.
 struct refused_range {
     const void* address;
     std::size_t length;
     const char* reason;
 };
 
-// Copies between the window bytes at an address, all of them in one live window, and a local side, which is a window of
-// this process or plain memory. The ranges do not overlap. No allocation, no lock.
+// Copies between a range of window bytes, all in one live window, and a local side: a window of this process or plain
+// memory. The ranges do not overlap. Allocates nothing and takes no lock.
 [[nodiscard]] std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length);
 [[nodiscard]] std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length);
 
@@ -31,12 +31,12 @@ struct transfer_side {
     const pack_plan* plan; // null: plain memory
     base_list bases;
     std::uint64_t offset;
-    std::byte* memory;                 // of plain memory
-    window_traffic* traffic = nullptr; // of a window of this process
+    std::byte* memory;                 // for plain memory
+    window_traffic* traffic = nullptr; // for a window of this process
 };
 
-// Of this process: plain memory, or a range of one live window; none if it touches the arena and is no such range. The
-// answer holds as long as the section.
+// Returns the range as plain memory of this process or as part of one live window. Returns nothing if it touches the
+// arena and is not inside one live window. The result is valid while the section is open.
 std::optional<transfer_side> local_side(const reader_section& section, const void* address, std::size_t length);
 void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length);
 

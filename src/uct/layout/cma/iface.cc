@@ -12,15 +12,15 @@ namespace ucxl
 namespace
 {
 
-// UCP compares a copy by lay_cma with staging, which it believes to be faster than it is, and it chooses by memory
-// type, before it knows the window: the overhead keeps messages eager that would gain little and lose a round trip
-// where the window has short blocks.
+// UCP compares a copy by lay_cma with staging, which it believes to be faster than it is. It chooses by memory type,
+// before it knows the window. The overhead keeps messages eager that would gain little, and that would lose a round
+// trip where the window has short blocks.
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
-    {"BW", "20GBs", "Bandwidth UCP is told", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
-    {"OVERHEAD", "2us", "CPU time UCP is told for starting an operation", offsetof(host_interface_config, overhead),
+    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
+    {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
      UCS_CONFIG_TYPE_TIME},
-    {"LATENCY", "80ns", "Latency UCP is told for an operation", offsetof(host_interface_config, latency),
+    {"LATENCY", "80ns", "Latency of an operation as reported to UCP", offsetof(host_interface_config, latency),
      UCS_CONFIG_TYPE_TIME},
     {}};
 

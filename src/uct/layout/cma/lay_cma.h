@@ -1,9 +1,9 @@
-// The transport `lay_cma`: puts and gets on windows of other processes of the host that show memory of the application
-// in long blocks. The kernel copies block by block (cross memory attach), in one pass; the target does nothing.
+// The transport `lay_cma`: puts and gets on windows of other processes of the host that show long blocks of the
+// application's memory. The kernel copies block by block in one pass (cross memory attach); the target does nothing.
 //
-// What stock UCP's transport cma is to contiguous memory, this one is to windows; and like it, it is priced by
-// constants and not by what the machine does. A component and domain of its own, because UCP would take the atomics of
-// lay_shm for these windows, too; a window has a key of one of the two at most.
+// It is for windows what stock UCP's transport cma is for contiguous memory, and like cma its price is a constant, not
+// the machine's speed. It has its own component and domain, because UCP would otherwise use the atomics of lay_shm for
+// these windows. A window has a key of at most one of the two.
 //
 // Invariant: every operation is complete when it returns. A process does not reach itself.
 #pragma once

@@ -21,10 +21,10 @@ struct lay_cma_md_config {
     std::size_t min_block; // bytes
 };
 
-// In shorter blocks the kernel's work for each of them costs more than staging the window.
+// With shorter blocks, the kernel's work for each block costs more than staging the window.
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, 0, UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
-    {"MIN_BLOCK", "16k", "Least average length of the blocks of a window that peers of this host may copy by lay_cma",
+    {"MIN_BLOCK", "16k", "Least average block length of a window that peers of this host may copy by lay_cma",
      offsetof(lay_cma_md_config, min_block), UCS_CONFIG_TYPE_MEMUNITS},
     {}};
 
@@ -33,8 +33,8 @@ struct lay_cma_md {
     std::size_t min_block;
 };
 
-// What mem_reg hands out: the window is looked up when a key is packed, so that a registration UCP keeps in its cache
-// cannot be of a window that is gone.
+// Every registration returns the address of this byte. The window is looked up when a key is packed, so a registration
+// in UCP's cache never refers to a destroyed window.
 char registered;
 
 void close(uct_md_h md)
@@ -90,11 +90,11 @@ uct_md_ops md_ops = {
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t* config, uct_md_h* md)
 {
     const auto& options = *reinterpret_cast<const lay_cma_md_config*>(config);
-    auto* made          = new (std::nothrow) lay_cma_md{{&md_ops, component}, options.min_block};
-    if (made == nullptr) {
+    auto* created       = new (std::nothrow) lay_cma_md{{&md_ops, component}, options.min_block};
+    if (created == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    *md = &made->super;
+    *md = &created->super;
     return UCS_OK;
 }
 

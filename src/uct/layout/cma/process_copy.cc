@@ -14,11 +14,11 @@ namespace ucxl
 namespace
 {
 
-// Blocks of one system call. Enough to spread what a call costs; the kernel takes up to 1024.
+// Blocks per system call: enough to spread the cost of a call; the kernel takes up to 1024.
 constexpr std::size_t max_pieces = 128;
-// The kernel cuts calls at somewhat less than 2 GiB.
+// The kernel cuts calls slightly below 2 GiB.
 constexpr std::uint64_t max_call = std::uint64_t{1} << 30;
-// Shorter blocks of this process are gathered or scattered by its plan: faster than the kernel, piece by piece.
+// The plan gathers or scatters shorter blocks of this process: that is faster than the kernel, piece by piece.
 constexpr std::uint64_t min_local_block = 512;
 constexpr std::size_t staging_length    = 32 << 10;
 
@@ -47,12 +47,12 @@ private:
     std::size_t _count = 0;
 };
 
-// Pieces of memory in packed order. `address_of(source)`: where the offsets of a source count from.
+// The pieces of memory in packed order. `address_of(source)` is the address from which the offsets of a source count.
 template <typename AddressOf>
 class walker
 {
 public:
-    walker(const layout& of, std::uint64_t offset, AddressOf address_of) : _cursor(of), _address_of(address_of)
+    walker(const layout& layout, std::uint64_t offset, AddressOf address_of) : _cursor(layout), _address_of(address_of)
     {
         _cursor.seek(offset);
         load();
@@ -104,7 +104,7 @@ bool call(copy_way way, pid_t pid, const piece_list& local, const piece_list& re
     const auto copy    = way == copy_way::from_process ? process_vm_readv : process_vm_writev;
     const ssize_t done = copy(pid, local.pieces(), local.count(), remote.pieces(), remote.count(), 0);
     if (done >= 0 && static_cast<std::uint64_t>(done) != length) {
-        errno = EFAULT; // the kernel stops at the first page that is not there
+        errno = EFAULT; // the kernel stops at the first missing page
     }
     return done >= 0 && static_cast<std::uint64_t>(done) == length;
 }
@@ -153,18 +153,18 @@ bool copy_staged(copy_way way, pid_t pid, Remote& remote, const transfer_side& l
     return true;
 }
 
-bool copy(copy_way way, const imported_window& in, std::uint64_t offset, const transfer_side& local,
+bool copy(copy_way way, const imported_window& imported, std::uint64_t offset, const transfer_side& local,
           std::uint64_t length)
 {
     if (length == 0) {
         return true;
     }
-    if (!is_exported(in)) {
+    if (!is_exported(imported)) {
         errno = ESTALE;
         return false;
     }
-    const pid_t pid = in.key.owner.pid;
-    walker remote(*in.described, offset, [&](std::uint32_t source) { return base_in_owner(in, source); });
+    const pid_t pid = imported.key.owner.pid;
+    walker remote(*imported.described, offset, [&](std::uint32_t source) { return base_in_owner(imported, source); });
     if (local.plan == nullptr) {
         return copy_pieces(way, pid, remote, plain_walker(local.memory), length);
     }

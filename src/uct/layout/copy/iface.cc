@@ -26,24 +26,25 @@ struct lay_copy_config {
     double latency;
 };
 
-// Why these prices: UCP asks for SHORT when it plans an eager protocol and for ZCOPY when it plans a rendezvous
-// pipeline. Eager is faster for windows at every size, because the FIFO stays in cache while pipeline fragments do not;
-// the gap makes UCP see that.
+// UCP reads SHORT when it plans an eager protocol and ZCOPY when it plans a rendezvous pipeline. Eager is faster for
+// windows at every size, because the FIFO stays in cache and pipeline fragments do not. The gap between the two prices
+// tells UCP so.
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, offsetof(lay_copy_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
-    {"SHORT_BW", "30GBs", "Bandwidth UCP is told for short operations, with which it plans eager protocols",
+    {"SHORT_BW", "30GBs", "Bandwidth of short operations as reported to UCP, which plans eager protocols with it",
      offsetof(lay_copy_config, short_bandwidth), UCS_CONFIG_TYPE_BW},
-    {"ZCOPY_BW", "3GBs", "Bandwidth UCP is told for zero-copy operations, with which it plans rendezvous pipelines",
+    {"ZCOPY_BW", "3GBs",
+     "Bandwidth of zero-copy operations as reported to UCP, which plans rendezvous pipelines with it",
      offsetof(lay_copy_config, zcopy_bandwidth), UCS_CONFIG_TYPE_BW},
-    {"OVERHEAD", "50ns", "CPU time UCP is told for starting an operation", offsetof(lay_copy_config, overhead),
+    {"OVERHEAD", "50ns", "CPU time to start an operation as reported to UCP", offsetof(lay_copy_config, overhead),
      UCS_CONFIG_TYPE_TIME},
-    {"LATENCY", "50ns", "Latency UCP is told for an operation", offsetof(lay_copy_config, latency),
+    {"LATENCY", "50ns", "Latency of an operation as reported to UCP", offsetof(lay_copy_config, latency),
      UCS_CONFIG_TYPE_TIME},
     {}};
 
 struct lay_copy_iface {
     base_interface base;
-    std::uint64_t id; // tells this interface from every other one; it only reaches itself
+    std::uint64_t id; // identifies this interface, which reaches only itself
     double short_bandwidth;
     double zcopy_bandwidth;
 };
@@ -104,9 +105,9 @@ ucs_status_t report(failure_kind kind, const refused_range& refused, bool silent
     return UCS_ERR_INVALID_ADDR;
 }
 
-// UCP stages fragments with the short operations and ends the process (ucs_fatal) if one fails. A window that
-// is gone must not do that, least of all because of what a peer sent; so they drop what was to be written or read
-// zeros, and succeed.
+// UCP stages fragments with the short operations and ends the process (ucs_fatal) if one fails. A window that is gone
+// must not end the process, least of all because of a peer. So these operations drop the bytes to write, read zeros,
+// and succeed.
 ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
 {
     if (const auto refused = write_window(reinterpret_cast<void*>(remote), buffer, length)) {
@@ -124,8 +125,8 @@ ucs_status_t get_short(uct_ep_h, void* buffer, unsigned length, std::uint64_t re
     return UCS_OK;
 }
 
-// The pipelines that use the zero-copy operations go on whatever these return: rndv_put.c and rndv_get.c look at no
-// status of a copy. A receiver must not see what a fragment held before.
+// The pipelines that use the zero-copy operations ignore what these return: rndv_put.c and rndv_get.c check no status
+// of a copy. A receiver must not see the old contents of a fragment.
 ucs_status_t put_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std::uint64_t remote, uct_rkey_t,
                        uct_completion_t*)
 {
@@ -179,7 +180,7 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
     self->base.overhead   = config.overhead;
     self->base.latency    = config.latency;
     if (getrandom(&self->id, sizeof(self->id), 0) != sizeof(self->id)) {
-        ucs_error("lay_copy: no random number: %m");
+        ucs_error("lay_copy: getrandom failed: %m");
         delete self;
         return UCS_ERR_IO_ERROR;
     }

@@ -1,8 +1,8 @@
-// The transport `lay_copy`: puts and gets between windows and host memory of one worker, done by the CPU inside the
+// The transport `lay_copy`: puts and gets between windows and host memory of one worker. The CPU copies inside the
 // call.
 //
-// Stock UCP finds in it what a GPU copy transport is to it: the way to get bytes in and out of memory of type RDMA. It
-// makes an endpoint to itself per worker and stages windows through it over whatever transport goes to the peer.
+// It is to stock UCP what a GPU copy transport is: the way to move bytes in and out of memory of type RDMA. UCP makes
+// one endpoint per worker to itself and stages windows through it over any transport to the peer.
 //
 // Invariant: every operation is complete when it returns, so there is nothing to progress, flush or wait for.
 #pragma once

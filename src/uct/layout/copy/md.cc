@@ -14,7 +14,7 @@ namespace ucxl
 namespace
 {
 
-// What every registration hands out: there is nothing to remember, but UCP takes null for "not registered".
+// Every registration returns the address of this byte. UCP reads null as "not registered".
 char registered;
 
 thread_local std::uint64_t num_registrations = 0;
@@ -32,7 +32,7 @@ layout_md& self_of(uct_md_h md)
     return *reinterpret_cast<layout_md*>(md);
 }
 
-// ucp_init opens the domain of every component, and closes it again right away if none of its transports may be used.
+// ucp_init opens the domain of every component, and closes it at once if UCX_TLS allows none of its transports.
 struct last_domain {
     const void* opened = nullptr;
     bool left_out      = false;
@@ -56,7 +56,7 @@ void close(uct_md_h md)
 ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
 {
     uct_md_base_md_query(attr);
-    // Without NEED_RKEY, so that UCP registers nothing when it stages a window through lay_copy.
+    // No NEED_RKEY, so that UCP registers nothing when it stages a window through lay_copy.
     attr->flags            = UCT_MD_FLAG_REG;
     attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST) | UCS_BIT(UCS_MEMORY_TYPE_RDMA);
     attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
@@ -129,12 +129,12 @@ uct_md_ops md_ops = {
 
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)
 {
-    auto* const made = new (std::nothrow) layout_md{{&md_ops, component}, false};
-    if (made == nullptr) {
+    auto* const created = new (std::nothrow) layout_md{{&md_ops, component}, false};
+    if (created == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    last = {made, false};
-    *md  = &made->super;
+    last = {created, false};
+    *md  = &created->super;
     return UCS_OK;
 }
 

@@ -29,7 +29,7 @@ std::array hooks = {
          "atomics that peers send as messages work on windows, inside one block, and fail at their initiator elsewhere",
          "they end the process that owns the window", hook_atomics},
     hook{"reply", "ucp_am_handler_UCP_AM_ID_GET_REP", "requests of this process that a peer refused end with an error",
-         "they never end, and what is said of refused puts is lost", hook_replies},
+         "they never end, and reports of refused puts are lost", hook_replies},
 };
 
 const char* names[] = {"put", "get", "atomic", "reply", nullptr};
@@ -41,8 +41,8 @@ struct hook_options {
 
 ucs_config_field_t fields[] = {
     {"HOOKS", "put,get,atomic,reply",
-     "Where the library changes handlers of UCX, separated by commas; an empty list: nowhere.\n"
-     "'ucx_layout_info --hooks' says what each is for. Read when the library is loaded.",
+     "Handlers of UCX that the library changes, separated by commas. An empty list changes none.\n"
+     "'ucx_layout_info --hooks' describes each hook. Read when the library is loaded.",
      offsetof(hook_options, enabled), UCS_CONFIG_TYPE_BITMAP(names)},
     {}};
 
@@ -52,7 +52,7 @@ std::uint64_t enabled_hooks()
 {
     const auto options = table.read();
     if (!options) {
-        ucs_error("%s; all hooks are left out", options.error().message.c_str());
+        ucs_error("%s; no hook is installed", options.error().message.c_str());
         return 0;
     }
     return options->enabled;
@@ -76,7 +76,8 @@ void install_hooks()
             each.state = hook_state::active;
         } else {
             each.state = hook_state::unknown;
-            ucs_debug("ucx-layout: %s of this UCX is not known: without it, %s", each.symbol, each.without);
+            ucs_debug("ucx-layout: %s of this UCX is not the known one; without the hook, %s", each.symbol,
+                      each.without);
         }
     }
 }

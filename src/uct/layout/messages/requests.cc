@@ -21,12 +21,12 @@ namespace ucxl
 namespace
 {
 
-// libucp's own handlers, in two forms: called with the worker, and with what counts the use of a transport.
+// libucp has two forms of each handler: one gets the worker, the other gets the object that counts a transport's use.
 enum handler_form { plain, counting };
 
 using handler_pair = std::array<uct_am_callback_t, 2>;
 
-// Filled in by whichever hook needs it first; the objects of libucp may hold our handlers by then.
+// The first hook that needs them fills them in. By then the objects of libucp may hold our handlers.
 struct stock_handlers {
     handler_pair put;
     handler_pair get;
@@ -54,35 +54,35 @@ const stock_handlers* stock()
             !knows_handler(end, messages, ucp_rndv_ats_handler)) {
             return false;
         }
-        const auto pair_of = [](const ucp_am_handler& of) { return handler_pair{of.cb, of.proxy_cb}; };
+        const auto pair_of = [](const ucp_am_handler& handler) { return handler_pair{handler.cb, handler.proxy_cb}; };
         handlers           = {pair_of(*put), pair_of(*get), pair_of(*atomic), pair_of(*reply), pair_of(*end)};
         return true;
     }();
     return is_known ? &handlers : nullptr;
 }
 
-// What the initiator of a put or of an atomic without a result is told, as the reply to a request that there is not:
-// numbers of requests are pointers, or odd and counted up from 1.
+// Tells the initiator of a put, or of an atomic without a result, about a refusal. It is the reply to a request that
+// does not exist: real request numbers are pointers, or odd numbers counted up from 1.
 constexpr std::uint64_t notice_number = 0x6c61796f75744e31;
 
 struct notice {
     static constexpr std::uint64_t form = 0x3165636974656e; // "netice1"
 
     std::uint64_t magic;
-    std::uint64_t address; // at the target
+    std::uint64_t address; // the address at the target
     std::uint32_t length;
     std::uint32_t is_atomic;
 };
 
 static_assert(sizeof(notice) == 24);
 
-// UCP copies a notice when it is sent, which may be later: one of the last that many is still as it was then.
-const notice* keep(const notice& made)
+// UCP copies a notice when it sends it, which may be later. The last 256 notices keep their contents until then.
+const notice* keep(const notice& sent)
 {
     static std::array<notice, 256> kept;
     static std::atomic<std::uint32_t> next{0};
     notice* const place = &kept[next.fetch_add(1, std::memory_order_relaxed) % kept.size()];
-    *place              = made;
+    *place              = sent;
     return place;
 }
 
@@ -93,7 +93,7 @@ void reply_with(void* arg, const abi::request_header& request, const void* bytes
     stock()->get[Form](arg, &forged, sizeof(forged), 0);
 }
 
-// What a flush at the initiator waits for.
+// Makes a flush of the initiator complete.
 template <handler_form Form>
 void complete_remotely(void* arg, std::uint64_t ep_id)
 {
@@ -102,7 +102,7 @@ void complete_remotely(void* arg, std::uint64_t ep_id)
     stock()->put[Form](arg, &forged, sizeof(forged), 0);
 }
 
-// The empty reply of a request that has one; the notice of one that has none.
+// Sends an empty reply to a request that awaits one, and a notice otherwise.
 template <handler_form Form>
 void refuse(void* arg, const abi::request_header& request, const failure& refused)
 {
@@ -145,8 +145,8 @@ ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flag
     return UCS_OK;
 }
 
-// Whether libucp's handler takes every address for host memory: that of UCX's older protocols does. An option of a
-// single context, instead of the environment's, is not seen here.
+// Whether libucp's handler takes every address for host memory, as that of UCX's older protocols does. Sees the option
+// of the environment only, not that of a single context.
 bool takes_windows_for_host_memory()
 {
     static const bool answer = [] {
@@ -157,7 +157,7 @@ bool takes_windows_for_host_memory()
     return answer;
 }
 
-// Why a get cannot be left to libucp, or null.
+// Why libucp cannot serve the get, or null.
 const char* refusal_of_get(const abi::get_request& request)
 {
     const reader_section section;
@@ -186,7 +186,7 @@ ucs_status_t handle_get(void* arg, void* data, std::size_t length, unsigned flag
                      {failure_kind::peer_read, "get of a peer", request.address, request.length, reason, false});
         return UCS_OK;
     }
-    request.memory_type = UCS_MEMORY_TYPE_RDMA; // whatever the peer thinks
+    request.memory_type = UCS_MEMORY_TYPE_RDMA; // whatever type the peer sent
     return stock()->get[Form](arg, &request, sizeof(request), flags & ~static_cast<unsigned>(UCT_CB_PARAM_FLAG_DESC));
 }
 
@@ -195,8 +195,8 @@ struct [[gnu::packed]] atomic_message {
     std::byte operands[2 * sizeof(std::uint64_t)];
 };
 
-// Does what the request says. Null, or why it was not done. The section ends with it: what libucp does next may come to
-// callbacks of the user, and those may unmap windows.
+// Executes the request. Returns null, or why it did not. Closes the section before libucp continues, because libucp may
+// call callbacks of the user, which may unmap windows.
 template <typename Word>
 const char* serve(const atomic_message& request, Word& old)
 {
@@ -248,7 +248,7 @@ ucs_status_t handle_atomic(void* arg, void* data, std::size_t length, unsigned f
     }
     const std::size_t copied = std::min(length, sizeof(request));
     std::memcpy(&request, data, copied);
-    flags &= ~static_cast<unsigned>(UCT_CB_PARAM_FLAG_DESC); // the copy is no descriptor that could be kept
+    flags &= ~static_cast<unsigned>(UCT_CB_PARAM_FLAG_DESC); // the copy is no descriptor that a callback could keep
     return request.header.length == 4 ? answer<Form, std::uint32_t>(arg, request, copied, flags)
                                       : answer<Form, std::uint64_t>(arg, request, copied, flags);
 }
@@ -281,7 +281,7 @@ ucs_status_t handle_reply(void* arg, void* data, std::size_t length, unsigned fl
     if (length > sizeof(header)) {
         return stock()->reply[Form](arg, data, length, flags);
     }
-    // Of all handlers that end a request by its number, this one also takes a status.
+    // Of all handlers that end a request by its number, only this one takes a status.
     abi::end_of_rendezvous refused{header.req_id, UCS_ERR_INVALID_ADDR};
     return stock()->end_of_rendezvous[Form](arg, &refused, sizeof(refused), 0);
 }
@@ -319,7 +319,7 @@ bool hook_replies()
     if (!put_in_front<handle_reply<plain>, handle_reply<counting>>(&ucp_am_handler_UCP_AM_ID_GET_REP)) {
         return false;
     }
-    // The answer to a refused atomic, too.
+    // Also answers a refused atomic.
     ucp_am_handler_UCP_AM_ID_GET_REP.features |= UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
     return true;
 }

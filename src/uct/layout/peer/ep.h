@@ -1,10 +1,10 @@
-// The endpoint of an interface of host_interface.h: the operations of UCT on one way of putting and one of getting. All
-// that an operation needs of the target is in its remote key; the endpoint itself is nothing but a base endpoint.
+// The endpoint of a host interface (iface.h): the operations of UCT, made from one way to put and one way to get. The
+// remote key holds everything an operation needs about the target; the endpoint has no state beyond a base endpoint.
 //
-// Access has a name for messages, and put() and get(): between a window, from an offset in it, and a local side. The
-// range is inside both. They return why it could not be done, or null.
+// Access provides a name for messages, and put() and get() between a local side and a window from an offset on. The
+// range is inside both. They return null, or why they failed.
 //
-// Invariant: a window that its owner took back is not touched any more.
+// Invariant: a window that its owner took back is not touched again.
 //
 // Example: host_endpoint<mapped_access>::fill(ops)
 #pragma once
@@ -34,7 +34,7 @@ struct host_endpoint {
     }
 
 private:
-    // Why a range cannot be served, or null.
+    // Why the range cannot be served, or null.
     static const char* refusal_of(const imported_window& window, std::uint64_t remote, std::size_t length)
     {
         if (!is_inside(window, remote, length)) {
@@ -89,8 +89,8 @@ private:
         return UCS_OK;
     }
 
-    // UCP ends the process if starting a get fails (its protocols have no abort), but takes the status that the
-    // completion has when the request ends.
+    // UCP ends the process if it cannot start a get (its protocols have no abort). But it reads the status of the
+    // completion when the request ends.
     static ucs_status_t complete_get(uct_completion_t* completion, ucs_status_t status)
     {
         if (status != UCS_OK && completion != nullptr && completion->status == UCS_OK) {

@@ -17,9 +17,9 @@ namespace ucxl
 namespace
 {
 
-// What is needed of a window after its reader section.
+// The part of a window that is needed after the reader section.
 struct exported_window {
-    std::byte* address   = nullptr; // null: there is no window, or no such key of it
+    std::byte* address   = nullptr; // null: there is no window, or it has no such key
     std::uint64_t length = 0;
     pack_plan_ptr plan;
     std::vector<std::byte*> bases;
@@ -29,27 +29,27 @@ struct exported_window {
     const layout& described() const { return *plan->source_layout(); }
 };
 
-bool is_exportable(const window_binding& of, shm_access access, std::size_t min_block)
+bool is_exportable(const window_binding& binding, shm_access access, std::size_t min_block)
 {
-    const shm_access possible  = of.memory != nullptr ? shm_access::mapping : shm_access::process;
-    const layout& described    = *of.plan->source_layout();
+    const shm_access possible  = binding.memory != nullptr ? shm_access::mapping : shm_access::process;
+    const layout& described    = *binding.plan->source_layout();
     const std::uint64_t blocks = described.blocks().count;
     return access == possible && blocks != 0 && described.packed_length() / blocks >= min_block;
 }
 
-// Most windows have no key of one access, and nothing of them is copied.
+// Most windows have no key for a given access; nothing of them is copied.
 exported_window find_window(const void* address, shm_access access, std::size_t min_block)
 {
     const reader_section guard;
-    const window* const in = window_registry::instance().find(address, 1);
-    if (in == nullptr || !is_exportable(in->binding(), access, min_block)) {
+    const window* const window = window_registry::instance().find(address, 1);
+    if (window == nullptr || !is_exportable(window->binding(), access, min_block)) {
         return {};
     }
-    const window_binding& binding = in->binding();
-    return {in->address(), in->length(), binding.plan, binding.bases, binding.memory, binding.attachment};
+    const window_binding& binding = window->binding();
+    return {window->address(), window->length(), binding.plan, binding.bases, binding.memory, binding.attachment};
 }
 
-// One for each process: a child that was forked must not write into the file of its parent.
+// One exporter per process: a forked child must not write into the file of its parent.
 struct exporter {
     std::mutex lock;
     process_identity owner{};
@@ -62,8 +62,8 @@ struct exporter {
 
 exporter& exporter::instance()
 {
-    static exporter& made = *new exporter; // windows may be released by destructors that run later
-    return made;
+    static exporter& owner = *new exporter; // never destroyed: destructors that run later may release windows
+    return owner;
 }
 
 result<void> exporter::prepare()
@@ -77,7 +77,7 @@ result<void> exporter::prepare()
     return {};
 }
 
-// The record of a window: its attachment.
+// The record of a window is its attachment.
 struct exported_record {
     std::shared_ptr<record_file> file;
     pid_t owner              = 0;
@@ -88,7 +88,7 @@ struct exported_record {
     exported_record()                                  = default;
     exported_record(const exported_record&)            = delete;
     exported_record& operator=(const exported_record&) = delete;
-    // Not under the lock.
+    // The lock must not be held here.
     ~exported_record()
     {
         if (file != nullptr && owner == own_pid()) {
@@ -100,91 +100,94 @@ struct exported_record {
 
 using record_ptr = std::shared_ptr<const exported_record>;
 
-std::vector<std::int64_t> bases_of(const exported_window& of)
+std::vector<std::int64_t> bases_of(const exported_window& exported)
 {
     std::vector<std::int64_t> bases;
-    for (const std::byte* base : of.bases) {
-        bases.push_back(of.memory != nullptr ? of.memory->file_offset(base) : reinterpret_cast<std::intptr_t>(base));
+    for (const std::byte* base : exported.bases) {
+        bases.push_back(exported.memory != nullptr ? exported.memory->file_offset(base)
+                                                   : reinterpret_cast<std::intptr_t>(base));
     }
     return bases;
 }
 
-result<std::vector<std::byte>> make_record(const exported_window& of, std::uint64_t generation)
+result<std::vector<std::byte>> make_record(const exported_window& exported, std::uint64_t generation)
 {
-    const std::size_t length = record_length(of.described());
+    const std::size_t length = record_length(exported.described());
     if (length > max_record_length) {
         return fail(errc::exceeds_limit, "the layout is too long for a remote key");
     }
     shm_record_header header{};
     header.generation  = generation;
-    header.num_sources = of.described().num_sources();
-    if (of.memory != nullptr) {
-        struct stat about{};
-        if (fstat(of.memory->fd(), &about) != 0) {
+    header.num_sources = exported.described().num_sources();
+    if (exported.memory != nullptr) {
+        struct stat status{};
+        if (fstat(exported.memory->fd(), &status) != 0) {
             return fail(errc::invalid_param, "the memory has no file any more");
         }
-        header.memory_inode  = about.st_ino;
-        header.memory_length = of.memory->length();
-        header.memory_fd     = of.memory->fd();
+        header.memory_inode  = status.st_ino;
+        header.memory_length = exported.memory->length();
+        header.memory_fd     = exported.memory->fd();
     }
     std::vector<std::byte> record(length);
-    return pack_record(header, bases_of(of), of.described(), record).transform([&] { return std::move(record); });
+    return pack_record(header, bases_of(exported), exported.described(), record).transform([&] {
+        return std::move(record);
+    });
 }
 
-result<record_ptr> add_record(exporter& in, const exported_window& of)
+result<record_ptr> add_record(exporter& exporter, const exported_window& exported)
 {
-    auto bytes       = UCXL_TRY(make_record(of, in.last_generation + 1));
-    auto made        = std::make_shared<exported_record>();
-    const auto at    = UCXL_TRY(in.records->add(bytes));
-    made->owner      = in.owner.pid;
-    made->generation = ++in.last_generation;
-    made->offset     = at;
-    made->length     = static_cast<std::uint32_t>(bytes.size());
-    made->file       = in.records;
-    return made;
+    auto bytes          = UCXL_TRY(make_record(exported, exporter.last_generation + 1));
+    auto created        = std::make_shared<exported_record>();
+    const auto at       = UCXL_TRY(exporter.records->add(bytes));
+    created->owner      = exporter.owner.pid;
+    created->generation = ++exporter.last_generation;
+    created->offset     = at;
+    created->length     = static_cast<std::uint32_t>(bytes.size());
+    created->file       = exporter.records;
+    return created;
 }
 
-// Under the lock. The record of before a fork is not this process's.
-record_ptr known_record(const window_attachment& of)
+// Call it under the lock. A record from before a fork belongs to the parent.
+record_ptr known_record(const window_attachment& attachment)
 {
-    auto known = std::static_pointer_cast<const exported_record>(of.value);
+    auto known = std::static_pointer_cast<const exported_record>(attachment.value);
     return known != nullptr && known->owner == own_pid() ? known : nullptr;
 }
 
-result<record_ptr> record_of(exporter& in, const exported_window& of)
+result<record_ptr> record_of(exporter& exporter, const exported_window& exported)
 {
-    if (auto known = known_record(*of.attachment)) {
+    if (auto known = known_record(*exported.attachment)) {
         return known;
     }
-    auto added = add_record(in, of);
+    auto added = add_record(exporter, exported);
     if (added) {
-        of.attachment->value = *added;
+        exported.attachment->value = *added;
     }
     return added;
 }
 
-// The window is looked up under the lock, so that its record has the bases of the last rebinding.
+// Looks the window up under the lock, so that its record has the bases of the last rebinding.
 result<shm_key> key_of(const void* address, shm_access access, std::size_t min_block)
 {
-    exporter& in = exporter::instance();
-    exported_window of; // goes after the lock, with all that may be left of the window
-    const std::lock_guard guard(in.lock);
-    of = find_window(address, access, min_block);
-    if (of.address == nullptr) {
+    exporter& owner = exporter::instance();
+    exported_window exported; // outlives the lock, with everything left of the window
+    const std::lock_guard guard(owner.lock);
+    exported = find_window(address, access, min_block);
+    if (exported.address == nullptr) {
         return no_access_key();
     }
-    UCXL_TRY(in.prepare());
-    const auto record = UCXL_TRY(record_of(in, of));
+    UCXL_TRY(owner.prepare());
+    const auto record = UCXL_TRY(record_of(owner, exported));
     return shm_key{.magic         = shm_key::form,
                    .access        = access,
-                   .owner         = in.owner,
-                   .address       = reinterpret_cast<std::uintptr_t>(of.address),
-                   .length        = of.length,
+                   .owner         = owner.owner,
+                   .address       = reinterpret_cast<std::uintptr_t>(exported.address),
+                   .length        = exported.length,
                    .generation    = record->generation,
-                   .records_inode = in.records->inode(),
+                   .records_inode = owner.records->inode(),
                    .record_offset = record->offset,
                    .record_length = record->length,
-                   .records_fd    = in.records->fd()};
+                   .records_fd    = owner.records->fd()};
 }
 
 shm_key export_or_none(const void* address, shm_access access, std::size_t min_block)
@@ -239,11 +242,11 @@ void update_exported_window(const void* address) noexcept
 
 void withdraw_exported_window(const void* address) noexcept
 {
-    std::shared_ptr<const void> record; // goes after the lock
+    std::shared_ptr<const void> record; // outlives the lock
     const std::lock_guard guard(exporter::instance().lock);
     const reader_section section;
-    if (const window* const of = window_registry::instance().find(address, 1)) {
-        record = std::exchange(of->binding().attachment->value, nullptr);
+    if (const window* const window = window_registry::instance().find(address, 1)) {
+        record = std::exchange(window->binding().attachment->value, nullptr);
     }
 }
 

@@ -23,18 +23,19 @@ namespace
 
 using proc_path = std::array<char, 48>;
 
-// O_PATH: opening a pipe or a device could wait, or do something; this does not, and holds the file for the checks.
+// O_PATH, because opening a pipe or a device could block or have effects. O_PATH has neither, and holds the file for
+// the checks.
 result<owned_fd> open_handle(const proc_path& path, std::uint64_t inode)
 {
     owned_fd handle(open(path.data(), O_PATH | O_CLOEXEC));
     if (!handle) {
         return fail(errc::invalid_param, std::format("{}: {}", path.data(), std::strerror(errno)));
     }
-    struct stat about{};
+    struct stat status{};
     struct statfs system{};
-    const bool is_ours = fstat(handle.get(), &about) == 0 && fstatfs(handle.get(), &system) == 0 &&
-                         S_ISREG(about.st_mode) && system.f_type == TMPFS_MAGIC && about.st_ino == inode &&
-                         about.st_uid == geteuid();
+    const bool is_ours = fstat(handle.get(), &status) == 0 && fstatfs(handle.get(), &system) == 0 &&
+                         S_ISREG(status.st_mode) && system.f_type == TMPFS_MAGIC && status.st_ino == inode &&
+                         status.st_uid == geteuid();
     if (!is_ours) {
         return fail(errc::invalid_param, std::format("{} is not the file of the key", path.data()));
     }
@@ -45,7 +46,7 @@ result<owned_mapping> map_pages(const peer_file& file, std::uint64_t offset, std
 {
     const std::uint64_t file_length = file.length();
     if (length == 0 || !file.keeps_its_length() || offset > file_length || length > file_length - offset) {
-        return fail(errc::invalid_param, "the memory of a peer is shorter than its key says, or could become so");
+        return fail(errc::invalid_param, "the memory of a peer is shorter than its key says, or may shrink");
     }
     return owned_mapping::map(length, protection, MAP_SHARED, file.fd(), offset);
 }
@@ -67,8 +68,8 @@ result<peer_file> peer_file::open(pid_t pid, int fd, std::uint64_t inode, int ac
 
 std::uint64_t peer_file::length() const
 {
-    struct stat about{};
-    return fstat(_file.get(), &about) == 0 ? static_cast<std::uint64_t>(about.st_size) : 0;
+    struct stat status{};
+    return fstat(_file.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
 bool peer_file::keeps_its_length() const

@@ -13,7 +13,7 @@ namespace ucxl
 namespace
 {
 
-// With the last interface nobody can use what is still imported.
+// When the last interface closes, nobody can use what is still imported.
 std::atomic<unsigned> num_ifaces{0};
 
 host_interface& self_of(uct_iface_h iface)
@@ -104,7 +104,7 @@ ucs_status_t open_host_interface(uct_iface_ops_t& ops, uct_md_h md, uct_worker_h
 
 ucs_status_t query_host_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
 {
-    // Without /proc there is no way to a peer's memory, without lay_copy none into windows of this process.
+    // Without /proc no memory of a peer can be reached, and without lay_copy no window of this process.
     if (process_identity::own().host == 0 || is_lay_copy_left_out()) {
         *devices     = nullptr;
         *num_devices = 0;

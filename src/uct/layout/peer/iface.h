@@ -1,5 +1,5 @@
-// An interface that reaches other processes of its host and user, with operations that are complete when they return:
-// what lay_shm and lay_cma have in common. They add who takes which remote keys, and what is done with them.
+// An interface that reaches other processes of its host and user; its operations are complete when they return. It is
+// the common part of lay_shm and lay_cma, which add the remote keys they take and what they do with them.
 //
 // Example: struct config table with the fields of host_interface_config; open_host_interface(ops, ...)
 #pragma once
@@ -13,7 +13,7 @@ namespace ucxl
 struct host_interface {
     base_interface base;
     process_identity owner;
-    double bandwidth; // bytes per second UCP is told
+    double bandwidth; // bytes per second, as reported to UCP
 };
 
 struct host_interface_config {
@@ -23,18 +23,18 @@ struct host_interface_config {
     double latency;
 };
 
-// Longest operation that goes through a buffer of UCP's.
+// The longest operation that goes through a buffer of UCP.
 inline constexpr std::size_t host_bcopy_length = 8192;
 
-// All but what an endpoint does.
+// Fills in all operations except those of an endpoint.
 void host_interface_ops(uct_iface_ops_t& ops);
-// The iface_query of it: puts and gets of every kind.
+// Implements iface_query: puts and gets of every kind.
 ucs_status_t query_host_interface(uct_iface_h iface, uct_iface_attr_t* attr);
-// With the last interface of all, windows that were imported and are not used are given up.
+// When the last interface closes, windows that are imported and unused are dropped.
 ucs_status_t open_host_interface(uct_iface_ops_t& ops, uct_md_h md, uct_worker_h worker,
                                  const uct_iface_params_t* params, const uct_iface_config_t* config,
                                  uct_iface_h* iface);
-// The query_devices of a transport: one device, named as the component, unless there is no way to other processes.
+// Implements query_devices: one device, named as the component, or none if other processes cannot be reached.
 ucs_status_t query_host_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices);
 
 } // namespace ucxl

@@ -36,7 +36,7 @@ struct shm_peer {
 namespace
 {
 
-// The generation is unique among all memory of a process.
+// The generation is unique in the memory of a process.
 using window_name = std::tuple<std::int32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 using peer_name   = std::tuple<std::int32_t, std::uint64_t, std::uint64_t>;
 
@@ -55,7 +55,7 @@ struct importer {
 
     static importer& instance();
     result<imported_window*> acquire(const shm_key& key);
-    void release(imported_window* what) noexcept;
+    void release(imported_window* imported) noexcept;
     void drop_idle() noexcept;
 
 private:
@@ -65,15 +65,15 @@ private:
     result<owned_mapping> map_memory(const shm_key& key, const shm_record& record);
     result<void> add_memory(imported_window& to, const shm_record& record);
     result<imported_window*> import(const shm_key& key);
-    void remove_from_idle(imported_window& what) noexcept;
-    void drop(imported_window* what) noexcept;
+    void remove_from_idle(imported_window& imported) noexcept;
+    void drop(imported_window* imported) noexcept;
     bool is_idle_full() const;
 };
 
 importer& importer::instance()
 {
-    static importer& made = *new importer; // keys may be destroyed by destructors that run later
-    return made;
+    static importer& owner = *new importer; // never destroyed: destructors that run later may destroy keys
+    return owner;
 }
 
 result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
@@ -83,14 +83,15 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
         return peer;
     }
     auto records = UCXL_TRY(peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY));
-    auto made    = std::make_shared<const shm_peer>(std::move(records), key.owner.pid);
-    // Asked after both were opened: then they are of the process that the key means.
+    auto created = std::make_shared<const shm_peer>(std::move(records), key.owner.pid);
+    // Checked after both were opened: then they belong to the process in the key.
     const auto status = status_of_process(key.owner.pid);
     if (!status || status->start_time != key.owner.start_time) {
-        return fail(errc::invalid_param, std::format("process {} is another one now", key.owner.pid));
+        return fail(errc::invalid_param,
+                    std::format("process number {} now belongs to another process", key.owner.pid));
     }
-    known = made;
-    return made;
+    known = created;
+    return created;
 }
 
 result<shm_record> importer::read_record(const shm_peer& from, const shm_key& key) const
@@ -104,7 +105,7 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
     }
     auto record = unpack_record(bytes, key);
     if (record && !from.still_has(key)) {
-        return fail(errc::malformed, "the record went while it was read");
+        return fail(errc::malformed, "the record was erased while it was read");
     }
     return record;
 }
@@ -117,7 +118,7 @@ result<owned_mapping> importer::map_memory(const shm_key& key, const shm_record&
         drop(idle.front());
     }
     if (!fits()) {
-        return fail(errc::exceeds_limit, std::format("{} bytes of peers are mapped, and {} more pass the limit of {} "
+        return fail(errc::exceeds_limit, std::format("{} bytes of peers are mapped, and {} more exceed the limit of {} "
                                                      "(UCX_LAY_SHM_MAP_LIMIT)",
                                                      mapped_bytes, record.header.memory_length, limit));
     }
@@ -126,20 +127,20 @@ result<owned_mapping> importer::map_memory(const shm_key& key, const shm_record&
     return map_peer_memory(file, record.header.memory_length);
 }
 
-std::vector<std::byte*> to_addresses(const owned_mapping& in, std::span<const std::int64_t> offsets)
+std::vector<std::byte*> to_addresses(const owned_mapping& mapping, std::span<const std::int64_t> offsets)
 {
     std::vector<std::byte*> bases;
     for (const std::int64_t offset : offsets) {
-        // A base address may lie outside the memory; only what the layout describes is known to be inside.
-        bases.push_back(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(in.start()) +
+        // A base address may lie outside the memory; only the described bytes are known to lie inside.
+        bases.push_back(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(mapping.start()) +
                                                      static_cast<std::uint64_t>(offset)));
     }
     return bases;
 }
 
-std::byte* address_of_block(const layout& of, std::span<std::byte* const> bases)
+std::byte* address_of_block(const layout& layout, std::span<std::byte* const> bases)
 {
-    return of.is_contiguous() && !of.is_empty() ? bases[of.root().source] + of.root().offset : nullptr;
+    return layout.is_contiguous() && !layout.is_empty() ? bases[layout.root().source] + layout.root().offset : nullptr;
 }
 
 result<void> importer::add_memory(imported_window& to, const shm_record& record)
@@ -153,7 +154,7 @@ result<void> importer::add_memory(imported_window& to, const shm_record& record)
     return {};
 }
 
-// One byte tells whether the kernel copies from that process to this one.
+// Copies one byte to learn whether the kernel copies from that process to this one.
 result<void> try_copy(const imported_window& from)
 {
     const block_cursor at(*from.described);
@@ -176,19 +177,19 @@ result<std::unique_ptr<imported_window>> map_record(const shm_key& key, std::sha
 {
     const std::uint64_t length = record_bases_end(record.header.num_sources);
     auto pages                 = UCXL_TRY(map_peer_pages(owner->records, key.record_offset, length));
-    auto made    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(pages));
-    made->record = made->record_pages.start() + key.record_offset % page_length();
-    return made;
+    auto created    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(pages));
+    created->record = created->record_pages.start() + key.record_offset % page_length();
+    return created;
 }
 
 result<imported_window*> importer::import(const shm_key& key)
 {
-    auto peer          = UCXL_TRY(find_peer(key));
-    auto record        = UCXL_TRY(read_record(*peer, key));
-    auto made          = UCXL_TRY(map_record(key, std::move(peer), record));
-    UCXL_TRY(key.access == shm_access::mapping ? add_memory(*made, record) : try_copy(*made));
-    auto* const window = made.get();
-    windows.emplace(name_of(key), std::move(made));
+    auto peer    = UCXL_TRY(find_peer(key));
+    auto record  = UCXL_TRY(read_record(*peer, key));
+    auto created = UCXL_TRY(map_record(key, std::move(peer), record));
+    UCXL_TRY(key.access == shm_access::mapping ? add_memory(*created, record) : try_copy(*created));
+    auto* const window = created.get();
+    windows.emplace(name_of(key), std::move(created));
     mapped_bytes += window->mapped_length();
     return window;
 }
@@ -196,7 +197,7 @@ result<imported_window*> importer::import(const shm_key& key)
 result<imported_window*> importer::use_again(imported_window& known, const shm_key& key)
 {
     if (known.key != key || !is_published(known)) {
-        return fail(errc::malformed, "the window of the key is gone, or was never as the key says");
+        return fail(errc::malformed, "the window of the key is gone, or never matched the key");
     }
     if (known.users++ == 0) {
         remove_from_idle(known);
@@ -211,23 +212,23 @@ result<imported_window*> importer::acquire(const shm_key& key)
     if (const auto known = windows.find(name_of(key)); known != windows.end()) {
         return use_again(*known->second, key);
     }
-    auto made = import(key);
+    auto created = import(key);
     std::erase_if(peers, [](const auto& pair) { return pair.second.expired(); });
-    return made;
+    return created;
 }
 
-void importer::remove_from_idle(imported_window& what) noexcept
+void importer::remove_from_idle(imported_window& imported) noexcept
 {
-    idle.erase(what.idle_position);
-    idle_bytes -= what.mapped_length();
+    idle.erase(imported.idle_position);
+    idle_bytes -= imported.mapped_length();
 }
 
-// An idle window.
-void importer::drop(imported_window* what) noexcept
+// Only for an idle window.
+void importer::drop(imported_window* imported) noexcept
 {
-    remove_from_idle(*what);
-    mapped_bytes -= what->mapped_length();
-    windows.erase(name_of(what->key));
+    remove_from_idle(*imported);
+    mapped_bytes -= imported->mapped_length();
+    windows.erase(name_of(imported->key));
 }
 
 bool importer::is_idle_full() const
@@ -236,20 +237,20 @@ bool importer::is_idle_full() const
     return idle.size() > limits.idle_windows || idle_bytes > limits.idle_bytes;
 }
 
-void importer::release(imported_window* what) noexcept
+void importer::release(imported_window* imported) noexcept
 {
     const std::lock_guard guard(lock);
-    if (--what->users > 0) {
+    if (--imported->users > 0) {
         return;
     }
     try {
-        what->idle_position = idle.insert(idle.end(), what);
+        imported->idle_position = idle.insert(idle.end(), imported);
     } catch (const std::bad_alloc&) {
-        mapped_bytes -= what->mapped_length();
-        windows.erase(name_of(what->key)); // keeping it was an optimisation
+        mapped_bytes -= imported->mapped_length();
+        windows.erase(name_of(imported->key)); // out of memory; keeping it was only an optimisation
         return;
     }
-    idle_bytes += what->mapped_length();
+    idle_bytes += imported->mapped_length();
     while (!idle.empty() && (is_idle_full() || !is_published(*idle.front()))) {
         drop(idle.front());
     }
@@ -265,20 +266,20 @@ void importer::drop_idle() noexcept
 
 } // namespace
 
-bool is_published(const imported_window& window)
+bool is_published(const imported_window& imported)
 {
-    const auto* generation = reinterpret_cast<const std::uint64_t*>(window.record);
-    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == window.key.generation;
+    const auto* generation = reinterpret_cast<const std::uint64_t*>(imported.record);
+    return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == imported.key.generation;
 }
 
-bool is_exported(const imported_window& of)
+bool is_exported(const imported_window& imported)
 {
-    return is_published(of) && of.owner->process.is_alive();
+    return is_published(imported) && imported.owner->process.is_alive();
 }
 
-std::uint64_t base_in_owner(const imported_window& of, std::uint32_t source)
+std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source)
 {
-    const auto* bases = reinterpret_cast<const std::uint64_t*>(of.record + sizeof(shm_record_header));
+    const auto* bases = reinterpret_cast<const std::uint64_t*>(imported.record + sizeof(shm_record_header));
     return __atomic_load_n(bases + source, __ATOMIC_RELAXED);
 }
 
@@ -287,9 +288,9 @@ result<imported_window*> import_window(const shm_key& key)
     return importer::instance().acquire(key);
 }
 
-void release_window(imported_window* what) noexcept
+void release_window(imported_window* imported) noexcept
 {
-    importer::instance().release(what);
+    importer::instance().release(imported);
 }
 
 void drop_idle_imports() noexcept
@@ -299,9 +300,9 @@ void drop_idle_imports() noexcept
 
 import_counts count_imports()
 {
-    importer& in = importer::instance();
-    const std::lock_guard guard(in.lock);
-    return {in.windows.size(), in.idle.size(), in.mapped_bytes};
+    importer& imports = importer::instance();
+    const std::lock_guard guard(imports.lock);
+    return {imports.windows.size(), imports.idle.size(), imports.mapped_bytes};
 }
 
 } // namespace ucxl

@@ -12,7 +12,7 @@ namespace ucxl
 namespace
 {
 
-// Addresses of processes end below it on every machine of 64 bits.
+// On every 64-bit machine the addresses of processes end below this.
 constexpr std::uint64_t end_of_addresses = std::uint64_t{1} << 57;
 
 std::size_t bases_length(std::uint32_t num_sources)
@@ -20,7 +20,7 @@ std::size_t bases_length(std::uint32_t num_sources)
     return num_sources * sizeof(std::int64_t);
 }
 
-// Whether [lb, ub) from the base is inside the memory. All are below 2^48 in size, except the base of a hostile record.
+// Whether [lb, ub) from the base is inside the memory. All values are below 2^48, except the base of a hostile record.
 bool is_inside(std::int64_t base, const layout_bounds& bounds, std::uint64_t memory_length)
 {
     std::int64_t first, end;
@@ -44,18 +44,18 @@ result<void> check_bounds(const shm_record& record, std::uint64_t memory_length)
 
 } // namespace
 
-std::size_t record_length(const layout& of)
+std::size_t record_length(const layout& layout)
 {
-    return record_bases_end(of.num_sources()) + wire_length(of);
+    return record_bases_end(layout.num_sources()) + wire_length(layout);
 }
 
-result<void> pack_record(const shm_record_header& header, std::span<const std::int64_t> bases, const layout& of,
+result<void> pack_record(const shm_record_header& header, std::span<const std::int64_t> bases, const layout& layout,
                          std::span<std::byte> into)
 {
     std::memcpy(into.data(), &header, sizeof(header));
     into = into.subspan(sizeof(header));
     std::ranges::copy(std::as_bytes(bases), into.begin());
-    return pack_wire(of, into.subspan(bases.size_bytes())).transform([](std::size_t) {});
+    return pack_wire(layout, into.subspan(bases.size_bytes())).transform([](std::size_t) {});
 }
 
 result<void> check_key(const shm_key& key)
@@ -64,7 +64,7 @@ result<void> check_key(const shm_key& key)
         return fail(errc::unsupported, std::format("the key has form {:#x}", key.magic));
     }
     if (key.access == shm_access::none) {
-        return fail(errc::unsupported, "the memory cannot be reached by others");
+        return fail(errc::unsupported, "peers cannot reach the memory");
     }
     if (key.access != shm_access::mapping && key.access != shm_access::process) {
         return fail(errc::malformed, "the key names no way of access");

@@ -10,11 +10,12 @@ namespace
 
 ucs_config_field_t fields[] = {
     {"IDLE_WINDOWS", "64",
-     "Windows of peers kept mapped after their last remote key, so that the next key of the same window is cheap.",
+     "Windows of peers that stay mapped after their last remote key, so that the next key of the same window is cheap.",
      offsetof(lay_shm_limit_options, idle_windows), UCS_CONFIG_TYPE_UINT},
-    {"IDLE_SIZE", "4g", "Bytes of memory under these windows. Kept memory that its owner releases stays allocated.",
+    {"IDLE_SIZE", "4g",
+     "Bytes of memory of these windows. Memory that its owner releases stays allocated while it is mapped.",
      offsetof(lay_shm_limit_options, idle_bytes), UCS_CONFIG_TYPE_MEMUNITS},
-    {"MAP_LIMIT", "16t", "Bytes of memory of peers that may be mapped at a time; keys beyond it are refused.",
+    {"MAP_LIMIT", "16t", "Bytes of memory of peers that may be mapped at a time. Keys beyond the limit are refused.",
      offsetof(lay_shm_limit_options, map_bytes), UCS_CONFIG_TYPE_MEMUNITS},
     {}};
 
@@ -34,7 +35,7 @@ const lay_shm_limit_options& lay_shm_limits()
 void register_lay_shm_config()
 {
     table.add();
-    static_cast<void>(lay_shm_limits()); // read now: ucp_init calls variables nobody has read unused
+    static_cast<void>(lay_shm_limits()); // read now, because ucp_init reports variables that nobody has read as unused
 }
 
 } // namespace ucxl

@@ -30,17 +30,17 @@ std::uint64_t round_up(std::uint64_t length, std::uint64_t to)
 
 result<std::unique_ptr<record_file>> record_file::create()
 {
-    std::unique_ptr<record_file> created(new record_file);
-    created->_file = UCXL_TRY(make_memory_file("ucx_layout_keys", 0, F_SEAL_SHRINK));
-    struct stat about{};
-    if (fstat(created->_file.get(), &about) != 0) {
+    std::unique_ptr<record_file> file(new record_file);
+    file->_file = UCXL_TRY(make_memory_file("ucx_layout_keys", 0, F_SEAL_SHRINK));
+    struct stat status{};
+    if (fstat(file->_file.get(), &status) != 0) {
         return fail_errno("the file for remote keys");
     }
-    created->_inode = about.st_ino;
-    return created;
+    file->_inode = status.st_ino;
+    return file;
 }
 
-// First fit.
+// Takes the first range that fits.
 result<std::uint64_t> record_file::take(std::uint64_t length)
 {
     const auto fits = [&](const auto& range) { return range.second >= length; };
@@ -53,7 +53,7 @@ result<std::uint64_t> record_file::take(std::uint64_t length)
         found = _free.emplace(_length, more).first;
         _length += more;
     }
-    auto range     = _free.extract(found); // the node is used again: nothing can fail
+    auto range     = _free.extract(found); // the node is used again, so nothing can fail
     const auto at  = range.key();
     range.key()    = at + length;
     range.mapped() = range.mapped() - length;
@@ -80,14 +80,14 @@ result<std::uint64_t> record_file::add(std::span<const std::byte> record)
 
 void record_file::change(std::uint64_t offset, std::span<const std::byte> bytes) noexcept
 {
-    static_cast<void>(write_all(_file, offset, bytes)); // into pages that are there
+    static_cast<void>(write_all(_file, offset, bytes)); // into pages that exist
 }
 
 void record_file::erase(std::uint64_t offset, std::uint64_t length) noexcept
 {
     constexpr std::uint64_t gone = 0;
     if (!write_all(_file, offset, std::as_bytes(std::span(&gone, 1)))) {
-        return; // the record stays, so its place must not be used again
+        return; // the record stays, so its place must not be reused
     }
     length = round_up(length, unit);
     try {
@@ -104,7 +104,7 @@ void record_file::erase(std::uint64_t offset, std::uint64_t length) noexcept
             }
         }
     } catch (const std::bad_alloc&) {
-        return; // the place is not used again
+        return; // the place is not reused
     }
 }
 

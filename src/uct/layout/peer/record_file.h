@@ -1,12 +1,12 @@
-// The file in which a process keeps the records of its remote keys, for its peers to read: one memfd, however many
-// records there are. Space that was released is used again. The file never becomes shorter, so that peers can map it.
+// The file in which a process keeps the records of its remote keys for its peers to read: one memfd for all records.
+// Released space is reused. The file never becomes shorter, so that peers can map it.
 //
-// Invariant: a record that is there begins with its generation, which is written last and erased first. So who reads
-// the generation, the record, and the generation again, and finds it the same both times, has read that record whole.
+// Invariant: a valid record begins with its generation, which is written last and erased first. A reader that finds the
+// same generation before and after reading the record has read the record whole.
 //
 // Not thread safe.
 //
-// Example: auto file = record_file::create(); auto at = (*file)->add(record);  ...  (*file)->erase(*at, record.size());
+// Example: auto file = record_file::create(); auto at = (*file)->add(record); ... (*file)->erase(*at, record.size());
 #pragma once
 
 #include "sys/error.h"
@@ -24,7 +24,7 @@ namespace ucxl
 class record_file
 {
 public:
-    // Errors: no_memory. Throws std::bad_alloc, as the others do.
+    // Errors: no_memory. Throws std::bad_alloc, as the other functions do.
     static result<std::unique_ptr<record_file>> create();
     record_file(const record_file&)            = delete;
     record_file& operator=(const record_file&) = delete;
@@ -32,9 +32,9 @@ public:
     int fd() const { return _file.get(); }
     std::uint64_t inode() const { return _inode; }
 
-    // Where it was written to. Errors: no_memory.
+    // Writes the record and returns its offset. Errors: no_memory.
     result<std::uint64_t> add(std::span<const std::byte> record);
-    // Other bytes in a record that is there, behind its generation.
+    // Changes bytes of a valid record, behind its generation.
     void change(std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
     void erase(std::uint64_t offset, std::uint64_t length) noexcept;
 

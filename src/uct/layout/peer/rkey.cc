@@ -18,12 +18,12 @@ ucs_status_t unpack_shm_key(const char* component, shm_access access, const void
         }
         const auto own = process_identity::own();
         if (!may_share_memory(own, key.owner) || key.owner.pid == own.pid) {
-            ucs_debug("%s: a remote key of a process that shares no memory with this one", component);
+            ucs_debug("%s: the remote key is of a process that shares no memory with this one", component);
             return UCS_ERR_UNREACHABLE;
         }
         const auto window = import_window(key);
         if (!window) {
-            ucs_debug("%s: a remote key is not used: %s", component, window.error().message.c_str());
+            ucs_debug("%s: the remote key is refused: %s", component, window.error().message.c_str());
             return UCS_ERR_UNREACHABLE;
         }
         *rkey   = reinterpret_cast<uct_rkey_t>(*window);

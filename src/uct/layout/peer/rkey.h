@@ -1,4 +1,4 @@
-// Remote keys of lay_shm and lay_cma as UCP hands them around: the same bytes, each component taking those of its own
+// The remote keys of lay_shm and lay_cma as UCP passes them: the same bytes; each component takes the keys of its own
 // access.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace ucxl
 {
 
-// The handle and the key are the imported window. Every refusal is UNREACHABLE: UCP then goes on without the domain for
+// Handle and key are the imported window. Every refusal is UNREACHABLE, so that UCP continues without the domain for
 // this key, whatever is wrong with it.
 ucs_status_t unpack_shm_key(const char* component, shm_access access, const void* buffer, uct_rkey_t* rkey,
                             void** handle);
@@ -21,10 +21,10 @@ inline const imported_window& window_of(uct_rkey_t rkey)
 }
 
 // Whether [address, address + length) is inside the remote window.
-inline bool is_inside(const imported_window& in, std::uint64_t address, std::size_t length)
+inline bool is_inside(const imported_window& imported, std::uint64_t address, std::size_t length)
 {
-    const std::uint64_t offset = address - in.key.address;
-    return offset <= in.key.length && length <= in.key.length - offset;
+    const std::uint64_t offset = address - imported.key.address;
+    return offset <= imported.key.length && length <= imported.key.length - offset;
 }
 
 } // namespace ucxl

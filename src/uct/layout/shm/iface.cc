@@ -15,10 +15,10 @@ namespace
 // The overhead keeps small messages on the eager protocols, which are faster for them.
 ucs_config_field_t config_table[] = {
     {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
-    {"BW", "20GBs", "Bandwidth UCP is told", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
-    {"OVERHEAD", "2us", "CPU time UCP is told for starting an operation", offsetof(host_interface_config, overhead),
+    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
+    {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
      UCS_CONFIG_TYPE_TIME},
-    {"LATENCY", "50ns", "Latency UCP is told for an operation", offsetof(host_interface_config, latency),
+    {"LATENCY", "50ns", "Latency of an operation as reported to UCP", offsetof(host_interface_config, latency),
      UCS_CONFIG_TYPE_TIME},
     {}};
 
@@ -62,7 +62,7 @@ struct mapped_access {
     }
 };
 
-// Null, and it is reported, if there is no word that can be operated on.
+// Returns null and reports a failure if the address holds no usable word.
 std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool silent)
 {
     const imported_window& window = window_of(rkey);
@@ -81,7 +81,7 @@ std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length, b
 }
 
 // An operation without a result cannot fail: UCP would end the process (its protocol has no abort), and there is no
-// completion. It is reported, and nothing changes.
+// completion. It reports the failure and changes nothing.
 template <typename Word>
 ucs_status_t post(uct_ep_h, unsigned operation, Word value, std::uint64_t remote, uct_rkey_t rkey)
 {
@@ -91,7 +91,7 @@ ucs_status_t post(uct_ep_h, unsigned operation, Word value, std::uint64_t remote
     return UCS_OK;
 }
 
-// An operation with a result fails through its completion, which must then come "later".
+// An operation with a result fails through its completion, so it must return "in progress" first.
 template <typename Word>
 ucs_status_t finish(const std::byte* word, Word* result, uct_completion_t* completion)
 {

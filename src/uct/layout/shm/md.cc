@@ -22,15 +22,15 @@ namespace ucxl
 namespace
 {
 
-// What mem_alloc hands out. Memory of type RDMA is a window; host memory is plain memory of this process.
+// The handle of mem_alloc. Memory of type RDMA is a window; host memory is plain memory of this process.
 struct allocation {
-    window* view       = nullptr;
-    void* plain        = nullptr;
-    std::size_t length = 0; // of plain memory
+    ucxl::window* window = nullptr;
+    void* plain          = nullptr;
+    std::size_t length   = 0; // for plain memory
 };
 
-// What mem_reg hands out: the window is looked up when a key is packed, so that a registration UCP keeps in its cache
-// cannot be of a window that is gone.
+// Every registration returns the address of this object. The window is looked up when a key is packed, so a
+// registration in UCP's cache never refers to a destroyed window.
 allocation registered;
 
 void close(uct_md_h md)
@@ -45,32 +45,32 @@ ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
     attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
     attr->cache_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
     attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
-    // HOST, because UCP looks for atomics among transports that allocate host memory only.
+    // HOST, because UCP looks for atomics only among transports that allocate host memory.
     attr->alloc_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
     attr->max_alloc        = SIZE_MAX;
     attr->rkey_packed_size = sizeof(shm_key);
     return UCS_OK;
 }
 
-ucs_status_t allocate_window(std::size_t length, allocation& made)
+ucs_status_t allocate_window(std::size_t length, allocation& allocation)
 {
-    auto of = make_contig(1, {.length = length});
-    if (!of) {
-        return log_error("lay_shm", of.error());
+    auto layout = make_contig(1, {.length = length});
+    if (!layout) {
+        return log_error("lay_shm", layout.error());
     }
-    auto plan = pack_plan::compile(*of);
+    auto plan = pack_plan::compile(*layout);
     if (!plan) {
         return log_error("lay_shm", plan.error());
     }
-    const auto view = window_registry::instance().allocate(std::move(*plan));
-    if (!view) {
-        return log_error("lay_shm", view.error());
+    const auto created = window_registry::instance().allocate(std::move(*plan));
+    if (!created) {
+        return log_error("lay_shm", created.error());
     }
-    made.view = *view;
+    allocation.window = *created;
     return UCS_OK;
 }
 
-ucs_status_t allocate_plain(std::size_t length, allocation& made)
+ucs_status_t allocate_plain(std::size_t length, allocation& allocation)
 {
     length      = round_to_pages(length);
     void* start = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -78,27 +78,27 @@ ucs_status_t allocate_plain(std::size_t length, allocation& made)
         ucs_debug("lay_shm: no %zu bytes of host memory", length);
         return UCS_ERR_NO_MEMORY;
     }
-    made.plain  = start;
-    made.length = length;
+    allocation.plain  = start;
+    allocation.length = length;
     return UCS_OK;
 }
 
 ucs_status_t mem_alloc(uct_md_h, std::size_t* length, void** address, ucs_memory_type_t type, unsigned flags,
                        const char*, uct_mem_h* memh)
 {
-    // So UCP asks, once and quietly, whose host memory its staging buffers would be; ours does not take part in that.
+    // UCP asks this way, once and without logging, for host memory for its staging buffers. This domain provides none.
     if (type == UCS_MEMORY_TYPE_HOST && (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0) {
         return UCS_ERR_UNSUPPORTED;
     }
     return guarded("lay_shm", [&] {
-        auto made = std::make_unique<allocation>();
+        auto created = std::make_unique<allocation>();
         const auto status =
-            type == UCS_MEMORY_TYPE_RDMA ? allocate_window(*length, *made) : allocate_plain(*length, *made);
+            type == UCS_MEMORY_TYPE_RDMA ? allocate_window(*length, *created) : allocate_plain(*length, *created);
         if (status != UCS_OK) {
             return status;
         }
-        *address = made->view != nullptr ? made->view->address() : made->plain;
-        *memh    = made.release();
+        *address = created->window != nullptr ? created->window->address() : created->plain;
+        *memh    = created.release();
         return UCS_OK;
     });
 }
@@ -106,7 +106,7 @@ ucs_status_t mem_alloc(uct_md_h, std::size_t* length, void** address, ucs_memory
 ucs_status_t mem_free(uct_md_h, uct_mem_h memh)
 {
     const std::unique_ptr<allocation> owned(static_cast<allocation*>(memh));
-    window_registry::instance().destroy(owned->view);
+    window_registry::instance().destroy(owned->window);
     if (owned->plain != nullptr) {
         munmap(owned->plain, owned->length);
     }
@@ -122,8 +122,8 @@ ucs_status_t mem_reg(uct_md_h, void*, std::size_t, const abi::mem_reg_params*, u
 ucs_status_t mkey_pack(uct_md_h, uct_mem_h memh, void* address, std::size_t, const abi::mkey_pack_params*, void* buffer)
 {
     return guarded("lay_shm", [&] {
-        const auto& of    = *static_cast<const allocation*>(memh);
-        const shm_key key = of.plain != nullptr ? no_access_key() : export_window(address);
+        const auto& handle = *static_cast<const allocation*>(memh);
+        const shm_key key  = handle.plain != nullptr ? no_access_key() : export_window(address);
         std::memcpy(buffer, &key, sizeof(key));
         return UCS_OK;
     });

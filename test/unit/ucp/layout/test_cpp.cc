@@ -27,8 +27,8 @@ using ucxl::test::must;
 using ucxl::test::ucp_pair;
 using ucxl::test::ucx_test;
 
-// What the standard library has with three mappings and any extents, cut down to what a view shows: members by the
-// names and types of std::mdspan.
+// The three mappings of the standard library, with any extents, reduced to what a view shows: members with the names
+// and types of std::mdspan.
 template <typename T>
 struct plain_accessor {
     using element_type     = T;
@@ -99,12 +99,12 @@ class cpp : public ucx_test
 {
 protected:
     std::vector<int> _numbers = [] {
-        std::vector<int> made(60);
-        std::iota(made.begin(), made.end(), 0);
-        return made;
+        std::vector<int> list(60);
+        std::iota(list.begin(), list.end(), 0);
+        return list;
     }();
 
-    // The numbers a layout over them shows, in packed order.
+    // The numbers that a layout over them shows, in packed order.
     std::vector<int> shown_by(const layout& described, const int* first) const
     {
         std::vector<int> shown(described.packed_length() / sizeof(int));
@@ -156,7 +156,7 @@ TEST_F(cpp, an_empty_view_without_memory_is_an_empty_window)
     EXPECT_EQ(shown->length(), 0u);
 }
 
-// As an array of constants: nothing that shows memory asks for it to be writable.
+// An array of constants: nothing that shows memory requires it to be writable.
 TEST_F(cpp, constant_memory_can_be_sent)
 {
     static constexpr std::array<int, 8> numbers{0, 1, 2, 3, 4, 5, 6, 7};
@@ -215,7 +215,7 @@ TEST_F(cpp, what_was_moved_from_is_empty_and_can_be_assigned_to)
     shown = must(window::map(nullptr, column_copy, &_numbers[1]));
     EXPECT_EQ(shown.length(), 60u);
     type   = std::move(type_copy);
-    shown  = std::move(shown_copy); // unmaps the one it had
+    shown  = std::move(shown_copy); // unmaps the window it had
     column = std::move(column_copy);
     EXPECT_EQ(column.packed_length(), 60u);
 }
@@ -245,7 +245,7 @@ static_assert(!std::is_copy_constructible_v<plan> && std::is_nothrow_move_assign
 static_assert(!std::is_copy_constructible_v<datatype> && std::is_nothrow_move_assignable_v<datatype>);
 static_assert(noexcept(window::map(nullptr, std::declval<const layout&>(), static_cast<void*>(nullptr))));
 
-// Not views: no element to point to, or no distances.
+// Not views: they have no element to point to, or no strides.
 static_assert(!mdspan_like<std::vector<int>>);
 static_assert(!mdspan_like<std::span<int>>);
 

@@ -59,15 +59,15 @@ void PrintTo(const block& shown, std::ostream* to)
     *to << shown.source << ":" << shown.length << "@" << shown.offset;
 }
 
-std::vector<block> blocks_of(const layout& of, std::size_t offset = 0, std::size_t length = SIZE_MAX)
+std::vector<block> blocks_of(const layout& layout, std::size_t offset = 0, std::size_t length = SIZE_MAX)
 {
     std::vector<block> found;
     const auto append = [](void* arg, std::uint32_t source, std::ptrdiff_t at, std::size_t bytes) {
         static_cast<std::vector<block>*>(arg)->push_back({source, at, bytes});
         return UCS_OK;
     };
-    const std::size_t all = of.packed_length();
-    EXPECT_EQ(ucp_layout_walk(of.get(), offset, std::min(length, all - offset), append, &found), UCS_OK);
+    const std::size_t all = layout.packed_length();
+    EXPECT_EQ(ucp_layout_walk(layout.get(), offset, std::min(length, all - offset), append, &found), UCS_OK);
     return found;
 }
 
@@ -103,7 +103,7 @@ TEST_F(create, iov_keeps_the_order_of_its_parts)
     EXPECT_EQ(list->query(UCP_LAYOUT_ATTR_FIELD_NUM_SOURCES)->num_sources, 2u);
 }
 
-// The vertices of mission.md: X Y Z of one array, R G B of another, S T of a third, six cycles.
+// The vertices of the vertex example: X Y Z of one array, R G B of another, S T of a third, six cycles.
 TEST_F(create, interleaved_takes_three_three_and_two_per_cycle)
 {
     const ucp_layout_dim_t six[]             = {{18, 4}};
@@ -130,13 +130,13 @@ TEST_F(create, extent_can_be_set)
     params.element.length = 8;
     params.lb             = -4;
     params.extent         = 100;
-    auto made             = layout::create(params);
-    const auto bounds     = *made->query_bounds();
+    auto created          = layout::create(params);
+    const auto bounds     = *created->query_bounds();
     EXPECT_EQ(bounds.lb, -4);
     EXPECT_EQ(bounds.ub, 96);
     EXPECT_EQ(bounds.true_lb, 0);
     EXPECT_EQ(bounds.true_ub, 8);
-    EXPECT_EQ(made->query(UCP_LAYOUT_ATTR_FIELD_EXTENT)->extent, 100);
+    EXPECT_EQ(created->query(UCP_LAYOUT_ATTR_FIELD_EXTENT)->extent, 100);
 }
 
 TEST_F(create, a_nested_layout_may_be_destroyed_at_once)
@@ -173,9 +173,9 @@ TEST_P(create_refuses, with_a_message_that_names_the_field)
     params.field_mask = bad.field_mask;
     bad.change(params);
     logs().expect(bad.message);
-    ucp_layout_h made = nullptr;
-    EXPECT_EQ(ucp_layout_create(&params, &made), bad.status);
-    EXPECT_EQ(made, nullptr) << "outputs are written on success only";
+    ucp_layout_h layout = nullptr;
+    EXPECT_EQ(ucp_layout_create(&params, &layout), bad.status);
+    EXPECT_EQ(layout, nullptr) << "outputs are written on success only";
 }
 
 constexpr auto with_kind = UCP_LAYOUT_PARAM_FIELD_KIND;
@@ -244,37 +244,38 @@ TEST_F(parse, makes_what_the_constructor_of_each_kind_makes)
     const ucp_layout_iov_t parts[]           = {{1, 40, {8, nullptr}}, {0, -4, {2, nullptr}}};
     const ucp_layout_interleaved_t sources[] = {{0, 8, {4, nullptr}, 3, &dims[1], 1}, {1, 0, {2, nullptr}, 1, dims, 2}};
     const auto expect                        = [](const char* text, auto create) {
-        ucp_layout_h made = nullptr;
-        ASSERT_EQ(create(&made), UCS_OK);
-        const layout owned(made);
+        ucp_layout_h created = nullptr;
+        ASSERT_EQ(create(&created), UCS_OK);
+        const layout owned(created);
         const auto parsed = layout::parse(text);
         ASSERT_TRUE(parsed);
         EXPECT_EQ(owned.query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash, parsed->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash)
             << text;
         EXPECT_EQ(blocks_of(owned), blocks_of(*parsed)) << text;
     };
-    expect("12", [](ucp_layout_h* made) { return ucp_layout_contig(12, made); });
-    expect("strided(5,8,-16)", [](ucp_layout_h* made) { return ucp_layout_strided(8, 5, -16, made); });
-    expect("strided([3,4]x2,[100,10])", [&](ucp_layout_h* made) { return ucp_layout_strided_nd(2, dims, 2, made); });
-    expect("2", [](ucp_layout_h* made) { return ucp_layout_strided_nd(2, nullptr, 0, made); });
-    expect("iov(1:8@40,2@-4)", [&](ucp_layout_h* made) { return ucp_layout_concatenate(parts, 2, made); });
+    expect("12", [](ucp_layout_h* layout) { return ucp_layout_contig(12, layout); });
+    expect("strided(5,8,-16)", [](ucp_layout_h* layout) { return ucp_layout_strided(8, 5, -16, layout); });
+    expect("strided([3,4]x2,[100,10])",
+           [&](ucp_layout_h* layout) { return ucp_layout_strided_nd(2, dims, 2, layout); });
+    expect("2", [](ucp_layout_h* layout) { return ucp_layout_strided_nd(2, nullptr, 0, layout); });
+    expect("iov(1:8@40,2@-4)", [&](ucp_layout_h* layout) { return ucp_layout_concatenate(parts, 2, layout); });
     expect("interleaved(0:3*4@8,4,10;1:2@0,[3,4],[100,10])",
-           [&](ucp_layout_h* made) { return ucp_layout_interleave(sources, 2, made); });
+           [&](ucp_layout_h* layout) { return ucp_layout_interleave(sources, 2, layout); });
 }
 
 TEST_F(parse, names_the_column_of_a_mistake)
 {
     logs().expect("column");
-    ucp_layout_h made = nullptr;
-    EXPECT_EQ(ucp_layout_parse("strided(4096,64", &made), UCS_ERR_INVALID_PARAM);
-    EXPECT_EQ(made, nullptr);
+    ucp_layout_h layout = nullptr;
+    EXPECT_EQ(ucp_layout_parse("strided(4096,64", &layout), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(layout, nullptr);
 }
 
 TEST_F(query, refuses_a_source_that_is_not_there)
 {
-    auto made = layout::create_contig(8);
+    auto created = layout::create_contig(8);
     logs().expect("source is 1, the layout has 1 sources");
-    EXPECT_EQ(made->query_bounds(1).error(), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(created->query_bounds(1).error(), UCS_ERR_INVALID_PARAM);
 }
 
 TEST_F(query, counts_blocks_after_merging_neighbours)
@@ -297,53 +298,53 @@ TEST_F(query, tells_overlap)
 
 TEST_F(walk, starts_and_ends_inside_blocks)
 {
-    auto made = layout::create_strided(8, {{4, 16}});
-    EXPECT_EQ(blocks_of(*made, 5, 14), (std::vector<block>{{0, 5, 3}, {0, 16, 8}, {0, 32, 3}}));
+    auto created = layout::create_strided(8, {{4, 16}});
+    EXPECT_EQ(blocks_of(*created, 5, 14), (std::vector<block>{{0, 5, 3}, {0, 16, 8}, {0, 32, 3}}));
 }
 
 TEST_F(walk, refuses_a_range_beyond_the_packed_length)
 {
-    auto made        = layout::create_contig(8);
+    auto created     = layout::create_contig(8);
     const auto never = [](void*, std::uint32_t, std::ptrdiff_t, std::size_t) { return UCS_ERR_LAST; };
     logs().expect("packed length");
-    EXPECT_EQ(ucp_layout_walk(made->get(), 4, 5, never, nullptr), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucp_layout_walk(created->get(), 4, 5, never, nullptr), UCS_ERR_INVALID_PARAM);
 }
 
 TEST_F(walk, ends_with_the_status_of_the_callback)
 {
-    auto made      = layout::create_strided(8, {{4, 16}});
+    auto created   = layout::create_strided(8, {{4, 16}});
     int calls      = 0;
     const auto end = [](void* arg, std::uint32_t, std::ptrdiff_t, std::size_t) {
         return ++*static_cast<int*>(arg) == 2 ? UCS_ERR_CANCELED : UCS_OK;
     };
-    EXPECT_EQ(ucp_layout_walk(made->get(), 0, 32, end, &calls), UCS_ERR_CANCELED);
+    EXPECT_EQ(ucp_layout_walk(created->get(), 0, 32, end, &calls), UCS_ERR_CANCELED);
     EXPECT_EQ(calls, 2);
 }
 
 TEST_F(serialized, round_trip_gives_an_equal_layout)
 {
-    auto made = layout::parse("interleaved(0:3*4@0,18,4;1:3*4@0,18,4;2:2*4@0,12,4)");
-    ASSERT_TRUE(made);
-    const auto attr = *made->query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH | UCP_LAYOUT_ATTR_FIELD_HASH);
+    auto created = layout::parse("interleaved(0:3*4@0,18,4;1:3*4@0,18,4;2:2*4@0,12,4)");
+    ASSERT_TRUE(created);
+    const auto attr = *created->query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH | UCP_LAYOUT_ATTR_FIELD_HASH);
     std::vector<std::byte> bytes(attr.serialized_length + 10);
     std::size_t length = bytes.size();
-    ASSERT_EQ(ucp_layout_serialize(made->get(), bytes.data(), &length), UCS_OK);
+    ASSERT_EQ(ucp_layout_serialize(created->get(), bytes.data(), &length), UCS_OK);
     EXPECT_EQ(length, attr.serialized_length);
     auto back = layout::deserialize(std::span(bytes).first(length));
     ASSERT_TRUE(back);
     EXPECT_EQ(back->query(UCP_LAYOUT_ATTR_FIELD_HASH)->hash, attr.hash);
-    EXPECT_EQ(blocks_of(*back), blocks_of(*made));
+    EXPECT_EQ(blocks_of(*back), blocks_of(*created));
 }
 
 TEST_F(serialized, a_small_buffer_is_left_alone)
 {
-    auto made = layout::create_contig(8);
-    std::vector<std::byte> bytes(made->query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH)->serialized_length - 1,
+    auto created = layout::create_contig(8);
+    std::vector<std::byte> bytes(created->query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH)->serialized_length - 1,
                                  std::byte{0x5a});
     const auto before  = bytes;
     std::size_t length = bytes.size();
     logs().expect("needs");
-    EXPECT_EQ(ucp_layout_serialize(made->get(), bytes.data(), &length), UCS_ERR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(ucp_layout_serialize(created->get(), bytes.data(), &length), UCS_ERR_BUFFER_TOO_SMALL);
     EXPECT_EQ(bytes, before);
     EXPECT_EQ(length, bytes.size());
 }
@@ -357,13 +358,13 @@ TEST_F(serialized, garbage_is_refused)
 
 TEST_F(print, shows_text_normal_form_and_plan)
 {
-    auto made = layout::create_strided(64, {{4096, 128}});
+    auto created = layout::create_strided(64, {{4096, 128}});
     char* text;
     std::size_t size;
     FILE* stream = open_memstream(&text, &size);
-    EXPECT_EQ(
-        ucp_layout_print(made->get(), stream, UCP_LAYOUT_PRINT_TEXT | UCP_LAYOUT_PRINT_NORMAL | UCP_LAYOUT_PRINT_PLAN),
-        UCS_OK);
+    EXPECT_EQ(ucp_layout_print(created->get(), stream,
+                               UCP_LAYOUT_PRINT_TEXT | UCP_LAYOUT_PRINT_NORMAL | UCP_LAYOUT_PRINT_PLAN),
+              UCS_OK);
     std::fclose(stream);
     const std::string shown(text, size);
     std::free(text);

@@ -96,7 +96,7 @@ TEST_F(layout_datatype, several_sources_take_an_array_of_base_addresses)
     EXPECT_EQ(received, expected);
 }
 
-// So many counts that there is no plan for all of them: the elements are also moved one by one.
+// So many counts that some get no plan for all their elements, which are then moved one by one.
 TEST_F(layout_datatype, several_sources_take_a_count_too)
 {
     constexpr std::size_t length = 12, extent = 10; // of one element: 3 times 2 bytes of one source and 3 times 2 bytes
@@ -132,7 +132,7 @@ TEST_F(layout_datatype, several_sources_take_a_count_too)
     }
 }
 
-// UCP lets no start of a send fail: this is what is left, with the reason in the log.
+// UCP lets no start of a send fail. An empty message and the reason in the log remain.
 std::uint64_t silent_datatype_failures()
 {
     ucp_layout_failure_attr_t attr{};
@@ -213,7 +213,7 @@ TEST_F(layout_datatype, the_layout_may_be_destroyed_first)
 
 TEST_F(layout_datatype, destroy_of_a_foreign_datatype_is_refused)
 {
-    logs().expect("is not one of a layout");
+    logs().expect("was not made from a layout");
     ucp_layout_datatype_destroy(ucp_dt_make_contig(8));
 }
 

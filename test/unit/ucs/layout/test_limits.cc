@@ -1,4 +1,4 @@
-// Every limit of limits.h from both sides, and what the messages name.
+// Every limit of limits.h from both sides, and the names in the messages.
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
 
@@ -12,12 +12,12 @@ namespace
 
 using ::testing::HasSubstr;
 
-void expect_limit(const result<layout_ptr>& made, const char* field, const char* limit)
+void expect_limit(const result<layout_ptr>& layout, const char* field, const char* limit)
 {
-    ASSERT_FALSE(made.has_value());
-    EXPECT_EQ(made.error().code, errc::exceeds_limit);
-    EXPECT_THAT(made.error().message, HasSubstr(field));
-    EXPECT_THAT(made.error().message, HasSubstr(limit));
+    ASSERT_FALSE(layout.has_value());
+    EXPECT_EQ(layout.error().code, errc::exceeds_limit);
+    EXPECT_THAT(layout.error().message, HasSubstr(field));
+    EXPECT_THAT(layout.error().message, HasSubstr(limit));
 }
 
 result<layout_ptr> one_part(std::uint32_t source, std::int64_t offset, std::uint64_t length)
@@ -102,26 +102,25 @@ TEST(limits, entries)
     EXPECT_TRUE(make_iov(parts).has_value());
 }
 
-// Two sources that wrap after coprime numbers of datums have nothing regular in common: every cycle is an entry of its
-// own.
+// Two sources that wrap after coprime numbers of elements share no period: every cycle needs its own entries.
 TEST(limits, cycles_that_do_not_nest_expand_up_to_max_entries)
 {
-    const auto made = [](std::uint64_t rows) {
+    const auto created = [](std::uint64_t rows) {
         const dim a[] = {{rows * 103, 20000}, {101, 16}}, b[] = {{rows * 101, 30000}, {103, 16}};
         const interleaved_part parts[] = {{0, 0, {8, nullptr}, 1, a}, {1, 0, {8, nullptr}, 1, b}};
         return make_interleaved(parts);
     };
-    EXPECT_TRUE(made(1).has_value());
-    expect_limit(made(300), "interleaved", "max_entries");
+    EXPECT_TRUE(created(1).has_value());
+    expect_limit(created(300), "interleaved", "max_entries");
 }
 
 TEST(limits, repeat_of_zero_is_refused)
 {
     const interleaved_part part{0, 0, {1, nullptr}, 0, {}};
-    auto made = make_interleaved({&part, 1});
-    ASSERT_FALSE(made.has_value());
-    EXPECT_EQ(made.error().code, errc::invalid_param);
-    EXPECT_THAT(made.error().message, HasSubstr("parts[0]: repeat"));
+    auto created = make_interleaved({&part, 1});
+    ASSERT_FALSE(created.has_value());
+    EXPECT_EQ(created.error().code, errc::invalid_param);
+    EXPECT_THAT(created.error().message, HasSubstr("parts[0]: repeat"));
 }
 
 TEST(limits, bounds_set_by_the_user)
@@ -135,13 +134,13 @@ TEST(limits, bounds_set_by_the_user)
     EXPECT_EQ(negative.error().code, errc::invalid_param);
 }
 
-// What has no bytes is nowhere, however large the numbers around it.
+// A layout without bytes is valid, however large the numbers around it.
 TEST(limits, empty_parts_have_none)
 {
     const dim far{UINT64_MAX, INT64_MAX};
-    auto made = make_strided({0, nullptr}, {&far, 1});
-    ASSERT_TRUE(made.has_value());
-    EXPECT_TRUE((*made)->is_empty());
+    auto created = make_strided({0, nullptr}, {&far, 1});
+    ASSERT_TRUE(created.has_value());
+    EXPECT_TRUE((*created)->is_empty());
 }
 
 } // namespace

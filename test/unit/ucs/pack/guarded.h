@@ -1,5 +1,5 @@
-// Memory with pages that must not be touched right before and right behind it: a byte too far is a SIGSEGV.
-// One object has its bytes right behind the front guard or right before the back guard.
+// Memory between two pages that must not be touched: one byte too far is a SIGSEGV. The bytes lie right behind the
+// front guard or right before the back guard.
 #pragma once
 
 #include <sys/mman.h>

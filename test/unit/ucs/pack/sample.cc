@@ -15,10 +15,10 @@ sample sample_of(const spec& described)
     sample made{*what, {}};
     for (const segment& part : segments_of(described)) {
         for (std::uint64_t i = 0; i < part.length; ++i) {
-            made.bytes.push_back({part.source, part.offset + static_cast<std::int64_t>(i)});
+            sample.bytes.push_back({part.source, part.offset + static_cast<std::int64_t>(i)});
         }
     }
-    return made;
+    return sample;
 }
 
 spec_ptr draw_sample(random& from)
@@ -33,15 +33,16 @@ spec_ptr draw_sample(random& from)
 
 std::vector<std::byte> random_bytes(random& from, std::size_t length)
 {
-    std::vector<std::byte> made(length);
-    std::generate(made.begin(), made.end(), [&] { return static_cast<std::byte>(from.next()); });
-    return made;
+    std::vector<std::byte> list(length);
+    std::generate(list.begin(), list.end(), [&] { return static_cast<std::byte>(from.next()); });
+    return list;
 }
 
-sample_memory::sample_memory(const sample& of, guard_side exact, random& from) : _low(of.what->num_sources(), INT64_MAX)
+sample_memory::sample_memory(const sample& sample, guard_side exact, random& from)
+    : _low(sample.layout->num_sources(), INT64_MAX)
 {
     std::vector<std::int64_t> high(_low.size(), INT64_MIN);
-    for (const byte_place& byte : of.bytes) {
+    for (const byte_place& byte : sample.bytes) {
         _low[byte.source] = std::min(_low[byte.source], byte.offset);
         high[byte.source] = std::max(high[byte.source], byte.offset + 1);
     }
@@ -56,31 +57,31 @@ sample_memory::sample_memory(const sample& of, guard_side exact, random& from) :
 
 std::vector<std::vector<std::byte>> sample_memory::contents() const
 {
-    std::vector<std::vector<std::byte>> made;
+    std::vector<std::vector<std::byte>> list;
     for (const auto& memory : _memory) {
-        made.emplace_back(memory->bytes().begin(), memory->bytes().end());
+        list.emplace_back(memory->bytes().begin(), memory->bytes().end());
     }
-    return made;
+    return list;
 }
 
-std::vector<std::byte> sample_memory::read(const sample& of, std::uint64_t offset, std::uint64_t length) const
+std::vector<std::byte> sample_memory::read(const sample& sample, std::uint64_t offset, std::uint64_t length) const
 {
-    std::vector<std::byte> made;
+    std::vector<std::byte> list;
     for (std::uint64_t i = offset; i < offset + length; ++i) {
-        made.push_back(_bases[of.bytes[i].source][of.bytes[i].offset]);
+        list.push_back(_bases[sample.bytes[i].source][sample.bytes[i].offset]);
     }
-    return made;
+    return list;
 }
 
-std::vector<std::vector<std::byte>> sample_memory::after_write(const sample& of, std::uint64_t offset,
+std::vector<std::vector<std::byte>> sample_memory::after_write(const sample& sample, std::uint64_t offset,
                                                                const std::vector<std::byte>& data) const
 {
-    std::vector<std::vector<std::byte>> made = contents();
+    std::vector<std::vector<std::byte>> list = contents();
     for (std::size_t i = 0; i < data.size(); ++i) {
-        const byte_place& byte                                                       = of.bytes[offset + i];
-        made[byte.source][static_cast<std::size_t>(byte.offset - _low[byte.source])] = data[i];
+        const byte_place& byte                                                       = sample.bytes[offset + i];
+        list[byte.source][static_cast<std::size_t>(byte.offset - _low[byte.source])] = data[i];
     }
-    return made;
+    return list;
 }
 
 } // namespace ucxl::test

@@ -23,7 +23,7 @@ void fail_map_after(std::int64_t calls)
 
 } // namespace ucxl::test
 
-// The definition of a program goes before that of the C library.
+// The program's definition hides that of the C library.
 extern "C" void* mmap(void* address, std::size_t length, int protection, int flags, int fd, off_t offset) noexcept
 {
     if (calls_left >= 0 && calls_left-- == 0) {

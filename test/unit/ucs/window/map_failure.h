@@ -6,7 +6,7 @@
 namespace ucxl::test
 {
 
-// The calls of mmap() in this thread until one fails with ENOMEM; negative: none fails.
+// How many more calls of mmap() in this thread succeed before one fails with ENOMEM; negative: none fails.
 void fail_map_after(std::int64_t calls);
 
 } // namespace ucxl::test

@@ -1,4 +1,4 @@
-// A window over its own memory, with a pattern in it, and what its packed bytes should be, said without the code under
+// A window over its own memory with a pattern in it, and the expected packed bytes, computed without the code under
 // test.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace ucxl::test
 {
 
-// Blocks of `block` bytes, `stride` bytes apart, as many as give `length` packed bytes (the last one may be shorter).
+// Blocks of `block` bytes, `stride` bytes apart, for `length` packed bytes in all; the last block may be shorter.
 struct window_shape {
     std::uint64_t block;
     std::uint64_t stride;
@@ -30,7 +30,7 @@ public:
     const window& view() const { return *_window; }
 
     std::vector<std::byte> packed() const;
-    // Whether every byte that the layout does not describe is as it was made.
+    // Whether every byte that the layout does not describe is unchanged.
     bool gaps_untouched() const;
 
 private:

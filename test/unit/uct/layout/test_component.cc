@@ -1,4 +1,4 @@
-// What the component tells UCX, and what its operations do with addresses of all kinds.
+// What the component tells UCX, and what its operations do with addresses of every kind.
 #include "patterned_window.h"
 #include "uct_iface_fixture.h"
 
@@ -121,9 +121,9 @@ TEST_F(component, operations_move_sub_ranges_between_windows_and_host)
         const uct_iov_t out = iov_of(host.data(), length);
         ASSERT_EQ(UCS_OK, uct_ep_get_zcopy(ep, &out, 1, remote(view.address() + offset), 0, nullptr));
         EXPECT_TRUE(std::ranges::equal(std::span(host).first(length), std::span(expected).subspan(offset, length)));
-        fresh              = pattern(length + 1, static_cast<std::uint8_t>(offset + 10));
-        const uct_iov_t in = iov_of(fresh.data(), length);
-        ASSERT_EQ(UCS_OK, uct_ep_put_zcopy(ep, &in, 1, remote(view.address() + offset), 0, nullptr));
+        fresh               = pattern(length + 1, static_cast<std::uint8_t>(offset + 10));
+        const uct_iov_t iov = iov_of(fresh.data(), length);
+        ASSERT_EQ(UCS_OK, uct_ep_put_zcopy(ep, &iov, 1, remote(view.address() + offset), 0, nullptr));
         std::copy_n(fresh.begin(), length, expected.begin() + offset);
         EXPECT_TRUE(view.packed() == expected);
     }
@@ -155,7 +155,7 @@ TEST_F(component, operations_move_between_two_windows_and_leave_other_memory_alo
     const auto arrived = to.packed();
     EXPECT_TRUE(std::ranges::equal(std::span(arrived).subspan(50, 900), std::span(sent).subspan(10, 900)));
     EXPECT_TRUE(to.gaps_untouched());
-    logs().allow("not inside a live window"); // so many a second
+    logs().allow("not inside a live window"); // a limited number per second
     const auto source = pattern(100, 5);
     std::vector<std::byte> target(100);
     ASSERT_EQ(UCS_OK, uct_ep_put_short(ep, source.data(), 100, remote(target.data()), 0));
@@ -164,13 +164,13 @@ TEST_F(component, operations_move_between_two_windows_and_leave_other_memory_alo
 
 TEST_F(component, addresses_outside_every_live_window_move_nothing)
 {
-    logs().allow("not inside a live window"); // so many a second
+    logs().allow("not inside a live window"); // a limited number per second
     patterned_window view({8, 16}, 100, 1);
     const auto packed = view.packed();
     auto gone         = std::make_unique<patterned_window>(window_shape{8, 16}, 100, 2);
     std::byte* stale  = gone->address();
     gone.reset();
-    // Stale, past the end, across the end, and of the arena but never a window.
+    // A stale range, ranges beyond and across the end, and a range of the arena that was never a window.
     for (std::byte* address :
          {stale, view.address() + 100, view.address() + 90,
           window_registry::instance().arena_base() + window_registry::instance().arena_length() - 20}) {
@@ -193,7 +193,7 @@ TEST_F(component, addresses_outside_every_live_window_move_nothing)
 
 TEST_F(component, failures_are_all_counted_and_told_but_logged_ten_a_second)
 {
-    logs().allow("not inside a live window"); // so many a second
+    logs().allow("not inside a live window"); // a limited number per second
     static unsigned told = 0;
     watch_failures([](const failure& seen, void* arg) { told += seen.silent && arg == &told ? 1 : 0; }, &told);
     const auto before = count_failures();
@@ -209,7 +209,7 @@ TEST_F(component, failures_are_all_counted_and_told_but_logged_ten_a_second)
     const auto kind = std::to_underlying(failure_kind::write);
     EXPECT_EQ(before.all[kind] + 1001, count_failures().all[kind]);
     EXPECT_EQ(before.silent[kind] + 1001, count_failures().silent[kind]);
-    while (logs().count("not inside a live window") == 0) { // other tests may have had all of this second
+    while (logs().count("not inside a live window") == 0) { // other tests may have used up this second's messages
         report_failure({failure_kind::write, "test", 0, 1, not_in_a_window, true});
     }
     EXPECT_GE(count_failures().all[kind], before.all[kind] + 1001);
@@ -262,7 +262,7 @@ TEST_F(component, observer_sees_registrations_of_this_thread_and_the_closing)
     EXPECT_EQ(md_observer::registrations(), before + 1);
     EXPECT_EQ(md_observer::last_md(), md);
     ASSERT_EQ(UCS_OK, uct_md_mem_dereg(md, memh));
-    EXPECT_TRUE(on_md_close([](const void* which) { closed_md = which; }));
+    EXPECT_TRUE(on_md_close([](const void* closing) { closed_md = closing; }));
     uct_md_h other;
     uct_md_config_t* config;
     ASSERT_EQ(UCS_OK, uct_md_config_read(uct_iface_test::component, nullptr, nullptr, &config));

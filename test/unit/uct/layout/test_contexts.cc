@@ -1,4 +1,4 @@
-// Windows against the life of UCP contexts: before the first one, after others were destroyed, without lay_copy.
+// Windows during the life of UCP contexts: before the first one, after others were destroyed, without lay_copy.
 #include "patterned_window.h"
 #include "support/log_guard.h"
 #include "support/ucp_pair.h"
@@ -38,20 +38,20 @@ bool moves(ucp_pair& pair, patterned_window& from, patterned_window& to)
 
 const ucp_options posix{.config = {{"TLS", "posix,cma,lay_copy"}}};
 
-ucp_mem_h map(ucp_context_h context, const patterned_window& what)
+ucp_mem_h map(ucp_context_h context, const patterned_window& patterned)
 {
     ucp_mem_map_params_t params;
     params.field_mask =
         UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
-    params.address     = what.address();
-    params.length      = what.length();
+    params.address     = patterned.address();
+    params.length      = patterned.length();
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
     ucp_mem_h memh     = nullptr;
     check_ok(ucp_mem_map(context, &params, &memh), "ucp_mem_map");
     return memh;
 }
 
-// In a program of its own, where no context was made before.
+// Runs in a program of its own, so that no context was made before.
 TEST(contexts_death_test, windows_made_before_the_first_context)
 {
     testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -117,12 +117,12 @@ TEST_F(contexts, one_without_lay_copy_registers_no_window)
     const auto before = md_observer::registrations();
     ASSERT_EQ(UCS_OK, ucp_mem_unmap(without.context(0), map(without.context(0), one)));
     EXPECT_EQ(md_observer::registrations(), before);
-    ucp_pair with(posix);
-    ASSERT_EQ(UCS_OK, ucp_mem_unmap(with.context(0), map(with.context(0), one)));
+    ucp_pair pair(posix);
+    ASSERT_EQ(UCS_OK, ucp_mem_unmap(pair.context(0), map(pair.context(0), one)));
     EXPECT_GT(md_observer::registrations(), before);
 }
 
-// UCX of Debian checks parameters.
+// Debian's UCX checks parameters.
 TEST_F(contexts, a_send_longer_than_its_window_is_refused_where_it_has_the_memory_handle)
 {
     logs().expect("mismatched memory handle");
@@ -142,7 +142,7 @@ struct stale_case {
     const char* name;
     const char* tls;
     std::size_t window_length;
-    std::size_t length; // of the message, from the window's address
+    std::size_t length; // of the message, from the address of the window on
     bool unmapped;
 };
 
@@ -157,15 +157,15 @@ protected:
     void SetUp() override
     {
         uct_layout_init();
-        const stale_case& given = GetParam();
+        const stale_case& stale = GetParam();
         _pair                   = std::make_unique<ucp_pair>(
-            ucp_options{.config = {{"TLS", given.tls}}, .self = std::string_view(given.tls).starts_with("self")});
-        // The endpoints agree on everything first.
+            ucp_options{.config = {{"TLS", stale.tls}}, .self = std::string_view(stale.tls).starts_with("self")});
+        // The endpoints finish their negotiation first.
         std::byte before{1};
         ASSERT_EQ(UCS_OK, _pair->send_tag(&before, &before, 1));
-        _window  = std::make_unique<patterned_window>(window_shape{64, 128}, given.window_length, 1);
+        _window  = std::make_unique<patterned_window>(window_shape{64, 128}, stale.window_length, 1);
         _address = _window->address();
-        if (given.unmapped) {
+        if (stale.unmapped) {
             _window.reset();
         }
     }
@@ -188,10 +188,10 @@ private:
     std::byte* _address = nullptr;
 };
 
-// UCP has no way to let a send fail where it packs (ucp_mem_type_pack).
+// UCP has no way to let a send fail while it packs (ucp_mem_type_pack).
 TEST_P(stale_windows, are_sent_as_zeros_and_counted)
 {
-    logs().allow("are not inside a live window"); // so many a second
+    logs().allow("are not inside a live window"); // a limited number per second
     const std::uint64_t before = count_failures().silent[std::to_underlying(failure_kind::read)];
     std::vector<std::byte> received(length(), std::byte{1});
     EXPECT_EQ(UCS_OK, pair().send_tag(address(), received.data(), length()));
@@ -206,7 +206,7 @@ TEST_P(stale_windows, are_sent_as_zeros_and_counted)
 
 TEST_P(stale_windows, received_into_are_dropped_counted_and_end)
 {
-    logs().allow("are not inside a live window"); // so many a second
+    logs().allow("are not inside a live window"); // a limited number per second
     const std::uint64_t before = count_failures().silent[std::to_underlying(failure_kind::write)];
     const auto sent            = pattern(length(), 1);
     EXPECT_EQ(UCS_OK, pair().send_tag(sent.data(), address(), length()));

@@ -1,4 +1,4 @@
-// lay_shm without UCP and without a second process: what its operations do to imported windows.
+// lay_shm without UCP and without a second process: its operations on imported windows.
 #include "lay_shm_fixture.h"
 #include "support/property.h"
 #include "support/random.h"
@@ -93,7 +93,7 @@ TEST_F(lay_shm, windows_are_copied_straight_into_windows)
     EXPECT_TRUE(target.is_as_expected());
 }
 
-// What UCP gives to an atomic operation with a result, to be called when it has ended.
+// The completion that UCP passes to an atomic operation with a result.
 struct fetch_completion {
     explicit fetch_completion(bool& ended)
         : super{.func   = [](uct_completion_t* self) { *reinterpret_cast<fetch_completion*>(self)->_ended = true; },
@@ -140,9 +140,9 @@ TEST_F(lay_shm, ranges_outside_the_window_change_nothing)
 }
 
 template <typename Word>
-Word word_at(shared_window& of, std::uint64_t offset)
+Word word_at(shared_window& window, std::uint64_t offset)
 {
-    const auto bytes = of.gather(offset, sizeof(Word));
+    const auto bytes = window.gather(offset, sizeof(Word));
     Word word;
     std::memcpy(&word, bytes.data(), sizeof(Word));
     return word;

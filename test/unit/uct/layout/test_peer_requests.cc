@@ -1,5 +1,5 @@
-// Requests for remote access as a peer may make them up, given to the handler that libucp registers for its workers.
-// (What peers make with UCP's own calls is in gtest_ucp_two_process.)
+// Requests for remote access as a hostile peer may send them, passed to the handler that libucp registers for its
+// workers. (gtest_ucp_two_process tests requests that UCP itself sends.)
 #include "patterned_window.h"
 #include "support/log_guard.h"
 #include "support/random.h"
@@ -34,12 +34,12 @@ struct [[gnu::packed]] message {
 };
 
 template <typename Word>
-void apply_plainly(std::byte* at, uct_atomic_op_t operation, const message& of)
+void apply_plainly(std::byte* at, uct_atomic_op_t operation, const message& message)
 {
     Word word, operand, replacement;
     std::memcpy(&word, at, sizeof(Word));
-    std::memcpy(&operand, &of.operand, sizeof(Word));
-    std::memcpy(&replacement, reinterpret_cast<const std::byte*>(&of.operand) + sizeof(Word), sizeof(Word));
+    std::memcpy(&operand, &message.operand, sizeof(Word));
+    std::memcpy(&replacement, reinterpret_cast<const std::byte*>(&message.operand) + sizeof(Word), sizeof(Word));
     switch (operation) {
     case UCT_ATOMIC_OP_ADD:
         word += operand;
@@ -65,7 +65,7 @@ void apply_plainly(std::byte* at, uct_atomic_op_t operation, const message& of)
     std::memcpy(at, &word, sizeof(Word));
 }
 
-// Whether a word of the packed bytes is one that may be operated on; the memory of a patterned window is aligned.
+// Whether atomic operations may use this word of the packed bytes. The memory of a patterned window is aligned.
 bool is_served(std::int64_t offset, std::uint64_t window_length, std::uint64_t length)
 {
     const auto from = static_cast<std::uint64_t>(offset);
@@ -93,7 +93,7 @@ private:
 
 TEST_F(remote_atomics, made_up_requests_change_whole_aligned_words_of_blocks_and_nothing_else)
 {
-    // Refusals are logged, but only so many a second.
+    // Refusals are logged, but with a limit per second.
     logs().allow("atomic of a peer: ");
     test::random random(run_seed());
     constexpr std::uint64_t length = 600;
@@ -139,7 +139,7 @@ TEST_F(remote_atomics, of_other_memory_are_left_to_libucp)
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&memory), request.header.address);
 }
 
-// Puts and gets: the same handlers, and the replies they cause are not sent, as nobody is there.
+// Puts and gets: the same handlers. Their replies are not sent, because there is no such endpoint.
 class made_up_access : public ucx_test
 {
 protected:
@@ -149,7 +149,7 @@ protected:
         _pair = std::make_unique<ucp_pair>(ucp_options{.config = {}, .self = true});
     }
 
-    // Whether it was refused.
+    // Whether the request was refused.
     bool put(std::uint64_t address, std::span<const std::byte> bytes, std::uint32_t memory_type)
     {
         std::vector<std::byte> message(sizeof(ucxl::abi::put_request) + bytes.size());
@@ -244,7 +244,7 @@ TEST_F(made_up_access, replies_and_requests_that_are_cut_off_do_nothing)
         for (std::byte& each : message) {
             each = static_cast<std::byte>(random.below(256));
         }
-        // Numbers of requests that there are not: those that there are are pointers.
+        // Numbers of requests that do not exist: real numbers are pointers.
         message[0] |= std::byte{1};
         const std::size_t length = random.below(random.one_in(2) ? 17 : message.size());
         EXPECT_EQ(UCS_OK, ucp_am_handler_UCP_AM_ID_GET_REP.cb(worker(), message.data(), length, 0));
@@ -269,7 +269,7 @@ TEST(hooks, are_all_listed_and_in_place)
     EXPECT_NE(ucp_atomic_req_handler, ucp_am_handler_UCP_AM_ID_ATOMIC_REQ.cb);
 }
 
-// In a program of its own: hooks are put in place once.
+// Runs in a program of its own, because hooks are installed only once.
 TEST(hooks_death_test, that_the_option_leaves_out_change_nothing)
 {
     testing::FLAGS_gtest_death_test_style = "threadsafe";

@@ -1,4 +1,4 @@
-// Remote keys of lay_shm in the hands of a peer: which windows are mapped, for how long, and what is refused.
+// Remote keys of lay_shm at a peer: which windows are mapped, for how long, and what is refused.
 #include "lay_shm_fixture.h"
 #include "support/must.h"
 #include "support/random.h"
@@ -51,10 +51,10 @@ TEST_F(lay_shm, keys_do_not_outlive_their_window)
     EXPECT_TRUE(imported(export_window(next.address())));
 }
 
-// Also while its memory is still mapped here.
+// Even while its memory is still mapped here.
 TEST_F(lay_shm, windows_that_their_owner_released_are_neither_written_nor_read)
 {
-    logs().allow("lay_shm"); // so many a second
+    logs().allow("lay_shm"); // a limited number per second
     auto target       = std::make_unique<shared_window>(*words_with_gaps());
     const auto remote = target->remote();
     const imported key(export_window(target->address()));
@@ -84,14 +84,14 @@ TEST_F(lay_shm, idle_windows_are_limited_and_go_when_they_are_gone)
     EXPECT_EQ(count_imports().idle, 1u);
 }
 
-// Each field of a good key is changed; none of the results maps anything.
+// Changes each field of a good key; no result maps anything.
 TEST_F(lay_shm, keys_with_any_other_content_are_refused)
 {
     const shared_window target(*words_with_gaps());
     const auto key = export_window(target.address());
     ASSERT_TRUE(imported(key));
     drop_idle_imports();
-    // The others are compared when the key is unpacked (see below), except `address`, which is the owner's business.
+    // Unpacking compares the other fields (see below), except `address`, which only the owner uses.
     const std::size_t fields[] = {offsetof(shm_key, magic),         offsetof(shm_key, owner.start_time),
                                   offsetof(shm_key, length),        offsetof(shm_key, generation),
                                   offsetof(shm_key, records_inode), offsetof(shm_key, record_offset),
@@ -114,13 +114,13 @@ TEST_F(lay_shm, keys_with_any_other_content_are_refused)
     EXPECT_EQ(count_imports().windows, 0u);
 }
 
-// A key that names files which are there, but are not what a key may name.
+// A key that names existing files, but not of a kind that a key may name.
 TEST_F(lay_shm, files_that_are_no_shared_memory_of_ours_are_refused)
 {
     const auto open_as = [](int fd) {
-        struct stat about{};
-        EXPECT_EQ(0, fstat(fd, &about));
-        return peer_file::open(getpid(), fd, about.st_ino, O_RDWR);
+        struct stat status{};
+        EXPECT_EQ(0, fstat(fd, &status));
+        return peer_file::open(getpid(), fd, status.st_ino, O_RDWR);
     };
     int ends[2];
     ASSERT_EQ(0, pipe(ends));
@@ -222,7 +222,7 @@ TEST_F(lay_shm_domain, allocates_windows_and_host_memory)
         EXPECT_EQ(pack(memory.memh, memory.address).access,
                   type == UCS_MEMORY_TYPE_RDMA ? shm_access::mapping : shm_access::none);
         EXPECT_EQ(UCS_OK, uct_mem_free(&memory));
-        // The question of UCP to whom staging buffers would belong: not to us.
+        // UCP asks this way for host memory for staging buffers; this domain provides none.
         params.field_mask |= UCT_MEM_ALLOC_PARAM_FIELD_FLAGS;
         params.flags      = UCT_MD_MEM_FLAG_HIDE_ERRORS;
         const auto status = uct_mem_alloc(1, &method, 1, &params, &memory);

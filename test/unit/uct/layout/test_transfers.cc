@@ -68,7 +68,7 @@ private:
     {
         patterned_window source({64, 128}, length, 1);
         patterned_window target({24, 40}, length, 2);
-        // One byte more than is used: UCP maps no memory at null.
+        // One byte more than needed, because UCP maps no memory at null.
         auto source_host = source.packed();
         source_host.push_back({});
         std::vector<std::byte> target_host(length + 1);
@@ -85,9 +85,9 @@ private:
     std::unique_ptr<ucp_pair> _pair;
 };
 
-ucs_memory_type_t type_of(place where)
+ucs_memory_type_t type_of(place side)
 {
-    return where == place::window ? UCS_MEMORY_TYPE_RDMA : UCS_MEMORY_TYPE_HOST;
+    return side == place::window ? UCS_MEMORY_TYPE_RDMA : UCS_MEMORY_TYPE_HOST;
 }
 
 ucs_status_t tag(ucp_pair& pair, const void* from, void* to, std::size_t length, place)
@@ -148,7 +148,7 @@ TEST_P(transfers, am_rendezvous_between_windows)
 {
     check_all(place::window, place::window, place::window, am_rendezvous);
 }
-// With UCX_PROTO_ENABLE=n stock UCP emulates put and get by plain memory accesses, whatever the memory type.
+// With UCX_PROTO_ENABLE=n stock UCP emulates put and get by plain memory accesses, for any memory type.
 class remote_access : public transfers
 {
 };

@@ -1,4 +1,4 @@
-// The component through stock UCT, without UCP: its memory domain, an interface of lay_copy and an endpoint to itself.
+// The component through stock UCT, without UCP: its memory domain, an interface of lay_copy, and an endpoint to itself.
 #pragma once
 
 #include "support/log_guard.h"

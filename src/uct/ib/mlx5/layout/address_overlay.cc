@@ -14,7 +14,7 @@ namespace
 constexpr unsigned log_entity_size   = 31;
 constexpr std::uint64_t entity_bytes = std::uint64_t{1} << log_entity_size;
 constexpr std::size_t num_entities   = 64;
-// UCX found that a device may count one entity more than the length says where the start is not aligned.
+// UCX has found that a device may count one entity more than the length says if the start is not aligned.
 constexpr std::uint64_t most_bytes  = (num_entities - 1) * entity_bytes;
 constexpr std::size_t command_bytes = prm::create_mkey_in::size_bytes + num_entities * prm::ksm::size_bytes;
 
@@ -53,27 +53,28 @@ result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target
                                                 const key_rights& rights)
 {
     const auto pdn             = UCXL_TRY(number_of(pd));
-    const std::uint64_t length = std::min(most_bytes, ~address); // up to the end of all addresses
-    alignas(8) std::array<std::byte, command_bytes> in{};
-    const auto command = *prm::view<prm::create_mkey_in>::over(in);
+    const std::uint64_t length = std::min(most_bytes, ~address); // up to the end of the address space
+    alignas(8) std::array<std::byte, command_bytes> input{};
+    const auto command = *prm::view<prm::create_mkey_in>::over(input);
     command.put<prm::command::create_mkey>(prm::create_mkey_in::opcode);
     command.put<num_entities>(prm::create_mkey_in::translations_octword_actual_size);
     describe_key(command.at(prm::create_mkey_in::memory_key), pdn, address, length, rights);
     for (std::size_t i = 0; i < num_entities; ++i) {
-        const auto place = std::span(in).subspan(prm::create_mkey_in::size_bytes + i * prm::ksm::size_bytes);
+        const auto place = std::span(input).subspan(prm::create_mkey_in::size_bytes + i * prm::ksm::size_bytes);
         const prm::view<prm::ksm> entry(place.first<prm::ksm::size_bytes>());
         entry.put(prm::ksm::mkey, target);
         entry.put(prm::ksm::address, i * entity_bytes);
     }
     prm::storage<prm::create_mkey_out> out;
-    devx_owner made(mlx5dv_devx_obj_create(pd->context, in.data(), in.size(), out.bytes.data(), out.bytes.size()));
-    if (made == nullptr) {
+    devx_owner overlay(
+        mlx5dv_devx_obj_create(pd->context, input.data(), input.size(), out.bytes.data(), out.bytes.size()));
+    if (overlay == nullptr) {
         return fail_errno(std::format("a memory key at address 0x{:x} (syndrome 0x{:x})", address,
                                       (*out).get(prm::create_mkey_out::syndrome))
                               .c_str());
     }
     const std::uint32_t index = (*out).get(prm::create_mkey_out::mkey_index);
-    return address_overlay(std::move(made), index << 8, length);
+    return address_overlay(std::move(overlay), index << 8, length);
 }
 
 } // namespace ucxl::mlx5

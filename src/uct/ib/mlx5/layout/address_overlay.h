@@ -1,6 +1,6 @@
-// A key that shows another one, which begins at 0, at a virtual address: entities of 2 GiB from its start on. For
-// devices whose bind requests do not move the start of a key. It is made once, for the longest layout it can show; what
-// of it is in use is what the key below has.
+// A key that shows another key, which begins at 0, at a virtual address: entities of 2 GiB from its start on. It is for
+// devices whose bind requests cannot move the start of a key. It is made once, for the longest layout it can show; the
+// key below decides how much of it is valid.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The C functions of uct_mlx5_layout.h about devices and domains: parameters checked, statuses chosen and logged.
+// The C functions of uct_mlx5_layout.h for devices and domains. They check parameters, choose statuses and log errors.
 #include "api_support.h"
 #include "explain.h"
 #include "named_device.h"
@@ -16,7 +16,7 @@ constexpr std::uint32_t max_depth     = 4096;
 
 constexpr const char* published_device = "published";
 
-// What lists and their nesting give by themselves.
+// What lists and nested lists provide.
 constexpr std::uint64_t always =
     UCT_MLX5_LAYOUT_CAP_SG | UCT_MLX5_LAYOUT_CAP_INTERLEAVED | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT |
     UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL;
@@ -39,7 +39,7 @@ uct_mlx5_layout_address_method_t to_c(address_method method)
     return UCT_MLX5_LAYOUT_ADDRESS_NONE;
 }
 
-// What the device says, without what does not work.
+// The capabilities that the device reports and that the self-test confirmed.
 capabilities narrowed(capabilities said, const self_test_result& found, std::size_t longest_request)
 {
     said.limits.max_inline_entries = static_cast<std::uint32_t>(max_inline_entries(key_kind::klm, longest_request));

@@ -1,4 +1,4 @@
-// The C functions of uct_mlx5_layout.h about regions: parameters checked, statuses chosen and logged.
+// The C functions of uct_mlx5_layout.h for regions. They check parameters, choose statuses and log errors.
 #include <string>
 #include <unordered_set>
 
@@ -45,8 +45,8 @@ ucs_status_t create_region(const char* function, domain& shared, const uct_mlx5_
     }
     const unsigned access = (params.field_mask & UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS) != 0 ? params.access : 0;
     if ((access & ~known_access) != 0) {
-        return log_invalid_param(function, std::format("access 0x{:x} has bits 0x{:x} a region does not know", access,
-                                                       access & ~known_access));
+        return log_invalid_param(function, std::format("access 0x{:x} has bits 0x{:x}, which a region does not support",
+                                                       access, access & ~known_access));
     }
     region_options options;
     options.rights      = {(access & IBV_ACCESS_LOCAL_WRITE) != 0, (access & IBV_ACCESS_REMOTE_READ) != 0,
@@ -63,12 +63,12 @@ ucs_status_t create_region(const char* function, domain& shared, const uct_mlx5_
                                  std::format("max_entries {} is not from 1 to {}", options.max_entries, most));
     }
     // The device counts entries in groups of four, and a repeat block begins with a header.
-    options.max_entries                  = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
-    result<std::unique_ptr<region>> made = region::create(shared, options);
-    if (!made) {
-        return log_error(function, made.error());
+    options.max_entries                     = std::max<std::uint32_t>((options.max_entries + 3) / 4 * 4, 4);
+    result<std::unique_ptr<region>> created = region::create(shared, options);
+    if (!created) {
+        return log_error(function, created.error());
     }
-    *region_p = new uct_mlx5_layout_region{std::move(*made)};
+    *region_p = new uct_mlx5_layout_region{std::move(*created)};
     return UCS_OK;
 }
 
@@ -103,10 +103,10 @@ ucs_status_t query_region(const char* function, uct_mlx5_layout_region_h handle,
     return UCS_OK;
 }
 
-// How an error is logged: those of wire forms come from peers, who must not fill the disk.
-using log_function = ucs_status_t (*)(const char* function, const error& why);
+// How an error is logged: wire forms come from peers, whose errors must not fill the disk with messages.
+using log_function = ucs_status_t (*)(const char* function, const error& error);
 
-// describe() gives a result<description>.
+// describe() returns a result<description>.
 template <typename Describe>
 ucs_status_t set(const char* function, uct_mlx5_layout_region_h handle, unsigned flags, const Describe& describe,
                  log_function log = log_error)
@@ -133,7 +133,7 @@ ucs_status_t set(const char* function, uct_mlx5_layout_region_h handle, unsigned
     return status_of(function, bind_all(std::span(&one, 1), handle->replace));
 }
 
-// Regions of one domain, each prepared where that is needed.
+// Checks that the regions are of one domain and, if needed, all prepared.
 result<std::vector<region*>> collect(const uct_mlx5_layout_region_h* regions, std::size_t count, bool prepared)
 {
     if (count == 0 || regions == nullptr) {
@@ -148,10 +148,10 @@ result<std::vector<region*>> collect(const uct_mlx5_layout_region_h* regions, st
         }
         region* const one = regions[i]->value.get();
         if (!known.insert(one).second) {
-            return fail(errc::invalid_param, std::format("regions[{}] is there twice", i));
+            return fail(errc::invalid_param, std::format("regions[{}] appears twice", i));
         }
         if (&one->owner() != &regions[0]->value->owner()) {
-            return fail(errc::invalid_param, std::format("regions[{}] is of another domain", i));
+            return fail(errc::invalid_param, std::format("regions[{}] belongs to another domain", i));
         }
         if (prepared && !one->is_prepared()) {
             return fail(errc::invalid_param,

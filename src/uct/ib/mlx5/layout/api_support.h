@@ -1,4 +1,4 @@
-// What the C functions of uct_mlx5_layout.h share: the objects behind handles, and the log of whoever chooses a status.
+// Shared by the C functions of uct_mlx5_layout.h: the objects behind the handles, and the log of errors.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,13 @@ struct uct_mlx5_layout_domain {
 
 struct uct_mlx5_layout_region {
     std::unique_ptr<ucxl::mlx5::region> value;
-    bool replace = true; // what WITH_POST_WR without AVOID_INVALIDATION asked for
+    bool replace = true; // false for WITH_POST_WR with AVOID_INVALIDATION
 };
 
 namespace ucxl::mlx5
 {
 
-// Sets a field of attributes if it was asked for.
+// Sets a field of the attributes if field_mask selects it.
 template <typename Field, typename Value>
 void fill(std::uint64_t field_mask, std::uint64_t bit, Field& field, const Value& value)
 {

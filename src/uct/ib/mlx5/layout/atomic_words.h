@@ -1,4 +1,4 @@
-// Whether 8-byte words of a region are 8-byte words of memory, so that atomic operations work on them.
+// Checks whether the 8-byte words of a region are 8-byte words of memory, which atomic operations need.
 #pragma once
 
 #include "region.h"
@@ -6,10 +6,10 @@
 namespace ucxl::mlx5
 {
 
-// Every word at a multiple of 8 of the region.
-bool has_whole_words(const region& of);
+// Whether every word at a multiple of 8 of the region is a word of memory.
+bool has_whole_words(const region& region);
 
-// The one at that address; an error says what is wrong with it.
-result<void> check_word(const region& of, std::uint64_t address);
+// Checks the word at the address; the error says what is wrong with it.
+result<void> check_word(const region& region, std::uint64_t address);
 
 } // namespace ucxl::mlx5

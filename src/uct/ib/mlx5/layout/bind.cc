@@ -35,7 +35,7 @@ result<void> bind_all(std::span<region* const> regions, bool replace)
         }
         return done;
     }
-    // Some of them may be bound: their keys must not show memory that others use next.
+    // Some keys may be bound. They must not show memory that others use next.
     const bool none_is_bound = invalidate_keys(shared, regions).has_value();
     for (region* const one : regions) {
         one->forget(none_is_bound);

@@ -1,4 +1,4 @@
-// Regions brought into force and taken back, many at a time. All of one call are of one domain.
+// Binds and invalidates regions, many at a time. All regions of a call are of one domain.
 #pragma once
 
 #include <span>
@@ -8,13 +8,13 @@
 namespace ucxl::mlx5
 {
 
-// Binds what all of them have prepared, in one batch, and waits; `replace` takes the layouts they have away first.
-// After a failure none of them has a layout.
+// Binds the prepared layouts of all regions in one batch, and waits. With `replace` it removes their current layouts
+// first. After a failure no region has a layout.
 result<void> bind_all(std::span<region* const> regions, bool replace);
 
 result<void> invalidate_all(std::span<region* const> regions);
 
-// Posts the same to a queue pair of the caller, and goes on.
+// Posts the same requests to a queue pair of the caller, and does not wait.
 result<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_t wr_id, bool signaled);
 
 } // namespace ucxl::mlx5

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds patience{30};
 constexpr std::chrono::milliseconds between_questions{10};
 constexpr unsigned polls_between_looks = 4096;
 
-constexpr std::uint32_t inline_bytes = 832; // what makes room for requests of nearly the longest length
+constexpr std::uint32_t inline_bytes = 832; // makes room for requests of nearly the longest length
 
 // A request of an RC queue pair holds at least the control and address segments and the inline data.
 constexpr std::size_t longest_request(std::size_t inline_room)
@@ -163,7 +163,7 @@ result<void> bind_queue::keep_waiting(clock::time_point since)
     if (now - since > patience) {
         return fail(errc::timed_out, "a bind request did not complete");
     }
-    // A device that failed says so to those who listen to its events, which is not for a library to do.
+    // A failed device tells only those who listen to its events, and a library must not listen.
     if (now - std::max(since, _asked) > between_questions) {
         _asked = now;
         if (!answers_commands(_pd->context)) {
@@ -192,7 +192,7 @@ result<ibv_wc> bind_queue::wait()
     }
 }
 
-// What is left of a batch that failed was flushed, or cannot be told apart: a new queue has none of it.
+// The rest of a failed batch was flushed or cannot be identified. A new queue holds none of it.
 result<ibv_wc> bind_queue::finish(const result<void>& posted)
 {
     result<ibv_wc> done = posted ? wait() : std::unexpected(posted.error());

@@ -1,7 +1,7 @@
-// The queue pair that binds keys: connected to itself. After an error it is made anew, until the device itself has
+// The queue pair that binds keys, connected to itself. After an error it is made again, unless the device itself has
 // failed: then nothing is tried any more.
 //
-// Thread safety: none, the domain's lock guards it; but has_failed() and give_up() are for every thread at any time.
+// Thread safety: the domain's lock guards it, except has_failed() and give_up(), which any thread may call at any time.
 #pragma once
 
 #include <atomic>
@@ -23,19 +23,19 @@ public:
     static result<bind_queue> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth);
 
     std::uint32_t qpn() const { return _qp->qp_num; }
-    // Of one work request, in bytes.
+    // The longest work request, in bytes.
     std::size_t max_request() const { return _max_request; }
 
-    // Posts all requests, as many at once as the queue holds, and waits until they are done. The last one of each
-    // batch is made signaled. After a failure no request is under way, and the queue can be used again.
+    // Posts all requests, as many at once as the queue holds, and waits until they are done. The last request of each
+    // batch is signaled. After a failure no request is pending, and the queue can be used again.
     result<void> execute(std::span<request_bytes> requests);
 
-    // For things the device may turn out not to do: false if it completed the work with an error.
+    // For operations that the device may not support. Returns false if the work completed with an error.
     result<bool> attempt(std::span<request_bytes> requests);
     result<bool> attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey);
     result<bool> attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend);
 
-    // The device itself has failed (IBV_EVENT_DEVICE_FATAL). Who waits stops waiting.
+    // The device itself has failed (IBV_EVENT_DEVICE_FATAL). All waiting calls end.
     void give_up() const { _failed->store(true, std::memory_order_relaxed); }
     bool has_failed() const { return _failed->load(std::memory_order_relaxed); }
 
@@ -57,19 +57,19 @@ private:
     std::uint8_t _port       = 1;
     std::uint32_t _depth     = 0;
     std::size_t _max_request = 0;
-    clock::time_point _asked; // when the device was last asked whether it is there
+    clock::time_point _asked; // when the device was last asked whether it still answers
     std::unique_ptr<std::atomic<bool>> _failed = std::make_unique<std::atomic<bool>>(false);
     cq_owner _cq; // outlives the queue pair
     qp_owner _qp;
 };
 
-// Marks a finished request as one that raises a completion.
+// Makes the finished request raise a completion.
 void make_signaled(request_bytes& request);
 
-// What every call says once the device has failed.
+// The error of every call once the device has failed.
 std::unexpected<error> device_has_failed();
 
-// Whether a queue pair takes raw requests, and then posts them: all or none.
+// Posts all requests or none. Fails if the queue pair takes no raw requests.
 result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id);
 
 } // namespace ucxl::mlx5

@@ -14,24 +14,24 @@ namespace ucxl::mlx5
 namespace
 {
 
-// Entries of a list: 16-byte units counted in 16 bits, in groups of four.
+// Entries of a list: 16-byte units, counted in 16 bits, in groups of four.
 constexpr std::uint32_t max_octowords = 65532;
 
-// One command may fail by itself.
+// A single command may fail by chance.
 constexpr int tries_for_an_answer = 3;
 
 using answer = prm::storage<prm::query_hca_cap_out>;
 
-// Null and errno where the device refuses.
+// Returns null and sets errno if the device refuses.
 std::unique_ptr<answer> query_page(ibv_context* context, prm::cap_page page)
 {
-    prm::storage<prm::query_hca_cap_in> in;
-    (*in).put<prm::command::query_hca_cap>(prm::query_hca_cap_in::opcode);
-    const auto which = static_cast<std::uint16_t>(std::to_underlying(page) << 1 | prm::cap_current);
-    (void)(*in).set(prm::query_hca_cap_in::op_mod, which);
+    prm::storage<prm::query_hca_cap_in> command;
+    (*command).put<prm::command::query_hca_cap>(prm::query_hca_cap_in::opcode);
+    const auto op_mod = static_cast<std::uint16_t>(std::to_underlying(page) << 1 | prm::cap_current);
+    (void)(*command).set(prm::query_hca_cap_in::op_mod, op_mod);
     auto out = std::make_unique<answer>();
-    if (const int error =
-            mlx5dv_devx_general_cmd(context, in.bytes.data(), in.bytes.size(), out->bytes.data(), out->bytes.size());
+    if (const int error = mlx5dv_devx_general_cmd(context, command.bytes.data(), command.bytes.size(),
+                                                  out->bytes.data(), out->bytes.size());
         error != 0) {
         errno = error;
         return nullptr;
@@ -66,7 +66,7 @@ result<capabilities> query_capabilities(ibv_context* context)
     capabilities found;
     const unsigned log_list       = std::min<unsigned>(caps.get(prm::hca_cap::log_max_klm_list_size), 16);
     found.limits.max_list_entries = std::min(1U << log_list, max_octowords);
-    // A repeat block's header takes a place.
+    // The header of a repeat block takes the place of one entry.
     found.limits.max_repeat_entries = found.limits.max_list_entries - 1;
     found.limits.max_nesting        = caps.get(prm::hca_cap::max_indirection);
     found.limits.repeat_blocks =

@@ -14,11 +14,11 @@ namespace ucxl::mlx5
 namespace
 {
 
-// Pieces of one key that are this near are one source with several offsets.
+// Pieces of one key that are closer than this are one source with several offsets.
 constexpr std::int64_t same_source_bytes = std::int64_t{1} << 40;
 
-// Turns {key, address} into {source, offset}: addresses of all kinds have to fit the offsets a layout may have, and
-// pieces that continue each other have to be seen to.
+// Turns {key, address} into {source, offset}. Offsets are limited, while addresses may be anywhere; and pieces that
+// continue each other must get the same source.
 class sources
 {
 public:
@@ -27,7 +27,7 @@ public:
         std::int64_t offset;
     };
 
-    place of(std::uint32_t lkey, std::uint64_t address)
+    place place_of(std::uint32_t lkey, std::uint64_t address)
     {
         for (const auto [found, end] = _by_key.equal_range(lkey); auto& near : std::ranges::subrange(found, end)) {
             const auto offset = static_cast<std::int64_t>(address - _bases[near.second].address);
@@ -64,10 +64,10 @@ result<void> check_array(const char* size_name, std::size_t size, const char* na
     return {};
 }
 
-result<description> described(result<layout_ptr>&& made, sources& from)
+result<description> described(result<layout_ptr>&& layout, sources& from)
 {
-    auto layout = UCXL_TRY(std::move(made));
-    return description{std::move(layout), from.take()};
+    auto shape = UCXL_TRY(std::move(layout));
+    return description{std::move(shape), from.take()};
 }
 
 } // namespace
@@ -79,7 +79,7 @@ result<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge)
     std::vector<iov_part> parts;
     parts.reserve(num_sge);
     for (const ibv_sge& piece : std::span(sg_list, num_sge)) {
-        const auto [source, offset] = from.of(piece.lkey, piece.addr);
+        const auto [source, offset] = from.place_of(piece.lkey, piece.addr);
         parts.push_back({source, offset, {piece.length, nullptr}});
     }
     return described(make_iov(parts), from);
@@ -101,7 +101,7 @@ result<description> describe_interleaved(const uct_mlx5_layout_item_t* items, st
         }
         if (item.num_dims > limits::max_dims) {
             return fail(errc::exceeds_limit, std::format("items[{}].num_dims {} is over the limit of {}", i,
-                                                               item.num_dims, limits::max_dims));
+                                                         item.num_dims, limits::max_dims));
         }
         for (unsigned d = 0; d < item.num_dims; ++d) {
             if (item.dims[d].count == 0) {
@@ -109,7 +109,7 @@ result<description> describe_interleaved(const uct_mlx5_layout_item_t* items, st
             }
             dims[i].push_back({item.dims[d].count, item.dims[d].stride});
         }
-        const auto [source, offset] = from.of(item.element.lkey, item.element.addr);
+        const auto [source, offset] = from.place_of(item.element.lkey, item.element.addr);
         parts.push_back({source, offset, {item.element.length, nullptr}, item.repeat, dims[i]});
     }
     return described(make_interleaved(parts), from);

@@ -1,4 +1,4 @@
-// Lists of pieces and interleaved items of the C API as a layout and the bases it is applied to.
+// Turns lists of pieces and interleaved items of the C API into a layout and its bases.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct description {
     std::vector<source_base> bases;
 };
 
-// An error names the parameter of the C function, which has the same names.
+// An error names the parameter of the C function, which has the same name here.
 result<description> describe_list(const ibv_sge* sg_list, std::size_t num_sge);
 result<description> describe_interleaved(const uct_mlx5_layout_item_t* items, std::size_t num_items);
 result<description> describe_wire(const void* wire, std::size_t length, const uct_mlx5_layout_base_t* bases,

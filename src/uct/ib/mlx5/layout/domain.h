@@ -1,4 +1,4 @@
-// What the regions of one protection domain share: capabilities, the bind queue, spare keys, memory for entries.
+// What the regions of one protection domain share: capabilities, bind queue, spare keys, and memory for entries.
 #pragma once
 
 #include <mutex>
@@ -16,20 +16,21 @@ namespace ucxl::mlx5
 class region;
 
 struct domain {
-    domain(ibv_pd* of, const capabilities& device, const self_test_result& tested, bind_queue&& opened)
-        : pd(of), caps(device), found(tested), queue(std::move(opened)), keys(of), memory(of)
+    domain(ibv_pd* protection_domain, const capabilities& device, const self_test_result& tested, bind_queue&& opened)
+        : pd(protection_domain), caps(device), found(tested), queue(std::move(opened)), keys(protection_domain),
+          memory(protection_domain)
     {
     }
 
     ibv_pd* const pd;
-    const capabilities caps; // only what the self-test found to work
+    const capabilities caps; // only those that the self-test confirmed
     const self_test_result found;
 
-    std::mutex lock; // guards all below
+    std::mutex lock; // guards all members below
     bind_queue queue;
     key_pool keys;
     staging memory;
-    std::unordered_map<std::uint32_t, const region*> bound; // by key, those with a layout
+    std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, by key
 };
 
 } // namespace ucxl::mlx5

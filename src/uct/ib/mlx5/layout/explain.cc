@@ -9,11 +9,12 @@ namespace ucxl::mlx5
 namespace
 {
 
-// Copying from memory that is not in a cache, rounded. Blocks below some 64 bytes are cheaper to copy than to follow.
+// The time to copy a block from memory that is not in a cache, rounded. Blocks below about 64 bytes cost less to copy
+// than to translate.
 constexpr double pack_block_ns = 8;
 constexpr double pack_byte_ns  = 0.25;
 
-// Of a plan, in text; the rest is counted.
+// How much of a plan is listed; the rest is only counted.
 constexpr std::size_t listed_keys    = 8;
 constexpr std::size_t listed_entries = 4;
 
@@ -35,9 +36,9 @@ std::string describe(const plan_cost& cost)
 
 std::string describe(const plan_entry& entry, key_kind kind)
 {
-    const std::string where =
+    const std::string place =
         std::format("{} {} + {}: {} bytes", entry.nested ? "key" : "source", entry.target, entry.offset, entry.length);
-    return kind == key_kind::repeat ? std::format("{}, stride {}", where, entry.stride) : where;
+    return kind == key_kind::repeat ? std::format("{}, stride {}", place, entry.stride) : place;
 }
 
 std::string describe(const plan_key& key)
@@ -54,28 +55,28 @@ std::string describe(const plan_key& key)
     return {};
 }
 
-std::string describe_keys(const plan& of)
+std::string describe_keys(const plan& plan)
 {
     std::string text;
-    for (std::size_t id = 0; id < std::min(of.keys.size(), listed_keys); ++id) {
-        const plan_key& key = of.keys[id];
+    for (std::size_t id = 0; id < std::min(plan.keys.size(), listed_keys); ++id) {
+        const plan_key& key = plan.keys[id];
         text += line(std::format("  key {}", id), std::format("{}, {} bytes", describe(key), key.length));
         for (std::size_t i = 0; i < std::min(key.num_entries, listed_entries); ++i) {
-            text += line("", "  " + describe(of.entries[key.first_entry + i], key.kind));
+            text += line("", "  " + describe(plan.entries[key.first_entry + i], key.kind));
         }
         if (key.num_entries > listed_entries) {
             text += line("", std::format("  and {} more", key.num_entries - listed_entries));
         }
     }
-    if (of.keys.size() > listed_keys) {
-        text += line("", std::format("and {} more keys", of.keys.size() - listed_keys));
+    if (plan.keys.size() > listed_keys) {
+        text += line("", std::format("and {} more keys", plan.keys.size() - listed_keys));
     }
     return text;
 }
 
 std::string describe(const misfit& one)
 {
-    switch (one.why) {
+    switch (one.cause) {
     case misfit::reason::not_supported:
         return "repeat block: the device has none";
     case misfit::reason::turns:
@@ -90,7 +91,7 @@ std::string describe(const misfit& one)
     return {};
 }
 
-// One of the two ways to lower, where it is not the one that was chosen.
+// Describes the other way to lower, if it was not chosen.
 std::string describe_other(std::string_view name, const result<plan>& other, const plan* chosen)
 {
     if (!other) {
@@ -103,46 +104,46 @@ std::string describe_other(std::string_view name, const result<plan>& other, con
     return {};
 }
 
-std::string describe_rejected(const layout& of, const device_limits& limits, const result<plan>& chosen)
+std::string describe_rejected(const layout& layout, const device_limits& limits, const result<plan>& chosen)
 {
-    const auto nested     = lower_nested(of, limits);
+    const auto nested     = lower_nested(layout, limits);
     const plan* const its = chosen ? &*chosen : nullptr;
     std::string text;
     for (const misfit& one : nested ? nested->misfits : std::vector<misfit>()) {
         text += line("rejected", describe(one));
     }
     return text + describe_other("keys that follow the loops", nested, its) +
-           describe_other("list of all blocks", lower_flat(of, limits), its);
+           describe_other("list of all blocks", lower_flat(layout, limits), its);
 }
 
 } // namespace
 
-double packing_ns(const layout& of)
+double packing_ns(const layout& layout)
 {
-    return pack_block_ns * static_cast<double>(of.blocks().count) +
-           pack_byte_ns * static_cast<double>(of.packed_length());
+    return pack_block_ns * static_cast<double>(layout.blocks().count) +
+           pack_byte_ns * static_cast<double>(layout.packed_length());
 }
 
-bool is_worth_a_key(const plan_cost& cost, const layout& of)
+bool is_worth_a_key(const plan_cost& cost, const layout& layout)
 {
-    return estimated_ns(cost) - estimated_ns(cost, 0) <= packing_ns(of);
+    return estimated_ns(cost) - estimated_ns(cost, 0) <= packing_ns(layout);
 }
 
-std::string explain(const layout& of, const device_limits& limits)
+std::string explain(const layout& layout, const device_limits& limits)
 {
-    const auto made = lower(of, limits);
-    if (!made) {
-        return line("plan", "none: " + made.error().message) + describe_rejected(of, limits, made) +
+    const auto created = lower(layout, limits);
+    if (!created) {
+        return line("plan", "none: " + created.error().message) + describe_rejected(layout, limits, created) +
                line("advice", "pack: the device cannot follow this layout");
     }
-    const double bind = estimated_ns(made->cost, 0);
-    const double walk = estimated_ns(made->cost) - bind;
-    std::string text  = line("plan", describe(made->cost)) + describe_keys(*made);
-    text += line("translations", std::format("{} followed when all is moved once", made->cost.translations));
+    const double bind = estimated_ns(created->cost, 0);
+    const double walk = estimated_ns(created->cost) - bind;
+    std::string text  = line("plan", describe(created->cost)) + describe_keys(*created);
+    text += line("translations", std::format("{} followed when all is moved once", created->cost.translations));
     text += line("estimate", std::format("binding {}, following {} a transfer; packing takes a CPU {}", in_us(bind),
-                                         in_us(walk), in_us(packing_ns(of))));
-    text += describe_rejected(of, limits, made);
-    return text + line("advice", is_worth_a_key(made->cost, of)
+                                         in_us(walk), in_us(packing_ns(layout))));
+    text += describe_rejected(layout, limits, created);
+    return text + line("advice", is_worth_a_key(created->cost, layout)
                                      ? "a key, bound once and used often"
                                      : "pack instead, unless the CPU has better to do: following the blocks takes the "
                                        "device longer than copying takes the CPU");

@@ -1,4 +1,4 @@
-// A plan in words: what it takes, which other forms were rejected and why, and whether packing is the better choice.
+// A plan in words: its cost, the rejected forms with reasons, and whether packing is the better choice.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace ucxl::mlx5
 {
 
-// What a CPU takes to pack the layout once, in ns: an estimate on the same footing as estimated_ns().
-double packing_ns(const layout& of);
+// The time in ns that a CPU needs to pack the layout once: an estimate comparable to estimated_ns().
+double packing_ns(const layout& layout);
 
-// Whether the device follows the plan in about the time a CPU packs the layout, so that a key saves work.
-bool is_worth_a_key(const plan_cost& cost, const layout& of);
+// Whether the device executes the plan in about the time in which a CPU packs the layout, so that a key saves work.
+bool is_worth_a_key(const plan_cost& cost, const layout& layout);
 
-// Lines of text, for people.
-std::string explain(const layout& of, const device_limits& limits);
+// Several lines of text, for people.
+std::string explain(const layout& layout, const device_limits& limits);
 
 } // namespace ucxl::mlx5

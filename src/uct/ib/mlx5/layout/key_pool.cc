@@ -22,25 +22,25 @@ result<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries)
     wanted.pd           = pd;
     wanted.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT;
     wanted.max_entries  = static_cast<std::uint16_t>(entries);
-    mkey_owner made(mlx5dv_create_mkey(&wanted));
-    if (made == nullptr) {
+    mkey_owner mkey(mlx5dv_create_mkey(&wanted));
+    if (mkey == nullptr) {
         return fail_errno("a memory key");
     }
-    return made;
+    return mkey;
 }
 
 result<key_pool::key> key_pool::take(std::uint32_t entries)
 {
-    const std::size_t which = class_of(std::max<std::uint32_t>(entries, 1));
-    if (std::vector<key>& unused = _unused[which]; !unused.empty()) {
+    const std::size_t index = class_of(std::max<std::uint32_t>(entries, 1));
+    if (std::vector<key>& unused = _unused[index]; !unused.empty()) {
         key found = std::move(unused.back());
         unused.pop_back();
         return found;
     }
     // The field for the number of entries has 16 bits.
-    const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * which), 65532);
-    auto made                = UCXL_TRY(create_key(_pd, room));
-    return key{std::move(made), room};
+    const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * index), 65532);
+    auto created             = UCXL_TRY(create_key(_pd, room));
+    return key{std::move(created), room};
 }
 
 void key_pool::give_back(key&& unused)

@@ -1,7 +1,7 @@
-// Unbound memory keys, kept by how many translation entries they have room for: making one is a command to the device,
-// binding it is not. Keys come back bound to what they were; nobody knows them, and the next user binds them anew.
+// Unused memory keys, sorted by their room for translation entries. Making a key is a command to the device; binding
+// one is not. Returned keys stay bound to their old memory, but nobody knows them, and the next user binds them anew.
 //
-// Thread safety: none, the domain's lock guards it.
+// Thread safety: none; the lock of the domain guards it.
 #pragma once
 
 #include <array>
@@ -24,19 +24,19 @@ public:
         std::uint32_t room = 0; // translation entries
     };
 
-    // With room for that many entries at least.
+    // Takes a key with room for at least that many entries.
     result<key> take(std::uint32_t entries);
     void give_back(key&& unused);
 
 private:
     static constexpr std::size_t num_classes = 9;  // 4^0 .. 4^8 entries
-    static constexpr std::size_t max_kept    = 64; // of a class
+    static constexpr std::size_t max_kept    = 64; // per class
 
     ibv_pd* _pd;
     std::array<std::vector<key>, num_classes> _unused;
 };
 
-// A key of the device's choosing, free, for that many entries.
+// Makes a free key for that many entries; the device chooses its number.
 result<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries);
 
 } // namespace ucxl::mlx5

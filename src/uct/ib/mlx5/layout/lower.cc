@@ -32,8 +32,8 @@ struct item {
 class structured_lowering
 {
 public:
-    structured_lowering(const layout& of, plan_builder& builder)
-        : _layout(of), _builder(builder), _reach(reach_of_all(of))
+    structured_lowering(const layout& layout, plan_builder& builder)
+        : _layout(layout), _builder(builder), _reach(reach_of_all(layout))
     {
     }
 
@@ -159,10 +159,10 @@ private:
     using reach_of_node = std::optional<std::pair<std::int64_t, std::int64_t>>;
 
     // Children come before parents, so one pass sees every node once however often it is used.
-    static std::vector<reach_of_node> reach_of_all(const layout& of)
+    static std::vector<reach_of_node> reach_of_all(const layout& layout)
     {
         std::vector<reach_of_node> all;
-        for (const layout_node& one : of.nodes()) {
+        for (const layout_node& one : layout.nodes()) {
             if (one.is_block()) {
                 all.emplace_back(std::pair(std::int64_t{0}, static_cast<std::int64_t>(one.packed_length)));
                 continue;
@@ -170,7 +170,7 @@ private:
             std::int64_t low  = INT64_MAX;
             std::int64_t high = INT64_MIN;
             bool one_source   = true;
-            for (const layout_entry& entry : of.entries_of(one)) {
+            for (const layout_entry& entry : layout.entries_of(one)) {
                 const reach_of_node& child = all[entry.child];
                 if (!child || entry.source != 0) {
                     one_source = false;
@@ -196,7 +196,8 @@ private:
                         [&](const item& moved) { return loop(outer.child->count, std::span(&moved, 1)); });
     }
 
-    // The outer loop made contiguous, a chunk of it for a whole inner loop; in the chunks both loops are one.
+    // Makes the outer loop contiguous, in chunks as long as a whole inner loop; within the chunks both loops become
+    // one.
     placed selected(std::uint64_t count, const item& outer, std::int64_t lowest, std::vector<item> children)
     {
         const std::uint64_t inner_count = outer.child->count;
@@ -213,7 +214,7 @@ private:
         return loop(count * inner_count, children);
     }
 
-    // Every turn of the outer loop on its own: mostly one key each.
+    // Every turn of the outer loop separately, mostly one key each.
     template <typename Fn>
     placed expanded(std::uint64_t count, const item& one, std::int64_t stride, const Fn& lowered)
     {
@@ -235,7 +236,7 @@ private:
 
     const layout& _layout;
     plan_builder& _builder;
-    std::vector<reach_of_node> _reach; // by index of the node
+    std::vector<reach_of_node> _reach; // by node index
 };
 
 std::unexpected<error> nothing_to_map()
@@ -250,40 +251,40 @@ result<plan> finished(plan_builder& builder, const placed& whole)
 
 } // namespace
 
-result<plan> lower_flat(const layout& of, const device_limits& limits)
+result<plan> lower_flat(const layout& layout, const device_limits& limits)
 {
-    if (of.is_empty()) {
+    if (layout.is_empty()) {
         return nothing_to_map();
     }
-    if (of.blocks().count > limits.max_entries) {
-        return plan_builder(limits).too_many_entries(of.blocks().count);
+    if (layout.blocks().count > limits.max_entries) {
+        return plan_builder(limits).too_many_entries(layout.blocks().count);
     }
     std::vector<extent_of> pieces;
-    pieces.reserve(of.blocks().count);
-    for_each_block(of, 0, of.packed_length(), [&](const placed_block& block) {
+    pieces.reserve(layout.blocks().count);
+    for_each_block(layout, 0, layout.packed_length(), [&](const placed_block& block) {
         pieces.push_back({{false, block.source}, block.offset, block.length});
     });
     plan_builder builder(limits);
     return finished(builder, builder.concatenate(std::move(pieces)));
 }
 
-result<plan> lower_nested(const layout& of, const device_limits& limits)
+result<plan> lower_nested(const layout& layout, const device_limits& limits)
 {
-    if (of.is_empty()) {
+    if (layout.is_empty()) {
         return nothing_to_map();
     }
     plan_builder builder(limits);
-    return finished(builder, structured_lowering(of, builder).whole());
+    return finished(builder, structured_lowering(layout, builder).whole());
 }
 
-result<plan> lower(const layout& of, const device_limits& limits)
+result<plan> lower(const layout& layout, const device_limits& limits)
 {
-    result<plan> nested = lower_nested(of, limits);
-    // A list of all blocks is worth trying where it can be cheaper than what stands.
-    if (nested && (nested->cost.keys == 1 || nested->cost.octowords < of.blocks().count / 64)) {
+    result<plan> nested = lower_nested(layout, limits);
+    // Tries a list of all blocks where it may be cheaper than the current plan.
+    if (nested && (nested->cost.keys == 1 || nested->cost.octowords < layout.blocks().count / 64)) {
         return nested;
     }
-    result<plan> flat = lower_flat(of, limits);
+    result<plan> flat = lower_flat(layout, limits);
     if (nested && (!flat || estimated_ns(nested->cost) <= estimated_ns(flat->cost))) {
         return nested;
     }

@@ -1,13 +1,13 @@
-// Lowering: layout + device limits -> plan, or the reason why the device cannot do it and packing has to.
+// Lowering: turns a layout and the limits of a device into a plan, or into the reason why the layout must be packed.
 //
-// A loop over blocks is a repeat block where stride and length fit its 16-bit fields, a list of entries otherwise.
-// Dimensions nest by selection: the outer loop is made contiguous first, with chunks as long as the whole inner loop
-// (its gaps included), in which the inner loop's blocks then lie at one uniform stride. What repeats or nests badly
-// (negative strides, inner loops that reach across outer ones) becomes a list of all blocks. The cheapest plan that
-// fits wins.
+// A loop over blocks becomes a repeat block if stride and length fit its 16-bit fields, and a list of entries
+// otherwise. Dimensions nest by selection. First the outer loop is made contiguous, in chunks as long as the whole
+// inner loop with its gaps. In this range the blocks of the inner loop lie at one uniform stride. What repeats or nests
+// badly (negative strides, inner loops that reach across outer ones) becomes a list of all blocks. The cheapest plan
+// that fits wins.
 //
-// Never emitted: an entry or turn of length 0, a length, stride or count beyond device_limits, a reference to a key
-// that comes later, nesting beyond max_nesting.
+// A plan never contains an entry or turn of length 0, a length, stride or count beyond device_limits, a reference to a
+// later key, or nesting beyond max_nesting.
 #pragma once
 
 #include "plan.h"
@@ -18,15 +18,15 @@ namespace ucxl::mlx5
 {
 
 // Errors: invalid_param (the layout has no bytes), exceeds_limit (more entries, keys or nesting than the caller or the
-// device has room for; the message names the limit).
-result<plan> lower(const layout& of, const device_limits& limits);
+// device allows; the message names the limit).
+result<plan> lower(const layout& layout, const device_limits& limits);
 
-// The two ways it chooses from, each alone: keys that follow the loops, and the list of all blocks.
-result<plan> lower_nested(const layout& of, const device_limits& limits);
-result<plan> lower_flat(const layout& of, const device_limits& limits);
+// The two ways, each alone: keys that follow the loops, and a list of all blocks.
+result<plan> lower_nested(const layout& layout, const device_limits& limits);
+result<plan> lower_flat(const layout& layout, const device_limits& limits);
 
-// Device and CPU work as one number, in ns: the key binds once, the walk of the translations `transfers` times. An
-// estimate for choosing, from published figures; see docs/needs-hardware.md.
+// The work of device and CPU as one number, in ns: the key is bound once, the translations are walked `transfers`
+// times. An estimate from published figures, for comparisons; see docs/needs-hardware.md.
 double estimated_ns(const plan_cost& cost, double transfers = 1);
 
 } // namespace ucxl::mlx5

@@ -1,4 +1,4 @@
-// An mlx5 device opened by its name, with DEVX.
+// An mlx5 device, opened by its name with DEVX.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace ucxl::mlx5
 class named_device
 {
 public:
-    // Null: the first one.
+    // NULL opens the first device.
     static result<named_device> open(const char* name);
 
     ibv_context* context() const { return _context.get(); }

@@ -17,8 +17,8 @@ const char* address_names[] = {"auto", "umr", "ksm", nullptr};
 
 ucs_config_field_t fields[] = {
     {"ADDRESS", "auto",
-     "How a region at a virtual address gets there: umr (the bind request moves the start of its key), ksm (another\n"
-     "key, of fixed entities, lies over it) or auto (umr where a loopback test finds that it works, else ksm).",
+     "How a region gets its virtual address: umr (the bind request moves the start of its key), ksm (a second key of\n"
+     "fixed entities lies over it) or auto (umr where a loopback test finds that it works, otherwise ksm).",
      offsetof(key_options, address), UCS_CONFIG_TYPE_ENUM(address_names)},
     {},
 };
@@ -28,7 +28,8 @@ constinit option_table<key_options> table("layout keys", "LAYOUT_KEYS_", fields)
 [[gnu::constructor]] void register_options()
 {
     table.add();
-    static_cast<void>(chosen_address_method()); // read now: ucp_init calls variables nobody has read unused
+    // Read now, because ucp_init reports variables that nobody has read as unused.
+    static_cast<void>(chosen_address_method());
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Options of layout keys, read from UCX_LAYOUT_KEYS_* when a domain is opened; `ucx_info -cf` lists them.
+// Options of layout keys. Opening a domain reads them from UCX_LAYOUT_KEYS_*; `ucx_info -cf` lists them.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace ucxl::mlx5
 {
 
-// UCX_LAYOUT_KEYS_ADDRESS: how regions come to a virtual address.
+// UCX_LAYOUT_KEYS_ADDRESS: how a region gets its virtual address.
 enum class address_choice : std::uint8_t {
-    automatic, // as the self-test finds
-    umr,       // by the bind request
-    ksm,       // by a key of fixed entities over one that begins at 0
+    automatic, // the way that the self-test finds
+    umr,       // the bind request moves the start of the key
+    ksm,       // a key of fixed entities lies over a key that begins at 0
 };
 
 address_choice chosen_address_method();

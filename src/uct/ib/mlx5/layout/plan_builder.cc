@@ -35,7 +35,7 @@ plan_entry entry_for(const extent_of& piece)
     return {piece.space.key, piece.space.target, piece.offset, piece.length, 0};
 }
 
-// Entries for all of it, each short enough for its field.
+// Appends entries for the whole range, each short enough for its field.
 void append_pieces(const extent_of& whole, std::uint64_t max_bytes, std::vector<plan_entry>& entries)
 {
     for (std::uint64_t done = 0; done < whole.length;) {
@@ -79,7 +79,7 @@ std::optional<misfit> plan_builder::misfit_of(std::uint64_t count, std::span<con
 bool plan_builder::fits_repeat_block(std::uint64_t count, std::span<const run> runs)
 {
     const auto found = misfit_of(count, runs);
-    if (found && std::ranges::find(_plan.misfits, found->why, &misfit::why) == _plan.misfits.end()) {
+    if (found && std::ranges::find(_plan.misfits, found->cause, &misfit::cause) == _plan.misfits.end()) {
         _plan.misfits.push_back(*found);
     }
     return !found && count > 1;
@@ -129,7 +129,7 @@ plan_builder::placed plan_builder::concatenate(std::span<const extent_of> pieces
     return list(entries);
 }
 
-// A list that is too long becomes a list of lists, as deep as it takes.
+// A list that is too long becomes a list of lists, as deep as needed.
 plan_builder::placed plan_builder::list(std::span<const plan_entry> entries)
 {
     std::vector<plan_entry> parts;
@@ -259,7 +259,7 @@ result<plan> plan_builder::finish(const extent_of& whole)
     if (!whole.space.key || whole.offset != 0 || whole.length != _plan.keys[whole.space.target].length) {
         root = list_of_one(whole);
     }
-    // Over a key that is too long for the room goes a short one: all keys below are as long as the device allows.
+    // If a key is too long for the room, a short one goes over it: all keys below are as long as the device allows.
     if (root && !fits_root(_plan.keys[root->space.target])) {
         root = list_of_one(*root);
     }

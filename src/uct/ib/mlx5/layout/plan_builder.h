@@ -1,5 +1,5 @@
-// Makes the keys of a plan: splits what is too long for a field, joins what is contiguous, nests lists that are too
-// long, and gives equal keys once. Refuses what passes the limits.
+// Makes the keys of a plan: splits ranges that are too long for a field, joins contiguous ranges, nests lists that are
+// too long, and shares equal keys. Refuses what exceeds the limits.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 namespace ucxl::mlx5
 {
 
-// Memory of a source, or the inside of a key of the plan.
+// Memory of a source, or the address space of a key of the plan.
 struct address_space {
     bool key             = false;
     std::uint32_t target = 0;
@@ -20,14 +20,14 @@ struct address_space {
     bool operator==(const address_space&) const = default;
 };
 
-// Bytes that are contiguous in an address space.
+// A contiguous range of an address space.
 struct extent_of {
     address_space space;
     std::int64_t offset  = 0;
     std::uint64_t length = 0;
 };
 
-// `count` pieces of an address space, each `stride` after the one before.
+// `count` pieces of an address space, each `stride` bytes after the one before.
 struct run {
     extent_of first;
     std::int64_t stride = 0;
@@ -43,13 +43,13 @@ public:
     const device_limits& limits() const { return _limits; }
     std::unexpected<error> too_many_entries(std::uint64_t wanted) const;
 
-    // All runs' piece 0, then all runs' piece 1, ... as one range.
+    // Piece 0 of all runs, then piece 1 of all runs, ... as one range.
     placed interleave(std::uint64_t count, std::span<const run> runs);
 
-    // The pieces one after the other as one range.
+    // The pieces in sequence as one range.
     placed concatenate(std::span<const extent_of> pieces);
 
-    // The plan whose last key is that range. Needs at least one byte.
+    // Returns the plan whose last key is that range, which must have a byte.
     result<plan> finish(const extent_of& whole);
 
 private:
@@ -65,7 +65,7 @@ private:
 
     const device_limits& _limits;
     plan _plan;
-    std::multimap<std::uint64_t, std::uint32_t> _by_hash; // keys made so far
+    std::multimap<std::uint64_t, std::uint32_t> _by_hash; // the keys made so far
 };
 
 } // namespace ucxl::mlx5

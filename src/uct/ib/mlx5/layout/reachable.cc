@@ -14,8 +14,8 @@ std::span<const plan_entry> entries_of(const plan& whole, const plan_key& key)
     return std::span(whole.entries).subspan(key.first_entry, key.num_entries);
 }
 
-// Entries walked when the root is moved once. A key that is used through many small ranges is walked at least once for
-// each; otherwise the share of its entries that the bytes read from it make.
+// Counts the entries that the device walks when the root is moved once. A key that is used through many small ranges is
+// walked at least once for each. Otherwise its entries count in proportion to the bytes read from it.
 std::uint64_t count_translations(const plan& whole)
 {
     std::vector<double> bytes(whole.keys.size());

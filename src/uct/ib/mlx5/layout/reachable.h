@@ -1,5 +1,5 @@
-// The part of a plan that one of its keys needs, as a plan with that key last. Attempts that led nowhere leave keys
-// behind that nobody refers to.
+// The part of a plan that one of its keys needs, as a plan that ends with this key. Discarded attempts leave
+// unreferenced keys behind.
 #pragma once
 
 #include "plan.h"
@@ -7,7 +7,7 @@
 namespace ucxl::mlx5
 {
 
-// Its cost is filled in.
+// Fills in the cost of the new plan.
 plan reachable_from(const plan& all, std::uint32_t root, const device_limits& limits);
 
 } // namespace ucxl::mlx5

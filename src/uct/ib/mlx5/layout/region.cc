@@ -14,20 +14,20 @@ void set_queue_pair(request_bytes& request, std::uint32_t qpn)
     (void)control.set(prm::wqe_control_segment::qpn, qpn & 0xffffff);
 }
 
-// Peers reach memory through the rights of the first key; those below it are followed with local ones.
+// The rights of the first key govern access by peers; the keys below it are followed with local rights.
 constexpr key_rights nested_rights{.local_write = true};
 
 } // namespace
 
-result<std::unique_ptr<region>> region::create(domain& in, const region_options& options)
+result<std::unique_ptr<region>> region::create(domain& domain, const region_options& options)
 {
-    auto root = UCXL_TRY(create_key(in.pd, options.max_entries));
+    auto root = UCXL_TRY(create_key(domain.pd, options.max_entries));
     std::optional<address_overlay> overlay;
-    if (options.address != 0 && in.found.address == address_method::ksm) {
-        auto made = UCXL_TRY(address_overlay::create(in.pd, root->lkey, options.address, options.rights));
-        overlay   = std::move(made);
+    if (options.address != 0 && domain.found.address == address_method::ksm) {
+        auto created = UCXL_TRY(address_overlay::create(domain.pd, root->lkey, options.address, options.rights));
+        overlay      = std::move(created);
     }
-    return std::unique_ptr<region>(new region(in, options, std::move(root), std::move(overlay)));
+    return std::unique_ptr<region>(new region(domain, options, std::move(root), std::move(overlay)));
 }
 
 region::~region()
@@ -49,7 +49,7 @@ void region::release(binding& unused)
     unused = {};
 }
 
-// What the root has room for, and what depth is left between the regions that the layout is over and an overlay.
+// The room of the root, and the depth that is left between an overlay and the regions below the layout.
 result<device_limits> region::limits_for(std::span<const source_base> bases) const
 {
     device_limits limits      = _domain.caps.limits;
@@ -144,31 +144,31 @@ result<void> region::add_request(const bind_request& request, key_kind kind, std
     return {};
 }
 
-result<void> region::prepare(const layout_ptr& of, std::span<const source_base> bases)
+result<void> region::prepare(const layout_ptr& layout, std::span<const source_base> bases)
 {
-    if (bases.size() < of->num_sources()) {
+    if (bases.size() < layout->num_sources()) {
         return fail(errc::invalid_param,
-                    std::format("{} bases for a layout of {} sources", bases.size(), of->num_sources()));
+                    std::format("{} bases for a layout of {} sources", bases.size(), layout->num_sources()));
     }
-    if (auto fits = check_end(of->packed_length()); !fits) {
+    if (auto fits = check_end(layout->packed_length()); !fits) {
         return fits;
     }
     const std::lock_guard guard(_domain.lock);
     if (_domain.queue.has_failed()) {
         return device_has_failed();
     }
-    const auto limits = UCXL_TRY(limits_for(bases.first(of->num_sources())));
-    const auto made   = UCXL_TRY(lower(*of, limits));
+    const auto limits = UCXL_TRY(limits_for(bases.first(layout->num_sources())));
+    const auto plan   = UCXL_TRY(lower(*layout, limits));
     binding next;
-    next.of     = of;
-    next.bases  = {bases.begin(), bases.begin() + of->num_sources()};
-    next.length = made.root().length;
-    next.cost   = made.cost;
+    next.shown  = layout;
+    next.bases  = {bases.begin(), bases.begin() + layout->num_sources()};
+    next.length = plan.root().length;
+    next.cost   = plan.cost;
     next.cost.depth += _domain.caps.limits.max_nesting - limits.max_nesting;
-    next.requests.reserve(made.keys.size());
-    next.keys.reserve(made.keys.size());
-    for (std::size_t id = 0; id < made.keys.size(); ++id) {
-        if (auto added = add_key(made, id, bases, next); !added) {
+    next.requests.reserve(plan.keys.size());
+    next.keys.reserve(plan.keys.size());
+    for (std::size_t id = 0; id < plan.keys.size(); ++id) {
+        if (auto added = add_key(plan, id, bases, next); !added) {
             release(next);
             return added;
         }

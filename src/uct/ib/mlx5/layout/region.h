@@ -1,4 +1,4 @@
-// A memory key and the layout it has: lowered, given keys and memory for the entries, and bound.
+// A memory key with its layout: lowered, with keys and memory for the entries, and bound.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace ucxl::mlx5
 {
 
-// Where a source of a layout begins.
+// The base address of a source.
 struct source_base {
     std::uint64_t address = 0;
     std::uint32_t lkey    = 0;
@@ -28,7 +28,7 @@ struct region_options {
 class region
 {
 public:
-    static result<std::unique_ptr<region>> create(domain& in, const region_options& options);
+    static result<std::unique_ptr<region>> create(domain& domain, const region_options& options);
     ~region();
     region(const region&)            = delete;
     region& operator=(const region&) = delete;
@@ -40,35 +40,35 @@ public:
     std::uint64_t length() const { return _bound.length; }
     const plan_cost& cost() const { return _bound.cost; }
     bool is_prepared() const { return !_prepared.requests.empty(); }
-    // What it shows; null without a layout.
-    const layout* shown() const { return _bound.of.get(); }
+    // The current layout; null without one.
+    const layout* shown() const { return _bound.shown.get(); }
     std::span<const source_base> bases() const { return _bound.bases; }
 
-    // Makes everything ready for the layout; the region is what it was until the requests were executed and adopt()
-    // is called. A layout prepared before is forgotten.
-    result<void> prepare(const layout_ptr& of, std::span<const source_base> bases);
+    // Prepares everything for the layout. The region stays as it is until the requests are executed and adopt() is
+    // called. Discards a layout prepared before.
+    result<void> prepare(const layout_ptr& layout, std::span<const source_base> bases);
 
-    // The requests of what was prepared, for the queue pair of that number.
+    // Appends the requests of the prepared layout, for the queue pair `qpn`.
     void append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) const;
-    // What was prepared is in force now.
+    // The prepared layout is in force from now on.
     void adopt();
 
     void append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const;
-    // No layout any more. What the device may still have bound to something is not given to others.
+    // Removes the layout. Keys and memory that the device may still have bound are not given to others.
     void forget(bool is_invalidated);
 
 private:
-    region(domain& in, const region_options& options, mkey_owner&& root, std::optional<address_overlay>&& overlay)
-        : _domain(in), _options(options), _root(std::move(root)), _overlay(std::move(overlay))
+    region(domain& domain, const region_options& options, mkey_owner&& root, std::optional<address_overlay>&& overlay)
+        : _domain(domain), _options(options), _root(std::move(root)), _overlay(std::move(overlay))
     {
     }
 
-    // A layout and what it holds on to.
+    // A layout and everything it holds.
     struct binding {
-        std::vector<request_bytes> requests; // to bind it, without queue pair and flags
-        std::vector<key_pool::key> keys;     // nested ones
+        std::vector<request_bytes> requests; // they bind it; without queue pair and flags
+        std::vector<key_pool::key> keys;     // the nested keys
         std::vector<staging::room> memory;
-        layout_ptr of;
+        layout_ptr shown;
         std::vector<source_base> bases;
         std::uint64_t length = 0;
         plan_cost cost;
@@ -85,7 +85,7 @@ private:
     domain& _domain;
     const region_options _options;
     mkey_owner _root;
-    std::optional<address_overlay> _overlay; // over the root, so it ends first
+    std::optional<address_overlay> _overlay; // over the root, so it must end first
     binding _bound;
     binding _prepared;
 };

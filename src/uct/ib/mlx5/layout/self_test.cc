@@ -25,7 +25,7 @@ struct scratch {
 
 constexpr key_rights all_rights{true, true, true, true};
 
-// Bytes of the target, in the order a key should show them.
+// A range of bytes of the target. A key should show such ranges in their order.
 struct stretch {
     std::size_t offset;
     std::size_t length;
@@ -56,7 +56,7 @@ public:
         return {_registered->lkey, address_of(_memory->target.data() + offset), length, stride};
     }
 
-    // Whether the device takes the bind request.
+    // Whether the device accepts the bind request.
     result<bool> bind(const mkey_owner& key, key_kind kind, std::span<const resolved_entry> entries,
                       std::optional<std::uint64_t> start = std::nullopt)
     {
@@ -67,12 +67,12 @@ public:
         return _queue.attempt(std::span(&request, 1));
     }
 
-    // Whether writing through the key changes these bytes of the target, in this order, and no others.
-    result<bool> shows(std::uint32_t rkey, std::uint64_t address, std::span<const stretch> where)
+    // Whether a write through the key changes these bytes of the target, in this order, and no others.
+    result<bool> shows(std::uint32_t rkey, std::uint64_t address, std::span<const stretch> ranges)
     {
         std::array<std::uint8_t, target_bytes> expected{};
         std::size_t done = 0;
-        for (const stretch& one : where) {
+        for (const stretch& one : ranges) {
             std::copy_n(&_memory->pattern[done], one.length, &expected[one.offset]);
             done += one.length;
         }
@@ -82,12 +82,12 @@ public:
         return written ? result<bool>(*written && _memory->target == expected) : written;
     }
 
-    // Whether an addition through the key arrives at that byte of the target.
-    result<bool> adds(std::uint32_t rkey, std::uint64_t address, std::size_t where)
+    // Whether an addition through the key changes the byte of the target.
+    result<bool> adds(std::uint32_t rkey, std::uint64_t address, std::size_t offset)
     {
         constexpr std::uint64_t addend = 0x0102030405060708;
         std::array<std::uint8_t, target_bytes> expected{};
-        std::memcpy(&expected[where], &addend, sizeof(addend));
+        std::memcpy(&expected[offset], &addend, sizeof(addend));
         _memory->target.fill(0);
         _memory->fetched = addend;
         const ibv_sge old_value{address_of(&_memory->fetched), sizeof(_memory->fetched), _registered->lkey};
@@ -95,7 +95,7 @@ public:
         return added ? result<bool>(*added && _memory->target == expected && _memory->fetched == 0) : added;
     }
 
-    // Of every repeat block below.
+    // For every repeat block below.
     static constexpr std::uint32_t turns = 4;
 
 private:
@@ -104,10 +104,10 @@ private:
     ibv_pd* _pd;
     bind_queue& _queue;
     std::unique_ptr<scratch> _memory;
-    mr_owner _registered; // ends before the memory
+    mr_owner _registered; // must end before the memory
 };
 
-// Keys live as long as the test.
+// The keys live as long as the test.
 class device_test
 {
 public:
@@ -132,13 +132,13 @@ private:
             return begun;
         }
         for (mkey_owner* const one : {&_list, &_repeat, &_outer}) {
-            auto made = UCXL_TRY(_loop.key());
-            *one      = std::move(made);
+            auto created = UCXL_TRY(_loop.key());
+            *one         = std::move(created);
         }
         return {};
     }
 
-    // Sets `to` to whether all steps say yes; stops at the first that does not, or fails.
+    // Sets `to` to whether all steps return true; stops at the first that returns false or fails.
     template <typename... Step>
     static result<void> all_of(bool& to, const Step&... steps)
     {
@@ -154,11 +154,11 @@ private:
     result<void> test_list()
     {
         const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
-        const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
+        const std::array<stretch, 2> ranges{{{40, 8}, {200, 24}}};
         bool works = false;
         auto done  = all_of(
             works, [&] { return _loop.bind(_list, key_kind::klm, entries); },
-            [&] { return _loop.shows(_list->rkey, 0, where); });
+            [&] { return _loop.shows(_list->rkey, 0, ranges); });
         if (!done || works) {
             _found.atomics = _said.atomics;
             return done && _said.atomics ? all_of(_found.atomics, [&] { return _loop.adds(_list->rkey, 8, 200); })
@@ -173,10 +173,10 @@ private:
             return {};
         }
         const std::array entries{_loop.piece(16, 8, 48)};
-        const std::array<stretch, 4> where{{{16, 8}, {64, 8}, {112, 8}, {160, 8}}};
+        const std::array<stretch, 4> ranges{{{16, 8}, {64, 8}, {112, 8}, {160, 8}}};
         auto done = all_of(
             _found.repeat_blocks, [&] { return _loop.bind(_repeat, key_kind::repeat, entries); },
-            [&] { return _loop.shows(_repeat->rkey, 0, where); });
+            [&] { return _loop.shows(_repeat->rkey, 0, ranges); });
         if (!done || !_found.repeat_blocks || !_found.atomics) {
             return done;
         }
@@ -189,10 +189,10 @@ private:
             return {};
         }
         const std::array entries{resolved_entry{_list->lkey, 0, 16, 0}, _loop.piece(512, 16)};
-        const std::array<stretch, 3> where{{{40, 8}, {200, 8}, {512, 16}}};
+        const std::array<stretch, 3> ranges{{{40, 8}, {200, 8}, {512, 16}}};
         auto done = all_of(
             _found.nesting, [&] { return _loop.bind(_outer, key_kind::klm, entries); },
-            [&] { return _loop.shows(_outer->rkey, 0, where); });
+            [&] { return _loop.shows(_outer->rkey, 0, ranges); });
         if (!done || !_found.nesting || !_found.atomics) {
             return done;
         }
@@ -205,11 +205,11 @@ private:
             return {};
         }
         const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
-        const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
+        const std::array<stretch, 2> ranges{{{40, 8}, {200, 24}}};
         bool works = false;
         auto done  = all_of(
             works, [&] { return _loop.bind(_outer, key_kind::klm, entries, test_address); },
-            [&] { return _loop.shows(_outer->rkey, test_address, where); });
+            [&] { return _loop.shows(_outer->rkey, test_address, ranges); });
         _found.address = works ? address_method::umr : address_method::none;
         return done;
     }
@@ -223,14 +223,14 @@ private:
         if (!over) {
             return over.error().code == errc::no_memory ? result<void>(std::unexpected(over.error())) : result<void>();
         }
-        const std::array<stretch, 2> where{{{40, 8}, {200, 24}}};
+        const std::array<stretch, 2> ranges{{{40, 8}, {200, 24}}};
         bool works     = false;
-        auto done      = all_of(works, [&] { return _loop.shows(over->key(), test_address, where); });
+        auto done      = all_of(works, [&] { return _loop.shows(over->key(), test_address, ranges); });
         _found.address = works ? address_method::ksm : address_method::none;
         return done;
     }
 
-    // Nothing is there; a page's number and an odd place in it.
+    // No memory is mapped there; the address has an odd place in its page.
     static constexpr std::uint64_t test_address = 0x7000'0000'0000 + 40;
 
     ibv_pd* _pd;
@@ -239,7 +239,7 @@ private:
     loopback _loop;
     mkey_owner _list;
     mkey_owner _repeat;
-    mkey_owner _outer; // over the list, so it ends before it
+    mkey_owner _outer; // over the list, so it must end first
     self_test_result _found;
 };
 

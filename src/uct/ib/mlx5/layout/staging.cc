@@ -44,16 +44,16 @@ result<staging::room> staging::take(std::size_t size)
 {
     size               = (size + unit - 1) / unit * unit;
     std::size_t offset = 0;
-    std::size_t which  = 0;
-    while (which < _slabs.size() && !take_from(_slabs[which], size, offset)) {
-        ++which;
+    std::size_t index  = 0;
+    while (index < _slabs.size() && !take_from(_slabs[index], size, offset)) {
+        ++index;
     }
-    if (which == _slabs.size()) {
+    if (index == _slabs.size()) {
         UCXL_TRY(add_slab(std::max(size, slab_bytes)));
         take_from(_slabs.back(), size, offset);
     }
-    slab& from = _slabs[which];
-    return room{std::span(from.memory.get() + offset, size), from.registration->lkey, which};
+    slab& from = _slabs[index];
+    return room{std::span(from.memory.get() + offset, size), from.registration->lkey, index};
 }
 
 void staging::give_back(const room& unused)

@@ -1,6 +1,6 @@
-// Registered memory for translation entries that do not fit in a bind request, in slabs that are registered once.
+// Registered memory for translation entries that do not fit into a bind request, in slabs that are registered once.
 //
-// Thread safety: none, the domain's lock guards it.
+// Thread safety: none; the lock of the domain guards it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class staging
 public:
     explicit staging(ibv_pd* pd) : _pd(pd) {}
 
-    // A piece of a slab, 64-byte aligned.
+    // A piece of a slab, aligned to 64 bytes.
     struct room {
         std::span<std::byte> bytes;
         std::uint32_t lkey = 0;
@@ -38,7 +38,7 @@ private:
 
     struct slab {
         std::unique_ptr<std::byte, free_memory> memory;
-        mr_owner registration;                     // ends before the memory
+        mr_owner registration;                     // must end before the memory
         std::map<std::size_t, std::size_t> unused; // offset, length
     };
 

@@ -74,7 +74,7 @@ result<void> encode_list(key_kind kind, std::span<const resolved_entry> entries,
 {
     for (const resolved_entry& entry : entries) {
         const auto place = take<prm::klm>(out);
-        // Entities of a KSM have one size, which the key knows.
+        // All entities of a KSM have the size that its key knows.
         if (kind == key_kind::klm && !place.set(prm::klm::byte_count, entry.length)) {
             return too_wide("length of an entry", entry.length, 32);
         }
@@ -84,7 +84,7 @@ result<void> encode_list(key_kind kind, std::span<const resolved_entry> entries,
     return {};
 }
 
-// The control segment of a request that is otherwise zero; returns where the rest goes.
+// Writes the control segment of a zeroed request and returns the rest of the request.
 std::span<std::byte> encode_control(prm::wqe_opcode opcode, std::uint32_t qpn, const request_flags& flags,
                                     std::uint32_t imm, std::size_t size, request_bytes& out)
 {
@@ -102,7 +102,7 @@ std::span<std::byte> encode_control(prm::wqe_opcode opcode, std::uint32_t qpn, c
     return left;
 }
 
-// Up to the key context.
+// Writes everything before the key context.
 std::span<std::byte> encode_head(std::uint32_t key, std::uint32_t qpn, const request_flags& flags, std::uint64_t mask,
                                  std::size_t size, request_bytes& out)
 {

@@ -1,4 +1,4 @@
-// Owners of verbs objects. A failing destroy is logged: it means that something still uses the object.
+// Owners of verbs objects. A failed destruction is logged: something still uses the object.
 #pragma once
 
 #include <cerrno>

@@ -16,14 +16,14 @@ extern "C" {
 
 /**
  * @file
- * @brief Types of uct_mlx5_layout.h, which includes this file and has the conventions.
+ * @brief Types of uct_mlx5_layout.h, which includes this file and describes the conventions.
  *
  * @addtogroup UCT_MLX5_LAYOUT
  * @{
  */
 
-/** Version of this interface. A library of the same major and of this or a later minor serves a program compiled with
- *  this header. */
+/** Version of this interface. A library serves programs compiled with the same major and the same or an earlier minor
+ *  version. */
 #define UCT_MLX5_LAYOUT_API_MAJOR 1
 /** See @ref UCT_MLX5_LAYOUT_API_MAJOR. */
 #define UCT_MLX5_LAYOUT_API_MINOR 0
@@ -62,11 +62,11 @@ typedef struct uct_mlx5_layout_attr {
     uint64_t field_mask;                 /**< Mask of fields to fill in, @ref uct_mlx5_layout_attr_field */
     uint64_t flags;                      /**< @ref uct_mlx5_layout_cap_flags */
     uint32_t max_num_sg;                 /**< Pieces of one list */
-    uint32_t max_inline_num_sg;          /**< Of them, those that travel in the bind request itself */
+    uint32_t max_inline_num_sg;          /**< Those that fit into the bind request itself */
     uint32_t max_num_interleaved;        /**< Items of one interleaved layout */
-    uint32_t max_inline_num_interleaved; /**< Of them, those that travel in the bind request itself */
+    uint32_t max_inline_num_interleaved; /**< Those that fit into the bind request itself */
     uint32_t max_num_dims;               /**< Dimensions of one item. Above 1 the library nests keys or lists blocks */
-    uint32_t max_depth;                  /**< Keys on the way from a work request to memory */
+    uint32_t max_depth;                  /**< Keys on the path from a work request to memory */
 } uct_mlx5_layout_attr_t;
 
 /** Fields of @ref uct_mlx5_layout_domain_params_t. */
@@ -76,17 +76,17 @@ enum uct_mlx5_layout_domain_params_field {
     UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH = 1 << 2  /**< bind_depth */
 };
 
-/** How a domain is opened. */
+/** Parameters of @ref uct_mlx5_layout_domain_open. */
 typedef struct uct_mlx5_layout_domain_params {
     uint64_t       field_mask; /**< Mask of valid fields, @ref uct_mlx5_layout_domain_params_field */
-    struct ibv_pd *pd;         /**< Of all keys; must outlive the domain */
+    struct ibv_pd *pd;         /**< Protection domain of all keys; must outlive the domain */
     uint8_t        port;       /**< An active port, for the bind queue's loopback. Default: 1 */
     uint32_t       bind_depth; /**< Bind requests under way at once, 1 to 4096. Default: 128 */
 } uct_mlx5_layout_domain_params_t;
 
-/** How a region gets to a virtual address; the option UCX_LAYOUT_KEYS_ADDRESS forces one way. */
+/** How a region gets its virtual address. The option UCX_LAYOUT_KEYS_ADDRESS forces one way. */
 typedef enum uct_mlx5_layout_address_method {
-    UCT_MLX5_LAYOUT_ADDRESS_NONE, /**< Not at all: all regions begin at 0 */
+    UCT_MLX5_LAYOUT_ADDRESS_NONE, /**< It gets none: all regions begin at 0 */
     UCT_MLX5_LAYOUT_ADDRESS_UMR,  /**< The bind request moves the start of the key */
     UCT_MLX5_LAYOUT_ADDRESS_KSM   /**< Another key lies over it: one level of nesting less, and 126 GiB at most */
 } uct_mlx5_layout_address_method_t;
@@ -98,13 +98,13 @@ enum uct_mlx5_layout_domain_attr_field {
     UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD = 1 << 2  /**< address_method */
 };
 
-/** What the self-test found, see @ref uct_mlx5_layout_domain_query. */
+/** Results of the self-test, see @ref uct_mlx5_layout_domain_query. */
 typedef struct uct_mlx5_layout_domain_attr {
     uint64_t                         field_mask;     /**< Mask of fields to fill in,
                                                           @ref uct_mlx5_layout_domain_attr_field */
     uint64_t                         flags;          /**< @ref uct_mlx5_layout_cap_flags that really work */
-    uint32_t                         max_depth;      /**< Keys on the way from a work request to memory */
-    uct_mlx5_layout_address_method_t address_method; /**< Of regions at an address */
+    uint32_t                         max_depth;      /**< Keys on the path from a work request to memory */
+    uct_mlx5_layout_address_method_t address_method; /**< How regions get an address */
 } uct_mlx5_layout_domain_attr_t;
 
 /** Fields of @ref uct_mlx5_layout_region_params_t. */
@@ -114,15 +114,15 @@ enum uct_mlx5_layout_region_params_field {
     UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS     = 1 << 2  /**< address */
 };
 
-/** How a region is made. */
+/** Parameters of @ref uct_mlx5_layout_region_create. */
 typedef struct uct_mlx5_layout_region_params {
     uint64_t field_mask;  /**< Mask of valid fields, @ref uct_mlx5_layout_region_params_field */
-    unsigned access;      /**< Of IBV_ACCESS_LOCAL_WRITE, _REMOTE_READ, _REMOTE_WRITE, _REMOTE_ATOMIC. Default: none,
-                               which leaves local reading */
-    uint32_t max_entries; /**< Translation entries the region's own key has room for, 1 to max_num_sg. Layouts that need
-                               more get further keys, as long as the device allows. An entry shows 2 GiB at most, so
-                               the room also limits the bytes of a region. Default: 64 */
-    uint64_t address;     /**< Where the region begins in its own address space. Default: 0 */
+    unsigned access;      /**< Bits of IBV_ACCESS_LOCAL_WRITE, _REMOTE_READ, _REMOTE_WRITE, _REMOTE_ATOMIC. Default:
+                               none, which allows local reading */
+    uint32_t max_entries; /**< Room for translation entries in the region's own key, 1 to max_num_sg. Layouts that need
+                               more use further keys, if the device allows. An entry shows at most 2 GiB, so the room
+                               also limits the bytes of a region. Default: 64 */
+    uint64_t address;     /**< Address at which the region begins. Default: 0 */
 } uct_mlx5_layout_region_params_t;
 
 /** Fields of @ref uct_mlx5_layout_region_attr_t. */
@@ -136,27 +136,27 @@ enum uct_mlx5_layout_region_attr_field {
     UCT_MLX5_LAYOUT_REGION_ATTR_FIELD_WHOLE_WORDS = 1 << 5  /**< whole_words */
 };
 
-/** What a region is now, see @ref uct_mlx5_layout_region_query. */
+/** Attributes of a region, see @ref uct_mlx5_layout_region_query. */
 typedef struct uct_mlx5_layout_region_attr {
     uint64_t field_mask;  /**< Mask of fields to fill in, @ref uct_mlx5_layout_region_attr_field */
     uint32_t lkey;        /**< For local elements of work requests */
     uint32_t rkey;        /**< For peers */
     uint64_t address;     /**< First byte, in the region's own address space */
     uint64_t length;      /**< Bytes; 0 without a layout */
-    uint32_t num_keys;    /**< Device keys the layout takes, the region's own included */
+    uint32_t num_keys;    /**< Device keys of the layout, including the region's own */
     uint32_t num_entries; /**< Translation entries of all of them, with padding */
-    uint32_t depth;       /**< Keys on the way to memory */
-    uint32_t num_repeats; /**< Of the keys, those that are repeat blocks */
-    uint32_t num_fetched; /**< Of the keys, those whose entries the device fetched from memory */
+    uint32_t depth;       /**< Keys on the path to memory */
+    uint32_t num_repeats; /**< Keys that are repeat blocks */
+    uint32_t num_fetched; /**< Keys whose entries the device fetched from memory */
     int      whole_words; /**< Whether atomic operations reach every 8-byte aligned word. If not, some are split between
                                blocks or misaligned in memory: see @ref uct_mlx5_layout_region_check_atomic */
 } uct_mlx5_layout_region_attr_t;
 
 /** Flags of the functions that set a layout. */
 enum uct_mlx5_layout_set_flags {
-    /** Only prepare: the layout comes into force by @ref uct_mlx5_layout_post_bind or @ref uct_mlx5_layout_bind. */
+    /** Only prepare: @ref uct_mlx5_layout_post_bind or @ref uct_mlx5_layout_bind puts the layout into force. */
     UCT_MLX5_LAYOUT_SET_WITH_POST_WR = 1 << 0,
-    /** The region has no layout, or nobody can use its key: do not take the old layout away first. */
+    /** The region has no layout, or nobody can use its key: skip the removal of the old layout. */
     UCT_MLX5_LAYOUT_SET_AVOID_INVALIDATION = 1 << 1
 };
 
@@ -167,18 +167,17 @@ typedef struct uct_mlx5_layout_dim {
 } uct_mlx5_layout_dim_t;
 
 /**
- * One source of an interleaved layout. Every cycle takes the next @e repeat elements of every item in turn, enumerated
- * by @e dims with the last dimension fastest. Items may differ in @e repeat and in total; one that has run out is left
- * out of later cycles.
+ * One source of an interleaved layout. @e dims enumerates its elements, the last dimension fastest; every cycle takes
+ * the next @e repeat of them. Items may differ in @e repeat and in total. Cycles skip an item that has run out.
  */
 typedef struct uct_mlx5_layout_item {
     struct ibv_sge               element;  /**< Address, length and key of the first element */
     size_t                       repeat;   /**< Elements per cycle, at least 1 */
-    const uct_mlx5_layout_dim_t *dims;     /**< Where the elements are, outermost dimension first */
+    const uct_mlx5_layout_dim_t *dims;     /**< Places of the elements, outermost dimension first */
     unsigned                     num_dims; /**< 0: the one element */
 } uct_mlx5_layout_item_t;
 
-/** Where a source of a layout begins. */
+/** The base of one source. */
 typedef struct uct_mlx5_layout_base {
     uint64_t address; /**< In the address space of the key */
     uint32_t lkey;    /**< Covers all bytes that the layout describes of this source */

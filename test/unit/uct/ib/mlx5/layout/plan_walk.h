@@ -1,4 +1,4 @@
-// What a plan means, read the slow and obvious way: the oracle of the lowering tests. And whether it keeps every limit.
+// Reads a plan in the slow and obvious way, as the oracle of the lowering tests, and checks every limit.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace ucxl::test
 {
 
-// The memory behind the last key, in order, neighbours that touch joined.
-std::vector<segment> segments_of(const mlx5::plan& of);
+// The memory behind the last key, in order; neighbours that touch are joined.
+std::vector<segment> segments_of(const mlx5::plan& plan);
 
-// "" or the first thing that a device with these limits would refuse or misread.
-std::string broken_rule(const mlx5::plan& of, const mlx5::device_limits& limits);
+// Returns "" or the first thing that a device with these limits would refuse or misread.
+std::string broken_rule(const mlx5::plan& plan, const mlx5::device_limits& limits);
 
-// One line per key, to read in a failing test.
-std::string to_string(const mlx5::plan& of);
+// One line per key, for people who read a failed test.
+std::string to_string(const mlx5::plan& plan);
 
 } // namespace ucxl::test

@@ -1,4 +1,4 @@
-// What is said about a plan: numbers, what was rejected and for what, and when packing is the better choice.
+// The description of a plan: its numbers, the rejected forms with reasons, and when packing is the better choice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@ using ::testing::Not;
 
 std::string explained(const char* text, const mlx5::device_limits& limits = {})
 {
-    const auto of = parse_text(text);
-    return of ? mlx5::explain(**of, limits) : of.error().message;
+    const auto layout = parse_text(text);
+    return layout ? mlx5::explain(**layout, limits) : layout.error().message;
 }
 
 TEST(explain, matrix_column_is_one_repeat_block_but_better_packed)

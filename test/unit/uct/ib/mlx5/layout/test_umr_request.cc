@@ -1,5 +1,5 @@
-// Requests byte for byte against structures that rdma-core declares and fills in the same way (mlx5dv.h), and what does
-// not fit in their fields.
+// Compares requests byte for byte with structures that rdma-core declares (mlx5dv.h) and fills in the same way, and
+// tests values that do not fit their fields.
 #include "uct/ib/mlx5/layout/umr_request.h"
 
 #include <endian.h>

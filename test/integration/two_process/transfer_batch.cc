@@ -1,4 +1,4 @@
-#include "transfer.h"
+#include "transfer_batch.h"
 
 #include "remote_key.h"
 
@@ -9,9 +9,9 @@
 namespace ucxl::two_process
 {
 
-const char* name_of(operation what)
+const char* name_of(operation kind)
 {
-    switch (what) {
+    switch (kind) {
     case operation::tag:
         return "tag";
     case operation::stream:
@@ -28,7 +28,7 @@ const char* name_of(operation what)
 
 std::string to_string(const transfer_plan& plan)
 {
-    return std::format("{} of {} bytes, {} (from {}) -> {} (from {}), by role {}", name_of(plan.what), plan.length,
+    return std::format("{} of {} bytes, {} (from {}) -> {} (from {}), by role {}", name_of(plan.kind), plan.length,
                        name_of(plan.sides[0].kind), plan.sides[0].before, name_of(plan.sides[1].kind),
                        plan.sides[1].before, plan.from);
 }
@@ -52,11 +52,11 @@ side_kind random_kind(test::random& random, bool allow_datatype)
     }
 }
 
-side_plan random_side(test::random& random, const transfer_plan& of, int which, const batch_options& options)
+side_plan random_side(test::random& random, const transfer_plan& plan, int index, const batch_options& options)
 {
     side_plan side;
-    side.kind = random_kind(random, options.allow_datatypes && !of.is_remote_access());
-    if (of.is_remote_access() && !options.windows_in_remote_access) {
+    side.kind = random_kind(random, options.allow_datatypes && !plan.is_remote_access());
+    if (plan.is_remote_access() && !options.windows_in_remote_access) {
         side.kind = side_kind::host;
     }
     side.seed = random.next();
@@ -65,7 +65,7 @@ side_plan random_side(test::random& random, const transfer_plan& of, int which, 
         side.after     = random.one_in(2) ? 0 : random.below(130);
         side.pass_memh = random.one_in(3);
     }
-    side.remote = of.is_remote_access() && which != of.active_side();
+    side.remote = plan.is_remote_access() && index != plan.active_side();
     return side;
 }
 
@@ -83,18 +83,18 @@ batch_plan random_batch(test::random& random, const batch_options& options)
     batch.unexpected = random.one_in(3);
     for (auto left = 1 + random.below(options.max_transfers); left > 0; --left) {
         transfer_plan plan;
-        plan.what   = options.operations[random.below(options.operations.size())];
+        plan.kind   = options.operations[random.below(options.operations.size())];
         plan.from   = static_cast<int>(random.below(2));
         plan.length = options.lengths[random.below(options.lengths.size())];
         if (plan.length > 100 && random.one_in(3)) {
             plan.length -= random.below(plan.length / 8);
         }
-        if (plan.what == operation::stream) {
+        if (plan.kind == operation::stream) {
             plan.length = std::max<std::uint64_t>(plan.length, 1); // a stream has no empty messages
         }
         plan.seed = random.next();
-        for (int which = 0; which < 2; ++which) {
-            plan.sides[static_cast<std::size_t>(which)] = random_side(random, plan, which, options);
+        for (int index = 0; index < 2; ++index) {
+            plan.sides[static_cast<std::size_t>(index)] = random_side(random, plan, index, options);
         }
         static constexpr std::array<unsigned, 3> am_flags = {0, UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_RNDV};
         plan.am_flags                                     = am_flags[random.below(am_flags.size())];
@@ -108,10 +108,10 @@ batch_plan random_batch(test::random& random, const batch_options& options)
 namespace
 {
 
-// One transfer of a batch, as far as this process takes part in it.
+// The part of one transfer that this process takes in a batch.
 struct running_transfer {
     const transfer_plan* plan = nullptr;
-    std::array<std::unique_ptr<side>, 2> sides; // those this process owns
+    std::array<std::unique_ptr<side>, 2> sides; // those that this process owns
     bytes header;
     std::optional<remote_key> target; // for the active side of a remote access
     std::vector<ucs_status_ptr_t> requests;
@@ -121,7 +121,7 @@ struct running_transfer {
 class batch
 {
 public:
-    batch(session& in, const batch_plan& plan) : _session(in), _plan(plan) {}
+    batch(session& session, const batch_plan& plan) : _session(session), _plan(plan) {}
 
     void prepare();
     void exchange_keys();
@@ -140,7 +140,7 @@ private:
                                           std::size_t length, const ucp_am_recv_param_t* param);
 
     struct am_target {
-        batch* of;
+        batch* owner;
         std::size_t index;
     };
 
@@ -168,18 +168,18 @@ void batch::prepare(running_transfer& transfer, std::size_t index)
     const transfer_plan& plan = *transfer.plan;
     const bytes message       = test::random_bytes(plan.seed, plan.length);
     transfer.header           = test::random_bytes(plan.seed + 1, plan.header_length);
-    for (std::size_t which = 0; which < 2; ++which) {
-        if (!_session.plays(plan.owner(static_cast<int>(which)))) {
+    for (std::size_t side_index = 0; side_index < 2; ++side_index) {
+        if (!_session.plays(plan.owner(static_cast<int>(side_index)))) {
             continue;
         }
-        auto& own = transfer.sides[which] = std::make_unique<side>(_session, plan.sides[which], plan.length);
-        if (which == 0) {
+        auto& own = transfer.sides[side_index] = std::make_unique<side>(_session, plan.sides[side_index], plan.length);
+        if (side_index == 0) {
             own->put_message(message);
         } else {
             own->expect_message(message);
         }
     }
-    if (plan.what == operation::am && transfer.sides[1]) {
+    if (plan.kind == operation::am && transfer.sides[1]) {
         handle_active_messages(index, on_active_message, &_am_targets[index]);
     }
 }
@@ -214,10 +214,10 @@ void batch::exchange_keys()
         }
     }
     for (auto& transfer : _transfers) {
-        for (std::size_t which = 0; which < 2; ++which) {
-            if (transfer.plan->rebind && transfer.sides[which] &&
-                transfer.plan->sides[which].kind == side_kind::window) {
-                transfer.sides[which]->rebind();
+        for (std::size_t index = 0; index < 2; ++index) {
+            if (transfer.plan->rebind && transfer.sides[index] &&
+                transfer.plan->sides[index].kind == side_kind::window) {
+                transfer.sides[index]->rebind();
             }
         }
     }
@@ -235,8 +235,8 @@ void batch::started(running_transfer& transfer, ucs_status_ptr_t request)
 ucs_status_t batch::on_active_message(void* arg, const void* header, std::size_t header_length, void* data,
                                       std::size_t length, const ucp_am_recv_param_t* param)
 {
-    auto& [of, index] = *static_cast<am_target*>(arg);
-    auto& transfer    = of->_transfers[index];
+    auto& [owner, index] = *static_cast<am_target*>(arg);
+    auto& transfer       = owner->_transfers[index];
     try {
         check(!transfer.am_arrived, "an active message arrived twice");
         check(length == transfer.plan->length, "an active message of {} bytes, not {}", length, transfer.plan->length);
@@ -248,11 +248,11 @@ ucs_status_t batch::on_active_message(void* arg, const void* header, std::size_t
         ucp_request_param_t receive{};
         const side& to = *transfer.sides[1];
         to.describe_to(receive);
-        const auto request = ucp_am_recv_data_nbx(of->_session.worker(), data, to.buffer(), to.count(), &receive);
-        of->started(transfer, request);
+        const auto request = ucp_am_recv_data_nbx(owner->_session.worker(), data, to.buffer(), to.count(), &receive);
+        owner->started(transfer, request);
         return request == nullptr ? UCS_OK : UCS_INPROGRESS;
     } catch (const std::exception& error) {
-        of->_am_error = error.what();
+        owner->_am_error = error.what();
         return UCS_OK;
     }
 }
@@ -262,9 +262,9 @@ void batch::start_receive(running_transfer& transfer, std::size_t index)
     const side& to = *transfer.sides[1];
     ucp_request_param_t param{};
     to.describe_to(param);
-    if (transfer.plan->what == operation::tag) {
+    if (transfer.plan->kind == operation::tag) {
         started(transfer, ucp_tag_recv_nbx(_session.worker(), to.buffer(), to.count(), index, UINT64_MAX, &param));
-    } else if (transfer.plan->what == operation::stream) {
+    } else if (transfer.plan->kind == operation::stream) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
         param.flags        = UCP_STREAM_RECV_FLAG_WAITALL;
         std::size_t length = 0;
@@ -282,7 +282,7 @@ void batch::start_send(running_transfer& transfer, std::size_t index)
     const auto ep             = _session.endpoint();
     ucp_request_param_t param{};
     local.describe_to(param);
-    switch (plan.what) {
+    switch (plan.kind) {
     case operation::tag:
         started(transfer, ucp_tag_send_nbx(ep, local.buffer(), local.count(), index, &param));
         break;
@@ -327,7 +327,7 @@ void batch::start_sends()
 void batch::finish()
 {
     for (auto& transfer : _transfers) {
-        while (transfer.plan->what == operation::am && transfer.sides[1] && !transfer.am_arrived) {
+        while (transfer.plan->kind == operation::am && transfer.sides[1] && !transfer.am_arrived) {
             check(_am_error.empty(), "{}: {}", to_string(*transfer.plan), _am_error);
             _session.turn();
         }
@@ -344,8 +344,8 @@ void batch::finish()
 void batch::verify()
 {
     for (auto& transfer : _transfers) {
-        for (std::size_t which = 0; which < 2; ++which) {
-            if (!transfer.sides[which]) {
+        for (std::size_t index = 0; index < 2; ++index) {
+            if (!transfer.sides[index]) {
                 continue;
             }
             try {
@@ -360,18 +360,18 @@ void batch::verify()
 
 } // namespace
 
-void run_batch(session& in, const batch_plan& plan)
+void run_batch(session& session, const batch_plan& plan)
 {
-    batch running(in, plan);
+    batch running(session, plan);
     running.prepare();
     running.exchange_keys();
     if (!plan.unexpected) {
         running.start_receives();
     }
-    in.barrier();
+    session.barrier();
     running.start_sends();
     if (plan.unexpected) {
-        in.barrier();
+        session.barrier();
         running.start_receives();
     }
     running.finish();

@@ -1,4 +1,4 @@
-#include "cycles.h"
+#include "element_sequence.h"
 
 #include "checked.h"
 #include "normalise.h"
@@ -8,7 +8,7 @@
 namespace ucxl
 {
 
-datum_sequence::datum_sequence(const placed& item, std::uint64_t repeat, std::span<const dim> dims)
+element_sequence::element_sequence(const placed& item, std::uint64_t repeat, std::span<const dim> dims)
     : _item(item), _repeat(repeat)
 {
     for (const dim& next : dims) {
@@ -28,24 +28,25 @@ datum_sequence::datum_sequence(const placed& item, std::uint64_t repeat, std::sp
     }
 }
 
-std::int64_t datum_sequence::offset(std::uint64_t datum) const
+std::int64_t element_sequence::offset(std::uint64_t index) const
 {
     std::int64_t sum = 0;
     for (std::size_t k = 0; k < _dims.size(); ++k) {
-        sum += static_cast<std::int64_t>(datum / _spans[k + 1]) * _dims[k].stride;
-        datum %= _spans[k + 1];
+        sum += static_cast<std::int64_t>(index / _spans[k + 1]) * _dims[k].stride;
+        index %= _spans[k + 1];
     }
     return sum;
 }
 
-result<void> datum_sequence::append(assembly& parts, std::uint64_t first, std::uint64_t count,
-                                    std::vector<nest_item>& items) const
+result<void> element_sequence::append(assembly& parts, std::uint64_t first, std::uint64_t count,
+                                      std::vector<nest_item>& items) const
 {
     return append_level(parts, 0, first, count, _item.offset, items);
 }
 
-result<void> datum_sequence::append_level(assembly& parts, std::size_t level, std::uint64_t first, std::uint64_t count,
-                                          std::int64_t offset, std::vector<nest_item>& items) const
+result<void> element_sequence::append_level(assembly& parts, std::size_t level, std::uint64_t first,
+                                            std::uint64_t count, std::int64_t offset,
+                                            std::vector<nest_item>& items) const
 {
     if (count == 0) {
         return {};
@@ -81,7 +82,7 @@ result<void> datum_sequence::append_level(assembly& parts, std::size_t level, st
     return append_level(parts, level + 1, 0, count - head - full * inner, at(next + full), items);
 }
 
-bool datum_sequence::add_breaks(std::vector<std::uint64_t>& breaks) const
+bool element_sequence::add_breaks(std::vector<std::uint64_t>& breaks) const
 {
     for (std::uint64_t span : _spans) {
         if (span % _repeat == 0) {

@@ -1,4 +1,4 @@
-#include "transfer.h"
+#include "packed_range.h"
 
 #include "block_mover.h"
 #include "stream.h"
@@ -17,76 +17,76 @@ struct mover : block_mover<way> {
 
     const compiled_program& program;
     std::byte* const* bases;
-    caches are = caches::filled;
+    caches policy = caches::filled;
 
-    void leaf(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+    void leaf(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
               packed_t packed) const
     {
-        switch (what.kind) {
+        switch (step.kind) {
         case step_kind::run:
-            run(what, kernels_of(what, bases[source] + offset), bases[source] + offset, skip, length, packed);
+            run(step, kernels_of(step, bases[source] + offset), bases[source] + offset, skip, length, packed);
             return;
         case step_kind::table:
-            table(what, source, offset, skip, length, packed);
+            table(step, source, offset, skip, length, packed);
             return;
         case step_kind::record:
-            record(what, source, offset, skip, length, packed);
+            record(step, source, offset, skip, length, packed);
             return;
         case step_kind::zip:
-            zip(what, source, offset, skip, length, packed);
+            zip(step, source, offset, skip, length, packed);
             return;
         case step_kind::loop:
-            return; // never a leaf
+            return; // a loop is never a leaf
         }
     }
 
-    const block_kernels& kernels_of(const step& what, const std::byte* memory) const
+    const block_kernels& kernels_of(const step& step, const std::byte* memory) const
     {
-        if (are == caches::filled) {
-            return *what.kernels;
+        if (policy == caches::filled) {
+            return *step.kernels;
         }
-        // A gather writes packed bytes, and is only asked for this where its blocks are long.
+        // A gather writes packed bytes; it gets here only if its blocks are long.
         return way == direction::gather ? best_kernels().streaming->blocks
-                                        : kernels_past_caches(*what.kernels, memory, what.run);
+                                        : kernels_past_caches(*step.kernels, memory, step.run);
     }
 
-    packed_t rows(const step& what, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,
+    packed_t rows(const step& step, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,
                   packed_t packed) const
     {
-        const table_row* from = &program.rows[what.first] + first;
-        if (what.rows != nullptr) {
+        const table_row* from = &program.rows[step.first] + first;
+        if (step.rows != nullptr) {
             if constexpr (way == direction::gather) {
-                what.rows->gather(packed, bases[source] + offset, from, count);
+                step.rows->gather(packed, bases[source] + offset, from, count);
             } else {
-                what.rows->scatter(bases[source] + offset, packed, from, count);
+                step.rows->scatter(bases[source] + offset, packed, from, count);
             }
-            return packed + count * what.row_length;
+            return packed + count * step.row_length;
         }
-        const bool streams           = are == caches::passed && has_long_blocks(what);
+        const bool streams           = policy == caches::passed && has_long_blocks(step);
         const table_kernels& kernels = streams ? best_kernels().streaming->tables : program.tables;
         if constexpr (way == direction::gather) {
-            return what.one_source ? kernels.gather(packed, bases[source] + offset, from, count)
+            return step.one_source ? kernels.gather(packed, bases[source] + offset, from, count)
                                    : kernels.gather_sources(packed, bases + source, offset, from, count);
         } else {
-            return what.one_source ? kernels.scatter(bases[source] + offset, packed, from, count)
+            return step.one_source ? kernels.scatter(bases[source] + offset, packed, from, count)
                                    : kernels.scatter_sources(bases + source, offset, packed, from, count);
         }
     }
 
-    void table(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+    void table(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
                packed_t packed) const
     {
-        if (length == what.packed_length) {
-            rows(what, source, offset, 0, what.size, packed);
+        if (length == step.packed_length) {
+            rows(step, source, offset, 0, step.size, packed);
             return;
         }
-        if (what.rows != nullptr) {
-            even_table(what, bases[source] + offset, skip, length, packed);
+        if (step.rows != nullptr) {
+            even_table(step, bases[source] + offset, skip, length, packed);
             return;
         }
-        const table_row* all           = &program.rows[what.first];
-        const std::uint64_t* positions = &program.row_positions[what.first];
-        const std::uint64_t* end       = positions + what.size;
+        const table_row* all           = &program.rows[step.first];
+        const std::uint64_t* positions = &program.row_positions[step.first];
+        const std::uint64_t* end       = positions + step.size;
         std::size_t at = static_cast<std::size_t>(std::upper_bound(positions, end, skip) - positions) - 1;
         if (const std::uint64_t into = skip - positions[at]; into > 0) {
             const std::uint64_t head = std::min(length, all[at].length - into);
@@ -96,24 +96,24 @@ struct mover : block_mover<way> {
             length -= head;
             ++at;
         }
-        // The row that holds the first byte behind the range.
+        // The row that holds the first byte after the range.
         const std::size_t last =
             static_cast<std::size_t>(std::upper_bound(positions + at, end, skip + length) - positions) - 1;
-        const bool cut         = length > 0 && skip + length < what.packed_length;
-        const std::size_t stop = cut ? last : length > 0 ? what.size : at;
-        packed                 = rows(what, source, offset, at, stop - at, packed);
+        const bool cut         = length > 0 && skip + length < step.packed_length;
+        const std::size_t stop = cut ? last : length > 0 ? step.size : at;
+        packed                 = rows(step, source, offset, at, stop - at, packed);
         if (cut) {
             bytes(packed, row_address(all[last], source, offset), skip + length - positions[last]);
         }
     }
 
     // Rows of one length need no search.
-    void even_table(const step& what, std::byte* memory, std::uint64_t skip, std::uint64_t length,
+    void even_table(const step& step, std::byte* memory, std::uint64_t skip, std::uint64_t length,
                     packed_t packed) const
     {
-        const std::uint64_t row_length = what.row_length;
+        const std::uint64_t row_length = step.row_length;
         const std::uint64_t first      = skip / row_length;
-        const table_row* row           = &program.rows[what.first] + first;
+        const table_row* row           = &program.rows[step.first] + first;
         if (skip -= first * row_length; skip > 0) {
             const std::uint64_t head = std::min(length, row_length - skip);
             bytes(packed, memory + row->offset + static_cast<std::int64_t>(skip), head);
@@ -123,9 +123,9 @@ struct mover : block_mover<way> {
         }
         const std::uint64_t count = length / row_length;
         if constexpr (way == direction::gather) {
-            what.rows->gather(packed, memory, row, count);
+            step.rows->gather(packed, memory, row, count);
         } else {
-            what.rows->scatter(memory, packed, row, count);
+            step.rows->scatter(memory, packed, row, count);
         }
         if (length -= count * row_length; length > 0) {
             bytes(packed + count * row_length, memory + row[count].offset, length);
@@ -137,79 +137,79 @@ struct mover : block_mover<way> {
         return bases[source + row.source] + (offset + row.offset);
     }
 
-    void record(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+    void record(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
                 packed_t packed) const
     {
         std::uint64_t iteration = 0;
         if (skip > 0) {
-            iteration = skip / what.cycle_length;
-            skip -= iteration * what.cycle_length;
+            iteration = skip / step.cycle_length;
+            skip -= iteration * step.cycle_length;
         }
-        if (skip > 0 || length < what.cycle_length) {
-            const std::uint64_t head = std::min(length, what.cycle_length - skip);
-            cut_iteration(what, source, offset, iteration, skip, head, packed);
+        if (skip > 0 || length < step.cycle_length) {
+            const std::uint64_t head = std::min(length, step.cycle_length - skip);
+            cut_iteration(step, source, offset, iteration, skip, head, packed);
             ++iteration;
             packed += head;
             length -= head;
         }
-        const std::uint64_t whole = length / what.cycle_length;
-        if (what.permute != nullptr && whole > 0) {
-            permuted(what, source, offset, iteration, whole, packed);
+        const std::uint64_t whole = length / step.cycle_length;
+        if (step.permute != nullptr && whole > 0) {
+            permuted(step, source, offset, iteration, whole, packed);
             iteration += whole;
-            packed += whole * what.cycle_length;
+            packed += whole * step.cycle_length;
         }
-        for (std::uint64_t left = what.permute != nullptr ? 0 : whole; left > 0;) {
-            const std::uint64_t count = std::min<std::uint64_t>(left, what.batch);
-            iterations(what, source, offset, iteration, count, packed);
+        for (std::uint64_t left = step.permute != nullptr ? 0 : whole; left > 0;) {
+            const std::uint64_t count = std::min<std::uint64_t>(left, step.batch);
+            iterations(step, source, offset, iteration, count, packed);
             iteration += count;
             left -= count;
-            packed += count * what.cycle_length;
+            packed += count * step.cycle_length;
         }
-        if (const std::uint64_t tail = length - whole * what.cycle_length; tail > 0) {
-            cut_iteration(what, source, offset, iteration, 0, tail, packed);
+        if (const std::uint64_t tail = length - whole * step.cycle_length; tail > 0) {
+            cut_iteration(step, source, offset, iteration, 0, tail, packed);
         }
     }
 
-    void permuted(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+    void permuted(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                   std::uint64_t count, packed_t packed) const
     {
-        const record_map& map = program.maps[what.map];
+        const record_map& map = program.maps[step.map];
         std::byte* memory =
             bases[source + map.source] + (offset + map.offset + static_cast<std::int64_t>(iteration) * map.stride);
         if constexpr (way == direction::gather) {
-            what.permute->gather(packed, memory, map.stride, count, map.words);
+            step.permute->gather(packed, memory, map.stride, count, map.words);
         } else {
-            what.permute->scatter(memory, packed, map.stride, count, map.words);
+            step.permute->scatter(memory, packed, map.stride, count, map.words);
         }
     }
 
-    // What is contiguous for the group is this memory, and its columns are the packed bytes.
-    void zip(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+    // For the group kernel this memory is the contiguous side, and the packed bytes are its columns.
+    void zip(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
              packed_t packed) const
     {
-        const step_link* links = &program.links[what.first];
-        if (length < what.packed_length) {
-            zip_part(what, source, offset, skip, length, packed);
+        const step_link* links = &program.links[step.first];
+        if (length < step.packed_length) {
+            zip_part(step, source, offset, skip, length, packed);
             return;
         }
         std::array<block_column, max_group> columns;
-        for (std::uint32_t i = 0; i < what.size; ++i) {
+        for (std::uint32_t i = 0; i < step.size; ++i) {
             columns[i] = {const_cast<std::byte*>(packed) + links[i].packed_offset,
                           static_cast<std::int64_t>(program.steps[links[i].child].run.length)};
         }
         std::byte* memory = bases[source + links->source] + (offset + links->offset);
         if constexpr (way == direction::gather) {
-            what.group->scatter(columns.data(), memory, what.run.stride, what.count);
+            step.group->scatter(columns.data(), memory, step.run.stride, step.count);
         } else {
-            what.group->gather(memory, what.run.stride, columns.data(), what.count);
+            step.group->gather(memory, step.run.stride, columns.data(), step.count);
         }
     }
 
-    // Run by run.
-    void zip_part(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
-                  packed_t packed) const
+    // Moves run by run.
+    void zip_part(const step& current, std::uint32_t source, std::int64_t offset, std::uint64_t skip,
+                  std::uint64_t length, packed_t packed) const
     {
-        const step_link* link = &program.links[what.first];
+        const step_link* link = &program.links[current.first];
         while (skip >= link->packed_offset + program.steps[link->child].packed_length) {
             ++link;
         }
@@ -229,19 +229,19 @@ struct mover : block_mover<way> {
                (offset + part.offset + static_cast<std::int64_t>(iteration) * part.stride);
     }
 
-    void iterations(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+    void iterations(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                     std::uint64_t count, packed_t packed) const
     {
-        const record_column* column = &program.columns[what.first_column];
-        const record_column* end    = column + what.num_columns;
+        const record_column* column = &program.columns[step.first_column];
+        const record_column* end    = column + step.num_columns;
         for (; column != end; ++column) {
-            const record_part* part = &program.parts[what.first + column->first_part];
+            const record_part* part = &program.parts[step.first + column->first_part];
             std::array<block_column, max_group> columns;
             for (std::uint32_t i = 0; i < column->num_parts; ++i) {
                 columns[i] = {part_address(part[i], source, offset, iteration), part[i].stride};
             }
             move_column(*column, columns.data(), packed + part->packed_offset,
-                        static_cast<std::int64_t>(what.cycle_length), count, part->length);
+                        static_cast<std::int64_t>(step.cycle_length), count, part->length);
         }
     }
 
@@ -263,11 +263,11 @@ struct mover : block_mover<way> {
         }
     }
 
-    // A part of one iteration.
-    void cut_iteration(const step& what, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+    // Moves a part of one iteration.
+    void cut_iteration(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                        std::uint64_t skip, std::uint64_t length, packed_t packed) const
     {
-        const record_part* part = &program.parts[what.first];
+        const record_part* part = &program.parts[step.first];
         while (skip >= part->packed_offset + part->length) {
             ++part;
         }
@@ -283,8 +283,8 @@ struct mover : block_mover<way> {
 } // namespace
 
 template <direction way>
-void transfer(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
-              packed_pointer<way> packed)
+void move_range(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
+                packed_pointer<way> packed)
 {
     const step_link& root = program.root;
     if (const step& only = program.steps[root.child]; only.kind != step_kind::loop) {
@@ -292,26 +292,28 @@ void transfer(const compiled_program& program, base_list bases, std::uint64_t of
         return;
     }
     program_cursor at(program, offset);
-    transfer<way>(at, bases, length, packed);
+    move_range<way>(at, bases, length, packed);
 }
 
 template <direction way>
-void transfer(program_cursor& at, base_list bases, std::uint64_t length, packed_pointer<way> packed, caches are)
+void move_range(program_cursor& cursor, base_list bases, std::uint64_t length, packed_pointer<way> packed,
+                caches policy)
 {
-    const mover<way> move{{}, at.program(), bases.data(), are};
+    const mover<way> move{{}, cursor.program(), bases.data(), policy};
     while (length > 0) {
-        const std::uint64_t size = std::min(length, at.left());
-        move.leaf(at.leaf(), at.source(), at.offset(), at.skip(), size, packed);
-        at.advance(size);
+        const std::uint64_t size = std::min(length, cursor.left());
+        move.leaf(cursor.leaf(), cursor.source(), cursor.offset(), cursor.skip(), size, packed);
+        cursor.advance(size);
         packed += size;
         length -= size;
     }
 }
 
-template void transfer<direction::gather>(const compiled_program&, base_list, std::uint64_t, std::uint64_t, std::byte*);
-template void transfer<direction::scatter>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
-                                           const std::byte*);
-template void transfer<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*, caches);
-template void transfer<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*, caches);
+template void move_range<direction::gather>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
+                                            std::byte*);
+template void move_range<direction::scatter>(const compiled_program&, base_list, std::uint64_t, std::uint64_t,
+                                             const std::byte*);
+template void move_range<direction::gather>(program_cursor&, base_list, std::uint64_t, std::byte*, caches);
+template void move_range<direction::scatter>(program_cursor&, base_list, std::uint64_t, const std::byte*, caches);
 
 } // namespace ucxl

@@ -1,5 +1,5 @@
-// The last step of every builder: a normalised nest becomes a layout. Orders the nodes, fills in what is derived from
-// them (packed offsets, statistics, bounds, overlap, hash) and checks the limits that hold for a whole layout.
+// The last step of every builder: makes a layout from a normalised nest. It orders the nodes, derives packed offsets,
+// statistics, bounds, overlap and hash, and checks the limits of a whole layout.
 #pragma once
 
 #include "nest.h"
@@ -7,7 +7,7 @@
 namespace ucxl
 {
 
-// Bounds that were set by the user, somewhere below. Sources without one have the bounds of their bytes.
+// Bounds set by the user in this layout or in a nested one. All other sources have the bounds of their bytes.
 struct user_bounds {
     std::uint32_t source = 0;
     std::int64_t lb      = 0;
@@ -17,9 +17,9 @@ struct user_bounds {
 class layout_builder
 {
 public:
-    // `bounds`: each source at most once, in any order.
+    // `bounds` names each source at most once, in any order.
     static result<layout_ptr> finish(const nest& from, const placed& root, std::span<const user_bounds> bounds = {});
-    // The same bytes, other bounds of one source.
+    // Returns a layout of the same bytes, with other bounds for one source.
     static result<layout_ptr> with_bounds(const layout& from, const user_bounds& set);
 
 private:
@@ -31,7 +31,7 @@ private:
     std::shared_ptr<layout> _made = std::make_shared<layout>();
 };
 
-// Runs fn and turns an allocation that failed into an error: what every function of build.h, text.h and wire.h does.
+// Runs fn and reports a failed allocation as an error. Every function of build.h, text.h and wire.h runs behind it.
 template <typename Fn>
 auto guarded(Fn&& fn) noexcept -> decltype(fn())
 {

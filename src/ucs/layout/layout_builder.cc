@@ -1,4 +1,4 @@
-#include "builder.h"
+#include "layout_builder.h"
 
 #include "block_count.h"
 #include "bounds.h"
@@ -15,7 +15,7 @@ namespace ucxl
 namespace
 {
 
-// Nodes reachable from the root, children first, in the order of their first use.
+// The nodes reachable from the root, children first, in the order of first use.
 class node_order
 {
 public:
@@ -63,12 +63,12 @@ result<void> layout_builder::set_nest(const nest& from, const placed& root)
         return fail(errc::exceeds_limit, std::format("{} entries of all loops exceed max_entries ({})",
                                                      ordered.num_entries(), limits::max_entries));
     }
-    layout& made = *_made;
-    made._nodes.reserve(ordered.order().size());
-    made._entries.reserve(ordered.num_entries());
+    layout& layout = *_made;
+    layout._nodes.reserve(ordered.order().size());
+    layout._entries.reserve(ordered.num_entries());
     for (std::uint32_t index : ordered.order()) {
         const nest_node& node = from.at(index);
-        layout_node& out      = made._nodes.emplace_back();
+        layout_node& out      = layout._nodes.emplace_back();
         out.count             = node.count;
         out.packed_length     = node.packed_length;
         out.depth             = node.depth;
@@ -77,33 +77,33 @@ result<void> layout_builder::set_nest(const nest& from, const placed& root)
         if (node.is_block()) {
             continue;
         }
-        out.first_entry      = static_cast<std::uint32_t>(made._entries.size());
+        out.first_entry      = static_cast<std::uint32_t>(layout._entries.size());
         out.num_entries      = node.num_items;
         out.cycle_length     = node.packed_length / node.count;
         out.num_blocks       = 0;
         std::uint64_t before = 0;
         for (const nest_item& item : from.items_of(node)) {
             const std::uint32_t child = ordered.index(item.node);
-            made._entries.push_back({item.source, child, item.offset, item.stride, before});
-            before += made._nodes[child].packed_length;
-            out.num_blocks += made._nodes[child].num_blocks * node.count; // at most packed_length
+            layout._entries.push_back({item.source, child, item.offset, item.stride, before});
+            before += layout._nodes[child].packed_length;
+            out.num_blocks += layout._nodes[child].num_blocks * node.count; // at most packed_length
         }
     }
-    made._root        = {root.source, static_cast<std::uint32_t>(made._nodes.size() - 1), root.offset, 0, 0};
-    made._num_sources = root.source + from.at(root.node).num_sources;
+    layout._root        = {root.source, static_cast<std::uint32_t>(layout._nodes.size() - 1), root.offset, 0, 0};
+    layout._num_sources = root.source + from.at(root.node).num_sources;
     return {};
 }
 
 result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
 {
-    auto spans   = UCXL_TRY(true_bounds(*_made));
-    layout& made = *_made;
+    auto spans     = UCXL_TRY(true_bounds(*_made));
+    layout& layout = *_made;
     for (const user_bounds& set : bounds) {
-        made._num_sources = std::max(made._num_sources, set.source + 1);
+        layout._num_sources = std::max(layout._num_sources, set.source + 1);
     }
-    made._bounds.assign(made._num_sources, {});
+    layout._bounds.assign(layout._num_sources, {});
     for (const source_span& span : spans) {
-        made._bounds[span.source] = {span.lb, span.ub, span.lb, span.ub};
+        layout._bounds[span.source] = {span.lb, span.ub, span.lb, span.ub};
     }
     for (const user_bounds& set : bounds) {
         if (!checked::is_offset(set.lb) || !checked::is_offset(set.ub)) {
@@ -111,32 +111,32 @@ result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
                         std::format("source {}: lower bound {} or upper bound {} exceeds max_offset ({})", set.source,
                                     set.lb, set.ub, limits::max_offset));
         }
-        made._bounds[set.source].lb = set.lb;
-        made._bounds[set.source].ub = set.ub;
+        layout._bounds[set.source].lb = set.lb;
+        layout._bounds[set.source].ub = set.ub;
     }
     return {};
 }
 
-// A source without bytes whose bounds were set back to 0 is as if it had never been there.
+// A source without bytes whose bounds were reset to 0 does not count as used.
 void layout_builder::drop_unused_sources()
 {
-    layout& made = *_made;
-    while (made._num_sources > 1 && made._bounds.back() == layout_bounds{}) {
-        made._bounds.pop_back();
-        --made._num_sources;
+    layout& layout = *_made;
+    while (layout._num_sources > 1 && layout._bounds.back() == layout_bounds{}) {
+        layout._bounds.pop_back();
+        --layout._num_sources;
     }
 }
 
 void layout_builder::set_derived()
 {
-    layout& made = *_made;
-    made._extent = 0;
-    for (const layout_bounds& bounds : made._bounds) {
-        made._extent = std::max(made._extent, bounds.extent());
+    layout& layout = *_made;
+    layout._extent = 0;
+    for (const layout_bounds& bounds : layout._bounds) {
+        layout._extent = std::max(layout._extent, bounds.extent());
     }
-    made._blocks  = count_blocks(made);
-    made._overlap = find_overlap(made);
-    made._hash    = hash_content(made);
+    layout._blocks  = count_blocks(layout);
+    layout._overlap = find_overlap(layout);
+    layout._hash    = hash_content(layout);
 }
 
 result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, std::span<const user_bounds> bounds)
@@ -153,17 +153,17 @@ result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, 
 result<layout_ptr> layout_builder::with_bounds(const layout& from, const user_bounds& set)
 {
     layout_builder builder;
-    layout& made      = *builder._made;
-    made              = from;
-    layout_bounds now = set.source < made._num_sources ? made._bounds[set.source] : layout_bounds{};
+    layout& layout    = *builder._made;
+    layout            = from;
+    layout_bounds now = set.source < layout._num_sources ? layout._bounds[set.source] : layout_bounds{};
     now.lb            = set.lb;
     now.ub            = set.ub;
-    if (set.source >= made._num_sources && now != layout_bounds{}) {
-        made._num_sources = set.source + 1;
-        made._bounds.resize(made._num_sources);
+    if (set.source >= layout._num_sources && now != layout_bounds{}) {
+        layout._num_sources = set.source + 1;
+        layout._bounds.resize(layout._num_sources);
     }
-    if (set.source < made._num_sources) {
-        made._bounds[set.source] = now;
+    if (set.source < layout._num_sources) {
+        layout._bounds[set.source] = now;
     }
     builder.drop_unused_sources();
     builder.set_derived();
