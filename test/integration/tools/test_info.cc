@@ -228,7 +228,7 @@ TEST(info, failures_of_a_process_without_the_library_are_an_error)
 {
     const outcome init = run_tool(tool, {"--failures", "1"});
     EXPECT_EQ(1, init.status);
-    EXPECT_THAT(init.err, HasSubstr("has loaded this release of the library"));
+    EXPECT_THAT(init.err, HasSubstr("has not loaded this release of the library"));
     EXPECT_EQ(2, run_tool(tool, {"--failures", "-3"}).status);
     EXPECT_EQ(1, run_tool(tool, {"--failures", "999999999"}).status);
 }

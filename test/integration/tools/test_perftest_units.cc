@@ -1,5 +1,5 @@
 // Parts of ucx_layout_perftest by themselves: above all, that its checks can fail.
-#include "tools/common/made.h"
+#include "tools/common/value_of.h"
 #include "tools/common/number.h"
 #include "tools/perf/layout_image.h"
 #include "tools/perf/pack_loops.h"
@@ -22,7 +22,7 @@ using testing::HasSubstr;
 ucx_layout::layout parse(const std::string& text)
 {
     const tools::held_log log;
-    return tools::made(ucx_layout::layout::parse(text.c_str()), log, text);
+    return tools::value_of(ucx_layout::layout::parse(text.c_str()), log, text);
 }
 
 layout_image image_of(const std::string& text)
