@@ -18,17 +18,17 @@ ibv_context* open_device()
 {
     const char* const wanted = std::getenv("UCXL_TEST_DEVICE");
     int count                = 0;
-    ibv_device** const list  = checked(ibv_get_device_list(&count), "device list");
+    ibv_device** const list  = made(ibv_get_device_list(&count), "device list");
     ibv_context* found       = nullptr;
     for (int i = 0; i < count && found == nullptr; ++i) {
         if (wanted != nullptr && std::strcmp(ibv_get_device_name(list[i]), wanted) == 0) {
             mlx5dv_context_attr attr{};
             attr.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
-            found      = checked(mlx5dv_open_device(list[i], &attr), "opening the device with DEVX");
+            found      = made(mlx5dv_open_device(list[i], &attr), "opening the device with DEVX");
         }
     }
     ibv_free_device_list(list);
-    return checked(found, "no device of the name in UCXL_TEST_DEVICE");
+    return made(found, "no device of the name in UCXL_TEST_DEVICE");
 }
 
 ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
@@ -48,12 +48,12 @@ ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
     mlx5dv_qp_init_attr raw{};
     raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
     raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
-    return checked(mlx5dv_create_qp(pd->context, &wanted, &raw), "queue pair");
+    return made(mlx5dv_create_qp(pd->context, &wanted, &raw), "queue pair");
 }
 
 } // namespace
 
-verbs_pair::verbs_pair() : _context(open_device()), _pd(checked(ibv_alloc_pd(_context), "protection domain"))
+verbs_pair::verbs_pair() : _context(open_device()), _pd(made(ibv_alloc_pd(_context), "protection domain"))
 {
     begin();
 }
@@ -66,7 +66,7 @@ verbs_pair::verbs_pair(const beside& other) : _is_guest(true), _context(other.ho
 void verbs_pair::begin()
 {
     for (ibv_cq*& cq : _cq) {
-        cq = checked(ibv_create_cq(_context, 256, nullptr, nullptr, 0), "completion queue");
+        cq = made(ibv_create_cq(_context, 256, nullptr, nullptr, 0), "completion queue");
     }
     reconnect();
 }

@@ -1,6 +1,6 @@
 // Parts of ucx_layout_perftest by themselves: above all, that its checks can fail.
-#include "tools/common/value_of.h"
 #include "tools/common/number.h"
+#include "tools/common/value_of.h"
 #include "tools/perf/layout_image.h"
 #include "tools/perf/pack_loops.h"
 #include "tools/perf/settings.h"
@@ -145,27 +145,27 @@ TEST(numbers, sizes_with_units)
 
 agreed_run sample()
 {
-    return {.what    = {.test         = test_kind::am_bw,
-                        .chosen       = {method_kind::pack, method_kind::window},
-                        .message_size = 32,
-                        .outstanding  = 5,
-                        .allocate     = true,
-                        .pass_memh    = false,
-                        .validate     = true},
-            .layouts = {.send = parse("strided(4,8,16)"), .receive = parse("32")}};
+    return {.test_settings = {.test         = test_kind::am_bw,
+                              .chosen       = {method_kind::pack, method_kind::window},
+                              .message_size = 32,
+                              .outstanding  = 5,
+                              .allocate     = true,
+                              .pass_memh    = false,
+                              .validate     = true},
+            .layouts       = {.send = parse("strided(4,8,16)"), .receive = parse("32")}};
 }
 
 TEST(settings, survive_the_socket)
 {
     const agreed_run sent     = sample();
-    const agreed_run received = decode(encode(sent.what, sent.layouts));
-    EXPECT_EQ(sent.what.test, received.what.test);
-    EXPECT_EQ(sent.what.chosen, received.what.chosen);
-    EXPECT_EQ(sent.what.message_size, received.what.message_size);
-    EXPECT_EQ(sent.what.outstanding, received.what.outstanding);
-    EXPECT_EQ(sent.what.allocate, received.what.allocate);
-    EXPECT_EQ(sent.what.pass_memh, received.what.pass_memh);
-    EXPECT_EQ(sent.what.validate, received.what.validate);
+    const agreed_run received = decode(encode(sent.test_settings, sent.layouts));
+    EXPECT_EQ(sent.test_settings.test, received.test_settings.test);
+    EXPECT_EQ(sent.test_settings.chosen, received.test_settings.chosen);
+    EXPECT_EQ(sent.test_settings.message_size, received.test_settings.message_size);
+    EXPECT_EQ(sent.test_settings.outstanding, received.test_settings.outstanding);
+    EXPECT_EQ(sent.test_settings.allocate, received.test_settings.allocate);
+    EXPECT_EQ(sent.test_settings.pass_memh, received.test_settings.pass_memh);
+    EXPECT_EQ(sent.test_settings.validate, received.test_settings.validate);
     EXPECT_EQ(tools::attributes(sent.layouts.send).hash, tools::attributes(received.layouts.send).hash);
     EXPECT_EQ(tools::attributes(sent.layouts.receive).hash, tools::attributes(received.layouts.receive).hash);
 }
@@ -173,7 +173,7 @@ TEST(settings, survive_the_socket)
 TEST(settings, cut_anywhere_are_refused)
 {
     const agreed_run sent              = sample();
-    const std::vector<std::byte> bytes = encode(sent.what, sent.layouts);
+    const std::vector<std::byte> bytes = encode(sent.test_settings, sent.layouts);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
         EXPECT_THROW(decode(std::span(bytes).first(length)), tools::failure) << length;
     }
@@ -182,17 +182,17 @@ TEST(settings, cut_anywhere_are_refused)
 TEST(settings, with_any_byte_changed_are_refused_or_in_range)
 {
     const agreed_run sent              = sample();
-    const std::vector<std::byte> bytes = encode(sent.what, sent.layouts);
+    const std::vector<std::byte> bytes = encode(sent.test_settings, sent.layouts);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
         for (const int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
             std::vector<std::byte> changed = bytes;
             changed[i]                     = std::byte(value);
             try {
                 const agreed_run received = decode(changed);
-                EXPECT_LE(received.what.chosen.size(), methods.size());
-                EXPECT_GE(received.what.outstanding, 1U);
-                EXPECT_LE(received.what.outstanding, max_outstanding);
-                EXPECT_LE(received.what.message_size, UCP_LAYOUT_MAX_LENGTH);
+                EXPECT_LE(received.test_settings.chosen.size(), methods.size());
+                EXPECT_GE(received.test_settings.outstanding, 1U);
+                EXPECT_LE(received.test_settings.outstanding, max_outstanding);
+                EXPECT_LE(received.test_settings.message_size, UCP_LAYOUT_MAX_LENGTH);
             } catch (const tools::failure&) {
                 continue;
             }

@@ -335,10 +335,10 @@ test::spec_ptr spec_of_length(test::random& random, std::uint64_t length, std::u
 
 ucx_layout::layout create_layout(const test::spec& spec)
 {
-    auto made = create(of);
-    test::check(made.has_value(), "no layout of {}: {}", to_string(of),
-                ucs_status_string(made ? UCS_OK : made.error()));
-    return std::move(*made);
+    auto layout = create(spec);
+    test::check(layout.has_value(), "no layout of {}: {}", to_string(spec),
+                ucs_status_string(layout ? UCS_OK : layout.error()));
+    return std::move(*layout);
 }
 
 } // namespace ucxl::two_process

@@ -14,8 +14,8 @@ namespace
 
 void run_host_batches(session& session)
 {
-    for (unsigned round = 0; round < in.arguments().rounds; ++round) {
-        test::random random(test::derive_seed(in.arguments().seed, round));
+    for (unsigned round = 0; round < session.arguments().rounds; ++round) {
+        test::random random(test::derive_seed(session.arguments().seed, round));
         auto plan = random_batch(
             random, {.operations = {operation::tag, operation::stream, operation::am, operation::put, operation::get},
                      .lengths    = {0, 1, 64, 4096, 65536, 1 << 20}});

@@ -104,10 +104,10 @@ void plain_allocation(const peer_arguments& arguments)
 
 void run_remote_access(session& session)
 {
-    for (unsigned round = 0; round < in.arguments().rounds; ++round) {
-        test::random random(test::derive_seed(in.arguments().seed, round));
-        run_batch(in, random_batch(random, {.operations = {operation::tag, operation::put, operation::get},
-                                            .lengths    = {0, 1, 64, 4096, 65536, 1 << 20}}));
+    for (unsigned round = 0; round < session.arguments().rounds; ++round) {
+        test::random random(test::derive_seed(session.arguments().seed, round));
+        run_batch(session, random_batch(random, {.operations = {operation::tag, operation::put, operation::get},
+                                                 .lengths    = {0, 1, 64, 4096, 65536, 1 << 20}}));
     }
 }
 

@@ -27,7 +27,7 @@ void run_batches(session& session, std::uint64_t seed, unsigned rounds)
 {
     for (unsigned round = 0; round < rounds; ++round) {
         test::random random(test::derive_seed(seed, round));
-        run_batch(in, random_batch(random, usual_batch));
+        run_batch(session, random_batch(random, usual_batch));
     }
 }
 
@@ -73,9 +73,9 @@ void threads(const peer_arguments& arguments)
         running.emplace_back([&, i] {
             auto own   = arguments;
             own.thread = i;
-            session in(own, context);
-            run_batches(in, test::derive_seed(arguments.seed, 77 + i), arguments.rounds);
-            in.close();
+            session session(own, context);
+            run_batches(session, test::derive_seed(arguments.seed, 77 + i), arguments.rounds);
+            session.close();
         });
     }
     for (auto& thread : running) {

@@ -19,7 +19,7 @@ void run_transfers(const peer_arguments& arguments, const batch_options& options
     session session(arguments, context);
     for (unsigned round = 0; round < arguments.rounds; ++round) {
         test::random random(test::derive_seed(arguments.seed, round));
-        run_batch(in, random_batch(random, options));
+        run_batch(session, random_batch(random, options));
     }
     session.close();
 }

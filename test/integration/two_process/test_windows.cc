@@ -130,7 +130,7 @@ void addresses_come_back(const peer_arguments& arguments)
 void key_outlives_rebind(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
-    session in(arguments, context);
+    session session(arguments, context);
     test::random random(test::derive_seed(arguments.seed, 1000));
     const std::uint64_t length = 1 + random.below(50000);
     const auto spec            = spec_of_length(random, length);

@@ -349,10 +349,10 @@ void batch::verify()
                 continue;
             }
             try {
-                transfer.sides[which]->verify();
+                transfer.sides[index]->verify();
             } catch (const std::runtime_error& failure) {
                 throw std::runtime_error(
-                    std::format("{}, side {}: {}", to_string(*transfer.plan), which, failure.what()));
+                    std::format("{}, side {}: {}", to_string(*transfer.plan), index, failure.what()));
             }
         }
     }

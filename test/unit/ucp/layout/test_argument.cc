@@ -23,7 +23,7 @@ using ucxl::test::context;
 using ucxl::test::must;
 using ucxl::test::ucx_test;
 
-// Valid arguments for every function.
+// What every function can be called with.
 struct arguments {
     layout described         = must(layout::create_strided(8, {{2, 16}}));
     std::vector<char> memory = std::vector<char>(64);
@@ -56,10 +56,10 @@ class null : public ucx_test, public testing::WithParamInterface<null_argument>
 
 TEST_P(null, is_refused_by_name)
 {
-    arguments arguments;
+    arguments given;
     const auto& [function, parameter, call] = GetParam();
     logs().expect(std::string(function) + ": " + parameter + " is NULL");
-    EXPECT_EQ(call(arguments), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(call(given), UCS_ERR_INVALID_PARAM);
 }
 
 ucs_status_t never(void*, std::uint32_t, std::ptrdiff_t, std::size_t)
@@ -68,7 +68,7 @@ ucs_status_t never(void*, std::uint32_t, std::ptrdiff_t, std::size_t)
     return UCS_OK;
 }
 
-// An output that must stay unchanged.
+// An output that has to stay as it is.
 template <typename Handle>
 struct untouched {
     Handle value = reinterpret_cast<Handle>(std::uintptr_t{0x5a5a});
@@ -79,8 +79,8 @@ struct untouched {
 const std::vector<null_argument> nulls{
     {"ucp_layout_create", "params",
      [](auto&) {
-         untouched<ucp_layout_h> output;
-         return ucp_layout_create(nullptr, &output);
+         untouched<ucp_layout_h> made;
+         return ucp_layout_create(nullptr, &made);
      }},
     {"ucp_layout_create", "layout_p",
      [](auto&) {
@@ -91,29 +91,29 @@ const std::vector<null_argument> nulls{
     {"ucp_layout_create", "layout_p", [](auto&) { return ucp_layout_strided(8, 1, 8, nullptr); }},
     {"ucp_layout_create", "dims",
      [](auto&) {
-         untouched<ucp_layout_h> output;
-         return ucp_layout_strided_nd(8, nullptr, 2, &output);
+         untouched<ucp_layout_h> made;
+         return ucp_layout_strided_nd(8, nullptr, 2, &made);
      }},
     {"ucp_layout_create", "iov",
      [](auto&) {
-         untouched<ucp_layout_h> output;
-         return ucp_layout_concatenate(nullptr, 1, &output);
+         untouched<ucp_layout_h> made;
+         return ucp_layout_concatenate(nullptr, 1, &made);
      }},
     {"ucp_layout_create", "interleaved",
      [](auto&) {
-         untouched<ucp_layout_h> output;
-         return ucp_layout_interleave(nullptr, 1, &output);
+         untouched<ucp_layout_h> made;
+         return ucp_layout_interleave(nullptr, 1, &made);
      }},
     {"ucp_layout_create", "interleaved[0]: interleaved[].dims",
      [](auto&) {
-         untouched<ucp_layout_h> output;
+         untouched<ucp_layout_h> made;
          const ucp_layout_interleaved_t source{0, 0, {8, nullptr}, 1, nullptr, 1};
-         return ucp_layout_interleave(&source, 1, &output);
+         return ucp_layout_interleave(&source, 1, &made);
      }},
     {"ucp_layout_parse", "text",
      [](auto&) {
-         untouched<ucp_layout_h> output;
-         return ucp_layout_parse(nullptr, &output);
+         untouched<ucp_layout_h> made;
+         return ucp_layout_parse(nullptr, &made);
      }},
     {"ucp_layout_parse", "layout_p", [](auto&) { return ucp_layout_parse("8", nullptr); }},
     {"ucp_layout_query", "layout",
@@ -121,48 +121,48 @@ const std::vector<null_argument> nulls{
          ucp_layout_attr_t attr{};
          return ucp_layout_query(nullptr, &attr);
      }},
-    {"ucp_layout_query", "attr", [](auto& args) { return ucp_layout_query(args.described.get(), nullptr); }},
+    {"ucp_layout_query", "attr", [](auto& with) { return ucp_layout_query(with.described.get(), nullptr); }},
     {"ucp_layout_query_bounds", "layout",
      [](auto&) {
          ucp_layout_bounds_t bounds{};
          return ucp_layout_query_bounds(nullptr, 0, &bounds);
      }},
     {"ucp_layout_query_bounds", "bounds",
-     [](auto& args) { return ucp_layout_query_bounds(args.described.get(), 0, nullptr); }},
+     [](auto& with) { return ucp_layout_query_bounds(with.described.get(), 0, nullptr); }},
     {"ucp_layout_print", "layout",
-     [](auto& args) { return ucp_layout_print(nullptr, args.stream, UCP_LAYOUT_PRINT_TEXT); }},
+     [](auto& with) { return ucp_layout_print(nullptr, with.stream, UCP_LAYOUT_PRINT_TEXT); }},
     {"ucp_layout_print", "stream",
-     [](auto& args) { return ucp_layout_print(args.described.get(), nullptr, UCP_LAYOUT_PRINT_TEXT); }},
+     [](auto& with) { return ucp_layout_print(with.described.get(), nullptr, UCP_LAYOUT_PRINT_TEXT); }},
     {"ucp_layout_print_device", "layout",
-     [](auto& args) { return ucp_layout_print_device(nullptr, "published", args.stream); }},
+     [](auto& with) { return ucp_layout_print_device(nullptr, "published", with.stream); }},
     {"ucp_layout_print_device", "stream",
-     [](auto& args) { return ucp_layout_print_device(args.described.get(), "published", nullptr); }},
+     [](auto& with) { return ucp_layout_print_device(with.described.get(), "published", nullptr); }},
     {"ucp_layout_walk", "layout", [](auto&) { return ucp_layout_walk(nullptr, 0, 0, never, nullptr); }},
     {"ucp_layout_walk", "cb",
-     [](auto& args) { return ucp_layout_walk(args.described.get(), 0, 16, nullptr, nullptr); }},
+     [](auto& with) { return ucp_layout_walk(with.described.get(), 0, 16, nullptr, nullptr); }},
     {"ucp_layout_serialize", "layout",
-     [](auto& args) {
-         std::size_t length = args.memory.size();
-         return ucp_layout_serialize(nullptr, args.memory.data(), &length);
+     [](auto& with) {
+         std::size_t length = with.memory.size();
+         return ucp_layout_serialize(nullptr, with.memory.data(), &length);
      }},
     {"ucp_layout_serialize", "buffer",
-     [](auto& args) {
+     [](auto& with) {
          std::size_t length = 1000;
-         return ucp_layout_serialize(args.described.get(), nullptr, &length);
+         return ucp_layout_serialize(with.described.get(), nullptr, &length);
      }},
     {"ucp_layout_serialize", "length_p",
-     [](auto& args) { return ucp_layout_serialize(args.described.get(), args.memory.data(), nullptr); }},
+     [](auto& with) { return ucp_layout_serialize(with.described.get(), with.memory.data(), nullptr); }},
     {"ucp_layout_deserialize", "buffer",
      [](auto&) {
-         untouched<ucp_layout_h> output;
-         return ucp_layout_deserialize(nullptr, 8, &output);
+         untouched<ucp_layout_h> made;
+         return ucp_layout_deserialize(nullptr, 8, &made);
      }},
     {"ucp_layout_deserialize", "layout_p",
-     [](auto& args) { return ucp_layout_deserialize(args.memory.data(), 8, nullptr); }},
+     [](auto& with) { return ucp_layout_deserialize(with.memory.data(), 8, nullptr); }},
     {"ucp_layout_map", "params",
      [](auto&) {
-         untouched<ucp_layout_window_h> output;
-         return ucp_layout_map(nullptr, nullptr, &output);
+         untouched<ucp_layout_window_h> made;
+         return ucp_layout_map(nullptr, nullptr, &made);
      }},
     {"ucp_layout_map", "window_p",
      [](auto&) {
@@ -170,81 +170,81 @@ const std::vector<null_argument> nulls{
          return ucp_layout_map(nullptr, &params, nullptr);
      }},
     {"ucp_layout_unmap", "window", [](auto&) { return ucp_layout_unmap(nullptr); }},
-    {"ucp_layout_rebind", "window", [](auto& args) { return ucp_layout_rebind(nullptr, &args.base, 1); }},
-    {"ucp_layout_rebind", "bases", [](auto& args) { return ucp_layout_rebind(args.shown.get(), nullptr, 1); }},
+    {"ucp_layout_rebind", "window", [](auto& with) { return ucp_layout_rebind(nullptr, &with.base, 1); }},
+    {"ucp_layout_rebind", "bases", [](auto& with) { return ucp_layout_rebind(with.shown.get(), nullptr, 1); }},
     {"ucp_layout_window_query", "window",
      [](auto&) {
          ucp_layout_window_attr_t attr{};
          return ucp_layout_window_query(nullptr, &attr);
      }},
-    {"ucp_layout_window_query", "attr", [](auto& args) { return ucp_layout_window_query(args.shown.get(), nullptr); }},
-    {"ucp_layout_window_bases", "window", [](auto& args) { return ucp_layout_window_bases(nullptr, &args.base, 1); }},
+    {"ucp_layout_window_query", "attr", [](auto& with) { return ucp_layout_window_query(with.shown.get(), nullptr); }},
+    {"ucp_layout_window_bases", "window", [](auto& with) { return ucp_layout_window_bases(nullptr, &with.base, 1); }},
     {"ucp_layout_window_bases", "bases",
-     [](auto& args) { return ucp_layout_window_bases(args.shown.get(), nullptr, 1); }},
+     [](auto& with) { return ucp_layout_window_bases(with.shown.get(), nullptr, 1); }},
     {"ucp_layout_window_memh", "window",
-     [](auto& args) {
-         untouched<ucp_mem_h> output;
-         return ucp_layout_window_memh(nullptr, args.used.get(), &output);
+     [](auto& with) {
+         untouched<ucp_mem_h> made;
+         return ucp_layout_window_memh(nullptr, with.used.get(), &made);
      }},
     {"ucp_layout_window_memh", "context",
-     [](auto& args) {
-         untouched<ucp_mem_h> output;
-         return ucp_layout_window_memh(args.shown.get(), nullptr, &output);
+     [](auto& with) {
+         untouched<ucp_mem_h> made;
+         return ucp_layout_window_memh(with.shown.get(), nullptr, &made);
      }},
     {"ucp_layout_window_memh", "memh_p",
-     [](auto& args) { return ucp_layout_window_memh(args.shown.get(), args.used.get(), nullptr); }},
+     [](auto& with) { return ucp_layout_window_memh(with.shown.get(), with.used.get(), nullptr); }},
     {"ucp_layout_window_detach", "window",
-     [](auto& args) { return ucp_layout_window_detach(nullptr, args.used.get()); }},
+     [](auto& with) { return ucp_layout_window_detach(nullptr, with.used.get()); }},
     {"ucp_layout_window_detach", "context",
-     [](auto& args) { return ucp_layout_window_detach(args.shown.get(), nullptr); }},
+     [](auto& with) { return ucp_layout_window_detach(with.shown.get(), nullptr); }},
     {"ucp_layout_plan_create", "layout",
      [](auto&) {
-         untouched<ucp_layout_plan_h> output;
-         return ucp_layout_plan_create(nullptr, nullptr, &output);
+         untouched<ucp_layout_plan_h> made;
+         return ucp_layout_plan_create(nullptr, nullptr, &made);
      }},
     {"ucp_layout_plan_create", "plan_p",
-     [](auto& args) { return ucp_layout_plan_create(args.described.get(), nullptr, nullptr); }},
+     [](auto& with) { return ucp_layout_plan_create(with.described.get(), nullptr, nullptr); }},
     {"ucp_layout_plan_query", "plan",
      [](auto&) {
          ucp_layout_plan_attr_t attr{};
          return ucp_layout_plan_query(nullptr, &attr);
      }},
-    {"ucp_layout_plan_query", "attr", [](auto& args) { return ucp_layout_plan_query(args.compiled.get(), nullptr); }},
+    {"ucp_layout_plan_query", "attr", [](auto& with) { return ucp_layout_plan_query(with.compiled.get(), nullptr); }},
     {"ucp_layout_plan_gather", "plan",
-     [](auto& args) { return ucp_layout_plan_gather(nullptr, &args.base, 1, 0, 1, args.memory.data()); }},
+     [](auto& with) { return ucp_layout_plan_gather(nullptr, &with.base, 1, 0, 1, with.memory.data()); }},
     {"ucp_layout_plan_scatter", "plan",
-     [](auto& args) { return ucp_layout_plan_scatter(nullptr, &args.base, 1, 0, 1, args.memory.data()); }},
+     [](auto& with) { return ucp_layout_plan_scatter(nullptr, &with.base, 1, 0, 1, with.memory.data()); }},
     {"ucp_layout_plan_copy", "dst_plan",
-     [](auto& args) {
-         return ucp_layout_plan_copy(nullptr, &args.base, 1, 0, args.compiled.get(), &args.base, 1, 0, 1);
+     [](auto& with) {
+         return ucp_layout_plan_copy(nullptr, &with.base, 1, 0, with.compiled.get(), &with.base, 1, 0, 1);
      }},
     {"ucp_layout_plan_copy", "src_plan",
-     [](auto& args) {
-         return ucp_layout_plan_copy(args.compiled.get(), &args.base, 1, 0, nullptr, &args.base, 1, 0, 1);
+     [](auto& with) {
+         return ucp_layout_plan_copy(with.compiled.get(), &with.base, 1, 0, nullptr, &with.base, 1, 0, 1);
      }},
     {"ucp_layout_plan_copy", "dst_bases",
-     [](auto& args) {
-         return ucp_layout_plan_copy(args.compiled.get(), nullptr, 1, 0, args.compiled.get(), &args.base, 1, 0, 1);
+     [](auto& with) {
+         return ucp_layout_plan_copy(with.compiled.get(), nullptr, 1, 0, with.compiled.get(), &with.base, 1, 0, 1);
      }},
     {"ucp_layout_plan_copy", "src_bases",
-     [](auto& args) {
-         return ucp_layout_plan_copy(args.compiled.get(), &args.base, 1, 0, args.compiled.get(), nullptr, 1, 0, 1);
+     [](auto& with) {
+         return ucp_layout_plan_copy(with.compiled.get(), &with.base, 1, 0, with.compiled.get(), nullptr, 1, 0, 1);
      }},
     {"ucp_layout_gather", "layout",
-     [](auto& args) { return ucp_layout_gather(nullptr, &args.base, 1, 0, 1, args.memory.data()); }},
+     [](auto& with) { return ucp_layout_gather(nullptr, &with.base, 1, 0, 1, with.memory.data()); }},
     {"ucp_layout_gather", "dst",
-     [](auto& args) { return ucp_layout_gather(args.described.get(), &args.base, 1, 0, 1, nullptr); }},
+     [](auto& with) { return ucp_layout_gather(with.described.get(), &with.base, 1, 0, 1, nullptr); }},
     {"ucp_layout_scatter", "layout",
-     [](auto& args) { return ucp_layout_scatter(nullptr, &args.base, 1, 0, 1, args.memory.data()); }},
+     [](auto& with) { return ucp_layout_scatter(nullptr, &with.base, 1, 0, 1, with.memory.data()); }},
     {"ucp_layout_scatter", "src",
-     [](auto& args) { return ucp_layout_scatter(args.described.get(), &args.base, 1, 0, 1, nullptr); }},
+     [](auto& with) { return ucp_layout_scatter(with.described.get(), &with.base, 1, 0, 1, nullptr); }},
     {"ucp_layout_datatype_create", "layout",
      [](auto&) {
-         untouched<void*> output;
-         return ucp_layout_datatype_create(nullptr, reinterpret_cast<ucp_datatype_t*>(&output));
+         untouched<void*> made;
+         return ucp_layout_datatype_create(nullptr, reinterpret_cast<ucp_datatype_t*>(&made));
      }},
     {"ucp_layout_datatype_create", "datatype_p",
-     [](auto& args) { return ucp_layout_datatype_create(args.described.get(), nullptr); }},
+     [](auto& with) { return ucp_layout_datatype_create(with.described.get(), nullptr); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(arguments, null, testing::ValuesIn(nulls), [](const auto& test) {
@@ -276,9 +276,9 @@ TEST_F(argument, a_garbage_kind_is_refused)
     params.field_mask = UCP_LAYOUT_PARAM_FIELD_KIND;
     const int garbage = -7;
     std::memcpy(&params.kind, &garbage, sizeof(garbage));
-    ucp_layout_h layout = nullptr;
+    ucp_layout_h made = nullptr;
     logs().expect("kind -7 is unknown");
-    EXPECT_EQ(ucp_layout_create(&params, &layout), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucp_layout_create(&params, &made), UCS_ERR_INVALID_PARAM);
 }
 
 TEST_F(argument, garbage_print_flags_are_refused)
@@ -286,7 +286,7 @@ TEST_F(argument, garbage_print_flags_are_refused)
     const auto made    = must(layout::create_contig(8));
     FILE* const stream = std::tmpfile();
     logs().expect("ucp_layout_print: flags 0x9 has unknown bits 0x8");
-    EXPECT_EQ(ucp_layout_print(created.get(), stream, 9), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucp_layout_print(made.get(), stream, 9), UCS_ERR_INVALID_PARAM);
     EXPECT_EQ(std::ftell(stream), 0);
     std::fclose(stream);
 }
@@ -297,14 +297,14 @@ TEST_F(argument, unknown_bounds_fields_are_refused)
     ucp_layout_bounds_t bounds{};
     bounds.field_mask = 16;
     logs().expect("ucp_layout_query_bounds: field_mask");
-    EXPECT_EQ(ucp_layout_query_bounds(created.get(), 0, &bounds), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucp_layout_query_bounds(made.get(), 0, &bounds), UCS_ERR_INVALID_PARAM);
 }
 
 TEST_F(argument, fields_not_asked_for_are_left_alone)
 {
     const auto made = must(layout::create_contig(8));
     ucp_layout_bounds_t bounds{UCP_LAYOUT_BOUNDS_FIELD_UB, 1, 2, 3, 4};
-    EXPECT_EQ(ucp_layout_query_bounds(created.get(), 0, &bounds), UCS_OK);
+    EXPECT_EQ(ucp_layout_query_bounds(made.get(), 0, &bounds), UCS_OK);
     EXPECT_EQ(bounds.true_lb, 1);
     EXPECT_EQ(bounds.true_ub, 2);
     EXPECT_EQ(bounds.lb, 3);

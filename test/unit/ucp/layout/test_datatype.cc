@@ -96,7 +96,7 @@ TEST_F(layout_datatype, several_sources_take_an_array_of_base_addresses)
     EXPECT_EQ(received, expected);
 }
 
-// So many counts that some get no plan for all their elements, which are then moved one by one.
+// So many counts that there is no plan for all of them: the elements are also moved one by one.
 TEST_F(layout_datatype, several_sources_take_a_count_too)
 {
     constexpr std::size_t length = 12, extent = 10; // of one element: 3 times 2 bytes of one source and 3 times 2 bytes
@@ -132,7 +132,7 @@ TEST_F(layout_datatype, several_sources_take_a_count_too)
     }
 }
 
-// UCP lets no start of a send fail. An empty message and the reason in the log remain.
+// UCP lets no start of a send fail: this is what is left, with the reason in the log.
 std::uint64_t silent_datatype_failures()
 {
     ucp_layout_failure_attr_t attr{};
@@ -152,7 +152,7 @@ TEST_F(layout_datatype, a_send_that_cannot_start_is_logged_counted_and_empty)
         EXPECT_EQ(loop.transfer({nullptr, 1, type.get()}, contiguous(memory.data(), 16)), UCS_OK);
     }
     {
-        logs().expect("the count makes the message too long");
+        logs().expect("overflows");
         EXPECT_EQ(loop.transfer({memory.data(), SIZE_MAX / 8, type.get()}, contiguous(memory.data(), 16)), UCS_OK);
     }
     EXPECT_EQ(silent_datatype_failures(), before + 2);
@@ -213,7 +213,7 @@ TEST_F(layout_datatype, the_layout_may_be_destroyed_first)
 
 TEST_F(layout_datatype, destroy_of_a_foreign_datatype_is_refused)
 {
-    logs().expect("was not made from a layout");
+    logs().expect("is not one of a layout");
     ucp_layout_datatype_destroy(ucp_dt_make_contig(8));
 }
 

@@ -29,13 +29,13 @@ protected:
     template <typename Output, typename Make, typename Release>
     static void check(Make&& make, Release&& release)
     {
-        Output output{};
+        Output made{};
         const auto failures = fail_every_allocation([&] {
-            const ucs_status_t status = make(&output);
-            return status == UCS_OK ? output != Output{} : status == UCS_ERR_NO_MEMORY && output == Output{};
+            const ucs_status_t status = make(&made);
+            return status == UCS_OK ? made != Output{} : status == UCS_ERR_NO_MEMORY && made == Output{};
         });
         EXPECT_GT(failures, 0) << "allocation " << -failures - 1;
-        release(output);
+        release(made);
     }
 };
 
@@ -48,12 +48,12 @@ TEST_F(failing_allocations, of_create_leave_nothing_behind)
     params.kind            = UCP_LAYOUT_KIND_INTERLEAVED;
     params.interleaved     = sources;
     params.num_interleaved = 2;
-    check<ucp_layout_h>([&](ucp_layout_h* layout) { return ucp_layout_create(&params, layout); }, ucp_layout_destroy);
+    check<ucp_layout_h>([&](ucp_layout_h* made) { return ucp_layout_create(&params, made); }, ucp_layout_destroy);
 }
 
 TEST_F(failing_allocations, of_parse_leave_nothing_behind)
 {
-    check<ucp_layout_h>([](ucp_layout_h* layout) { return ucp_layout_parse("iov(strided(4,8,16)@0,12@100)", layout); },
+    check<ucp_layout_h>([](ucp_layout_h* made) { return ucp_layout_parse("iov(strided(4,8,16)@0,12@100)", made); },
                         ucp_layout_destroy);
 }
 
@@ -63,7 +63,7 @@ TEST_F(failing_allocations, of_deserialize_leave_nothing_behind)
     std::vector<std::byte> bytes(from.query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH)->serialized_length);
     std::size_t length = bytes.size();
     ASSERT_EQ(ucp_layout_serialize(from.get(), bytes.data(), &length), UCS_OK);
-    check<ucp_layout_h>([&](ucp_layout_h* layout) { return ucp_layout_deserialize(bytes.data(), length, layout); },
+    check<ucp_layout_h>([&](ucp_layout_h* made) { return ucp_layout_deserialize(bytes.data(), length, made); },
                         ucp_layout_destroy);
 }
 
@@ -71,11 +71,10 @@ TEST_F(failing_allocations, of_plans_leave_nothing_behind)
 {
     for (const std::size_t count : {1, 7}) {
         check<ucp_layout_plan_h>(
-            [&](ucp_layout_plan_h* plan) {
-                const auto described =
-                    layout::parse("strided(4,8,16)"); // new each time, so that it is compiled each time
+            [&](ucp_layout_plan_h* made) {
+                const auto of = layout::parse("strided(4,8,16)"); // new each time, so that it is compiled each time
                 const ucp_layout_plan_params_t params{UCP_LAYOUT_PLAN_PARAM_FIELD_COUNT, count};
-                return described ? ucp_layout_plan_create(described->get(), &params, plan) : described.error();
+                return of ? ucp_layout_plan_create(of->get(), &params, made) : of.error();
             },
             ucp_layout_plan_destroy);
     }
@@ -87,12 +86,12 @@ TEST_F(failing_allocations, of_gather_copy_nothing)
     std::array<char, 32> packed{};
     memory.fill(1);
     const auto failures = fail_every_allocation([&] {
-        const auto described = layout::parse("strided(4,8,16)"); // new each time, so that it is compiled each time
-        if (!described) {
-            return described.error() == UCS_ERR_NO_MEMORY;
+        const auto of = layout::parse("strided(4,8,16)"); // new each time, so that it is compiled each time
+        if (!of) {
+            return of.error() == UCS_ERR_NO_MEMORY;
         }
         void* const base  = memory.data();
-        const auto status = ucp_layout_gather(described->get(), &base, 1, 0, packed.size(), packed.data());
+        const auto status = ucp_layout_gather(of->get(), &base, 1, 0, packed.size(), packed.data());
         return status == UCS_OK || (status == UCS_ERR_NO_MEMORY && packed == std::array<char, 32>{});
     });
     EXPECT_GT(failures, 0) << "allocation " << -failures - 1;
@@ -101,10 +100,9 @@ TEST_F(failing_allocations, of_gather_copy_nothing)
 TEST_F(failing_allocations, of_datatype_leave_nothing_behind)
 {
     check<ucp_datatype_t>(
-        [](ucp_datatype_t* datatype) {
-            const auto described =
-                layout::parse("strided(4,8,16)"); // new each time, so that its plan is compiled each time
-            return described ? ucp_layout_datatype_create(described->get(), datatype) : described.error();
+        [](ucp_datatype_t* made) {
+            const auto of = layout::parse("strided(4,8,16)"); // new each time, so that its plan is compiled each time
+            return of ? ucp_layout_datatype_create(of->get(), made) : of.error();
         },
         ucp_layout_datatype_destroy);
 }
@@ -119,35 +117,35 @@ protected:
     {
         std::size_t at = 0;
         check<ucp_layout_window_h>(
-            [&](ucp_layout_window_h* window) {
-                const auto described = layout::parse("strided(4,8,16)");
-                if (!described) {
-                    return described.error();
+            [&](ucp_layout_window_h* made) {
+                const auto of = layout::parse("strided(4,8,16)");
+                if (!of) {
+                    return of.error();
                 }
                 void* const base = _memory.data() + at++; // new each time, so that nothing is found again
                 ucp_layout_map_params_t params{};
                 params.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
-                params.layout     = described->get();
+                params.layout     = of->get();
                 params.flags      = flags;
                 if (!(flags & UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
                     params.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_BASES;
                     params.bases     = &base;
                     params.num_bases = 1;
                 }
-                return ucp_layout_map(context, &params, window);
+                return ucp_layout_map(context, &params, made);
             },
-            [&](ucp_layout_window_h window) { EXPECT_EQ(ucp_layout_unmap(window), UCS_OK); });
+            [&](ucp_layout_window_h made) { EXPECT_EQ(ucp_layout_unmap(made), UCS_OK); });
         if (!(flags & UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
             check_unused(at);
         }
     }
 
-    // None of the failed windows may still have a user: rebinding refuses windows of several users.
+    // None of the windows that were tried has a user left: rebinding refuses windows of several.
     void check_unused(std::size_t count)
     {
         const auto of = must(layout::parse("strided(4,8,16)"));
         for (std::size_t at = 0; at < count; ++at) {
-            auto window    = ucx_layout::window::map(nullptr, described, _memory.data() + at);
+            auto window    = ucx_layout::window::map(nullptr, of, _memory.data() + at);
             void* const to = _memory.data() + 8192 + at;
             ASSERT_TRUE(window);
             EXPECT_EQ(window->rebind(std::span(&to, 1)), UCS_OK) << "try " << at;
@@ -179,7 +177,7 @@ TEST_F(failing_allocations_of_map, on_rebind_keep_the_old_bases)
 {
     const auto of = must(layout::parse("strided(4,8,16)"));
     for (const unsigned flags : {0u, unsigned{UCP_LAYOUT_MAP_FLAG_EXCLUSIVE}}) {
-        auto window = ucx_layout::window::map(_context.get(), described, _memory.data(), flags);
+        auto window = ucx_layout::window::map(_context.get(), of, _memory.data(), flags);
         ASSERT_TRUE(window);
         void* const to  = _memory.data() + 64;
         const auto base = [&] {
@@ -202,8 +200,8 @@ TEST_F(failing_allocations_of_map, on_a_memory_handle_leave_the_window_without_i
     auto window   = ucx_layout::window::map(nullptr, of, _memory.data());
     ASSERT_TRUE(window);
     check<ucp_mem_h>(
-        [&](ucp_mem_h* memh) {
-            const auto status = ucp_layout_window_memh(window->get(), second.get(), memh);
+        [&](ucp_mem_h* made) {
+            const auto status = ucp_layout_window_memh(window->get(), second.get(), made);
             if (status != UCS_OK) {
                 logs().allow("no memory handle");
                 EXPECT_EQ(window->detach(second.get()), UCS_ERR_INVALID_PARAM);
@@ -213,7 +211,7 @@ TEST_F(failing_allocations_of_map, on_a_memory_handle_leave_the_window_without_i
         [&](ucp_mem_h) { EXPECT_EQ(window->detach(second.get()), UCS_OK); });
 }
 
-// Unmapping succeeds whatever fails: a window that cannot be kept for the next mapping is destroyed.
+// Unmapping succeeds whatever fails: a window that cannot be kept for the next mapping goes.
 TEST_F(failing_allocations_of_map, on_unmap_only_lose_the_window_that_was_to_be_kept)
 {
     const auto of = must(layout::parse("strided(4,8,16)"));

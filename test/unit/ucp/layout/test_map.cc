@@ -173,7 +173,7 @@ TEST_F(mapping, without_our_transport_fails_and_says_what_to_set)
     EXPECT_EQ(window::map(without.get(), _column, _matrix.data()).error(), UCS_ERR_NO_DEVICE);
 }
 
-// A window with a memory handle in one context must not make another context, which lacks our transport, look usable.
+// A window known to one context must not make another one, which lacks our transport, look good.
 TEST_F(mapping, the_check_for_our_transport_is_per_context)
 {
     auto good = window::map(_context.get(), _column, _matrix.data());
@@ -213,9 +213,9 @@ TEST_P(map_refuses, with_a_message_that_names_the_field)
     params.num_bases  = 1;
     GetParam().change(params);
     logs().expect(GetParam().message);
-    ucp_layout_window_h window = nullptr;
-    EXPECT_EQ(ucp_layout_map(used.get(), &params, &window), GetParam().status);
-    EXPECT_EQ(window, nullptr);
+    ucp_layout_window_h made = nullptr;
+    EXPECT_EQ(ucp_layout_map(used.get(), &params, &made), GetParam().status);
+    EXPECT_EQ(made, nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -246,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
                     p.flags = UCP_LAYOUT_MAP_FLAG_ALLOCATE;
                 },
-                UCS_ERR_INVALID_PARAM, "must not be set"},
+                UCS_ERR_INVALID_PARAM, "must not be given"},
         bad_map{"memory_type",
                 [](auto& p) {
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE;

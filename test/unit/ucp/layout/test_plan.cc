@@ -1,4 +1,4 @@
-// The public functions of the CPU engine: from memory to memory, without a UCX context, compared with the blocks of
+// The CPU engine by its public functions: memory to memory, without a UCX context, against the blocks of
 // ucp_layout_walk.
 #include "support/log_guard.h"
 #include "support/must.h"
@@ -25,14 +25,14 @@ using bytes = std::vector<std::byte>;
 
 bytes numbered(std::size_t length, unsigned seed)
 {
-    bytes packed(length);
+    bytes made(length);
     for (std::size_t i = 0; i < length; ++i) {
-        packed[i] = static_cast<std::byte>((i * 131 + seed * 17) >> 1);
+        made[i] = static_cast<std::byte>((i * 131 + seed * 17) >> 1);
     }
-    return packed;
+    return made;
 }
 
-// The expected result of a whole gather, block by block.
+// What a gather of everything has to give, block by block.
 bytes packed_by_walking(const layout& described, std::span<const void* const> bases)
 {
     struct walked {
@@ -141,26 +141,26 @@ TEST_F(pack_engine, tells_what_a_plan_is)
         ucp_layout_plan_attr_t attr{};
         attr.field_mask = UCP_LAYOUT_PLAN_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_PLAN_ATTR_FIELD_NUM_SOURCES |
                           UCP_LAYOUT_PLAN_ATTR_FIELD_COUNT;
-        ASSERT_EQ(ucp_layout_plan_query(created.get(), &attr), UCS_OK);
+        ASSERT_EQ(ucp_layout_plan_query(made.get(), &attr), UCS_OK);
         EXPECT_EQ(attr.packed_length, 36 * count);
         EXPECT_EQ(attr.num_sources, 2u);
         EXPECT_EQ(attr.count, count);
-        EXPECT_EQ(created.gather(_bases, 0, {}), UCS_OK);
+        EXPECT_EQ(made.gather(_bases, 0, {}), UCS_OK);
     }
 }
 
 TEST_F(pack_engine, a_plan_needs_no_params_and_outlives_the_layout)
 {
-    ucp_layout_plan_h plan = nullptr;
+    ucp_layout_plan_h made = nullptr;
     {
         const layout column = must(layout::create_strided(2, {{8, 16}}));
         ASSERT_EQ(ucp_layout_plan_create(column.get(), nullptr, &made), UCS_OK);
     }
     bytes packed(16);
     void* const base = _first.data();
-    EXPECT_EQ(ucp_layout_plan_gather(plan, &base, 1, 0, 16, packed.data()), UCS_OK);
+    EXPECT_EQ(ucp_layout_plan_gather(made, &base, 1, 0, 16, packed.data()), UCS_OK);
     EXPECT_EQ(packed[15], _first[7 * 16 + 1]);
-    ucp_layout_plan_destroy(plan);
+    ucp_layout_plan_destroy(made);
     ucp_layout_plan_destroy(nullptr);
 }
 
@@ -173,14 +173,14 @@ TEST_F(pack_engine, too_large_a_count_is_refused)
 TEST_F(pack_engine, unknown_fields_are_refused)
 {
     ucp_layout_plan_params_t params{std::uint64_t{1} << 40, 1};
-    ucp_layout_plan_h created = nullptr;
+    ucp_layout_plan_h made = nullptr;
     ucp_layout_plan_attr_t attr{};
     const plan compiled = must(plan::create(_records));
     attr.field_mask     = params.field_mask;
     logs().expect("ucp_layout_plan_create: field_mask");
     logs().expect("ucp_layout_plan_query: field_mask");
-    EXPECT_EQ(ucp_layout_plan_create(_records.get(), &params, &created), UCS_ERR_INVALID_PARAM);
-    EXPECT_EQ(created, nullptr);
+    EXPECT_EQ(ucp_layout_plan_create(_records.get(), &params, &made), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(made, nullptr);
     EXPECT_EQ(ucp_layout_plan_query(compiled.get(), &attr), UCS_ERR_INVALID_PARAM);
 }
 
@@ -197,7 +197,7 @@ TEST_F(pack_engine, checks_its_arguments)
     };
     logs().expect("ucp_layout_plan_gather: num_bases is 1, the layout has 2 sources");
     EXPECT_EQ(gather(1, 0, 1, memory.data()), UCS_ERR_INVALID_PARAM);
-    logs().expect("ucp_layout_plan_gather: offset 30 and length 7 exceed the packed length 36");
+    logs().expect("ucp_layout_plan_gather: offset 30 and length 7 pass the packed length 36");
     EXPECT_EQ(gather(2, 30, 7, memory.data()), UCS_ERR_INVALID_PARAM);
     logs().expect("ucp_layout_plan_gather: offset 37");
     EXPECT_EQ(gather(2, 37, SIZE_MAX, memory.data()), UCS_ERR_INVALID_PARAM);
@@ -224,7 +224,7 @@ TEST_F(pack_engine, checks_its_arguments)
     EXPECT_EQ(gather(2, 36, 0, nullptr), UCS_OK) << "no bytes need no memory";
 }
 
-// The first calls of several threads compile the plan of the layout at the same time.
+// The first call of several threads at once compiles the plan of the layout.
 TEST_F(pack_engine, threads_share_a_layout_and_its_plan)
 {
     const bytes expected = packed_by_walking(_records, _bases);

@@ -36,13 +36,13 @@ protected:
         ucp_layout_map_params_t params{};
         params.field_mask =
             UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
-        params.layout              = _column.get();
-        params.bases               = &base;
-        params.num_bases           = 1;
-        params.flags               = flags;
-        ucp_layout_window_h window = nullptr;
-        EXPECT_EQ(ucp_layout_map(nullptr, &params, &window), UCS_OK);
-        return window;
+        params.layout            = _column.get();
+        params.bases             = &base;
+        params.num_bases         = 1;
+        params.flags             = flags;
+        ucp_layout_window_h made = nullptr;
+        EXPECT_EQ(ucp_layout_map(nullptr, &params, &made), UCS_OK);
+        return made;
     }
 
     static ucp_layout_window_attr_t attributes(ucp_layout_window_h window)
@@ -58,36 +58,36 @@ protected:
 
 TEST_F(window_handle, tells_what_the_window_is)
 {
-    const auto created = map(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
-    const auto attr    = attributes(created);
+    const auto made = map(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE);
+    const auto attr = attributes(made);
     EXPECT_NE(attr.address, nullptr);
     EXPECT_EQ(attr.length, 64u * 8);
     EXPECT_EQ(attr.memh, nullptr) << "no context";
     EXPECT_EQ(attr.num_sources, 1u);
     EXPECT_EQ(attr.flags, unsigned{UCP_LAYOUT_MAP_FLAG_EXCLUSIVE});
-    EXPECT_EQ(ucp_layout_unmap(created), UCS_OK);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
 }
 
 TEST_F(window_handle, fields_not_asked_for_are_left_alone)
 {
-    const auto created = map();
+    const auto made = map();
     ucp_layout_window_attr_t attr;
     std::memset(&attr, 0x5a, sizeof(attr));
     auto expected   = attr;
     attr.field_mask = expected.field_mask = 0;
-    EXPECT_EQ(ucp_layout_window_query(created, &attr), UCS_OK);
+    EXPECT_EQ(ucp_layout_window_query(made, &attr), UCS_OK);
     EXPECT_EQ(std::memcmp(&attr, &expected, sizeof(attr)), 0);
-    EXPECT_EQ(ucp_layout_unmap(created), UCS_OK);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
 }
 
 TEST_F(window_handle, an_unknown_field_is_refused)
 {
-    const auto created = map();
+    const auto made = map();
     ucp_layout_window_attr_t attr{};
     attr.field_mask = 1u << 30;
     logs().expect("ucp_layout_window_query: field_mask");
-    EXPECT_EQ(ucp_layout_window_query(created, &attr), UCS_ERR_INVALID_PARAM);
-    EXPECT_EQ(ucp_layout_unmap(created), UCS_OK);
+    EXPECT_EQ(ucp_layout_window_query(made, &attr), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
 }
 
 TEST_F(window_handle, is_refused_after_unmap_and_when_it_is_none)
@@ -226,7 +226,7 @@ TEST_F(window_memory, detaching_ends_the_handle_of_that_context_only)
     EXPECT_EQ(column.detach(first.get()), UCS_ERR_INVALID_PARAM);
 }
 
-// Two mappings of the same content use one memory handle, which stays until both have released it.
+// Two mappings of the same content use one memory handle: it stays until both have given it back.
 TEST_F(window_memory, a_handle_is_counted)
 {
     context used;
@@ -248,8 +248,9 @@ TEST_F(window_memory, a_context_without_our_transport_gets_no_handle)
     EXPECT_EQ(column.memh(without.get()).error(), UCS_ERR_NO_DEVICE);
 }
 
-// The context is cleaned up first, against the rules: the window loses its handle in it and works on. Without lay_shm
-// and lay_cma, because UCP caches registrations with them, and UCX with assertions then ends the process.
+// The context goes first, against the rules: the window forgets what it had in it, and works on. Without lay_shm and
+// lay_cma, because with them UCP caches registrations, and UCX with assertions ends the process when one is in use
+// then.
 TEST_F(window_memory, outlives_contexts_that_were_cleaned_up_first)
 {
     constexpr const char* uncached = "self,posix,lay_copy";
@@ -264,7 +265,7 @@ TEST_F(window_memory, outlives_contexts_that_were_cleaned_up_first)
         return must(window::map(gone.get(), _column, _other.data()));
     }();
     EXPECT_EQ(mapped.memh(), nullptr);
-    context next(uncached); // likely at the address of an earlier context
+    context next(uncached); // likely where the others were
     EXPECT_EQ(mapped.memh(), nullptr) << "a context at the same place is another one";
     ASSERT_TRUE(mapped.memh(next.get()));
     ASSERT_TRUE(column.memh(next.get()));

@@ -1,4 +1,4 @@
-// The Nth allocation fails, for every N: the result is no_memory, and nothing leaks (contrib/dev asan).
+// The Nth allocation fails, for every N: the result is no_memory, and nothing is left behind (leaks: contrib/dev asan).
 #include "support/alloc_failure.h"
 #include "support/must.h"
 #include "support/property.h"
@@ -14,10 +14,10 @@ namespace ucxl::test
 namespace
 {
 
-// A correct result, or the error of the failed allocation.
-bool is_right(const result<layout_ptr>& layout)
+// A result that is right, or the error the failed allocation must give.
+bool is_right(const result<layout_ptr>& made)
 {
-    return layout.has_value() || layout.error().code == errc::no_memory;
+    return made.has_value() || made.error().code == errc::no_memory;
 }
 
 layout_ptr record()
@@ -87,7 +87,7 @@ TEST(alloc_failure, random_layouts)
                       try {
                           return is_right(build(described));
                       } catch (const std::bad_alloc&) {
-                          return true; // in the helper, outside the builders
+                          return true; // of the helper, outside the builders
                       }
                   }),
                   0);

@@ -30,9 +30,9 @@ void PrintTo(const counted& one, std::ostream* out)
     *out << one.count << " blocks of " << one.min << " to " << one.max;
 }
 
-counted blocks_of(const layout& layout)
+counted blocks_of(const layout& made)
 {
-    return {layout.blocks().count, layout.blocks().min_length, layout.blocks().max_length};
+    return {made.blocks().count, made.blocks().min_length, made.blocks().max_length};
 }
 
 counted blocks_of(const spec& described)
@@ -48,12 +48,12 @@ counted blocks_of(const spec& described)
 
 counted blocks_of(const char* text)
 {
-    const auto created = parse_text(text);
-    EXPECT_TRUE(created.has_value()) << text << ": " << (created ? "" : created.error().message);
-    return created ? blocks_of(**created) : counted{};
+    const auto made = parse_text(text);
+    EXPECT_TRUE(made.has_value()) << text << ": " << (made ? "" : made.error().message);
+    return made ? blocks_of(**made) : counted{};
 }
 
-// Few small lengths, offsets and strides, so that blocks often touch by chance, mostly once in a loop.
+// Few small lengths, offsets and strides, so that blocks touch where nothing says so, often once in a loop.
 class tight_specs
 {
 public:
@@ -81,24 +81,24 @@ private:
 
     std::vector<dim> dims()
     {
-        std::vector<dim> list(1 + _random.below(2));
-        for (dim& one : list) {
+        std::vector<dim> made(1 + _random.below(2));
+        for (dim& one : made) {
             one = {count(), _random.between(-4, 6)};
         }
-        return list;
+        return made;
     }
 
     std::vector<spec_part> parts(unsigned depth)
     {
-        std::vector<spec_part> list(1 + _random.below(4));
-        for (spec_part& one : list) {
+        std::vector<spec_part> made(1 + _random.below(4));
+        for (spec_part& one : made) {
             one.source = _random.one_in(4) ? 1 : 0;
             one.offset = _random.between(-6, 6);
             one.item   = make(depth - 1);
             one.repeat = 1 + _random.below(2);
             one.dims   = dims();
         }
-        return list;
+        return made;
     }
 
     random& _random;
@@ -115,7 +115,7 @@ TEST(block_counts, a_count_that_cannot_be_enumerated)
     EXPECT_EQ(blocks_of("strided([1048576,2097152]x8,[33554448,16])"), (counted{1ull << 41, 8, 8}));
 }
 
-// Parts touch at iteration 3 only, and between iterations 7 and 8 only.
+// Between the parts at iteration 3 only, and from iteration 7 to iteration 8 only.
 TEST(block_counts, blocks_that_touch_once_in_a_loop)
 {
     EXPECT_EQ(blocks_of("interleaved(8@0,1000,100;8@-1492,1000,600)"), (counted{1999, 8, 16}));
@@ -151,7 +151,7 @@ TEST(block_counts, random_layouts_whose_blocks_touch_by_accident)
     EXPECT_TRUE(HasFailure() || joined_in_part > 2000u) << "of the layouts have neighbours that only counting joins";
 }
 
-// Every repetition adds as much as the second one.
+// Every repetition adds what the second one added.
 TEST(block_counts, huge_repetitions_of_random_layouts)
 {
     const auto draw = [](random& from) { return tight_specs(from).make(2); };
@@ -163,29 +163,29 @@ TEST(block_counts, huge_repetitions_of_random_layouts)
             return; // nothing, or one block however often
         }
         const std::uint64_t times = (std::uint64_t{1} << 34) + from.below(1 << 20);
-        const auto created        = build(*spec::contig(times, item));
-        ASSERT_TRUE(created.has_value()) << created.error().message;
-        EXPECT_EQ(blocks_of(**created),
+        const auto made           = build(*spec::contig(times, item));
+        ASSERT_TRUE(made.has_value()) << made.error().message;
+        EXPECT_EQ(blocks_of(**made),
                   (counted{once.count + (times - 1) * (twice.count - once.count), thrice.min, thrice.max}));
     });
 }
 
-// Many neighbours, each at another iteration: the count must not pass over the loop for each of them.
+// Each of many neighbours at another iteration: not one pass over the loop for each of them.
 TEST(block_counts, many_neighbours_that_touch_once)
 {
     random from(1); // fixed, as the sizes: chosen so that the last part never meets the first
     const auto loop_of = [&](std::int64_t parts, std::uint64_t turns) {
-        std::vector<spec_part> list;
+        std::vector<spec_part> made;
         for (std::int64_t part = 0; part < parts; ++part) {
             const std::int64_t meet = from.between(0, static_cast<std::int64_t>(turns) - 1);
             const spec_part one{.source = 0,
-                                .offset = part == 0 ? 0 : list.back().offset + 1 - meet,
+                                .offset = part == 0 ? 0 : made.back().offset + 1 - meet,
                                 .item   = spec::block(1),
                                 .repeat = 1,
                                 .dims   = {{turns, part}}};
-            list.push_back(one);
+            made.push_back(one);
         }
-        return spec::interleaved(list);
+        return spec::interleaved(made);
     };
     const spec_ptr small = loop_of(200, 300);
     EXPECT_EQ(blocks_of(*must(build(*small))), blocks_of(*small));

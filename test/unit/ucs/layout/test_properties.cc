@@ -52,25 +52,25 @@ TEST(layout_properties, bounds_are_those_of_the_reference_walker)
         ASSERT_EQ(made.num_sources(), num_sources_of(of));
         for (std::uint32_t source = 0; source < made.num_sources(); ++source) {
             const auto found = expected.find(source);
-            EXPECT_EQ(layout.bounds(source), found == expected.end() ? layout_bounds{} : found->second) << source;
+            EXPECT_EQ(made.bounds(source), found == expected.end() ? layout_bounds{} : found->second) << source;
         }
-        EXPECT_EQ(layout.extent(), extent_of(spec));
+        EXPECT_EQ(made.extent(), extent_of(of));
     });
 }
 
-// Applies the rules again to every loop, from the blocks up.
+// Every loop put through the rules once more, from the blocks up.
 TEST(layout_properties, normal_form_is_idempotent)
 {
     for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
         nest again;
         std::vector<placed> nodes;
-        for (const layout_node& node : layout.nodes()) {
+        for (const layout_node& node : made.nodes()) {
             if (node.is_block()) {
                 nodes.push_back({0, again.block(node.packed_length), 0});
                 continue;
             }
             std::vector<nest_item> items;
-            for (const layout_entry& entry : layout.entries_of(node)) {
+            for (const layout_entry& entry : made.entries_of(node)) {
                 items.push_back({entry.source, nodes[entry.child].node, entry.offset, entry.stride});
             }
             EXPECT_TRUE(is_normal(again, node.count, items));
@@ -82,7 +82,7 @@ TEST(layout_properties, normal_form_is_idempotent)
             EXPECT_EQ(again.at(at->node).count, node.count);
             nodes.push_back(*at);
         }
-        EXPECT_EQ(again.size(), layout.nodes().size());
+        EXPECT_EQ(again.size(), made.nodes().size());
     });
 }
 
@@ -91,8 +91,8 @@ TEST(layout_properties, seek_finds_every_offset)
     for_layouts(num_layouts / 4, overlapping::anyhow, [](random& from, const spec& of, const layout& made) {
         const auto expected = segments_of(of);
         for (int i = 0; i < 8; ++i) {
-            std::uint64_t skip = from.below(layout.packed_length() + 1);
-            block_cursor cursor(layout);
+            std::uint64_t skip = from.below(made.packed_length() + 1);
+            block_cursor cursor(made);
             cursor.seek(skip);
             std::vector<segment> rest = expected;
             while (!rest.empty() && skip >= rest.front().length) {
@@ -135,8 +135,8 @@ TEST(layout_properties, wire_form_round_trips)
         auto back            = unpack_wire(bytes, &consumed);
         ASSERT_TRUE(back.has_value()) << back.error().message;
         EXPECT_EQ(consumed, *length);
-        EXPECT_EQ(**back, layout);
-        EXPECT_EQ((*back)->hash(), layout.hash());
+        EXPECT_EQ(**back, made);
+        EXPECT_EQ((*back)->hash(), made.hash());
     });
 }
 
@@ -147,22 +147,22 @@ TEST(layout_properties, text_form_round_trips)
         auto back              = parse_text(text);
         ASSERT_TRUE(back.has_value()) << text << ": " << back.error().message;
         EXPECT_EQ(to_text(**back, SIZE_MAX), text);
-        EXPECT_EQ(**back, layout) << text;
+        EXPECT_EQ(**back, made) << text;
     });
 }
 
-// The list of its blocks gives the same layout.
+// A list of the blocks is another way to say the same.
 TEST(layout_properties, list_of_the_blocks_describes_the_same_bytes)
 {
     for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec& of, const layout&) {
         std::vector<iov_part> parts;
-        const auto expected = segments_of(spec);
+        const auto expected = segments_of(of);
         for (const segment& next : expected) {
             parts.push_back({next.source, next.offset, {next.length, nullptr}});
         }
-        auto created = make_iov(parts);
-        ASSERT_TRUE(created.has_value());
-        EXPECT_EQ(to_string(segments_of(**created)), to_string(expected));
+        auto made = make_iov(parts);
+        ASSERT_TRUE(made.has_value());
+        EXPECT_EQ(to_string(segments_of(**made)), to_string(expected));
     });
 }
 

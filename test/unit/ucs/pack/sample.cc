@@ -15,10 +15,10 @@ sample sample_of(const spec& described)
     sample made{*what, {}};
     for (const segment& part : segments_of(described)) {
         for (std::uint64_t i = 0; i < part.length; ++i) {
-            sample.bytes.push_back({part.source, part.offset + static_cast<std::int64_t>(i)});
+            made.bytes.push_back({part.source, part.offset + static_cast<std::int64_t>(i)});
         }
     }
-    return sample;
+    return made;
 }
 
 spec_ptr draw_sample(random& from)
@@ -33,16 +33,15 @@ spec_ptr draw_sample(random& from)
 
 std::vector<std::byte> random_bytes(random& from, std::size_t length)
 {
-    std::vector<std::byte> list(length);
-    std::generate(list.begin(), list.end(), [&] { return static_cast<std::byte>(from.next()); });
-    return list;
+    std::vector<std::byte> made(length);
+    std::generate(made.begin(), made.end(), [&] { return static_cast<std::byte>(from.next()); });
+    return made;
 }
 
-sample_memory::sample_memory(const sample& sample, guard_side exact, random& from)
-    : _low(sample.layout->num_sources(), INT64_MAX)
+sample_memory::sample_memory(const sample& of, guard_side exact, random& from) : _low(of.what->num_sources(), INT64_MAX)
 {
     std::vector<std::int64_t> high(_low.size(), INT64_MIN);
-    for (const byte_place& byte : sample.bytes) {
+    for (const byte_place& byte : of.bytes) {
         _low[byte.source] = std::min(_low[byte.source], byte.offset);
         high[byte.source] = std::max(high[byte.source], byte.offset + 1);
     }
@@ -57,31 +56,31 @@ sample_memory::sample_memory(const sample& sample, guard_side exact, random& fro
 
 std::vector<std::vector<std::byte>> sample_memory::contents() const
 {
-    std::vector<std::vector<std::byte>> list;
+    std::vector<std::vector<std::byte>> made;
     for (const auto& memory : _memory) {
-        list.emplace_back(memory->bytes().begin(), memory->bytes().end());
+        made.emplace_back(memory->bytes().begin(), memory->bytes().end());
     }
-    return list;
+    return made;
 }
 
-std::vector<std::byte> sample_memory::read(const sample& sample, std::uint64_t offset, std::uint64_t length) const
+std::vector<std::byte> sample_memory::read(const sample& of, std::uint64_t offset, std::uint64_t length) const
 {
-    std::vector<std::byte> list;
+    std::vector<std::byte> made;
     for (std::uint64_t i = offset; i < offset + length; ++i) {
-        list.push_back(_bases[sample.bytes[i].source][sample.bytes[i].offset]);
+        made.push_back(_bases[of.bytes[i].source][of.bytes[i].offset]);
     }
-    return list;
+    return made;
 }
 
-std::vector<std::vector<std::byte>> sample_memory::after_write(const sample& sample, std::uint64_t offset,
+std::vector<std::vector<std::byte>> sample_memory::after_write(const sample& of, std::uint64_t offset,
                                                                const std::vector<std::byte>& data) const
 {
-    std::vector<std::vector<std::byte>> list = contents();
+    std::vector<std::vector<std::byte>> made = contents();
     for (std::size_t i = 0; i < data.size(); ++i) {
-        const byte_place& byte                                                       = sample.bytes[offset + i];
-        list[byte.source][static_cast<std::size_t>(byte.offset - _low[byte.source])] = data[i];
+        const byte_place& byte                                                       = of.bytes[offset + i];
+        made[byte.source][static_cast<std::size_t>(byte.offset - _low[byte.source])] = data[i];
     }
-    return list;
+    return made;
 }
 
 } // namespace ucxl::test

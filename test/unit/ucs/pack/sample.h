@@ -1,4 +1,5 @@
-// A layout with its bytes one by one in packed order, from the oracle of test/support, and memory to test it on.
+// A layout with its bytes one by one in packed order, as the oracle of test/support has them, and memory to try it
+// on.
 #pragma once
 
 #include "guarded.h"
@@ -17,7 +18,7 @@ struct byte_place {
 };
 
 struct sample {
-    layout_ptr layout;
+    layout_ptr what;
     std::vector<byte_place> bytes;
 };
 
@@ -32,18 +33,18 @@ inline std::uint64_t pick(random& from, std::uint64_t low, std::uint64_t high)
 
 std::vector<std::byte> random_bytes(random& from, std::size_t length);
 
-// Memory for every source of a layout, exactly as long as needed, between guard pages, with random contents.
+// Memory for every source of a layout, exactly as long as its bytes need, between guard pages, with random contents.
 class sample_memory
 {
 public:
-    sample_memory(const sample& sample, guard_side exact, random& from);
+    sample_memory(const sample& of, guard_side exact, random& from);
 
     const std::vector<std::byte*>& bases() const { return _bases; }
     std::vector<std::vector<std::byte>> contents() const;
     // The bytes [offset, offset + length) of the sample, one by one.
-    std::vector<std::byte> read(const sample& sample, std::uint64_t offset, std::uint64_t length) const;
-    // The expected contents() after a scatter.
-    std::vector<std::vector<std::byte>> after_write(const sample& sample, std::uint64_t offset,
+    std::vector<std::byte> read(const sample& of, std::uint64_t offset, std::uint64_t length) const;
+    // What contents() should be after a scatter.
+    std::vector<std::vector<std::byte>> after_write(const sample& of, std::uint64_t offset,
                                                     const std::vector<std::byte>& data) const;
 
 private:

@@ -14,7 +14,7 @@ using namespace ucxl;
 using namespace ucxl::test;
 
 struct side {
-    test::sample sample;
+    sample what;
     pack_plan_ptr plan;
     sample_memory memory;
 
@@ -27,8 +27,7 @@ struct side {
 void check_copy(const side& to, std::uint64_t to_offset, const side& from, std::uint64_t from_offset,
                 std::uint64_t length)
 {
-    const auto expected =
-        to.memory.after_write(to.sample, to_offset, from.memory.read(from.sample, from_offset, length));
+    const auto expected  = to.memory.after_write(to.what, to_offset, from.memory.read(from.what, from_offset, length));
     const auto untouched = from.memory.contents();
     pack_plan::copy(*to.plan, to.memory.bases(), to_offset, *from.plan, from.memory.bases(), from_offset, length);
     ASSERT_EQ(to.memory.contents(), expected) << to_offset << " <- " << from_offset << ", " << length << " bytes\nto\n"
@@ -39,12 +38,12 @@ void check_copy(const side& to, std::uint64_t to_offset, const side& from, std::
 
 void check_pair(const side& to, const side& from, test::random& numbers, unsigned ranges)
 {
-    const std::uint64_t both = std::min(to.sample.bytes.size(), from.sample.bytes.size());
+    const std::uint64_t both = std::min(to.what.bytes.size(), from.what.bytes.size());
     ASSERT_NO_FATAL_FAILURE(check_copy(to, 0, from, 0, both));
     for (; ranges > 0; --ranges) {
         const std::uint64_t length = pick(numbers, 0, both);
-        ASSERT_NO_FATAL_FAILURE(check_copy(to, pick(numbers, 0, to.sample.bytes.size() - length), from,
-                                           pick(numbers, 0, from.sample.bytes.size() - length), length));
+        ASSERT_NO_FATAL_FAILURE(check_copy(to, pick(numbers, 0, to.what.bytes.size() - length), from,
+                                           pick(numbers, 0, from.what.bytes.size() - length), length));
     }
 }
 

@@ -32,10 +32,10 @@ layout_ptr many_forms()
 
 TEST(pack_plan_memory, every_failing_allocation_is_no_memory)
 {
-    const layout_ptr layout = many_forms();
-    const auto failures     = test::fail_every_allocation([&] {
-        auto created = pack_plan::compile(layout);
-        return created.has_value() || (created.error().code == errc::no_memory && layout.use_count() == 1);
+    const layout_ptr of = many_forms();
+    const auto failures = test::fail_every_allocation([&] {
+        auto made = pack_plan::compile(of);
+        return made.has_value() || (made.error().code == errc::no_memory && of.use_count() == 1);
     });
     EXPECT_GT(failures, 5);
 }
@@ -79,9 +79,10 @@ private:
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
-// Marks packed bytes around `at` by the definition of the layout (a function) and reads them back by gather.
+// Marks packed bytes around `at` through the layout's own definition (given as a function) and reads them back by
+// gather.
 template <typename Place>
-void check_far(const layout_ptr& layout, const sparse_memory& memory, Place&& place, std::uint64_t at)
+void check_far(const layout_ptr& of, const sparse_memory& memory, Place&& place, std::uint64_t at)
 {
     const auto plan    = must(pack_plan::compile(of));
     std::byte* bases[] = {memory.data()};

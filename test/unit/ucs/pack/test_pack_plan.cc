@@ -17,10 +17,10 @@ namespace
 using namespace ucxl;
 using namespace ucxl::test;
 
-pack_plan_ptr plan_of(const sample& sample)
+pack_plan_ptr plan_of(const sample& of)
 {
-    auto created = pack_plan::compile(sample.layout);
-    return created ? *created : nullptr;
+    auto made = pack_plan::compile(of.what);
+    return made ? *made : nullptr;
 }
 
 struct range {
@@ -34,39 +34,39 @@ range random_range(test::random& numbers, std::uint64_t packed_length)
     return {std::min(begin, end), std::max(begin, end) - std::min(begin, end)};
 }
 
-void check_gather(const sample& sample, const pack_plan& plan, const sample_memory& memory, range part, guard_side side)
+void check_gather(const sample& of, const pack_plan& plan, const sample_memory& memory, range part, guard_side side)
 {
     const guarded_memory packed(part.length, side);
     plan.gather(memory.bases(), part.offset, part.length, packed.data());
-    ASSERT_TRUE(std::ranges::equal(memory.read(sample, part.offset, part.length), packed.bytes()))
+    ASSERT_TRUE(std::ranges::equal(memory.read(of, part.offset, part.length), packed.bytes()))
         << "gather [" << part.offset << ", +" << part.length << ")\n"
         << plan.describe();
 }
 
-void check_scatter(const sample& sample, const pack_plan& plan, const sample_memory& memory, range part,
-                   guard_side side, test::random& numbers)
+void check_scatter(const sample& of, const pack_plan& plan, const sample_memory& memory, range part, guard_side side,
+                   test::random& numbers)
 {
     const guarded_memory packed(part.length, side);
     const std::vector<std::byte> data = random_bytes(numbers, part.length);
     std::ranges::copy(data, packed.data());
-    const auto expected = memory.after_write(sample, part.offset, data);
+    const auto expected = memory.after_write(of, part.offset, data);
     plan.scatter(memory.bases(), part.offset, part.length, packed.data());
     ASSERT_EQ(memory.contents(), expected) << "scatter [" << part.offset << ", +" << part.length << ")\n"
                                            << plan.describe();
 }
 
-void check_ranges(const sample& sample, guard_side side, test::random& numbers, unsigned ranges)
+void check_ranges(const sample& of, guard_side side, test::random& numbers, unsigned ranges)
 {
-    const pack_plan_ptr plan = plan_of(sample);
+    const pack_plan_ptr plan = plan_of(of);
     ASSERT_TRUE(plan);
-    ASSERT_EQ(plan->packed_length(), sample.bytes.size());
-    const sample_memory memory(sample, side, numbers);
-    ASSERT_NO_FATAL_FAILURE(check_gather(sample, *plan, memory, {0, sample.bytes.size()}, side));
-    ASSERT_NO_FATAL_FAILURE(check_scatter(sample, *plan, memory, {0, sample.bytes.size()}, side, numbers));
+    ASSERT_EQ(plan->packed_length(), of.bytes.size());
+    const sample_memory memory(of, side, numbers);
+    ASSERT_NO_FATAL_FAILURE(check_gather(of, *plan, memory, {0, of.bytes.size()}, side));
+    ASSERT_NO_FATAL_FAILURE(check_scatter(of, *plan, memory, {0, of.bytes.size()}, side, numbers));
     for (; ranges > 0; --ranges) {
-        const range part = random_range(numbers, sample.bytes.size());
-        ASSERT_NO_FATAL_FAILURE(check_gather(sample, *plan, memory, part, side));
-        ASSERT_NO_FATAL_FAILURE(check_scatter(sample, *plan, memory, part, side, numbers));
+        const range part = random_range(numbers, of.bytes.size());
+        ASSERT_NO_FATAL_FAILURE(check_gather(of, *plan, memory, part, side));
+        ASSERT_NO_FATAL_FAILURE(check_scatter(of, *plan, memory, part, side, numbers));
     }
 }
 
@@ -88,7 +88,7 @@ spec_part at(std::uint32_t source, std::int64_t offset, spec_ptr item)
     return {.source = source, .offset = offset, .item = std::move(item), .dims = {}};
 }
 
-// One layout for each kind of step, with odd sizes, so that ranges cut everywhere.
+// One layout for each form a step can take, with odd sizes so that ranges cut everywhere.
 std::vector<sample> forms()
 {
     const spec_ptr b8 = spec::block(8), b7 = spec::block(7);
@@ -109,8 +109,8 @@ std::vector<sample> forms()
     }
     const auto cycles = [](std::uint32_t source, std::int64_t offset, std::uint64_t length, std::uint64_t repeat,
                            dim datums) { return spec_part{source, offset, spec::block(length), repeat, {datums}}; };
-    std::vector<sample> created;
-    for (const spec_ptr& described :
+    std::vector<sample> made;
+    for (const spec_ptr& of :
          {spec::block(300), spec::strided(b7, {{9, 11}}), spec::strided(b7, {{9, 110}, {11, -10}}),
           spec::strided(b7, {{3, 1110}, {9, 110}, {11, 10}}), spec::strided(spec::block(5), {{20, 30}, {4, 6}}),
           spec::strided(point, {{21, 192}, {2, 48}}), spec::strided(point, {{3, 9000}, {21, 192}, {2, -48}}),
@@ -132,7 +132,7 @@ std::vector<sample> forms()
               {cycles(0, 0, 12, 1, {30, 15}), cycles(1, 0, 3, 2, {30, -5}), cycles(2, 0, 8, 1, {60, 9})})}) {
         made.push_back(sample_of(*of));
     }
-    return created;
+    return made;
 }
 
 TEST(pack_plan, every_cut_of_every_form)
@@ -141,8 +141,8 @@ TEST(pack_plan, every_cut_of_every_form)
     for (const sample& of : forms()) {
         const pack_plan_ptr plan = plan_of(of);
         SCOPED_TRACE(plan->describe());
-        const sample_memory memory(sample, guard_side::back, numbers);
-        const std::vector<std::byte> all = memory.read(sample, 0, sample.bytes.size());
+        const sample_memory memory(of, guard_side::back, numbers);
+        const std::vector<std::byte> all = memory.read(of, 0, of.bytes.size());
         std::vector<std::byte> packed(all.size());
         for (std::uint64_t begin = 0; begin <= all.size(); ++begin) {
             for (std::uint64_t end = begin; end <= all.size(); end += 1 + (end - begin) / 16) {
@@ -155,7 +155,7 @@ TEST(pack_plan, every_cut_of_every_form)
         for (std::uint64_t begin = 0; begin <= all.size(); begin += 1 + begin / 8) {
             for (std::uint64_t end = begin; end <= all.size(); end += 1 + (end - begin) / 8) {
                 ASSERT_NO_FATAL_FAILURE(
-                    check_scatter(sample, *plan, memory, {begin, end - begin}, guard_side::front, numbers));
+                    check_scatter(of, *plan, memory, {begin, end - begin}, guard_side::front, numbers));
             }
         }
     }
@@ -168,11 +168,11 @@ TEST(pack_plan, fragments_in_sequence_make_the_whole)
         const pack_plan_ptr plan = plan_of(of);
         const sample_memory memory(of, guard_side::front, numbers);
         for (const std::uint64_t fragment : {1, 2, 3, 5, 8, 13, 64, 100}) {
-            std::vector<std::byte> packed(sample.bytes.size());
+            std::vector<std::byte> packed(of.bytes.size());
             for (std::uint64_t at = 0; at < packed.size(); at += fragment) {
                 plan->gather(memory.bases(), at, std::min(fragment, packed.size() - at), packed.data() + at);
             }
-            ASSERT_EQ(packed, memory.read(sample, 0, packed.size())) << fragment << '\n' << plan->describe();
+            ASSERT_EQ(packed, memory.read(of, 0, packed.size())) << fragment << '\n' << plan->describe();
         }
     }
 }
@@ -184,9 +184,9 @@ TEST(pack_plan, zero_length_touches_nothing)
         const pack_plan_ptr plan = plan_of(of);
         const std::vector<std::byte*> nowhere(of.what->num_sources());
         plan->gather(nowhere, 0, 0, nullptr);
-        plan->gather(nowhere, sample.bytes.size(), 0, nullptr);
-        plan->scatter(nowhere, sample.bytes.size(), 0, nullptr);
-        pack_plan::copy(*plan, nowhere, sample.bytes.size(), *plan, nowhere, 0, 0);
+        plan->gather(nowhere, of.bytes.size(), 0, nullptr);
+        plan->scatter(nowhere, of.bytes.size(), 0, nullptr);
+        pack_plan::copy(*plan, nowhere, of.bytes.size(), *plan, nowhere, 0, 0);
     }
     const auto empty = pack_plan::compile(std::make_shared<const layout>());
     ASSERT_TRUE(empty);
@@ -200,7 +200,7 @@ TEST(pack_plan, overlapping_blocks_scatter_in_packed_order)
     test::random numbers(run_seed());
     const spec_ptr point = spec::iov({at(0, 0, spec::block(8)), at(0, 4, spec::block(12)), at(0, 2, spec::block(3))});
     const spec_part crossing{0, 0, spec::block(8), 1, {{60, 10}}}, opposite{0, 400, spec::block(8), 1, {{60, -7}}};
-    for (const spec_ptr& described :
+    for (const spec_ptr& of :
          {spec::strided(spec::block(16), {{50, 5}}), spec::strided(spec::block(300), {{50, -70}}),
           spec::strided(point, {{100, 3}}), spec::strided(spec::block(4), {{20, 3}, {20, 1}}),
           spec::strided(spec::block(8), {{64, 0}}),
@@ -235,14 +235,14 @@ TEST(pack_plan, threads_run_one_plan_concurrently)
         for (unsigned i = 0; i < 4; ++i) {
             threads.emplace_back([&, i] {
                 test::random own(i);
-                const sample_memory target(sample, guard_side::back, own);
+                const sample_memory target(of, guard_side::back, own);
                 std::vector<std::byte> packed(expected.size());
                 for (int round = 0; round < 20; ++round) {
                     const range part = random_range(own, packed.size());
                     plan->gather(shared.bases(), part.offset, part.length, packed.data());
                     plan->scatter(target.bases(), part.offset, part.length, packed.data());
                     pack_plan::copy(*plan, target.bases(), 0, *plan, shared.bases(), 0, packed.size());
-                    wrong += target.read(sample, 0, packed.size()) != expected;
+                    wrong += target.read(of, 0, packed.size()) != expected;
                 }
             });
         }

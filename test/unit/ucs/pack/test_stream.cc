@@ -1,4 +1,4 @@
-// Tests streaming at every size, also below the sizes at which plans use it.
+// Streaming moves are tried at every size, below the one from which plans use them too.
 #include "sample.h"
 
 #include "support/must.h"
@@ -17,24 +17,24 @@ namespace
 using namespace ucxl;
 using namespace ucxl::test;
 
-void check_range(const sample& sample, const compiled_program& program, std::uint64_t offset, std::uint64_t length,
+void check_range(const sample& of, const compiled_program& program, std::uint64_t offset, std::uint64_t length,
                  test::random& numbers)
 {
     SCOPED_TRACE(testing::Message() << offset << " + " << length << '\n' << describe_program(program));
-    const sample_memory memory(sample, guard_side::front, numbers);
-    const std::vector<std::byte> expected = memory.read(sample, offset, length);
+    const sample_memory memory(of, guard_side::front, numbers);
+    const std::vector<std::byte> expected = memory.read(of, offset, length);
     if (can_gather_streaming(program)) {
         const guarded_memory packed(length, guard_side::back);
         gather_streaming(program, memory.bases(), offset, length, packed.data());
         ASSERT_TRUE(std::ranges::equal(packed.bytes(), expected));
     }
     const std::vector<std::byte> data = random_bytes(numbers, length);
-    const auto written                = memory.after_write(sample, offset, data);
+    const auto written                = memory.after_write(of, offset, data);
     scatter_streaming(program, memory.bases(), offset, length, data.data());
     ASSERT_EQ(memory.contents(), written);
 }
 
-// Plans compiled while it lives count as large from this many bytes on.
+// Plans made while it lives are large from so many bytes on.
 struct chosen_limit {
     explicit chosen_limit(std::uint64_t bytes) { set_streaming_limit(bytes); }
     ~chosen_limit() { set_streaming_limit(std::uint64_t{8} << 20); }
@@ -63,7 +63,7 @@ TEST(pack_stream, columns_keep_their_kernels)
     EXPECT_FALSE(can_gather_streaming(compiled_program{}));
 }
 
-// Long blocks that begin at lines, and between them.
+// Long blocks, at lines and across them.
 std::vector<spec_ptr> specs_of_long_blocks()
 {
     const spec_ptr lines = spec::block(128), mid = spec::block(520), big = spec::block(3000);
@@ -95,9 +95,9 @@ TEST(pack_stream, any_range_of_long_blocks_matches_the_oracle)
         const compiled_program program = compile_program(*what.what);
         ASSERT_NO_FATAL_FAILURE(check_range(what, program, 0, what.bytes.size(), numbers));
         for (int i = 0; i < 30; ++i) {
-            const std::uint64_t offset = pick(numbers, 0, sample.bytes.size() - 1);
-            const std::uint64_t length = pick(numbers, 1, sample.bytes.size() - offset);
-            ASSERT_NO_FATAL_FAILURE(check_range(sample, program, offset, length, numbers));
+            const std::uint64_t offset = pick(numbers, 0, what.bytes.size() - 1);
+            const std::uint64_t length = pick(numbers, 1, what.bytes.size() - offset);
+            ASSERT_NO_FATAL_FAILURE(check_range(what, program, offset, length, numbers));
         }
     }
 }

@@ -1,5 +1,5 @@
-// Windows over memory of their own: zeroed, sealed at its length, visible in place if it is one block, and freed with
-// the window. A window that cannot be made leaves nothing behind.
+// Windows over memory of their own: zeroed, sealed at its length, shown in place where it is one block, gone with the
+// window, and nothing is left of one that could not be made.
 #include "map_failure.h"
 #include "support/alloc_failure.h"
 #include "support/must.h"
@@ -24,7 +24,7 @@ std::size_t num_open_files()
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-pack_plan_ptr plan_of(const layout_ptr& layout)
+pack_plan_ptr plan_of(const layout_ptr& of)
 {
     return must(pack_plan::compile(of));
 }
@@ -47,7 +47,7 @@ TEST(allocated_window, memory_is_zeroed_and_holds_the_bounds_of_every_source)
     const auto& memory     = *made->binding().memory;
     ASSERT_EQ(bases.size(), 3u);
     for (const std::uint32_t source : {0u, 2u}) {
-        const auto& bounds = layout->bounds(source);
+        const auto& bounds = of->bounds(source);
         for (auto at = bounds.true_lb; at < bounds.true_ub; ++at) {
             ASSERT_EQ(bases[source][at], std::byte{0});
             bases[source][at] = std::byte{1};
@@ -56,8 +56,8 @@ TEST(allocated_window, memory_is_zeroed_and_holds_the_bounds_of_every_source)
         EXPECT_LE(memory.file_offset(bases[source] + bounds.true_ub), static_cast<std::int64_t>(memory.length()));
         EXPECT_EQ(memory.file_offset(bases[source] + bounds.true_lb) % static_cast<std::int64_t>(page_length()), 0);
     }
-    EXPECT_FALSE(window->is_identity());
-    registry->destroy(window);
+    EXPECT_FALSE(made->is_identity());
+    registry->destroy(made);
 }
 
 TEST(allocated_window, of_one_block_is_plain_memory_at_its_address)
@@ -81,8 +81,8 @@ TEST(allocated_window, file_can_neither_shrink_nor_grow)
     ASSERT_EQ(0, fstat(memory.fd(), &about));
     EXPECT_EQ(static_cast<std::uint64_t>(about.st_size), memory.length());
     EXPECT_NE(0, ftruncate(memory.fd(), 0));
-    EXPECT_NE(0, ftruncate(memory.fd(), status.st_size + 4096));
-    registry->destroy(window);
+    EXPECT_NE(0, ftruncate(memory.fd(), about.st_size + 4096));
+    registry->destroy(made);
 }
 
 TEST(allocated_window, memory_goes_with_the_window)
@@ -93,12 +93,12 @@ TEST(allocated_window, memory_goes_with_the_window)
     std::byte* const at = made->binding().bases[0];
     EXPECT_EQ(num_open_files(), before + 1);
     EXPECT_TRUE(is_readable(at));
-    registry->destroy(window);
+    registry->destroy(made);
     EXPECT_EQ(num_open_files(), before);
     EXPECT_FALSE(is_readable(at));
 }
 
-// For every N the Nth allocation fails, then the Nth mapping.
+// For every number: the Nth allocation fails, and then the Nth mapping.
 TEST(allocated_window, failures_leave_nothing_behind)
 {
     const auto registry = private_registry(64 * mib);
@@ -106,11 +106,11 @@ TEST(allocated_window, failures_leave_nothing_behind)
     const auto plan     = plan_of(must(make_contig(1, {.length = 10000})));
     const auto try_once = [&] {
         try {
-            const auto created = registry->allocate(plan);
-            if (created) {
-                registry->destroy(*created);
+            const auto made = registry->allocate(plan);
+            if (made) {
+                registry->destroy(*made);
             }
-            return created || created.error().code == errc::no_memory;
+            return made || made.error().code == errc::no_memory;
         } catch (const std::bad_alloc&) {
             return true;
         }
@@ -118,10 +118,10 @@ TEST(allocated_window, failures_leave_nothing_behind)
     EXPECT_GT(fail_every_allocation(try_once), 3);
     for (int number = 0; number < 2; ++number) { // of the memory, and at the window's address
         fail_map_after(number);
-        const auto created = registry->allocate(plan);
+        const auto made = registry->allocate(plan);
         fail_map_after(-1);
-        ASSERT_FALSE(created.has_value());
-        EXPECT_EQ(created.error().code, errc::no_memory);
+        ASSERT_FALSE(made.has_value());
+        EXPECT_EQ(made.error().code, errc::no_memory);
     }
     EXPECT_EQ(registry->num_live(), 0u);
     EXPECT_EQ(num_open_files(), before);

@@ -37,7 +37,7 @@ TEST_F(arena_test, is_rdma_memory_from_its_first_to_its_last_byte)
     EXPECT_TRUE(is_rdma(base + 64 * mib + arena::margin - 1, 1));
     EXPECT_FALSE(is_rdma(base - arena::margin - 16, 1));
     EXPECT_FALSE(is_rdma(base + 64 * mib + arena::margin, 1));
-    created.reset();
+    made.reset();
     EXPECT_FALSE(is_rdma(base, 1));
     EXPECT_FALSE(is_rdma(base - arena::margin, 1));
 }
@@ -68,7 +68,7 @@ TEST_F(arena_test, length_is_halved_until_it_fits)
 TEST_F(arena_test, failure_names_the_option)
 {
     fail_map_after(0);
-    const auto none = arena::reserve(1024 * mib); // must not be halved
+    const auto none = arena::reserve(1024 * mib); // may not be halved
     fail_map_after(-1);
     ASSERT_FALSE(none.has_value());
     EXPECT_EQ(none.error().code, errc::no_memory);
@@ -85,8 +85,8 @@ TEST_F(arena_test, address_space_limit_gives_a_smaller_one)
         if (setrlimit(RLIMIT_AS, &limit) != 0) {
             return false;
         }
-        const auto created = arena::reserve(1ul << 40);
-        return created.has_value() && (*created)->length() == 8192 * mib;
+        const auto made = arena::reserve(1ul << 40);
+        return made.has_value() && (*made)->length() == 8192 * mib;
     }));
 }
 

@@ -11,8 +11,8 @@ using namespace ucxl::test;
 namespace
 {
 
-// ASan's allocator unlocks its mutexes in the child of a fork, but leaves them marked for a waiter that does not exist
-// there. Two threads of the child that meet at such a mutex may wait for ever.
+// ASan's allocator unlocks its mutexes in the child of a fork, but leaves them marked for a waiter that did not come
+// along: two threads of the child that meet at one may then wait for ever.
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool threads_after_fork = false;
 #else

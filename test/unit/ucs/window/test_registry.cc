@@ -219,12 +219,12 @@ TEST(registry, failed_allocations_leave_it_as_it_was)
     const auto binding  = binding_of(1);
     const auto failed   = fail_every_allocation([&] {
         try {
-            auto created = registry->create(binding);
-            if (created) {
-                registry->destroy(*created);
+            auto made = registry->create(binding);
+            if (made) {
+                registry->destroy(*made);
                 return true;
             }
-            return created.error().code == errc::no_memory && registry->num_live() == 0;
+            return made.error().code == errc::no_memory && registry->num_live() == 0;
         } catch (const std::bad_alloc&) {
             return registry->num_live() == 0;
         }
@@ -240,8 +240,8 @@ TEST(registry, failed_allocations_while_it_is_made)
 {
     const auto failed = fail_every_allocation([] {
         try {
-            const auto created = window_registry::create_private(64 * mib);
-            return created || created.error().code == errc::no_memory;
+            const auto made = window_registry::create_private(64 * mib);
+            return made || made.error().code == errc::no_memory;
         } catch (const std::bad_alloc&) {
             return true;
         }
@@ -279,7 +279,7 @@ TEST(registry, failed_identity_mapping_is_reported)
     registry->destroy(one);
 }
 
-// Runs in a program of its own, so that no other test has used the registry.
+// In a program of its own, where no other test has used it.
 TEST(registry_death_test, that_of_the_process_reserves_nothing_before_the_first_window)
 {
     testing::FLAGS_gtest_death_test_style = "threadsafe";

@@ -26,7 +26,7 @@ void run_in_threads(const std::function<void(unsigned)>& fn)
     }
 }
 
-// Every window of the next test is bound to one of these, so that a reader can check that its window is complete.
+// What every window of the next test is bound to, so that a reader can see that what it found is whole.
 std::byte* base_of(std::uint64_t length)
 {
     return reinterpret_cast<std::byte*>(length * 16);
@@ -111,13 +111,13 @@ TEST(registry_threads, destroy_waits_for_an_open_section)
     {
         const reader_section outer;
         const reader_section nested;
-        const window* found = registry->find(address, 8);
+        const window* found = registry->find(where, 8);
         ASSERT_EQ(found, one);
         destroyer = std::thread([&] {
             registry->destroy(one);
             is_destroyed.store(true);
         });
-        while (registry->find(address, 8) != nullptr) {
+        while (registry->find(where, 8) != nullptr) {
             std::this_thread::yield();
         }
         // It has asked many times by now.
@@ -133,13 +133,13 @@ TEST(registry_threads, destroy_waits_for_an_open_section)
 
 TEST(registry_threads, first_use_of_the_registry_of_the_process)
 {
-    std::atomic<unsigned> created{0};
+    std::atomic<unsigned> made{0};
     run_in_threads([&](unsigned) {
         window* one = must(window_registry::instance().create(binding_of(1)));
         made.fetch_add(window_registry::instance().find(one->address(), 1) == one ? 1 : 0);
         window_registry::instance().destroy(one);
     });
-    EXPECT_EQ(created.load(), num_threads);
+    EXPECT_EQ(made.load(), num_threads);
 }
 
 TEST(registry_threads, carved_slots_are_given_back_under_lookups)

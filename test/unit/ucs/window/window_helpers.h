@@ -17,7 +17,7 @@ namespace ucxl::test
 
 inline constexpr std::uint64_t mib = 1u << 20;
 
-// A binding of `length` contiguous bytes. Tests read the memory only where they say so.
+// A binding of `length` contiguous bytes. Nothing reads the memory in these tests unless they say so.
 inline window_binding binding_of(std::uint64_t length, std::byte* base = nullptr)
 {
     return {must(pack_plan::compile(must(make_contig(1, {.length = length})))), {base}};
@@ -28,7 +28,7 @@ inline std::unique_ptr<window_registry> private_registry(std::size_t length)
     return must(window_registry::create_private(length));
 }
 
-// Whether the CPU may read the byte; asks in a way that does not end the program.
+// Whether the CPU may read the byte, asked in a way that does not end the program.
 inline bool is_readable(const void* address)
 {
     int ends[2];

@@ -1,5 +1,5 @@
-// An interface and an endpoint of lay_shm or lay_cma in one process, with windows to work on: exported, imported as a
-// peer would import them, and compared with a plain copy of their memory.
+// An interface and an endpoint of lay_shm or lay_cma in a process of its own, and windows to work on with them:
+// exported, imported as a peer would do it, and compared with a plain copy of their memory.
 #pragma once
 
 #include "support/must.h"
@@ -19,7 +19,7 @@
 namespace ucxl::test
 {
 
-// A window over its own memory, and a plain copy of all that memory for the oracle.
+// A window over memory of its own, and a plain copy of all of that memory for the oracle.
 class shared_window
 {
 public:
@@ -43,7 +43,7 @@ public:
     const layout_memory& memory() const { return *_window->binding().memory; }
     bool is_as_expected() const { return std::memcmp(start(), _shadow.data(), _shadow.size()) == 0; }
 
-    // For the plain copy.
+    // Of the plain copy.
     std::vector<std::byte> gather(std::uint64_t offset, std::uint64_t length)
     {
         std::vector<std::byte> bytes;
@@ -83,8 +83,8 @@ class imported
 public:
     explicit imported(const shm_key& key)
     {
-        if (auto created = import_window(key)) {
-            _window = *created;
+        if (auto made = import_window(key)) {
+            _window = *made;
         }
     }
     ~imported()
@@ -143,7 +143,7 @@ protected:
     lay_cma() : host_transport_test(lay_cma_component, "lay_cma") {}
 };
 
-// A get as UCP sees it: it always starts, and its completion has the status when it returns.
+// What UCP sees of a get: it always starts, and its completion has the status when it returns.
 inline ucs_status_t get_status(uct_ep_h ep, const uct_iov_t& iov, std::uint64_t remote, uct_rkey_t rkey)
 {
     uct_completion_t completion{.func = [](uct_completion_t*) {}, .count = 1, .status = UCS_OK};

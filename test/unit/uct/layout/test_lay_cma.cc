@@ -1,4 +1,4 @@
-// lay_cma without UCP and without a second process: its operations on windows over memory of the application.
+// lay_cma without UCP and without a second process: what its operations do to windows over memory of the application.
 #include "lay_shm_fixture.h"
 #include "support/must.h"
 #include "support/property.h"
@@ -90,7 +90,7 @@ class lay_cma_between_windows : public lay_cma, public testing::WithParamInterfa
 {
 };
 
-// Long blocks go to the kernel directly, short local ones through a buffer. 300 blocks need more than one call.
+// Long blocks go to the kernel as they are, short local ones through a buffer; 300 blocks are more than one call.
 TEST_P(lay_cma_between_windows, ranges_are_copied_both_ways)
 {
     const auto shape_of = [](std::uint64_t block) {
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(blocks, lay_cma_between_windows,
                                          block_lengths{"short_to_long", 64, 4096},
                                          block_lengths{"long_to_short", 4096, 64},
                                          block_lengths{"one_to_many", 300 * 4096, 4096}),
-                         [](const auto& instance) { return instance.param.name; });
+                         [](const auto& of) { return of.param.name; });
 
 TEST_F(lay_cma, only_windows_of_long_blocks_have_keys)
 {
@@ -192,7 +192,7 @@ TEST_F(lay_cma, ranges_outside_the_window_change_nothing)
     EXPECT_EQ(target.difference(), "");
 }
 
-// The application has unmapped the memory of its window.
+// The application unmapped what its window shows.
 TEST_F(lay_cma, memory_that_is_not_there_is_an_error)
 {
     logs().allow("lay_cma");
@@ -210,19 +210,19 @@ TEST_F(lay_cma, memory_that_is_not_there_is_an_error)
     EXPECT_EQ(UCS_ERR_INVALID_ADDR, uct_ep_put_zcopy(ep, &iov, 1, remote, key.rkey(), nullptr));
     EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, iov, remote, key.rkey()));
     ASSERT_EQ(0, munmap(memory, 4096));
-    withdraw_exported_window(window->address());
-    EXPECT_FALSE(imported(export_process_window(window->address(), 1))) << "found out with the first byte";
-    window_registry::instance().destroy(window);
+    withdraw_exported_window(made->address());
+    EXPECT_FALSE(imported(export_process_window(made->address(), 1))) << "found out with the first byte";
+    window_registry::instance().destroy(made);
 }
 
 TEST_F(lay_cma, takes_only_keys_of_its_own_and_of_other_processes)
 {
     const application_window target(*words_with_gaps());
     const shared_window own(*words_with_gaps());
-    const auto unpack = [](uct_component& component, const shm_key& key) {
+    const auto unpack = [](uct_component& by, const shm_key& key) {
         uct_rkey_t rkey;
         void* handle;
-        return component.rkey_unpack(&component, &key, &rkey, &handle);
+        return by.rkey_unpack(&by, &key, &rkey, &handle);
     };
     EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(lay_cma_component, target.key())) << "of this process";
     EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(lay_cma_component, export_window(own.address())));

@@ -32,23 +32,23 @@ struct packed_window {
     std::vector<std::byte> record;
 };
 
-packed_window pack(const layout_ptr& layout, std::uint64_t memory_length, std::span<const std::int64_t> offsets)
+packed_window pack(const layout_ptr& of, std::uint64_t memory_length, std::span<const std::int64_t> offsets)
 {
-    packed_window packed;
-    packed.key = {.magic         = shm_key::form,
-                  .access        = shm_access::mapping,
-                  .owner         = process_identity::own(),
-                  .address       = 0x100000,
-                  .length        = layout->packed_length(),
-                  .generation    = 5,
-                  .records_inode = 77,
-                  .record_offset = 64,
-                  .record_length = static_cast<std::uint32_t>(record_length(*layout)),
-                  .records_fd    = 3};
-    packed.record.resize(record_length(*layout));
-    const shm_record_header header{5, 78, memory_length, 4, layout->num_sources()};
-    EXPECT_TRUE(pack_record(header, offsets, *layout, packed.record).has_value());
-    return packed;
+    packed_window made;
+    made.key = {.magic         = shm_key::form,
+                .access        = shm_access::mapping,
+                .owner         = process_identity::own(),
+                .address       = 0x100000,
+                .length        = of->packed_length(),
+                .generation    = 5,
+                .records_inode = 77,
+                .record_offset = 64,
+                .record_length = static_cast<std::uint32_t>(record_length(*of)),
+                .records_fd    = 3};
+    made.record.resize(record_length(*of));
+    const shm_record_header header{5, 78, memory_length, 4, of->num_sources()};
+    EXPECT_TRUE(pack_record(header, offsets, *of, made.record).has_value());
+    return made;
 }
 
 TEST(shm_key, comes_back_with_its_record)
@@ -57,10 +57,10 @@ TEST(shm_key, comes_back_with_its_record)
     for_random_layouts(300, draw, [](test::random&, const spec& described) {
         const auto of = must(build(described));
         std::vector<std::int64_t> offsets;
-        for (std::uint32_t source = 0; source < layout->num_sources(); ++source) {
-            offsets.push_back(100 - layout->bounds(source).true_lb);
+        for (std::uint32_t source = 0; source < of->num_sources(); ++source) {
+            offsets.push_back(100 - of->bounds(source).true_lb);
         }
-        const auto packed = pack(layout, std::uint64_t{1} << 40, offsets);
+        const auto packed = pack(of, std::uint64_t{1} << 40, offsets);
         ASSERT_TRUE(check_key(packed.key).has_value());
         const auto record = unpack_record(packed.record, packed.key);
         ASSERT_TRUE(record.has_value()) << record.error().message;
@@ -98,9 +98,9 @@ TEST(shm_key, numbers_out_of_range_are_refused)
 // The last byte of a source decides, on both sides of the limit.
 TEST(shm_key, layouts_must_stay_inside_the_memory)
 {
-    const auto layout   = column(); // 9 * 64 + 16 bytes
+    const auto of       = column(); // 9 * 64 + 16 bytes
     const auto accepted = [&](std::uint64_t memory_length, std::int64_t offset) {
-        const auto packed = pack(layout, memory_length, {&offset, 1});
+        const auto packed = pack(of, memory_length, {&offset, 1});
         return unpack_record(packed.record, packed.key).has_value();
     };
     EXPECT_TRUE(accepted(592, 0));
@@ -144,7 +144,7 @@ std::vector<std::byte> read_at(const record_file& file, std::uint64_t offset, st
     return bytes;
 }
 
-// Compares the file with a list of its expected records, with sizes from one unit to beyond the file's growth step.
+// Against a list of what has to be there, with sizes from one unit to beyond the growth of the file.
 TEST(record_file, keeps_every_record_until_it_is_erased)
 {
     test::random from(run_seed());

@@ -34,14 +34,14 @@ std::vector<segment> cut(const std::vector<segment>& all, std::uint64_t offset, 
     return part;
 }
 
-void read_entry(const plan& plan, const plan_entry& entry, std::uint64_t turn, std::vector<segment>& into)
+void read_entry(const plan& of, const plan_entry& entry, std::uint64_t turn, std::vector<segment>& into)
 {
     const std::int64_t offset = entry.offset + static_cast<std::int64_t>(turn * entry.stride);
     if (!entry.nested) {
         into.push_back({entry.target, offset, entry.length});
         return;
     }
-    const auto part = cut(read_key(plan, entry.target), static_cast<std::uint64_t>(offset), entry.length);
+    const auto part = cut(read_key(of, entry.target), static_cast<std::uint64_t>(offset), entry.length);
     into.insert(into.end(), part.begin(), part.end());
     // A chunk of a loop may reach past the end of the key with the gap behind its last byte. A device looks only at
     // what is moved, so the gap keeps its place, and a plan in which it is moved is wrong.
@@ -54,21 +54,21 @@ void read_entry(const plan& plan, const plan_entry& entry, std::uint64_t turn, s
     }
 }
 
-std::vector<segment> read_key(const plan& plan, std::size_t id)
+std::vector<segment> read_key(const plan& of, std::size_t id)
 {
-    const plan_key& key = plan.keys[id];
+    const plan_key& key = of.keys[id];
     std::vector<segment> all;
     for (std::uint64_t turn = 0; turn < key.repeat_count; ++turn) {
         for (std::size_t i = 0; i < key.num_entries; ++i) {
-            read_entry(plan, plan.entries[key.first_entry + i], turn, all);
+            read_entry(of, of.entries[key.first_entry + i], turn, all);
         }
     }
     return joined(all);
 }
 
-std::string broken_entry(const plan& plan, std::size_t id, const plan_entry& entry, const mlx5::device_limits& limits)
+std::string broken_entry(const plan& of, std::size_t id, const plan_entry& entry, const mlx5::device_limits& limits)
 {
-    const plan_key& key = plan.keys[id];
+    const plan_key& key = of.keys[id];
     const bool repeat   = key.kind == key_kind::repeat;
     if (entry.length == 0) {
         return "an entry without bytes";
@@ -85,20 +85,20 @@ std::string broken_entry(const plan& plan, std::size_t id, const plan_entry& ent
     return "";
 }
 
-std::string broken_key(const plan& plan, std::size_t id, const mlx5::device_limits& limits)
+std::string broken_key(const plan& of, std::size_t id, const mlx5::device_limits& limits)
 {
-    const plan_key& key  = plan.keys[id];
+    const plan_key& key  = of.keys[id];
     const bool repeat    = key.kind == key_kind::repeat;
     std::uint64_t length = 0;
     unsigned depth_below = 0;
-    const auto first     = plan.entries.begin() + static_cast<std::ptrdiff_t>(key.first_entry);
+    const auto first     = of.entries.begin() + static_cast<std::ptrdiff_t>(key.first_entry);
     const std::vector own(first, first + static_cast<std::ptrdiff_t>(key.num_entries));
     for (const plan_entry& entry : own) {
-        if (std::string broken = broken_entry(plan, id, entry, limits); !broken.empty()) {
+        if (std::string broken = broken_entry(of, id, entry, limits); !broken.empty()) {
             return broken;
         }
         length += entry.length * key.repeat_count;
-        depth_below = std::max<unsigned>(depth_below, entry.nested ? plan.keys[entry.target].depth : 0);
+        depth_below = std::max<unsigned>(depth_below, entry.nested ? of.keys[entry.target].depth : 0);
     }
     if (own.empty() || own.size() > (repeat ? limits.max_repeat_entries : limits.max_list_entries)) {
         return std::format("{} entries", own.size());
@@ -130,38 +130,38 @@ const char* name_of(key_kind kind)
 
 } // namespace
 
-std::vector<segment> segments_of(const mlx5::plan& plan)
+std::vector<segment> segments_of(const mlx5::plan& of)
 {
-    return read_key(plan, plan.keys.size() - 1);
+    return read_key(of, of.keys.size() - 1);
 }
 
-std::string broken_rule(const mlx5::plan& plan, const mlx5::device_limits& limits)
+std::string broken_rule(const mlx5::plan& of, const mlx5::device_limits& limits)
 {
-    if (plan.keys.empty() || plan.keys.size() > limits.max_keys || plan.entries.size() > limits.max_entries) {
-        return std::format("{} keys, {} entries", plan.keys.size(), plan.entries.size());
+    if (of.keys.empty() || of.keys.size() > limits.max_keys || of.entries.size() > limits.max_entries) {
+        return std::format("{} keys, {} entries", of.keys.size(), of.entries.size());
     }
-    if (plan.root().octowords > limits.max_root_octowords) {
-        return std::format("{} octowords of the last key", plan.root().octowords);
+    if (of.root().octowords > limits.max_root_octowords) {
+        return std::format("{} octowords of the last key", of.root().octowords);
     }
-    for (std::size_t id = 0; id < plan.keys.size(); ++id) {
-        if (std::string broken = broken_key(plan, id, limits); !broken.empty()) {
+    for (std::size_t id = 0; id < of.keys.size(); ++id) {
+        if (std::string broken = broken_key(of, id, limits); !broken.empty()) {
             return std::format("key {}: {}", id, broken);
         }
     }
     return "";
 }
 
-std::string to_string(const mlx5::plan& plan)
+std::string to_string(const mlx5::plan& of)
 {
     std::string text;
-    for (std::size_t id = 0; id < plan.keys.size(); ++id) {
-        const plan_key& key = plan.keys[id];
+    for (std::size_t id = 0; id < of.keys.size(); ++id) {
+        const plan_key& key = of.keys[id];
         text += std::format("{}: {}", id, name_of(key.kind));
         if (key.kind == key_kind::repeat) {
             text += std::format(" x{}", key.repeat_count);
         }
         for (std::size_t i = 0; i < std::min<std::size_t>(key.num_entries, 8); ++i) {
-            const plan_entry& entry = plan.entries[key.first_entry + i];
+            const plan_entry& entry = of.entries[key.first_entry + i];
             text += std::format(" {}{}+{}:{}", entry.nested ? "key" : "src", entry.target, entry.offset, entry.length);
             if (key.kind == key_kind::repeat) {
                 text += std::format("/{}", entry.stride);

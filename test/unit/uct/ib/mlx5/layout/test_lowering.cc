@@ -1,4 +1,4 @@
-// The plans for the worked examples of the literature, number by number, and layouts that cannot be lowered.
+// Which plan the worked examples of the literature get, number by number, and what cannot be lowered.
 #include "plan_walk.h"
 
 #include "support/must.h"
@@ -31,13 +31,13 @@ class worked_example : public ::testing::TestWithParam<example>
 
 TEST_P(worked_example, has_this_plan)
 {
-    const auto layout = parse_text(GetParam().text);
-    ASSERT_TRUE(layout.has_value()) << layout.error().message;
-    const auto created = mlx5::lower(**layout, {});
-    ASSERT_TRUE(created.has_value()) << created.error().message;
-    EXPECT_EQ(to_string(*created), GetParam().expected);
-    EXPECT_EQ(broken_rule(*created, {}), "");
-    EXPECT_EQ(to_string(segments_of(*created)), to_string(joined(segments_of(**layout))));
+    const auto of = parse_text(GetParam().text);
+    ASSERT_TRUE(of.has_value()) << of.error().message;
+    const auto made = mlx5::lower(**of, {});
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(to_string(*made), GetParam().expected);
+    EXPECT_EQ(broken_rule(*made, {}), "");
+    EXPECT_EQ(to_string(segments_of(*made)), to_string(joined(segments_of(**of))));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -78,7 +78,7 @@ TEST(lowering, a_list_at_the_device_limit_is_one_key_and_one_entry_more_are_thre
     EXPECT_EQ(broken_rule(*nests, limits), "");
 }
 
-// Blocks that only a list can describe.
+// Blocks that nothing but a list describes.
 layout_ptr irregular(std::size_t blocks)
 {
     std::vector<iov_part> parts;
@@ -93,12 +93,12 @@ TEST(lowering, nested_lists_are_as_long_as_the_device_allows_however_little_room
     mlx5::device_limits limits;
     limits.max_list_entries   = 65532;
     limits.max_root_octowords = 64;
-    const layout_ptr layout   = irregular(300'000);
-    const auto created        = mlx5::lower(*layout, limits);
-    ASSERT_TRUE(created.has_value()) << created.error().message;
-    EXPECT_EQ(created->keys.size(), 6);
-    EXPECT_EQ(created->root().num_entries, 5);
-    EXPECT_EQ(broken_rule(*created, limits), "");
+    const layout_ptr of       = irregular(300'000);
+    const auto made           = mlx5::lower(*of, limits);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(made->keys.size(), 6);
+    EXPECT_EQ(made->root().num_entries, 5);
+    EXPECT_EQ(broken_rule(*made, limits), "");
 
     const auto shorter = mlx5::lower(*irregular(65), limits);
     ASSERT_TRUE(shorter.has_value());
@@ -108,16 +108,16 @@ TEST(lowering, nested_lists_are_as_long_as_the_device_allows_however_little_room
 
 TEST(lowering, a_repeat_block_that_passes_the_room_of_the_last_key_is_nested)
 {
-    const auto layout = parse_text("interleaved(8@0,100,64;8@16,100,72;8@32,100,80;8@48,100,88)");
-    ASSERT_TRUE(layout.has_value()) << layout.error().message;
+    const auto of = parse_text("interleaved(8@0,100,64;8@16,100,72;8@32,100,80;8@48,100,88)");
+    ASSERT_TRUE(of.has_value()) << of.error().message;
     mlx5::device_limits limits;
     limits.max_root_octowords = 8;
-    EXPECT_EQ(mlx5::lower(**layout, limits)->keys.size(), 1);
+    EXPECT_EQ(mlx5::lower(**of, limits)->keys.size(), 1);
     limits.max_root_octowords = 4;
-    const auto created        = mlx5::lower(**layout, limits);
-    ASSERT_TRUE(created.has_value()) << created.error().message;
-    EXPECT_EQ(to_string(*created), "0: repeat x100 src0+0:8/64 src0+16:8/72 src0+32:8/80 src0+48:8/88\n"
-                                   "1: klm key0+0:3200\n");
+    const auto made           = mlx5::lower(**of, limits);
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(to_string(*made), "0: repeat x100 src0+0:8/64 src0+16:8/72 src0+32:8/80 src0+48:8/88\n"
+                                "1: klm key0+0:3200\n");
 }
 
 TEST(lowering, more_bytes_than_the_room_of_the_last_key_can_show_are_refused)
@@ -154,13 +154,13 @@ TEST(lowering, stride_of_16_bits_repeats_and_one_more_does_not)
 TEST(lowering, blocks_of_one_power_of_two_are_a_key_of_fixed_entities)
 {
     mlx5::device_limits limits;
-    limits.ksm         = true;
-    const auto layout  = parse_text("strided(4,65536,131072)");
-    const auto created = mlx5::lower(**layout, limits);
-    ASSERT_TRUE(created.has_value());
-    EXPECT_EQ(created->root().kind, mlx5::key_kind::ksm);
-    EXPECT_EQ(created->root().log_entity_size, 16);
-    EXPECT_EQ(broken_rule(*created, limits), "");
+    limits.ksm      = true;
+    const auto of   = parse_text("strided(4,65536,131072)");
+    const auto made = mlx5::lower(**of, limits);
+    ASSERT_TRUE(made.has_value());
+    EXPECT_EQ(made->root().kind, mlx5::key_kind::ksm);
+    EXPECT_EQ(made->root().log_entity_size, 16);
+    EXPECT_EQ(broken_rule(*made, limits), "");
 }
 
 } // namespace

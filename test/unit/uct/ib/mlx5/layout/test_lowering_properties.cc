@@ -1,5 +1,5 @@
-// For random loop nests and random device limits, a plan shows the bytes of the layout in their order and keeps every
-// limit, or there is a reason against it. The test requires plans of every kind.
+// For random loop nests and random device limits: a plan means the layout's bytes in the layout's order and keeps every
+// limit, or there is a reason why there is none. Plans of every kind have to come up.
 #include <array>
 #include <cstdio>
 
@@ -72,10 +72,10 @@ void check_one(random& from, const spec& described, tally& counts)
         ++counts.refused.at(reason_of(made.error()));
         return;
     }
-    ASSERT_EQ(broken_rule(*created, limits), "") << to_string(*created);
-    ASSERT_EQ(to_string(segments_of(*created)), to_string(joined(segments_of(**built)))) << to_string(*created);
-    ++counts.by_kind[static_cast<std::size_t>(created->root().kind)];
-    ++counts.by_depth[created->cost.depth];
+    ASSERT_EQ(broken_rule(*made, limits), "") << to_string(*made);
+    ASSERT_EQ(to_string(segments_of(*made)), to_string(joined(segments_of(**built)))) << to_string(*made);
+    ++counts.by_kind[static_cast<std::size_t>(made->root().kind)];
+    ++counts.by_depth[made->cost.depth];
 }
 
 TEST(lowering_properties, plans_mean_the_layout_and_keep_the_limits)
@@ -97,8 +97,8 @@ TEST(lowering_properties, plans_mean_the_layout_and_keep_the_limits)
     for (std::size_t depth = 1; depth < 4; ++depth) {
         EXPECT_GT(counts.by_depth[depth], num_layouts / 200) << "depth " << depth;
     }
-    for (std::size_t reason = 0; reason < counts.refused.size(); ++reason) {
-        EXPECT_GT(counts.refused[reason], 0) << "reason " << reason;
+    for (std::size_t why = 0; why < counts.refused.size(); ++why) {
+        EXPECT_GT(counts.refused[why], 0) << "reason " << why;
     }
 }
 
