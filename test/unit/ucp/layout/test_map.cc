@@ -246,7 +246,7 @@ INSTANTIATE_TEST_SUITE_P(
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
                     p.flags = UCP_LAYOUT_MAP_FLAG_ALLOCATE;
                 },
-                UCS_ERR_INVALID_PARAM, "must not be given"},
+                UCS_ERR_INVALID_PARAM, "must not be set"},
         bad_map{"memory_type",
                 [](auto& p) {
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE;

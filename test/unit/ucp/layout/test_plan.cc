@@ -197,7 +197,7 @@ TEST_F(pack_engine, checks_its_arguments)
     };
     logs().expect("ucp_layout_plan_gather: num_bases is 1, the layout has 2 sources");
     EXPECT_EQ(gather(1, 0, 1, memory.data()), UCS_ERR_INVALID_PARAM);
-    logs().expect("ucp_layout_plan_gather: offset 30 and length 7 pass the packed length 36");
+    logs().expect("ucp_layout_plan_gather: offset 30 and length 7 exceed the packed length 36");
     EXPECT_EQ(gather(2, 30, 7, memory.data()), UCS_ERR_INVALID_PARAM);
     logs().expect("ucp_layout_plan_gather: offset 37");
     EXPECT_EQ(gather(2, 37, SIZE_MAX, memory.data()), UCS_ERR_INVALID_PARAM);
