@@ -52,8 +52,8 @@ result<void> basic_option_table::read_into(void* values)
         const std::string variable = std::string(UCS_DEFAULT_ENV_PREFIX) + _entry.prefix + field->name;
         const char* const value    = std::getenv(variable.c_str());
         if (value != nullptr && !is_valid(*field, value)) {
-            return fail(errc::invalid_param,
-                        std::format("{} is '{}', expected: {}", variable, value, expected_by(*field)));
+            return fail(errc::invalid_param, std::format("{} is '{}', expected: {} (default: {})", variable, value,
+                                                         expected_by(*field), field->dfl_value));
         }
     }
     // Whatever is still wrong is in a configuration file, or memory ran out; UCX logs which.
@@ -65,7 +65,7 @@ result<void> basic_option_table::read_into(void* values)
 
 void basic_option_table::log_defaults(const error& error)
 {
-    ucs_error("%s; the default is used", error.message.c_str());
+    ucs_error("%s; the defaults are used", error.message.c_str());
 }
 
 } // namespace ucxl
