@@ -1,5 +1,5 @@
-# pkg-config first, so that a missing one is not taken for a missing UCX; and its macros, so that a missing pkg.m4 is
-# found out by ./autogen.sh and not by a shell syntax error in configure.
+# Looks for pkg-config first, so that a missing pkg-config is not taken for a missing UCX. Forbids unexpanded macros of
+# pkg.m4, so that ./autogen.sh reports a missing pkg.m4 and configure does not end with a shell syntax error.
 AC_DEFUN([UCXL_CHECK_PKG_CONFIG], [
     m4_pattern_forbid([^PKG_[A-Z_]+$])
     m4_pattern_allow([^PKG_CONFIG(_PATH|_LIBDIR)?$])

@@ -1,4 +1,4 @@
-# What the code relies on below the language: 64-bit Linux, little endian (the wire forms and the mlx5 views assume it).
+# The platform that the code needs: 64-bit Linux, little endian (the wire forms and the mlx5 views assume it).
 AC_DEFUN([UCXL_CHECK_PLATFORM], [
     AC_CHECK_SIZEOF([void *])
     AS_IF([test "$ac_cv_sizeof_void_p" != 8],

@@ -1,5 +1,5 @@
-# Tests want GoogleTest/GoogleMock and RapidCheck, benchmarks Google Benchmark. They are looked for by default and left
-# out, with a note, where one is missing; --enable-tests makes a missing one an error.
+# Tests need GoogleTest, GoogleMock and RapidCheck; benchmarks need Google Benchmark. If one is missing, configure says
+# so and leaves tests and benchmarks out. With --enable-tests a missing library is an error.
 AC_DEFUN([UCXL_CHECK_TESTS], [
     AC_ARG_ENABLE([tests],
                   [AS_HELP_STRING([--enable-tests], [fail when a test library is missing (default: no tests then)])],

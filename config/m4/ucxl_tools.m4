@@ -1,4 +1,4 @@
-# Command-line tools want CLI11, {fmt} and nlohmann-json; the library itself wants none of them.
+# The command-line tools need CLI11, {fmt} and nlohmann-json. The library itself needs none of them.
 AC_DEFUN([UCXL_CHECK_TOOLS], [
     AC_ARG_ENABLE([tools], [AS_HELP_STRING([--disable-tools], [do not build ucx_layout_perftest and ucx_layout_info])],
                   [], [enable_tools=yes])

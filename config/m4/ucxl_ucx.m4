@@ -1,5 +1,5 @@
-# Stock UCX with its headers. Private structures are declared per minor version in src/uct/abi, so an unknown minor is
-# refused here with the same words the library uses when it is loaded.
+# Finds stock UCX with its headers. src/uct/abi declares private structures for each minor version of UCX, so configure
+# refuses a minor version that it does not know.
 AC_DEFUN([UCXL_CHECK_UCX], [
     AC_ARG_WITH([ucx],
                 [AS_HELP_STRING([--with-ucx=PREFIX], [use the UCX in PREFIX (default: what pkg-config finds)])],
@@ -29,7 +29,7 @@ AC_DEFUN([UCXL_CHECK_UCX], [
     AC_SUBST([UCX_VERSION])
 ])
 
-# Puts the pkg-config folder of PREFIX first; a prefix without UCX is an error, not a silent use of another one.
+# Puts the pkg-config folder of PREFIX first. A prefix without UCX is an error; no other UCX is used instead.
 AC_DEFUN([UCXL_USE_UCX_PREFIX], [
     ucxl_ucx_pc=
     for ucxl_lib in lib lib64 lib/$host_cpu-linux-gnu; do

@@ -1,7 +1,7 @@
-# What is built of the parts that need rdma-core.
+# Decides which of the parts that need rdma-core are built.
 #
-# The software device (src/softhca) sits below libibverbs and libmlx5: their headers are all it needs, as it finds the
-# libraries in the programs that run on it. On x86-64 Zydis reads the stores that trap.
+# The software device (src/softhca) is below libibverbs and libmlx5. It needs only their headers, because the programs
+# that run on it bring the libraries. On x86-64 it uses Zydis to decode the stores that trap.
 AC_DEFUN([UCXL_CHECK_VERBS], [
     have_verbs=yes
     AC_CHECK_HEADERS([infiniband/verbs.h infiniband/mlx5dv.h \

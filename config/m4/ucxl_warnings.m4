@@ -1,4 +1,4 @@
-# Warnings the project keeps clean; flags a compiler does not know are left out.
+# The warnings that the code must compile without. Flags that a compiler does not know are left out.
 AC_DEFUN([UCXL_CHECK_WARNINGS], [
     WARN_FLAGS=
     for flag in -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual -Wundef -Wformat=2 \

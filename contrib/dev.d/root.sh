@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Where commands run: the host when it has what the project needs, a cached Debian 13 root otherwise.
+# Where commands run: on the host if it has what the project needs, otherwise in a cached Debian 13 root.
 : "${top:?set by contrib/dev}"
 
 mirror=${UCXL_DEV_MIRROR:-http://deb.debian.org/debian}
@@ -7,7 +7,7 @@ suite=trixie
 cache=${UCXL_DEV_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ucx-layout}
 root=$cache/$suite
 
-# The same three things configure asks for first; a host that lacks one of the test libraries is told so by configure.
+# Checks what configure checks first. If the host lacks a test library, configure says so.
 host_is_enough() {
     [ -z "${UCXL_DEV_FORCE_ROOT:-}" ] || return 1
     pkg-config --exists 'ucx >= 1.18' 'ucx < 1.19' 2> /dev/null || return 1
@@ -21,7 +21,7 @@ packages_of() {
     sed -n "s/^$1: //p" "$top/contrib/dev.d/packages"
 }
 
-# Prints what to put before a command that needs root: nothing, or sudo.
+# Prints the prefix of commands that need root: nothing, or sudo.
 root_prefix() {
     if [ "$(id -u)" -eq 0 ]; then
         return 0
@@ -37,11 +37,11 @@ root_prefix() {
 as_root() {
     local prefix
     prefix=$(root_prefix) || return 1
-    # shellcheck disable=SC2086 # words on purpose
+    # shellcheck disable=SC2086 # split into words
     $prefix "$@"
 }
 
-# Makes the root if it is not there and adds the packages asked for. Safe to call from several processes at once.
+# Makes the root if it is missing and installs the packages named. Several processes may call this at once.
 root_prepare() {
     root_prefix > /dev/null || return 1
     mkdir -p "$cache"
@@ -64,8 +64,8 @@ root_bootstrap() {
         }
     fi
     echo "contrib/dev: making a Debian 13 root in $root (once, about a minute)" >&2
-    # An interrupted attempt leaves the .new tree behind, never a half-made root under the final name. What debootstrap
-    # mounts is in a namespace of its own, so that nothing of it outlives an interruption.
+    # An interrupted attempt leaves the .new tree behind, never a half-made root under the final name. debootstrap runs
+    # in a mount namespace of its own, so that no mount outlives an interruption.
     as_root rm -rf --one-file-system "$root.new" "$root"
     as_root unshare --mount --propagation private debootstrap --variant=minbase "$suite" "$root.new" "$mirror" \
         > "$cache/debootstrap.log" 2>&1 || {
@@ -73,7 +73,7 @@ root_bootstrap() {
         echo "contrib/dev: debootstrap of $suite from $mirror failed; the whole log is $cache/debootstrap.log" >&2
         return 1
     }
-    # The root is a cache that can be made again: dpkg need not sync every file, and no service may start in it.
+    # The root is a cache that can be made again, so dpkg need not sync every file. No service may start in it.
     # shellcheck disable=SC2016 # expanded by the inner shell
     as_root sh -ec 'echo force-unsafe-io > "$1/etc/dpkg/dpkg.cfg.d/unsafe-io"
                     printf "#!/bin/sh\nexit 101\n" > "$1/usr/sbin/policy-rc.d"
@@ -95,7 +95,7 @@ root_install() {
     for package in "$@"; do
         root_has_package "$package" || missing+=("$package")
     done
-    # The mark of an installation that was interrupted: dpkg has to finish before anything else.
+    # This file marks an interrupted installation. dpkg has to finish it before anything else.
     [ ! -e "$cache/installing" ] || repair='dpkg --configure -a && apt-get -qq install -y --fix-broken &&'
     [ ${#missing[@]} -gt 0 ] || [ -n "$repair" ] || return 0
     echo "contrib/dev: installing ${#missing[@]} packages into the root" >&2
@@ -110,8 +110,8 @@ root_install() {
     rm -f "$cache/installing"
 }
 
-# Where the checkout is inside the root: at its own path, so that compiler messages and debuggers agree with the editor,
-# unless Autotools cannot work in a folder of that name.
+# Prints the path of the checkout inside the root. It is the path outside, so that compiler messages and debuggers agree
+# with the editor, unless Autotools cannot work in a folder of that name.
 path_in_root() {
     case $top in
     *[!A-Za-z0-9/._+-]*) echo /ucx-layout ;;
@@ -119,18 +119,19 @@ path_in_root() {
     esac
 }
 
-# root_command USER COMMAND...: runs it in the root, in a private mount namespace, as UID:GID ("" for root).
+# root_command USER COMMAND...: runs the command in the root, in a private mount namespace. USER is UID:GID, or "" for
+# root.
 root_command() {
     local user=$1 prefix
     shift
     prefix=$(root_prefix) || return 1
-    # Run through `exec` where this is the last thing contrib/dev does: then signals reach the command itself.
-    # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; words on purpose
+    # root_exec is `exec` if this is the last thing that contrib/dev does. Then signals reach the command itself.
+    # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; split into words
     ${root_exec:-} $prefix env UCXL_DEV_IN_ROOT=1 root="$root" top="$top" inside="$(path_in_root)" cwd="$PWD" \
         user="$user" unshare --mount --propagation private bash -c '
         set -e
         for dir in proc sys dev tmp; do mount --rbind "/$dir" "$root/$dir"; done
-        # Names resolve as on the host, also after the network changed.
+        # Names resolve as on the host, even after its network has changed.
         for file in /etc/resolv.conf /etc/hosts; do
             [ ! -e "$file" ] || { touch "$root$file" && mount --bind "$(realpath "$file")" "$root$file"; }
         done
@@ -149,7 +150,7 @@ root_command() {
         exec chroot "${change[@]}" "$inner" /usr/bin/env -C "$dir" "$@"' enter "$@"
 }
 
-# Replaces this process by contrib/dev in the root, as the user who called it: what it builds belongs to that user.
+# Replaces this process by contrib/dev in the root, as the user who called it, so that this user owns what it builds.
 root_enter() {
     local user=
     [ "$(id -u)" -eq 0 ] || user=$(id -u):$(id -g)

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The verbs of contrib/dev. Everything below runs where the toolchain is: on the host or inside the root.
+# The verbs of contrib/dev. They run where the toolchain is: on the host or inside the root.
 : "${top:?set by contrib/dev}"
 
 jobs=$(nproc)
@@ -8,22 +8,22 @@ verb_help() {
     cat << 'END'
 usage: contrib/dev VERB [ARGS]
 
-  demo [ARGS]     build what it needs, then move real application layouts between two processes (the main job)
+  demo [ARGS]     build the demo, then move layouts of real applications between two processes and check every byte
   check           build and run all checks and tests; ends with "N passed, N failed"
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
-                  build, then run what others wrote for network cards on the software device
+                  build, then run test suites of other projects for network cards on the software device
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
-  run CMD...      run a command with the built tools, examples and libraries found first
+  run CMD...      build, then run a command that finds the built tools, examples and libraries first
   bench [NAME]    run a benchmark (no NAME: list them)
   asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan [FILTER]   thread tests under ThreadSanitizer
-  fuzz [SECONDS]  run every fuzz target that long (default 60)
+  fuzz [SECONDS]  run every fuzz target for SECONDS (default 60)
   fmt             format the sources in place
-  lint [FILE...]  clang-format, clang-tidy (of those files only), shellcheck, man pages
-  docs            doxygen; a warning is an error
+  lint [FILE...]  run clang-format, clang-tidy (with FILEs only on those), shellcheck and a check of the man pages
+  docs            run doxygen; a warning is an error
   dist            make distcheck: the release tarball builds, tests and installs by itself
-  shell           a shell where the toolchain is
+  shell           start a shell where the toolchain is
 END
 }
 
@@ -45,12 +45,12 @@ variant_flags() {
     case $1 in
     release) echo "-O2 -g" ;;
     demo) echo "-O2" ;;
-    # The warning is wrong about <regex> when g++ instruments it.
+    # With the sanitizers g++ gives this warning for <regex>, wrongly.
     asan)
         echo "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
             "-Wno-maybe-uninitialized"
         ;;
-    # The warning is about fences that order what other processes see; the sanitizer looks at one process only.
+    # The warning is about fences. Ours order what other processes see, and the sanitizer sees one process only.
     tsan) echo "-O1 -g -fsanitize=thread -Wno-tsan" ;;
     *)
         echo "contrib/dev: unknown build variant '$1' (release, asan, tsan)" >&2
@@ -59,7 +59,7 @@ variant_flags() {
     esac
 }
 
-# Installed into a prefix beside the build so that `run` uses what a user would get.
+# Installs into a prefix beside the build, so that `run` uses what a user would get.
 verb_build() {
     local variant=${1:-release} dir lock
     dir=$top/build/$variant
@@ -69,8 +69,8 @@ verb_build() {
     exec {lock}>&-
 }
 
-# configure_variant VARIANT OPTION...: out-of-tree, one folder per variant. The caller's `lock` is held afterwards: one
-# build of a variant at a time; a second one waits and then finds nothing to do.
+# configure_variant VARIANT OPTION...: configures out of tree, in one folder per variant. It takes the caller's `lock`
+# and leaves it held, so a variant is built once at a time. A second build waits and then finds nothing to do.
 configure_variant() {
     local variant=$1 flags dir
     shift
@@ -92,7 +92,7 @@ configure_variant() {
     fi
 }
 
-# ./configure is made where it is missing or older than what it is made from.
+# Makes ./configure if it is missing or older than its sources.
 make_configure() {
     local newer lock
     exec {lock}> "$top/build/.lock"
@@ -125,8 +125,8 @@ verb_run() {
     exec "$@"
 }
 
-# A newcomer waits for this one. So it has a build and a set of packages of its own, without all that it does not run:
-# tests, other tools, the software device. It is not installed; libtool's ucx_layout_demo finds the library beside it.
+# Newcomers wait for the demo. So it has a build and a set of packages of its own, without tests, other tools and the
+# software device. It is not installed: libtool's ucx_layout_demo finds the library beside it.
 verb_demo() {
     local lock
     configure_variant demo --disable-tests
@@ -185,8 +185,8 @@ verb_docs() {
     verb_build release
     exec make -C "$top/build/release" --no-print-directory api-docs
 }
-# Tests are asked for, so that none is left out in silence. The flags are those of the release build, which a compiler
-# cache then knows.
+# --enable-tests makes a missing test library an error, so that no test is silently left out. The flags are those of the
+# release build, so that a compiler cache has its objects.
 verb_dist() {
     local flags
     flags=$(variant_flags release)
