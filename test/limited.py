@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs a command with a time limit. When it passes, says which command that was, under which options of UCX, and what
-each of its processes was doing, with stacks where gdb is installed; then ends them all. The exit status is that of the
-command, 124 after the limit, and 128 + N where signal N ended it.
+"""Runs a command with a time limit. After the limit it prints the command, and for each of its processes the options of
+UCX and what the process was doing, with stacks if gdb is installed. Then it ends all processes. The exit status is that
+of the command, 124 after the limit, and 128 + N if signal N ended the command.
 
 usage: limited.py SECONDS COMMAND [ARGS]
 """
@@ -19,7 +19,7 @@ TIMED_OUT = 124
 
 
 def start(command, **popen):
-    """In a session of its own, so that whatever the command starts is found again."""
+    """Starts the command in a session of its own, so that all processes that it starts can be found."""
     return subprocess.Popen(command, start_new_session=True, **popen)
 
 
@@ -32,7 +32,7 @@ def read(path):
 
 
 def members(session):
-    """The processes of a session and all that they started, whatever session those are in now."""
+    """The processes of a session, and all that they started, even if those are in other sessions now."""
     parents, found = {}, set()
     for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
         stat = read(f"/proc/{pid}/stat").rpartition(")")[2].split()
@@ -47,7 +47,7 @@ def members(session):
 
 def end(session):
     ended = set()
-    while running := set(members(session)) - ended:  # again, because one may have started another in the meantime
+    while running := set(members(session)) - ended:  # again: one may have started another in the meantime
         for pid in running:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -64,7 +64,7 @@ def stacks(pid):
     gdb = shutil.which("gdb")
     if not gdb:
         return ["(no stacks: gdb is not installed)"]
-    # Debian's libraries have no debug symbols; looking for them in the network would take minutes.
+    # Debian's libraries have no debug symbols. Looking for them in the network would take minutes.
     command = [gdb, "-nx", "-q", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set sysroot /",
                "-ex", "thread apply all bt 30", "-p", str(pid)]
     try:
@@ -91,7 +91,7 @@ def describe_process(pid):
 
 
 def describe(session):
-    """What the processes of a session are doing, as text; they go on."""
+    """What the processes of a session are doing, as text. The processes continue."""
     lines = []
     for pid in members(session):
         try:

@@ -1,4 +1,4 @@
-"""What a suite is made of, and how one command is run and judged."""
+"""The parts of a suite, and how one command is run and judged."""
 import dataclasses
 import os
 import re
@@ -24,24 +24,23 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One command under softhca-run; with `servers`, the client of those, which are started first.
+    """One command under softhca-run. If there are `servers`, they are started first, and the command is their client.
 
-    It passes if it ends with status 0 in time, prints all of `prints` and nothing of `refuses`. It is skipped if a
-    program it needs is not installed, or if it printed a pattern of `lacking`, the words with which the program says
-    that the device has not what is asked for: so a skip is always something that was seen.
-    {port}, {port1}, ... stand for the TCP ports of the servers, {bin} for the folder of the programs that were
-    compiled.
+    The case passes if the command ends with status 0 in time and prints all patterns of `prints` and none of `refuses`.
+    It is skipped if a program that it needs is not installed, or if it printed a pattern of `lacking`: words by which
+    the program says that the device lacks a feature. So every skip has a visible reason.
+    {port}, {port1}, ... stand for the TCP ports of the servers, {bin} for the folder of the compiled programs.
     """
     name: str
     command: tuple
-    servers: tuple = ()  # of commands
-    options: tuple = ()  # of softhca-run
+    servers: tuple = ()  # commands
+    options: tuple = ()  # for softhca-run
     env: dict = dataclasses.field(default_factory=dict)
     prints: tuple = ()
     refuses: tuple = ()
     lacking: tuple = ()  # (pattern, reason) pairs
     quick: bool = False
-    timeout_s: int = 120  # of work, see Device.run
+    timeout_s: int = 120  # processor time, see Device.run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,12 +51,12 @@ class Suite:
 
 
 class Device:
-    """Runs commands with the device of one build; what they print is kept in `folder`."""
+    """Runs commands with the device of one build, and keeps their output in `folder`."""
 
     def __init__(self, build, folder):
         self.folder = folder
         self.env = dict(os.environ)
-        # Settings of the user would make results differ from one machine to the next.
+        # With the user's settings, results would differ between machines.
         for name in list(self.env):
             if name.startswith(("UCX_", "OMPI_", "PRTE_", "PMIX_", "SOFTHCA_", "IBV_", "MLX5_")):
                 del self.env[name]
@@ -72,11 +71,12 @@ class Device:
         return shutil.which(program, path=self.env["PATH"])
 
     def run(self, command, log, timeout_s, options=(), env=None):
-        """The status of the command with the device, None where it did not end in time. Its output goes to the file
-        `log`: a file, because a process that outlives the command would keep a pipe open.
+        """Runs the command with the device and returns its status, or None if it did not end in time. Its output goes
+        to the file `log`. It is a file because a process that outlives the command would keep a pipe open.
 
-        Time is the processor's: two processes that poll for each other's messages take hundred times as long where
-        others have the processors. `timeout_s` is what they may use of it, and how long they may use none."""
+        The command and its children may use `timeout_s` of processor time, and may go as long without using any. The
+        limit is not on elapsed time: two processes that poll for each other's messages take a hundred times as long
+        while other programs have the processors."""
         with open(log, "wb") as file:
             process = subprocess.Popen(["softhca-run", *options, "--", *command], env={**self.env, **(env or {})},
                                        cwd=self.folder, stdin=subprocess.DEVNULL, stdout=file,
@@ -88,7 +88,7 @@ class Device:
 
 
 def wait(process, timeout_s):
-    """The status of a process that leads a session, None where it did not end in time."""
+    """The status of a process that leads a session, or None if it did not end in time."""
     used, moved = 0.0, time.monotonic()
     while used < timeout_s and time.monotonic() < moved + timeout_s:
         try:
@@ -101,13 +101,13 @@ def wait(process, timeout_s):
 
 
 def processor_seconds(session):
-    """What the processes of a session have used so far; of those that ended, what their parents know."""
+    """Processor time of a session's processes so far, with that of ended children for which their parents waited."""
     ticks = 0
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         try:
-            # After the name, which may hold anything: state, parent, group, session, ..., four times in ticks.
+            # Fields behind the name, which may hold anything: state, parent, group, session, ..., four times in ticks.
             fields = read(f"/proc/{name}/stat").rpartition(")")[2].split()
         except OSError:
             continue
@@ -117,7 +117,7 @@ def processor_seconds(session):
 
 
 def end_group(process):
-    """Ends the processes a command left behind: first asking, so that mpirun can end those of its own."""
+    """Ends the processes that a command left behind: first by SIGTERM, so that mpirun can end its own."""
     for signum, patience_s in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 1.0)):
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
@@ -144,7 +144,7 @@ def read(log):
 
 
 def judge(case, status, output):
-    """Outcome, and why if it is not passed."""
+    """The outcome, and the reason unless the case passed."""
     for pattern, reason in case.lacking:
         if re.search(pattern, output):
             return SKIPPED, reason

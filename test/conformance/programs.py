@@ -1,4 +1,4 @@
-"""Compiles the programs of this folder, which use stock UCX and MPI only."""
+"""Compiles the programs of this folder. They use only stock UCX and MPI."""
 import os
 import shlex
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 
 from cases import HERE
 
-# program: how it is compiled
+# program: (compiler, extra flags)
 PROGRAMS = {
     "mpi_exchange": ("mpicc",),
     "exported_memory": ("cc", "$ucp"),
@@ -15,7 +15,7 @@ PROGRAMS = {
 
 
 def build(device):
-    """Into the folder of the device; one that cannot be compiled is reported by the case that needs it."""
+    """Compiles into the folder of the device. If a compiler is missing, the case that needs the program reports it."""
     for name, (compiler, *extra) in PROGRAMS.items():
         program, source = os.path.join(device.folder, name), os.path.join(HERE, name + ".c")
         if not shutil.which(compiler):

@@ -1,9 +1,9 @@
-"""Runs tests of rdma-core's pyverbs from one module, unmodified, and reports each of them as it ends.
+"""Runs the unmodified tests of one module of rdma-core's pyverbs and reports each test as it ends.
 
-usage: pyverbs_child.py TESTS_FOLDER MODULE REPORT TIMEOUT_S [AFTER]      AFTER: begin behind the test of this id
+usage: pyverbs_child.py TESTS_FOLDER MODULE REPORT TIMEOUT_S [AFTER]      AFTER: begin behind the test with this id
 
-The report has one JSON text a line: {"start": ID}, then {"id", "outcome", "why", "seconds"}; a process that dies inside
-a test leaves its start without an end. The last line is {"done": true}.
+The report has one JSON text per line: for each test {"start": ID}, then {"id", "outcome", "why", "seconds"}. If the
+process dies inside a test, the test has a start and no end. The last line is {"done": true}.
 """
 import faulthandler
 import gc
@@ -40,7 +40,7 @@ class Reporter(unittest.TestResult):
     def note(self, test, end, why):
         self.ends.setdefault(end, why)
         if not isinstance(test, unittest.TestCase):
-            # What failed is the preparation of a class or of the module: no test of it is started.
+            # The preparation of a class or of the module failed, so none of its tests is started.
             self.line(id=test.id(), outcome=end, why=why, seconds=0.0)
 
     def addError(self, test, err):
@@ -78,18 +78,18 @@ def main():
     folder, module, report, timeout_s = sys.argv[1:5]
     after = sys.argv[5] if len(sys.argv) > 5 else None
     sys.dont_write_bytecode = True
-    # A test that is skipped while it makes its objects leaves them in a cycle. pyverbs destroys those in the order in
-    # which the collector comes to them: a context before its queues, which is a use after free. So nothing collects.
+    # A test that is skipped while it makes its objects leaves them in a cycle. The garbage collector would destroy them
+    # in any order, such as a context before its queues, which is a use after free. So there is no collection.
     gc.disable()
     sys.path[0] = folder
     sys.argv[1:] = ["--dev", "mlx5_0", "--port", "1", "--gid", "0"]
-    from args_parser import parser  # of the tests
+    from args_parser import parser  # from the tests' folder
     parser.parse_args()
-    # The package as such, without its __init__, which imports every module there is.
+    # A package without the tests' __init__, which would import every module.
     package = types.ModuleType("tests")
     package.__path__ = [folder]
     sys.modules["tests"] = package
-    # The bases of tests and these helpers import each other; it works from this end only.
+    # The tests' base classes and these helpers import each other. That works only if the helpers come first.
     importlib.import_module("tests.utils")
     with open(report, "w", encoding="utf-8") as file:
         reporter = Reporter(file, float(timeout_s))
@@ -99,7 +99,7 @@ def main():
         begin = ids.index(after) + 1 if after else 0
         unittest.TestSuite(found[begin:]).run(reporter)
         reporter.line(done=True)
-    gc.freeze()  # nor at the end of the process
+    gc.freeze()  # no collection at the end of the process, either
 
 
 if __name__ == "__main__":

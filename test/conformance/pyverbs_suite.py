@@ -1,4 +1,4 @@
-"""The tests of rdma-core's pyverbs as packages bring them: a module at a time under softhca-run."""
+"""Runs the packaged tests of rdma-core's pyverbs, one module at a time, under softhca-run."""
 import gzip
 import json
 import os
@@ -14,14 +14,14 @@ SUITE = "pyverbs"
 
 
 def modules():
-    """Names of the test modules installed."""
+    """The names of the installed test modules."""
     if not os.path.isdir(PACKAGED):
         return []
     return sorted({name.split(".")[0] for name in os.listdir(PACKAGED) if name.startswith("test_")})
 
 
 def unpack(folder):
-    """Some of the files are packed, as Debian does with documentation."""
+    """Copies the tests to `folder`. Debian compresses some of the files, as it does with documentation."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     for name in os.listdir(PACKAGED):
@@ -42,8 +42,8 @@ def lines(report):
 
 
 def run_module(device, tests, module):
-    """Results of the module's tests, one by one as they come. A test that ends the process is a failure, and the module
-    goes on behind it in a new process."""
+    """Yields the results of the module's tests as they come. A test that ends the process counts as failed, and a new
+    process continues behind it."""
     after, turn = None, 0
     while True:
         name = module if turn == 0 else f"{module}.{turn}"

@@ -1,11 +1,11 @@
-"""The table of suites: programs others wrote, with what arguments, and what shows that they worked. The tests of
-pyverbs are a suite, too; they are in pyverbs_suite.py, because each of their tests says itself how it ended."""
+"""The table of suites: programs of other projects, their arguments, and the output that shows that they worked. The
+tests of pyverbs are a suite, too. They are in pyverbs_suite.py, because each of their tests reports its own result."""
 from cases import Case, Suite
 
 LOCAL = "127.0.0.1"
 DEVICE = "mlx5_0"
 
-# Words of programs for "the device has not what you ask for", and what that is.
+# The words by which programs say that the device lacks a feature, and the feature.
 NO_XRC = (r"Couldn't Open the XRC|Error opening XRC domain", "the device has no XRC")
 NO_DC = (r"Unable to create QP", "the device has no DC transport")  # for cases that ask for such a queue pair only
 NO_ODP = (r"The device isn't ODP capable|does not support On-Demand Paging", "the device has no on-demand paging")
@@ -70,7 +70,8 @@ def perftest():
                                     if word in words.split()], quick=name in quick)
 
 
-# Where two processes wait for each other, a turn takes what the scheduler takes. Still more than a send queue holds.
+# In latency tests the processes wait for each other, so a turn takes as long as the scheduler takes. Even so there are
+# more turns than a send queue holds.
 def turns(test):
     return 500 if "_lat" in test else 2000
 
@@ -85,7 +86,7 @@ def ucx_uct():
     for transport in ("rc_mlx5", "rc_verbs", "ud_mlx5", "ud_verbs"):
         for test, layouts, size in tests:
             if transport.startswith("ud") and not test.startswith("am_"):
-                continue  # datagrams have active messages only
+                continue  # datagrams have only active messages
             for layout in layouts.split() or ("",):
                 words = f"-t {test} -s {size} -n {turns(test)} -w 20" + (f" -D {layout}" if layout else "")
                 yield uct_case(transport, words, quick=test == "am_lat" and layout == "short")
@@ -122,7 +123,7 @@ def ucx_ucp():
     yield ucp_case("rc", "-t ucp_fadd -s 8 -n 200", more={"UCX_PROTO_ENABLE": "n"})
     for scheme in ("get_zcopy", "put_zcopy", "am"):
         yield ucp_case("rc", "-t tag_bw -s 1048576 -n 200", more={"UCX_RNDV_SCHEME": scheme})
-    yield ucp_case("", "-t tag_bw -s 65536 -n 200")  # all transports UCX finds
+    yield ucp_case("", "-t tag_bw -s 65536 -n 200")  # all transports that UCX finds
 
 
 def ucp_case(transports, words, quick=False, more=None):
@@ -136,7 +137,7 @@ def ucp_case(transports, words, quick=False, more=None):
 
 
 def ucx_exported_memory():
-    # A process that forks must not have UCX's thread for its virtual file system: see docs/limits.md.
+    # In a process that forks, UCX must not start the thread of its virtual file system: see docs/limits.md.
     rc = {"UCX_TLS": "rc", "UCX_VFS_ENABLE": "n"}
     for name, devices in (("one device, two functions", "mlx5_0:1 mlx5_1:1 mlx5_0:1"),
                           ("one function", "mlx5_0:1 mlx5_0:1 mlx5_0:1")):
@@ -146,8 +147,8 @@ def ucx_exported_memory():
                        prints=(r"^exported memory: all bytes right",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
 
     # The stock way to use exported memory: each of the two processes of ucx_perftest hands its buffers to a daemon on
-    # another function, and the daemons transfer between them. They find each other by IP address, and UCX wants to be
-    # allowed the interface of that, be it for nothing else.
+    # another function, and the daemons transfer between them. The daemons find each other by IP address, so UCX must be
+    # allowed to use that interface, if only for this.
     env = {**rc, "UCX_TLS": "rc,tcp", "UCX_NET_DEVICES": "mlx5_0:1,lo"}
     daemon = ("env", "UCX_NET_DEVICES=mlx5_1:1,lo", "ucx_perftest_daemon", "-p")
     for size in (65536, 1048576):
@@ -158,7 +159,8 @@ def ucx_exported_memory():
                    prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
 
 
-# ucx_perftest does not look at values. All operations have to be the device's: the counts say so.
+# A program of our own, because ucx_perftest does not look at values. The counts show that the device does all
+# operations.
 def ucx_atomics():
     counts = {"4": {"masked_fa": 100, "masked_cs": 150}, "8": {"fa": 50, "cs": 25, "masked_fa": 50, "masked_cs": 125}}
     for size, wqes in counts.items():
