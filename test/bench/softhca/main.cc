@@ -6,6 +6,7 @@
 #include "softhca_direct.h"
 #include "softhca_figures.h"
 #include "softhca_target.h"
+#include "support/end_with_failure.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
