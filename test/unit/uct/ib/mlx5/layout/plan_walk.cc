@@ -16,14 +16,18 @@ using mlx5::plan_key;
 
 constexpr std::uint32_t nowhere = UINT32_MAX; // a source that no layout has
 
-// All of a key, piece by piece, nested keys read whole and cut.
-std::vector<segment> read_key(const plan& of, std::size_t id);
+// All bytes of each key, piece by piece. Keys refer to earlier ones, so that one pass reads each once, however often it
+// is used.
+using read_keys = std::vector<std::vector<segment>>;
 
 std::vector<segment> cut(const std::vector<segment>& all, std::uint64_t offset, std::uint64_t length)
 {
     std::vector<segment> part;
     std::uint64_t at = 0;
     for (const segment& one : all) {
+        if (at >= offset + length) {
+            break;
+        }
         const std::uint64_t from = std::max(at, offset);
         const std::uint64_t to   = std::min(at + one.length, offset + length);
         if (from < to) {
@@ -34,14 +38,14 @@ std::vector<segment> cut(const std::vector<segment>& all, std::uint64_t offset, 
     return part;
 }
 
-void read_entry(const plan& of, const plan_entry& entry, std::uint64_t turn, std::vector<segment>& into)
+void read_entry(const read_keys& earlier, const plan_entry& entry, std::uint64_t turn, std::vector<segment>& into)
 {
     const std::int64_t offset = entry.offset + static_cast<std::int64_t>(turn * entry.stride);
     if (!entry.nested) {
         into.push_back({entry.target, offset, entry.length});
         return;
     }
-    const auto part = cut(read_key(of, entry.target), static_cast<std::uint64_t>(offset), entry.length);
+    const auto part = cut(earlier[entry.target], static_cast<std::uint64_t>(offset), entry.length);
     into.insert(into.end(), part.begin(), part.end());
     // A chunk of a loop may reach past the end of the key with the gap behind its last byte. A device looks only at
     // what is moved, so the gap keeps its place, and a plan in which it is moved is wrong.
@@ -54,13 +58,12 @@ void read_entry(const plan& of, const plan_entry& entry, std::uint64_t turn, std
     }
 }
 
-std::vector<segment> read_key(const plan& of, std::size_t id)
+std::vector<segment> read_key(const plan& made, const plan_key& key, const read_keys& earlier)
 {
-    const plan_key& key = of.keys[id];
     std::vector<segment> all;
     for (std::uint64_t turn = 0; turn < key.repeat_count; ++turn) {
         for (std::size_t i = 0; i < key.num_entries; ++i) {
-            read_entry(of, of.entries[key.first_entry + i], turn, all);
+            read_entry(earlier, made.entries[key.first_entry + i], turn, all);
         }
     }
     return joined(all);
@@ -132,7 +135,11 @@ const char* name_of(key_kind kind)
 
 std::vector<segment> segments_of(const mlx5::plan& of)
 {
-    return read_key(of, of.keys.size() - 1);
+    read_keys keys;
+    for (const plan_key& key : of.keys) {
+        keys.push_back(read_key(of, key, keys));
+    }
+    return keys.back();
 }
 
 std::string broken_rule(const mlx5::plan& of, const mlx5::device_limits& limits)
