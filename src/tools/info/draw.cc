@@ -3,8 +3,8 @@
 #include "blocks.h"
 #include "scale.h"
 #include "svg.h"
-#include "tools/common/value_of.h"
 #include "tools/common/print_layout.h"
+#include "tools/common/value_of.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,6 @@
 #include "explain.h"
 
 #include "blocks.h"
-#include "tools/common/value_of.h"
 #include "tools/common/print_layout.h"
 #include "tools/common/value_of.h"
 

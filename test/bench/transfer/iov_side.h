@@ -1,8 +1,8 @@
 // What UCP has for non-contiguous memory by itself: a list of all blocks (UCP_DATATYPE_IOV). No windows are made.
 #pragma once
 
-#include "sides.h"
 #include "bench/common/ucp_pair.h"
+#include "sides.h"
 
 #include <vector>
 
