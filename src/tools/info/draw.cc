@@ -262,10 +262,10 @@ private:
             return std::ranges::any_of(each.line, [&](const piece& part) { return _scale.shortens(part); });
         };
         if (std::ranges::any_of(_rows, is_short)) {
-            notes.push_back("Two strokes mark what is longer than it is drawn.");
+            notes.emplace_back("Two strokes mark what is longer than it is drawn.");
         }
         if (_blocks.empty()) {
-            notes.push_back("The layout has no bytes.");
+            notes.emplace_back("The layout has no bytes.");
         }
         double y = window().y + row_height + 34;
         for (const std::string& note : notes) {
