@@ -166,7 +166,8 @@ TEST(layout_properties, list_of_the_blocks_describes_the_same_bytes)
     });
 }
 
-// Of all that fails, one sees the smallest: here one byte in the second source.
+// Shrinking ends with one byte at the start of a source other than the first. Which source and which kind of layout is
+// left depends on the layout that it began with, and so on the seed.
 TEST(layout_properties, a_layout_that_fails_is_made_small)
 {
     testing::TestPartResultArray found;
@@ -177,7 +178,9 @@ TEST(layout_properties, a_layout_that_fails_is_made_small)
                     [](random&, const spec&, const layout& made) { EXPECT_LT(made.num_sources(), 2u); });
     }
     ASSERT_EQ(found.size(), 1);
-    EXPECT_THAT(found.GetTestPartResult(0).message(), testing::HasSubstr("({{1, 0, spec::block(1), 1, {"));
+    EXPECT_THAT(
+        found.GetTestPartResult(0).message(),
+        testing::ContainsRegex(R"(spec::(iov|interleaved)\(\{\{[123], 0, spec::block\(1\)(, 1, \{\{1, 0\}\})?\}\}\))"));
 }
 
 } // namespace
