@@ -6,11 +6,7 @@ result<pack_plan_ptr> ucp_layout::plan()
 {
     const std::lock_guard guard(_lock);
     if (_plan == nullptr) {
-        auto compiled = pack_plan::compile(value);
-        if (!compiled) {
-            return compiled;
-        }
-        _plan = std::move(*compiled);
+        _plan = UCXL_TRY(pack_plan::compile(value));
         _compiled.store(_plan.get(), std::memory_order_release);
     }
     return _plan;

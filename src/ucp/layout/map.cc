@@ -164,8 +164,7 @@ ucs_status_t rebind(ucp_layout_window_h window, std::span<void* const> bases)
                   shown.users);
         return UCS_ERR_BUSY;
     }
-    const auto bound = state.cache.rebind(shown, bases);
-    return bound ? UCS_OK : log_error(name, bound.error());
+    return status_of(name, state.cache.rebind(shown, bases));
 }
 
 } // namespace

@@ -76,11 +76,7 @@ result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void*
 {
     cached_window* found = find(*layout.value, bases, exclusive);
     if (found == nullptr) {
-        auto created = create_indexed(layout, bases, exclusive);
-        if (!created) {
-            return created;
-        }
-        found = *created;
+        found = UCXL_TRY(create_indexed(layout, bases, exclusive));
     } else {
         if (found->users == 0) {
             _idle.erase(found->idle_position);

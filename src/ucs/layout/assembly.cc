@@ -113,9 +113,7 @@ result<void> assembly::use(const element& item, std::uint32_t source, std::int64
     for (std::uint32_t above = 0; above < item.nested->num_sources(); ++above) {
         const layout_bounds& bounds = item.nested->bounds(above);
         if (has_bytes_or_bounds(bounds)) {
-            if (auto added = add(above, bounds.lb, bounds.ub); !added) {
-                return added;
-            }
+            UCXL_TRY(add(above, bounds.lb, bounds.ub));
         }
     }
     return {};
@@ -124,11 +122,7 @@ result<void> assembly::use(const element& item, std::uint32_t source, std::int64
 result<placed> assembly::repeat(placed item, std::span<const dim> dims)
 {
     for (std::size_t i = dims.size(); i-- > 0;) {
-        auto repeated = normalise(_nest, dims[i].count, {{item.source, item.node, item.offset, dims[i].stride}});
-        if (!repeated) {
-            return repeated;
-        }
-        item = *repeated;
+        item = UCXL_TRY(normalise(_nest, dims[i].count, {{item.source, item.node, item.offset, dims[i].stride}}));
     }
     return item;
 }

@@ -41,9 +41,7 @@ public:
             }
             std::vector<source_span>& spans = _spans[i];
             for (const layout_entry& entry : _of.entries_of(node)) {
-                if (auto added = add(spans, entry, node.count); !added) {
-                    return added;
-                }
+                UCXL_TRY(add(spans, entry, node.count));
             }
             reduce(spans);
         }

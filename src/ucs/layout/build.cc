@@ -27,8 +27,8 @@ result<layout_ptr> strided(const element& item, std::span<const dim> dims)
         return at.is_empty() ? parts.finish({}) : std::unexpected(std::move(moved.error()));
     }
     UCXL_TRY(parts.use(item, 0, 0, *moved));
-    auto root = parts.repeat(at, dims);
-    return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
+    auto root = UCXL_TRY(parts.repeat(at, dims));
+    return parts.finish(root);
 }
 
 result<layout_ptr> iov(std::span<const iov_part> list)
@@ -61,8 +61,8 @@ result<layout_ptr> iov(std::span<const iov_part> list)
         }
         items.push_back(item);
     }
-    auto root = normalise(parts.loops(), 1, std::move(items));
-    return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
+    auto root = UCXL_TRY(normalise(parts.loops(), 1, std::move(items)));
+    return parts.finish(root);
 }
 
 result<layout_ptr> resized(const layout& from, std::int64_t lb, std::int64_t extent, std::uint32_t source)

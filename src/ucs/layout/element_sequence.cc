@@ -70,9 +70,7 @@ result<void> element_sequence::append_level(assembly& parts, std::size_t level, 
     const std::uint64_t head = skip == 0 ? 0 : inner - skip;
     const std::uint64_t full = (count - head) / inner;
     const std::uint64_t next = digit + (head == 0 ? 0 : 1);
-    if (auto done = append_level(parts, level + 1, skip, head, at(digit), items); !done) {
-        return done;
-    }
+    UCXL_TRY(append_level(parts, level + 1, skip, head, at(digit), items));
     if (full > 0) {
         std::vector<dim> loops(_dims.begin() + static_cast<std::ptrdiff_t>(level), _dims.end());
         loops.front().count = full;

@@ -50,9 +50,7 @@ public:
             if (level + 1 < _units.size()) {
                 stop = std::min(stop, (begin / _units[level + 1] + 1) * _units[level + 1]);
             }
-            if (auto done = append_piece(level, (stop - begin) / unit, begin); !done) {
-                return done;
-            }
+            UCXL_TRY(append_piece(level, (stop - begin) / unit, begin));
             begin = stop;
         }
         return {};
@@ -82,9 +80,7 @@ private:
     {
         for (std::uint64_t cycle = begin; cycle < end; ++cycle) {
             for (const element_sequence* source : _sources) {
-                if (auto done = source->append(_parts, cycle * source->repeat(), source->repeat(), items); !done) {
-                    return done;
-                }
+                UCXL_TRY(source->append(_parts, cycle * source->repeat(), source->repeat(), items));
             }
         }
         return {};
@@ -150,18 +146,14 @@ private:
         }
         if (is_uniform(level, cycle)) {
             std::vector<nest_item> inner;
-            if (auto done = append_inner(cycle, inner); !done) {
-                return done;
-            }
+            UCXL_TRY(append_inner(cycle, inner));
             for (nest_item& item : inner) {
                 item.stride = step(*_sources[0], level, cycle);
             }
             return append_loop(radix(level), std::move(inner), items);
         }
         for (std::uint64_t i = 0; i < radix(level); ++i) {
-            if (auto done = append_inner(cycle + i * _units[level], items); !done) {
-                return done;
-            }
+            UCXL_TRY(append_inner(cycle + i * _units[level], items));
         }
         return {};
     }
@@ -210,12 +202,8 @@ private:
 // Checks one source and adds its sequence, or none if the source has no bytes.
 result<void> add_source(assembly& parts, const interleaved_part& part, std::vector<element_sequence>& sources)
 {
-    if (auto good = check_part(part.source, part.offset, "part"); !good) {
-        return good;
-    }
-    if (auto good = check_dims(part.dims, "part"); !good) {
-        return good;
-    }
+    UCXL_TRY(check_part(part.source, part.offset, "part"));
+    UCXL_TRY(check_dims(part.dims, "part"));
     if (part.repeat == 0) {
         return fail(errc::invalid_param, "repeat is 0");
     }
@@ -230,9 +218,7 @@ result<void> add_source(assembly& parts, const interleaved_part& part, std::vect
     if (!moved) {
         return at->is_empty() ? result<void>{} : failed(std::move(moved.error()));
     }
-    if (auto used = parts.use(part.item, part.source, part.offset, *moved); !used) {
-        return used;
-    }
+    UCXL_TRY(parts.use(part.item, part.source, part.offset, *moved));
     if (at->is_empty()) {
         return {};
     }
@@ -281,9 +267,7 @@ result<void> append_phase(assembly& parts, std::span<const element_sequence> sou
     for (const element_sequence* source : active) {
         const std::uint64_t first = begin * source->repeat();
         const std::uint64_t count = std::min(source->repeat(), source->total() - first);
-        if (auto done = source->append(parts, first, count, items); !done) {
-            return done;
-        }
+        UCXL_TRY(source->append(parts, first, count, items));
     }
     return {};
 }
@@ -308,8 +292,8 @@ result<layout_ptr> interleaved(std::span<const interleaved_part> list)
             return fail(done.error().code, std::format("interleaved: {}", done.error().message));
         }
     }
-    auto root = normalise(parts.loops(), 1, std::move(items));
-    return root ? parts.finish(*root) : std::unexpected(std::move(root.error()));
+    auto root = UCXL_TRY(normalise(parts.loops(), 1, std::move(items)));
+    return parts.finish(root);
 }
 
 } // namespace

@@ -90,10 +90,8 @@ result<placed> loop_of_one(nest& nest, std::uint64_t count, nest_item item)
         item.offset = 0;
         node        = nest.loop(count, {&item, 1});
     }
-    if (!node) {
-        return std::unexpected(std::move(node.error()));
-    }
-    return placed{position.source, *node, position.offset};
+    const std::uint32_t index = UCXL_TRY(std::move(node));
+    return placed{position.source, index, position.offset};
 }
 
 // Makes loops of the pending runs.

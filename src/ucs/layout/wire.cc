@@ -173,14 +173,12 @@ private:
         if ((_flags & wire::flag_has_bounds) != 0) {
             UCXL_TRY(bounds(set));
         }
-        auto created = layout_builder::finish(_nest, root, set);
-        if (!created) {
-            return created;
-        }
+        auto created = UCXL_TRY(layout_builder::finish(_nest, root, set));
         // Refuses what pack_wire() never writes: unused nodes, another order, bounds that add nothing.
         comparer same{_from.first(_at)};
-        wire::encode(**created, same);
-        return same.is_equal && same.at == _at ? created : malformed(_at, "not in the order of the normal form");
+        wire::encode(*created, same);
+        return same.is_equal && same.at == _at ? result<layout_ptr>(created)
+                                               : malformed(_at, "not in the order of the normal form");
     }
 
     std::span<const std::byte> _from;

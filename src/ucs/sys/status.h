@@ -48,6 +48,12 @@ inline ucs_status_t log_error(const char* function, const error& error)
     return to_status(error.code);
 }
 
+template <typename T>
+ucs_status_t status_of(const char* function, const result<T>& done)
+{
+    return done ? UCS_OK : log_error(function, done.error());
+}
+
 inline ucs_status_t log_invalid_param(const char* function, std::string message)
 {
     return log_error(function, {errc::invalid_param, std::move(message)});

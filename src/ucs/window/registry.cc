@@ -1,6 +1,7 @@
 #include "window.h"
 
 #include "arena.h"
+#include "sys/rollback.h"
 #include "window_config.h"
 
 #include <mutex>
@@ -167,24 +168,21 @@ result<window*> window_registry::allocate(pack_plan_ptr plan)
 {
     const layout_ptr layout = plan->source_layout();
     auto memory             = UCXL_TRY(layout_memory::allocate(*layout));
-    auto created            = create({std::move(plan), memory->bases(), memory});
-    if (!created || !layout->is_contiguous() || layout->is_empty()) {
+    auto* const created     = UCXL_TRY(create({std::move(plan), memory->bases(), memory}));
+    if (!layout->is_contiguous() || layout->is_empty()) {
         return created;
     }
+    rollback undo([&] { destroy(created); });
     const layout_entry& root = layout->root();
     const auto first         = memory->file_offset(memory->bases()[root.source] + root.offset);
-    if (auto mapped = map_identity(**created, memory->fd(), static_cast<std::uint64_t>(first)); !mapped) {
-        destroy(*created);
-        return std::unexpected(mapped.error());
-    }
+    UCXL_TRY(map_identity(*created, memory->fd(), static_cast<std::uint64_t>(first)));
+    undo.cancel();
     return created;
 }
 
 result<void> window_registry::rebind(window& window, window_binding binding)
 {
-    if (auto ok = check(binding); !ok) {
-        return ok;
-    }
+    UCXL_TRY(check(binding));
     if (binding.plan->packed_length() != window._length) {
         return fail(errc::invalid_param, "the layout has " + std::to_string(binding.plan->packed_length()) +
                                              " packed bytes, but the window has " + std::to_string(window._length));

@@ -1,5 +1,6 @@
 #include "failure_page.h"
 
+#include "sys/memory_file.h"
 #include "sys/process.h"
 
 #include <cstdlib>
@@ -52,22 +53,22 @@ void* make_page()
     return std::calloc(1, sizeof(failure_page));
 }
 
-// Returns the descriptor of the page in another process, or -1.
-int open_page_of(pid_t pid)
+// Opens the page of another process.
+owned_fd open_page_of(pid_t pid)
 {
     const std::string folder = std::format("/proc/{}/fd", pid);
     DIR* const listing       = opendir(folder.c_str());
     if (listing == nullptr) {
-        return -1;
+        return {};
     }
-    int found                = -1;
+    owned_fd found;
     const std::string wanted = std::format("/memfd:{} (deleted)", file_name);
     while (const dirent* const entry = readdir(listing)) {
         const std::string path = folder + "/" + entry->d_name;
         std::array<char, 128> target{};
         const ssize_t length = readlink(path.c_str(), target.data(), target.size());
         if (length > 0 && wanted == std::string_view(target.data(), static_cast<std::size_t>(length))) {
-            found = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+            found = owned_fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
             break;
         }
     }
@@ -131,16 +132,15 @@ failure_counts read_failure_page(const failure_page* page)
 
 bool count_failures_of(pid_t pid, failure_counts& counts)
 {
-    const int fd = open_page_of(pid);
-    if (fd < 0) {
+    const owned_fd file = open_page_of(pid);
+    if (!file) {
         counts = {};
         return has_library(pid);
     }
     // Reads and does not map, because the other process may change the file.
     std::array<std::uint64_t, sizeof(failure_page) / sizeof(std::uint64_t)> words{};
-    const bool is_whole = pread(fd, words.data(), sizeof(words), 0) == sizeof(words);
-    close(fd);
-    if (!is_whole || words[0] != failure_page::form || words[1] != num_failure_kinds) {
+    if (!read_all(file, 0, std::as_writable_bytes(std::span(words))) || words[0] != failure_page::form ||
+        words[1] != num_failure_kinds) {
         return false;
     }
     for (std::size_t kind = 0; kind < num_failure_kinds; ++kind) {

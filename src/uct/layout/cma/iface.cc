@@ -1,6 +1,7 @@
 #include "lay_cma.h"
 
 #include "process_copy.h"
+#include "uct/layout/base/component.h"
 #include "uct/layout/peer/ep.h"
 #include "uct/layout/peer/iface.h"
 
@@ -69,17 +70,8 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
 
 } // namespace
 
-constinit abi::tl lay_cma_tl = {
-    .name          = "lay_cma",
-    .query_devices = query_host_devices,
-    .iface_open    = iface_open,
-    .config        = {.name   = "lay_cma transport",
-                      .prefix = "LAY_CMA_",
-                      .table  = config_table,
-                      .size   = sizeof(host_interface_config),
-                      .list   = {},
-                      .flags  = 0},
-    .list          = {},
-};
+constinit abi::tl lay_cma_tl =
+    make_transport("lay_cma", query_host_devices, iface_open,
+                   config_entry("lay_cma transport", "LAY_CMA_", config_table, sizeof(host_interface_config)));
 
 } // namespace ucxl

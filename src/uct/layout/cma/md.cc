@@ -1,6 +1,7 @@
 // The component and memory domain of lay_cma.
 #include "lay_cma.h"
 
+#include "uct/layout/base/component.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/base/not_supported.h"
 #include "uct/layout/peer/export.h"
@@ -100,26 +101,12 @@ ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_
 
 } // namespace
 
-constinit uct_component lay_cma_component = {
-    .name               = "lay_cma",
-    .query_md_resources = uct_md_query_single_md_resource,
-    .md_open            = md_open,
-    .cm_open            = not_supported,
-    .rkey_unpack        = rkey_unpack,
-    .rkey_ptr           = not_supported,
-    .rkey_release       = release_shm_key,
-    .rkey_compare       = uct_base_rkey_compare,
-    .md_config          = {.name   = "lay_cma memory domain",
-                           .prefix = "LAY_CMA_",
-                           .table  = config_table,
-                           .size   = sizeof(lay_cma_md_config),
-                           .list   = {},
-                           .flags  = 0},
-    .cm_config          = {.name = "", .prefix = "", .table = nullptr, .size = 0, .list = {}, .flags = 0},
-    .tl_list            = {&lay_cma_component.tl_list, &lay_cma_component.tl_list},
-    .list               = {},
-    .flags              = 0,
-    .md_vfs_init        = base_md_vfs_init,
-};
+constinit uct_component lay_cma_component = make_component(
+    lay_cma_component,
+    {.name         = "lay_cma",
+     .md_open      = md_open,
+     .rkey_unpack  = rkey_unpack,
+     .rkey_release = release_shm_key,
+     .md_config    = config_entry("lay_cma memory domain", "LAY_CMA_", config_table, sizeof(lay_cma_md_config))});
 
 } // namespace ucxl

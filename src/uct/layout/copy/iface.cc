@@ -1,6 +1,7 @@
 #include "lay_copy.h"
 
 #include "md.h"
+#include "uct/layout/base/component.h"
 #include "uct/layout/base/iface.h"
 #include "uct/layout/base/window_copy.h"
 
@@ -205,17 +206,8 @@ ucs_status_t query_devices(uct_md_h md, abi::tl_device_resource** devices, unsig
 
 } // namespace
 
-constinit abi::tl lay_copy_tl = {
-    .name          = "lay_copy",
-    .query_devices = query_devices,
-    .iface_open    = iface_open,
-    .config        = {.name   = "lay_copy transport",
-                      .prefix = "LAY_COPY_",
-                      .table  = config_table,
-                      .size   = sizeof(lay_copy_config),
-                      .list   = {},
-                      .flags  = 0},
-    .list          = {},
-};
+constinit abi::tl lay_copy_tl =
+    make_transport("lay_copy", query_devices, iface_open,
+                   config_entry("lay_copy transport", "LAY_COPY_", config_table, sizeof(lay_copy_config)));
 
 } // namespace ucxl

@@ -1,6 +1,7 @@
 #include "md.h"
 
 #include "ucs/window/window.h"
+#include "uct/layout/base/component.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/base/not_supported.h"
 
@@ -155,27 +156,13 @@ bool is_lay_copy_left_out()
     return last.left_out;
 }
 
-constinit uct_component layout_component = {
-    .name               = "layout",
-    .query_md_resources = uct_md_query_single_md_resource,
-    .md_open            = md_open,
-    .cm_open            = not_supported,
-    .rkey_unpack        = uct_md_stub_rkey_unpack,
-    .rkey_ptr           = not_supported,
-    .rkey_release       = rkey_release,
-    .rkey_compare       = uct_base_rkey_compare,
-    .md_config          = {.name   = "layout memory domain",
-                           .prefix = "LAYOUT_",
-                           .table  = base_md_config_table,
-                           .size   = base_md_config_size,
-                           .list   = {},
-                           .flags  = 0},
-    .cm_config          = {.name = "", .prefix = "", .table = nullptr, .size = 0, .list = {}, .flags = 0},
-    .tl_list            = {&layout_component.tl_list, &layout_component.tl_list},
-    .list               = {},
-    .flags              = 0,
-    .md_vfs_init        = base_md_vfs_init,
-};
+constinit uct_component layout_component = make_component(
+    layout_component,
+    {.name         = "layout",
+     .md_open      = md_open,
+     .rkey_unpack  = uct_md_stub_rkey_unpack,
+     .rkey_release = rkey_release,
+     .md_config    = config_entry("layout memory domain", "LAYOUT_", base_md_config_table, base_md_config_size)});
 
 std::uint64_t md_observer::registrations()
 {

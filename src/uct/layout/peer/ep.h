@@ -43,7 +43,10 @@ private:
         return is_published(window) ? nullptr : "are of a remote window that is gone";
     }
 
-    static ucs_status_t put(const void* buffer, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    // `access` moves the bytes between the window and the local side. `count` adds them to the traffic of the local side.
+    template <auto access, auto count, typename Buffer>
+    static ucs_status_t move(failure_kind kind, Buffer* buffer, std::size_t length, std::uint64_t remote,
+                             uct_rkey_t rkey)
     {
         if (length == 0) {
             return UCS_OK;
@@ -52,41 +55,28 @@ private:
         const char* reason            = refusal_of(window, remote, length);
         if (reason == nullptr) {
             const reader_section section;
-            const auto source = local_side(section, buffer, length);
-            reason            = !source ? "have a local side that is not inside a live window"
-                                        : Access::put(window, remote - window.key.address, *source, length);
-            if (reason == nullptr && source->traffic != nullptr) {
-                source->traffic->count_read(length);
+            const auto local = local_side(section, buffer, length);
+            reason           = !local ? "have a local side that is not inside a live window"
+                                      : access(window, remote - window.key.address, *local, length);
+            if (reason == nullptr && local->traffic != nullptr) {
+                (local->traffic->*count)(length);
             }
         }
         if (reason != nullptr) {
-            report_failure({failure_kind::remote_write, Access::name, remote, length, reason, false});
+            report_failure({kind, Access::name, remote, length, reason, false});
             return UCS_ERR_INVALID_ADDR;
         }
         return UCS_OK;
     }
 
+    static ucs_status_t put(const void* buffer, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
+    {
+        return move<Access::put, &window_traffic::count_read>(failure_kind::remote_write, buffer, length, remote, rkey);
+    }
+
     static ucs_status_t get(void* buffer, std::size_t length, std::uint64_t remote, uct_rkey_t rkey)
     {
-        if (length == 0) {
-            return UCS_OK;
-        }
-        const imported_window& window = window_of(rkey);
-        const char* reason            = refusal_of(window, remote, length);
-        if (reason == nullptr) {
-            const reader_section section;
-            const auto target = local_side(section, buffer, length);
-            reason            = !target ? "have a local side that is not inside a live window"
-                                        : Access::get(window, remote - window.key.address, *target, length);
-            if (reason == nullptr && target->traffic != nullptr) {
-                target->traffic->count_write(length);
-            }
-        }
-        if (reason != nullptr) {
-            report_failure({failure_kind::remote_read, Access::name, remote, length, reason, false});
-            return UCS_ERR_INVALID_ADDR;
-        }
-        return UCS_OK;
+        return move<Access::get, &window_traffic::count_write>(failure_kind::remote_read, buffer, length, remote, rkey);
     }
 
     // UCP ends the process if it cannot start a get (its protocols have no abort). But it reads the status of the

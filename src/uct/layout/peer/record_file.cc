@@ -65,14 +65,11 @@ result<std::uint64_t> record_file::take(std::uint64_t length)
 
 result<std::uint64_t> record_file::add(std::span<const std::byte> record)
 {
-    const auto at = take(round_up(record.size(), unit));
-    if (!at) {
-        return at;
-    }
+    const std::uint64_t at     = UCXL_TRY(take(round_up(record.size(), unit)));
     constexpr std::size_t mark = sizeof(std::uint64_t);
-    if (!write_all(_file, *at + mark, record.subspan(mark)) || !write_all(_file, *at, record.first(mark))) {
+    if (!write_all(_file, at + mark, record.subspan(mark)) || !write_all(_file, at, record.first(mark))) {
         const int reason = errno;
-        erase(*at, record.size());
+        erase(at, record.size());
         return fail(errc::no_memory, std::format("a remote key could not be written: {}", std::strerror(reason)));
     }
     return at;

@@ -1,6 +1,7 @@
 #include "lay_shm.h"
 
 #include "uct/layout/base/atomic_word.h"
+#include "uct/layout/base/component.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/peer/ep.h"
 #include "uct/layout/peer/iface.h"
@@ -157,17 +158,8 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
 
 } // namespace
 
-constinit abi::tl lay_shm_tl = {
-    .name          = "lay_shm",
-    .query_devices = query_host_devices,
-    .iface_open    = iface_open,
-    .config        = {.name   = "lay_shm transport",
-                      .prefix = "LAY_SHM_",
-                      .table  = config_table,
-                      .size   = sizeof(host_interface_config),
-                      .list   = {},
-                      .flags  = 0},
-    .list          = {},
-};
+constinit abi::tl lay_shm_tl =
+    make_transport("lay_shm", query_host_devices, iface_open,
+                   config_entry("lay_shm transport", "LAY_SHM_", config_table, sizeof(host_interface_config)));
 
 } // namespace ucxl

@@ -1,6 +1,8 @@
 // The component and memory domain of lay_shm.
 #include "lay_shm.h"
 
+#include "sys/mapping.h"
+#include "uct/layout/base/component.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/base/not_supported.h"
 #include "uct/layout/peer/export.h"
@@ -25,8 +27,7 @@ namespace
 // The handle of mem_alloc. Memory of type RDMA is a window; host memory is plain memory of this process.
 struct allocation {
     ucxl::window* window = nullptr;
-    void* plain          = nullptr;
-    std::size_t length   = 0; // for plain memory
+    owned_mapping plain{};
 };
 
 // Every registration returns the address of this object. The window is looked up when a key is packed, so a
@@ -52,34 +53,29 @@ ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
     return UCS_OK;
 }
 
-ucs_status_t allocate_window(std::size_t length, allocation& allocation)
+result<window*> allocate_window(std::size_t length)
 {
-    auto layout = make_contig(1, {.length = length});
-    if (!layout) {
-        return log_error("lay_shm", layout.error());
-    }
-    auto plan = pack_plan::compile(*layout);
-    if (!plan) {
-        return log_error("lay_shm", plan.error());
-    }
-    const auto created = window_registry::instance().allocate(std::move(*plan));
-    if (!created) {
-        return log_error("lay_shm", created.error());
-    }
-    allocation.window = *created;
-    return UCS_OK;
+    auto layout = UCXL_TRY(make_contig(1, {.length = length}));
+    auto plan   = UCXL_TRY(pack_plan::compile(layout));
+    return window_registry::instance().allocate(std::move(plan));
 }
 
-ucs_status_t allocate_plain(std::size_t length, allocation& allocation)
+ucs_status_t allocate(std::size_t length, ucs_memory_type_t type, allocation& allocation)
 {
-    length      = round_to_pages(length);
-    void* start = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED) {
-        ucs_debug("lay_shm: no %zu bytes of host memory", length);
+    if (type == UCS_MEMORY_TYPE_RDMA) {
+        auto window = allocate_window(length);
+        if (!window) {
+            return log_error("lay_shm", window.error());
+        }
+        allocation.window = *window;
+        return UCS_OK;
+    }
+    auto plain = owned_mapping::map(round_to_pages(length), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!plain) {
+        ucs_debug("lay_shm: %s", plain.error().message.c_str());
         return UCS_ERR_NO_MEMORY;
     }
-    allocation.plain  = start;
-    allocation.length = length;
+    allocation.plain = std::move(*plain);
     return UCS_OK;
 }
 
@@ -92,12 +88,10 @@ ucs_status_t mem_alloc(uct_md_h, std::size_t* length, void** address, ucs_memory
     }
     return guarded("lay_shm", [&] {
         auto created = std::make_unique<allocation>();
-        const auto status =
-            type == UCS_MEMORY_TYPE_RDMA ? allocate_window(*length, *created) : allocate_plain(*length, *created);
-        if (status != UCS_OK) {
+        if (const auto status = allocate(*length, type, *created); status != UCS_OK) {
             return status;
         }
-        *address = created->window != nullptr ? created->window->address() : created->plain;
+        *address = created->window != nullptr ? created->window->address() : created->plain.start();
         *memh    = created.release();
         return UCS_OK;
     });
@@ -107,9 +101,6 @@ ucs_status_t mem_free(uct_md_h, uct_mem_h memh)
 {
     const std::unique_ptr<allocation> owned(static_cast<allocation*>(memh));
     window_registry::instance().destroy(owned->window);
-    if (owned->plain != nullptr) {
-        munmap(owned->plain, owned->length);
-    }
     return UCS_OK;
 }
 
@@ -123,7 +114,7 @@ ucs_status_t mkey_pack(uct_md_h, uct_mem_h memh, void* address, std::size_t, con
 {
     return guarded("lay_shm", [&] {
         const auto& handle = *static_cast<const allocation*>(memh);
-        const shm_key key  = handle.plain != nullptr ? no_access_key() : export_window(address);
+        const shm_key key  = handle.plain.start() != nullptr ? no_access_key() : export_window(address);
         std::memcpy(buffer, &key, sizeof(key));
         return UCS_OK;
     });
@@ -155,26 +146,12 @@ ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_
 
 } // namespace
 
-constinit uct_component lay_shm_component = {
-    .name               = "lay_shm",
-    .query_md_resources = uct_md_query_single_md_resource,
-    .md_open            = md_open,
-    .cm_open            = not_supported,
-    .rkey_unpack        = rkey_unpack,
-    .rkey_ptr           = not_supported,
-    .rkey_release       = release_shm_key,
-    .rkey_compare       = uct_base_rkey_compare,
-    .md_config          = {.name   = "lay_shm memory domain",
-                           .prefix = "LAY_SHM_MD_",
-                           .table  = base_md_config_table,
-                           .size   = base_md_config_size,
-                           .list   = {},
-                           .flags  = 0},
-    .cm_config          = {.name = "", .prefix = "", .table = nullptr, .size = 0, .list = {}, .flags = 0},
-    .tl_list            = {&lay_shm_component.tl_list, &lay_shm_component.tl_list},
-    .list               = {},
-    .flags              = 0,
-    .md_vfs_init        = base_md_vfs_init,
-};
+constinit uct_component lay_shm_component = make_component(
+    lay_shm_component,
+    {.name         = "lay_shm",
+     .md_open      = md_open,
+     .rkey_unpack  = rkey_unpack,
+     .rkey_release = release_shm_key,
+     .md_config    = config_entry("lay_shm memory domain", "LAY_SHM_MD_", base_md_config_table, base_md_config_size)});
 
 } // namespace ucxl

@@ -29,10 +29,4 @@ void fill(std::uint64_t field_mask, std::uint64_t bit, Field& field, const Value
     }
 }
 
-template <typename T>
-ucs_status_t status_of(const char* function, const result<T>& done)
-{
-    return done ? UCS_OK : log_error(function, done.error());
-}
-
 } // namespace ucxl::mlx5

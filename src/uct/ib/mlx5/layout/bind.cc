@@ -65,9 +65,7 @@ result<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_
         one->append_requests(qp->qp_num, requests);
     }
     encode_key_fence(qp->qp_num, {.signaled = signaled}, requests.emplace_back());
-    if (auto posted = post_raw(qp, requests, wr_id); !posted) {
-        return posted;
-    }
+    UCXL_TRY(post_raw(qp, requests, wr_id));
     const std::lock_guard guard(shared.lock);
     for (region* const one : regions) {
         one->adopt();

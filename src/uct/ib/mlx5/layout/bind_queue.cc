@@ -226,8 +226,8 @@ result<void> bind_queue::execute(std::span<request_bytes> requests)
 
 result<bool> bind_queue::attempt(std::span<request_bytes> requests)
 {
-    const auto done = finish(post(requests));
-    return done ? result<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
+    const ibv_wc done = UCXL_TRY(finish(post(requests)));
+    return done.status == IBV_WC_SUCCESS;
 }
 
 result<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
@@ -238,9 +238,9 @@ result<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::u
     qp->wr_id    = 0;
     qp->wr_flags = IBV_SEND_SIGNALED;
     fill(qp, local, remote, rkey, operand);
-    const int error = ibv_wr_complete(qp);
-    const auto done = finish(error == 0 ? result<void>() : fail_errno("posting to the bind queue", error));
-    return done ? result<bool>(done->status == IBV_WC_SUCCESS) : std::unexpected(done.error());
+    const int error   = ibv_wr_complete(qp);
+    const ibv_wc done = UCXL_TRY(finish(error == 0 ? result<void>() : fail_errno("posting to the bind queue", error)));
+    return done.status == IBV_WC_SUCCESS;
 }
 
 result<bool> bind_queue::attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey)

@@ -244,11 +244,6 @@ std::unexpected<error> nothing_to_map()
     return fail(errc::invalid_param, "the layout has no bytes");
 }
 
-result<plan> finished(plan_builder& builder, const placed& whole)
-{
-    return whole ? builder.finish(*whole) : std::unexpected(whole.error());
-}
-
 } // namespace
 
 result<plan> lower_flat(const layout& layout, const device_limits& limits)
@@ -265,7 +260,8 @@ result<plan> lower_flat(const layout& layout, const device_limits& limits)
         pieces.push_back({{false, block.source}, block.offset, block.length});
     });
     plan_builder builder(limits);
-    return finished(builder, builder.concatenate(std::move(pieces)));
+    const extent_of whole = UCXL_TRY(builder.concatenate(std::move(pieces)));
+    return builder.finish(whole);
 }
 
 result<plan> lower_nested(const layout& layout, const device_limits& limits)
@@ -274,7 +270,8 @@ result<plan> lower_nested(const layout& layout, const device_limits& limits)
         return nothing_to_map();
     }
     plan_builder builder(limits);
-    return finished(builder, structured_lowering(layout, builder).whole());
+    const extent_of whole = UCXL_TRY(structured_lowering(layout, builder).whole());
+    return builder.finish(whole);
 }
 
 result<plan> lower(const layout& layout, const device_limits& limits)

@@ -150,9 +150,7 @@ result<void> region::prepare(const layout_ptr& layout, std::span<const source_ba
         return fail(errc::invalid_param,
                     std::format("{} bases for a layout of {} sources", bases.size(), layout->num_sources()));
     }
-    if (auto fits = check_end(layout->packed_length()); !fits) {
-        return fits;
-    }
+    UCXL_TRY(check_end(layout->packed_length()));
     const std::lock_guard guard(_domain.lock);
     if (_domain.queue.has_failed()) {
         return device_has_failed();

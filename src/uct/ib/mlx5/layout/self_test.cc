@@ -128,9 +128,7 @@ public:
 private:
     result<void> prepare()
     {
-        if (auto begun = _loop.begin(); !begun) {
-            return begun;
-        }
+        UCXL_TRY(_loop.begin());
         for (mkey_owner* const one : {&_list, &_repeat, &_outer}) {
             auto created = UCXL_TRY(_loop.key());
             *one         = std::move(created);
@@ -144,10 +142,7 @@ private:
     {
         result<bool> all = true;
         (((all = steps()), all && *all) && ...);
-        if (!all) {
-            return std::unexpected(std::move(all.error()));
-        }
-        to = *all;
+        to = UCXL_TRY(std::move(all));
         return {};
     }
 
