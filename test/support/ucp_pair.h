@@ -16,8 +16,8 @@ namespace ucxl::test
 {
 
 struct ucp_options {
-    std::vector<std::pair<std::string, std::string>> config; // {"TLS", "posix,lay_copy"}
-    bool self                     = false;                   // one worker, connected to itself
+    std::vector<std::pair<std::string, std::string>> config{}; // {"TLS", "posix,lay_copy"}
+    bool self                     = false;                     // one worker, connected to itself
     bool wakeup                   = false; // the wakeup feature, and waiting on the worker's descriptor
     ucs_thread_mode_t thread_mode = UCS_THREAD_MODE_SINGLE;
 };

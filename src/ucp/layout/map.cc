@@ -177,8 +177,9 @@ ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t
         if (status != UCS_OK) {
             return status;
         }
-        if (const auto known = uct_layout_status(); !known) {
-            log_error("ucp_layout_map", known.error());
+        // A UCX that was loaded after this library serves contexts that are made from now on.
+        if (const auto usable = uct_layout_init(); !usable) {
+            log_error("ucp_layout_map", usable.error());
             return UCS_ERR_NO_DEVICE;
         }
         return map(context, request, window_p);

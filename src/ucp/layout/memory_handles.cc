@@ -3,7 +3,7 @@
 #include "sys/rollback.h"
 #include "uct/layout/copy/md.h"
 
-#include <ucs/debug/log_def.h>
+#include "uct/abi/log.h"
 
 #include <algorithm>
 #include <type_traits>

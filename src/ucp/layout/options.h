@@ -6,6 +6,9 @@
 namespace ucxl
 {
 
+// Adds the options to those of the UCX in use, once it is known.
+void register_map_options();
+
 // UCX_LAYOUT_MAP_CACHE_SIZE: how many unused windows to keep.
 std::size_t map_cache_size();
 

@@ -4,19 +4,17 @@
 // not at all what it belongs to.
 //
 // Example:
-//     ucs_config_field_t fields[] = {{"CACHE_SIZE", "64", "Windows kept", offsetof(cache_options, size), ...}, {}};
-//     constinit option_table<cache_options> table("window cache", "LAYOUT_", fields);
+//     constexpr abi::option options[] = {{"CACHE_SIZE", "64", "Windows kept", offsetof(cache_options, size), ...}};
+//     constinit option_table<cache_options> table("window cache", "LAYOUT_", options);
 //     table.add();
 //     auto options = UCXL_TRY(table.read());
 #pragma once
 
 #include "sys/error.h"
+#include "uct/abi/config.h"
 
 #include <cstddef>
-
-extern "C" {
-#include <ucs/config/parser.h>
-}
+#include <span>
 
 namespace ucxl
 {
@@ -25,12 +23,13 @@ namespace ucxl
 class basic_option_table
 {
 public:
-    // Adds the table to UCX's list of tables, once. Any thread.
+    // Adds the table to the tables of the UCX that is attached, once. Any thread.
     void add();
 
 protected:
-    constexpr basic_option_table(const char* name, const char* prefix, ucs_config_field_t* fields, std::size_t size)
-        : _entry{.name = name, .prefix = prefix, .table = fields, .size = size, .list = {}, .flags = 0}
+    constexpr basic_option_table(const char* name, const char* prefix, std::span<const abi::option> options,
+                                 std::size_t length)
+        : _name(name), _prefix(prefix), _options(options), _length(length)
     {
     }
 
@@ -39,8 +38,11 @@ protected:
     static void log_defaults(const error& error);
 
 private:
-    ucs_config_global_list_entry_t _entry;
-    bool _is_added = false;
+    const char* _name;
+    const char* _prefix;
+    std::span<const abi::option> _options;
+    std::size_t _length;
+    ucs_config_global_list_entry_t _entry{};
 };
 
 // Values without strings or arrays: nothing has to be released. Objects have static lifetime and constant
@@ -49,8 +51,8 @@ template <typename Values>
 class option_table : public basic_option_table
 {
 public:
-    constexpr option_table(const char* name, const char* prefix, ucs_config_field_t* fields)
-        : basic_option_table(name, prefix, fields, sizeof(Values))
+    constexpr option_table(const char* name, const char* prefix, std::span<const abi::option> options)
+        : basic_option_table(name, prefix, options, sizeof(Values))
     {
     }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include <ucs/debug/log_def.h>
+#include "uct/abi/log.h"
 #include <ucs/type/status.h>
 
 namespace ucxl

@@ -2,7 +2,7 @@
 
 #include "slot_table.h"
 
-#include <ucs/memory/memtype_cache.h>
+#include "uct/abi/memory_types.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -63,18 +63,12 @@ result<std::unique_ptr<arena>> arena::reserve(std::size_t length)
 arena::~arena()
 {
     munmap(_base - margin, _length + 2 * margin);
-    if (ucs_memtype_cache_global_instance != nullptr) {
-        ucs_memtype_cache_remove(_base - margin, _length + 2 * margin);
-    }
+    abi::forget_memory(_base - margin, _length + 2 * margin);
 }
 
 void arena::announce() const
 {
-    // An update does nothing until UCX has made the cache; a lookup makes it.
-    ucs_memory_info_t unused;
-    if (ucs_memtype_cache_lookup(_base, 1, &unused) != UCS_ERR_UNSUPPORTED) {
-        ucs_memtype_cache_update(_base - margin, _length + 2 * margin, UCS_MEMORY_TYPE_RDMA, UCS_SYS_DEVICE_ID_UNKNOWN);
-    }
+    abi::announce_rdma_memory(_base - margin, _length + 2 * margin);
 }
 
 result<void> arena::clear(std::uint64_t offset, std::size_t length) const

@@ -11,16 +11,15 @@ namespace ucxl
 namespace
 {
 
-ucs_config_field_t fields[] = {
+constexpr abi::option fields[] = {
     {"ARENA_SIZE", "1t",
      "Bytes of addresses to reserve for windows. They use no memory. If the system refuses, the library tries half as\n"
      "many, and so on.",
-     offsetof(window_config, arena_length), UCS_CONFIG_TYPE_MEMUNITS},
+     offsetof(window_config, arena_length), abi::option_type::memory_units},
     {"STREAM_MIN", "auto",
      "Packed bytes of a layout from which on its long blocks are written past the caches. auto measures the best\n"
      "value on this machine with the first layout of 2 MB or more. Read when the library is loaded.",
-     offsetof(window_config, stream_min), UCS_CONFIG_TYPE_MEMUNITS},
-    {}};
+     offsetof(window_config, stream_min), abi::option_type::memory_units}};
 
 constinit option_table<window_config> table("layout windows", "LAYOUT_", fields);
 

@@ -1,7 +1,8 @@
 #include "init.h"
 
 #include "ucs/window/window_config.h"
-#include "uct/abi/abi_check.h"
+#include "uct/abi/log.h"
+#include "uct/abi/ucx.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/cma/lay_cma.h"
 #include "uct/layout/copy/lay_copy.h"
@@ -10,38 +11,55 @@
 #include "uct/layout/peer/limits.h"
 #include "uct/layout/shm/lay_shm.h"
 
-#include <ucs/debug/log_def.h>
-
+#include <atomic>
 #include <mutex>
+#include <optional>
 
 namespace ucxl
 {
 
-result<void> uct_layout_status()
+namespace
 {
-    return abi::abi_check();
+
+result<void> register_all()
+{
+    register_window_config();
+    register_lay_shm_config();
+    register_hook_options();
+    // lay_copy first: the others are of no use without it.
+    if (!register_component(layout_component, lay_copy_tl) || !register_component(lay_shm_component, lay_shm_tl) ||
+        !register_component(lay_cma_component, lay_cma_tl)) {
+        return fail(errc::no_memory, "no memory for the options of the transports");
+    }
+    install_hooks();
+    publish_failure_counts();
+    return {};
 }
 
-void uct_layout_init()
+} // namespace
+
+result<void> uct_layout_init(const void* caller)
 {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        if (const auto status = uct_layout_status(); !status) {
-            ucs_error("ucx-layout is not available: %s", status.error().message.c_str());
-            return;
-        }
-        register_window_config();
-        register_lay_shm_config();
-        register_hook_options();
-        uct_component_register(&layout_component);
-        uct_tl_register(&layout_component, &lay_copy_tl);
-        uct_component_register(&lay_shm_component);
-        uct_tl_register(&lay_shm_component, &lay_shm_tl);
-        uct_component_register(&lay_cma_component);
-        uct_tl_register(&lay_cma_component, &lay_cma_tl);
-        install_hooks();
-        publish_failure_counts();
-    });
+    static std::atomic<bool> is_registered{false};
+    if (is_registered.load(std::memory_order_acquire)) {
+        return {};
+    }
+    static std::mutex& lock = *new std::mutex;
+    static std::optional<result<void>> done;
+    const std::lock_guard guard(lock);
+    if (done) {
+        return *done;
+    }
+    const auto attached = abi::attach(caller);
+    if (!attached && attached.error().code == errc::no_device) {
+        return std::unexpected(attached.error());
+    }
+    done = attached ? register_all() : std::unexpected(attached.error());
+    if (!*done) {
+        ucs_error("ucx-layout is not available: %s", done->error().message.c_str());
+    }
+    is_registered = done->has_value();
+    return *done;
 }
 
 } // namespace ucxl

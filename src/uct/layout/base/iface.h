@@ -4,7 +4,7 @@
 // Example: struct my_iface { base_interface base; ... }; opened by open_base_interface(self->base, ...)
 #pragma once
 
-#include "uct/abi/uct_abi_1_18.h"
+#include "uct/abi/interface.h"
 
 #include <cstddef>
 
@@ -12,7 +12,7 @@ namespace ucxl
 {
 
 struct base_interface {
-    abi::base_iface super;
+    abi::interface super;
     int event_fd;    // never signalled, because nothing completes later
     double overhead; // seconds, as reported to UCP
     double latency;
@@ -21,17 +21,13 @@ struct base_interface {
 // Fills in all operations except iface_close, iface_query, iface_get_address and those of an endpoint.
 void base_interface_ops(uct_iface_ops_t& ops);
 
-abi::iface_internal_ops base_internal_ops(decltype(abi::iface_internal_ops::iface_estimate_perf) estimate_perf,
-                                          decltype(abi::iface_internal_ops::iface_is_reachable_v2) is_reachable);
-
 // Fills in everything except the operations and their limits: cap.flags, max_short, max_bcopy, atomics. The bandwidth
 // is in bytes per second.
 void query_base_interface(base_interface& self, std::size_t address_length, double bandwidth, uct_iface_attr_t& attr);
-void estimate_base_interface(const base_interface& self, double bandwidth, abi::perf_attr& attr);
 
 // Logs in the name of the transport. On failure it closes what it opened.
 ucs_status_t open_base_interface(base_interface& self, const char* transport, uct_iface_ops_t& ops,
-                                 abi::iface_internal_ops& internal_ops, uct_md_h md, uct_worker_h worker,
+                                 const abi::interface_operations& operations, uct_md_h md, uct_worker_h worker,
                                  const uct_iface_params_t* params, const uct_iface_config_t* config);
 void close_base_interface(base_interface& self);
 

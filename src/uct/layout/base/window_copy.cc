@@ -89,4 +89,19 @@ std::optional<refused_range> read_window(void* target, const void* window_addres
     return std::nullopt;
 }
 
+std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length)
+{
+    const auto& registry = window_registry::instance();
+    if (registry.touches_arena(target, length)) {
+        return write_window(target, source, length);
+    }
+    if (registry.touches_arena(source, length)) {
+        return read_window(target, source, length);
+    }
+    if (length > 0) {
+        std::memcpy(target, source, length);
+    }
+    return std::nullopt;
+}
+
 } // namespace ucxl

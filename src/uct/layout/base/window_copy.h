@@ -26,6 +26,9 @@ struct refused_range {
 [[nodiscard]] std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length);
 [[nodiscard]] std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length);
 
+// Copies between two ranges of this process, each of them a range of one live window or plain memory.
+[[nodiscard]] std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length);
+
 // One side of a copy: plain memory, or packed bytes of a plan.
 struct transfer_side {
     const pack_plan* plan; // null: plain memory

@@ -1,7 +1,6 @@
 #include "lay_cma.h"
 
 #include "process_copy.h"
-#include "uct/layout/base/component.h"
 #include "uct/layout/peer/ep.h"
 #include "uct/layout/peer/iface.h"
 
@@ -16,14 +15,14 @@ namespace
 // UCP compares a copy by lay_cma with staging, which it believes to be faster than it is. It chooses by memory type,
 // before it knows the window. The overhead keeps messages eager that would gain little, and that would lose a round
 // trip where the window has short blocks.
-ucs_config_field_t config_table[] = {
-    {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
-    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
+constexpr abi::option config_table[] = {
+    {"", "", nullptr, offsetof(host_interface_config, super), abi::option_type::iface_options},
+    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth),
+     abi::option_type::bandwidth},
     {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
-     UCS_CONFIG_TYPE_TIME},
+     abi::option_type::time},
     {"LATENCY", "80ns", "Latency of an operation as reported to UCP", offsetof(host_interface_config, latency),
-     UCS_CONFIG_TYPE_TIME},
-    {}};
+     abi::option_type::time}};
 
 const char* reason_of(int error)
 {
@@ -70,8 +69,11 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
 
 } // namespace
 
-constinit abi::tl lay_cma_tl =
-    make_transport("lay_cma", query_host_devices, iface_open,
-                   config_entry("lay_cma transport", "LAY_CMA_", config_table, sizeof(host_interface_config)));
+constinit abi::transport lay_cma_tl({
+    .name          = "lay_cma",
+    .query_devices = query_host_devices,
+    .iface_open    = iface_open,
+    .iface_options = {"lay_cma transport", "LAY_CMA_", config_table, sizeof(host_interface_config)},
+});
 
 } // namespace ucxl

@@ -8,12 +8,12 @@
 // Invariant: every operation is complete when it returns. A process does not reach itself.
 #pragma once
 
-#include "uct/abi/uct_abi_1_18.h"
+#include "uct/abi/component.h"
 
 namespace ucxl
 {
 
-extern uct_component lay_cma_component;
-extern abi::tl lay_cma_tl;
+extern abi::component lay_cma_component;
+extern abi::transport lay_cma_tl;
 
 } // namespace ucxl

@@ -1,9 +1,7 @@
 // The component and memory domain of lay_cma.
 #include "lay_cma.h"
 
-#include "uct/layout/base/component.h"
 #include "uct/layout/base/md.h"
-#include "uct/layout/base/not_supported.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/rkey.h"
 
@@ -23,14 +21,13 @@ struct lay_cma_md_config {
 };
 
 // With shorter blocks, the kernel's work for each block costs more than staging the window.
-ucs_config_field_t config_table[] = {
-    {"", "", nullptr, 0, UCS_CONFIG_TYPE_TABLE(uct_md_config_table)},
+constexpr abi::option config_table[] = {
+    {"", "", nullptr, 0, abi::option_type::md_options},
     {"MIN_BLOCK", "16k", "Least average block length of a window that peers of this host may copy by lay_cma",
-     offsetof(lay_cma_md_config, min_block), UCS_CONFIG_TYPE_MEMUNITS},
-    {}};
+     offsetof(lay_cma_md_config, min_block), abi::option_type::memory_units}};
 
 struct lay_cma_md {
-    uct_md super;
+    abi::domain super;
     std::size_t min_block;
 };
 
@@ -43,15 +40,15 @@ void close(uct_md_h md)
     delete reinterpret_cast<lay_cma_md*>(md);
 }
 
-ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
+abi::domain_attr query()
 {
-    uct_md_base_md_query(attr);
-    attr->flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY;
-    attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    attr->cache_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
-    attr->rkey_packed_size = sizeof(shm_key);
-    return UCS_OK;
+    return {
+        .flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY,
+        .reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        .cache_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        .access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST),
+        .rkey_packed_size = sizeof(shm_key),
+    };
 }
 
 ucs_status_t mem_reg(uct_md_h, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
@@ -74,39 +71,34 @@ ucs_status_t rkey_unpack(uct_component*, const void* buffer, uct_rkey_t* rkey, v
     return unpack_shm_key("lay_cma", shm_access::process, buffer, rkey, handle);
 }
 
-uct_md_ops md_ops = {
-    .close              = close,
-    .query              = query,
-    .mem_alloc          = not_supported,
-    .mem_free           = not_supported,
-    .mem_advise         = not_supported,
-    .mem_reg            = mem_reg,
-    .mem_dereg          = base_md_mem_dereg,
-    .mem_query          = not_supported,
-    .mkey_pack          = mkey_pack,
-    .mem_attach         = not_supported,
-    .detect_memory_type = not_supported,
+constexpr abi::domain_operations operations = {
+    .close     = close,
+    .query     = query,
+    .mem_reg   = mem_reg,
+    .mem_dereg = base_md_mem_dereg,
+    .mkey_pack = mkey_pack,
 };
 
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t* config, uct_md_h* md)
 {
     const auto& options = *reinterpret_cast<const lay_cma_md_config*>(config);
-    auto* created       = new (std::nothrow) lay_cma_md{{&md_ops, component}, options.min_block};
+    auto* created       = new (std::nothrow) lay_cma_md{{}, options.min_block};
     if (created == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    *md = &created->super;
+    init_domain(created->super, operations, component);
+    *md = &created->super.super;
     return UCS_OK;
 }
 
 } // namespace
 
-constinit uct_component lay_cma_component = make_component(
-    lay_cma_component,
-    {.name         = "lay_cma",
-     .md_open      = md_open,
-     .rkey_unpack  = rkey_unpack,
-     .rkey_release = release_shm_key,
-     .md_config    = config_entry("lay_cma memory domain", "LAY_CMA_", config_table, sizeof(lay_cma_md_config))});
+constinit abi::component lay_cma_component({
+    .name         = "lay_cma",
+    .md_open      = md_open,
+    .rkey_unpack  = rkey_unpack,
+    .rkey_release = release_shm_key,
+    .md_options   = {"lay_cma memory domain", "LAY_CMA_", config_table, sizeof(lay_cma_md_config)},
+});
 
 } // namespace ucxl

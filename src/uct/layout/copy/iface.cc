@@ -1,11 +1,10 @@
 #include "lay_copy.h"
 
 #include "md.h"
-#include "uct/layout/base/component.h"
 #include "uct/layout/base/iface.h"
 #include "uct/layout/base/window_copy.h"
 
-#include <ucs/debug/log_def.h>
+#include "uct/abi/log.h"
 
 #include <climits>
 #include <cstring>
@@ -30,18 +29,17 @@ struct lay_copy_config {
 // UCP reads SHORT when it plans an eager protocol and ZCOPY when it plans a rendezvous pipeline. Eager is faster for
 // windows at every size, because the FIFO stays in cache and pipeline fragments do not. The gap between the two prices
 // tells UCP so.
-ucs_config_field_t config_table[] = {
-    {"", "", nullptr, offsetof(lay_copy_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
+constexpr abi::option config_table[] = {
+    {"", "", nullptr, offsetof(lay_copy_config, super), abi::option_type::iface_options},
     {"SHORT_BW", "30GBs", "Bandwidth of short operations as reported to UCP, which plans eager protocols with it",
-     offsetof(lay_copy_config, short_bandwidth), UCS_CONFIG_TYPE_BW},
+     offsetof(lay_copy_config, short_bandwidth), abi::option_type::bandwidth},
     {"ZCOPY_BW", "3GBs",
      "Bandwidth of zero-copy operations as reported to UCP, which plans rendezvous pipelines with it",
-     offsetof(lay_copy_config, zcopy_bandwidth), UCS_CONFIG_TYPE_BW},
+     offsetof(lay_copy_config, zcopy_bandwidth), abi::option_type::bandwidth},
     {"OVERHEAD", "50ns", "CPU time to start an operation as reported to UCP", offsetof(lay_copy_config, overhead),
-     UCS_CONFIG_TYPE_TIME},
+     abi::option_type::time},
     {"LATENCY", "50ns", "Latency of an operation as reported to UCP", offsetof(lay_copy_config, latency),
-     UCS_CONFIG_TYPE_TIME},
-    {}};
+     abi::option_type::time}};
 
 struct lay_copy_iface {
     base_interface base;
@@ -70,11 +68,26 @@ bool is_zcopy(abi::ep_operation operation)
     return operation == abi::ep_operation::put_zcopy || operation == abi::ep_operation::get_zcopy;
 }
 
-ucs_status_t estimate_perf(uct_iface_h iface, abi::perf_attr* attr)
+// Everything is copied that has a window on at least one side. Between host memory and host memory the interface must
+// not displace the transports that are for that.
+bool is_served(const abi::perf_question& question)
 {
-    const lay_copy_iface& self = self_of(iface);
-    const bool zcopy = (attr->field_mask & abi::perf_attr::field::has_operation) != 0 && is_zcopy(attr->operation);
-    estimate_base_interface(self.base, zcopy ? self.zcopy_bandwidth : self.short_bandwidth, *attr);
+    const auto is_known = [](ucs_memory_type_t type) {
+        return type == UCS_MEMORY_TYPE_HOST || type == UCS_MEMORY_TYPE_RDMA || type == UCS_MEMORY_TYPE_UNKNOWN;
+    };
+    return is_known(question.local) && is_known(question.remote) &&
+           (question.local != UCS_MEMORY_TYPE_HOST || question.remote != UCS_MEMORY_TYPE_HOST);
+}
+
+ucs_status_t estimate(const abi::interface& interface, const abi::perf_question& question, abi::perf_answer& answer)
+{
+    if (!is_served(question)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    const auto& self = reinterpret_cast<const lay_copy_iface&>(interface);
+    answer           = {.bandwidth = is_zcopy(question.operation) ? self.zcopy_bandwidth : self.short_bandwidth,
+                        .overhead  = self.base.overhead,
+                        .latency   = self.base.latency};
     return UCS_OK;
 }
 
@@ -84,13 +97,13 @@ ucs_status_t get_address(uct_iface_h iface, uct_iface_addr_t* address)
     return UCS_OK;
 }
 
-int is_reachable_v2(uct_iface_h iface, const abi::is_reachable_params* params)
+bool reaches(const abi::interface& interface, const uct_iface_addr_t* address)
 {
-    if ((params->field_mask & abi::is_reachable_params::has_iface_addr) == 0 || params->iface_addr == nullptr) {
-        return 0;
-    }
-    return std::memcmp(params->iface_addr, &self_of(iface).id, sizeof(std::uint64_t)) == 0;
+    const auto& self = reinterpret_cast<const lay_copy_iface&>(interface);
+    return std::memcmp(address, &self.id, sizeof(self.id)) == 0;
 }
+
+constexpr abi::interface_operations operations = {.estimate = estimate, .reaches = reaches};
 
 void iface_close(uct_iface_h iface)
 {
@@ -106,12 +119,28 @@ ucs_status_t report(failure_kind kind, const refused_range& refused, bool silent
     return UCS_ERR_INVALID_ADDR;
 }
 
+bool is_plain(const void* address, std::size_t length)
+{
+    return !window_registry::instance().touches_arena(address, length);
+}
+
+// A refused read must not leave the old contents of a buffer to its receiver.
+void clear(void* target, std::size_t length)
+{
+    if (length > 0 && is_plain(target, length)) {
+        std::memset(target, 0, length);
+    }
+}
+
 // UCP stages fragments with the short operations and ends the process (ucs_fatal) if one fails. A window that is gone
 // must not end the process, least of all because of a peer. So these operations drop the bytes to write, read zeros,
-// and succeed.
+// and succeed. One side is a window, even if a peer said that plain memory is one.
 ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
 {
-    if (const auto refused = write_window(reinterpret_cast<void*>(remote), buffer, length)) {
+    auto* const target = reinterpret_cast<void*>(remote);
+    const auto refused =
+        is_plain(buffer, length) ? write_window(target, buffer, length) : copy_in_process(target, buffer, length);
+    if (refused) {
         report(failure_kind::write, *refused, true);
     }
     return UCS_OK;
@@ -119,20 +148,23 @@ ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint6
 
 ucs_status_t get_short(uct_ep_h, void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
 {
-    if (const auto refused = read_window(buffer, reinterpret_cast<const void*>(remote), length)) {
-        std::memset(buffer, 0, length);
+    const auto* const source = reinterpret_cast<const void*>(remote);
+    const auto refused =
+        is_plain(buffer, length) ? read_window(buffer, source, length) : copy_in_process(buffer, source, length);
+    if (refused) {
+        clear(buffer, length);
         report(failure_kind::read, *refused, true);
     }
     return UCS_OK;
 }
 
 // The pipelines that use the zero-copy operations ignore what these return: rndv_put.c and rndv_get.c check no status
-// of a copy. A receiver must not see the old contents of a fragment.
+// of a copy. UCP also uses them between any memory of one worker.
 ucs_status_t put_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std::uint64_t remote, uct_rkey_t,
                        uct_completion_t*)
 {
     for (std::size_t i = 0; i < num_iov; ++i) {
-        if (const auto refused = write_window(reinterpret_cast<void*>(remote), iov[i].buffer, iov[i].length)) {
+        if (const auto refused = copy_in_process(reinterpret_cast<void*>(remote), iov[i].buffer, iov[i].length)) {
             return report(failure_kind::write, *refused, true);
         }
         remote += iov[i].length;
@@ -144,8 +176,8 @@ ucs_status_t get_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std:
                        uct_completion_t*)
 {
     for (std::size_t i = 0; i < num_iov; ++i) {
-        if (const auto refused = read_window(iov[i].buffer, reinterpret_cast<const void*>(remote), iov[i].length)) {
-            std::memset(iov[i].buffer, 0, iov[i].length);
+        if (const auto refused = copy_in_process(iov[i].buffer, reinterpret_cast<const void*>(remote), iov[i].length)) {
+            clear(iov[i].buffer, iov[i].length);
             return report(failure_kind::read, *refused, true);
         }
         remote += iov[i].length;
@@ -185,29 +217,30 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
         delete self;
         return UCS_ERR_IO_ERROR;
     }
-    static abi::iface_internal_ops internal_ops = base_internal_ops(estimate_perf, is_reachable_v2);
-    static uct_iface_ops_t iface_ops            = make_ops();
+    static uct_iface_ops_t iface_ops = make_ops();
     const auto status =
-        open_base_interface(self->base, "lay_copy", iface_ops, internal_ops, md, worker, params, tl_config);
+        open_base_interface(self->base, "lay_copy", iface_ops, operations, md, worker, params, tl_config);
     if (status != UCS_OK) {
         delete self;
         return status;
     }
     note_interface(md);
-    *iface = &self->base.super.super;
+    *iface = &self->base.super.super.super;
     return UCS_OK;
 }
 
 ucs_status_t query_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
 {
-    return uct_single_device_resource(md, "layout", UCT_DEVICE_TYPE_ACC, UCS_SYS_DEVICE_ID_UNKNOWN, devices,
-                                      num_devices);
+    return abi::single_device(md, "layout", UCT_DEVICE_TYPE_ACC, devices, num_devices);
 }
 
 } // namespace
 
-constinit abi::tl lay_copy_tl =
-    make_transport("lay_copy", query_devices, iface_open,
-                   config_entry("lay_copy transport", "LAY_COPY_", config_table, sizeof(lay_copy_config)));
+constinit abi::transport lay_copy_tl({
+    .name          = "lay_copy",
+    .query_devices = query_devices,
+    .iface_open    = iface_open,
+    .iface_options = {"lay_copy transport", "LAY_COPY_", config_table, sizeof(lay_copy_config)},
+});
 
 } // namespace ucxl

@@ -7,11 +7,11 @@
 // Invariant: every operation is complete when it returns, so there is nothing to progress, flush or wait for.
 #pragma once
 
-#include "uct/abi/uct_abi_1_18.h"
+#include "uct/abi/component.h"
 
 namespace ucxl
 {
 
-extern abi::tl lay_copy_tl;
+extern abi::transport lay_copy_tl;
 
 } // namespace ucxl

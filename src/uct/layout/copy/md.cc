@@ -1,9 +1,7 @@
 #include "md.h"
 
 #include "ucs/window/window.h"
-#include "uct/layout/base/component.h"
 #include "uct/layout/base/md.h"
-#include "uct/layout/base/not_supported.h"
 
 #include <array>
 #include <atomic>
@@ -24,7 +22,7 @@ thread_local const void* last_registering_md = nullptr;
 std::array<std::atomic<md_close_callback>, max_md_close_callbacks> close_callbacks{};
 
 struct layout_md {
-    uct_md super;
+    abi::domain super;
     std::atomic<bool> has_interface;
 };
 
@@ -54,15 +52,15 @@ void close(uct_md_h md)
     delete &self_of(md);
 }
 
-ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
+abi::domain_attr query()
 {
-    uct_md_base_md_query(attr);
     // No NEED_RKEY, so that UCP registers nothing when it stages a window through lay_copy.
-    attr->flags            = UCT_MD_FLAG_REG;
-    attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST) | UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    attr->detect_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    return UCS_OK;
+    return {
+        .flags            = UCT_MD_FLAG_REG,
+        .reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST) | UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        .detect_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        .access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+    };
 }
 
 ucs_status_t mem_reg(uct_md_h md, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
@@ -78,64 +76,37 @@ ucs_status_t mkey_pack(uct_md_h, uct_mem_h, void*, std::size_t, const abi::mkey_
     return UCS_OK;
 }
 
-ucs_status_t detect_memory_type(uct_md_h, const void* address, std::size_t, ucs_memory_type_t* type)
+bool detects(const void* address)
 {
-    if (!window_registry::instance().touches_arena(address, 1)) {
-        return UCS_ERR_INVALID_ADDR;
-    }
-    *type = UCS_MEMORY_TYPE_RDMA;
-    return UCS_OK;
+    return window_registry::instance().touches_arena(address, 1);
 }
 
-ucs_status_t mem_query(uct_md_h md, const void* address, std::size_t length, uct_md_mem_attr_t* attr)
-{
-    ucs_memory_type_t type;
-    if (const auto status = detect_memory_type(md, address, length, &type); status != UCS_OK) {
-        return status;
-    }
-    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_MEM_TYPE) {
-        attr->mem_type = type;
-    }
-    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_SYS_DEV) {
-        attr->sys_dev = UCS_SYS_DEVICE_ID_UNKNOWN;
-    }
-    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_BASE_ADDRESS) {
-        attr->base_address = const_cast<void*>(address);
-    }
-    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_ALLOC_LENGTH) {
-        attr->alloc_length = length;
-    }
-    if (attr->field_mask & (UCT_MD_MEM_ATTR_FIELD_DMABUF_FD)) {
-        attr->dmabuf_fd = UCT_DMABUF_FD_INVALID;
-    }
-    if (attr->field_mask & UCT_MD_MEM_ATTR_FIELD_DMABUF_OFFSET) {
-        attr->dmabuf_offset = 0;
-    }
-    return UCS_OK;
-}
-
-uct_md_ops md_ops = {
-    .close              = close,
-    .query              = query,
-    .mem_alloc          = not_supported,
-    .mem_free           = not_supported,
-    .mem_advise         = not_supported,
-    .mem_reg            = mem_reg,
-    .mem_dereg          = base_md_mem_dereg,
-    .mem_query          = mem_query,
-    .mkey_pack          = mkey_pack,
-    .mem_attach         = not_supported,
-    .detect_memory_type = detect_memory_type,
+constexpr abi::domain_operations operations = {
+    .close     = close,
+    .query     = query,
+    .mem_reg   = mem_reg,
+    .mem_dereg = base_md_mem_dereg,
+    .mkey_pack = mkey_pack,
+    .detects   = detects,
 };
 
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)
 {
-    auto* const created = new (std::nothrow) layout_md{{&md_ops, component}, false};
+    auto* const created = new (std::nothrow) layout_md{};
     if (created == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
+    init_domain(created->super, operations, component);
     last = {created, false};
-    *md  = &created->super;
+    *md  = &created->super.super;
+    return UCS_OK;
+}
+
+// UCX unpacks no key of a domain that needs none.
+ucs_status_t rkey_unpack(uct_component*, const void*, uct_rkey_t* rkey, void** handle)
+{
+    *rkey   = UCT_INVALID_RKEY;
+    *handle = nullptr;
     return UCS_OK;
 }
 
@@ -156,13 +127,13 @@ bool is_lay_copy_left_out()
     return last.left_out;
 }
 
-constinit uct_component layout_component = make_component(
-    layout_component,
-    {.name         = "layout",
-     .md_open      = md_open,
-     .rkey_unpack  = uct_md_stub_rkey_unpack,
-     .rkey_release = rkey_release,
-     .md_config    = config_entry("layout memory domain", "LAYOUT_", base_md_config_table, base_md_config_size)});
+constinit abi::component layout_component({
+    .name         = "layout",
+    .md_open      = md_open,
+    .rkey_unpack  = rkey_unpack,
+    .rkey_release = rkey_release,
+    .md_options   = {"layout memory domain", "LAYOUT_", base_md_options, base_md_options_length},
+});
 
 std::uint64_t md_observer::registrations()
 {

@@ -5,14 +5,14 @@
 // it is used.
 #pragma once
 
-#include "uct/abi/uct_abi_1_18.h"
+#include "uct/abi/component.h"
 
 #include <cstdint>
 
 namespace ucxl
 {
 
-extern uct_component layout_component;
+extern abi::component layout_component;
 
 // Records that an interface of lay_copy was opened on the domain.
 void note_interface(uct_md_h md);

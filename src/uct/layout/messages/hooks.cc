@@ -3,7 +3,7 @@
 #include "requests.h"
 #include "ucs/sys/option_table.h"
 
-#include <ucs/debug/log_def.h>
+#include "uct/abi/log.h"
 
 #include <array>
 #include <cstddef>
@@ -39,12 +39,11 @@ struct hook_options {
     std::uint64_t enabled; // bits, in the order of `hooks`
 };
 
-ucs_config_field_t fields[] = {
+constexpr abi::option fields[] = {
     {"HOOKS", "put,get,atomic,reply",
      "Handlers of UCX that the library changes, separated by commas. An empty list changes none.\n"
      "'ucx_layout_info --hooks' describes each hook. Read when the library is loaded.",
-     offsetof(hook_options, enabled), UCS_CONFIG_TYPE_BITMAP(names)},
-    {}};
+     offsetof(hook_options, enabled), abi::option_type::names, names}};
 
 constinit option_table<hook_options> table("layout hooks", "LAYOUT_", fields);
 

@@ -5,15 +5,13 @@
 #include "uct/layout/base/window_copy.h"
 
 #include "ucs/window/window.h"
-#include "uct/abi/ucp_abi_1_18.h"
+#include "uct/abi/config.h"
+#include "uct/abi/messages.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-
-#include <ucs/config/parser.h>
 
 namespace ucxl
 {
@@ -33,29 +31,29 @@ struct stock_handlers {
     handler_pair atomic;
     handler_pair reply;
     handler_pair end_of_rendezvous;
+    abi::ucp_am_handler* put_object;
+    abi::ucp_am_handler* get_object;
+    abi::ucp_am_handler* atomic_object;
+    abi::ucp_am_handler* reply_object;
 };
 
 const stock_handlers* stock()
 {
     static stock_handlers handlers{};
     static const bool is_known = [] {
-        using namespace abi;
         constexpr std::uint64_t atomics  = UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
         constexpr std::uint64_t messages = UCP_FEATURE_TAG | UCP_FEATURE_AM;
-        ucp_am_handler* const put        = &ucp_am_handler_UCP_AM_ID_PUT;
-        ucp_am_handler* const get        = &ucp_am_handler_UCP_AM_ID_GET_REQ;
-        ucp_am_handler* const atomic     = &ucp_am_handler_UCP_AM_ID_ATOMIC_REQ;
-        ucp_am_handler* const reply      = &ucp_am_handler_UCP_AM_ID_GET_REP;
-        ucp_am_handler* const end        = &ucp_am_handler_UCP_AM_ID_RNDV_ATS;
-        if (!knows_handler(put, UCP_FEATURE_RMA, ucp_put_handler) ||
-            !knows_handler(get, UCP_FEATURE_RMA, ucp_get_req_handler) ||
-            !knows_handler(atomic, atomics, ucp_atomic_req_handler) ||
-            !knows_handler(reply, UCP_FEATURE_RMA, ucp_get_rep_handler) ||
-            !knows_handler(end, messages, ucp_rndv_ats_handler)) {
+        auto* const put                  = abi::stock_handler("PUT", "ucp_put_handler", UCP_FEATURE_RMA);
+        auto* const get                  = abi::stock_handler("GET_REQ", "ucp_get_req_handler", UCP_FEATURE_RMA);
+        auto* const atomic               = abi::stock_handler("ATOMIC_REQ", "ucp_atomic_req_handler", atomics);
+        auto* const reply                = abi::stock_handler("GET_REP", "ucp_get_rep_handler", UCP_FEATURE_RMA);
+        auto* const end                  = abi::stock_handler("RNDV_ATS", "ucp_rndv_ats_handler", messages);
+        if (put == nullptr || get == nullptr || atomic == nullptr || reply == nullptr || end == nullptr) {
             return false;
         }
-        const auto pair_of = [](const ucp_am_handler& handler) { return handler_pair{handler.cb, handler.proxy_cb}; };
-        handlers           = {pair_of(*put), pair_of(*get), pair_of(*atomic), pair_of(*reply), pair_of(*end)};
+        const auto pair_of = [](const abi::ucp_am_handler& known) { return handler_pair{known.cb, known.proxy_cb}; };
+        handlers           = {pair_of(*put), pair_of(*get), pair_of(*atomic), pair_of(*reply), pair_of(*end), put, get,
+                              atomic,        reply};
         return true;
     }();
     return is_known ? &handlers : nullptr;
@@ -149,11 +147,7 @@ ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flag
 // of the environment only, not that of a single context.
 bool takes_windows_for_host_memory()
 {
-    static const bool answer = [] {
-        const char* const option = std::getenv("UCX_PROTO_ENABLE");
-        int enabled              = 1;
-        return option != nullptr && ucs_config_sscanf_bool(option, &enabled, nullptr) != 0 && enabled == 0;
-    }();
+    static const bool answer = abi::is_off("UCX_PROTO_ENABLE");
     return answer;
 }
 
@@ -287,13 +281,14 @@ ucs_status_t handle_reply(void* arg, void* data, std::size_t length, unsigned fl
 }
 
 template <uct_am_callback_t Plain, uct_am_callback_t Counting>
-bool put_in_front(abi::ucp_am_handler* handler)
+bool put_in_front(abi::ucp_am_handler* stock_handlers::* object)
 {
     if (stock() == nullptr) {
         return false;
     }
-    handler->cb       = Plain;
-    handler->proxy_cb = Counting;
+    abi::ucp_am_handler* const handler = stock()->*object;
+    handler->cb                        = Plain;
+    handler->proxy_cb                  = Counting;
     return true;
 }
 
@@ -301,26 +296,26 @@ bool put_in_front(abi::ucp_am_handler* handler)
 
 bool hook_puts()
 {
-    return put_in_front<handle_put<plain>, handle_put<counting>>(&ucp_am_handler_UCP_AM_ID_PUT);
+    return put_in_front<handle_put<plain>, handle_put<counting>>(&stock_handlers::put_object);
 }
 
 bool hook_gets()
 {
-    return put_in_front<handle_get<plain>, handle_get<counting>>(&ucp_am_handler_UCP_AM_ID_GET_REQ);
+    return put_in_front<handle_get<plain>, handle_get<counting>>(&stock_handlers::get_object);
 }
 
 bool hook_atomics()
 {
-    return put_in_front<handle_atomic<plain>, handle_atomic<counting>>(&ucp_am_handler_UCP_AM_ID_ATOMIC_REQ);
+    return put_in_front<handle_atomic<plain>, handle_atomic<counting>>(&stock_handlers::atomic_object);
 }
 
 bool hook_replies()
 {
-    if (!put_in_front<handle_reply<plain>, handle_reply<counting>>(&ucp_am_handler_UCP_AM_ID_GET_REP)) {
+    if (!put_in_front<handle_reply<plain>, handle_reply<counting>>(&stock_handlers::reply_object)) {
         return false;
     }
     // Also answers a refused atomic.
-    ucp_am_handler_UCP_AM_ID_GET_REP.features |= UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
+    stock()->reply_object->features |= UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
     return true;
 }
 

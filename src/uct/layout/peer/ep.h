@@ -43,7 +43,7 @@ private:
         return is_published(window) ? nullptr : "are of a remote window that is gone";
     }
 
-    // `access` moves the bytes between the window and the local side. `count` adds them to the traffic of the local side.
+    // `access` moves the bytes between the window and the local side, whose traffic `count` counts.
     template <auto access, auto count, typename Buffer>
     static ucs_status_t move(failure_kind kind, Buffer* buffer, std::size_t length, std::uint64_t remote,
                              uct_rkey_t rkey)

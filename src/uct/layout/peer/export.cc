@@ -4,7 +4,7 @@
 
 #include "ucs/window/window.h"
 
-#include <ucs/debug/log_def.h>
+#include "uct/abi/log.h"
 
 #include <mutex>
 

@@ -21,10 +21,18 @@ host_interface& self_of(uct_iface_h iface)
     return *reinterpret_cast<host_interface*>(iface);
 }
 
-ucs_status_t estimate_perf(uct_iface_h iface, abi::perf_attr* attr)
+// Only windows have keys, so only a remote window can be served. A local side is a window or host memory.
+ucs_status_t estimate(const abi::interface& interface, const abi::perf_question& question, abi::perf_answer& answer)
 {
-    const host_interface& self = self_of(iface);
-    estimate_base_interface(self.base, self.bandwidth, *attr);
+    const auto is_served = [](ucs_memory_type_t type, bool remote) {
+        return type == UCS_MEMORY_TYPE_UNKNOWN || type == UCS_MEMORY_TYPE_RDMA ||
+               (!remote && type == UCS_MEMORY_TYPE_HOST);
+    };
+    if (!is_served(question.local, false) || !is_served(question.remote, true)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    const auto& self = reinterpret_cast<const host_interface&>(interface);
+    answer           = {.bandwidth = self.bandwidth, .overhead = self.base.overhead, .latency = self.base.latency};
     return UCS_OK;
 }
 
@@ -34,16 +42,15 @@ ucs_status_t get_address(uct_iface_h iface, uct_iface_addr_t* address)
     return UCS_OK;
 }
 
-int is_reachable_v2(uct_iface_h iface, const abi::is_reachable_params* params)
+bool reaches(const abi::interface& interface, const uct_iface_addr_t* address)
 {
-    if ((params->field_mask & abi::is_reachable_params::has_iface_addr) == 0 || params->iface_addr == nullptr) {
-        return 0;
-    }
     process_identity other;
-    std::memcpy(&other, params->iface_addr, sizeof(other));
-    const process_identity& own = self_of(iface).owner;
+    std::memcpy(&other, address, sizeof(other));
+    const process_identity& own = reinterpret_cast<const host_interface&>(interface).owner;
     return may_share_memory(own, other) && other.pid != own.pid;
 }
+
+constexpr abi::interface_operations operations = {.estimate = estimate, .reaches = reaches};
 
 void iface_close(uct_iface_h iface)
 {
@@ -86,19 +93,18 @@ ucs_status_t open_host_interface(uct_iface_ops_t& ops, uct_md_h md, uct_worker_h
     if (self == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    self->owner                                 = process_identity::own();
-    self->bandwidth                             = config.bandwidth;
-    self->base.overhead                         = config.overhead;
-    self->base.latency                          = config.latency;
-    static abi::iface_internal_ops internal_ops = base_internal_ops(estimate_perf, is_reachable_v2);
+    self->owner         = process_identity::own();
+    self->bandwidth     = config.bandwidth;
+    self->base.overhead = config.overhead;
+    self->base.latency  = config.latency;
     const auto status =
-        open_base_interface(self->base, md->component->name, ops, internal_ops, md, worker, params, tl_config);
+        open_base_interface(self->base, md->component->name, ops, operations, md, worker, params, tl_config);
     if (status != UCS_OK) {
         delete self;
         return status;
     }
     ++num_ifaces;
-    *iface = &self->base.super.super;
+    *iface = &self->base.super.super.super;
     return UCS_OK;
 }
 
@@ -110,8 +116,7 @@ ucs_status_t query_host_devices(uct_md_h md, abi::tl_device_resource** devices, 
         *num_devices = 0;
         return UCS_ERR_NO_DEVICE;
     }
-    return uct_single_device_resource(md, md->component->name, UCT_DEVICE_TYPE_SHM, UCS_SYS_DEVICE_ID_UNKNOWN, devices,
-                                      num_devices);
+    return abi::single_device(md, md->component->name, UCT_DEVICE_TYPE_SHM, devices, num_devices);
 }
 
 } // namespace ucxl

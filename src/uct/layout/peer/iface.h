@@ -5,6 +5,7 @@
 #pragma once
 
 #include "sys/process.h"
+#include "uct/abi/component.h"
 #include "uct/layout/base/iface.h"
 
 namespace ucxl

@@ -8,16 +8,15 @@ namespace ucxl
 namespace
 {
 
-ucs_config_field_t fields[] = {
+constexpr abi::option fields[] = {
     {"IDLE_WINDOWS", "64",
      "Windows of peers that stay mapped after their last remote key, so that the next key of the same window is cheap.",
-     offsetof(lay_shm_limit_options, idle_windows), UCS_CONFIG_TYPE_UINT},
+     offsetof(lay_shm_limit_options, idle_windows), abi::option_type::unsigned_integer},
     {"IDLE_SIZE", "4g",
      "Bytes of memory of these windows. Memory that its owner releases stays allocated while it is mapped.",
-     offsetof(lay_shm_limit_options, idle_bytes), UCS_CONFIG_TYPE_MEMUNITS},
+     offsetof(lay_shm_limit_options, idle_bytes), abi::option_type::memory_units},
     {"MAP_LIMIT", "16t", "Bytes of memory of peers that may be mapped at a time. Keys beyond the limit are refused.",
-     offsetof(lay_shm_limit_options, map_bytes), UCS_CONFIG_TYPE_MEMUNITS},
-    {}};
+     offsetof(lay_shm_limit_options, map_bytes), abi::option_type::memory_units}};
 
 constexpr lay_shm_limit_options defaults{
     .idle_windows = 64, .idle_bytes = std::size_t{4} << 30, .map_bytes = std::size_t{16} << 40};

@@ -4,7 +4,7 @@
 
 #include "import.h"
 
-#include "uct/abi/uct_abi_1_18.h"
+#include "uct/abi/uct.h"
 
 namespace ucxl
 {

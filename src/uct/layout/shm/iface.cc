@@ -1,7 +1,6 @@
 #include "lay_shm.h"
 
 #include "uct/layout/base/atomic_word.h"
-#include "uct/layout/base/component.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/peer/ep.h"
 #include "uct/layout/peer/iface.h"
@@ -14,14 +13,14 @@ namespace
 {
 
 // The overhead keeps small messages on the eager protocols, which are faster for them.
-ucs_config_field_t config_table[] = {
-    {"", "", nullptr, offsetof(host_interface_config, super), UCS_CONFIG_TYPE_TABLE(uct_iface_config_table)},
-    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth), UCS_CONFIG_TYPE_BW},
+constexpr abi::option config_table[] = {
+    {"", "", nullptr, offsetof(host_interface_config, super), abi::option_type::iface_options},
+    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth),
+     abi::option_type::bandwidth},
     {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
-     UCS_CONFIG_TYPE_TIME},
+     abi::option_type::time},
     {"LATENCY", "50ns", "Latency of an operation as reported to UCP", offsetof(host_interface_config, latency),
-     UCS_CONFIG_TYPE_TIME},
-    {}};
+     abi::option_type::time}};
 
 ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
 {
@@ -158,8 +157,11 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
 
 } // namespace
 
-constinit abi::tl lay_shm_tl =
-    make_transport("lay_shm", query_host_devices, iface_open,
-                   config_entry("lay_shm transport", "LAY_SHM_", config_table, sizeof(host_interface_config)));
+constinit abi::transport lay_shm_tl({
+    .name          = "lay_shm",
+    .query_devices = query_host_devices,
+    .iface_open    = iface_open,
+    .iface_options = {"lay_shm transport", "LAY_SHM_", config_table, sizeof(host_interface_config)},
+});
 
 } // namespace ucxl

@@ -9,12 +9,12 @@
 // transport between its own windows and host memory.
 #pragma once
 
-#include "uct/abi/uct_abi_1_18.h"
+#include "uct/abi/component.h"
 
 namespace ucxl
 {
 
-extern uct_component lay_shm_component;
-extern abi::tl lay_shm_tl;
+extern abi::component lay_shm_component;
+extern abi::transport lay_shm_tl;
 
 } // namespace ucxl

@@ -2,9 +2,7 @@
 #include "lay_shm.h"
 
 #include "sys/mapping.h"
-#include "uct/layout/base/component.h"
 #include "uct/layout/base/md.h"
-#include "uct/layout/base/not_supported.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/rkey.h"
 
@@ -34,23 +32,18 @@ struct allocation {
 // registration in UCP's cache never refers to a destroyed window.
 allocation registered;
 
-void close(uct_md_h md)
+abi::domain_attr query()
 {
-    delete md;
-}
-
-ucs_status_t query(uct_md_h, abi::md_attr_v2* attr)
-{
-    uct_md_base_md_query(attr);
-    attr->flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ALLOC;
-    attr->reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    attr->cache_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    attr->access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
-    // HOST, because UCP looks for atomics only among transports that allocate host memory.
-    attr->alloc_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST);
-    attr->max_alloc        = SIZE_MAX;
-    attr->rkey_packed_size = sizeof(shm_key);
-    return UCS_OK;
+    return {
+        .flags           = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ALLOC,
+        .reg_mem_types   = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        .cache_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        // HOST, because UCP looks for atomics only among transports that allocate host memory.
+        .alloc_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST),
+        .access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST),
+        .max_alloc        = SIZE_MAX,
+        .rkey_packed_size = sizeof(shm_key),
+    };
 }
 
 result<window*> allocate_window(std::size_t length)
@@ -80,7 +73,7 @@ ucs_status_t allocate(std::size_t length, ucs_memory_type_t type, allocation& al
 }
 
 ucs_status_t mem_alloc(uct_md_h, std::size_t* length, void** address, ucs_memory_type_t type, unsigned flags,
-                       const char*, uct_mem_h* memh)
+                       uct_mem_h* memh)
 {
     // UCP asks this way, once and without logging, for host memory for its staging buffers. This domain provides none.
     if (type == UCS_MEMORY_TYPE_HOST && (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0) {
@@ -125,33 +118,29 @@ ucs_status_t rkey_unpack(uct_component*, const void* buffer, uct_rkey_t* rkey, v
     return unpack_shm_key("lay_shm", shm_access::mapping, buffer, rkey, handle);
 }
 
-uct_md_ops md_ops = {
-    .close              = close,
-    .query              = query,
-    .mem_alloc          = mem_alloc,
-    .mem_free           = mem_free,
-    .mem_advise         = not_supported,
-    .mem_reg            = mem_reg,
-    .mem_dereg          = base_md_mem_dereg,
-    .mem_query          = not_supported,
-    .mkey_pack          = mkey_pack,
-    .mem_attach         = not_supported,
-    .detect_memory_type = not_supported,
+constexpr abi::domain_operations operations = {
+    .close     = close_base_md,
+    .query     = query,
+    .mem_alloc = mem_alloc,
+    .mem_free  = mem_free,
+    .mem_reg   = mem_reg,
+    .mem_dereg = base_md_mem_dereg,
+    .mkey_pack = mkey_pack,
 };
 
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)
 {
-    return open_base_md(md_ops, component, md);
+    return open_base_md(operations, component, md);
 }
 
 } // namespace
 
-constinit uct_component lay_shm_component = make_component(
-    lay_shm_component,
-    {.name         = "lay_shm",
-     .md_open      = md_open,
-     .rkey_unpack  = rkey_unpack,
-     .rkey_release = release_shm_key,
-     .md_config    = config_entry("lay_shm memory domain", "LAY_SHM_MD_", base_md_config_table, base_md_config_size)});
+constinit abi::component lay_shm_component({
+    .name         = "lay_shm",
+    .md_open      = md_open,
+    .rkey_unpack  = rkey_unpack,
+    .rkey_release = release_shm_key,
+    .md_options   = {"lay_shm memory domain", "LAY_SHM_MD_", base_md_options, base_md_options_length},
+});
 
 } // namespace ucxl

@@ -1,4 +1,5 @@
 // Handles of windows, and their stock memory handles in contexts that come and go.
+#include "support/forked_process.h"
 #include "support/leak_checks.h"
 #include "support/log_guard.h"
 #include "support/must.h"
@@ -251,9 +252,22 @@ TEST_F(window_memory, a_context_without_our_transport_gets_no_handle)
 // The context goes first, against the rules: the window forgets what it had in it, and works on. Without lay_shm and
 // lay_cma, because with them UCP caches registrations, and UCX with assertions ends the process when one is in use
 // then.
+// A UCX with assertions ends the process if a memory handle is left.
+bool is_cleaned_up_with_handles(const layout& layout, void* base, const char* tls)
+{
+    return static_cast<bool>(ucxl::test::holds_in_child([&] {
+        auto left = must(window::map(nullptr, layout, base));
+        const context gone(tls);
+        return static_cast<bool>(left.memh(gone.get()));
+    }));
+}
+
 TEST_F(window_memory, outlives_contexts_that_were_cleaned_up_first)
 {
     constexpr const char* uncached = "self,posix,lay_copy";
+    if (!is_cleaned_up_with_handles(_column, _matrix.data(), uncached)) {
+        GTEST_SKIP() << "this UCX asserts that no memory handle is left at ucp_cleanup";
+    }
     const leaks_of_others handles_left_at_cleanup; // which UCP does not free
     auto column = must(window::map(nullptr, _column, _matrix.data()));
     for (int round = 0; round < 3; ++round) {

@@ -3,10 +3,10 @@
 #include "support/log_guard.h"
 #include "support/must.h"
 #include "ucs/window/window_config.h"
+#include "uct/abi/memory_types.h"
 #include "window_helpers.h"
 
 #include <sys/resource.h>
-#include <ucs/memory/memtype_cache.h>
 
 using namespace ucxl;
 using namespace ucxl::test;
@@ -22,8 +22,8 @@ protected:
 
 bool is_rdma(const void* address, std::size_t length)
 {
-    ucs_memory_info_t info;
-    return ucs_memtype_cache_lookup(address, length, &info) == UCS_OK && info.type == UCS_MEMORY_TYPE_RDMA;
+    const auto* const first = static_cast<const std::byte*>(address);
+    return ucxl::abi::is_known_as_rdma_memory(first) && ucxl::abi::is_known_as_rdma_memory(first + length - 1);
 }
 
 TEST_F(arena_test, is_rdma_memory_from_its_first_to_its_last_byte)

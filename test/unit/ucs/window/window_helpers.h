@@ -6,6 +6,7 @@
 #include "support/must.h"
 #include "ucs/window/arena.h"
 #include "ucs/window/window.h"
+#include "uct/abi/ucx.h"
 
 #include <cerrno>
 
@@ -14,6 +15,9 @@
 
 namespace ucxl::test
 {
+
+// Windows are announced to the UCX of the process.
+inline const bool is_attached = abi::attach(nullptr).has_value();
 
 inline constexpr std::uint64_t mib = 1u << 20;
 

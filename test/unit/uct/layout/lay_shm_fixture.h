@@ -134,13 +134,13 @@ private:
 class lay_shm : public host_transport_test
 {
 protected:
-    lay_shm() : host_transport_test(lay_shm_component, "lay_shm") {}
+    lay_shm() : host_transport_test(lay_shm_component.super, "lay_shm") {}
 };
 
 class lay_cma : public host_transport_test
 {
 protected:
-    lay_cma() : host_transport_test(lay_cma_component, "lay_cma") {}
+    lay_cma() : host_transport_test(lay_cma_component.super, "lay_cma") {}
 };
 
 // What UCP sees of a get: it always starts, and its completion has the status when it returns.

@@ -219,10 +219,9 @@ TEST_F(lay_cma, takes_only_keys_of_its_own_and_of_other_processes)
 {
     const application_window target(*words_with_gaps());
     const shared_window own(*words_with_gaps());
-    const auto unpack = [](uct_component& by, const shm_key& key) {
-        uct_rkey_t rkey;
-        void* handle;
-        return by.rkey_unpack(&by, &key, &rkey, &handle);
+    const auto unpack = [](ucxl::abi::component& by, const shm_key& key) {
+        uct_rkey_bundle_t bundle;
+        return uct_rkey_unpack(&by.super, &key, &bundle);
     };
     EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(lay_cma_component, target.key())) << "of this process";
     EXPECT_EQ(UCS_ERR_UNREACHABLE, unpack(lay_cma_component, export_window(own.address())));

@@ -4,7 +4,8 @@
 #include "support/log_guard.h"
 #include "support/random.h"
 #include "support/ucp_pair.h"
-#include "uct/abi/ucp_abi_1_18.h"
+#include "uct/abi/messages.h"
+#include "uct/abi/ucx.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/init.h"
 #include "uct/layout/messages/hooks.h"
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <unistd.h>
@@ -23,6 +25,17 @@ using namespace ucxl::test;
 
 namespace
 {
+
+// The object of libucp, which has our handler in it after uct_layout_init().
+const ucxl::abi::ucp_am_handler& handler_of(const std::string& id)
+{
+    return *ucxl::abi::find_object<ucxl::abi::ucp_am_handler>(("ucp_am_handler_UCP_AM_ID_" + id).c_str());
+}
+
+bool is_stock(const std::string& id, const char* function)
+{
+    return handler_of(id).cb == ucxl::abi::find_function<uct_am_callback_t>(function);
+}
 
 constexpr window_shape shape{12, 20};
 constexpr std::uint64_t nobody = 0x7fffffff; // no endpoint has this number, so nothing is answered
@@ -84,7 +97,7 @@ protected:
 
     void deliver(message& request, std::size_t length)
     {
-        ASSERT_EQ(UCS_OK, ucp_am_handler_UCP_AM_ID_ATOMIC_REQ.cb(_pair->worker(0), &request, length, 0));
+        ASSERT_EQ(UCS_OK, handler_of("ATOMIC_REQ").cb(_pair->worker(0), &request, length, 0));
     }
 
 private:
@@ -157,7 +170,7 @@ protected:
         std::memcpy(message.data(), &header, sizeof(header));
         std::ranges::copy(bytes, message.begin() + sizeof(header));
         return is_refused(failure_kind::peer_write, [&] {
-            EXPECT_EQ(UCS_OK, ucp_am_handler_UCP_AM_ID_PUT.cb(_pair->worker(0), message.data(), message.size(), 0));
+            EXPECT_EQ(UCS_OK, handler_of("PUT").cb(_pair->worker(0), message.data(), message.size(), 0));
         });
     }
 
@@ -165,7 +178,7 @@ protected:
     {
         ucxl::abi::get_request message{address, length, {nobody, 1}, memory_type};
         return is_refused(failure_kind::peer_read, [&] {
-            EXPECT_EQ(UCS_OK, ucp_am_handler_UCP_AM_ID_GET_REQ.cb(_pair->worker(0), &message, sizeof(message), 0));
+            EXPECT_EQ(UCS_OK, handler_of("GET_REQ").cb(_pair->worker(0), &message, sizeof(message), 0));
         });
     }
 
@@ -247,12 +260,12 @@ TEST_F(made_up_access, replies_and_requests_that_are_cut_off_do_nothing)
         // Numbers of requests that do not exist: real numbers are pointers.
         message[0] |= std::byte{1};
         const std::size_t length = random.below(random.one_in(2) ? 17 : message.size());
-        EXPECT_EQ(UCS_OK, ucp_am_handler_UCP_AM_ID_GET_REP.cb(worker(), message.data(), length, 0));
+        EXPECT_EQ(UCS_OK, handler_of("GET_REP").cb(worker(), message.data(), length, 0));
     }
     const ucxl::abi::get_reply notice{0x6c61796f75744e31, 0};
     std::memcpy(message.data(), &notice, sizeof(notice));
     for (std::size_t length = 0; length <= message.size(); ++length) {
-        EXPECT_EQ(UCS_OK, ucp_am_handler_UCP_AM_ID_GET_REP.cb(worker(), message.data(), length, 0));
+        EXPECT_EQ(UCS_OK, handler_of("GET_REP").cb(worker(), message.data(), length, 0));
     }
 }
 
@@ -263,10 +276,10 @@ TEST(hooks, are_all_listed_and_in_place)
     for (const hook& each : all_hooks()) {
         EXPECT_EQ(hook_state::active, each.state) << each.name;
     }
-    EXPECT_NE(ucp_put_handler, ucp_am_handler_UCP_AM_ID_PUT.cb);
-    EXPECT_NE(ucp_get_req_handler, ucp_am_handler_UCP_AM_ID_GET_REQ.cb);
-    EXPECT_NE(ucp_get_rep_handler, ucp_am_handler_UCP_AM_ID_GET_REP.cb);
-    EXPECT_NE(ucp_atomic_req_handler, ucp_am_handler_UCP_AM_ID_ATOMIC_REQ.cb);
+    EXPECT_FALSE(is_stock("PUT", "ucp_put_handler"));
+    EXPECT_FALSE(is_stock("GET_REQ", "ucp_get_req_handler"));
+    EXPECT_FALSE(is_stock("GET_REP", "ucp_get_rep_handler"));
+    EXPECT_FALSE(is_stock("ATOMIC_REQ", "ucp_atomic_req_handler"));
 }
 
 // Runs in a program of its own, because hooks are installed only once.
@@ -277,10 +290,9 @@ TEST(hooks_death_test, that_the_option_leaves_out_change_nothing)
         {
             setenv("UCX_LAYOUT_HOOKS", "get", 1);
             uct_layout_init();
-            const bool as_asked = ucp_am_handler_UCP_AM_ID_PUT.cb == ucp_put_handler &&
-                                  ucp_am_handler_UCP_AM_ID_GET_REQ.cb != ucp_get_req_handler &&
-                                  ucp_am_handler_UCP_AM_ID_GET_REP.cb == ucp_get_rep_handler &&
-                                  ucp_am_handler_UCP_AM_ID_ATOMIC_REQ.cb == ucp_atomic_req_handler &&
+            const bool as_asked = is_stock("PUT", "ucp_put_handler") && !is_stock("GET_REQ", "ucp_get_req_handler") &&
+                                  is_stock("GET_REP", "ucp_get_rep_handler") &&
+                                  is_stock("ATOMIC_REQ", "ucp_atomic_req_handler") &&
                                   all_hooks()[0].state == hook_state::off && all_hooks()[1].state == hook_state::active;
             _exit(as_asked ? 0 : 1);
         },
@@ -294,34 +306,38 @@ TEST(hooks_death_test, that_the_option_leaves_out_change_nothing)
         testing::ExitedWithCode(0), "");
 }
 
+ucs_status_t libucp_function(void*, void*, std::size_t, unsigned)
+{
+    return UCS_OK;
+}
+
 ucs_status_t another_function(void*, void*, std::size_t, unsigned)
 {
     return UCS_OK;
 }
 
-TEST(ucp_abi, only_an_unchanged_handler_of_libucp_is_known)
+TEST(knows_handler, takes_only_an_unchanged_handler_of_libucp)
 {
     using ucxl::abi::knows_handler;
     constexpr std::uint64_t features = UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64;
-    const ucxl::abi::ucp_am_handler known{.features = features,
-                                          .cb       = ucp_atomic_req_handler,
-                                          .tracer   = nullptr,
-                                          .flags    = 0,
-                                          .proxy_cb = another_function};
-    EXPECT_TRUE(knows_handler(&known, features, ucp_atomic_req_handler));
-    EXPECT_FALSE(knows_handler(&known, features, ucp_put_handler));
-    EXPECT_FALSE(knows_handler(nullptr, features, ucp_atomic_req_handler));
+    const ucxl::abi::ucp_am_handler known{
+        .features = features, .cb = libucp_function, .tracer = nullptr, .flags = 0, .proxy_cb = another_function};
+    EXPECT_TRUE(knows_handler(&known, features, libucp_function));
+    EXPECT_FALSE(knows_handler(&known, features, another_function));
+    EXPECT_FALSE(knows_handler(nullptr, features, libucp_function));
     auto other     = known;
     other.features = UCP_FEATURE_AMO32;
-    EXPECT_FALSE(knows_handler(&other, features, ucp_atomic_req_handler));
+    EXPECT_FALSE(knows_handler(&other, features, libucp_function));
+    other.features = features | UCP_FEATURE_RMA; // later releases of UCX use some messages for more
+    EXPECT_TRUE(knows_handler(&other, features, libucp_function));
     other    = known;
     other.cb = another_function;
-    EXPECT_FALSE(knows_handler(&other, features, ucp_atomic_req_handler));
+    EXPECT_FALSE(knows_handler(&other, features, libucp_function));
     other.cb = nullptr;
     EXPECT_FALSE(knows_handler(&other, features, nullptr));
     other          = known;
     other.proxy_cb = nullptr;
-    EXPECT_FALSE(knows_handler(&other, features, ucp_atomic_req_handler));
+    EXPECT_FALSE(knows_handler(&other, features, libucp_function));
 }
 
 } // namespace

@@ -151,9 +151,9 @@ protected:
     ucs_status_t unpack(const shm_key& key)
     {
         uct_rkey_bundle_t bundle;
-        const auto status = uct_rkey_unpack(&lay_shm_component, &key, &bundle);
+        const auto status = uct_rkey_unpack(&lay_shm_component.super, &key, &bundle);
         if (status == UCS_OK) {
-            uct_rkey_release(&lay_shm_component, &bundle);
+            uct_rkey_release(&lay_shm_component.super, &bundle);
         }
         return status;
     }
@@ -224,7 +224,8 @@ TEST_F(lay_shm_domain, allocates_windows_and_host_memory)
         EXPECT_EQ(UCS_OK, uct_mem_free(&memory));
         // UCP asks this way for host memory for staging buffers; this domain provides none.
         params.field_mask |= UCT_MEM_ALLOC_PARAM_FIELD_FLAGS;
-        params.flags      = UCT_MD_MEM_FLAG_HIDE_ERRORS;
+        params.flags = UCT_MD_MEM_FLAG_HIDE_ERRORS;
+        logs().allow("failed to allocate 1 bytes using md lay_shm"); // some releases log it in spite of the flag
         const auto status = uct_mem_alloc(1, &method, 1, &params, &memory);
         EXPECT_EQ(status, type == UCS_MEMORY_TYPE_RDMA ? UCS_OK : UCS_ERR_UNSUPPORTED);
         if (status == UCS_OK) {

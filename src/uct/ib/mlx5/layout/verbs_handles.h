@@ -7,7 +7,7 @@
 
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
-#include <ucs/debug/log_def.h>
+#include "uct/abi/log.h"
 
 namespace ucxl::mlx5
 {

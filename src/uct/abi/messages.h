@@ -1,8 +1,8 @@
-// The part of the private interface of libucp 1.18 that we use: the active messages of remote access in software. UCP
-// puts, gets and does atomics with them where no transport of the initiator reaches the memory. libucp exports the
-// objects; in a build that hides them they are null.
+// The active messages of libucp for remote access in software, the same in all releases that form.h knows. UCP puts,
+// gets and does atomics with them where no transport of the initiator reaches the memory. libucp exports the objects; a
+// build that hides them has none.
 //
-// Invariant: nothing here is used before abi_check() and knows_handler() have agreed.
+// Example: if (auto* handler = stock_handler("PUT", "ucp_put_handler", UCP_FEATURE_RMA)) { handler->cb = ours; }
 #pragma once
 
 #include <cstdint>
@@ -73,29 +73,15 @@ static_assert(sizeof(get_reply) == 16);
 static_assert(sizeof(atomic_request) == 26);
 static_assert(sizeof(end_of_rendezvous) == 9);
 
-} // namespace ucxl::abi
-
-extern "C" {
-[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_PUT;
-[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_GET_REQ;
-[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_GET_REP;
-[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_ATOMIC_REQ;
-[[gnu::weak]] extern ucxl::abi::ucp_am_handler ucp_am_handler_UCP_AM_ID_RNDV_ATS;
-[[gnu::weak]] ucs_status_t ucp_put_handler(void* worker, void* data, std::size_t length, unsigned flags);
-[[gnu::weak]] ucs_status_t ucp_get_req_handler(void* worker, void* data, std::size_t length, unsigned flags);
-[[gnu::weak]] ucs_status_t ucp_get_rep_handler(void* worker, void* data, std::size_t length, unsigned flags);
-[[gnu::weak]] ucs_status_t ucp_atomic_req_handler(void* worker, void* data, std::size_t length, unsigned flags);
-[[gnu::weak]] ucs_status_t ucp_rndv_ats_handler(void* worker, void* data, std::size_t length, unsigned flags);
+// Whether `handler` calls `function` for messages of (at least) these features. Null does not.
+constexpr bool knows_handler(const ucp_am_handler* handler, std::uint64_t features, uct_am_callback_t function)
+{
+    return handler != nullptr && (handler->features & features) == features && handler->cb != nullptr &&
+           handler->cb == function && handler->proxy_cb != nullptr;
 }
 
-namespace ucxl::abi
-{
-
-// Whether `handler` is the unchanged handler of libucp 1.18 for this kind of message. Null is not.
-inline bool knows_handler(const ucp_am_handler* handler, std::uint64_t features, uct_am_callback_t function)
-{
-    return handler != nullptr && handler->features == features && handler->cb != nullptr && handler->cb == function &&
-           handler->proxy_cb != nullptr;
-}
+// The object ucp_am_handler_UCP_AM_ID_<id> of the attached libucp, if it is known and still calls libucp's function of
+// that name. Otherwise null.
+ucp_am_handler* stock_handler(const char* id, const char* function, std::uint64_t features);
 
 } // namespace ucxl::abi

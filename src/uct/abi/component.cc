@@ -1,0 +1,81 @@
+#include "component.h"
+
+#include "uct_forms.h"
+#include "ucx.h"
+
+#include <cstring>
+
+namespace ucxl::abi
+{
+
+namespace
+{
+
+ucs_status_t refuse_cm(uct_component*, uct_worker_h, const uct_cm_config_t*, uct_cm_h*)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+ucs_status_t refuse_rkey_ptr(uct_component*, uct_rkey_t, void*, std::uint64_t, void**)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+void vfs_init(uct_md_h)
+{
+}
+
+ucs_status_t unpack_1_16(uct_component* component, const void* buffer, uct_rkey_t* rkey, void** handle)
+{
+    return reinterpret_cast<abi::component*>(component)->definition.rkey_unpack(component, buffer, rkey, handle);
+}
+
+ucs_status_t unpack_1_19(uct_component* component, const void* buffer, const rkey_unpack_params*, uct_rkey_t* rkey,
+                         void** handle)
+{
+    return unpack_1_16(component, buffer, rkey, handle);
+}
+
+bool fill_entry(ucs_config_global_list_entry_t& entry, const options& options)
+{
+    entry = make_entry(options.name, options.prefix, make_fields(options.table), options.length);
+    return entry.table != nullptr;
+}
+
+} // namespace
+
+bool register_component(component& component, transport& transport)
+{
+    uct_component& super = component.super;
+    std::strncpy(super.name, component.definition.name, sizeof(super.name) - 1);
+    super.query_md_resources = find_function<decltype(super.query_md_resources)>("uct_md_query_single_md_resource");
+    super.md_open            = component.definition.md_open;
+    super.cm_open            = refuse_cm;
+    super.rkey_unpack        = attached()->unpack_takes_params ? reinterpret_cast<void (*)()>(unpack_1_19)
+                                                               : reinterpret_cast<void (*)()>(unpack_1_16);
+    super.rkey_ptr           = refuse_rkey_ptr;
+    super.rkey_release       = component.definition.rkey_release;
+    super.rkey_compare       = find_function<decltype(super.rkey_compare)>("uct_base_rkey_compare");
+    super.cm_config          = make_entry("", "", nullptr, 0);
+    super.tl_list            = {&super.tl_list, &super.tl_list};
+    super.md_vfs_init        = vfs_init;
+    tl& own                  = transport.super;
+    std::strncpy(own.name, transport.definition.name, sizeof(own.name) - 1);
+    own.query_devices = transport.definition.query_devices;
+    own.iface_open    = transport.definition.iface_open;
+    if (!fill_entry(super.md_config, component.definition.md_options) ||
+        !fill_entry(own.config, transport.definition.iface_options)) {
+        return false;
+    }
+    uct_component_register(&super);
+    uct_tl_register(&super, &own);
+    return true;
+}
+
+ucs_status_t single_device(uct_md_h md, const char* name, uct_device_type_t type, tl_device_resource** devices,
+                           unsigned* num_devices)
+{
+    return uct_single_device_resource(md, name, type, UCS_SYS_DEVICE_ID_UNKNOWN, devices, num_devices);
+}
+
+} // namespace ucxl::abi

@@ -1,0 +1,145 @@
+#include "config.h"
+
+#include "uct_forms.h"
+#include "ucx.h"
+
+#include <array>
+#include <cstdlib>
+#include <new>
+
+#include <ucs/datastruct/list.h>
+
+namespace ucxl::abi
+{
+
+namespace
+{
+
+struct field_parser {
+    config_functions functions;
+    const void* arg;
+};
+
+// The addresses are those of libucs itself, because UCX recognises some parsers by the address of their functions.
+field_parser parser_of(const option& option)
+{
+    const auto make = [](const char* read, const char* write, const char* clone, const char* release, const char* help,
+                         const void* arg) {
+        return field_parser{
+            {
+                .read    = find_function<decltype(config_functions::read)>(read),
+                .write   = write != nullptr ? find_function<decltype(config_functions::write)>(write) : nullptr,
+                .clone   = find_function<decltype(config_functions::clone)>(clone),
+                .release = find_function<decltype(config_functions::release)>(release),
+                .help    = find_function<decltype(config_functions::help)>(help),
+            },
+            arg};
+    };
+    const auto plain = [&](const char* read, const char* write, const char* clone, const char* expected) {
+        return make(read, write, clone, "ucs_config_release_nop", "ucs_config_help_generic", expected);
+    };
+    const auto table = [&](const char* name) {
+        return make("ucs_config_sscanf_table", nullptr, "ucs_config_clone_table", "ucs_config_release_table",
+                    "ucs_config_help_table", find_symbol(name));
+    };
+    switch (option.type) {
+    case option_type::bandwidth:
+        return plain("ucs_config_sscanf_bw", "ucs_config_sprintf_bw", "ucs_config_clone_double",
+                     "bandwidth value: <number>[T|G|M|K]B|b[[p|/]s] or \"auto\"");
+    case option_type::time:
+        return plain("ucs_config_sscanf_time", "ucs_config_sprintf_time", "ucs_config_clone_double",
+                     "time value: <number>[m|s|ms|us|ns]");
+    case option_type::memory_units:
+        return plain("ucs_config_sscanf_memunits", "ucs_config_sprintf_memunits", "ucs_config_clone_ulong",
+                     "memory units: <number>[b|kb|mb|gb], \"inf\", or \"auto\"");
+    case option_type::unsigned_integer:
+        return plain("ucs_config_sscanf_uint", "ucs_config_sprintf_uint", "ucs_config_clone_uint", "unsigned integer");
+    case option_type::names:
+        return make("ucs_config_sscanf_bitmap", "ucs_config_sprintf_bitmap", "ucs_config_clone_uint",
+                    "ucs_config_release_nop", "ucs_config_help_bitmap", option.names);
+    case option_type::name:
+        return make("ucs_config_sscanf_enum", "ucs_config_sprintf_enum", "ucs_config_clone_uint",
+                    "ucs_config_release_nop", "ucs_config_help_enum", option.names);
+    case option_type::md_options:
+        return table("uct_md_config_table");
+    case option_type::iface_options:
+        return table("uct_iface_config_table");
+    }
+    return {};
+}
+
+template <typename Field>
+ucs_config_field_t* make(std::span<const option> options)
+{
+    auto* const fields = new (std::nothrow) Field[options.size() + 1]{};
+    if (fields == nullptr) {
+        return nullptr;
+    }
+    for (std::size_t i = 0; i < options.size(); ++i) {
+        const auto& option  = options[i];
+        const auto parser   = parser_of(option);
+        Field& field        = fields[i];
+        field.name          = option.name;
+        field.default_value = option.default_value;
+        field.doc           = option.description;
+        field.offset        = option.offset;
+        field.parser        = parser.functions;
+        field.arg           = parser.arg;
+        if constexpr (requires { field.describe; }) {
+            field.describe = find_function<void (*)()>("ucs_config_doc_nop");
+        }
+    }
+    return reinterpret_cast<ucs_config_field_t*>(fields);
+}
+
+} // namespace
+
+ucs_config_field_t* make_fields(std::span<const option> options)
+{
+    // Not from attached(): a library that needs libucs only has no form.
+    return find_symbol("ucs_config_doc_nop") != nullptr ? make<config_field_1_17>(options)
+                                                        : make<config_field_1_16>(options);
+}
+
+bool is_valid(const option& option, const char* value)
+{
+    constexpr std::size_t max_value_length = 64; // none of our values is longer
+    alignas(std::max_align_t) std::array<std::byte, max_value_length> scratch{};
+    const auto parser = parser_of(option);
+    if (parser.functions.read(value, scratch.data(), parser.arg) == 0) {
+        return false;
+    }
+    parser.functions.release(scratch.data(), parser.arg);
+    return true;
+}
+
+std::string expected_value(const option& option)
+{
+    std::array<char, 128> text{};
+    const auto parser = parser_of(option);
+    parser.functions.help(text.data(), text.size() - 1, parser.arg);
+    return text.data();
+}
+
+ucs_config_global_list_entry_t make_entry(const char* name, const char* prefix, ucs_config_field_t* fields,
+                                          std::size_t length)
+{
+    return {.name = name, .prefix = prefix, .table = fields, .size = length, .list = {}, .flags = 0};
+}
+
+void publish_entry(ucs_config_global_list_entry_t& entry)
+{
+    if (auto* const tables = find_object<ucs_list_link_t>("ucs_config_global_list")) {
+        ucs_list_add_tail(tables, &entry.list);
+    }
+}
+
+bool is_off(const char* variable)
+{
+    const char* const value = std::getenv(variable);
+    const auto read         = find_function<decltype(config_functions::read)>("ucs_config_sscanf_bool");
+    int enabled             = 1;
+    return value != nullptr && read != nullptr && read(value, &enabled, nullptr) != 0 && enabled == 0;
+}
+
+} // namespace ucxl::abi
