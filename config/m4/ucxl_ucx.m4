@@ -1,5 +1,5 @@
-# Finds stock UCX with its headers. src/uct/abi declares private structures for each minor version of UCX, so configure
-# refuses a minor version that it does not know.
+# Finds stock UCX with its headers. What is built works with every UCX that src/uct/abi knows, whichever of them it was
+# built with. Headers of another one may declare another interface, so configure refuses it.
 AC_DEFUN([UCXL_CHECK_UCX], [
     AC_ARG_WITH([ucx],
                 [AS_HELP_STRING([--with-ucx=PREFIX], [use the UCX in PREFIX (default: what pkg-config finds)])],
@@ -8,24 +8,18 @@ AC_DEFUN([UCXL_CHECK_UCX], [
             ['' | yes], [],
             [no], [AC_MSG_ERROR([ucx-layout is an extension of UCX and cannot do without it])],
             [UCXL_USE_UCX_PREFIX])
-    PKG_CHECK_MODULES([UCX], [ucx >= 1.18], [],
-        [AC_MSG_ERROR(m4_normalize([UCX >= 1.18 with headers was not found: install libucx-dev (Debian 13), or give its
+    PKG_CHECK_MODULES([UCX], [ucx >= 1.16], [],
+        [AC_MSG_ERROR(m4_normalize([UCX >= 1.16 with headers was not found: install libucx-dev (Debian 13), or give its
                                     place with --with-ucx=PREFIX]))])
     UCX_VERSION=`$PKG_CONFIG --modversion ucx`
-    AS_CASE([$UCX_VERSION], [1.18 | 1.18.*], [],
-        [AC_MSG_ERROR(m4_normalize([UCX $UCX_VERSION: ucx-layout knows the private interface of UCX 1.18 only
-                                    (src/uct/abi); use that version, or give its place with --with-ucx=PREFIX]))])
+    AS_CASE([$UCX_VERSION], [1.1@<:@6-9@:>@ | 1.1@<:@6-9@:>@.* | 1.2@<:@0-3@:>@ | 1.2@<:@0-3@:>@.*], [],
+        [AC_MSG_ERROR(m4_normalize([UCX $UCX_VERSION: ucx-layout knows the private interface of UCX 1.16 to 1.23 only
+                                    (src/uct/abi); use one of them, or give its place with --with-ucx=PREFIX]))])
     UCXL_SAVED_CPPFLAGS=$CPPFLAGS
-    UCXL_SAVED_LIBS=$LIBS
     CPPFLAGS="$CPPFLAGS $UCX_CFLAGS"
-    LIBS="$LIBS $UCX_LIBS"
-    AC_CHECK_HEADERS([ucp/api/ucp.h uct/api/uct.h ucs/type/class.h ucs/memory/memtype_cache.h], [],
+    AC_CHECK_HEADERS([ucp/api/ucp.h uct/api/uct.h ucs/type/class.h ucs/config/parser.h], [],
         [AC_MSG_ERROR([a header of UCX is missing: install the -dev package that belongs to UCX $UCX_VERSION])])
-    AC_CHECK_FUNCS([uct_component_register uct_tl_register ucs_memtype_cache_update], [],
-        [AC_MSG_ERROR(m4_normalize([libuct/libucs lack a symbol an out-of-tree component needs; was this UCX built with
-                                    hidden symbols?]))])
     CPPFLAGS=$UCXL_SAVED_CPPFLAGS
-    LIBS=$UCXL_SAVED_LIBS
     AC_SUBST([UCX_VERSION])
 ])
 

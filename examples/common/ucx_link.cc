@@ -2,6 +2,8 @@
 
 #include "check.h"
 
+#include <algorithm>
+
 #include <sched.h>
 
 namespace examples
@@ -15,7 +17,11 @@ static ucp_context_h make_context()
     params.field_mask    = UCP_PARAM_FIELD_FEATURES;
     params.features      = UCP_FEATURE_TAG | UCP_FEATURE_RMA;
     ucp_context_h result = nullptr;
-    const auto status    = ucp_init(&params, config, &result);
+    // UCX warns of programs that were compiled with a newer UCX.
+    unsigned major, minor, release;
+    ucp_get_version(&major, &minor, &release);
+    const auto status =
+        ucp_init_version(UCP_API_MAJOR, std::min<unsigned>(UCP_API_MINOR, minor), &params, config, &result);
     ucp_config_release(config);
     check(status, "ucp_init");
     return result;

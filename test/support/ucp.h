@@ -7,6 +7,7 @@
 
 #include "check.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,6 +25,14 @@ struct context_options {
     bool for_threads = false;                                  // its workers are used by several threads at once
 };
 
+// As ucp_init(), in a program that may run with an older UCX than it was compiled with.
+inline ucs_status_t init_any_ucx(const ucp_params_t& params, const ucp_config_t* config, ucp_context_h& context)
+{
+    unsigned major, minor, release;
+    ucp_get_version(&major, &minor, &release);
+    return ucp_init_version(UCP_API_MAJOR, std::min<unsigned>(UCP_API_MINOR, minor), &params, config, &context);
+}
+
 inline ucp_context_h open_context(const context_options& options)
 {
     ucp_config_t* config;
@@ -37,7 +46,7 @@ inline ucp_context_h open_context(const context_options& options)
     params.features          = options.features;
     params.mt_workers_shared = options.for_threads ? 1 : 0;
     ucp_context_h made       = nullptr;
-    status                   = status == UCS_OK ? ucp_init(&params, config, &made) : status;
+    status                   = status == UCS_OK ? init_any_ucx(params, config, made) : status;
     ucp_config_release(config);
     check_ok(status, "ucp_init");
     return made;

@@ -2,6 +2,8 @@
 
 #include "tools/common/failure.h"
 
+#include <algorithm>
+
 #include <sched.h>
 
 namespace ucxl::perf
@@ -21,12 +23,16 @@ context_handle make_context()
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
     ucp_params_t params{};
-    params.field_mask         = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
-    params.features           = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_STREAM | UCP_FEATURE_RMA;
-    params.estimated_num_eps  = 1;
-    params.name               = "ucx_layout_perftest";
-    ucp_context_h context     = nullptr;
-    const ucs_status_t status = ucp_init(&params, config, &context);
+    params.field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
+    params.features          = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_STREAM | UCP_FEATURE_RMA;
+    params.estimated_num_eps = 1;
+    params.name              = "ucx_layout_perftest";
+    ucp_context_h context    = nullptr;
+    // UCX warns of programs that were compiled with a newer UCX.
+    unsigned major, minor, release;
+    ucp_get_version(&major, &minor, &release);
+    const ucs_status_t status =
+        ucp_init_version(UCP_API_MAJOR, std::min<unsigned>(UCP_API_MINOR, minor), &params, config, &context);
     ucp_config_release(config);
     check(status, "ucp_init");
     return context_handle(context);
