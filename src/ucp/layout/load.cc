@@ -5,6 +5,7 @@
 //   constructor             the program, or a library that it is linked with, has loaded UCX already
 //   ucs_module_global_init  UCX itself loads the library as a plug-in
 //   ucp_init_version        the library was preloaded, and something that the program opens later brings its own UCX
+#include "foreign_contexts.h"
 #include "options.h"
 #include "ucp_layout.h"
 
@@ -86,7 +87,7 @@ bool is_attached(const std::string& file)
 extern "C" {
 
 // The entry of a plug-in of UCX. Its caller tells which UCX that is.
-ucs_status_t ucs_module_global_init();
+[[gnu::visibility("default")]] ucs_status_t ucs_module_global_init();
 
 ucs_status_t ucs_module_global_init()
 {
@@ -101,23 +102,29 @@ ucs_status_t ucs_module_global_init()
 }
 
 // Stands before UCX's function in programs that preload the library or are linked with it before libucp.
-ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version, const ucp_params_t* params,
-                              const ucp_config_t* config, ucp_context_h* context_p)
+[[gnu::visibility("default")]] ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
+                                                             const ucp_params_t* params, const ucp_config_t* config,
+                                                             ucp_context_h* context_p)
 {
     decltype(&ucp_init_version) next = nullptr;
+    bool is_foreign                  = false;
     const void* const caller         = __builtin_return_address(0);
     without_exceptions([&] {
         void* const found = abi::next_function("ucp_init_version", reinterpret_cast<void*>(&ucp_init_version), caller);
         next              = reinterpret_cast<decltype(&ucp_init_version)>(found);
         if (found != nullptr) {
             bind_to_ucx(caller);
-            is_attached(abi::file_of(found));
+            is_foreign = !is_attached(abi::file_of(found)) && abi::attached() != nullptr;
         }
     });
     if (next == nullptr) {
         ucs_error("ucp_init: no UCX is loaded in this process: link the program with libucp");
         return UCS_ERR_NO_DEVICE;
     }
-    return next(api_major_version, api_minor_version, params, config, context_p);
+    const auto status = next(api_major_version, api_minor_version, params, config, context_p);
+    if (status == UCS_OK) {
+        without_exceptions([&] { foreign_contexts::instance().note(*context_p, is_foreign); });
+    }
+    return status;
 }
 }

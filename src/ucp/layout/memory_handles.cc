@@ -1,9 +1,11 @@
 #include "memory_handles.h"
 
+#include "foreign_contexts.h"
 #include "sys/rollback.h"
 #include "uct/layout/copy/md.h"
 
 #include "uct/abi/log.h"
+#include "uct/abi/ucx.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -62,6 +64,11 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
         ++known->second->users;
         *handle_p = known->second;
         return UCS_OK;
+    }
+    if (foreign_contexts::instance().contains(context)) {
+        ucs_error("%s: the context belongs to another UCX of this process than %s, with which windows work", function,
+                  abi::attached_file().c_str());
+        return UCS_ERR_NO_DEVICE;
     }
     const auto registrations = md_observer::registrations();
     ucs_status_t status      = UCS_OK;
