@@ -180,18 +180,19 @@ private:
                     .first_column  = static_cast<std::uint32_t>(first_column),
                     .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
                     .batch         = batch_of(parts, node.cycle_length, _program.columns.size() - first_column),
-                    .permute       = has_map ? _kernels.permute : nullptr,
+                    .permute       = has_map ? _kernels.permute(_program.maps.back().words) : nullptr,
                     .map           = has_map ? static_cast<std::uint32_t>(_program.maps.size() - 1) : 0});
     }
 
     // Adds a map if one permutation can move the blocks of the record.
     bool add_map(std::span<const record_part> parts)
     {
-        const std::optional<record_map> map = _kernels.permute != nullptr ? map_of(parts) : std::nullopt;
-        if (map) {
-            _program.maps.push_back(*map);
+        const std::optional<record_map> map = map_of(parts);
+        if (!map || _kernels.permute(map->words) == nullptr) {
+            return false;
         }
-        return map.has_value();
+        _program.maps.push_back(*map);
+        return true;
     }
 
     void add_columns(std::span<const record_part> parts)

@@ -1,5 +1,7 @@
 #include "kernels.h"
 
+#include "sys/processor.h"
+
 #include <algorithm>
 #include <array>
 
@@ -15,6 +17,14 @@ namespace avx2
 extern const kernel_library library;
 }
 namespace avx512
+{
+extern const kernel_library library;
+}
+namespace neon
+{
+extern const kernel_library library;
+}
+namespace sve
 {
 extern const kernel_library library;
 }
@@ -35,6 +45,11 @@ struct usable_list {
                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
                 libraries[size++] = &avx512::library;
             }
+        }
+#elif defined(__aarch64__)
+        libraries[size++] = &neon::library; // every such CPU has it
+        if (has_sve()) {
+            libraries[size++] = &sve::library;
         }
 #endif
     }

@@ -136,7 +136,8 @@ struct kernel_library {
     const row_kernels* (*rows)(std::uint64_t length);
     void (*copy)(std::byte* to, const std::byte* from, std::size_t length); // any length
     const streaming_kernels* streaming;
-    const permute_kernels* permute; // null if there is none
+    // Null if there is none for these words.
+    const permute_kernels* (*permute)(const word_map& map);
 };
 
 // What this CPU can run, slowest first; never empty.

@@ -93,6 +93,7 @@ void finish_streaming()
 #ifdef __x86_64__
     _mm_sfence();
 #endif
+    // aarch64 orders stores past the caches as all other stores.
 }
 
 } // namespace ucxl

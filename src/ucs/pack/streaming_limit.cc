@@ -79,7 +79,7 @@ bool pays(std::byte* to, const std::byte* from, std::uint64_t length)
 
 std::uint64_t measure_streaming_limit()
 {
-#ifndef __x86_64__
+#if !defined(__x86_64__) && !defined(__aarch64__)
     return no_streaming; // this CPU has no kernels for it
 #endif
     constexpr unsigned steps = 4;
