@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace ucxl::softhca
@@ -312,6 +315,76 @@ TEST(store_aarch64, other_instructions_are_none)
         EXPECT_FALSE(decode_store_aarch64(code)) << text;
     }
 }
+
+#ifdef __aarch64__
+
+// What the processor does with an instruction that stores from x2, x3, v5 or v6 to where x1 points.
+struct executed_store {
+    std::uint32_t code = 0;
+    std::int64_t moved = 0; // x1
+    std::array<std::uint64_t, 16> memory;
+};
+
+constexpr std::uint64_t untouched = 0xeeeeeeeeeeeeeeee;
+constexpr std::size_t middle      = 8; // word of the memory where x1 points
+
+#define EXECUTED(text)                                                                                                 \
+    std::pair<const char*, executed_store (*)()>                                                                       \
+    {                                                                                                                  \
+        text, [] {                                                                                                     \
+            executed_store done;                                                                                       \
+            done.memory.fill(untouched);                                                                               \
+            const std::uint32_t* at;                                                                                   \
+            std::uint64_t* const begin                   = &done.memory[middle];                                       \
+            const std::uint64_t words[]                  = {general(2), general(3), low(5), high(5), low(6), high(6)}; \
+            register std::uint64_t* to asm("x1")         = begin; /* nothing is called from here on */                 \
+            register std::uint64_t one asm("x2")         = words[0];                                                   \
+            register std::uint64_t two asm("x3")         = words[1];                                                   \
+            register const std::uint64_t* from asm("x4") = &words[2];                                                  \
+            asm volatile("ldp q5, q6, [x4]\n\tadr %[at], 1f\n1:\t" text                                                \
+                         : [at] "=&r"(at), "+r"(to)                                                                    \
+                         : "r"(one), "r"(two), "r"(from)                                                               \
+                         : "v5", "v6", "memory");                                                                      \
+            done.code  = *at;                                                                                          \
+            done.moved = reinterpret_cast<std::byte*>(to) - reinterpret_cast<std::byte*>(begin);                       \
+            return done;                                                                                               \
+        }                                                                                                              \
+    }
+
+// All of them store at x1 and move it later, if they do.
+TEST(store_aarch64, what_is_decoded_is_what_the_processor_does)
+{
+    const std::pair<const char*, executed_store (*)()> all[] = {
+        EXECUTED("str x2, [x1]"),           EXECUTED("str w3, [x1]"),           EXECUTED("strh w2, [x1]"),
+        EXECUTED("strb w3, [x1]"),          EXECUTED("str xzr, [x1]"),          EXECUTED("stur x2, [x1]"),
+        EXECUTED("str x2, [x1], #8"),       EXECUTED("str x3, [x1], #-256"),    EXECUTED("str x2, [x1, xzr]"),
+        EXECUTED("stp x2, x3, [x1]"),       EXECUTED("stp x3, x2, [x1], #-16"), EXECUTED("stp w2, w3, [x1]"),
+        EXECUTED("stp xzr, x3, [x1]"),      EXECUTED("stnp x2, x3, [x1]"),      EXECUTED("stlr x2, [x1]"),
+        EXECUTED("stlr w3, [x1]"),          EXECUTED("stlrh w2, [x1]"),         EXECUTED("str q5, [x1]"),
+        EXECUTED("str d6, [x1]"),           EXECUTED("str s5, [x1]"),           EXECUTED("str h6, [x1]"),
+        EXECUTED("str b5, [x1]"),           EXECUTED("stp q5, q6, [x1], #32"),  EXECUTED("stp d5, d6, [x1]"),
+        EXECUTED("stp s6, s5, [x1], #-64"), EXECUTED("stnp q6, q5, [x1]"),      EXECUTED("str q6, [x1], #-16"),
+    };
+    for (const auto& [text, execute] : all) {
+        SCOPED_TRACE(text);
+        const executed_store done = execute();
+        const auto store          = decode_store_aarch64(done.code);
+        ASSERT_TRUE(store.has_value());
+        const auto value = stored_value(*store, registers.whole());
+        ASSERT_TRUE(value.has_value());
+        const std::uint64_t kept = store->width < 8 ? ~std::uint64_t{0} << 8 * store->width : 0;
+        EXPECT_EQ(*value | (untouched & kept), done.memory[middle]);
+        const auto is_untouched  = [](std::uint64_t word) { return word == untouched; };
+        const std::size_t behind = middle + (store->width + 7U) / 8;
+        EXPECT_TRUE(std::all_of(done.memory.begin(), done.memory.begin() + middle, is_untouched));
+        EXPECT_TRUE(std::none_of(done.memory.begin() + middle, done.memory.begin() + behind, is_untouched));
+        EXPECT_TRUE(std::all_of(done.memory.begin() + behind, done.memory.end(), is_untouched));
+        EXPECT_EQ(store->moved_by, done.moved);
+        EXPECT_EQ(store->written_back, done.moved == 0 ? no_register : 1);
+    }
+}
+
+#endif
 
 } // namespace
 } // namespace ucxl::softhca
