@@ -4,7 +4,7 @@
 //     word_vector, vector_words                     a vector, and how many words of 4 bytes it has
 //     load_first<n>(from), store_first<n>(to, v)    its first n words, a multiple of 4
 //     permuted<plan>(from)                          a vector made of words of the vectors `from`, an array
-//     transpose_square(to, to_stride, from, from_stride)
+//     transpose_square<side>(to, to_stride, from, from_stride)
 #pragma once
 
 #include <array>
@@ -24,5 +24,6 @@ using word_plan = std::array<word_place, words>;
 
 // Numbers of 8 bytes on a side of what transpose_square() transposes: number k of row i becomes number i of row k.
 inline constexpr std::uint64_t square = 8;
+enum class memory_side { to, from }; // the other one is packed
 
 } // namespace ucxl
