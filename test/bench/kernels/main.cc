@@ -1,8 +1,10 @@
 // `contrib/dev bench kernels`: packing and unpacking by plans against hand-written loops and against memcpy of the same
 // number of bytes, whole and in the fragments of a transport, and copies from layout to layout, measured in turn, so
-// that a slow moment of the machine hits all of them. Figures are medians; results are compared first.
+// that a slow moment of the machine hits all of them. Figures are medians; results are compared first. `--targets` takes
+// the kernels of each instruction set by themselves.
 #include "kernel_cases.h"
 #include "support/must.h"
+#include "targets.h"
 
 #include "ucs/pack/pack_plan.h"
 
@@ -24,6 +26,7 @@ struct options {
     std::vector<std::size_t> payloads{65536, 1048576, 16777216};
     std::string only;
     bool demo_only     = false;
+    bool targets_only  = false;
     unsigned rounds    = 31;
     double sample_time = 400e-6; // seconds
 };
@@ -247,6 +250,7 @@ int main(int argc, char** argv)
     app.add_flag("--quick", quick, "under 30 s, coarser");
     app.add_option("--only", how.only, "layouts whose name holds this text");
     app.add_flag("--demo", how.demo_only, "the layouts of the demo only");
+    app.add_flag("--targets", how.targets_only, "only the kernels of each instruction set that this processor has");
     app.add_option("--payload", how.payloads, "packed bytes of every layout");
     CLI11_PARSE(app, argc, argv);
     if (quick) {
@@ -255,6 +259,10 @@ int main(int argc, char** argv)
         how.payloads    = {65536, 1048576};
     }
     try {
+        if (how.targets_only) {
+            print_targets(how.rounds, how.sample_time);
+            return 0;
+        }
         if (!how.demo_only) {
             for (const std::size_t payload : how.payloads) {
                 rows(how, kernel_cases(payload), fmt::format("{} KB packed, GB/s", payload / 1024));

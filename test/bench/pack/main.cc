@@ -8,6 +8,7 @@
 #include "pack_row.h"
 #include "support/must.h"
 
+#include "ucs/pack/kernels.h"
 #include "ucs/pack/pack_plan.h"
 
 #include <CLI/CLI.hpp>
@@ -258,7 +259,7 @@ void run(const comparison& wanted)
     print_tables(measured_rows);
     write_files(wanted, rows);
     if (wanted.with_summary) {
-        fmt::print("\n{}{}\n", judge(measured_rows), geomean(rows, pack_peers));
+        fmt::print("\nkernels: {}\n{}{}\n", best_kernels().name, judge(measured_rows), geomean(rows, pack_peers));
     }
 }
 
