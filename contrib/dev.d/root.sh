@@ -100,7 +100,9 @@ root_install() {
     [ ${#missing[@]} -gt 0 ] || [ -n "$repair" ] || return 0
     echo "contrib/dev: installing ${#missing[@]} packages into the root" >&2
     touch "$cache/installing"
+    # Packages of another processor are named PACKAGE:ARCH.
     root_command "" sh -c "export DEBIAN_FRONTEND=noninteractive
+        for arch in \$(printf '%s\\n' \"\$@\" | sed -n 's/.*://p' | sort -u); do dpkg --add-architecture \$arch; done
         $repair apt-get -qq update && apt-get -qq install -y --no-install-recommends \"\$@\"" install "${missing[@]}" \
         > "$cache/install.log" 2>&1 < /dev/null || {
         tail -n 20 "$cache/install.log" >&2

@@ -10,6 +10,8 @@ usage: contrib/dev VERB [ARGS]
 
   demo [ARGS]     build the demo, then move layouts of real applications between two processes and check every byte
   check           build and run all checks and tests; ends with "N passed, N failed"
+  check --arch arm64
+                  the same for another processor: cross compile, then run what an emulator can run
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
@@ -27,9 +29,21 @@ usage: contrib/dev VERB [ARGS]
 END
 }
 
+# other_arch [--arch ARCH ...]: prints ARCH if that is not this machine's processor.
+other_arch() {
+    [ "${1:-}" = --arch ] || return 0
+    case ${2:-}:$(uname -m) in
+    amd64:x86_64 | arm64:aarch64) ;;
+    *) echo "${2:-none}" ;;
+    esac
+}
+
 verb_packages() {
     packages_of demo
     [ "$1" = demo ] || packages_of base
+    case $1:$(other_arch "${@:2}") in
+    check:arm64) packages_of arm64 ;;
+    esac
     case $1 in
     check | conformance) packages_of conformance ;;
     fmt) packages_of lint ;;
@@ -43,7 +57,7 @@ verb_packages() {
 
 variant_flags() {
     case $1 in
-    release) echo "-O2 -g" ;;
+    release | arm64) echo "-O2 -g" ;;
     demo) echo "-O2" ;;
     # With the sanitizers g++ gives this warning for <regex>, wrongly.
     asan)
@@ -63,10 +77,21 @@ variant_flags() {
 verb_build() {
     local variant=${1:-release} dir lock
     dir=$top/build/$variant
-    configure_variant "$variant" --enable-tests
+    # shellcheck disable=SC2046 # options, to be split
+    configure_variant "$variant" --enable-tests $(cross_options "$variant")
     in_build "$variant"
     in_build "$variant" install > "$dir/install.log" 2>&1 || { cat "$dir/install.log" >&2; return 1; }
     exec {lock}>&-
+}
+
+# What configure needs for a variant that is for another processor.
+cross_options() {
+    case $1 in
+    arm64)
+        echo "--build=$(uname -m)-linux-gnu --host=aarch64-linux-gnu" \
+            "PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig"
+        ;;
+    esac
 }
 
 # configure_variant VARIANT OPTION...: configures out of tree, in one folder per variant. It takes the caller's `lock`
@@ -137,9 +162,20 @@ verb_demo() {
 }
 
 verb_check() {
-    verb_build release
-    in_build release check-programs
-    exec "$top/test/run-tests" --build "$top/build/release" --source "$top" "$@"
+    local variant=release arch
+    arch=$(other_arch "$@")
+    case $arch in
+    '') ;;
+    arm64) variant=$arch ;;
+    *)
+        echo "contrib/dev: there is no check for processor '$arch' (arm64)" >&2
+        return 2
+        ;;
+    esac
+    [ "${1:-}" != --arch ] || shift 2
+    verb_build "$variant"
+    in_build "$variant" check-programs
+    exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" ${arch:+--arch "$arch"} "$@"
 }
 
 verb_conformance() {

@@ -11,7 +11,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <system_error>
 
 #include <gtest/gtest.h>
@@ -58,6 +62,25 @@ std::vector<char*> c_strings(const std::vector<std::string>& from)
     return pointers;
 }
 
+// The start of a program's file. Programs for one processor have it in common: ELF, for which system and processor.
+std::string kind_of(const std::string& path)
+{
+    std::array<char, 20> start{};
+    std::ifstream(path, std::ios::binary).read(start.data(), start.size());
+    return {start.data(), start.size()};
+}
+
+// If an emulator runs this process, it also has to run the programs that are for the same processor.
+std::vector<std::string> emulator_for(const std::string& path)
+{
+    const char* const text = std::getenv("UCXL_TEST_EMULATOR");
+    if (text == nullptr || kind_of(path) != kind_of(program_path(""))) {
+        return {};
+    }
+    std::istringstream words(text);
+    return {std::istream_iterator<std::string>(words), {}};
+}
+
 // Ends that no descriptor which the program is to see overwrites.
 std::array<int, 2> open_pipe()
 {
@@ -88,11 +111,12 @@ process::process(const std::string& path, const std::vector<std::string>& argume
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    std::vector<std::string> command{path};
+    std::vector<std::string> command = emulator_for(path);
+    command.push_back(path);
     command.insert(command.end(), arguments.begin(), arguments.end());
     const auto variables = environment_with(options);
-    int error =
-        posix_spawn(&_pid, path.c_str(), &actions, &attributes, c_strings(command).data(), c_strings(variables).data());
+    int error            = posix_spawn(&_pid, command.front().c_str(), &actions, &attributes, c_strings(command).data(),
+                                       c_strings(variables).data());
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     close(out[1]);
