@@ -24,12 +24,16 @@ JOBS = {
         job("gtest_sys"),
         job("gtest_ucs_layout"),
         job("gtest_ucs_pack", NO_SVE, label="(NEON)"),
-        *(job("gtest_ucs_pack", f"max,sve-default-vector-length={length}", "*sve*:pack*", label=f"(SVE {length * 8})")
-          for length in SVE_LENGTHS),
+        *(job("gtest_ucs_pack", f"max,sve-default-vector-length={length}", "*-*generic*:*neon*",
+              label=f"(SVE {length * 8})") for length in SVE_LENGTHS),
+        # The emulator lets a process have more memory than its limit says, and cannot execute itself again.
+        job("gtest_ucs_window", tests="*-arena_test.address_space_limit*:registry_death_test.*"),
         job("gtest_prm"),
+        job("gtest_uct_mlx5_layout"),
         job("gtest_softhca_core"),
         job("gtest_softhca_shim", tests="store_aarch64.*"),
-        job("gtest_ucp_two_process", tests="*/posix_v*"),
+        # It has none of the calls by which a process reaches memory of another one.
+        job("gtest_ucp_two_process", tests="*/posix_v*-*process_memory*:*shared_memory*"),
     ]),
 }
 

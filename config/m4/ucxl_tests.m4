@@ -17,4 +17,9 @@ AC_DEFUN([UCXL_CHECK_TESTS], [
               [have_tests="no, 'make check' does nothing (missing:$missing)"])
     ])
     AM_CONDITIONAL([BUILD_TESTS], [test "$have_tests" = yes])
+    # Benchmarks run where they are built, with all that the machine has, and so do their peers on MPI.
+    AS_IF([test "$cross_compiling" = yes], [NATIVE_FLAGS= BENCH_PEERS=],
+          [NATIVE_FLAGS=-march=native BENCH_PEERS=bench-peers])
+    AC_SUBST([NATIVE_FLAGS])
+    AC_SUBST([BENCH_PEERS])
 ])

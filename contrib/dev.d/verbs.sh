@@ -10,8 +10,7 @@ usage: contrib/dev VERB [ARGS]
 
   demo [ARGS]     build the demo, then move layouts of real applications between two processes and check every byte
   check           build and run all checks and tests; ends with "N passed, N failed"
-  check --arch arm64
-                  the same for another processor: cross compile, then run what an emulator can run
+                  (--arch arm64: build for that processor, and run what an emulator can run)
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
@@ -175,6 +174,7 @@ verb_check() {
     [ "${1:-}" != --arch ] || shift 2
     verb_build "$variant"
     in_build "$variant" check-programs
+    [ -z "$arch" ] || in_build "$variant" bench-programs # to see that all builds
     exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" ${arch:+--arch "$arch"} "$@"
 }
 

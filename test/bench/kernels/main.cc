@@ -1,7 +1,7 @@
 // `contrib/dev bench kernels`: packing and unpacking by plans against hand-written loops and against memcpy of the same
 // number of bytes, whole and in the fragments of a transport, and copies from layout to layout, measured in turn, so
-// that a slow moment of the machine hits all of them. Figures are medians; results are compared first. `--targets` takes
-// the kernels of each instruction set by themselves.
+// that a slow moment of the machine hits all of them. Figures are medians; results are compared first. `--targets`
+// takes the kernels of each instruction set by themselves.
 #include "kernel_cases.h"
 #include "support/must.h"
 #include "targets.h"
