@@ -23,7 +23,8 @@ usage: contrib/dev VERB [ARGS]
   fmt             format the sources in place
   lint [FILE...]  run clang-format, clang-tidy (with FILEs only on those), shellcheck and a check of the man pages
   docs            run doxygen; a warning is an error
-  dist            make distcheck: the release tarball builds, tests and installs by itself
+  dist            make distcheck: the release tarball builds, tests and installs by itself; then deb
+  deb             build the Debian packages from the release tarball, check them, try them in a fresh Debian root
   shell           start a shell where the toolchain is
 END
 }
@@ -50,6 +51,7 @@ verb_packages() {
     fuzz) packages_of fuzz ;;
     bench) packages_of bench ;;
     docs) packages_of docs ;;
+    deb) packages_of docs; packages_of deb ;;
     shell) packages_of debug ;;
     esac
 }
@@ -229,6 +231,23 @@ verb_dist() {
     verb_build release
     exec make -C "$top/build/release" -j "$jobs" --no-print-directory distcheck \
         DISTCHECK_CONFIGURE_FLAGS="--enable-tests CXXFLAGS='$flags' CFLAGS='$flags'"
+}
+
+# As a distribution would: from the tarball, and without the tests, which distcheck has run. lintian knows the rules of
+# Debian, and anything that it says is an error. contrib/dev tries the packages afterwards.
+verb_deb() {
+    local dir=$top/build/deb lock
+    configure_variant release --enable-tests
+    rm -rf "$dir" "$top"/build/release/ucx-layout-*.tar.gz
+    mkdir "$dir"
+    in_build release dist > "$dir/dist.log" 2>&1 || { cat "$dir/dist.log" >&2; return 1; }
+    exec {lock}>&-
+    tar -xf "$top"/build/release/ucx-layout-*.tar.gz -C "$dir"
+    cd "$dir"/ucx-layout-*/ || return
+    DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS-nocheck parallel=$jobs} dpkg-buildpackage -us -uc > ../build.log 2>&1 ||
+        { tail -n 40 ../build.log >&2; return 1; }
+    lintian --allow-root --no-cfg --display-info --pedantic --fail-on error,warning,info,pedantic ../*.changes
+    echo "deb: $(find .. -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | wc -l) packages in $dir, lintian finds nothing"
 }
 verb_shell() {
     [ ! -e "$top/build/release/install" ] || use_install release
