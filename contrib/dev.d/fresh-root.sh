@@ -5,7 +5,7 @@
 # The packages that apt downloads are kept beside the root in which things are built.
 share_downloads() {
     # shellcheck disable=SC2016 # expanded by the inner shell
-    as_root sh -c 'cp --link --no-clobber "$1/var/cache/apt/archives/"*.deb "$2/var/cache/apt/archives/"' share "$1" "$2"
+    as_root sh -c 'cp --link --force "$1/var/cache/apt/archives/"*.deb "$2/var/cache/apt/archives/"' share "$1" "$2"
 }
 
 try_packages() (
