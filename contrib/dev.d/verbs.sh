@@ -247,7 +247,7 @@ verb_deb() {
     DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS-nocheck parallel=$jobs} dpkg-buildpackage -us -uc > ../build.log 2>&1 ||
         { tail -n 40 ../build.log >&2; return 1; }
     lintian --allow-root --no-cfg --display-info --pedantic --fail-on error,warning,info,pedantic ../*.changes
-    echo "deb: $(find .. -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | wc -l) packages in $dir, lintian finds nothing"
+    echo "deb: $(find .. -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*' | wc -l) packages in $dir, and no findings"
 }
 verb_shell() {
     [ ! -e "$top/build/release/install" ] || use_install release
