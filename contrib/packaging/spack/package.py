@@ -33,7 +33,7 @@ class UcxLayout(AutotoolsPackage):
     depends_on("libtool", type="build")
     depends_on("m4", type="build")
 
-    depends_on("ucx@1.18")
+    depends_on("ucx@1.16:1.23")
     depends_on("cli11@2:", type="build", when="+tools")
     depends_on("fmt@9:", when="+tools")
     depends_on("nlohmann-json@3:", type="build", when="+tools")
