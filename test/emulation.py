@@ -29,6 +29,7 @@ JOBS = {
         # The emulator lets a process have more memory than its limit says, and cannot execute itself again.
         job("gtest_ucs_window", tests="*-arena_test.address_space_limit*:registry_death_test.*"),
         job("gtest_prm"),
+        job("gtest_uct_abi"),
         job("gtest_uct_mlx5_layout"),
         job("gtest_softhca_core"),
         job("gtest_softhca_shim", tests="store_aarch64.*"),

@@ -6,11 +6,18 @@ mirror=${UCXL_DEV_MIRROR:-http://deb.debian.org/debian}
 suite=trixie
 cache=${UCXL_DEV_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ucx-layout}
 root=$cache/$suite
+root_suite=$suite
+
+# Chooses the root of another Debian suite.
+use_suite() {
+    root=$cache/$1
+    root_suite=$1
+}
 
 # Checks what configure checks first. If the host lacks a test library, configure says so.
 host_is_enough() {
     [ -z "${UCXL_DEV_FORCE_ROOT:-}" ] || return 1
-    pkg-config --exists 'ucx >= 1.18' 'ucx < 1.19' 2> /dev/null || return 1
+    pkg-config --exists 'ucx >= 1.16' 'ucx < 1.24' 2> /dev/null || return 1
     command -v autoreconf > /dev/null || return 1
     echo '#include <expected>
           static_assert(__cpp_lib_expected >= 202202L);' |
@@ -28,7 +35,7 @@ root_prefix() {
     elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
         echo "sudo -n -E"
     else
-        echo "contrib/dev: this host has no UCX 1.18 with a C++23 compiler, and making a Debian 13 root needs root" \
+        echo "contrib/dev: this host has no UCX 1.16 to 1.23 with a C++23 compiler, and making a Debian 13 root needs root" \
              "(or sudo without a password). Install these instead: $(packages_of demo) $(packages_of base)" >&2
         return 1
     fi
@@ -63,14 +70,18 @@ root_bootstrap() {
             return 1
         }
     fi
-    echo "contrib/dev: making a Debian 13 root in $root (once, about a minute)" >&2
+    echo "contrib/dev: making a Debian root ($root_suite) in $root (once, about a minute)" >&2
+    # A debootstrap that is older than the suite has no script of its name. That of sid fits all newer ones.
+    local script=()
+    [ -e "/usr/share/debootstrap/scripts/$root_suite" ] || script=(/usr/share/debootstrap/scripts/sid)
     # An interrupted attempt leaves the .new tree behind, never a half-made root under the final name. debootstrap runs
     # in a mount namespace of its own, so that no mount outlives an interruption.
     as_root rm -rf --one-file-system "$root.new" "$root"
-    as_root unshare --mount --propagation private debootstrap --variant=minbase "$suite" "$root.new" "$mirror" \
+    as_root unshare --mount --propagation private debootstrap --variant=minbase "$root_suite" "$root.new" "$mirror" \
+        "${script[@]}" \
         > "$cache/debootstrap.log" 2>&1 || {
         tail -n 20 "$cache/debootstrap.log" >&2
-        echo "contrib/dev: debootstrap of $suite from $mirror failed; the whole log is $cache/debootstrap.log" >&2
+        echo "contrib/dev: debootstrap of $root_suite from $mirror failed; the whole log is $cache/debootstrap.log" >&2
         return 1
     }
     # The root is a cache that can be made again, so dpkg need not sync every file. No service may start in it.
@@ -78,6 +89,8 @@ root_bootstrap() {
     as_root sh -ec 'echo force-unsafe-io > "$1/etc/dpkg/dpkg.cfg.d/unsafe-io"
                     printf "#!/bin/sh\nexit 101\n" > "$1/usr/sbin/policy-rc.d"
                     chmod +x "$1/usr/sbin/policy-rc.d"
+                    # The lists of a suite in development expire within days, also where a mirror is only slow.
+                    echo "Acquire::Check-Valid-Until \"false\";" > "$1/etc/apt/apt.conf.d/90valid-until"
                     touch "$1/.complete"
                     mv "$1" "$2"' finish "$root.new" "$root"
 }
@@ -130,7 +143,7 @@ root_command() {
     # root_exec is `exec` if this is the last thing that contrib/dev does. Then signals reach the command itself.
     # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; split into words
     ${root_exec:-} $prefix env UCXL_DEV_IN_ROOT=1 root="$root" top="$top" inside="$(path_in_root)" cwd="$PWD" \
-        user="$user" unshare --mount --propagation private bash -c '
+        user="$user" ucx="${other_ucx:-}" unshare --mount --propagation private bash -c '
         set -e
         for dir in proc sys dev tmp; do mount --rbind "/$dir" "$root/$dir"; done
         # Names resolve as on the host, even after its network has changed.
@@ -139,6 +152,7 @@ root_command() {
         done
         mkdir -p "$root$inside"
         mount --bind "$top" "$root$inside"
+        [ -z "$ucx" ] || { mkdir -p "$root$ucx" && mount --bind "$ucx" "$root$ucx"; }
         case $cwd/ in
         "$top"/*) cwd=$inside${cwd#"$top"} ;;
         /tmp/*) ;;
@@ -148,7 +162,7 @@ root_command() {
         change=()
         [ -z "$user" ] || { export HOME=/tmp; change=("--userspec=$user" --groups=); }
         unset LD_PRELOAD LD_LIBRARY_PATH TMPDIR
-        inner=$root; dir=$cwd; unset root top inside cwd user
+        inner=$root; dir=$cwd; unset root top inside cwd user ucx
         exec chroot "${change[@]}" "$inner" /usr/bin/env -C "$dir" "$@"' enter "$@"
 }
 

@@ -10,6 +10,10 @@ usage: contrib/dev VERB [ARGS]
 
   demo [ARGS]     build the demo, then move layouts of real applications between two processes and check every byte
   check           build and run all checks and tests; ends with "N passed, N failed"
+  check --ucx PREFIX
+                  run what depends on UCX with the UCX that is installed in PREFIX
+  check --suite NAME
+                  build and run the tests in a root of another Debian suite (forky: UCX 1.23, rdma-core 65)
                   (--arch arm64: build for that processor, and run what an emulator can run)
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
@@ -27,6 +31,11 @@ usage: contrib/dev VERB [ARGS]
   deb             build the Debian packages from the release tarball, check them, try them in a fresh Debian root
   shell           start a shell where the toolchain is
 END
+}
+
+# suite_of VERB [--suite NAME ...]: prints NAME if that is not the suite of the root.
+suite_of() {
+    [ "$1 ${2:-}" != "check --suite" ] || [ "${3:-}" = "$suite" ] || echo "${3:?the name of a Debian suite is missing}"
 }
 
 # other_arch [--arch ARCH ...]: prints ARCH if that is not this machine's processor.
@@ -174,10 +183,21 @@ verb_check() {
         ;;
     esac
     [ "${1:-}" != --arch ] || shift 2
+    [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || check_in_copy "$@"
     verb_build "$variant"
     in_build "$variant" check-programs
     [ -z "$arch" ] || in_build "$variant" bench-programs # to see that all builds
     exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" ${arch:+--arch "$arch"} "$@"
+}
+
+# The tools of another suite make another configure script, so they work in a copy of the sources.
+check_in_copy() {
+    local copy=$top/build/${2:?}/source
+    mkdir -p "$copy"
+    find "$copy" -mindepth 1 -maxdepth 1 ! -name build ! -name configure ! -name config -exec rm -rf {} +
+    tar -C "$top" --exclude=./build --exclude=./.git --exclude=./configure --exclude=./config/aux --exclude=Makefile.in \
+        --exclude=./aclocal.m4 --exclude=./autom4te.cache --exclude=__pycache__ -cf - . | tar -C "$copy" -xf -
+    UCXL_DEV_COPY=1 exec "$copy/contrib/dev" check "$@"
 }
 
 verb_conformance() {

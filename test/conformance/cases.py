@@ -62,7 +62,8 @@ class Device:
                 del self.env[name]
         install = os.path.join(build, "install")
         self.env["PATH"] = os.pathsep.join((os.path.join(HERE, "bin"), os.path.join(install, "bin"), self.env["PATH"]))
-        self.env["LD_LIBRARY_PATH"] = os.path.join(install, "lib")
+        self.env["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, (os.path.join(install, "lib"),
+                                                                   os.environ.get("LD_LIBRARY_PATH"))))
 
     def log_of(self, suite, name):
         return os.path.join(self.folder, re.sub(r"[^\w.=,+-]+", "_", f"{suite}.{name}") + ".log")
