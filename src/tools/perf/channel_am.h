@@ -1,5 +1,5 @@
 // Active messages. The callback puts an eager message in its place: the method takes plain bytes, otherwise
-// ucp_am_recv_data_nbx() does it. Stock UCX 1.18 receives messages of several fragments only there. The callback only
+// ucp_am_recv_data_nbx() does it. Stock UCX receives messages of several fragments only there. The callback only
 // notes a rendezvous; the main loop receives it into the next slot.
 #pragma once
 

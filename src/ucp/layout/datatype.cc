@@ -1,7 +1,7 @@
 // ucp_layout_datatype_create: a layout as a generic UCP datatype, packed and unpacked by a plan.
 //
 // UCP gives a start no way to fail: whatever start_pack returns is a state, and packed_size and pack have no error
-// results (datatype_iter.inl of UCX 1.18: ucp_datatype_generic_iter_init, and ucp_datatype_iter_next_pack, whose length
+// results (datatype_iter.inl of UCX: ucp_datatype_generic_iter_init, and ucp_datatype_iter_next_pack, whose length
 // goes unchecked into the transport's header). So an operation avoids everything that may fail: its state has a fixed
 // size, the bases stay the caller's, and without a plan for `count` elements it runs the plan of one element.
 #include "repeated_plans.h"
