@@ -41,9 +41,8 @@ std::string find_library()
         return given;
     }
     const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    for (const auto& place :
-         {folder / ".libs" / library_name, folder.parent_path() / "lib" / "ucx-layout" / library_name,
-          std::filesystem::path(SOFTHCA_LIBDIR) / library_name}) {
+    for (const auto& place : {folder / ".libs" / library_name, folder.parent_path() / "lib" / "softhca" / library_name,
+                              std::filesystem::path(SOFTHCA_LIBDIR) / library_name}) {
         if (std::filesystem::exists(place)) {
             return place.string();
         }
