@@ -5,6 +5,7 @@
 #include "uct/layout/copy/md.h"
 
 #include "uct/abi/log.h"
+#include "uct/abi/registrations.h"
 #include "uct/abi/ucx.h"
 
 #include <algorithm>
@@ -24,6 +25,10 @@ struct unmap_memory {
 using memh_owner = std::unique_ptr<std::remove_pointer_t<ucp_mem_h>, unmap_memory>;
 
 // Returns null and the status if ucp_mem_map fails; UCP logs the error.
+//
+// The handle holds a registration of UCP's cache. When an endpoint fails, UCP completes a transfer that has sent a key
+// only after nobody else holds the registration that the transfer got from the cache. So transfers must get another one
+// than the handle, which stays until the window is unmapped.
 memh_owner map_memory(ucp_context_h context, const window& window, ucs_status_t& status)
 {
     ucp_mem_map_params_t params;
@@ -34,6 +39,9 @@ memh_owner map_memory(ucp_context_h context, const window& window, ucs_status_t&
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
     ucp_mem_h mapped   = nullptr;
     status             = ucp_mem_map(context, &params, &mapped);
+    if (status == UCS_OK) {
+        abi::retire_registrations(params.address, params.length);
+    }
     return memh_owner(status == UCS_OK ? mapped : nullptr, {context});
 }
 
