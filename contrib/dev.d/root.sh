@@ -35,8 +35,8 @@ root_prefix() {
     elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
         echo "sudo -n -E"
     else
-        echo "contrib/dev: this host has no UCX 1.16 to 1.23 with a C++23 compiler, and making a Debian 13 root needs root" \
-             "(or sudo without a password). Install these instead: $(packages_of demo) $(packages_of base)" >&2
+        echo "contrib/dev: this host has no UCX 1.16 to 1.23 with a C++23 compiler, and making a Debian 13 root needs" \
+             "root (or sudo without a password). Install these instead: $(packages_of demo) $(packages_of base)" >&2
         return 1
     fi
 }

@@ -13,7 +13,7 @@ usage: contrib/dev VERB [ARGS]
   check --ucx PREFIX
                   run what depends on UCX with the UCX that is installed in PREFIX
   check --suite NAME
-                  build and run the tests in a root of another Debian suite (forky: UCX 1.23, rdma-core 65)
+                  build and run the tests in a root of another Debian suite (forky: UCX 1.23)
                   (--arch arm64: build for that processor, and run what an emulator can run)
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
@@ -190,13 +190,23 @@ verb_check() {
     exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" ${arch:+--arch "$arch"} "$@"
 }
 
+# Prints the names of the sources, each with a zero byte.
+sources_of_checkout() {
+    git -C "$top" -c safe.directory='*' ls-files -z --cached --others --exclude-standard |
+        while IFS= read -r -d '' name; do [ ! -e "$top/$name" ] || printf '%s\0' "$name"; done
+}
+
 # The tools of another suite make another configure script, so they work in a copy of the sources.
 check_in_copy() {
     local copy=$top/build/${2:?}/source
     mkdir -p "$copy"
-    find "$copy" -mindepth 1 -maxdepth 1 ! -name build ! -name configure ! -name config -exec rm -rf {} +
-    tar -C "$top" --exclude=./build --exclude=./.git --exclude=./configure --exclude=./config/aux --exclude=Makefile.in \
-        --exclude=./aclocal.m4 --exclude=./autom4te.cache --exclude=__pycache__ -cf - . | tar -C "$copy" -xf -
+    sources_of_checkout > "$copy.new"
+    # What is no source any more goes. The times of the others stay, so that make sees what has changed.
+    if [ -e "$copy.list" ]; then
+        comm -z -23 <(sort -z "$copy.list") <(sort -z "$copy.new") | (cd "$copy" && xargs -0 -r rm -f)
+    fi
+    mv "$copy.new" "$copy.list"
+    tar -C "$top" --null -T "$copy.list" -cf - | tar -C "$copy" -xf -
     UCXL_DEV_COPY=1 exec "$copy/contrib/dev" check "$@"
 }
 

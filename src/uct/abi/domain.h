@@ -2,7 +2,7 @@
 // translate.
 //
 // Example:
-//     const domain_operations operations = {.close = close, .query = query, .mem_reg = mem_reg, .mkey_pack = mkey_pack};
+//     const domain_operations operations = {.close = close, .query = query, .mem_reg = mem_reg, ...};
 //     struct my_domain { domain base; ... };
 //     init_domain(self->base, operations, component);
 #pragma once

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <ucs/type/status.h>
 
-// Every function of UCX that the code calls by its name. Data, functions that not every release has, and functions whose
-// address UCX gets are looked up with find_symbol().
+// Every function of UCX that the code calls by its name. Data, functions that not every release has, and functions
+// whose address UCX gets are looked up with find_symbol().
 #define UCXL_FOR_EACH_IMPORT(DO)                                                                                       \
     DO(ucp_dt_create_generic)                                                                                          \
     DO(ucp_dt_destroy)                                                                                                 \

@@ -1,5 +1,5 @@
-// The forms against golden files: one per release, with sizes, offsets and symbols that were measured on the headers and
-// libraries of that release. A form that drifts from its release fails here.
+// The forms against golden files: one per release, with sizes, offsets and symbols that were measured on the headers
+// and libraries of that release. A form that drifts from its release fails here.
 #include "uct/abi/messages.h"
 #include "uct/abi/uct_forms.h"
 
