@@ -10,11 +10,9 @@ usage: contrib/dev VERB [ARGS]
 
   demo [ARGS]     build the demo, then move layouts of real applications between two processes and check every byte
   check           build and run all checks and tests; ends with "N passed, N failed"
-  check --ucx PREFIX
-                  run what depends on UCX with the UCX that is installed in PREFIX
-  check --suite NAME
-                  build and run the tests in a root of another Debian suite (forky: UCX 1.23)
-                  (--arch arm64: build for that processor, and run what an emulator can run)
+                  (--ucx PREFIX: run what depends on UCX with the UCX that is installed in PREFIX;
+                  --suite NAME: build and run the tests in a root of another Debian suite, forky has UCX 1.23;
+                  --arch arm64: build for that processor, and run what an emulator can run)
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
