@@ -12,7 +12,7 @@
 namespace ucxl
 {
 
-map_state::map_state() : cache(map_cache_size())
+map_state::map_state() : cache(map_cache_size(), [this](const cached_window& window) { memory.window_ends(window); })
 {
 }
 
@@ -28,6 +28,10 @@ map_state& map_state::instance()
         on_md_close([](const void* md) {
             const std::lock_guard guard(instance().lock);
             instance().memory.forget(md);
+        });
+        on_last_interface_close([](const void* md) {
+            const std::lock_guard guard(instance().lock);
+            instance().memory.release_unused(md);
         });
         return created;
     }();
@@ -71,6 +75,7 @@ void map_state::release(const window_user& user)
         memory.release(used);
     }
     cache.release(user.window);
+    memory.release_orphans(user.context);
 }
 
 } // namespace ucxl

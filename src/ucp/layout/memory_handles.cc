@@ -28,7 +28,7 @@ using memh_owner = std::unique_ptr<std::remove_pointer_t<ucp_mem_h>, unmap_memor
 //
 // The handle holds a registration of UCP's cache. When an endpoint fails, UCP completes a transfer that has sent a key
 // only after nobody else holds the registration that the transfer got from the cache. So transfers must get another one
-// than the handle, which stays until the window is unmapped.
+// than the handle, which stays while the window is mapped. Making that so takes longer than ucp_mem_map.
 memh_owner map_memory(ucp_context_h context, const window& window, ucs_status_t& status)
 {
     ucp_mem_map_params_t params;
@@ -69,7 +69,10 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
                                      memory_handle** handle_p)
 {
     if (const auto known = _by_place.find({context, &window}); known != _by_place.end()) {
-        ++known->second->users;
+        if (known->second->users++ == 0) {
+            const auto [first, last] = _unused.equal_range(&window);
+            _unused.erase(std::find_if(first, last, [&](const auto& pair) { return pair.second == known->second; }));
+        }
         *handle_p = known->second;
         return UCS_OK;
     }
@@ -78,6 +81,7 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
                   abi::attached_file().c_str());
         return UCS_ERR_NO_DEVICE;
     }
+    release_orphans(context);
     const auto registrations = md_observer::registrations();
     ucs_status_t status      = UCS_OK;
     memh_owner memh          = map_memory(context, *window.target, status);
@@ -98,20 +102,66 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
     return UCS_OK;
 }
 
+void memory_handles::unmap(memory_handle* handle)
+{
+    ucp_mem_unmap(handle->context, handle->memh);
+    _all.erase(handle);
+}
+
 void memory_handles::release(memory_handle* handle)
 {
     if (--handle->users > 0) {
         return;
     }
-    if (handle->context != nullptr) {
-        _by_place.erase({handle->context, handle->window});
-        ucp_mem_unmap(handle->context, handle->memh);
+    if (handle->context == nullptr) {
+        _all.erase(handle);
+        return;
     }
-    _all.erase(handle);
+    try {
+        if (has_interfaces(handle->md)) {
+            _unused.emplace(handle->window, handle);
+            return;
+        }
+    } catch (const std::bad_alloc&) {
+        // Keeping it was only an optimisation.
+    }
+    _by_place.erase({handle->context, handle->window});
+    unmap(handle);
+}
+
+void memory_handles::window_ends(const cached_window& window)
+{
+    while (auto unused = _unused.extract(&window)) {
+        memory_handle& handle = *unused.mapped();
+        _by_place.erase({handle.context, &window});
+        unused.key() = handle.context;
+        _orphans.insert(std::move(unused));
+    }
+}
+
+void memory_handles::release_orphans(ucp_context_h context)
+{
+    while (const auto orphan = _orphans.extract(context)) {
+        unmap(orphan.mapped());
+    }
+}
+
+void memory_handles::release_unused(const void* md)
+{
+    std::erase_if(_by_place, [&](const auto& pair) { return pair.second->md == md && pair.second->users == 0; });
+    for (auto* const kept : {&_unused, &_orphans}) {
+        std::erase_if(*kept, [&](const auto& pair) {
+            const bool is_meant = pair.second->md == md;
+            if (is_meant) {
+                unmap(pair.second);
+            }
+            return is_meant;
+        });
+    }
 }
 
 // The handles themselves are lost: UCP needs their context to release them, and that context has already dropped their
-// registrations.
+// registrations. All are in use: the workers end before their context.
 void memory_handles::forget(const void* md)
 {
     std::erase_if(_md_of_context, [&](const auto& pair) { return pair.second == md; });

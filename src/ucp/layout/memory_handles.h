@@ -1,5 +1,9 @@
 // The stock memory handles of windows: one for each window and UCP context, with a use count.
 //
+// A handle that nobody uses is kept while its window exists and its context has workers, because ucp_mem_map takes long
+// (see map_memory()). Only calls for its own context release it, because another thread may be using that context: a
+// handle whose window is gone waits for the next such call, or for the last worker.
+//
 // A context that is cleaned up before its handles are released takes their registrations along, as UCP does. The
 // objects that are left name no context. So they can be released at any time.
 //
@@ -32,6 +36,12 @@ public:
                          memory_handle** handle_p);
     // Removes a use. Cannot fail.
     void release(memory_handle* handle);
+    // The window, which nobody uses, is being destroyed.
+    void window_ends(const cached_window& window);
+    // Releases handles in this context whose windows are gone.
+    void release_orphans(ucp_context_h context);
+    // Called when the context loses its last worker: releases its handles that nobody uses.
+    void release_unused(const void* md);
     // Called when the memory domain closes, because its context is being cleaned up.
     void forget(const void* md);
 
@@ -48,10 +58,14 @@ private:
         }
     };
 
+    void unmap(memory_handle* handle);
     ucs_status_t check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before);
 
     std::unordered_map<const memory_handle*, std::unique_ptr<memory_handle>> _all;
     std::unordered_map<place, memory_handle*, place_hash> _by_place; // handles whose contexts live
+    // Handles that nobody uses, by the window that they show, and by the context if the window is gone.
+    std::unordered_multimap<const void*, memory_handle*> _unused;
+    std::unordered_multimap<const void*, memory_handle*> _orphans;
     // The contexts known to have our memory domain, with that domain. In them UCP may find the registration of a window
     // in its cache.
     std::unordered_map<ucp_context_h, const void*> _md_of_context;

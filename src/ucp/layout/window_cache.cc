@@ -182,6 +182,7 @@ void window_cache::remove_from_index(const cached_window& cached)
 
 void window_cache::destroy(cached_window* cached)
 {
+    _ends(*cached);
     remove_from_index(*cached);
     window_registry::instance().destroy(cached->target);
     _windows.erase(cached);

@@ -3,8 +3,8 @@
 //
 // A window is found by content (layout and bases), whatever handle the layout has, and shared. An unused window is
 // kept, up to UCX_LAYOUT_MAP_CACHE_SIZE, and the oldest one goes first. It costs address space and some hundred bytes.
-// Mapping the same content again then needs no new window, and UCP's registration cache finds its registration. While
-// unused, a window is unpublished: its addresses and remote keys reach nothing. Windows with memory of their own are
+// Mapping the same content again then needs no new window and no new registration (memory_handles.h). While unused, a
+// window is unpublished: its addresses and remote keys reach nothing. Windows with memory of their own are
 // neither shared nor kept. An exclusive window is not found by content while it is used; once unused, it is kept like
 // any other.
 //
@@ -14,6 +14,7 @@
 #include "handle.h"
 #include "ucs/window/window.h"
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <span>
@@ -35,7 +36,10 @@ struct cached_window {
 class window_cache
 {
 public:
-    explicit window_cache(std::size_t max_idle) : _max_idle(max_idle) {}
+    using end_callback = std::function<void(const cached_window&)>;
+
+    // Calls `ends` before a window is destroyed.
+    window_cache(std::size_t max_idle, end_callback ends) : _max_idle(max_idle), _ends(std::move(ends)) {}
     ~window_cache();
 
     // Adds a use of a window over memory of the caller. An exclusive window has only this use.
@@ -63,6 +67,7 @@ private:
     void destroy(cached_window* cached);
 
     std::size_t _max_idle;
+    end_callback _ends;
     owner_map _windows;
     content_index _by_content;
     std::list<cached_window*> _idle; // oldest first

@@ -108,6 +108,7 @@ constexpr abi::interface_operations operations = {.estimate = estimate, .reaches
 void iface_close(uct_iface_h iface)
 {
     lay_copy_iface* self = &self_of(iface);
+    note_interface_close(self->base.super.super.md);
     close_base_interface(self->base);
     delete self;
 }

@@ -19,11 +19,40 @@ char registered;
 thread_local std::uint64_t num_registrations = 0;
 thread_local const void* last_registering_md = nullptr;
 
-std::array<std::atomic<md_close_callback>, max_md_close_callbacks> close_callbacks{};
+class callback_list
+{
+public:
+    bool add(md_close_callback callback)
+    {
+        for (auto& place : _places) {
+            md_close_callback expected = nullptr;
+            if (place.compare_exchange_strong(expected, callback)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    void call(const void* md) const
+    {
+        for (const auto& place : _places) {
+            if (const md_close_callback callback = place.load(); callback != nullptr) {
+                callback(md);
+            }
+        }
+    }
+
+private:
+    std::array<std::atomic<md_close_callback>, max_md_close_callbacks> _places{};
+};
+
+callback_list close_callbacks;
+callback_list last_interface_callbacks;
 
 struct layout_md {
     abi::domain super;
-    std::atomic<bool> has_interface;
+    std::atomic<bool> had_interface;
+    std::atomic<unsigned> open_interfaces;
 };
 
 layout_md& self_of(uct_md_h md)
@@ -42,13 +71,9 @@ thread_local last_domain last;
 void close(uct_md_h md)
 {
     if (md == last.opened) {
-        last.left_out = !self_of(md).has_interface.load(std::memory_order_relaxed);
+        last.left_out = !self_of(md).had_interface.load(std::memory_order_relaxed);
     }
-    for (const auto& place : close_callbacks) {
-        if (const md_close_callback callback = place.load(); callback != nullptr) {
-            callback(md);
-        }
-    }
+    close_callbacks.call(md);
     delete &self_of(md);
 }
 
@@ -119,7 +144,20 @@ ucs_status_t rkey_release(uct_component*, uct_rkey_t, void*)
 
 void note_interface(uct_md_h md)
 {
-    self_of(md).has_interface.store(true, std::memory_order_relaxed);
+    self_of(md).had_interface.store(true, std::memory_order_relaxed);
+    ++self_of(md).open_interfaces;
+}
+
+void note_interface_close(uct_md_h md)
+{
+    if (--self_of(md).open_interfaces == 0) {
+        last_interface_callbacks.call(md);
+    }
+}
+
+bool has_interfaces(const void* md)
+{
+    return static_cast<const layout_md*>(md)->open_interfaces != 0;
 }
 
 bool is_lay_copy_left_out()
@@ -147,13 +185,12 @@ const void* md_observer::last_md()
 
 bool on_md_close(md_close_callback callback)
 {
-    for (auto& place : close_callbacks) {
-        md_close_callback expected = nullptr;
-        if (place.compare_exchange_strong(expected, callback)) {
-            return true;
-        }
-    }
-    return false;
+    return close_callbacks.add(callback);
+}
+
+bool on_last_interface_close(md_close_callback callback)
+{
+    return last_interface_callbacks.add(callback);
 }
 
 } // namespace ucxl

@@ -14,8 +14,12 @@ namespace ucxl
 
 extern abi::component layout_component;
 
-// Records that an interface of lay_copy was opened on the domain.
+// Record that an interface of lay_copy was opened on the domain, or is about to close.
 void note_interface(uct_md_h md);
+void note_interface_close(uct_md_h md);
+
+// Whether interfaces are open on the domain, that is, whether the context has workers.
+bool has_interfaces(const void* md);
 
 // Whether the current ucp_init of this thread leaves lay_copy out (UCX_TLS): it closed the domain without using it.
 // Nobody can copy windows then, and UCP could create no worker if other domains claimed that memory.
@@ -42,5 +46,8 @@ struct md_observer {
 using md_close_callback                          = void (*)(const void* md);
 inline constexpr unsigned max_md_close_callbacks = 8;
 bool on_md_close(md_close_callback callback);
+
+// The same, whenever the last interface of a domain closes. The context of the domain is still alive.
+bool on_last_interface_close(md_close_callback callback);
 
 } // namespace ucxl
