@@ -82,6 +82,9 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
         return UCS_ERR_NO_DEVICE;
     }
     release_orphans(context);
+    if (!_md_of_context.contains(context)) {
+        abi::retire_registrations(window.target->address(), window.target->length()); // so that UCP asks our domain
+    }
     const auto registrations = md_observer::registrations();
     ucs_status_t status      = UCS_OK;
     memh_owner memh          = map_memory(context, *window.target, status);

@@ -55,9 +55,11 @@ ucs_status_t query(uct_md_h md, void* attr)
     const form& form = *attached();
     auto told        = operations_of(md).query();
     // Such a UCX creates no worker if a domain without keys does not say that it accesses host memory. Interfaces of
-    // such a domain refuse what they cannot copy, see interface.h.
+    // such a domain refuse what they cannot copy, see interface.h. UCX's older protocols do not ask them: they register
+    // with the domain what they send to their own worker, and only through the cache.
     if (form.selects_by_access && (told.flags & UCT_MD_FLAG_NEED_RKEY) == 0) {
         told.access_mem_types |= UCS_BIT(UCS_MEMORY_TYPE_HOST);
+        told.cache_mem_types |= told.reg_mem_types;
     }
     if (!form.has_base_md_query) {
         set_defaults(*static_cast<md_attr_1_16*>(attr));

@@ -18,6 +18,7 @@ using ucx_layout::layout;
 using ucx_layout::window;
 using ucxl::test::context;
 using ucxl::test::must;
+using ucxl::test::open_worker;
 using ucxl::test::ucx_test;
 
 class mapping : public ucx_test
@@ -59,6 +60,23 @@ TEST_F(mapping, after_the_last_unmap_finds_the_same_window_again)
 {
     void* const before = must(window::map(_context.get(), _column, _matrix.data())).address();
     EXPECT_EQ(must(window::map(_context.get(), _column, _matrix.data())).address(), before);
+}
+
+// The handles must end before their context, and the windows of the loop push each other out of the cache.
+TEST_F(mapping, after_the_last_unmap_keeps_its_memory_handle_while_there_are_workers)
+{
+    std::vector<std::byte> many(100000);
+    context second;
+    for (int round = 0; round < 2; ++round) {
+        ucp_worker_h worker    = open_worker(second.get());
+        const ucp_mem_h before = must(window::map(second.get(), _column, _matrix.data())).memh();
+        auto held = window::map(_context.get(), _column, _other.data()); // takes the place of a freed handle
+        EXPECT_EQ(must(window::map(second.get(), _column, _matrix.data())).memh(), before);
+        for (std::size_t i = 0; i < many.size() - _matrix.size(); i += 16) {
+            EXPECT_TRUE(window::map(i % 32 == 0 ? second.get() : _context.get(), _column, many.data() + i));
+        }
+        ucp_worker_destroy(worker);
+    }
 }
 
 TEST_F(mapping, is_shared_by_contexts_with_a_memory_handle_each)
@@ -182,6 +200,23 @@ TEST_F(mapping, the_check_for_our_transport_is_per_context)
         context without("posix,self");
         EXPECT_EQ(window::map(without.get(), _column, _matrix.data()).error(), UCS_ERR_NO_DEVICE);
     }
+}
+
+// UCP then has a registration of the window in its cache, and need not ask our transport again.
+TEST_F(mapping, the_check_for_our_transport_knows_of_registrations_by_the_user)
+{
+    auto first = window::map(_context.get(), _column, _matrix.data());
+    context second;
+    ucp_mem_map_params_t params;
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.address     = first->address();
+    params.length      = first->length();
+    params.memory_type = UCS_MEMORY_TYPE_RDMA;
+    ucp_mem_h memh     = nullptr;
+    ASSERT_EQ(ucp_mem_map(second.get(), &params, &memh), UCS_OK);
+    EXPECT_EQ(ucp_mem_unmap(second.get(), memh), UCS_OK);
+    EXPECT_TRUE(window::map(second.get(), _column, _matrix.data()));
 }
 
 struct bad_map {
