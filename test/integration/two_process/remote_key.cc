@@ -1,5 +1,7 @@
 #include "remote_key.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -25,7 +27,28 @@ std::uint64_t take_number(std::span<const std::byte>& from)
     return number;
 }
 
+// A packed key begins with a bit map of memory domains and a memory type. Then each domain's part follows, its length
+// first.
+std::size_t end_of_parts(std::span<const std::byte> key)
+{
+    std::uint64_t domains = 0;
+    check(key.size() > sizeof(domains), "a packed key is too short");
+    std::memcpy(&domains, key.data(), sizeof(domains));
+    std::size_t end = sizeof(domains) + sizeof(std::uint8_t);
+    for (int parts = std::popcount(domains); parts > 0; --parts) {
+        check(end < key.size(), "a packed key has fewer parts than it announces");
+        end += 1 + std::to_integer<std::size_t>(key[end]);
+    }
+    return end;
+}
+
 } // namespace
+
+void restore_tail(std::span<std::byte> changed, std::span<const std::byte> original)
+{
+    const auto tail = original.subspan(end_of_parts(original));
+    std::ranges::copy(tail, changed.subspan(end_of_parts(changed), tail.size()).begin());
+}
 
 bytes pack_key(ucp_context_h context, ucp_mem_h memh)
 {
