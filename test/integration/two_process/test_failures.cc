@@ -257,7 +257,8 @@ TEST_P(failures_of_old_protocols, puts_work_and_gets_fail_instead_of_ending_the_
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, failures_of_old_protocols,
-                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"})), testing::Values("n")),
+                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"})),
+                                          testing::ValuesIn(only_old_protocols())),
                          setting_name);
 INSTANTIATE_TEST_SUITE_P(matrix, failures,
                          testing::Combine(testing::ValuesIn(transports({"default", "posix", "sysv", "posix_cma",

@@ -1,9 +1,45 @@
 #include "transports.h"
 
 #include <algorithm>
+#include <cstdio>
+
+#include <ucp/api/ucp.h>
 
 namespace ucxl::two_process
 {
+
+namespace
+{
+
+// UCX 1.22 removed put and get by messages from the older protocols, with memory of any kind.
+bool has_old_protocols()
+{
+    static const bool has = [] {
+        unsigned major, minor, release;
+        ucp_get_version(&major, &minor, &release);
+        const bool removed = std::pair(major, minor) >= std::pair(1u, 22u);
+        if (removed) {
+            std::printf("No tests with UCX_PROTO_ENABLE=n: UCX %u.%u has no put and get by messages with it.\n", major,
+                        minor);
+        }
+        return !removed;
+    }();
+    return has;
+}
+
+} // namespace
+
+std::vector<const char*> only_old_protocols()
+{
+    return has_old_protocols() ? std::vector{"n"} : std::vector<const char*>{};
+}
+
+std::vector<const char*> all_protocols()
+{
+    std::vector<const char*> all = only_old_protocols();
+    all.insert(all.begin(), "y");
+    return all;
+}
 
 const std::vector<transport_set>& all_transports()
 {

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 namespace ucxl::two_process
 {
@@ -25,9 +26,15 @@ using setting = std::tuple<transport_set, const char*>;
 std::string setting_name(const testing::TestParamInfo<setting>& info);
 pair_config config_for(const setting& choice, const char* scenario, unsigned rounds);
 
+// What UCX_PROTO_ENABLE is set to: "y", and "n" if this UCX still has its older protocols whole.
+std::vector<const char*> all_protocols();
+
 inline auto both_protocols()
 {
-    return testing::Values("y", "n");
+    return testing::ValuesIn(all_protocols());
 }
+
+// Only the older protocols; none if this UCX does not have them.
+std::vector<const char*> only_old_protocols();
 
 } // namespace ucxl::two_process
