@@ -1,5 +1,6 @@
 """The parts of a suite, and how one command is run and judged."""
 import dataclasses
+import functools
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import time
 
+UCX_WITH_VERBS = "a UCX with transports for network cards"  # not every distribution's has them
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -68,8 +70,22 @@ class Device:
     def log_of(self, suite, name):
         return os.path.join(self.folder, re.sub(r"[^\w.=,+-]+", "_", f"{suite}.{name}") + ".log")
 
-    def which(self, program):
-        return shutil.which(program, path=self.env["PATH"])
+    def which(self, need):
+        """The path of a program, or whether UCX is built as UCX_WITH_VERBS says."""
+        if need == UCX_WITH_VERBS:
+            return "UCX_RC_VERBS_" in self.output_of("ucx_info", "-cf")
+        return shutil.which(need, path=self.env["PATH"])
+
+    @functools.cache
+    def output_of(self, *command):
+        return subprocess.run(command, env=self.env, capture_output=True, text=True, check=False).stdout
+
+    def known_options(self, command):
+        """The command without the option of ucx_perftest that only some builds of UCX have and need."""
+        if "ucx_perftest" in command and "-P" in command and "-P " not in self.output_of("ucx_perftest", "-h"):
+            at = command.index("-P")
+            return command[:at] + command[at + 2:]
+        return command
 
     def run(self, command, log, timeout_s, options=(), env=None):
         """Runs the command with the device and returns its status, or None if it did not end in time. Its output goes
@@ -169,9 +185,10 @@ def run_case(device, suite, case):
         return Result(suite.name, case.name, SKIPPED, f"{', '.join(missing)} is not installed")
     ports = ["port", *(f"port{i}" for i in range(1, len(case.servers)))]
     names = {"bin": device.folder, **dict(zip(ports, free_ports(len(ports))))}
-    command = list(case.command)
+    command = list(device.known_options(case.command))
     if case.servers:
-        servers = [word for port, server in zip(ports, case.servers) for word in (f"{{{port}}}", *server, "--")]
+        servers = [word for port, server in zip(ports, case.servers)
+                   for word in (f"{{{port}}}", *device.known_options(server), "--")]
         command = [os.path.join(HERE, "together"), *servers, "client", *command]
     command = [word.format(**names) for word in command]
     log = device.log_of(suite.name, case.name)

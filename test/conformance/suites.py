@@ -1,6 +1,6 @@
 """The table of suites: programs of other projects, their arguments, and the output that shows that they worked. The
 tests of pyverbs are a suite, too. They are in pyverbs_suite.py, because each of their tests reports its own result."""
-from cases import Case, Suite
+from cases import Case, Suite, UCX_WITH_VERBS
 
 LOCAL = "127.0.0.1"
 DEVICE = "mlx5_0"
@@ -184,9 +184,9 @@ def open_mpi():
 SUITES = (
     Suite("ibverbs-utils", ("ibv_devices", "ibv_devinfo", "ibv_rc_pingpong"), tuple(ibverbs_utils())),
     Suite("perftest", ("ib_write_bw",), tuple(perftest())),
-    Suite("uct", ("ucx_info", "ucx_perftest"), tuple(ucx_uct())),
-    Suite("ucp", ("ucx_perftest",), tuple(ucx_ucp())),
-    Suite("exported-memory", ("ucx_perftest",), tuple(ucx_exported_memory())),
-    Suite("atomics", ("ucx_perftest",), tuple(ucx_atomics())),
-    Suite("openmpi", ("mpirun",), tuple(open_mpi())),
+    Suite("uct", ("ucx_info", "ucx_perftest", UCX_WITH_VERBS), tuple(ucx_uct())),
+    Suite("ucp", ("ucx_perftest", UCX_WITH_VERBS), tuple(ucx_ucp())),
+    Suite("exported-memory", ("ucx_perftest", UCX_WITH_VERBS), tuple(ucx_exported_memory())),
+    Suite("atomics", ("ucx_perftest", UCX_WITH_VERBS), tuple(ucx_atomics())),
+    Suite("openmpi", ("mpirun", UCX_WITH_VERBS), tuple(open_mpi())),
 )

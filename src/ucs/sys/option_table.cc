@@ -1,6 +1,7 @@
 #include "option_table.h"
 
 #include "uct/abi/log.h"
+#include "uct/abi/ucx.h"
 
 #include <cstdlib>
 #include <format>
@@ -10,22 +11,38 @@
 namespace ucxl
 {
 
-void basic_option_table::add()
+namespace
+{
+
+std::mutex& table_lock()
 {
     static std::mutex& lock = *new std::mutex; // of all tables; UCX's list has none
-    const std::lock_guard guard(lock);
-    if (_entry.table != nullptr) {
-        return;
+    return lock;
+}
+
+} // namespace
+
+bool basic_option_table::make()
+{
+    if (_entry.table == nullptr && abi::find_symbol("ucs_config_parser_fill_opts") != nullptr) {
+        _entry = abi::make_entry(_name, _prefix, abi::make_fields(_options), _length);
     }
-    _entry = abi::make_entry(_name, _prefix, abi::make_fields(_options), _length);
-    if (_entry.table != nullptr) {
+    return _entry.table != nullptr;
+}
+
+void basic_option_table::add()
+{
+    const std::lock_guard guard(table_lock());
+    if (!_is_added && make()) {
         abi::publish_entry(_entry);
+        _is_added = true;
     }
 }
 
 result<void> basic_option_table::read_into(void* values)
 {
-    if (_entry.table == nullptr) {
+    const std::lock_guard guard(table_lock());
+    if (!make()) {
         return fail(errc::no_device, std::format("the options of {} cannot be read: no UCX is in use", _name));
     }
     for (const auto& option : _options) {

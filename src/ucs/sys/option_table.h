@@ -38,11 +38,15 @@ protected:
     static void log_defaults(const error& error);
 
 private:
+    // In the form of the UCX in use, once. Returns false if there is none, or no memory.
+    bool make();
+
     const char* _name;
     const char* _prefix;
     std::span<const abi::option> _options;
     std::size_t _length;
     ucs_config_global_list_entry_t _entry{};
+    bool _is_added = false;
 };
 
 // Values without strings or arrays: nothing has to be released. Objects have static lifetime and constant

@@ -17,7 +17,7 @@ namespace ucxl::test
 {
 
 // Windows are announced to the UCX of the process.
-inline const bool is_attached = abi::attach(nullptr).has_value();
+inline const bool is_attached = abi::attach_libucs().has_value();
 
 inline constexpr std::uint64_t mib = 1u << 20;
 
