@@ -30,6 +30,7 @@ constexpr form v1_16 = {
     .md_attr                = md_attr_variant::v1_16,
     .perf_attr              = perf_attr_variant::v1_16,
     .internal_ops           = internal_ops_variant::v1_16,
+    .num_memory_types       = 6,
     .config_fields_have_doc = false,
     .has_base_md_query      = false,
     .unpack_takes_params    = false,
@@ -46,6 +47,7 @@ constexpr form v1_17 = [] {
     changed.minor    = 17;
     changed.exported |= marked(since_1_17);
     changed.perf_attr              = perf_attr_variant::v1_17;
+    changed.num_memory_types       = 9;
     changed.config_fields_have_doc = true;
     changed.has_base_md_query      = true;
     return changed;
@@ -83,11 +85,12 @@ constexpr form v1_20 = [] {
 }();
 
 constexpr form v1_21 = [] {
-    form changed         = v1_20;
-    changed.releases     = "1.21";
-    changed.minor        = 21;
-    changed.exported     = (changed.exported & ~marked(only_1_20)) | marked(since_1_21);
-    changed.internal_ops = internal_ops_variant::v1_21;
+    form changed             = v1_20;
+    changed.releases         = "1.21";
+    changed.minor            = 21;
+    changed.exported         = (changed.exported & ~marked(only_1_20)) | marked(since_1_21);
+    changed.internal_ops     = internal_ops_variant::v1_21;
+    changed.num_memory_types = 10;
     return changed;
 }();
 

@@ -52,6 +52,7 @@ struct form {
     md_attr_variant md_attr;
     perf_attr_variant perf_attr;
     internal_ops_variant internal_ops;
+    unsigned num_memory_types;   // also the number of an unknown type; grew with 1.17 and 1.21
     bool config_fields_have_doc; // from 1.17
     bool has_base_md_query;      // from 1.17
     bool unpack_takes_params;    // from 1.19: rkey_unpack has params as its third argument

@@ -17,6 +17,16 @@ const interface& self_of(uct_iface_h iface)
     return *reinterpret_cast<const interface*>(iface);
 }
 
+// The number of an unknown type differs between releases, and may be that of a known type in another one.
+ucs_memory_type_t type_in(ucs_memory_type_t told)
+{
+    if (static_cast<unsigned>(told) == attached()->num_memory_types) {
+        return UCS_MEMORY_TYPE_UNKNOWN;
+    }
+    constexpr auto other_type = UCS_MEMORY_TYPE_CUDA; // as any type that nobody here serves
+    return told == UCS_MEMORY_TYPE_HOST || told == UCS_MEMORY_TYPE_RDMA ? told : other_type;
+}
+
 template <typename Attr>
 perf_question question_in(const Attr& attr)
 {
@@ -25,10 +35,10 @@ perf_question question_in(const Attr& attr)
         question.operation = attr.operation;
     }
     if (attr.field_mask & has_local_memory_type) {
-        question.local = attr.local_memory_type;
+        question.local = type_in(attr.local_memory_type);
     }
     if (attr.field_mask & has_remote_memory_type) {
-        question.remote = attr.remote_memory_type;
+        question.remote = type_in(attr.remote_memory_type);
     }
     return question;
 }

@@ -119,6 +119,14 @@ TEST(options, know_valid_values_and_say_what_is_expected)
     EXPECT_NE(expected_value(options[5]).find("three"), std::string::npos);
 }
 
+TEST(memory_types, are_as_many_as_the_attached_ucx_has_names_for)
+{
+    ASSERT_TRUE(attach(nullptr));
+    const auto* const type_names = find_object<const char* const>("ucs_memory_type_names");
+    ASSERT_NE(type_names, nullptr);
+    EXPECT_STREQ(type_names[attached()->num_memory_types], "unknown");
+}
+
 TEST(memory_types, are_known_to_the_cache_of_the_attached_ucx)
 {
     ASSERT_TRUE(attach(nullptr));
