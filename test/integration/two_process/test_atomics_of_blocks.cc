@@ -149,6 +149,7 @@ void refused(const peer_arguments& arguments)
         session.exchange(keys);
         session.barrier();
         check(memory == initial, "memory was written");
+        session.barrier(); // the peer may operate on a word now
         session.barrier();
         session.close();
         memory[stride] -= 5;
@@ -172,6 +173,7 @@ void refused(const peer_arguments& arguments)
         std::uint32_t reply = 7;
         check(words.try_fetch(UCP_ATOMIC_OP_SWAP, 2, 5, reply) != UCS_OK, "an operation that was refused was UCS_OK");
         session.barrier();
+        session.barrier(); // the peer has compared its memory
         remote_words<std::uint32_t>(session, halves).post(UCP_ATOMIC_OP_ADD, 1, 5);
     }
     session.barrier();
