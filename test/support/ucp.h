@@ -33,6 +33,22 @@ inline ucs_status_t init_any_ucx(const ucp_params_t& params, const ucp_config_t*
     return ucp_init_version(UCP_API_MAJOR, std::min<unsigned>(UCP_API_MINOR, minor), &params, config, &context);
 }
 
+// Whether UCX puts into windows and gets from them by rendezvous. Then failures do not reach the initiator
+// (docs/limits.md). UCX 1.22 has an option for that, which is off; the release candidate of 1.23 always does it.
+inline bool moves_windows_by_rendezvous()
+{
+    unsigned major, minor, release;
+    ucp_get_version(&major, &minor, &release);
+    ucp_config_t* config = nullptr;
+    check_ok(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
+    const bool has_option = ucp_config_modify(config, "RMA_PPLN_ENABLE", "n") == UCS_OK;
+    ucp_config_release(config);
+    return minor >= 23 && !has_option;
+}
+
+inline constexpr const char* no_failures_by_rendezvous =
+    "this UCX puts into windows and gets from them by rendezvous, which reports no failures, see docs/limits.md";
+
 inline ucp_context_h open_context(const context_options& options)
 {
     ucp_config_t* config;
