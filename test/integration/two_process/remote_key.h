@@ -9,8 +9,9 @@ namespace ucxl::two_process
 // Returns the bytes of ucp_rkey_pack.
 bytes pack_key(ucp_context_h context, ucp_mem_h memh);
 
-// Newer UCXs put numbers behind the parts of the memory domains, and crash if these are wrong. Writes those of the packed
-// key `original` behind the parts of `changed`, whose parts may have other lengths. `changed` has room behind its end.
+// Newer UCXs put numbers behind the parts of the memory domains, and crash if these are wrong. Writes those of the
+// packed key `original` behind the parts of `changed`, whose parts may have other lengths. `changed` has room behind
+// its end.
 void restore_tail(std::span<std::byte> changed, std::span<const std::byte> original);
 
 // Appends a message that remote_key::take() understands.
