@@ -55,7 +55,9 @@ result<void> uct_layout_init(const void* caller)
         return std::unexpected(attached.error());
     }
     done = attached ? register_all() : std::unexpected(attached.error());
-    if (!*done) {
+    if (*done) {
+        ucs_info("ucx-layout works with UCX %s in %s", (*attached)->releases, abi::attached_file().c_str());
+    } else {
         ucs_error("ucx-layout is not available: %s", done->error().message.c_str());
     }
     is_registered = done->has_value();
