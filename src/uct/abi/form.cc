@@ -35,7 +35,7 @@ constexpr form v1_16 = {
     .has_base_md_query      = false,
     .unpack_takes_params    = false,
     .alloc_takes_sys_dev    = false,
-    .asks_memory_types      = false,
+    .hides_alloc_errors     = false,
     .selects_by_access      = false,
     .has_memory_flags       = false,
 };
@@ -58,7 +58,8 @@ constexpr form v1_18 = [] {
     changed.releases = "1.18";
     changed.minor    = 18;
     changed.exported |= marked(since_1_18);
-    changed.md_attr = md_attr_variant::v1_18;
+    changed.md_attr            = md_attr_variant::v1_18;
+    changed.hides_alloc_errors = true;
     return changed;
 }();
 
@@ -70,7 +71,6 @@ constexpr form v1_19 = [] {
     changed.perf_attr           = perf_attr_variant::v1_19;
     changed.unpack_takes_params = true;
     changed.alloc_takes_sys_dev = true;
-    changed.asks_memory_types   = true;
     changed.selects_by_access   = true;
     return changed;
 }();

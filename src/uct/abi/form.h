@@ -57,7 +57,7 @@ struct form {
     bool has_base_md_query;      // from 1.17
     bool unpack_takes_params;    // from 1.19: rkey_unpack has params as its third argument
     bool alloc_takes_sys_dev;    // from 1.19: mem_alloc has a system device as its fifth argument
-    bool asks_memory_types;      // from 1.19: estimate_perf gets the memory types, and an error drops the lane
+    bool hides_alloc_errors;     // from 1.18: UCX logs no refused allocation that it asked for with HIDE_ERRORS
     bool selects_by_access;      // from 1.19: a domain without keys must list host memory as accessible
     bool has_memory_flags;       // from 1.22: memory has flags, and an interface a control device
 };

@@ -2,6 +2,7 @@
 #include "lay_shm.h"
 
 #include "sys/mapping.h"
+#include "uct/abi/ucx.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/rkey.h"
@@ -75,8 +76,9 @@ ucs_status_t allocate(std::size_t length, ucs_memory_type_t type, allocation& al
 ucs_status_t mem_alloc(uct_md_h, std::size_t* length, void** address, ucs_memory_type_t type, unsigned flags,
                        uct_mem_h* memh)
 {
-    // UCP asks this way, once and without logging, for host memory for its staging buffers. This domain provides none.
-    if (type == UCS_MEMORY_TYPE_HOST && (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0) {
+    // UCP asks this way, once, for host memory for its staging buffers. This domain provides none, unless UCX logs that.
+    if (type == UCS_MEMORY_TYPE_HOST && (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0 &&
+        abi::attached()->hides_alloc_errors) {
         return UCS_ERR_UNSUPPORTED;
     }
     return guarded("lay_shm", [&] {
