@@ -106,10 +106,12 @@ static void start(const char* device)
     ucp_params_t params               = {.field_mask = UCP_PARAM_FIELD_FEATURES,
                                          .features   = UCP_FEATURE_RMA | UCP_FEATURE_EXPORTED_MEMH};
     ucp_config_t* config;
+    unsigned major, minor, release;
 
     done(ucp_config_read(NULL, NULL, &config), "configuration");
     done(ucp_config_modify(config, "NET_DEVICES", device), "device");
-    done(ucp_init(&params, config, &context), "ucp_init");
+    ucp_get_version(&major, &minor, &release); // it may be older than the one of the compiler's headers
+    done(ucp_init_version(major, minor, &params, config, &context), "ucp_init");
     ucp_config_release(config);
     done(ucp_worker_create(context, &worker_params, &worker), "worker");
 }

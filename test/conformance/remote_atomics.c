@@ -85,9 +85,11 @@ static ucp_ep_h start(void)
                                  .address    = (const ucp_address_t*)address};
     ucp_address_t* own;
     size_t length;
+    unsigned major, minor, release;
     ucp_ep_h endpoint;
 
-    done(ucp_init(&params, NULL, &context), "ucp_init");
+    ucp_get_version(&major, &minor, &release); // it may be older than the one of the compiler's headers
+    done(ucp_init_version(major, minor, &params, NULL, &context), "ucp_init");
     done(ucp_worker_create(context, &worker_params, &worker), "worker");
     done(ucp_worker_get_address(worker, &own, &length), "address");
     send_bytes(own, length);

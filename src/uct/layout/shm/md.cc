@@ -76,7 +76,8 @@ ucs_status_t allocate(std::size_t length, ucs_memory_type_t type, allocation& al
 ucs_status_t mem_alloc(uct_md_h, std::size_t* length, void** address, ucs_memory_type_t type, unsigned flags,
                        uct_mem_h* memh)
 {
-    // UCP asks this way, once, for host memory for its staging buffers. This domain provides none, unless UCX logs that.
+    // UCP asks this way, once, for host memory for its staging buffers. This domain provides none, unless UCX would log
+    // that.
     if (type == UCS_MEMORY_TYPE_HOST && (flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0 &&
         abi::attached()->hides_alloc_errors) {
         return UCS_ERR_UNSUPPORTED;
