@@ -55,7 +55,7 @@ bool is_in_global_scope()
 [[gnu::constructor]] void bind_at_load()
 {
     without_exceptions([] {
-        const auto libraries = abi::libraries_with("ucp_get_version", "libucp");
+        const auto libraries = abi::loaded_libucps();
         if (libraries.size() == 1 || (libraries.size() > 1 && is_in_global_scope())) {
             bind_to_ucx(nullptr);
         } else if (libraries.empty()) {

@@ -1,6 +1,6 @@
 #include "component.h"
 
-#include "uct_forms.h"
+#include "refuse.h"
 #include "ucx.h"
 
 #include <cstring>
@@ -10,16 +10,6 @@ namespace ucxl::abi
 
 namespace
 {
-
-ucs_status_t refuse_cm(uct_component*, uct_worker_h, const uct_cm_config_t*, uct_cm_h*)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
-ucs_status_t refuse_rkey_ptr(uct_component*, uct_rkey_t, void*, std::uint64_t, void**)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
 
 void vfs_init(uct_md_h)
 {
@@ -50,10 +40,10 @@ bool register_component(component& component, transport& transport)
     std::strncpy(super.name, component.definition.name, sizeof(super.name) - 1);
     super.query_md_resources = find_function<decltype(super.query_md_resources)>("uct_md_query_single_md_resource");
     super.md_open            = component.definition.md_open;
-    super.cm_open            = refuse_cm;
+    super.cm_open            = refuse;
     super.rkey_unpack        = attached()->unpack_takes_params ? reinterpret_cast<void (*)()>(unpack_1_19)
                                                                : reinterpret_cast<void (*)()>(unpack_1_16);
-    super.rkey_ptr           = refuse_rkey_ptr;
+    super.rkey_ptr           = refuse;
     super.rkey_release       = component.definition.rkey_release;
     super.rkey_compare       = find_function<decltype(super.rkey_compare)>("uct_base_rkey_compare");
     super.cm_config          = make_entry("", "", nullptr, 0);

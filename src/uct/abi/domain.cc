@@ -1,5 +1,6 @@
 #include "domain.h"
 
+#include "refuse.h"
 #include "uct_forms.h"
 #include "ucx.h"
 
@@ -17,20 +18,13 @@ const domain_operations& operations_of(uct_md_h md)
     return *reinterpret_cast<const domain*>(md)->operations;
 }
 
-// What uct_md_base_md_query() of later releases does.
+// What uct_md_base_md_query() of later releases sets and set() does not.
 void set_defaults(md_attr_1_16& attr)
 {
-    attr.reg_mem_types             = 0;
     attr.reg_nonblock_mem_types    = 0;
-    attr.cache_mem_types           = 0;
-    attr.detect_mem_types          = 0;
-    attr.alloc_mem_types           = 0;
-    attr.access_mem_types          = 0;
     attr.dmabuf_mem_types          = 0;
-    attr.max_alloc                 = 0;
     attr.max_reg                   = ULONG_MAX;
     attr.reg_cost                  = ucs_linear_func_t{.c = 0, .m = 0};
-    attr.rkey_packed_size          = 0;
     attr.exported_mkey_packed_size = 0;
     attr.reg_alignment             = 1;
     std::memset(&attr.local_cpus, 0xff, sizeof(attr.local_cpus));
@@ -61,11 +55,11 @@ ucs_status_t query(uct_md_h md, void* attr)
         told.access_mem_types |= UCS_BIT(UCS_MEMORY_TYPE_HOST);
         told.cache_mem_types |= told.reg_mem_types;
     }
-    if (!form.has_base_md_query) {
-        set_defaults(*static_cast<md_attr_1_16*>(attr));
-    } else {
-        static const auto set_stock_defaults = find_function<void (*)(void*)>("uct_md_base_md_query");
+    static const auto set_stock_defaults = find_function<void (*)(void*)>("uct_md_base_md_query");
+    if (set_stock_defaults != nullptr) {
         set_stock_defaults(attr);
+    } else {
+        set_defaults(*static_cast<md_attr_1_16*>(attr)); // only the oldest form is without the function
     }
     if (form.md_attr == md_attr_variant::v1_16) {
         set(*static_cast<md_attr_1_16*>(attr), told);
@@ -158,21 +152,6 @@ ucs_status_t query_memory(uct_md_h md, const void* address, std::size_t length, 
     return UCS_OK;
 }
 
-ucs_status_t advise(uct_md_h, uct_mem_h, void*, std::size_t, unsigned)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
-ucs_status_t attach_key(uct_md_h, const void*, mem_attach_params*, uct_mem_h*)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
-ucs_status_t pack_element(uct_md_h, uct_mem_h, uct_rkey_t, void*, void**)
-{
-    return UCS_ERR_UNSUPPORTED;
-}
-
 void release_element(uct_md_h, void*)
 {
 }
@@ -185,14 +164,14 @@ uct_md_ops make_operations()
         .mem_alloc          = attached()->alloc_takes_sys_dev ? reinterpret_cast<void (*)()>(alloc_1_19)
                                                               : reinterpret_cast<void (*)()>(alloc_1_16),
         .mem_free           = free_memory,
-        .mem_advise         = advise,
+        .mem_advise         = refuse,
         .mem_reg            = reg,
         .mem_dereg          = dereg,
         .mem_query          = query_memory,
         .mkey_pack          = pack_key,
-        .mem_attach         = attach_key,
+        .mem_attach         = refuse,
         .detect_memory_type = detect_type,
-        .mem_elem_pack      = pack_element,
+        .mem_elem_pack      = refuse,
         .mem_elem_release   = release_element,
     };
 }

@@ -24,20 +24,18 @@ constexpr const char* after_1_22_0[] = {"uct_md_mem_elem_release"};
 constexpr const char* since_1_23[]   = {"uct_ep_get_sgl_zcopy", "uct_ep_outstanding_purge"};
 
 constexpr form v1_16 = {
-    .releases               = "1.16",
-    .minor                  = 16,
-    .exported               = 0,
-    .md_attr                = md_attr_variant::v1_16,
-    .perf_attr              = perf_attr_variant::v1_16,
-    .internal_ops           = internal_ops_variant::v1_16,
-    .num_memory_types       = 6,
-    .config_fields_have_doc = false,
-    .has_base_md_query      = false,
-    .unpack_takes_params    = false,
-    .alloc_takes_sys_dev    = false,
-    .hides_alloc_errors     = false,
-    .selects_by_access      = false,
-    .has_memory_flags       = false,
+    .releases            = "1.16",
+    .minor               = 16,
+    .exported            = 0,
+    .md_attr             = md_attr_variant::v1_16,
+    .perf_attr           = perf_attr_variant::v1_16,
+    .internal_ops        = internal_ops_variant::v1_16,
+    .num_memory_types    = 6,
+    .unpack_takes_params = false,
+    .alloc_takes_sys_dev = false,
+    .hides_alloc_errors  = false,
+    .selects_by_access   = false,
+    .has_memory_flags    = false,
 };
 
 // Each form is the one before it with some changes.
@@ -46,10 +44,8 @@ constexpr form v1_17 = [] {
     changed.releases = "1.17";
     changed.minor    = 17;
     changed.exported |= marked(since_1_17);
-    changed.perf_attr              = perf_attr_variant::v1_17;
-    changed.num_memory_types       = 9;
-    changed.config_fields_have_doc = true;
-    changed.has_base_md_query      = true;
+    changed.perf_attr        = perf_attr_variant::v1_17;
+    changed.num_memory_types = 9;
     return changed;
 }();
 

@@ -52,14 +52,12 @@ struct form {
     md_attr_variant md_attr;
     perf_attr_variant perf_attr;
     internal_ops_variant internal_ops;
-    unsigned num_memory_types;   // also the number of an unknown type; grew with 1.17 and 1.21
-    bool config_fields_have_doc; // from 1.17
-    bool has_base_md_query;      // from 1.17
-    bool unpack_takes_params;    // from 1.19: rkey_unpack has params as its third argument
-    bool alloc_takes_sys_dev;    // from 1.19: mem_alloc has a system device as its fifth argument
-    bool hides_alloc_errors;     // from 1.18: UCX logs no refused allocation that it asked for with HIDE_ERRORS
-    bool selects_by_access;      // from 1.19: a domain without keys must list host memory as accessible
-    bool has_memory_flags;       // from 1.22: memory has flags, and an interface a control device
+    unsigned num_memory_types; // also the number of an unknown type; grew with 1.17 and 1.21
+    bool unpack_takes_params;  // from 1.19: rkey_unpack has params as its third argument
+    bool alloc_takes_sys_dev;  // from 1.19: mem_alloc has a system device as its fifth argument
+    bool hides_alloc_errors;   // from 1.18: UCX logs no refused allocation that it asked for with HIDE_ERRORS
+    bool selects_by_access;    // from 1.19: a domain without keys must list host memory as accessible
+    bool has_memory_flags;     // from 1.22: memory has flags, and an interface a control device
 };
 
 // All forms, oldest first.

@@ -26,6 +26,8 @@
 namespace
 {
 
+using any_function = ucs_status_t (*)();
+
 ucs_status_t unbound()
 {
     return UCS_ERR_NO_DEVICE;
@@ -33,7 +35,8 @@ ucs_status_t unbound()
 
 } // namespace
 
-#define UCXL_POINTER(name) [[gnu::visibility("hidden"), gnu::used]] void* ucxl_pointer_##name = nullptr;
+#define UCXL_POINTER(name)                                                                                             \
+    [[gnu::visibility("hidden"), gnu::used]] constinit any_function ucxl_pointer_##name = unbound;
 
 extern "C" {
 UCXL_FOR_EACH_IMPORT(UCXL_POINTER)
@@ -71,20 +74,12 @@ namespace
 
 struct import {
     const char* name;
-    void** pointer;
+    any_function* pointer;
 };
 
 #define UCXL_ROW(name) {#name, &ucxl_pointer_##name},
 
 constexpr import imports[] = {UCXL_FOR_EACH_IMPORT(UCXL_ROW)};
-
-// Runs before the constructors of this library call anything.
-[[gnu::constructor(101)]] void point_to_unbound()
-{
-    for (const auto& import : imports) {
-        *import.pointer = reinterpret_cast<void*>(&unbound);
-    }
-}
 
 } // namespace
 
@@ -92,7 +87,7 @@ void bind_imports(void* library)
 {
     for (const auto& import : imports) {
         if (void* const found = dlsym(library, import.name)) {
-            *import.pointer = found;
+            *import.pointer = reinterpret_cast<any_function>(found);
         }
     }
 }

@@ -1,10 +1,12 @@
 #include "interface.h"
 
+#include "refuse.h"
 #include "uct_forms.h"
 #include "ucx.h"
 
 #include <array>
 #include <new>
+#include <optional>
 
 namespace ucxl::abi
 {
@@ -17,30 +19,29 @@ const interface& self_of(uct_iface_h iface)
     return *reinterpret_cast<const interface*>(iface);
 }
 
-// The number of an unknown type differs between releases, and may be that of a known type in another one.
-ucs_memory_type_t type_in(ucs_memory_type_t told)
+// Nothing of ours serves other memory than windows and host memory. The number of an unknown type differs between
+// releases, and may be that of a known type in another one.
+std::optional<ucs_memory_type_t> type_in(ucs_memory_type_t told)
 {
     if (static_cast<unsigned>(told) == attached()->num_memory_types) {
         return UCS_MEMORY_TYPE_UNKNOWN;
     }
-    constexpr auto other_type = UCS_MEMORY_TYPE_CUDA; // as any type that nobody here serves
-    return told == UCS_MEMORY_TYPE_HOST || told == UCS_MEMORY_TYPE_RDMA ? told : other_type;
+    return told == UCS_MEMORY_TYPE_HOST || told == UCS_MEMORY_TYPE_RDMA ? std::optional(told) : std::nullopt;
 }
 
+// Nothing if the question is about memory that nothing of ours serves.
 template <typename Attr>
-perf_question question_in(const Attr& attr)
+std::optional<perf_question> question_in(const Attr& attr)
 {
-    perf_question question;
-    if (attr.field_mask & has_operation) {
-        question.operation = attr.operation;
+    const auto told = [&](std::uint64_t field, ucs_memory_type_t type) {
+        return (attr.field_mask & field) != 0 ? type_in(type) : UCS_MEMORY_TYPE_UNKNOWN;
+    };
+    const auto local  = told(has_local_memory_type, attr.local_memory_type);
+    const auto remote = told(has_remote_memory_type, attr.remote_memory_type);
+    if (!local || !remote) {
+        return std::nullopt;
     }
-    if (attr.field_mask & has_local_memory_type) {
-        question.local = type_in(attr.local_memory_type);
-    }
-    if (attr.field_mask & has_remote_memory_type) {
-        question.remote = type_in(attr.remote_memory_type);
-    }
-    return question;
+    return perf_question{(attr.field_mask & has_operation) != 0 ? attr.operation : ep_operation::last, *local, *remote};
 }
 
 template <typename Attr>
@@ -81,9 +82,13 @@ void set(Attr& attr, const perf_answer& answer)
 template <typename Attr>
 ucs_status_t estimate_perf(uct_iface_h iface, Attr* attr)
 {
+    const auto question = question_in(*attr);
+    if (!question) {
+        return UCS_ERR_UNSUPPORTED;
+    }
     const interface& self = self_of(iface);
     perf_answer answer{};
-    const auto status = self.operations->estimate(self, question_in(*attr), answer);
+    const auto status = self.operations->estimate(self, *question, answer);
     if (status == UCS_OK) {
         set(*attr, answer);
     }
@@ -92,11 +97,6 @@ ucs_status_t estimate_perf(uct_iface_h iface, Attr* attr)
 
 void vfs_refresh(uct_iface_h)
 {
-}
-
-ucs_status_t refuse()
-{
-    return UCS_ERR_UNSUPPORTED;
 }
 
 int is_reachable(uct_iface_h iface, const is_reachable_params* params)
@@ -143,7 +143,7 @@ const void* function_for(internal_op op)
     case internal_op::ep_outstanding_purge:
         break;
     }
-    return reinterpret_cast<const void*>(refuse);
+    return reinterpret_cast<const void*>(refuse<>);
 }
 
 using internal_table = std::array<const void*, max_internal_ops>;
@@ -158,20 +158,15 @@ internal_table make_internal_table()
     return table;
 }
 
-ucs_class_t* class_of(const char* name)
-{
-    return find_object<ucs_class_t>(name);
-}
-
 ucs_class_t* iface_class()
 {
-    static ucs_class_t* const found = class_of("uct_base_iface_t_class");
+    static ucs_class_t* const found = find_object<ucs_class_t>("uct_base_iface_t_class");
     return found;
 }
 
 ucs_class_t* ep_class()
 {
-    static ucs_class_t* const found = class_of("uct_base_ep_t_class");
+    static ucs_class_t* const found = find_object<ucs_class_t>("uct_base_ep_t_class");
     return found;
 }
 

@@ -11,11 +11,12 @@
 namespace ucxl::abi
 {
 
-// The operation whose price UCX asks for. Before 1.19 UCX does not tell the types.
+// The operation whose price UCX asks for. Each side is host memory, a window (RDMA), or unknown: before 1.19 UCX does
+// not tell the types.
 struct perf_question {
-    ep_operation operation   = ep_operation::last; // last: not told
-    ucs_memory_type_t local  = UCS_MEMORY_TYPE_UNKNOWN;
-    ucs_memory_type_t remote = UCS_MEMORY_TYPE_UNKNOWN;
+    ep_operation operation; // last: not told
+    ucs_memory_type_t local;
+    ucs_memory_type_t remote;
 };
 
 struct perf_answer {

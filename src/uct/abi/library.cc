@@ -92,9 +92,14 @@ std::vector<ucx_library> libraries_with(const char* symbol, const char* part)
     return found;
 }
 
+std::vector<ucx_library> loaded_libucps()
+{
+    return libraries_with(of_libucp, "libucp");
+}
+
 result<ucx_library> choose_library(const void* caller)
 {
-    const auto libraries = libraries_with(of_libucp, "libucp");
+    const auto libraries = loaded_libucps();
     if (libraries.empty()) {
         return fail(errc::no_device, "no UCX is loaded in this process: link the program with libucp");
     }

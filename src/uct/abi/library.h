@@ -21,6 +21,9 @@ struct ucx_library {
 // The libraries that export `symbol` themselves and whose file name contains `part`, and the program if it does.
 std::vector<ucx_library> libraries_with(const char* symbol, const char* part);
 
+// Every libucp of this process.
+std::vector<ucx_library> loaded_libucps();
+
 // The libucp of this process: the only one, or the one that `caller` (an address in its code, or null) reaches first,
 // or the one that the program itself uses.
 // Errors: no_device if no libucp is loaded, unsupported if there are several and none of them stands out. The message

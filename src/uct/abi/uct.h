@@ -148,7 +148,7 @@ struct tl {
 
 } // namespace ucxl::abi
 
-// Two operations have other arguments in older releases, see uct_forms.h: mem_alloc, and (shorter) mem_query. Releases
+// Two operations have other arguments in older releases: mem_alloc (see domain.cc), and mem_query (shorter). Releases
 // before 1.21 end after detect_memory_type, those before 1.22.1 after mem_elem_pack.
 struct uct_md_ops {
     void (*close)(uct_md_h md);
@@ -187,7 +187,7 @@ struct uct_component {
     ucs_status_t (*query_md_resources)(uct_component* component, uct_md_resource_desc_t** resources, unsigned* num);
     ucs_status_t (*md_open)(uct_component* component, const char* name, const uct_md_config_t* config, uct_md_h* md);
     ucs_status_t (*cm_open)(uct_component* component, uct_worker_h worker, const uct_cm_config_t* config, uct_cm_h* cm);
-    void (*rkey_unpack)(); // by release, see uct_forms.h
+    void (*rkey_unpack)(); // by release, see component.cc
     ucs_status_t (*rkey_ptr)(uct_component* component, uct_rkey_t rkey, void* handle, std::uint64_t remote,
                              void** local);
     ucs_status_t (*rkey_release)(uct_component* component, uct_rkey_t rkey, void* handle);

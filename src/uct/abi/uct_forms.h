@@ -160,18 +160,6 @@ inline constexpr std::size_t max_internal_ops = 12;
 
 std::span<const internal_op> internal_ops_of(internal_ops_variant variant);
 
-// component.rkey_unpack
-using rkey_unpack_1_16 = ucs_status_t (*)(uct_component* component, const void* buffer, uct_rkey_t* rkey,
-                                          void** handle);
-using rkey_unpack_1_19 = ucs_status_t (*)(uct_component* component, const void* buffer,
-                                          const rkey_unpack_params* params, uct_rkey_t* rkey, void** handle);
-
-// uct_md_ops.mem_alloc
-using mem_alloc_1_16 = ucs_status_t (*)(uct_md_h md, std::size_t* length, void** address, ucs_memory_type_t type,
-                                        unsigned flags, const char* name, uct_mem_h* memh);
-using mem_alloc_1_19 = ucs_status_t (*)(uct_md_h md, std::size_t* length, void** address, ucs_memory_type_t type,
-                                        ucs_sys_device_t sys_dev, unsigned flags, const char* name, uct_mem_h* memh);
-
 // What ucs_memtype_cache_lookup() writes; before 1.22 without the flags.
 struct memory_info_1_22 {
     ucs_memory_type_t type;

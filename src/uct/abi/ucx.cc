@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <mutex>
-#include <optional>
 
 #include <dlfcn.h>
 #include <ucs/type/class.h>
@@ -22,7 +21,6 @@ struct binding {
     std::atomic<void*> handle{nullptr}; // of libucp, or of libucs alone
     std::atomic<const form*> chosen{nullptr};
     std::string file;
-    std::optional<error> refused;
 };
 
 // Never destroyed: UCX calls us until the process ends.
@@ -69,21 +67,14 @@ result<const form*> attach(const void* caller)
     }
     binding& own = state();
     const std::lock_guard guard(own.lock);
-    if (own.refused) {
-        return std::unexpected(*own.refused);
-    }
     if (const form* const form = attached()) {
         return form;
     }
     const auto library = UCXL_TRY(choose_library(caller));
     bind_to(library.handle); // before the check, so that a refusal is logged by UCX
-    const auto form = choose_form(facts_of(library));
-    if (!form) {
-        own.refused = form.error();
-        return form;
-    }
-    own.file   = library.file;
-    own.chosen = *form;
+    const form* const form = UCXL_TRY(choose_form(facts_of(library)));
+    own.file               = library.file;
+    own.chosen             = form;
     return form;
 }
 

@@ -68,20 +68,10 @@ bool is_zcopy(abi::ep_operation operation)
     return operation == abi::ep_operation::put_zcopy || operation == abi::ep_operation::get_zcopy;
 }
 
-// Everything is copied that has a window on at least one side. Between host memory and host memory the interface must
-// not displace the transports that are for that.
-bool is_served(const abi::perf_question& question)
-{
-    const auto is_known = [](ucs_memory_type_t type) {
-        return type == UCS_MEMORY_TYPE_HOST || type == UCS_MEMORY_TYPE_RDMA || type == UCS_MEMORY_TYPE_UNKNOWN;
-    };
-    return is_known(question.local) && is_known(question.remote) &&
-           (question.local != UCS_MEMORY_TYPE_HOST || question.remote != UCS_MEMORY_TYPE_HOST);
-}
-
 ucs_status_t estimate(const abi::interface& interface, const abi::perf_question& question, abi::perf_answer& answer)
 {
-    if (!is_served(question)) {
+    // It could copy between host memory and host memory, but must not displace the transports that are for that.
+    if (question.local == UCS_MEMORY_TYPE_HOST && question.remote == UCS_MEMORY_TYPE_HOST) {
         return UCS_ERR_UNSUPPORTED;
     }
     const auto& self = reinterpret_cast<const lay_copy_iface&>(interface);

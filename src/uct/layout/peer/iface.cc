@@ -21,14 +21,10 @@ host_interface& self_of(uct_iface_h iface)
     return *reinterpret_cast<host_interface*>(iface);
 }
 
-// Only windows have keys, so only a remote window can be served. A local side is a window or host memory.
+// Only windows have keys, so only a remote window can be served.
 ucs_status_t estimate(const abi::interface& interface, const abi::perf_question& question, abi::perf_answer& answer)
 {
-    const auto is_served = [](ucs_memory_type_t type, bool remote) {
-        return type == UCS_MEMORY_TYPE_UNKNOWN || type == UCS_MEMORY_TYPE_RDMA ||
-               (!remote && type == UCS_MEMORY_TYPE_HOST);
-    };
-    if (!is_served(question.local, false) || !is_served(question.remote, true)) {
+    if (question.remote == UCS_MEMORY_TYPE_HOST) {
         return UCS_ERR_UNSUPPORTED;
     }
     const auto& self = reinterpret_cast<const host_interface&>(interface);

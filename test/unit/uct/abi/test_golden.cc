@@ -195,7 +195,9 @@ numbers numbers_of(const form& form, const golden& measured)
     all.merge(perf_attr_numbers(form.perf_attr));
     all.merge(internal_ops_numbers(form.internal_ops));
     all.merge(md_ops_numbers(measured.lengths.at("uct_md_ops")));
-    const std::size_t field  = form.config_fields_have_doc ? sizeof(config_field_1_17) : sizeof(config_field_1_16);
+    const char* const doc_symbol = "ucs_config_doc_nop";
+    const marker_set doc_nop     = marked({&doc_symbol, 1});
+    const std::size_t field  = (form.exported & doc_nop) != 0 ? sizeof(config_field_1_17) : sizeof(config_field_1_16);
     all["ucs_config_field"]  = field;
     all["ucs_config_parser"] = field - offsetof(config_field_1_16, parser);
     all["ucs_memory_info"]   = form.has_memory_flags ? sizeof(memory_info_1_22) : offsetof(memory_info_1_22, mem_flags);
