@@ -7,6 +7,7 @@
 #include "prm/decode.h"
 #include "softhca/core/clients/client.h"
 #include "softhca/core/commands/call.h"
+#include "softhca/core/queues/adversarial_order.h"
 
 namespace ucxl::softhca
 {
@@ -70,6 +71,10 @@ std::expected<void, std::string> fabric::format(std::span<std::byte> zeroed, con
     memory.bytes     = sizeof(arena);
     memory.profile   = static_cast<std::uint32_t>(options.costs);
     memory.faults    = options.faults;
+    if (options.adversarial_seed) {
+        memory.adversarial = 1;
+        memory.order_seed  = *options.adversarial_seed;
+    }
     for (std::uint32_t i = 0; i < memory.functions; ++i) {
         memory.function_table[i] = describe_function(i, options.functions_per_device);
     }
@@ -101,7 +106,9 @@ std::expected<std::unique_ptr<fabric>, std::string> fabric::attach(std::span<std
     return std::unique_ptr<fabric>(new fabric(shared, outside, self));
 }
 
-fabric::fabric(arena& memory, host& outside, client_id self) : _device{memory, outside, self}
+fabric::fabric(arena& memory, host& outside, client_id self)
+    : _order(memory.adversarial != 0 ? std::make_unique<adversarial_order>(memory.order_seed) : nullptr),
+      _device{.memory = memory, .outside = outside, .self = self, .order = _order.get()}
 {
 }
 

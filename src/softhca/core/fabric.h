@@ -26,6 +26,7 @@ struct fabric_options {
     unsigned functions_per_device = 1;
     softhca::profile costs        = profile::none;
     fault_plan faults{};
+    std::optional<std::uint64_t> adversarial_seed; // send queues execute in the adversarial order
 };
 
 struct process_identity {
@@ -101,6 +102,7 @@ public:
 private:
     fabric(arena& memory, host& outside, client_id self);
 
+    std::unique_ptr<adversarial_order> _order; // null: the order of posting
     environment _device;
     std::vector<std::uint32_t> _queue_pairs; // of this process
 };

@@ -96,6 +96,9 @@ struct arena {
     std::uint64_t bytes;
     std::uint32_t profile;        // softhca::profile
     std::uint32_t failed_devices; // a bit for each, see device_failure.h
+    std::uint32_t adversarial;    // whether send queues execute in the adversarial order
+    std::uint32_t unused;
+    std::uint64_t order_seed; // of the adversarial order
     alignas(64) statistics counts;
     fault_plan faults;
 
@@ -154,13 +157,16 @@ struct turn {
     }
 };
 
+class adversarial_order;
+
 // The state that the functions of the model work on, in one process.
 struct environment {
     arena& memory;
     host& outside;
     client_id self;
-    std::uint64_t owed_ns = 0; // modelled time (--profile) to spend after the lock is released
-    softhca::turn turn{};      // of the send queue being executed
+    std::uint64_t owed_ns = 0;          // modelled time (--profile) to spend after the lock is released
+    softhca::turn turn{};               // of the send queue being executed
+    adversarial_order* order = nullptr; // null: send queues execute in the order of posting
 };
 
 } // namespace ucxl::softhca

@@ -102,6 +102,7 @@ struct mkey_record {
     bool remote_atomic           = false;
     bool remote_invalidate       = false; // en_rinval
     bool length64                = false; // len is not checked
+    bool relaxed_writes          = false; // relaxed_ordering_write
     bool shared_with_vhca        = false; // ALLOW_OTHER_VHCA_ACCESS was given
     std::uint8_t log_entity_size = 0;
     std::uint32_t pd             = 0;
@@ -221,10 +222,10 @@ struct send_queue_state {
     requester_wait waiting    = requester_wait::none;
     std::uint8_t rnr_left     = 0;
     std::uint8_t tries_left   = 0;
-    bool busy                 = false; // a process is executing a WQE of it; a repair looks for this
     std::uint64_t retry_at_ns = 0;
     std::uint64_t moved       = 0; // bytes of the current WQE that earlier turns moved
     std::uint32_t psn         = 0; // of the next packet
+    std::uint32_t in_flight   = 0; // of the adversarial order: identifies the WQEs in flight, 0 for none
 };
 
 struct qp_path {

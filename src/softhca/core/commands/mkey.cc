@@ -50,6 +50,7 @@ mkey_record common_fields(prm::const_view<prm::mkc> context)
     key.remote_atomic     = context.get(prm::mkc::a);
     key.remote_invalidate = context.get(prm::mkc::en_rinval);
     key.length64          = context.get(prm::mkc::length64);
+    key.relaxed_writes    = context.get(prm::mkc::relaxed_ordering_write);
     key.log_entity_size   = context.get(prm::mkc::log_entity_size);
     key.pd                = context.get(prm::mkc::pd);
     key.qpn               = context.get(prm::mkc::qpn);
@@ -260,6 +261,7 @@ command_status query_mkey(command_call& call, prm::const_view<prm::query_mkey_in
     context.put(prm::mkc::a, key->remote_atomic);
     context.put(prm::mkc::en_rinval, key->remote_invalidate);
     context.put(prm::mkc::length64, key->length64);
+    context.put(prm::mkc::relaxed_ordering_write, key->relaxed_writes);
     context.put(prm::mkc::mkey_7_0, key->variant);
     context.put(prm::mkc::start_addr, key->start_addr);
     context.put(prm::mkc::len, key->len);

@@ -157,6 +157,7 @@ void apply(const umr_request& request, mkey_record& key)
     set(umr_mask::remote_write, key.remote_write, context.get(mkc::rw));
     set(umr_mask::atomic, key.remote_atomic, context.get(mkc::a));
     set(umr_mask::free, key.free, context.get(mkc::free));
+    set(umr_mask::relaxed_ordering_write, key.relaxed_writes, context.get(mkc::relaxed_ordering_write));
 }
 
 bool refuses_list(environment& device, std::span<const std::byte> entries)
@@ -200,7 +201,8 @@ cqe_syndrome store_inline(environment& device, const umr_request& request, mkey_
 
 } // namespace
 
-cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t qpn, std::span<const std::byte> wqe)
+cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t qpn, std::span<const std::byte> wqe,
+                         umr_part part)
 {
     const auto request = parse(wqe);
     if (!request) {
@@ -215,7 +217,7 @@ cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t
     }
     const cqe_syndrome stored = !request->pointer.empty() ? store_from_pointer(device, qp, qpn, *request, *key)
                                                           : store_inline(device, *request, *key);
-    if (stored == no_syndrome) {
+    if (stored == no_syndrome && part == umr_part::all) {
         apply(*request, *key);
     }
     return stored;

@@ -18,12 +18,18 @@ namespace ucxl::softhca
 // The syndrome of success: not an error of any CQE.
 inline constexpr prm::cqe_syndrome no_syndrome{};
 
+// What of a UMR is executed: everything, or only the new entries, with which the old context stays for a while.
+enum class umr_part : std::uint8_t {
+    all,
+    entries,
+};
+
 // Executes a WQE, given in one piece with its control segment. Returns `no_syndrome`, or the syndrome that it completes
 // with; then nothing has changed. local_qp_operation: the WQE is incomplete. local_protection: the entries behind a
 // pointer cannot be read. memory_window_bind: the key may not be changed so. Bad entries are found when they are used,
 // as on the device.
 prm::cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t qpn,
-                              std::span<const std::byte> wqe);
+                              std::span<const std::byte> wqe, umr_part part = umr_part::all);
 
 // LOCAL_INV, and SEND_INV at the responder (`remote`: the key must allow it). The key changes to the state "free".
 prm::cqe_syndrome invalidate_key(environment& device, const qp_record& qp, std::uint32_t qpn, std::uint32_t key,

@@ -44,9 +44,12 @@ bool flush_sends(environment& device, qp_record& qp, std::uint32_t qpn)
     using control    = prm::wqe_control_segment;
     unsigned flushed = 0;
     posted_send next;
-    for (; flushed < counter_values && read_next_send_control(device, qp, next) == posted::one; flushed++) {
-        const auto view           = control_of(next);
+    for (; flushed < counter_values; flushed++) {
         const std::uint16_t index = qp.send.consumed;
+        if (read_send_control(device, qp, index, next) != posted::one) {
+            break;
+        }
+        const auto view = control_of(next);
         const queue_step step{queue_step::kind::sends, qpn, static_cast<std::uint16_t>(index + next.blocks), 0};
         device.memory.counts.flushed_wqes++;
         if (view.get(control::completion) == prm::wqe_completion::on_first_error) {
@@ -67,8 +70,9 @@ void fail_queue_pair(environment& device, std::uint32_t qpn)
     if (qp == nullptr || qp->state == prm::qp_state::reset) {
         return;
     }
-    qp->state        = prm::qp_state::error;
-    qp->send.waiting = requester_wait::none;
+    qp->state          = prm::qp_state::error;
+    qp->send.waiting   = requester_wait::none;
+    qp->send.in_flight = 0;
     flush_queue_pair(device, qpn);
     if (qp->srq != 0 && !qp->last_receive_told) {
         qp->last_receive_told = true;
@@ -80,8 +84,9 @@ void fail_send_queue(environment& device, std::uint32_t qpn)
 {
     qp_record* const qp = device.memory.qps.find(qpn);
     if (qp != nullptr) {
-        qp->state        = prm::qp_state::send_error;
-        qp->send.waiting = requester_wait::none;
+        qp->state          = prm::qp_state::send_error;
+        qp->send.waiting   = requester_wait::none;
+        qp->send.in_flight = 0;
         flush_queue_pair(device, qpn);
     }
 }

@@ -51,6 +51,23 @@ answer remote_memory_gone(const exchange& sender, const responder& peer)
     return sender.device.outside.alive(peer.qp.owner.client) ? remote_access() : nobody_answers();
 }
 
+// Moves the data of a message: in the adversarial order one of its pieces, and `in_turns` counts them.
+transfer_result move_data(const exchange& sender, const memory_side& to, const memory_side& from, std::uint64_t length,
+                          std::uint64_t* in_turns)
+{
+    if (sender.pieces == nullptr || in_turns == nullptr) {
+        return transfer(sender.device, to, from, length, {}, in_turns);
+    }
+    const piece_order::part now = (*sender.pieces)[*in_turns];
+    std::uint64_t begin         = now.begin;
+    sender.device.turn          = {.pieces = ~std::uint32_t{0}, .bytes = ~std::uint64_t{0}};
+    transfer_result result      = transfer(sender.device, to, from, now.end, {}, &begin);
+    if (result.result == outcome::done && ++*in_turns < sender.pieces->count()) {
+        result.result = outcome::part_done;
+    }
+    return result;
+}
+
 answer write_memory(const exchange& sender, const responder& peer)
 {
     const std::uint64_t length = sender.request.data.length();
@@ -62,8 +79,8 @@ answer write_memory(const exchange& sender, const responder& peer)
     }
     const reference target{sender.request.remote_key, sender.request.remote_address, length, nullptr};
     const auto moved =
-        transfer(sender.device, {peer.user(), right::remote_write, {&target, 1}},
-                 {sender.user(), right::local_read, sender.request.data.items()}, length, {}, sender.moved());
+        move_data(sender, {peer.user(), right::remote_write, {&target, 1}},
+                  {sender.user(), right::local_read, sender.request.data.items()}, length, sender.moved());
     switch (moved.result) {
     case outcome::done:
         return {};
@@ -88,8 +105,8 @@ answer read_memory(const exchange& sender, const responder& peer, right needed, 
                    std::uint64_t length, std::uint64_t* in_turns = nullptr)
 {
     const reference source{sender.request.remote_key, sender.request.remote_address, length, nullptr};
-    const auto moved = transfer(sender.device, {sender.user(), right::local_write, to},
-                                {peer.user(), needed, {&source, 1}}, length, {}, in_turns);
+    const auto moved = move_data(sender, {sender.user(), right::local_write, to}, {peer.user(), needed, {&source, 1}},
+                                 length, in_turns);
     switch (moved.result) {
     case outcome::done:
         return {};
@@ -134,9 +151,9 @@ answer scatter(const exchange& sender, const responder& peer, const posted_recei
     const std::uint64_t length = sender.request.data.length();
     const reference in_entry{0, 0, length, inline_place(cqe, format)};
     const auto places = format == prm::cqe_format::no_inline ? next.data.items() : std::span(&in_entry, 1);
-    const auto moved  = transfer(sender.device, {user, right::local_write, places},
-                                 {sender.user(), right::local_read, sender.request.data.items()}, length, {},
-                                format == prm::cqe_format::no_inline ? turns_of(sender, peer) : nullptr);
+    const auto moved  = move_data(sender, {user, right::local_write, places},
+                                  {sender.user(), right::local_read, sender.request.data.items()}, length,
+                                 format == prm::cqe_format::no_inline ? turns_of(sender, peer) : nullptr);
     (void)(*cqe.entry).set(cqe64::format, format);
     switch (moved.result) {
     case outcome::done:
@@ -243,6 +260,9 @@ bool deliver_at_once(const exchange& sender, const responder& peer, const arriva
                      const memory_side& to, std::span<const reference> data, std::uint64_t length,
                      std::uint64_t* in_turns)
 {
+    if (sender.pieces != nullptr) {
+        return false;
+    }
     describe_arrival(sender, peer, cqe, message);
     completion_write writing;
     if (!writing.begin(sender.device, peer.qp.receive_cq, cqe, step_past(peer.qp, peer.qpn, message.taken))) {

@@ -5,6 +5,7 @@
 
 #include "answer.h"
 #include "completion.h"
+#include "piece_order.h"
 #include "receive_queue.h"
 #include "send_request.h"
 
@@ -17,6 +18,7 @@ struct exchange {
     qp_record& qp;
     std::uint32_t qpn;
     const send_request& request;
+    const piece_order* pieces = nullptr; // of the adversarial order
 
     key_user user() const { return {qp.owner.function, qp.pd, qpn}; }
 

@@ -18,6 +18,7 @@ void parse_control(send_request& request, std::span<const std::byte> segment)
     request.opcode     = view.get(control::opcode);
     request.op_mod     = view.get(control::op_mod);
     request.completion = view.get(control::completion);
+    request.fence      = view.get(control::fence);
     request.solicited  = view.get(control::solicited);
     request.imm        = view.get(control::imm);
 }

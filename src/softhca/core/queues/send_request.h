@@ -19,6 +19,7 @@ struct send_request {
     prm::wqe_opcode opcode         = prm::wqe_opcode::nop;
     std::uint8_t op_mod            = 0;
     prm::wqe_completion completion = prm::wqe_completion::on_error;
+    prm::wqe_fence fence           = prm::wqe_fence::none;
     bool solicited                 = false;
     std::uint32_t imm              = 0;
     std::uint16_t index            = 0; // of its first block, as the CQE names it

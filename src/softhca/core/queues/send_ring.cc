@@ -30,13 +30,13 @@ std::optional<piece> blocks_of(const qp_record& qp, std::uint32_t first, std::ui
     return part_of(qp.buffer, qp.send.offset + std::uint64_t{first} * prm::wqe_block_bytes, length);
 }
 
-// Reads the doorbell record and the first `length` bytes at the consumer's place in one move. The record comes first,
+// Reads the doorbell record and the first `length` bytes at the given place in one move. The record comes first,
 // so a WQE that it counts was complete before it was read.
-queue_access read_head(environment& device, const qp_record& qp, std::span<std::byte> first,
+queue_access read_head(environment& device, const qp_record& qp, std::uint16_t at, std::span<std::byte> first,
                        prm::storage<prm::qp_doorbell_record>& record)
 {
     const auto doorbell = part_of(qp.doorbell, 0, record.bytes.size());
-    const auto block    = blocks_of(qp, qp.send.consumed & (ring_blocks(qp) - 1), first.size());
+    const auto block    = blocks_of(qp, at & (ring_blocks(qp) - 1), first.size());
     if (!doorbell || !block) {
         return queue_access::broken;
     }
@@ -57,38 +57,38 @@ queue_access read_head(environment& device, const qp_record& qp, std::span<std::
 }
 
 // The number of blocks of the WQE, from its first 16 bytes, and whether that number is allowed.
-void measure(const qp_record& qp, posted_send& next)
+void measure(const qp_record& qp, std::uint16_t at, posted_send& next)
 {
     const prm::const_view<prm::wqe_control_segment> control(
         std::span(next.bytes).first<prm::wqe_control_segment::size_bytes>());
     const std::size_t length = std::size_t{control.get(prm::wqe_control_segment::ds)} * prm::wqe_unit_bytes;
     const auto blocks        = static_cast<unsigned>((length + prm::wqe_block_bytes - 1) / prm::wqe_block_bytes);
-    const unsigned available = static_cast<std::uint16_t>(qp.send.rung - qp.send.consumed);
+    const unsigned available = static_cast<std::uint16_t>(qp.send.rung - at);
     const bool sane          = blocks != 0 && blocks <= available && blocks <= ring_blocks(qp);
     next.blocks              = std::clamp(blocks, 1U, available);
     next.length              = sane ? length : 0;
 }
 
-posted read_first(environment& device, qp_record& qp, posted_send& next, std::size_t bytes)
+posted read_first(environment& device, qp_record& qp, std::uint16_t at, posted_send& next, std::size_t bytes)
 {
     prm::storage<prm::qp_doorbell_record> record;
-    const auto access = read_head(device, qp, std::span(next.bytes).first(bytes), record);
+    const auto access = read_head(device, qp, at, std::span(next.bytes).first(bytes), record);
     if (access != queue_access::ok) {
         return posted_of(access);
     }
     qp.send.rung = (*record).get(prm::qp_doorbell_record::send_counter);
-    if (qp.send.rung == qp.send.consumed) {
+    if (qp.send.rung == at) {
         return posted::none;
     }
-    measure(qp, next);
+    measure(qp, at, next);
     return posted::one;
 }
 
 // Reads the blocks after the first; they may wrap to the start of the ring.
-queue_access read_rest(environment& device, const qp_record& qp, posted_send& next)
+queue_access read_rest(environment& device, const qp_record& qp, std::uint16_t at, posted_send& next)
 {
     const std::uint32_t size    = ring_blocks(qp);
-    const std::uint32_t begin   = (qp.send.consumed + 1U) & (size - 1);
+    const std::uint32_t begin   = (at + 1U) & (size - 1);
     const std::uint32_t wanted  = next.blocks - 1;
     const std::uint32_t in_line = std::min(wanted, size - begin);
     const auto before           = blocks_of(qp, begin, std::uint64_t{in_line} * prm::wqe_block_bytes);
@@ -103,19 +103,19 @@ queue_access read_rest(environment& device, const qp_record& qp, posted_send& ne
 
 } // namespace
 
-posted read_next_send(environment& device, qp_record& qp, posted_send& next)
+posted read_send(environment& device, qp_record& qp, std::uint16_t at, posted_send& next)
 {
-    const posted first = read_first(device, qp, next, prm::wqe_block_bytes);
+    const posted first = read_first(device, qp, at, next, prm::wqe_block_bytes);
     if (first != posted::one || next.length <= prm::wqe_block_bytes) {
         return first;
     }
-    const auto access = read_rest(device, qp, next);
+    const auto access = read_rest(device, qp, at, next);
     return access == queue_access::ok ? posted::one : posted_of(access);
 }
 
-posted read_next_send_control(environment& device, qp_record& qp, posted_send& next)
+posted read_send_control(environment& device, qp_record& qp, std::uint16_t at, posted_send& next)
 {
-    return read_first(device, qp, next, prm::wqe_control_segment::size_bytes);
+    return read_first(device, qp, at, next, prm::wqe_control_segment::size_bytes);
 }
 
 } // namespace ucxl::softhca

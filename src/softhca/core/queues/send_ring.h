@@ -17,7 +17,7 @@ struct posted_send {
     static constexpr std::size_t capacity =
         (max_send_wqe_bytes + prm::wqe_block_bytes - 1) / prm::wqe_block_bytes * prm::wqe_block_bytes;
 
-    posted_send() {} // not initialised: read_next_send() writes the bytes
+    posted_send() {} // not initialised: read_send() writes the bytes
 
     unsigned blocks    = 0;
     std::size_t length = 0; // of the WQE; 0 when it is not valid
@@ -33,11 +33,11 @@ enum class posted : std::uint8_t {
     gone,   // its process has ended
 };
 
-// Reads the next WQE to execute, after reading the producer counter. A WQE that claims more blocks than were posted has
-// the posted ones and length 0.
-posted read_next_send(environment& device, qp_record& qp, posted_send& next);
+// Reads the WQE that begins at block `at`, after reading the producer counter. A WQE that claims more blocks than were
+// posted has the posted ones and length 0.
+posted read_send(environment& device, qp_record& qp, std::uint16_t at, posted_send& next);
 
 // The same without the bytes after the control segment.
-posted read_next_send_control(environment& device, qp_record& qp, posted_send& next);
+posted read_send_control(environment& device, qp_record& qp, std::uint16_t at, posted_send& next);
 
 } // namespace ucxl::softhca

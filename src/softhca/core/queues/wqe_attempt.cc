@@ -1,0 +1,256 @@
+#include "wqe_attempt.h"
+
+#include <string>
+#include <utility>
+
+#include "async_events.h"
+#include "connection.h"
+#include "datagram.h"
+#include "prm/decode.h"
+#include "prm/qpc.h"
+#include "retry.h"
+#include "softhca/core/arena/cost.h"
+#include "softhca/core/arena/device_failure.h"
+#include "softhca/core/arena/fault_plan.h"
+#include "softhca/core/keys/key_work.h"
+
+namespace ucxl::softhca
+{
+
+namespace
+{
+
+using prm::cqe_syndrome;
+using prm::qp_service;
+using prm::wqe_opcode;
+using outcome = answer::outcome;
+
+constexpr std::uint64_t max_message_bytes = std::uint64_t{1} << 31;
+
+} // namespace
+
+wqe_attempt::wqe_attempt(environment& device, qp_record& qp, std::uint32_t qpn, std::span<std::byte> wqe,
+                         std::uint16_t index, const piece_order* pieces)
+    : _device(device), _qp(qp), _qpn(qpn), _pieces(pieces)
+{
+    _understood    = !wqe.empty() && parse_send_wqe(_request, wqe, qp.service);
+    _request.index = index;
+}
+
+answer wqe_attempt::run(completion& cqe)
+{
+    answer result = _qp.send.waiting == requester_wait::none ? begin() : try_again();
+    if (_qp.send.waiting != requester_wait::none) {
+        return result;
+    }
+    if (result.result == outcome::done) {
+        result = execute(cqe);
+    }
+    return wait_for(result);
+}
+
+answer wqe_attempt::begin()
+{
+    const auto opcode   = static_cast<std::uint32_t>(_request.opcode);
+    _qp.send.rnr_left   = _qp.rnr_retry;
+    _qp.send.tries_left = _qp.retry_count;
+    _qp.send.moved      = 0;
+    if (opcode < wqe_opcodes) {
+        _device.memory.counts.wqes[opcode]++;
+    }
+    if (_device.outside.tracing()) {
+        trace();
+    }
+    _device.owed_ns += wqe_cost_ns(static_cast<profile>(_device.memory.profile), _request.opcode);
+    if (strike(_device.memory, fault_kind::fatal, opcode) != nullptr) {
+        fail_device(_device, _qp.owner.function);
+        wait(requester_wait::transport, never_ns);
+        return {};
+    }
+    if (const fault_rule* const rule = strike(_device.memory, fault_kind::wqe, opcode)) {
+        return own_fault(static_cast<cqe_syndrome>(rule->status));
+    }
+    if (const fault_rule* const rule = strike(_device.memory, fault_kind::delay, opcode)) {
+        wait(requester_wait::delay, rule->amount);
+    }
+    return {};
+}
+
+// The time of a wait is over.
+answer wqe_attempt::try_again()
+{
+    const requester_wait reason = std::exchange(_qp.send.waiting, requester_wait::none);
+    _goes_on                    = reason == requester_wait::turn;
+    if (reason == requester_wait::transport) {
+        if (_qp.send.tries_left == 0) {
+            return own_fault(cqe_syndrome::transport_retry_exceeded);
+        }
+        _qp.send.tries_left--;
+        _device.memory.counts.transport_retries++;
+    }
+    if (reason == requester_wait::rnr && _qp.send.rnr_left != endless_rnr_retry) {
+        _qp.send.rnr_left--;
+    }
+    return {};
+}
+
+answer wqe_attempt::execute(completion& cqe)
+{
+    if (!_understood) {
+        return own_fault(cqe_syndrome::local_qp_operation);
+    }
+    switch (_request.opcode) {
+    case wqe_opcode::nop:
+        return {};
+    case wqe_opcode::umr:
+        return execute_umr();
+    case wqe_opcode::local_invalidate: {
+        const auto syndrome = invalidate_key(_device, _qp, _qpn, _request.imm, false);
+        return syndrome == no_syndrome ? answer{} : own_fault(syndrome);
+    }
+    default:
+        return _qp.service == qp_service::ud ? execute_datagram() : execute_message(cqe);
+    }
+}
+
+// In the adversarial order the new list is there before the new context: a key in use while it is changed is neither
+// the old one nor the new one.
+answer wqe_attempt::execute_umr()
+{
+    const bool in_halves = _pieces != nullptr && _pieces->count() > 1 && _qp.send.moved == 0;
+    const auto syndrome =
+        softhca::execute_umr(_device, _qp, _qpn, _request.wqe, in_halves ? umr_part::entries : umr_part::all);
+    if (syndrome != no_syndrome) {
+        return own_fault(syndrome);
+    }
+    _qp.send.moved = 1;
+    return in_halves ? next_turn() : answer{};
+}
+
+answer wqe_attempt::execute_datagram()
+{
+    if (strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr) {
+        return unanswered(self());
+    }
+    const auto delivered = deliver_datagram(self());
+    _peer_qpn            = delivered.receiver;
+    return delivered.result;
+}
+
+std::uint64_t wqe_attempt::longest_message() const
+{
+    const prm::const_view<prm::qpc> context(std::as_bytes(std::span(_qp.context)));
+    const std::uint8_t log_bytes = context.get(prm::qpc::log_msg_max);
+    return log_bytes == 0 ? max_message_bytes : std::uint64_t{1} << log_bytes;
+}
+
+answer wqe_attempt::execute_message(completion& cqe)
+{
+    const std::uint64_t length = _request.data.length();
+    if (length > max_message_bytes || length > longest_message()) {
+        return own_fault(cqe_syndrome::local_length);
+    }
+    const bool reliable = _qp.service == qp_service::rc;
+    const bool lost =
+        !_goes_on && strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
+    qp_record* const peer = lost ? nullptr : find_peer(_device.memory, _qp, _qpn);
+    answer result         = nobody_answers();
+    if (peer != nullptr && in_sequence(_qp, *peer)) {
+        _peer_qpn = _qp.path.remote_qpn;
+        result    = exchange_with({*peer, _peer_qpn}, cqe);
+    }
+    if (result.result == outcome::lost || (result.result == outcome::not_ready && !reliable)) {
+        if (const answer own = unanswered(self()); own.result != outcome::done) {
+            return own;
+        }
+    }
+    if (reliable || result.own_fault || result.result == outcome::done || result.result == outcome::part_done) {
+        return result;
+    }
+    // The sender is not told. The receiver fails only by errors of its own memory.
+    return {.peer_fails = result.syndrome == cqe_syndrome::remote_operation && result.peer_fails,
+            .peer_event = result.peer_event};
+}
+
+answer wqe_attempt::exchange_with(const responder& peer, completion& cqe)
+{
+    answer result;
+    std::uint64_t length = _request.data.length();
+    switch (_request.opcode) {
+    case wqe_opcode::rdma_write:
+    case wqe_opcode::rdma_write_imm:
+        result = deliver_write(self(), peer);
+        break;
+    case wqe_opcode::rdma_read:
+        result = serve_read(self(), peer, cqe);
+        break;
+    case wqe_opcode::atomic_cs:
+    case wqe_opcode::atomic_fa:
+    case wqe_opcode::atomic_masked_cs:
+    case wqe_opcode::atomic_masked_fa:
+        result = serve_atomic(self(), peer, cqe);
+        length = 0;
+        break;
+    default:
+        result = deliver_send(self(), peer);
+        break;
+    }
+    if (result.result == outcome::done) {
+        advance_sequence(_qp, peer.qp, packets_of(_qp, length));
+        if (peer.qp.state == prm::qp_state::rtr && !peer.qp.communication_told) {
+            peer.qp.communication_told = true;
+            notify_queue_pair(_device, peer.qp, prm::event_type::comm_established);
+        }
+    }
+    return result;
+}
+
+answer wqe_attempt::wait_for(const answer& result)
+{
+    if (result.result != outcome::part_done) {
+        _qp.send.moved = 0; // a retry starts from the beginning
+    }
+    switch (result.result) {
+    case outcome::done:
+    case outcome::refused:
+        break;
+    case outcome::part_done:
+        wait(requester_wait::turn, never_ns); // no timer: the caller that runs the queue comes again
+        _qp.send.retry_at_ns = 0;
+        break;
+    case outcome::lost:
+        wait(requester_wait::transport, ack_timeout_ns(_qp.ack_timeout));
+        break;
+    case outcome::not_ready:
+        if (_qp.send.rnr_left == 0) {
+            return {.result     = outcome::refused,
+                    .syndrome   = cqe_syndrome::rnr_retry_exceeded,
+                    .peer_fails = result.peer_fails,
+                    .peer_event = result.peer_event};
+        }
+        _device.memory.counts.rnr_waits++;
+        const qp_record* const peer = _device.memory.qps.find(_peer_qpn);
+        wait(requester_wait::rnr, rnr_timer_ns(peer == nullptr ? 0 : peer->min_rnr_timer));
+        break;
+    }
+    return result;
+}
+
+void wqe_attempt::wait(requester_wait why, std::uint64_t time_ns)
+{
+    send_queue_state& queue = _qp.send;
+    queue.waiting           = why;
+    queue.retry_at_ns       = never_ns;
+    if (time_ns != never_ns) {
+        queue.retry_at_ns = _device.outside.now_ns() + time_ns;
+        _device.outside.wake_at(queue.retry_at_ns);
+    }
+}
+
+void wqe_attempt::trace()
+{
+    const std::string text = "qp " + std::to_string(_qpn) + " " + prm::decode_wqe(_request.wqe, _qp.service);
+    _device.outside.trace(text);
+}
+
+} // namespace ucxl::softhca
