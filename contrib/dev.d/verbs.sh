@@ -16,6 +16,9 @@ usage: contrib/dev VERB [ARGS]
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
+  adversarial [SEEDS] [FILTER]
+                  build, then run the tests that use the software device in its adversarial order, once for each of
+                  SEEDS seeds (default 200); ends with "N passed, N failed"
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
   run CMD...      build, then run a command that finds the built tools, examples and libraries first
   bench [NAME]    run a benchmark (no NAME: list them)
@@ -211,6 +214,12 @@ check_in_copy() {
 verb_conformance() {
     verb_build release
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
+}
+
+verb_adversarial() {
+    verb_build release
+    in_build release check-programs
+    exec "$top/test/adversarial" --build "$top/build/release" "$@"
 }
 
 verb_test() {

@@ -144,8 +144,8 @@ ibv_wc verbs_pair::wait()
 
 void verbs_pair::post(ibv_send_wr& request)
 {
-    request.send_flags = IBV_SEND_SIGNALED;
-    ibv_send_wr* bad   = nullptr;
+    request.send_flags |= IBV_SEND_SIGNALED;
+    ibv_send_wr* bad = nullptr;
     worked(ibv_post_send(qp(), &request, &bad), "post");
 }
 
@@ -172,11 +172,18 @@ ibv_send_wr request_of(ibv_wr_opcode opcode, ibv_sge& element, std::uint64_t rem
 
 } // namespace
 
-ibv_wc_status verbs_pair::write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)
+void verbs_pair::post_write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, unsigned flags)
 {
     ibv_sge element     = local;
     ibv_send_wr request = request_of(IBV_WR_RDMA_WRITE, element, remote, rkey);
-    return execute(request);
+    request.send_flags  = flags;
+    post(request);
+}
+
+ibv_wc_status verbs_pair::write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)
+{
+    post_write(local, remote, rkey);
+    return wait().status;
 }
 
 void verbs_pair::post_read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey)

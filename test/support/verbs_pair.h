@@ -45,8 +45,9 @@ public:
 
     ibv_wc_status write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
     ibv_wc_status read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
-    // Posts the request and does not wait.
+    // These post the request and do not wait. `flags`: IBV_SEND_*.
     void post_read(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey);
+    void post_write(const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, unsigned flags = 0);
     // Sends on one queue pair and receives on the other. Returns the first status that is not success.
     ibv_wc_status send(const ibv_sge& from, const ibv_sge& to);
     ibv_wc_status fetch_add(const ibv_sge& result, std::uint64_t remote, std::uint32_t rkey, std::uint64_t addend);
@@ -61,7 +62,6 @@ public:
     void reconnect();
 
     // Ends everything but the device. Returns whether nothing of the protection domain was left. The last call.
-    // then.
     bool close();
 
 private:

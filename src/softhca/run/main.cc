@@ -85,6 +85,7 @@ std::vector<variable> environment_of(const settings& chosen, const fabric_memory
 
 ending run_with_device(settings chosen, const std::vector<std::string>& command)
 {
+    chosen.order       = order_with_seed(chosen.order);
     const auto options = to_options(chosen);
     if (!options) {
         throw failure(options.error());
@@ -97,6 +98,9 @@ ending run_with_device(settings chosen, const std::vector<std::string>& command)
     chosen.trace              = prepare_file(chosen.trace, "--trace");
     chosen.stats              = prepare_file(chosen.stats, "--stats");
     const ending how          = run_command(command, environment_of(chosen, *memory, library));
+    if (options->adversarial_seed && (how.status != 0 || how.signal != 0)) {
+        fmt::print(stderr, "softhca-run: the command failed with --order {}\n", chosen.order);
+    }
     if (!chosen.stats.empty()) {
         write_report(memory->records(), chosen.stats);
     }

@@ -36,6 +36,9 @@ void add_options(CLI::App& app, settings& chosen, std::vector<std::string>& faul
     app.add_option("--functions", chosen.functions, "number of functions of each device (default 1)")->type_name("N");
     app.add_option("--profile", chosen.profile, "add the modelled time of operations on a card: none, cx6, bf3")
         ->type_name("NAME");
+    app.add_option("--order", chosen.order,
+                   "order of execution: posted, or adversarial[,seed=N]: every order and delay that is allowed")
+        ->type_name("ORDER");
     app.add_option("--fault", faults, "make something fail; may be given several times")->type_name("SPEC");
     app.add_option("--trace", chosen.trace, "write every command, WQE and CQE to FILE (-: standard error)")
         ->type_name("FILE");

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <format>
+#include <random>
 
 namespace ucxl::softhca
 {
@@ -25,6 +26,26 @@ bool parse_whole(std::string_view text, Number& into)
     return read.ec == std::errc() && read.ptr == end;
 }
 
+constexpr std::string_view adversarial = "adversarial";
+constexpr std::string_view seed_key    = ",seed=";
+
+std::expected<std::optional<std::uint64_t>, std::string> parse_order(std::string_view order)
+{
+    if (order.empty() || order == "posted") {
+        return std::nullopt;
+    }
+    if (order == adversarial) {
+        return 1;
+    }
+    std::uint64_t seed = 0;
+    if (!order.starts_with(adversarial) || !order.substr(adversarial.size()).starts_with(seed_key) ||
+        !parse_whole(order.substr(adversarial.size() + seed_key.size()), seed)) {
+        return std::unexpected(
+            std::format("order: '{}' is not posted, adversarial or adversarial,seed=N with N below 2^64", order));
+    }
+    return seed;
+}
+
 } // namespace
 
 settings settings_of_environment()
@@ -32,6 +53,7 @@ settings settings_of_environment()
     return {.devices   = variable(devices_variable),
             .functions = variable(functions_variable),
             .profile   = variable(profile_variable),
+            .order     = variable(order_variable),
             .faults    = variable(fault_variable),
             .trace     = variable(trace_variable),
             .stats     = variable(stats_variable)};
@@ -54,12 +76,22 @@ std::expected<fabric_options, std::string> to_options(const settings& given)
     } else if (!given.profile.empty() && given.profile != "none") {
         return std::unexpected(std::format("profile: '{}' is not none, cx6 or bf3", given.profile));
     }
-    const auto faults = parse_faults(given.faults);
+    const auto seed = parse_order(given.order);
+    if (!seed) {
+        return std::unexpected(seed.error());
+    }
+    options.adversarial_seed = *seed;
+    const auto faults        = parse_faults(given.faults);
     if (!faults) {
         return std::unexpected(faults.error());
     }
     options.faults = *faults;
     return options;
+}
+
+std::string order_with_seed(const std::string& order)
+{
+    return order == adversarial ? std::format("{}{}{}", order, seed_key, std::random_device()()) : order;
 }
 
 std::optional<fabric_place> parse_fabric_place(std::string_view text)

@@ -15,6 +15,7 @@ namespace ucxl::softhca
 inline constexpr const char* devices_variable   = "SOFTHCA_DEVICES";
 inline constexpr const char* functions_variable = "SOFTHCA_FUNCTIONS";
 inline constexpr const char* profile_variable   = "SOFTHCA_PROFILE";
+inline constexpr const char* order_variable     = "SOFTHCA_ORDER";
 inline constexpr const char* fault_variable     = "SOFTHCA_FAULT";
 inline constexpr const char* trace_variable     = "SOFTHCA_TRACE";
 inline constexpr const char* stats_variable     = "SOFTHCA_STATS";
@@ -25,6 +26,7 @@ struct settings {
     std::string devices;
     std::string functions; // of each device
     std::string profile;
+    std::string order;
     std::string faults; // separated by semicolons
     std::string trace;  // a file, "-" for standard error
     std::string stats;  // a file, "-" for standard output
@@ -34,6 +36,9 @@ settings settings_of_environment();
 
 // The error names the option and what it may be.
 std::expected<fabric_options, std::string> to_options(const settings& given);
+
+// The same order. One that has no seed gets one that differs from run to run.
+std::string order_with_seed(const std::string& order);
 
 // The place of the fabric that softhca-run made.
 struct fabric_place {

@@ -4,6 +4,7 @@
 #include "dead_device.h"
 #include "found_by_self_test.h"
 #include "key_life.h"
+#include "order_bug.h"
 #include "support/run_tests.h"
 #include "support/software_device.h"
 
@@ -20,6 +21,7 @@ constexpr role roles[] = {
     {"dead_device", ucxl::test::dead_device},
     {"found_by_self_test", ucxl::test::found_by_self_test},
     {"key_life", ucxl::test::key_life},
+    {"order_bug", ucxl::test::order_bug},
 };
 
 } // namespace

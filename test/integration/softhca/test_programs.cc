@@ -190,6 +190,16 @@ TEST(softhca_run, passes_on_signals_that_it_gets)
     EXPECT_EQ(found.output, "got it\n");
 }
 
+TEST(softhca_run, tells_the_seed_of_an_adversarial_order_when_the_command_fails)
+{
+    EXPECT_EQ(run_scenario({"loopback"}, {"--order", "adversarial"}).status, 0);
+    const outcome failed = run({"--order", "adversarial"}, {"false"});
+    EXPECT_EQ(failed.status, 1);
+    EXPECT_THAT(failed.output, HasSubstr("the command failed with --order adversarial,seed="));
+    EXPECT_EQ(run({"--order", "adversarial"}, {"true"}).output, "");
+    EXPECT_EQ(run({}, {"false"}).output, "");
+}
+
 TEST(softhca_run, refuses_what_it_does_not_know_by_name)
 {
     const std::pair<strings, const char*> wrong[] = {
@@ -197,6 +207,7 @@ TEST(softhca_run, refuses_what_it_does_not_know_by_name)
         {{"--devices", "two"}, "devices: 'two'"},
         {{"--devices", "4", "--functions", "9"}, "functions: 9 per device is not between 1 and 8"},
         {{"--profile", "cx99"}, "profile: 'cx99'"},
+        {{"--order", "random"}, "order: 'random'"},
         {{"--fault", "wqe:frob"}, "fault 'wqe:frob': opcode"},
         {{"--frobnicate"}, "--frobnicate"},
         {{"--stats", "/no/such/folder/file"}, "--stats /no/such/folder/file: No such file"},

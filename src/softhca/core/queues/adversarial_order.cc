@@ -80,7 +80,7 @@ bool is_posted(environment& device, qp_record& qp, std::uint16_t at)
 
 std::uint64_t adversarial_order::choose(std::uint32_t qpn, std::uint64_t count)
 {
-    return mix(_seed + qpn, ++_choices[qpn]) % count;
+    return mix(mix(_seed, qpn), ++_choices[qpn]) % count;
 }
 
 // The WQEs in flight of that queue. What is left of an earlier use of the queue pair is dropped. Null when too many

@@ -1,7 +1,7 @@
 // The adversarial order (--order adversarial): executes the WQEs of send queues in every order, and as late, as the
-// specifications allow, chosen by a seed. A program that works with every seed does not depend on what a card happens to
-// do, as far as the rules below go. What one seed does to a queue depends only on the seed, the number of the queue and
-// how often it was looked at.
+// specifications allow, chosen by a seed. A program that works with every seed does not depend on what a card happens
+// to do, as far as the rules below go. What one seed does to a queue depends only on the seed, the number of the queue
+// and how often it was looked at.
 //
 // What may happen, and who says so (IB: InfiniBand Architecture Specification, volume 1):
 //
@@ -10,14 +10,13 @@
 //    has a fence (IB 10.8.3.3, "Work Request Operation Ordering"; IBV_SEND_FENCE in ibv_post_send(3)). Atomics pass
 //    reads; otherwise reads and atomics keep their order.
 // 3. A UMR, a bind or a local invalidation is executed late. WQEs behind it on the same queue wait for it only with a
-//    small fence: libmlx5 sets one on the WQE after each of its own (fm_cache of post_send in providers/mlx5/qp.c). Other
-//    queues see the old key until then, or until its completion. In between, the key may have its new list and its old
-//    context.
-// 4. The data of one message reaches memory in pieces and in any order, until its completion (IB 9.5; piece_order.h). A
-//    responder executes a duplicate read again (IB 9.7.5.1).
-// 5. Writes to a key with relaxed ordering pass other writes (ibv_reg_mr(3): "RDMA write-after-write message order is no
-//    longer guaranteed"). Writes to other keys push earlier ones, as posted writes on PCI Express do (PCI Express Base
-//    Specification, "Transaction Ordering"). Sends and atomics are not passed: a completion shows all data.
+//    small fence: libmlx5 sets one on the WQE after each of its own (fm_cache of providers/mlx5/qp.c). Other queues see
+//    the old key until then, or until its completion. In between, the key may have its new list and its old context.
+// 4. The data of one message reaches memory in pieces and in any order, until its completion (IB 9.5; piece_order.h).
+//    A responder executes a duplicate read again (IB 9.7.5.1).
+// 5. Writes to a key with relaxed ordering pass other writes (ibv_reg_mr(3): "RDMA write-after-write message order is
+//    no longer guaranteed"). Writes to other keys push earlier ones, as posted writes on PCI Express do (PCI Express
+//    Base Specification, "Transaction Ordering"). Sends and atomics are not passed: a completion shows all data.
 // 6. Completions of a queue come in the order of posting (IB 10.8.3), at any time after the execution. So those of two
 //    queues come in any order.
 // 7. The responder is not ready for a while although a receive is posted, and the requester tries again (RNR NAK, IB

@@ -90,6 +90,7 @@ struct made_qp {
     std::uint16_t receives_produced = 0;
     std::span<std::byte> buffer{};
     std::span<std::byte> doorbell{};
+    adversarial_order* order = nullptr;
 
     qp_record& record() const { return memory->qps.records[number]; }
 
@@ -101,7 +102,10 @@ struct made_qp {
 
     bool run(unsigned budget = 1U << 16);
     bool flush();
-    environment device() const { return {*memory, *process, process->id()}; }
+    environment device() const
+    {
+        return {.memory = *memory, .outside = *process, .self = process->id(), .order = order};
+    }
     std::uint16_t lid() const { return memory->function_table[record().owner.function].lid; }
 
     // Sets fields of the context, as a command would have.

@@ -35,6 +35,12 @@ work_request& work_request::completion(prm::wqe_completion when)
     return *this;
 }
 
+work_request& work_request::fence(prm::wqe_fence kind)
+{
+    (void)control().set(prm::wqe_control_segment::fence, kind);
+    return *this;
+}
+
 work_request& work_request::solicited()
 {
     control().put<true>(wqe_control_segment::solicited);

@@ -21,6 +21,7 @@ public:
     work_request& signaled() { return completion(prm::wqe_completion::always); }
     work_request& completion(prm::wqe_completion when);
     work_request& solicited();
+    work_request& fence(prm::wqe_fence kind);
     work_request& imm(std::uint32_t value);
     work_request& remote(std::uint64_t address, std::uint32_t rkey);
     work_request& data(std::uint32_t lkey, std::uint64_t address, std::uint32_t length);

@@ -112,8 +112,12 @@ TEST(fault_spec, several_are_separated_by_semicolons_and_there_is_a_limit)
 TEST(settings, options_are_checked_and_errors_name_them)
 {
     EXPECT_EQ(to_options({})->devices, 1U);
-    const auto given =
-        to_options({.devices = "2", .functions = "3", .profile = "bf3", .faults = "keys=7", .trace = {}, .stats = {}});
+    settings chosen;
+    chosen.devices   = "2";
+    chosen.functions = "3";
+    chosen.profile   = "bf3";
+    chosen.faults    = "keys=7";
+    const auto given = to_options(chosen);
     ASSERT_TRUE(given.has_value());
     EXPECT_EQ(given->devices, 2U);
     EXPECT_EQ(given->functions_per_device, 3U);
@@ -128,6 +132,30 @@ TEST(settings, options_are_checked_and_errors_name_them)
     wrong        = {};
     wrong.faults = "wqe:frob";
     EXPECT_THAT(to_options(wrong).error(), HasSubstr("fault 'wqe:frob': opcode"));
+}
+
+TEST(settings, an_order_has_a_seed_or_gets_one)
+{
+    const auto seed_of = [](const std::string& order) {
+        settings chosen;
+        chosen.order = order;
+        return to_options(chosen).value().adversarial_seed;
+    };
+    EXPECT_EQ(seed_of(""), std::nullopt);
+    EXPECT_EQ(seed_of("posted"), std::nullopt);
+    EXPECT_EQ(seed_of("adversarial,seed=0"), 0U);
+    EXPECT_EQ(seed_of("adversarial,seed=18446744073709551615"), UINT64_MAX);
+    EXPECT_NE(seed_of("adversarial"), std::nullopt);
+    EXPECT_EQ(order_with_seed("posted"), "posted");
+    EXPECT_EQ(order_with_seed("adversarial,seed=3"), "adversarial,seed=3");
+    EXPECT_EQ(order_with_seed("adversarial").find("adversarial,seed="), 0U);
+    EXPECT_NE(order_with_seed("adversarial"), order_with_seed("adversarial"));
+    for (const char* const wrong : {"random", "adversarial,", "adversarial,seed=", "adversarial,seed=-1",
+                                    "adversarial,seed=18446744073709551616", "posted,seed=1"}) {
+        settings chosen;
+        chosen.order = wrong;
+        EXPECT_THAT(to_options(chosen).error(), HasSubstr(std::string("order: '") + wrong + "' is not posted"));
+    }
 }
 
 TEST(settings, the_place_of_a_fabric_comes_back_from_its_text)

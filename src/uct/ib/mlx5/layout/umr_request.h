@@ -85,7 +85,7 @@ void encode_invalidate(std::uint32_t key, std::uint32_t qpn, const request_flags
 
 // Does nothing, after all earlier key changes on its queue. Whoever uses a key on the queue that bound it needs a fence
 // in between. libmlx5 sets the fence after its own UMR requests, but clears it after a raw one. So this request goes
-// between our requests and the user's next one. goes between ours and what the user posts next.
+// between our requests and what the user posts next.
 void encode_key_fence(std::uint32_t qpn, const request_flags& flags, request_bytes& out);
 
 } // namespace ucxl::mlx5

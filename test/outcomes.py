@@ -1,0 +1,75 @@
+"""Running test programs, and counting what their tests did."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+import limited
+
+RUNNING = set()  # the processes that lead the sessions of running tests
+
+
+def end_all(signum, _frame):
+    for process in list(RUNNING):
+        limited.end(process.pid)
+    sys.stdout.flush()
+    os._exit(128 + signum)
+
+
+class Outcome:
+    def __init__(self, name):
+        self.name, self.passed, self.failed, self.skipped = name, 0, 0, []
+        self.seconds, self.output, self.why = 0.0, "", ""
+
+
+def run(name, command, env, report, timeout):
+    outcome, begin = Outcome(name), time.monotonic()
+    process = limited.start(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, errors="replace")
+    RUNNING.add(process)
+    try:
+        outcome.output = process.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        doing = limited.describe(process.pid)
+        limited.end(process.pid)
+        outcome.output = process.communicate()[0] + doing
+        outcome.why = f"no end after {timeout} s"
+    finally:
+        RUNNING.discard(process)
+    outcome.seconds = time.monotonic() - begin
+    if report is None:
+        skipped = process.returncode == 77
+        if skipped:
+            last = outcome.output.strip().splitlines()[-1:] or [""]
+            outcome.skipped.append((name, last[0]))
+        elif process.returncode == 0 and not outcome.why:
+            outcome.passed = 1
+        else:
+            outcome.failed = 1
+        return outcome
+    count_gtest(outcome, report)
+    if process.returncode != 0 and outcome.failed == 0:
+        outcome.failed += 1
+        outcome.why = outcome.why or f"ended with status {process.returncode} without a failed test"
+    return outcome
+
+
+def count_gtest(outcome, report):
+    try:
+        with open(report, encoding="utf-8") as file:
+            suites = json.load(file)["testsuites"]
+    except (OSError, ValueError, KeyError):
+        outcome.failed += 1
+        outcome.why = outcome.why or "wrote no report"
+        return
+    for suite in suites:
+        for test in suite["testsuite"]:
+            full = f'{outcome.name}:{suite["name"]}.{test["name"]}'
+            if test.get("failures"):
+                outcome.failed += 1
+            elif test["result"] == "SKIPPED":
+                reasons = [entry["message"].strip().splitlines()[-1] for entry in test.get("skipped", [])]
+                outcome.skipped.append((full, "; ".join(reasons)))
+            elif test["result"] == "COMPLETED":
+                outcome.passed += 1
