@@ -505,6 +505,28 @@ TEST_F(adversarial, a_key_destroyed_in_flight_is_missing)
               seeds / 20);
 }
 
+TEST_F(adversarial, an_alias_whose_target_is_destroyed_in_flight_is_missing)
+{
+    EXPECT_GT(times([&] {
+                  const std::uint32_t key   = make.direct(near.id(), source);
+                  const std::uint32_t alias = make.alias(key, 0, make.pd);
+                  a.post(work_request(wqe_opcode::rdma_write)
+                             .remote(address_of(target), target_key)
+                             .data(alias, address_of(source), 8)
+                             .signaled());
+                  pass(a);
+                  make.destroy(key);
+                  const auto all = complete(1);
+                  make.destroy(alias);
+                  if (all.front().failed()) {
+                      EXPECT_EQ(all.front().syndrome(), cqe_syndrome::local_protection);
+                      reconnect();
+                  }
+                  return all.front().failed();
+              }),
+              seeds / 20);
+}
+
 TEST_F(adversarial, queues_without_a_place_wait_for_one)
 {
     choose(1);
