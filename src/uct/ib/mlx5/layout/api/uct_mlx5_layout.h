@@ -205,7 +205,7 @@ ucs_status_t uct_mlx5_layout_set_interleaved(uct_mlx5_layout_region_h region, un
 
 /**
  * @brief Give the region any layout, in its wire form (ucp_layout_serialize). The bytes may be hostile: all of them are
- * checked, and a process logs only the first 16 errors of such calls.
+ * checked, and a process logs at most ten errors of such calls a second.
  *
  * @param [in] region     As in @ref uct_mlx5_layout_set_sg.
  * @param [in] flags      @ref uct_mlx5_layout_set_flags
