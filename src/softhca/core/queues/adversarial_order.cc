@@ -20,6 +20,7 @@ constexpr std::uint64_t pause_ns     = 50'000;
 constexpr unsigned most_late         = 3;
 constexpr unsigned most_reluctance   = 6;
 constexpr unsigned refusals_one_in   = 4;
+constexpr unsigned held_one_in       = 4;
 constexpr unsigned pauses_one_in     = 4;
 constexpr unsigned tries_at_once     = 1U << 16; // pieces of the longest message, and more
 
@@ -81,6 +82,39 @@ bool is_posted(environment& device, qp_record& qp, std::uint16_t at)
 std::uint64_t adversarial_order::choose(std::uint32_t qpn, std::uint64_t count)
 {
     return mix(mix(_seed, qpn), ++_choices[qpn]) % count;
+}
+
+bool adversarial_order::holds_back(environment& device, std::uint32_t cqn)
+{
+    if (_num_held == most_held || mix(mix(_seed, ~cqn), ++_cq_choices[cqn]) % held_one_in != 0) {
+        return false;
+    }
+    _held[_num_held++] = cqn;
+    device.outside.wake_at(device.outside.now_ns() + pause_ns);
+    return true;
+}
+
+void adversarial_order::release_some(environment& device, const qp_record& qp)
+{
+    const auto released = [&](std::uint32_t cqn) {
+        const cq_record* const cq = device.memory.cqs.find(cqn);
+        if (cq != nullptr && cq->holds && mix(mix(_seed, ~cqn), ++_cq_choices[cqn]) % 2 == 0) {
+            release_completion(device, cqn);
+        }
+        return cq == nullptr || !cq->holds;
+    };
+    released(qp.send_cq);
+    released(qp.receive_cq);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < _num_held; i++) {
+        if (!released(_held[i])) {
+            _held[kept++] = _held[i];
+        }
+    }
+    _num_held = kept;
+    if (_num_held != 0) {
+        device.outside.wake_at(device.outside.now_ns() + pause_ns);
+    }
 }
 
 // The WQEs in flight of that queue. What is left of an earlier use of the queue pair is dropped. Null when too many

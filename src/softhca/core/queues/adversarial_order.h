@@ -18,7 +18,8 @@
 //    no longer guaranteed"). Writes to other keys push earlier ones, as posted writes on PCI Express do (PCI Express
 //    Base Specification, "Transaction Ordering"). Sends and atomics are not passed: a completion shows all data.
 // 6. Completions of a queue come in the order of posting (IB 10.8.3), at any time after the execution. So those of two
-//    queues come in any order.
+//    queues come in any order, also those of a message at the sender and at the receiver: an acknowledgement says that
+//    the responder has the message, not that its program can see it (IB 9.7.5.1).
 // 7. The responder is not ready for a while although a receive is posted, and the requester tries again (RNR NAK, IB
 //    9.7.5.2.8), if its rnr_retry sets no limit.
 // 8. After an error the later WQEs complete as flushed, and some of them were executed nevertheless (IB 10.3.1).
@@ -44,6 +45,12 @@ public:
     // Does some of what the queue can do now. Returns whether anything happened. When something can still happen,
     // host::wake_at was called. Under the lock, for a queue pair of this process that is not in an error state.
     bool run(environment& device, qp_record& qp, std::uint32_t qpn);
+
+    // Whether a CQE is held back. Then host::wake_at was called, and release_some() will write it.
+    bool holds_back(environment& device, std::uint32_t cqn);
+
+    // Writes some of the CQEs that were held back: by this process, and in the CQs of the queue pair.
+    void release_some(environment& device, const qp_record& qp);
 
 private:
     enum class stage : std::uint8_t {
@@ -81,8 +88,9 @@ private:
         posted_send wqe;
     };
 
-    static constexpr std::size_t capacity = 16;  // WQEs in flight on a queue
-    static constexpr std::size_t busy     = 512; // queues with WQEs in flight
+    static constexpr std::size_t capacity  = 16;  // WQEs in flight on a queue
+    static constexpr std::size_t busy      = 512; // queues with WQEs in flight
+    static constexpr std::size_t most_held = 64;  // CQEs held back by this process
 
     // The WQEs in flight of one queue, from the oldest on.
     struct queue {
@@ -134,6 +142,9 @@ private:
     std::array<std::uint64_t, max_qps> _choices{}; // made for each queue pair
     std::array<std::uint16_t, max_qps> _places{};  // of each queue pair in _queues, plus 1; 0 for none
     std::array<queue, busy> _queues;
+    std::array<std::uint64_t, max_cqs> _cq_choices{};
+    std::array<std::uint32_t, most_held> _held{}; // CQs
+    std::size_t _num_held = 0;
 };
 
 } // namespace ucxl::softhca

@@ -1,8 +1,10 @@
 #include "completion.h"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
+#include "adversarial_order.h"
 #include "completion_event.h"
 #include "prm/decode.h"
 #include "prm/doorbell.h"
@@ -170,7 +172,10 @@ void completion_write::abandon(environment& device)
     set_journal(device.memory.journal, 0);
 }
 
-bool complete(environment& device, std::uint32_t cqn, completion& cqe, const queue_step& step)
+namespace
+{
+
+bool write_completion(environment& device, std::uint32_t cqn, completion& cqe, const queue_step& step)
 {
     completion_write writing;
     if (!writing.begin(device, cqn, cqe, step)) {
@@ -186,6 +191,49 @@ bool complete(environment& device, std::uint32_t cqn, completion& cqe, const que
         lose_completion_queue(device, device.memory.cqs.records[cqn]);
     }
     return false;
+}
+
+// The CQE is in shared memory, so that it is written even if this process ends. Nothing that can fail is held back, nor
+// what someone waits for who does not poll.
+bool hold_back(environment& device, std::uint32_t cqn, const completion& cqe, const queue_step& step)
+{
+    cq_record* const cq = device.memory.cqs.find(cqn);
+    if (cq == nullptr || cq->overflowed || cq->armed != cq_arm::none || full(device, *cq) || !next_place(*cq) ||
+        is_error(*cqe.entry) || !device.order->holds_back(device, cqn)) {
+        return false;
+    }
+    std::ranges::copy(cqe.data, cq->held.begin());
+    std::ranges::copy(cqe.entry.bytes, cq->held.begin() + static_cast<std::ptrdiff_t>(cqe.data.size()));
+    cq->holds = true;
+    take_step(device.memory, step);
+    return true;
+}
+
+} // namespace
+
+bool complete(environment& device, std::uint32_t cqn, completion& cqe, const queue_step& step)
+{
+    if (device.order != nullptr) {
+        release_completion(device, cqn);
+        if (hold_back(device, cqn, cqe, step)) {
+            return true;
+        }
+    }
+    return write_completion(device, cqn, cqe, step);
+}
+
+void release_completion(environment& device, std::uint32_t cqn)
+{
+    cq_record* const cq = device.memory.cqs.find(cqn);
+    if (cq == nullptr || !cq->holds) {
+        return;
+    }
+    completion cqe;
+    std::ranges::copy_n(cq->held.begin(), static_cast<std::ptrdiff_t>(cqe.data.size()), cqe.data.begin());
+    std::ranges::copy_n(cq->held.begin() + static_cast<std::ptrdiff_t>(cqe.data.size()),
+                        static_cast<std::ptrdiff_t>(cqe.entry.bytes.size()), cqe.entry.bytes.begin());
+    cq->holds = false;
+    (void)write_completion(device, cqn, cqe, {});
 }
 
 void repair_completion(environment& device)

@@ -28,7 +28,7 @@ struct completion {
 
 // Sets the owner bit and writes the CQE; the queue that `step` names takes the step. A full CQ overflows: it gets an
 // error event and is lost. Returns false, without the step, when there is no such CQ, it was lost, its process has
-// ended or its memory is gone.
+// ended or its memory is gone. The adversarial order may hold the CQE back: then the step is taken at once.
 bool complete(environment& device, std::uint32_t cqn, completion& cqe, const queue_step& step = {});
 
 // The same in two halves, for a caller that writes the CQE together with its data. Nothing else may be completed in
@@ -54,6 +54,9 @@ private:
     std::array<piece, 3> _from;
     std::size_t _count = 0;
 };
+
+// Writes the CQE that the adversarial order has held back in that CQ, if there is one.
+void release_completion(environment& device, std::uint32_t cqn);
 
 // Takes the step of a queue without a CQE.
 void take_step(arena& memory, const queue_step& step);

@@ -51,6 +51,7 @@ void lose_completion_queue(environment& device, cq_record& cq)
 void arm_completion_queue(environment& device, std::uint32_t cqn, std::uint8_t sequence, cq_arm kind,
                           std::uint32_t consumer)
 {
+    release_completion(device, cqn); // who waits for an event does not poll
     cq_record* const cq = device.memory.cqs.find(cqn);
     if (cq == nullptr || (cq->event_fired && sequence == cq->arm_sequence)) {
         return;

@@ -83,6 +83,9 @@ bool run_send_queue(environment& device, std::uint32_t qpn, unsigned budget)
     if (qp == nullptr || qp->owner.client != device.self || !qp->send.present) {
         return false;
     }
+    if (device.order != nullptr) {
+        device.order->release_some(device, *qp);
+    }
     if (qp->state == qp_state::error || qp->state == qp_state::send_error) {
         return flush_queue_pair(device, qpn);
     }
