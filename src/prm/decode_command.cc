@@ -61,6 +61,7 @@ constexpr command_shape shapes[] = {
     shape<plain_dct_in>(command::destroy_dct),
     shape<plain_dct_in>(command::drain_dct),
     shape<plain_dct_in, query_dct_out>(command::query_dct),
+    shape<plain_dct_in>(command::arm_dct_for_key_violation),
     shape<create_xrq_in, create_xrq_out>(command::create_xrq),
     shape<destroy_xrq_in>(command::destroy_xrq),
     shape<set_xrq_dc_params_entry_in>(command::set_xrq_dc_params_entry),

@@ -111,6 +111,13 @@ struct event_qp_srq : structure<event_qp_srq, 28> {
 };
 static_assert(well_formed<event_qp_srq>);
 
+// The data of the events dct_drained and dct_key_violation.
+struct event_dct : structure<event_dct, 28> {
+    static constexpr f<0x0c8, 24> dctn{};
+    using fields = field_list<dctn>;
+};
+static_assert(well_formed<event_dct>);
+
 struct event_port_change : structure<event_port_change, 28> {
     static constexpr f<0x040, 4> port_num{};
     using fields = field_list<port_num>;

@@ -96,7 +96,7 @@ template <>
 struct value_names<dct_state> : one_of<dct_state::active, dct_state::draining, dct_state::drained> {
 };
 
-// The target of dynamic connections (DCT), declared for traces only.
+// The target of dynamic connections (DCT).
 struct dctc : structure<dctc, 112> {
     static constexpr f<0x004, 4, dct_state> state{};
     static constexpr f<0x018, 4> offload_type{};
@@ -154,7 +154,7 @@ struct create_dct_out : command_output<create_dct_out, 16> {
 };
 static_assert(well_formed<create_dct_out>);
 
-// Drain, query, destroy.
+// Drain, arm for key violations, query, destroy.
 struct plain_dct_in : command_input<plain_dct_in, 16> {
     static constexpr f<0x048, 24> dctn{};
     using fields = field_list<opcode, uid, op_mod, dctn>;

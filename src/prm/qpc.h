@@ -150,6 +150,9 @@ struct value_names<qp_optional>
              qp_optional::counter_set_id> {
 };
 
+// opt_param_mask_95_32 of rts2rts: the fields of the extension that the command carries.
+inline constexpr std::uint64_t optional_dci_stream_channel = 1U << 0;
+
 struct ads : structure<ads, 44> {
     static constexpr f<0x000, 1> fl{};
     static constexpr f<0x001, 1> free_ar{};
