@@ -34,6 +34,8 @@ bool ends_an_object(prm::command opcode)
     case prm::command::destroy_cq:
     case prm::command::destroy_qp:
     case prm::command::destroy_srq:
+    case prm::command::drain_dct:
+    case prm::command::destroy_dct:
     case prm::command::destroy_rmp:
     case prm::command::destroy_umem:
     case prm::command::destroy_general_object:

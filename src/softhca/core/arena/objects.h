@@ -240,6 +240,19 @@ struct qp_path {
     std::array<std::uint8_t, 16> remote_gid{};
 };
 
+// What dynamic connections (DC) add to a queue pair. Initiators (DCI) have the service dci. Targets (DCT) are kept in
+// the table of queue pairs, because both have numbers of one space, and are no queue pairs to any command: they have no
+// queues of their own. An active target has the state rtr, a drained one the state reset.
+struct dc_state {
+    bool target                   = false;
+    bool armed                    = false; // of a target: the next violation of the access key sends an event
+    std::uint8_t log_streams      = 0;     // of an initiator: its stream channels
+    std::uint8_t log_errored      = 0;     // of an initiator: so many channels in error fail all of it
+    std::uint32_t violations      = 0;     // of a target: requests with a wrong access key
+    std::uint64_t access_key      = 0;     // of a target
+    std::uint64_t errored_streams = 0;     // of an initiator: a bit for each channel in error
+};
+
 struct qp_record {
     ownership owner;
     prm::qp_state state     = prm::qp_state::reset;
@@ -274,8 +287,9 @@ struct qp_record {
     bool last_receive_told        = false; // IBV_EVENT_QP_LAST_WQE_REACHED was sent
     bool communication_told       = false;
     std::uint16_t multicast_users = 0;
+    dc_state dc;
     event_route events;
-    std::array<std::uint8_t, 232> context{}; // the qpc as created and modified, for QUERY_QP
+    std::array<std::uint8_t, 232> context{}; // the qpc as created and modified; of a target the dctc
 };
 
 } // namespace ucxl::softhca

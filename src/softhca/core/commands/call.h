@@ -61,6 +61,13 @@ Record* own(const command_call& call, table<Record, Count>& records, std::uint64
     return found != nullptr && belongs(call, found->owner) ? found : nullptr;
 }
 
+// A queue pair, which a target of dynamic connections is not.
+inline qp_record* own_queue_pair(const command_call& call, std::uint64_t id)
+{
+    qp_record* const found = own(call, call.memory().qps, id);
+    return found != nullptr && !found->dc.target ? found : nullptr;
+}
+
 // A free id. When there is none, releases dead processes and tries again; 0 if there still is none.
 template <typename Record, std::size_t Count>
 std::uint32_t find_room(command_call& call, table<Record, Count>& records)
@@ -148,6 +155,7 @@ using command_entries = std::span<const command_entry>;
 
 command_entries capability_commands();
 command_entries cq_commands();
+command_entries dct_commands();
 command_entries mkey_commands();
 command_entries port_commands();
 command_entries qp_commands();

@@ -69,6 +69,20 @@ void describe_transports(prm::view<hca_cap> cap)
     cap.put<log2_of(8)>(hca_cap::log_max_atomic_size_qp);
 }
 
+void describe_dynamic_connections(prm::view<hca_cap> cap)
+{
+    cap.put<true>(hca_cap::dct);
+    cap.put<true>(hca_cap::dc_req_sctr_data_cqe);
+    cap.put<log_max_reads>(hca_cap::log_max_ra_req_dc);
+    cap.put<log_max_reads>(hca_cap::log_max_ra_res_dc);
+    cap.put<max_send_wqe_bytes>(hca_cap::max_wqe_sz_sq_dc);
+    cap.put<log2_of(max_qps)>(hca_cap::log_max_dct_connections);
+    cap.put<log2_of(8)>(hca_cap::log_max_atomic_size_dc);
+    cap.put<log_max_dci_streams>(hca_cap::log_max_dci_stream_channels);
+    cap.put<log_max_dci_streams>(hca_cap::log_max_dci_errored_streams);
+    cap.put<true>(hca_cap::qpc_extension); // to reset a stream channel
+}
+
 void describe_keys(prm::view<hca_cap> cap)
 {
     cap.put<64>(hca_cap::log_max_mrw_sz);
@@ -89,6 +103,7 @@ void describe_general(const command_call& call, prm::view<hca_cap> cap)
     describe_sizes(cap);
     describe_port(cap, call.caller());
     describe_transports(cap);
+    describe_dynamic_connections(cap);
     describe_keys(cap);
     cap.put<true>(hca_cap::hca_cap_2);
 }
@@ -112,7 +127,6 @@ void describe_atomics(prm::view<prm::atomic_caps> cap)
     cap.put<true>(prm::atomic_caps::supported_atomic_req_8b_endianness_mode_1);
     cap.put<operations>(prm::atomic_caps::atomic_operations);
     cap.put<sizes>(prm::atomic_caps::atomic_size_qp);
-    // Programs use the sizes that both kinds of queue pair support, even where there is no DC.
     cap.put<sizes>(prm::atomic_caps::atomic_size_dc);
 }
 

@@ -17,8 +17,8 @@ using prm::command_status;
 const command_entry* find_entry(prm::command opcode)
 {
     for (const command_entries family :
-         {qp_commands(), qp_transition_commands(), mkey_commands(), cq_commands(), srq_commands(), vhca_commands(),
-          resource_commands(), port_commands(), capability_commands()}) {
+         {qp_commands(), qp_transition_commands(), mkey_commands(), cq_commands(), srq_commands(), dct_commands(),
+          vhca_commands(), resource_commands(), port_commands(), capability_commands()}) {
         const auto found = std::ranges::find(family, opcode, &command_entry::opcode);
         if (found != family.end()) {
             return &*found;

@@ -18,13 +18,32 @@ using context_view = prm::const_view<prm::qpc>;
 
 constexpr std::uint64_t send_block_bytes = 64;
 
+// A DCI sends only: it may name a shared receive queue, as UCX does, and does not use it.
+command_status check_initiator(command_call& call, context_view context)
+{
+    if (context.get(prm::qpc::rq_type) == prm::receive_queue_type::regular) {
+        return call.refuse(command_status::bad_parameter, "a DCI has no receive queue");
+    }
+    if (context.get(prm::qpc::log_num_dci_stream_channels) > log_max_dci_streams ||
+        context.get(prm::qpc::log_num_dci_errored_streams) > log_max_dci_streams) {
+        return call.refuse(command_status::bad_parameter, "the number of stream channels");
+    }
+    return command_status::ok;
+}
+
 command_status check_kind(command_call& call, prm::const_view<prm::create_qp_in> input)
 {
     const context_view context       = input.at(prm::create_qp_in::qpc);
     const prm::qp_service service    = context.get(prm::qpc::st);
     const prm::receive_queue_type rq = context.get(prm::qpc::rq_type);
-    if (service != prm::qp_service::rc && service != prm::qp_service::uc && service != prm::qp_service::ud) {
-        return call.refuse(command_status::bad_parameter, "only RC, UC and UD are modelled");
+    if (service != prm::qp_service::rc && service != prm::qp_service::uc && service != prm::qp_service::ud &&
+        service != prm::qp_service::dci) {
+        return call.refuse(command_status::bad_parameter, "only RC, UC, UD and DC are modelled");
+    }
+    if (service == prm::qp_service::dci) {
+        if (const auto status = check_initiator(call, context); status != command_status::ok) {
+            return status;
+        }
     }
     if (input.get(prm::create_qp_in::input_qpn) != 0 || input.get(prm::create_qp_in::cmd_on_behalf)) {
         return call.refuse(command_status::bad_parameter, "queue pairs by name or for others are not modelled");
@@ -131,6 +150,10 @@ qp_record fixed_fields(context_view context)
     }
     qp.send_cq    = context.get(prm::qpc::cqn_snd);
     qp.receive_cq = context.get(prm::qpc::cqn_rcv);
+    if (qp.service == prm::qp_service::dci) {
+        qp.dc.log_streams = context.get(prm::qpc::log_num_dci_stream_channels);
+        qp.dc.log_errored = context.get(prm::qpc::log_num_dci_errored_streams);
+    }
     return qp;
 }
 
@@ -146,6 +169,9 @@ command_status take_shared_queue(command_call& call, context_view context, qp_re
     }
     if (qp.service == prm::qp_service::uc) {
         return call.refuse(command_status::bad_parameter, "UC has no shared receive queues");
+    }
+    if (qp.service == prm::qp_service::dci) {
+        qp.srq = 0;
     }
     return command_status::ok;
 }
@@ -202,7 +228,7 @@ command_status create_qp(command_call& call, prm::const_view<prm::create_qp_in> 
 command_status query_qp(command_call& call, prm::const_view<prm::query_qp_in> input,
                         prm::view<prm::query_qp_out> output)
 {
-    const qp_record* const qp = own(call, call.memory().qps, input.get(prm::query_qp_in::qpn));
+    const qp_record* const qp = own_queue_pair(call, input.get(prm::query_qp_in::qpn));
     if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }
@@ -214,7 +240,7 @@ command_status destroy_qp(command_call& call, prm::const_view<prm::plain_qp_in> 
 {
     arena& memory             = call.memory();
     const std::uint32_t id    = input.get(prm::plain_qp_in::qpn);
-    const qp_record* const qp = own(call, memory.qps, id);
+    const qp_record* const qp = own_queue_pair(call, id);
     if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }

@@ -5,6 +5,7 @@
 #include "qp_context.h"
 #include "softhca/core/arena/limits.h"
 #include "softhca/core/queues/completion.h"
+#include "softhca/core/queues/dc_stream.h"
 #include "softhca/core/queues/queue_work.h"
 
 namespace ucxl::softhca
@@ -43,6 +44,7 @@ struct transition {
     std::uint32_t rc;
     std::uint32_t uc;
     std::uint32_t ud;
+    std::uint32_t dci;
 };
 
 constexpr std::uint32_t write_bit = bits({qp_optional::remote_write_enable});
@@ -50,19 +52,27 @@ constexpr std::uint32_t key_bit   = bits({qp_optional::q_key});
 constexpr std::uint32_t pm_bit    = bits({qp_optional::pm_state});
 constexpr std::uint32_t pkey_bit  = bits({qp_optional::pkey_index});
 
+constexpr std::uint32_t rnr_bit = bits({qp_optional::rnr_timeout});
+
+// The kernel's driver knows no optional fields of DCIs (its opt_mask table); UCX gives remote_atomic_enable with
+// init2rtr.
+constexpr std::uint32_t atomic_bit = bits({qp_optional::remote_atomic_enable});
+
 constexpr transition transitions[] = {
     {prm::command::rst2init_qp, qp_state::reset, qp_state::init, access_bits | index_bits, write_bit | index_bits,
-     key_bit | index_bits},
+     key_bit | index_bits, index_bits},
     {prm::command::init2init_qp, qp_state::init, qp_state::init, access_bits | index_bits, write_bit | index_bits,
-     key_bit | index_bits},
+     key_bit | index_bits, index_bits},
     {prm::command::init2rtr_qp, qp_state::init, qp_state::rtr, access_bits | pkey_bit, write_bit | pkey_bit,
-     key_bit | pkey_bit},
-    {prm::command::rtr2rts_qp, qp_state::rtr, qp_state::rts, access_bits | tuning_bits, write_bit | pm_bit, key_bit},
-    {prm::command::rts2rts_qp, qp_state::rts, qp_state::rts, access_bits | tuning_bits, write_bit | pm_bit, key_bit},
+     key_bit | pkey_bit, atomic_bit | pkey_bit},
+    {prm::command::rtr2rts_qp, qp_state::rtr, qp_state::rts, access_bits | tuning_bits, write_bit | pm_bit, key_bit,
+     rnr_bit},
+    {prm::command::rts2rts_qp, qp_state::rts, qp_state::rts, access_bits | tuning_bits, write_bit | pm_bit, key_bit,
+     rnr_bit},
     {prm::command::sqerr2rts_qp, qp_state::send_error, qp_state::rts, access_bits | tuning_bits, write_bit | pm_bit,
-     key_bit},
+     key_bit, 0},
     {prm::command::sqd_rts_qp, qp_state::send_drain, qp_state::rts, access_bits | tuning_bits, write_bit | pm_bit,
-     key_bit},
+     key_bit, 0},
 };
 
 std::uint32_t allowed(const transition& change, qp_service service)
@@ -72,6 +82,8 @@ std::uint32_t allowed(const transition& change, qp_service service)
         return change.rc;
     case qp_service::uc:
         return change.uc;
+    case qp_service::dci:
+        return change.dci;
     default:
         return change.ud;
     }
@@ -150,8 +162,8 @@ void copy_destination(context_view from, prm::view<prm::qpc> to)
 // The fields that the command always carries.
 void copy_required(prm::command opcode, qp_service service, context_view from, prm::view<prm::qpc> to)
 {
-    const bool connected = service != qp_service::ud;
-    const bool reliable  = service == qp_service::rc;
+    const bool connected = service != qp_service::ud && service != qp_service::dci;
+    const bool reliable  = service == qp_service::rc || service == qp_service::dci;
     if (opcode == prm::command::rst2init_qp) {
         copy(from, to, prm::qpc::rre, prm::qpc::rwe, prm::qpc::rae, prm::qpc::atomic_mode, prm::qpc::q_key,
              prm::qpc::pm_state, prm::qpc::counter_set_id);
@@ -162,8 +174,11 @@ void copy_required(prm::command opcode, qp_service service, context_view from, p
             copy(from, to, prm::qpc::remote_qpn, prm::qpc::next_rcv_psn);
             copy_destination(from, to);
         }
-        if (reliable) {
+        if (service == qp_service::rc) {
             copy(from, to, prm::qpc::log_rra_max, prm::qpc::min_rnr_nak);
+        }
+        if (service == qp_service::dci) {
+            copy_path(from, to, prm::ads::sl);
         }
     } else if (opcode == prm::command::rtr2rts_qp) {
         copy(from, to, prm::qpc::next_send_psn);
@@ -224,7 +239,9 @@ const transition* find_transition(prm::command opcode)
     return found == std::end(transitions) ? nullptr : &*found;
 }
 
-command_status check_extension(command_call& call, prm::const_view<prm::modify_qp_in> input)
+// Carries out what the extension says: `qp` is the changed record.
+command_status apply_extension(command_call& call, prm::const_view<prm::modify_qp_in> input, qp_record& qp,
+                               prm::command opcode)
 {
     if (!input.get(prm::modify_qp_in::qpc_ext)) {
         return command_status::ok;
@@ -233,23 +250,30 @@ command_status check_extension(command_call& call, prm::const_view<prm::modify_q
     if (!extended) {
         return call.refuse(command_status::bad_input_length, "the extension is not there");
     }
-    if (extended->get(prm::modify_qp_ext_in::opt_param_mask_95_32) != 0) {
+    const std::uint64_t wanted = extended->get(prm::modify_qp_ext_in::opt_param_mask_95_32);
+    if (wanted == 0) {
+        return command_status::ok;
+    }
+    const bool resets =
+        qp.service == qp_service::dci && qp.state == qp_state::rts && opcode == prm::command::rts2rts_qp;
+    if (wanted != prm::optional_dci_stream_channel || !resets) {
         return call.refuse(command_status::bad_parameter, "opt_param_mask_95_32");
+    }
+    const auto extension = extended->at(prm::modify_qp_ext_in::extension);
+    if (!reset_stream(qp, extension.get(prm::qpc_ext::dci_stream_channel_id))) {
+        return call.refuse(command_status::bad_resource_state, "the stream channel is not in error");
     }
     return command_status::ok;
 }
 
 command_status modify(command_call& call, prm::const_view<prm::modify_qp_in> input, prm::view<prm::modify_qp_out>)
 {
-    qp_record* const qp      = own(call, call.memory().qps, input.get(prm::modify_qp_in::qpn));
+    qp_record* const qp      = own_queue_pair(call, input.get(prm::modify_qp_in::qpn));
     const transition& wanted = *find_transition(input.get(prm::modify_qp_in::opcode));
     const std::uint32_t mask = std::to_underlying(input.get(prm::modify_qp_in::opt_param_mask));
     const context_view given = input.at(prm::modify_qp_in::qpc);
     if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
-    }
-    if (const auto status = check_extension(call, input); status != command_status::ok) {
-        return status;
     }
     if (qp->state != wanted.from) {
         return call.refuse(command_status::bad_qp_state, "not in the state this command begins in");
@@ -259,6 +283,9 @@ command_status modify(command_call& call, prm::const_view<prm::modify_qp_in> inp
     }
     qp_record changed                 = *qp;
     const prm::view<prm::qpc> context = *prm::view<prm::qpc>::over(std::as_writable_bytes(std::span(changed.context)));
+    if (const auto status = apply_extension(call, input, changed, wanted.opcode); status != command_status::ok) {
+        return status;
+    }
     copy_required(wanted.opcode, qp->service, given, context);
     copy_optional(given, context, mask);
     if (const auto status = check_changed(call, wanted.opcode, qp->service, context); status != command_status::ok) {
@@ -274,7 +301,7 @@ command_status modify(command_call& call, prm::const_view<prm::modify_qp_in> inp
 command_status to_error(command_call& call, prm::const_view<prm::plain_qp_in> input, prm::view<prm::any_output>)
 {
     const std::uint32_t id = input.get(prm::plain_qp_in::qpn);
-    qp_record* const qp    = own(call, call.memory().qps, id);
+    qp_record* const qp    = own_queue_pair(call, id);
     if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }
@@ -289,7 +316,7 @@ command_status to_error(command_call& call, prm::const_view<prm::plain_qp_in> in
 // Resets the queue pair as if it had just been created: nothing posted, counters at zero. Its CQEs stay.
 command_status to_reset(command_call& call, prm::const_view<prm::plain_qp_in> input, prm::view<prm::any_output>)
 {
-    qp_record* const qp = own(call, call.memory().qps, input.get(prm::plain_qp_in::qpn));
+    qp_record* const qp = own_queue_pair(call, input.get(prm::plain_qp_in::qpn));
     if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }
@@ -302,6 +329,7 @@ command_status to_reset(command_call& call, prm::const_view<prm::plain_qp_in> in
     changed.expected_psn      = 0;
     changed.message           = 0;
     changed.last_receive_told = false;
+    changed.dc.errored_streams = 0;
     changed.communication_told = false;
     *qp                        = changed;
     return command_status::ok;

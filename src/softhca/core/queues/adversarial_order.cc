@@ -1,5 +1,7 @@
 #include "adversarial_order.h"
 
+#include "connection.h"
+#include "dc_stream.h"
 #include "piece_order.h"
 #include "retry.h"
 #include "seeded_choice.h"
@@ -224,6 +226,9 @@ bool adversarial_order::may_pass(const flight& earlier, const flight& later)
     if (later.fence == wqe_fence::strong_ordering) {
         return false;
     }
+    if (earlier.channel != later.channel) {
+        return true;
+    }
     switch (earlier.kind) {
     case kind::message:
         return later.kind == kind::relaxed_write && earlier.sent.opcode == wqe_opcode::rdma_write;
@@ -283,17 +288,17 @@ void adversarial_order::admit(environment& device, qp_record& qp, queue& own)
     if (made.wqe.length != 0) {
         (void)parse_send_wqe(request, made.wqe.wqe(), qp.service);
     }
-    request.index   = begin;
-    made.stage      = stage::posted;
-    made.kind       = kind_of(device, request);
-    made.fence      = request.fence;
-    made.reluctance = static_cast<std::uint8_t>(choose(own.qpn, most_reluctance + 1));
-    made.may_be_refused =
-        qp.service == prm::qp_service::rc && qp.rnr_retry == endless_rnr_retry && takes_receive(request);
-    made.waiting = requester_wait::none;
-    made.seed    = mix(_seed, choose(own.qpn, ~std::uint64_t{0}));
-    made.length  = made.kind == kind::key_change ? 2 : request.data.length(); // its two halves
-    made.sent    = as_executed(request);
+    request.index       = begin;
+    made.stage          = stage::posted;
+    made.kind           = kind_of(device, request);
+    made.fence          = request.fence;
+    made.reluctance     = static_cast<std::uint8_t>(choose(own.qpn, most_reluctance + 1));
+    made.may_be_refused = is_reliable(qp.service) && qp.rnr_retry == endless_rnr_retry && takes_receive(request);
+    made.waiting        = requester_wait::none;
+    made.seed           = mix(_seed, choose(own.qpn, ~std::uint64_t{0}));
+    made.length         = made.kind == kind::key_change ? 2 : request.data.length(); // its two halves
+    made.sent           = as_executed(request);
+    made.channel        = stream_bit(qp, request.stream);
     own.count++;
 }
 
@@ -343,7 +348,11 @@ bool adversarial_order::hesitate(environment& device, const qp_record& qp, queue
 
 void adversarial_order::attempt(environment& device, qp_record& qp, queue& own, std::size_t number)
 {
-    flight& chosen      = own.at(number);
+    flight& chosen = own.at(number);
+    if (in_failed_stream(qp, chosen.sent.stream)) {
+        chosen.stage = stage::failed; // and flushed when it is completed
+        return;
+    }
     qp.send.waiting     = chosen.waiting;
     qp.send.rnr_left    = chosen.rnr_left;
     qp.send.tries_left  = chosen.tries_left;

@@ -23,7 +23,8 @@
 // 7. The responder is not ready for a while although a receive is posted, and the requester tries again (RNR NAK, IB
 //    9.7.5.2.8), if its rnr_retry sets no limit.
 // 8. After an error the later WQEs complete as flushed, and some of them were executed nevertheless (IB 10.3.1).
-// 9. A key, an alias or memory that is destroyed while WQEs are in flight is missing when they are executed.
+// 9. A WQE of a DCI passes those of other stream channels (mlx5dv_create_qp(3): "multiple concurrent streams").
+// 10. A key, an alias or memory that is destroyed while WQEs are in flight is missing when they are executed.
 #pragma once
 
 #include <array>
@@ -83,6 +84,7 @@ private:
         std::uint64_t moved            = 0;
         std::uint64_t seed             = 0; // of its pieces
         std::uint64_t length           = 0; // of its data
+        std::uint64_t channel          = 0; // of a DCI, as stream_bit()
         executed_send sent;
         completion cqe;
         posted_send wqe;

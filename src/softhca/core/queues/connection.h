@@ -23,6 +23,12 @@ inline std::uint32_t packets_of(const qp_record& sender, std::uint64_t length)
     return length == 0 ? 1 : static_cast<std::uint32_t>((length + mtu - 1) / mtu);
 }
 
+// Whether requests are acknowledged.
+constexpr bool is_reliable(prm::qp_service service)
+{
+    return service == prm::qp_service::rc || service == prm::qp_service::dci;
+}
+
 // Whether it accepts packets.
 inline bool receives(const qp_record& qp)
 {

@@ -1,5 +1,6 @@
 // Executes send queues in the order of posting: each WQE until it is completed, refused, or has to wait for the peer.
 #include "adversarial_order.h"
+#include "dc_stream.h"
 #include "queue_work.h"
 #include "send_outcome.h"
 #include "send_ring.h"
@@ -59,11 +60,15 @@ bool step(environment& device, qp_record& qp, std::uint32_t qpn)
     wqe_attempt attempt(device, qp, qpn, posted.wqe(), queue.consumed);
 
     // Counted as done before it is executed: a failure during it flushes the WQEs after it.
-    queue.consumed = static_cast<std::uint16_t>(queue.consumed + posted.blocks);
+    queue.consumed  = static_cast<std::uint16_t>(queue.consumed + posted.blocks);
+    const auto sent = as_executed(attempt.request());
+    if (in_failed_stream(qp, sent.stream)) {
+        flush_in_stream(device, qp, qpn, sent);
+        return true;
+    }
     completion cqe;
     const answer result = attempt.run(cqe);
     const bool waits    = queue.waiting != requester_wait::none;
-    const auto sent     = as_executed(attempt.request());
     if (waits) {
         queue.consumed = attempt.request().index;
     } else if (result.result == answer::outcome::done) {

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "atomics.h"
-#include "prm/qpc.h"
+#include "connection.h"
+#include "prm/qp.h"
 #include "softhca/core/arena/fault_plan.h"
 #include "softhca/core/keys/key_work.h"
 #include "work_completion.h"
@@ -206,6 +207,9 @@ void describe_arrival(const exchange& sender, const responder& peer, completion&
 
 prm::scatter_to_cqe response_scatter(const qp_record& qp)
 {
+    if (qp.dc.target) {
+        return prm::const_view<prm::dctc>::over(std::as_bytes(std::span(qp.context)))->get(prm::dctc::cs_res);
+    }
     return context_of(qp).get(prm::qpc::cs_res);
 }
 
@@ -309,7 +313,7 @@ answer deliver_send(const exchange& sender, const responder& peer)
         return result;
     }
     if (sender.request.data.length() > next.data.length()) {
-        if (peer.qp.service != prm::qp_service::rc) {
+        if (!is_reliable(peer.qp.service)) {
             return nobody_answers(); // dropped; the receive is used for the next message
         }
         return fail_receive(sender, peer, next, cqe_syndrome::local_length, cqe_syndrome::remote_invalid_request);

@@ -26,7 +26,7 @@ struct exchange {
     std::uint64_t* moved() const { return &qp.send.moved; }
 };
 
-// The queue pair that answers.
+// The queue pair that answers, or the target of a dynamic connection.
 struct responder {
     qp_record& qp;
     std::uint32_t qpn;

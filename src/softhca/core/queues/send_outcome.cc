@@ -1,6 +1,8 @@
 #include "send_outcome.h"
 
 #include "async_events.h"
+#include "connection.h"
+#include "dc_stream.h"
 #include "queue_work.h"
 #include "work_completion.h"
 
@@ -9,6 +11,9 @@ namespace ucxl::softhca
 
 void finish_send(environment& device, qp_record& qp, std::uint32_t qpn, const executed_send& sent, completion& cqe)
 {
+    if (in_failed_stream(qp, sent.stream)) {
+        return flush_in_stream(device, qp, qpn, sent);
+    }
     if (!sent.signaled) {
         return;
     }
@@ -22,6 +27,9 @@ void finish_send(environment& device, qp_record& qp, std::uint32_t qpn, const ex
 void fail_send(environment& device, qp_record& qp, std::uint32_t qpn, const executed_send& sent,
                prm::cqe_syndrome syndrome)
 {
+    if (in_failed_stream(qp, sent.stream)) {
+        return flush_in_stream(device, qp, qpn, sent);
+    }
     const auto opcode = static_cast<std::uint32_t>(sent.opcode);
     if (opcode < wqe_opcodes) {
         device.memory.counts.failed_wqes[opcode]++;
@@ -29,10 +37,10 @@ void fail_send(environment& device, qp_record& qp, std::uint32_t qpn, const exec
     const bool told = complete_failed_send(device, qp, qpn, sent.opcode, sent.index, syndrome);
     if (!told) {
         lose_send_queue(device, qp, qpn);
-    } else if (qp.service == prm::qp_service::rc) {
-        fail_queue_pair(device, qpn);
-    } else {
+    } else if (!is_reliable(qp.service)) {
         fail_send_queue(device, qpn);
+    } else if (!fail_stream(qp, sent.stream)) {
+        fail_queue_pair(device, qpn);
     }
 }
 
@@ -48,7 +56,9 @@ void settle_peer(environment& device, std::uint32_t peer_qpn, const answer& resu
     if (peer == nullptr) {
         return;
     }
-    fail_queue_pair(device, peer_qpn);
+    if (!peer->dc.target) { // a target stays, and only this connection to it ends
+        fail_queue_pair(device, peer_qpn);
+    }
     if (result.peer_event != prm::event_type::completion) {
         notify_queue_pair(device, *peer, result.peer_event);
     }

@@ -15,18 +15,27 @@ struct executed_send {
     prm::wqe_opcode opcode = prm::wqe_opcode::nop;
     std::uint16_t index    = 0;
     bool signaled          = false;
+    bool told_of_flush     = true;
+    std::uint16_t stream   = 0;     // channel of a DCI
     bool wakes             = false; // its CQE fires an event for solicited completions
 };
 
 inline executed_send as_executed(const send_request& request)
 {
-    return {request.opcode, request.index, request.signaled(), request.completion == prm::wqe_completion::always_event};
+    using prm::wqe_completion;
+    return {.opcode        = request.opcode,
+            .index         = request.index,
+            .signaled      = request.signaled(),
+            .told_of_flush = request.completion != wqe_completion::on_first_error,
+            .stream        = request.stream,
+            .wakes         = request.completion == wqe_completion::always_event};
 }
 
-// Writes the CQE of a success if the WQE asks for one.
+// Writes the CQE of a success if the WQE asks for one. A WQE of a stream channel in error is flushed instead.
 void finish_send(environment& device, qp_record& qp, std::uint32_t qpn, const executed_send& sent, completion& cqe);
 
-// Writes the CQE of an error. A reliable connection fails at the first error; unreliable services only stop sending.
+// Writes the CQE of an error. A reliable connection fails at the first error, an initiator of dynamic connections as
+// dc_stream.h says; unreliable services only stop sending.
 void fail_send(environment& device, qp_record& qp, std::uint32_t qpn, const executed_send& sent,
                prm::cqe_syndrome syndrome);
 

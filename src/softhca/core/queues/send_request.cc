@@ -1,5 +1,7 @@
 #include "send_request.h"
 
+#include "connection.h"
+
 namespace ucxl::softhca
 {
 
@@ -21,6 +23,7 @@ void parse_control(send_request& request, std::span<const std::byte> segment)
     request.fence      = view.get(control::fence);
     request.solicited  = view.get(control::solicited);
     request.imm        = view.get(control::imm);
+    request.stream     = view.get(control::dci_stream_channel_id);
 }
 
 void parse_remote(send_request& request, std::span<const std::byte> segment)
@@ -57,14 +60,14 @@ bool carried_by(qp_service service, wqe_opcode opcode)
     case wqe_opcode::rdma_write_imm:
     case wqe_opcode::local_invalidate:
     case wqe_opcode::umr:
-        return service == qp_service::rc || service == qp_service::uc;
+        return service == qp_service::rc || service == qp_service::uc || service == qp_service::dci;
     case wqe_opcode::send_invalidate:
     case wqe_opcode::rdma_read:
     case wqe_opcode::atomic_cs:
     case wqe_opcode::atomic_fa:
     case wqe_opcode::atomic_masked_cs:
     case wqe_opcode::atomic_masked_fa:
-        return service == qp_service::rc;
+        return is_reliable(service);
     case wqe_opcode::tso:
     case wqe_opcode::wait:
     case wqe_opcode::receive_enable:

@@ -23,11 +23,12 @@ struct send_request {
     bool solicited                 = false;
     std::uint32_t imm              = 0;
     std::uint16_t index            = 0; // of its first block, as the CQE names it
+    std::uint16_t stream           = 0; // channel of a DCI
     std::uint32_t remote_key       = 0;
     std::uint64_t remote_address   = 0;
     prm::segment_kind atomic_kind  = prm::segment_kind::unknown;
     std::span<const std::byte> atomic;  // operands
-    std::span<const std::byte> address; // address vector of a datagram, compact or full
+    std::span<const std::byte> address; // address vector of a datagram or dynamic connection, compact or full
     std::span<std::byte> wqe;
     reference_list<max_send_segments> data;
 

@@ -6,6 +6,7 @@
 #include "async_events.h"
 #include "connection.h"
 #include "datagram.h"
+#include "dc_target.h"
 #include "prm/decode.h"
 #include "prm/qpc.h"
 #include "retry.h"
@@ -144,20 +145,29 @@ std::uint64_t wqe_attempt::longest_message() const
     return log_bytes == 0 ? max_message_bytes : std::uint64_t{1} << log_bytes;
 }
 
+qp_record* wqe_attempt::find_responder()
+{
+    if (_qp.service == qp_service::dci) {
+        _peer_qpn = target_of(_request);
+        return find_target(_device, _request);
+    }
+    _peer_qpn = _qp.path.remote_qpn;
+    return find_peer(_device.memory, _qp, _qpn);
+}
+
 answer wqe_attempt::execute_message(completion& cqe)
 {
     const std::uint64_t length = _request.data.length();
     if (length > max_message_bytes || length > longest_message()) {
         return own_fault(cqe_syndrome::local_length);
     }
-    const bool reliable = _qp.service == qp_service::rc;
+    const bool reliable = is_reliable(_qp.service);
     const bool lost =
         !_goes_on && strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
-    qp_record* const peer = lost ? nullptr : find_peer(_device.memory, _qp, _qpn);
+    qp_record* const peer = lost ? nullptr : find_responder();
     answer result         = nobody_answers();
     if (peer != nullptr && in_sequence(_qp, *peer)) {
-        _peer_qpn = _qp.path.remote_qpn;
-        result    = exchange_with({*peer, _peer_qpn}, cqe);
+        result = exchange_with({*peer, _peer_qpn}, cqe);
     }
     if (result.result == outcome::lost || (result.result == outcome::not_ready && !reliable)) {
         if (const answer own = unanswered(self()); own.result != outcome::done) {

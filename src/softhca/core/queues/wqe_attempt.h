@@ -31,6 +31,7 @@ private:
     answer execute_umr();
     answer execute_datagram();
     answer execute_message(completion& cqe);
+    qp_record* find_responder();
     answer exchange_with(const responder& peer, completion& cqe);
     std::uint64_t longest_message() const;
     answer wait_for(const answer& result);

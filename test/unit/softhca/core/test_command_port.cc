@@ -43,8 +43,10 @@ TEST_F(command_port, capabilities_say_what_is_modelled)
 {
     ASSERT_EQ(query(prm::cap_page::general), command_status::ok);
     const auto cap = page<hca_cap>();
-    EXPECT_TRUE(cap.get(hca_cap::rc) && cap.get(hca_cap::uc) && cap.get(hca_cap::ud));
-    EXPECT_FALSE(cap.get(hca_cap::dct) || cap.get(hca_cap::xrc) || cap.get(hca_cap::roce) || cap.get(hca_cap::pg));
+    EXPECT_TRUE(cap.get(hca_cap::rc) && cap.get(hca_cap::uc) && cap.get(hca_cap::ud) && cap.get(hca_cap::dct));
+    EXPECT_EQ(cap.get(hca_cap::log_max_dci_stream_channels), 6);
+    EXPECT_EQ(cap.get(hca_cap::log_max_ra_req_dc), cap.get(hca_cap::log_max_ra_req_qp));
+    EXPECT_FALSE(cap.get(hca_cap::xrc) || cap.get(hca_cap::roce) || cap.get(hca_cap::pg));
     EXPECT_FALSE(cap.get(hca_cap::tag_matching) || cap.get(hca_cap::cqe_compression) || cap.get(hca_cap::crypto));
     EXPECT_EQ(cap.get(hca_cap::vhca_id), machine.memory().function_table[1].vhca_id);
     EXPECT_EQ(cap.get(hca_cap::max_indirection), max_indirection);

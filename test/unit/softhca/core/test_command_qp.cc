@@ -101,8 +101,8 @@ TEST_F(command_qp, is_checked_field_by_field)
 {
     EXPECT_EQ(with(device, prm::qpc::st, qp_service::uc), command_status::ok);
     EXPECT_EQ(with(device, prm::qpc::st, qp_service::ud), command_status::ok);
-    for (const qp_service service : {qp_service::xrc, qp_service::dci, qp_service::qp0, qp_service::qp1,
-                                     qp_service::raw_datagram, qp_service::reg_umr, static_cast<qp_service>(0xff)}) {
+    for (const qp_service service : {qp_service::xrc, qp_service::qp0, qp_service::qp1, qp_service::raw_datagram,
+                                     qp_service::reg_umr, static_cast<qp_service>(0xff)}) {
         EXPECT_EQ(with(device, prm::qpc::st, service), command_status::bad_parameter);
     }
     EXPECT_EQ(with(device, prm::qpc::pd, 0U), command_status::bad_resource);

@@ -55,7 +55,7 @@ TEST_F(command_resources, unknown_commands_and_functions_are_refused)
 {
     EXPECT_EQ(device.plain(static_cast<command>(0xbff), 0), command_status::bad_operation);
     EXPECT_EQ(device.plain(static_cast<command>(0xffff), 0), command_status::bad_operation);
-    EXPECT_EQ(device.plain(command::create_dct, 0), command_status::bad_operation);
+    EXPECT_EQ(device.plain(command::create_xrc_srq, 0), command_status::bad_operation);
     EXPECT_EQ(machine.memory().counts.unknown_commands, 1u);
     EXPECT_EQ(machine.memory().counts.failed_commands[0xbff], 1u);
     std::array<std::byte, 16> input{};
