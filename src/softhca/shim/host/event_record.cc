@@ -15,13 +15,13 @@ namespace
 constexpr std::uint32_t format_bits = 4;
 constexpr std::uint32_t format_mask = (1U << format_bits) - 1;
 
-// The bit of an event in the kind of a DEVX route: events below 0x08 and from 0x10 to 0x17 have one.
+// The bit of an event in the kind of a DEVX route: events below 0x08 and from 0x10 to 0x1f have one.
 std::uint32_t subscription_bit(std::uint32_t type)
 {
     if (type < 0x08) {
         return 1U << (format_bits + type);
     }
-    if (type >= 0x10 && type < 0x18) {
+    if (type >= 0x10 && type < 0x20) {
         return 1U << (format_bits + type - 0x08);
     }
     return 0;
@@ -81,6 +81,10 @@ void put_queue_entry(std::span<std::byte> bytes, std::uint32_t type, std::uint32
         break;
     case prm::event_type::cq_error:
         (void)prm::view<prm::event_cq_error>::over(data)->set(prm::event_cq_error::cqn, object);
+        break;
+    case prm::event_type::dct_drained:
+    case prm::event_type::dct_key_violation:
+        (void)prm::view<prm::event_dct>::over(data)->set(prm::event_dct::dctn, object);
         break;
     default:
         (void)prm::view<prm::event_qp_srq>::over(data)->set(prm::event_qp_srq::qp_srq_n, object);

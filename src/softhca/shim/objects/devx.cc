@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "dc_target.h"
 #include "prm/eq.h"
 #include "prm/object.h"
 
@@ -20,6 +21,7 @@ constexpr std::array modify_qp{
     command::rst2init_qp,  command::init2init_qp, command::init2rtr_qp, command::rtr2rts_qp, command::rts2rts_qp,
     command::sqerr2rts_qp, command::sqd_rts_qp,   command::to_err_qp,   command::to_rst_qp,
 };
+constexpr std::array modify_dct{command::arm_dct_for_key_violation};
 constexpr std::array modify_rmp{command::modify_rmp};
 constexpr std::array modify_sq{command::modify_sq};
 constexpr std::array modify_tis{command::modify_tis};
@@ -47,7 +49,7 @@ constexpr std::array classes{
     devx_class{command::create_srq, command::destroy_srq, {}, {}},
     devx_class{command::create_xrc_srq, command::destroy_xrc_srq, {}, {}},
     devx_class{command::create_xrq, command::destroy_xrq, {}, {}},
-    devx_class{command::create_dct, command::destroy_dct, {}, query_dct},
+    devx_class{command::create_dct, command::destroy_dct, modify_dct, query_dct},
     devx_class{command::create_sq, command::destroy_sq, modify_sq, {}},
     devx_class{command::create_rq, command::destroy_rq, {}, {}},
     devx_class{command::create_rqt, command::destroy_rqt, {}, {}},
@@ -107,6 +109,9 @@ int devx_object::release()
 {
     (void)route(std::to_underlying(prm::event_type::completion), {});
     (void)route(std::to_underlying(prm::event_type::cq_error), {});
+    if (kind_of.create == prm::command::create_dct) {
+        return destroy_target(file, id.number);
+    }
     mailbox<prm::general_object_in> input(kind_of.destroy);
     if (kind_of.destroy == prm::command::destroy_general_object) {
         input.set(prm::general_object_in::obj_type, id.type);
@@ -130,6 +135,7 @@ bool devx_object::route(std::uint32_t type, const event_route& target)
                            : file.device.route_cq_errors(id.number, target))
             .has_value();
     case prm::command::create_qp:
+    case prm::command::create_dct:
         return !completion && file.device.route_queue_pair(id.number, target).has_value();
     case prm::command::create_rmp:
         return !completion && file.device.route_shared_receive_queue(id.number, target).has_value();

@@ -98,6 +98,9 @@ void qp_object::forget_channel(const event_file& channel)
 
 int qp_object::release()
 {
+    if (target != nullptr) {
+        return release_target();
+    }
     const auto route = file.device.route_queue_pair(qpn, {});
     mailbox<prm::plain_qp_in> input(prm::command::destroy_qp);
     input.set(prm::plain_qp_in::qpn, qpn);
@@ -106,6 +109,19 @@ int qp_object::release()
         return error;
     }
     events.settle(route);
+    send_cq.reset();
+    receive_cq.reset();
+    srq.reset();
+    return 0;
+}
+
+int qp_object::release_target()
+{
+    if (qpn != 0) {
+        if (const int error = destroy_target(file, qpn); error != 0) {
+            return error;
+        }
+    }
     send_cq.reset();
     receive_cq.reset();
     srq.reset();

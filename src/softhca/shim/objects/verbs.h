@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "dc_target.h"
 #include "device_file.h"
 #include "event_file.h"
 #include "pinned_memory.h"
@@ -138,10 +139,11 @@ public:
     reference<cq_object> send_cq;
     reference<cq_object> receive_cq;
     reference<srq_object> srq;
-    const std::uint32_t qpn;
+    std::uint32_t qpn; // of a DC target 0 before its state is RTR
     pinned_memory buffer;
     pinned_memory doorbell;
     event_target events;
+    std::unique_ptr<dc_target> target; // of a DC target, which is no queue pair to the device
     prm::qp_service service = prm::qp_service::rc;
     ib_uverbs_qp_cap limits{};
     bool signal_all               = false;
@@ -152,6 +154,7 @@ public:
 
 private:
     int release() override;
+    int release_target();
 };
 
 } // namespace ucxl::softhca

@@ -331,6 +331,9 @@ int fill_driver(uverbs_call& call, mlx5_ib_query_device_resp& response)
     if (caps.general().get(prm::hca_cap::cqe_128_always)) {
         response.flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD;
     }
+    response.flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_SCAT2CQE_DCT; // the kernel knows that flag of DC targets
+    response.dci_streams_caps.max_log_num_concurent = caps.general().get(prm::hca_cap::log_max_dci_stream_channels);
+    response.dci_streams_caps.max_log_num_errored   = caps.general().get(prm::hca_cap::log_max_dci_errored_streams);
     return 0;
 }
 

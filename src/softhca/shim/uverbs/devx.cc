@@ -170,6 +170,12 @@ struct target {
     devx_id id{};
 };
 
+target qp_target(const qp_object& object)
+{
+    const auto create = object.target != nullptr ? prm::command::create_dct : prm::command::create_qp;
+    return {.kind = find_devx_class(create), .id = {.number = object.qpn}};
+}
+
 target target_of(const uobject& object)
 {
     switch (object.kind()) {
@@ -181,8 +187,7 @@ target target_of(const uobject& object)
         return {.kind = find_devx_class(prm::command::create_cq),
                 .id   = {.number = static_cast<const cq_object&>(object).cqn}};
     case object_kind::qp:
-        return {.kind = find_devx_class(prm::command::create_qp),
-                .id   = {.number = static_cast<const qp_object&>(object).qpn}};
+        return qp_target(static_cast<const qp_object&>(object));
     case object_kind::srq:
         return {.kind = find_devx_class(prm::command::create_rmp),
                 .id   = {.number = static_cast<const srq_object&>(object).srqn}};

@@ -30,8 +30,11 @@ constexpr std::uint32_t known_create_flags = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST
                                              IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING | IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 
 // Flags of the driver. Scattering to CQEs may be requested and is not done.
-constexpr std::uint32_t known_driver_flags =
-    MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_UAR_PAGE_INDEX;
+constexpr std::uint32_t known_driver_flags = MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE |
+                                             MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_UAR_PAGE_INDEX |
+                                             MLX5_QP_FLAG_TYPE_DCT | MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_DCI_STREAM;
+
+constexpr std::uint32_t dc_flags = MLX5_QP_FLAG_TYPE_DCT | MLX5_QP_FLAG_TYPE_DCI;
 
 struct qp_request {
     std::uint64_t user_handle = 0;
@@ -44,12 +47,15 @@ struct qp_request {
     cq_object* receive_cq = nullptr;
     srq_object* srq       = nullptr;
 
+    bool is_target() const { return (driver.flags & dc_flags) == MLX5_QP_FLAG_TYPE_DCT; }
     bool has_receive_queue() const { return srq == nullptr && limits.max_recv_wr != 0; }
 };
 
-int service_of(std::uint64_t type, prm::qp_service& service)
+// Queue pairs of the driver are the two ends of dynamic connections.
+int service_of(const qp_request& request, prm::qp_service& service)
 {
-    switch (type) {
+    const std::uint32_t dc = request.driver.flags & dc_flags;
+    switch (request.type) {
     case IB_UVERBS_QPT_RC:
         service = prm::qp_service::rc;
         return 0;
@@ -62,8 +68,10 @@ int service_of(std::uint64_t type, prm::qp_service& service)
     case IB_UVERBS_QPT_RAW_PACKET:
     case IB_UVERBS_QPT_XRC_INI:
     case IB_UVERBS_QPT_XRC_TGT:
-    case IB_UVERBS_QPT_DRIVER:
         return EOPNOTSUPP;
+    case IB_UVERBS_QPT_DRIVER:
+        service = prm::qp_service::dci;
+        return dc == MLX5_QP_FLAG_TYPE_DCT || dc == MLX5_QP_FLAG_TYPE_DCI ? 0 : EINVAL;
     default:
         return EINVAL;
     }
@@ -107,12 +115,24 @@ int read_driver_part(uverbs_call& call, qp_request& request)
         return EINVAL;
     }
     // The program names doorbell pages by their numbers, because it allocates them one by one.
+    if (request.is_target()) {
+        return 0; // it has no queues
+    }
     const bool good_page  = (driver.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) != 0;
     const bool good_sends = driver.sq_wqe_count == 0 || std::has_single_bit(driver.sq_wqe_count);
     const bool good_receives =
         !request.has_receive_queue() || (std::has_single_bit(driver.rq_wqe_count) &&
                                          driver.rq_wqe_shift >= log_segment_bytes && driver.rq_wqe_shift < 32);
     return good_page && good_sends && good_receives ? 0 : EINVAL;
+}
+
+// A target receives from a shared receive queue, and an initiator receives nothing.
+int check_dynamic(const qp_request& request)
+{
+    if (request.is_target()) {
+        return request.srq == nullptr ? EINVAL : 0;
+    }
+    return request.limits.max_recv_wr != 0 || request.limits.max_recv_sge != 0 ? EINVAL : 0;
 }
 
 int check_limits(device_file& file, const qp_request& request)
@@ -149,6 +169,10 @@ void set_queues(mailbox<prm::create_qp_in>& input, const qp_request& request)
         input.set(context, prm::qpc::log_rq_stride, request.driver.rq_wqe_shift - log_segment_bytes);
     } else {
         input.set(context, prm::qpc::rq_type, prm::receive_queue_type::zero_size);
+    }
+    if ((request.driver.flags & MLX5_QP_FLAG_DCI_STREAM) != 0) {
+        input.set(context, prm::qpc::log_num_dci_stream_channels, request.driver.dci_streams.log_num_concurent);
+        input.set(context, prm::qpc::log_num_dci_errored_streams, request.driver.dci_streams.log_num_errored);
     }
     input.set(context, prm::qpc::cqn_snd, request.send_cq->cqn);
     input.set(context, prm::qpc::cqn_rcv, request.receive_cq->cqn);
@@ -206,6 +230,25 @@ int create_on_device(device_file& file, const qp_request& request, prm::qp_servi
     return 0;
 }
 
+// The device learns of a target when its state becomes RTR (qp_attributes.cc).
+std::unique_ptr<qp_object> make_target(device_file& file, const qp_request& request)
+{
+    auto made          = std::make_unique<qp_object>(file, *request.pd, 0);
+    made->service      = prm::qp_service::dci;
+    made->target       = std::make_unique<dc_target>();
+    auto& input        = made->target->command;
+    const auto context = input.at(prm::create_dct_in::dct_context);
+    input.set(context, prm::dctc::pd, request.pd->pdn);
+    input.set(context, prm::dctc::srqn_xrqn, request.srq->srqn);
+    input.set(context, prm::dctc::cqn, request.receive_cq->cqn);
+    input.set(context, prm::dctc::dc_access_key, request.driver.access_key);
+    input.set(context, prm::dctc::user_index, request.driver.uidx);
+    made->receive_cq.reset(request.receive_cq);
+    made->send_cq.reset(request.send_cq);
+    made->srq.reset(request.srq);
+    return made;
+}
+
 ib_uverbs_qp_cap actual_limits(const qp_request& request)
 {
     ib_uverbs_qp_cap limits = request.limits;
@@ -225,10 +268,13 @@ int create_qp(uverbs_call& call)
     if (const int error = read_core_part(call, request); error != 0) {
         return error;
     }
-    if (const int error = service_of(request.type, service); error != 0) {
+    if (const int error = read_driver_part(call, request); error != 0) {
         return error;
     }
-    if (const int error = read_driver_part(call, request); error != 0) {
+    if (const int error = service_of(request, service); error != 0) {
+        return error;
+    }
+    if (const int error = service == prm::qp_service::dci ? check_dynamic(request) : 0; error != 0) {
         return error;
     }
     event_target events{.channel = call.file.async_events, .value = request.user_handle};
@@ -240,7 +286,9 @@ int create_qp(uverbs_call& call)
         return error;
     }
     std::unique_ptr<qp_object> made;
-    if (const int error = create_on_device(call.file, request, service, made); error != 0) {
+    if (request.is_target()) {
+        made = make_target(call.file, request);
+    } else if (const int error = create_on_device(call.file, request, service, made); error != 0) {
         return error;
     }
     made->limits = actual_limits(request);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "call.h"
+#include "dct.h"
 #include "device_caps.h"
 #include "port_attributes.h"
 #include "prm/qp.h"
@@ -103,8 +104,12 @@ int check_values(device_file& file, const qp_object& queue_pair, const ib_uverbs
     if (const int error = caps.query(file, prm::cap_page::general); error != 0) {
         return error;
     }
-    const auto most_out = 1U << caps.general().get(prm::hca_cap::log_max_ra_res_qp);
-    const auto most_in  = 1U << caps.general().get(prm::hca_cap::log_max_ra_req_qp);
+    const bool dynamic = queue_pair.service == prm::qp_service::dci;
+    const auto general = caps.general();
+    const auto most_out =
+        1U << (dynamic ? general.get(prm::hca_cap::log_max_ra_res_dc) : general.get(prm::hca_cap::log_max_ra_res_qp));
+    const auto most_in =
+        1U << (dynamic ? general.get(prm::hca_cap::log_max_ra_req_dc) : general.get(prm::hca_cap::log_max_ra_req_qp));
     return (has(IBV_QP_MAX_QP_RD_ATOMIC) && request.max_rd_atomic > most_out) ||
                    (has(IBV_QP_MAX_DEST_RD_ATOMIC) && request.max_dest_rd_atomic > most_in)
                ? EINVAL
@@ -236,7 +241,7 @@ void remember(qp_object& queue_pair, const ib_uverbs_modify_qp& request, std::ui
     }
 }
 
-int modify(uverbs_call& call, const ib_uverbs_modify_qp& request)
+int modify(uverbs_call& call, const ib_uverbs_modify_qp& request, mlx5_ib_modify_qp_resp& answer)
 {
     qp_object* queue_pair = nullptr;
     if (const int error = call.find_object(request.qp_handle, queue_pair); error != 0) {
@@ -248,6 +253,9 @@ int modify(uverbs_call& call, const ib_uverbs_modify_qp& request)
     }
     if (driver.comp_mask != 0 || driver.burst_info.reserved != 0) {
         return EOPNOTSUPP;
+    }
+    if (queue_pair->target != nullptr) {
+        return modify_target(call, *queue_pair, request, answer);
     }
     if (const int error = check_values(call.file, *queue_pair, request); error != 0) {
         return error;
@@ -273,7 +281,8 @@ int write_modify_qp(uverbs_call& call)
     if (const int error = call.request(request); error != 0) {
         return error;
     }
-    return (request.attr_mask & ~standard_attributes) != 0 ? EOPNOTSUPP : modify(call, request);
+    mlx5_ib_modify_qp_resp driver{};
+    return (request.attr_mask & ~standard_attributes) != 0 ? EOPNOTSUPP : modify(call, request, driver);
 }
 
 int write_modify_qp_ex(uverbs_call& call)
@@ -286,11 +295,11 @@ int write_modify_qp_ex(uverbs_call& call)
     if ((request.base.attr_mask & ~standard_attributes) != 0) {
         return EOPNOTSUPP;
     }
-    if (const int error = modify(call, request.base); error != 0) {
+    mlx5_ib_modify_qp_resp driver{};
+    if (const int error = modify(call, request.base, driver); error != 0) {
         return error;
     }
     const std::size_t room = call.length(UVERBS_ATTR_UHW_OUT);
-    mlx5_ib_modify_qp_resp driver{};
     driver.response_length = static_cast<std::uint32_t>(std::min(room, sizeof(driver)));
     if (const int error = call.write(UVERBS_ATTR_UHW_OUT, driver); error != 0) {
         return error;
@@ -356,6 +365,9 @@ int write_query_qp(uverbs_call& call)
     if (const int error = call.find_object(request.qp_handle, queue_pair); error != 0) {
         return error;
     }
+    if (queue_pair->target != nullptr) {
+        return query_target(call, *queue_pair, request);
+    }
     mailbox<prm::query_qp_in> input(prm::command::query_qp);
     input.set(prm::query_qp_in::qpn, queue_pair->qpn);
     prm::storage<prm::query_qp_out> output;
@@ -365,7 +377,7 @@ int write_query_qp(uverbs_call& call)
     const prm::const_view<prm::qpc> context = (*output).at(prm::query_qp_out::qpc);
     ib_uverbs_query_qp_resp response{};
     fill_connection(context, response);
-    if (queue_pair->service != prm::qp_service::ud) {
+    if (queue_pair->service == prm::qp_service::rc || queue_pair->service == prm::qp_service::uc) {
         get_path(context.at(prm::qpc::primary_address_path), response.dest);
     }
     queue_pair->state        = verbs_state(context.get(prm::qpc::state));

@@ -28,6 +28,7 @@ struct step {
     attribute_set rc;
     attribute_set uc;
     attribute_set ud;
+    attribute_set dci;
 };
 
 constexpr std::uint32_t init_connected = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
@@ -42,20 +43,32 @@ constexpr std::uint32_t change_rc = change_uc | IBV_QP_MIN_RNR_TIMER;
 constexpr std::uint32_t change_ud = IBV_QP_CUR_STATE | IBV_QP_QKEY;
 constexpr std::uint32_t drained   = IBV_QP_EN_SQD_ASYNC_NOTIFY;
 
-// In addition every state may change to reset and error.
+constexpr std::uint32_t init_dci = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+
+// The kernel allows no such change, whatever the attributes are: they would have to include one that does not exist.
+constexpr attribute_set never{std::uint32_t{1} << 31, 0};
+
+// In addition every state may change to reset and error. DC initiators as in modify_dci_qp_is_ok() of the kernel's
+// driver.
 constexpr std::array steps{
-    step{IBV_QPS_RESET, IBV_QPS_INIT, {init_connected, 0}, {init_connected, 0}, {init_datagram, 0}},
-    step{IBV_QPS_INIT, IBV_QPS_INIT, {0, init_connected}, {0, init_connected}, {0, init_datagram}},
+    step{IBV_QPS_RESET, IBV_QPS_INIT, {init_connected, 0}, {init_connected, 0}, {init_datagram, 0}, {init_dci, 0}},
+    step{IBV_QPS_INIT, IBV_QPS_INIT, {0, init_connected}, {0, init_connected}, {0, init_datagram}, {0, init_dci}},
     step{IBV_QPS_INIT,
          IBV_QPS_RTR,
          {receive_rc, receive_more},
          {receive_uc, receive_more},
-         {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}},
-    step{IBV_QPS_RTR, IBV_QPS_RTS, {send_rc, change_rc}, {IBV_QP_SQ_PSN, change_uc}, {IBV_QP_SQ_PSN, change_ud}},
-    step{IBV_QPS_RTS, IBV_QPS_RTS, {0, change_rc}, {0, change_uc}, {0, change_ud}},
-    step{IBV_QPS_RTS, IBV_QPS_SQD, {0, drained}, {0, drained}, {0, drained}},
-    step{IBV_QPS_SQD, IBV_QPS_RTS, {0, change_rc}, {0, change_uc}, {0, change_ud}},
-    step{IBV_QPS_SQE, IBV_QPS_RTS, {0, 0}, {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS}, {0, change_ud}},
+         {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+         {IBV_QP_PATH_MTU, IBV_QP_PKEY_INDEX | IBV_QP_AV}},
+    step{IBV_QPS_RTR,
+         IBV_QPS_RTS,
+         {send_rc, change_rc},
+         {IBV_QP_SQ_PSN, change_uc},
+         {IBV_QP_SQ_PSN, change_ud},
+         {send_rc, IBV_QP_MIN_RNR_TIMER}},
+    step{IBV_QPS_RTS, IBV_QPS_RTS, {0, change_rc}, {0, change_uc}, {0, change_ud}, {0, IBV_QP_MIN_RNR_TIMER}},
+    step{IBV_QPS_RTS, IBV_QPS_SQD, {0, drained}, {0, drained}, {0, drained}, never},
+    step{IBV_QPS_SQD, IBV_QPS_RTS, {0, change_rc}, {0, change_uc}, {0, change_ud}, never},
+    step{IBV_QPS_SQE, IBV_QPS_RTS, {0, 0}, {0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS}, {0, change_ud}, never},
 };
 
 const attribute_set& of_service(const step& change, qp_service service)
@@ -65,6 +78,8 @@ const attribute_set& of_service(const step& change, qp_service service)
         return change.rc;
     case qp_service::uc:
         return change.uc;
+    case qp_service::dci:
+        return change.dci;
     default:
         return change.ud;
     }
@@ -107,6 +122,9 @@ constexpr std::array optional_table{
 // The fields that are optional in each command; it always carries the others.
 std::uint32_t optional_of(command transition, qp_service service)
 {
+    if (service == qp_service::dci) {
+        return 0; // as the table opt_mask of the kernel's driver
+    }
     const bool datagram     = service == qp_service::ud;
     const bool reliable     = service == qp_service::rc;
     const std::uint32_t key = bits({qp_optional::q_key});
@@ -135,6 +153,11 @@ bool may_modify(std::uint32_t from, std::uint32_t to, prm::qp_service service, s
 {
     const bool names_current = (attributes & IBV_QP_CUR_STATE) != 0;
     if (names_current && from != IBV_QPS_RTR && from != IBV_QPS_RTS && from != IBV_QPS_SQD && from != IBV_QPS_SQE) {
+        return false;
+    }
+    // Of a DC initiator only the state can be changed, and not from reset to error.
+    if (service == qp_service::dci &&
+        ((attributes & IBV_QP_STATE) == 0 || (from == IBV_QPS_RESET && to == IBV_QPS_ERR))) {
         return false;
     }
     attribute_set set;
