@@ -146,11 +146,11 @@ struct cq_record {
     std::uint32_t consumer_seen  = 0;     // as last read from the doorbell record
     std::uint32_t solicited_upto = 0;     // `producer` after the last solicited or error entry
     std::uint32_t users          = 0;     // queue pairs
-    bool holds                   = false; // of the adversarial order: `held` is to be written before any other entry
-    std::array<std::byte, 128> held{};
     event_route completion_events;
     event_route error_events;
     std::array<std::uint8_t, 64> context{}; // the cqc of CREATE_CQ, for QUERY_CQ
+    bool holds = false;                     // of the adversarial order: `held` is to be written before any other entry
+    std::array<std::byte, 128> held{};
 };
 
 // A receive queue shared by queue pairs: SRQ or RMP.

@@ -285,9 +285,7 @@ void adversarial_order::admit(environment& device, qp_record& qp, queue& own)
         return;
     }
     send_request request;
-    if (made.wqe.length != 0) {
-        (void)parse_send_wqe(request, made.wqe.wqe(), qp.service);
-    }
+    parse_send_wqe(request, made.wqe.wqe(), qp.service);
     request.index       = begin;
     made.stage          = stage::posted;
     made.kind           = kind_of(device, request);
@@ -359,15 +357,17 @@ void adversarial_order::attempt(environment& device, qp_record& qp, queue& own, 
     qp.send.retry_at_ns = chosen.retry_at_ns;
     qp.send.moved       = chosen.moved;
     const piece_order pieces(chosen.seed, chosen.length, chosen.kind == kind::read);
-    wqe_attempt trial(device, qp, own.qpn, chosen.wqe.wqe(), chosen.sent.index, &pieces);
-    chosen.cqe          = {};
-    const answer result = trial.run(chosen.cqe);
-    chosen.waiting      = qp.send.waiting;
-    chosen.rnr_left     = qp.send.rnr_left;
-    chosen.tries_left   = qp.send.tries_left;
-    chosen.retry_at_ns  = qp.send.retry_at_ns;
-    chosen.moved        = qp.send.moved;
-    qp.send.waiting     = requester_wait::none;
+    send_request request;
+    parse_send_wqe(request, chosen.wqe.wqe(), qp.service);
+    request.index                 = chosen.sent.index;
+    chosen.cqe                    = {};
+    const auto [result, peer_qpn] = attempt_wqe(device, qp, own.qpn, request, &pieces, chosen.cqe);
+    chosen.waiting                = qp.send.waiting;
+    chosen.rnr_left               = qp.send.rnr_left;
+    chosen.tries_left             = qp.send.tries_left;
+    chosen.retry_at_ns            = qp.send.retry_at_ns;
+    chosen.moved                  = qp.send.moved;
+    qp.send.waiting               = requester_wait::none;
     if (chosen.waiting != requester_wait::none) {
         return;
     }
@@ -377,12 +377,12 @@ void adversarial_order::attempt(environment& device, qp_record& qp, queue& own, 
         return;
     }
     finish_earlier(device, qp, own, number);
-    if (trial.peer_qpn() == own.qpn) { // its own peer
+    if (peer_qpn == own.qpn) { // its own peer
         while (qp.send.in_flight == own.token && own.count != 0 && own.at(0).stage != stage::posted) {
             retire(device, qp, own);
         }
     }
-    settle_peer(device, trial.peer_qpn(), result);
+    settle_peer(device, peer_qpn, result);
 }
 
 // The responder executes requests in the order of posting. Before it fails at one of them, it has executed the earlier

@@ -57,26 +57,28 @@ bool step(environment& device, qp_record& qp, std::uint32_t qpn)
         queue.waiting = requester_wait::none;
         return false;
     }
-    wqe_attempt attempt(device, qp, qpn, posted.wqe(), queue.consumed);
+    send_request request;
+    parse_send_wqe(request, posted.wqe(), qp.service);
+    request.index = queue.consumed;
 
     // Counted as done before it is executed: a failure during it flushes the WQEs after it.
     queue.consumed  = static_cast<std::uint16_t>(queue.consumed + posted.blocks);
-    const auto sent = as_executed(attempt.request());
+    const auto sent = as_executed(request);
     if (in_failed_stream(qp, sent.stream)) {
         flush_in_stream(device, qp, qpn, sent);
         return true;
     }
     completion cqe;
-    const answer result = attempt.run(cqe);
-    const bool waits    = queue.waiting != requester_wait::none;
+    const attempted tried = attempt_wqe(device, qp, qpn, request, nullptr, cqe);
+    const bool waits      = queue.waiting != requester_wait::none;
     if (waits) {
-        queue.consumed = attempt.request().index;
-    } else if (result.result == answer::outcome::done) {
+        queue.consumed = request.index;
+    } else if (tried.result.result == answer::outcome::done) {
         finish_send(device, qp, qpn, sent, cqe);
     } else {
-        fail_send(device, qp, qpn, sent, result.syndrome);
+        fail_send(device, qp, qpn, sent, tried.result.syndrome);
     }
-    settle_peer(device, attempt.peer_qpn(), result);
+    settle_peer(device, tried.peer_qpn, tried.result);
     return !waits;
 }
 

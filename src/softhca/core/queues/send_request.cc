@@ -132,16 +132,16 @@ bool parse_segment(send_request& request, const prm::wqe_segment& segment)
 
 } // namespace
 
-bool parse_send_wqe(send_request& request, std::span<std::byte> wqe, qp_service service)
+void parse_send_wqe(send_request& request, std::span<std::byte> wqe, qp_service service)
 {
     request.wqe = wqe;
     prm::send_wqe_walk walk(wqe, service);
     while (const auto segment = walk.next()) {
         if (!parse_segment(request, *segment)) {
-            return false;
+            return;
         }
     }
-    return walk.fault() == prm::wqe_fault::none && carried_by(service, request.opcode);
+    request.understood = !wqe.empty() && walk.fault() == prm::wqe_fault::none && carried_by(service, request.opcode);
 }
 
 } // namespace ucxl::softhca

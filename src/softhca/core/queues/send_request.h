@@ -16,6 +16,7 @@ inline constexpr std::size_t max_send_wqe_bytes = prm::max_wqe_units * prm::wqe_
 inline constexpr std::size_t max_send_segments  = prm::max_wqe_units;
 
 struct send_request {
+    bool understood                = false; // it was parsed, and is valid
     prm::wqe_opcode opcode         = prm::wqe_opcode::nop;
     std::uint8_t op_mod            = 0;
     prm::wqe_completion completion = prm::wqe_completion::on_error;
@@ -39,7 +40,7 @@ struct send_request {
     bool signaled() const { return completion >= prm::wqe_completion::always; }
 };
 
-// Parses a WQE that is in one piece. False when it is not valid for that service.
-bool parse_send_wqe(send_request& request, std::span<std::byte> wqe, prm::qp_service service);
+// Parses a WQE that is in one piece. An empty one, or one that is not valid for that service, is not understood.
+void parse_send_wqe(send_request& request, std::span<std::byte> wqe, prm::qp_service service);
 
 } // namespace ucxl::softhca

@@ -28,15 +28,41 @@ using outcome = answer::outcome;
 
 constexpr std::uint64_t max_message_bytes = std::uint64_t{1} << 31;
 
-} // namespace
-
-wqe_attempt::wqe_attempt(environment& device, qp_record& qp, std::uint32_t qpn, std::span<std::byte> wqe,
-                         std::uint16_t index, const piece_order* pieces)
-    : _device(device), _qp(qp), _qpn(qpn), _pieces(pieces)
+class wqe_attempt
 {
-    _understood    = !wqe.empty() && parse_send_wqe(_request, wqe, qp.service);
-    _request.index = index;
-}
+public:
+    wqe_attempt(environment& device, qp_record& qp, std::uint32_t qpn, const send_request& request,
+                const piece_order* pieces)
+        : _device(device), _qp(qp), _qpn(qpn), _request(request), _pieces(pieces)
+    {
+    }
+
+    answer run(completion& cqe);
+    std::uint32_t peer_qpn() const { return _peer_qpn; }
+
+private:
+    answer begin();
+    answer try_again();
+    answer execute(completion& cqe);
+    answer execute_umr();
+    answer execute_datagram();
+    answer execute_message(completion& cqe);
+    qp_record* find_responder();
+    answer exchange_with(const responder& peer, completion& cqe);
+    std::uint64_t longest_message() const;
+    answer wait_for(const answer& result);
+    void wait(requester_wait why, std::uint64_t time_ns);
+    void trace();
+    exchange self() const { return {_device, _qp, _qpn, _request, _pieces}; }
+
+    environment& _device;
+    qp_record& _qp;
+    std::uint32_t _qpn;
+    std::uint32_t _peer_qpn = 0;
+    bool _goes_on           = false; // continues after others had the lock
+    const send_request& _request;
+    const piece_order* _pieces;
+};
 
 answer wqe_attempt::run(completion& cqe)
 {
@@ -97,7 +123,7 @@ answer wqe_attempt::try_again()
 
 answer wqe_attempt::execute(completion& cqe)
 {
-    if (!_understood) {
+    if (!_request.understood) {
         return own_fault(cqe_syndrome::local_qp_operation);
     }
     switch (_request.opcode) {
@@ -261,6 +287,16 @@ void wqe_attempt::trace()
 {
     const std::string text = "qp " + std::to_string(_qpn) + " " + prm::decode_wqe(_request.wqe, _qp.service);
     _device.outside.trace(text);
+}
+
+} // namespace
+
+attempted attempt_wqe(environment& device, qp_record& qp, std::uint32_t qpn, const send_request& request,
+                      const piece_order* pieces, completion& cqe)
+{
+    wqe_attempt attempt(device, qp, qpn, request, pieces);
+    const answer result = attempt.run(cqe);
+    return {result, attempt.peer_qpn()};
 }
 
 } // namespace ucxl::softhca
