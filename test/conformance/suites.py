@@ -7,7 +7,6 @@ DEVICE = "mlx5_0"
 
 # The words by which programs say that the device lacks a feature, and the feature.
 NO_XRC = (r"Couldn't Open the XRC|Error opening XRC domain", "the device has no XRC")
-NO_DC = (r"Unable to create QP", "the device has no DC transport")  # for cases that ask for such a queue pair only
 NO_ODP = (r"The device isn't ODP capable|does not support On-Demand Paging", "the device has no on-demand paging")
 NO_OPERATION = (r"does not support required .*-bit atomic|Unsupported operation",
                 "the transport of UCX has not this operation")
@@ -43,22 +42,29 @@ def perftest():
                   "-s 4096 --use_old_post_send -n 500", "-s 8 --write_with_imm -n 500",
                   "-s 65536 --mr_per_qp -q 2 -n 500",
                   "-s 4096 -D 1", "-s 4096 --use-null-mr -n 500", "-s 4096 --odp -n 500", "-c DC -s 64 -n 100",
+                  "-c DC -a -n 200", "-c DC -q 4 -s 4096 -n 500", "-c DC -s 65536 -b -n 500", "-c DC -s 64 -I 64 -n 500",
+                  "-c DC -s 64 -l 16 -n 1024", "-c DC -s 65536 -x 0 -n 500", "-c DC -s 4096 --log_dci_streams=3 -n 500",
                   "-c XRC -s 64 -n 100"),
-        "read": ("-a -n 200", "-q 4 -s 4096 -n 500", "-s 65536 -b -n 500", "-s 4096 -o 4 -n 500"),
+        "read": ("-a -n 200", "-q 4 -s 4096 -n 500", "-s 65536 -b -n 500", "-s 4096 -o 4 -n 500",
+                 "-c DC -a -n 200", "-c DC -s 4096 -o 4 -n 500"),
         "send": ("-a -n 200", "-q 4 -s 4096 -n 500", "-q 4 --use-srq -s 4096 -n 500", "-c UC -a -n 200",
                  "-c UD -s 2048 -n 1000", "-s 65536 -b -n 500", "-s 4096 -e -n 500", "-s 64 -l 16 -n 1024",
-                 "-s 64 --recv_post_list=8 -n 1024", "-s 4096 -r 8 -n 500"),
-        "atomic": ("-A FETCH_AND_ADD -n 1000", "-A CMP_AND_SWAP -n 1000", "-A FETCH_AND_ADD -q 4 -n 500"),
+                 "-s 64 --recv_post_list=8 -n 1024", "-s 4096 -r 8 -n 500", "-c DC -a -n 200",
+                 "-c DC -q 4 -s 4096 -n 500", "-c DC -s 65536 -b -n 500", "-c DC -s 4096 -e -n 500",
+                 "-c DC -s 4096 -r 8 -n 500", "-c DC -s 4096 --log_dci_streams=3 -n 500"),
+        "atomic": ("-A FETCH_AND_ADD -n 1000", "-A CMP_AND_SWAP -n 1000", "-A FETCH_AND_ADD -q 4 -n 500",
+                   "-c DC -A FETCH_AND_ADD -n 500", "-c DC -A CMP_AND_SWAP -q 4 -n 500"),
     }
     latency = {
-        "write": ("-a -n 200", "-s 8 -n 1000", "-c UC -a -n 200", "-s 8 --write_with_imm -n 500"),
-        "read": ("-a -n 200", "-s 8 -e -n 500"),
+        "write": ("-a -n 200", "-s 8 -n 1000", "-c UC -a -n 200", "-s 8 --write_with_imm -n 500", "-c DC -a -n 200"),
+        "read": ("-a -n 200", "-s 8 -e -n 500", "-c DC -a -n 200"),
         "send": ("-a -n 200", "-s 8 -e -n 500", "-s 8 --use-srq -n 500", "-c UC -s 4096 -n 500", "-c UD -s 2048 -n 500",
-                 "-c UD -s 64 -e -n 500"),
-        "atomic": ("-A FETCH_AND_ADD -n 1000", "-A CMP_AND_SWAP -n 1000"),
+                 "-c UD -s 64 -e -n 500", "-c DC -a -n 200", "-c DC -s 8 -e -n 500"),
+        "atomic": ("-A FETCH_AND_ADD -n 1000", "-A CMP_AND_SWAP -n 1000", "-c DC -A FETCH_AND_ADD -n 500"),
     }
     quick = {"ib_write_bw -a -n 200", "ib_read_lat -a -n 200", "ib_send_bw -q 4 --use-srq -s 4096 -n 500",
-             "ib_send_lat -c UD -s 2048 -n 500", "ib_atomic_bw -A FETCH_AND_ADD -n 1000"}
+             "ib_send_lat -c UD -s 2048 -n 500", "ib_atomic_bw -A FETCH_AND_ADD -n 1000", "ib_send_bw -c DC -a -n 200",
+             "ib_read_lat -c DC -a -n 200"}
     for kind, variants in (("bw", common), ("lat", latency)):
         for operation, lines in variants.items():
             for words in lines:
@@ -66,7 +72,7 @@ def perftest():
                 command = (f"ib_{operation}_{kind}", "-d", DEVICE, "-F", "-p", "{port}", *words.split())
                 size = r"8388608" if "-a" in words.split() else r"\d+"
                 yield Case(name, command + (LOCAL,), servers=(command,), prints=(row.format(size=size),),
-                           lacking=[entry for word, entry in (("XRC", NO_XRC), ("DC", NO_DC), ("--odp", NO_ODP))
+                           lacking=[entry for word, entry in (("XRC", NO_XRC), ("--odp", NO_ODP))
                                     if word in words.split()], quick=name in quick)
 
 
@@ -78,24 +84,37 @@ def turns(test):
 
 def ucx_uct():
     yield Case("ucx_info -d", ("ucx_info", "-d"), quick=True, refuses=(r"\bERROR\b",),
-               prints=tuple(rf"Transport: {name}$" for name in ("rc_verbs", "rc_mlx5", "ud_verbs", "ud_mlx5")))
+               prints=tuple(rf"Transport: {name}$" for name in ("rc_verbs", "rc_mlx5", "dc_mlx5", "ud_verbs", "ud_mlx5")))
     tests = (("am_lat", "short bcopy zcopy", 8), ("am_bw", "short bcopy zcopy", 64),
              ("put_lat", "short bcopy zcopy", 8), ("put_bw", "short bcopy zcopy", 64), ("put_bw", "zcopy", 65536),
              ("get", "bcopy", 64), ("get", "zcopy", 4096),
              *((test, "", size) for test in ("add_lat", "add_mr", "fadd", "swap", "cswap") for size in (8, 4)))
-    for transport in ("rc_mlx5", "rc_verbs", "ud_mlx5", "ud_verbs"):
+    for transport in ("rc_mlx5", "dc_mlx5", "rc_verbs", "ud_mlx5", "ud_verbs"):
         for test, layouts, size in tests:
             if transport.startswith("ud") and not test.startswith("am_"):
                 continue  # datagrams have only active messages
             for layout in layouts.split() or ("",):
                 words = f"-t {test} -s {size} -n {turns(test)} -w 20" + (f" -D {layout}" if layout else "")
                 yield uct_case(transport, words, quick=test == "am_lat" and layout == "short")
+    for settings in DC_SETTINGS:
+        for words in ("-t am_bw -s 64 -n 2000 -D short", "-t put_bw -s 65536 -n 500 -D zcopy", "-t fadd -s 8 -n 500"):
+            if "DEVX=n" not in settings or "fadd" not in words:  # see docs/softhca.md
+                yield uct_case("dc_mlx5", words, False, dict([settings.split("=")]))
 
 
-def uct_case(transport, words, quick):
+# How the transport chooses initiators, addresses its targets, receives, and makes both ends.
+DC_SETTINGS = ("UCX_DC_MLX5_TX_POLICY=dcs", "UCX_DC_MLX5_TX_POLICY=dcs_hybrid", "UCX_DC_MLX5_TX_POLICY=rand",
+               "UCX_DC_MLX5_TX_POLICY=hw_dcs", "UCX_IB_IS_GLOBAL=y", "UCX_DC_MLX5_RX_INLINE=64",
+               "UCX_DC_MLX5_SRQ_TOPO=cyclic", "UCX_IB_MLX5_DEVX_OBJECTS=dct", "UCX_IB_MLX5_DEVX_OBJECTS=dci",
+               "UCX_IB_MLX5_DEVX=n")
+
+
+def uct_case(transport, words, quick, env=None):
     command = ("ucx_perftest", "-P", "0", "-p", "{port}", "-d", f"{DEVICE}:1", "-x", transport, *words.split())
-    return Case(f"{transport} {words}", ("ucx_perftest", LOCAL) + command[1:], servers=(command,), quick=quick,
-                prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"), lacking=(NO_OPERATION,))
+    settings = "".join(f"{name}={value} " for name, value in (env or {}).items())
+    return Case(f"{settings}{transport} {words}", ("ucx_perftest", LOCAL) + command[1:], servers=(command,),
+                quick=quick, env=env or {}, prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"),
+                lacking=(NO_OPERATION,))
 
 
 def ucx_ucp():
@@ -115,7 +134,9 @@ def ucx_ucp():
              "-t ucp_put_lat -s 2000 -n 500 -w 20", "-t ucp_fadd -m host,rdma -s 8 -O16 -n 2000 -w 20"}
     for line in words:
         yield ucp_case("rc", line, quick=line in quick)
-    for transports in ("rc_v", "rc_x", "ud", "ud_v", "ud_x"):
+    for line in words:
+        yield ucp_case("dc", line, quick=line == "-t tag_bw -s 1048576 -n 200 -w 20")
+    for transports in ("rc_v", "rc_x", "dc_x", "ib", "ud", "ud_v", "ud_x"):
         for line in ("-t tag_lat -s 8 -n 500 -w 20", "-t tag_bw -s 65536 -n 200 -w 20", "-t ucp_put_bw -s 4096 -n 500",
                      "-t ucp_fadd -s 8 -n 500"):
             yield ucp_case(transports, line)
@@ -124,16 +145,24 @@ def ucx_ucp():
     for scheme in ("get_zcopy", "put_zcopy", "am"):
         yield ucp_case("rc", "-t tag_bw -s 1048576 -n 200", more={"UCX_RNDV_SCHEME": scheme})
     yield ucp_case("", "-t tag_bw -s 65536 -n 200")  # all transports that UCX finds
+    for policy in ("dcs", "rand", "hw_dcs", "dcs_hybrid"):
+        yield ucp_case("dc", "-t tag_bw -s 65536 -n 200", more={"UCX_DC_MLX5_TX_POLICY": policy})
+    yield ucp_case("dc", "-t ucp_fadd -s 8 -n 200", more={"UCX_PROTO_ENABLE": "n"})
+    # What UCX chooses on a large cluster: without its settings, for that many endpoints.
+    for transports in ("", "ib"):
+        for line in ("-t tag_bw -s 65536 -n 200", "-t ucp_put_bw -s 65536 -n 200"):
+            yield ucp_case(transports, line, more={"UCX_NUM_EPS": "1000", "UCX_LOG_LEVEL": "info"},
+                           prints=(r"cfg#0 .*dc_mlx5/mlx5_0:1",))
 
 
-def ucp_case(transports, words, quick=False, more=None):
+def ucp_case(transports, words, quick=False, more=None, prints=()):
     env = dict(more or {})
     if transports:
         env["UCX_TLS"] = transports
     settings = " ".join(f"{name}={value}" for name, value in env.items())
     command = ("ucx_perftest", "-P", "0", "-p", "{port}", *words.split())
     return Case(f"{settings} {words}".strip(), ("ucx_perftest", LOCAL) + command[1:], servers=(command,), env=env,
-                quick=quick, prints=(r"^Final:",), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
+                quick=quick, prints=(r"^Final:", *prints), refuses=(r"\bERROR\b.*", r"\bWARN\b.*"))
 
 
 def ucx_exported_memory():
@@ -175,7 +204,7 @@ def ucx_atomics():
 
 def open_mpi():
     base = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "pml", "ucx", "--mca", "osc", "ucx")
-    for transports in ("rc", "rc,self", "rc,self,sm", "ud,self"):
+    for transports in ("rc", "rc,self", "rc,self,sm", "dc", "dc,self", "ud,self"):
         yield Case(f"4 ranks, UCX_TLS={transports}", base + ("-n", "4", "{bin}/mpi_exchange"),
                    env={"UCX_TLS": transports}, quick=transports == "rc", prints=(r"^4 ranks, \d+ exchanges right$",),
                    refuses=(r"\bERROR\b.*", r"\bWARN\b.*"), timeout_s=180)
