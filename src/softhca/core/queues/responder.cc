@@ -207,8 +207,10 @@ void describe_arrival(const exchange& sender, const responder& peer, completion&
 
 prm::scatter_to_cqe response_scatter(const qp_record& qp)
 {
-    if (qp.dc.target) {
-        return prm::const_view<prm::dctc>::over(std::as_bytes(std::span(qp.context)))->get(prm::dctc::cs_res);
+    if (qp.dc.target) { // 32 bytes are "not available" there (UCT_IB_MLX5_DCTC_CS_RES_NA in ib_mlx5_ifc.h of UCX)
+        const auto context = prm::const_view<prm::dctc>::over(std::as_bytes(std::span(qp.context)));
+        const auto limit   = context->get(prm::dctc::cs_res);
+        return limit == prm::scatter_to_cqe::up_to_64b ? limit : prm::scatter_to_cqe::none;
     }
     return context_of(qp).get(prm::qpc::cs_res);
 }

@@ -56,10 +56,25 @@ private:
     std::span<const std::byte> _bytes;
 };
 
-constexpr std::array plain_commands = {
-    command::dealloc_pd, command::dealloc_uar, command::destroy_umem, command::destroy_mkey, command::query_mkey,
-    command::destroy_cq, command::query_cq,    command::destroy_rmp,  command::query_rmp,    command::destroy_qp,
-    command::query_qp,   command::to_err_qp,   command::to_rst_qp,    command::query_lag,    command::alloc_pd};
+constexpr std::array plain_commands = {command::dealloc_pd,
+                                       command::dealloc_uar,
+                                       command::destroy_umem,
+                                       command::destroy_mkey,
+                                       command::query_mkey,
+                                       command::destroy_cq,
+                                       command::query_cq,
+                                       command::destroy_rmp,
+                                       command::query_rmp,
+                                       command::destroy_qp,
+                                       command::query_qp,
+                                       command::to_err_qp,
+                                       command::to_rst_qp,
+                                       command::query_lag,
+                                       command::alloc_pd,
+                                       command::drain_dct,
+                                       command::destroy_dct,
+                                       command::query_dct,
+                                       command::arm_dct_for_key_violation};
 
 constexpr std::array transitions = {command::rst2init_qp, command::init2init_qp, command::init2rtr_qp,
                                     command::rtr2rts_qp,  command::rts2rts_qp,   command::sqerr2rts_qp,
@@ -154,7 +169,7 @@ void script_run::create(commander& by)
     const std::uint8_t kind = _script.byte();
     const unsigned size     = _script.byte() % 6;
     std::vector<std::byte> input;
-    switch (kind % 6) {
+    switch (kind % 8) {
     case 0:
         return create_key(by);
     case 1:
@@ -168,6 +183,12 @@ void script_run::create(commander& by)
         break;
     case 4:
         input = by.qp_input({.srq = by.create_srq()}).bytes;
+        break;
+    case 5:
+        input = by.qp_input({.service = prm::qp_service::dci, .log_send = size}).bytes;
+        break;
+    case 6:
+        input = by.dct_input(_script.byte()).bytes;
         break;
     default:
         return open_and_alias(by);

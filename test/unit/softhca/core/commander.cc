@@ -128,6 +128,9 @@ mailbox<prm::create_qp_in> commander::qp_input(qp_parts parts)
     set(context, prm::qpc::log_sq_size, parts.log_send);
     set(context, prm::qpc::log_rq_size, parts.log_receive);
     set(context, prm::qpc::log_rq_stride, 2U);
+    if (parts.service == prm::qp_service::dci) {
+        set(context, prm::qpc::rq_type, prm::receive_queue_type::zero_size);
+    }
     if (parts.srq != 0) {
         set(context, prm::qpc::rq_type, prm::receive_queue_type::shared_rmp_xrq);
         set(context, prm::qpc::srqn_rmpn_xrqn, parts.srq);
@@ -135,6 +138,30 @@ mailbox<prm::create_qp_in> commander::qp_input(qp_parts parts)
     set(context, prm::qpc::dbr_umem_valid, true);
     set(context, prm::qpc::dbr_umem_id, umem(64, 0).umem);
     return input;
+}
+
+mailbox<prm::create_dct_in> commander::dct_input(std::uint64_t access_key)
+{
+    mailbox<prm::create_dct_in> input;
+    const auto context = (*input).at(prm::create_dct_in::dct_context);
+    set(*input, prm::create_dct_in::opcode, command::create_dct);
+    set(context, prm::dctc::pd, alloc_pd());
+    set(context, prm::dctc::cqn, create_cq());
+    set(context, prm::dctc::srqn_xrqn, create_srq());
+    set(context, prm::dctc::dc_access_key, access_key);
+    set(context, prm::dctc::rre, true);
+    set(context, prm::dctc::rwe, true);
+    set(context, prm::dctc::mtu, prm::path_mtu::bytes_2048);
+    set(context, prm::dctc::port, 1U);
+    set(context, prm::dctc::min_rnr_nak, 12U);
+    return input;
+}
+
+std::uint32_t commander::create_dct(std::uint64_t access_key)
+{
+    auto input                  = dct_input(access_key);
+    const command_status status = send(input);
+    return must(status, out<prm::create_dct_out>().get(prm::create_dct_out::dctn));
 }
 
 std::uint32_t commander::create_qp(qp_parts parts)

@@ -84,6 +84,7 @@ public:
     std::uint32_t create_cq(unsigned log_size = 4);
     std::uint32_t create_srq(unsigned log_size = 4, unsigned log_stride = 5);
     std::uint32_t create_qp(qp_parts parts = {});
+    std::uint32_t create_dct(std::uint64_t access_key = 1);
     // A key for memory with all rights: index << 8 | variant.
     std::uint32_t create_key(std::uint32_t pd, std::span<std::byte> memory, std::uint8_t variant = 0);
 
@@ -91,6 +92,7 @@ public:
     mailbox<prm::create_cq_in> cq_input(unsigned log_size = 4);
     mailbox<prm::create_rmp_in> rmp_input(unsigned log_size = 4, unsigned log_stride = 5);
     mailbox<prm::create_qp_in> qp_input(qp_parts parts = {});
+    mailbox<prm::create_dct_in> dct_input(std::uint64_t access_key = 1);
     mailbox<prm::create_mkey_in> key_input(std::uint32_t pd, std::span<std::byte> memory);
     mailbox<prm::create_mkey_in> klm_input(std::uint32_t pd, std::span<const std::byte> entries, std::uint32_t room);
 

@@ -8,7 +8,7 @@
 
 #include "prm/bits.h"
 #include "prm/mkey.h"
-#include "prm/qpc.h"
+#include "prm/qp.h"
 #include "prm/umr.h"
 #include "softhca/core/arena/record_table.h"
 #include "softhca/core/fabric.h"
@@ -28,6 +28,7 @@ constexpr client_id second_process = 2;
 constexpr std::uint8_t log_blocks  = 3;
 constexpr std::size_t data_bytes   = 1024;
 constexpr std::uint8_t longest     = 14; // log2 of the bytes of a message
+constexpr std::uint64_t access_key = 0x1122334455667788;
 
 process_memory memory_of(client_id client, std::span<const std::byte> bytes)
 {
@@ -80,6 +81,8 @@ void hostile_queues::build()
     make_pair(prm::qp_service::rc, srq);
     make_pair(prm::qp_service::uc, 0);
     make_pair(prm::qp_service::ud, 0);
+    make_pair(prm::qp_service::dci, 0);
+    make_target(srq);
 }
 
 std::uint32_t hostile_queues::make_cq(client_id client, std::uint8_t entry_size)
@@ -112,6 +115,27 @@ std::uint32_t hostile_queues::make_srq(client_id client)
     return number;
 }
 
+// A target with all rights, whose receives are those of the shared queue.
+void hostile_queues::make_target(std::uint32_t srq)
+{
+    _target              = find_free(_memory->qps);
+    qp_record& record    = fresh(_memory->qps, _target);
+    record.service       = prm::qp_service::dci;
+    record.state         = prm::qp_state::rtr;
+    record.receive_cq    = make_cq(second_process, 128);
+    record.srq           = srq;
+    record.pd            = _keys->pd;
+    record.remote_read   = true;
+    record.remote_write  = true;
+    record.remote_atomic = true;
+    record.dc.target     = true;
+    record.dc.armed      = true;
+    record.dc.access_key = access_key;
+    (void)prm::view<prm::dctc>::over(std::as_writable_bytes(std::span(record.context)))
+        ->set(prm::dctc::cs_res, prm::scatter_to_cqe::up_to_64b);
+    publish(_memory->qps, _target, {.client = second_process, .function = 0});
+}
+
 void hostile_queues::make_pair(prm::qp_service service, std::uint32_t srq)
 {
     for (const client_id client : {first_process, second_process}) {
@@ -128,7 +152,10 @@ void hostile_queues::make_pair(prm::qp_service service, std::uint32_t srq)
         record.doorbell    = memory_of(client, made.doorbell);
         record.send        = {.log_size = log_blocks, .present = true};
         record.send.offset = static_cast<std::uint64_t>(made.sends.data() - made.receives.data());
-        record.receive     = {.log_size = log_blocks, .log_stride = 6, .present = true};
+        record.receive     = {.log_size = log_blocks, .log_stride = 6, .present = service != prm::qp_service::dci};
+        if (service == prm::qp_service::dci) {
+            record.dc = {.log_streams = 2, .log_errored = 1};
+        }
         record.send_cq     = make_cq(client, 64);
         record.receive_cq  = make_cq(client, 128);
         record.pd          = _keys->pd;
@@ -158,6 +185,8 @@ void hostile_queues::connect_again()
         record.send.psn        = 0;
         record.expected_psn    = 0;
         record.send.waiting    = requester_wait::none;
+
+        record.dc.errored_streams = 0;
     }
     _host->dead = {};
     for (const std::uint32_t cqn : _cqs) {
@@ -215,6 +244,11 @@ void hostile_queues::post_request(queue_pair& on, decisions& by)
     const auto opcode = static_cast<prm::wqe_opcode>(opcodes[by.byte() % std::size(opcodes)]);
     work_request made(opcode, static_cast<std::uint8_t>(by.byte() % 4 == 0 ? 8 + (by.byte() & 3) : 0));
     made.completion(static_cast<prm::wqe_completion>(by.byte() & 3)).imm(any_key(by));
+    if (_memory->qps.records[on.number].service == prm::qp_service::dci) {
+        const std::uint8_t how = by.byte();
+        made.stream(how & 3).target(_memory->function_table[0].lid, how < 240 ? _target : on.number,
+                                    how % 16 == 15 ? 0 : access_key);
+    }
     if (_memory->qps.records[on.number].service == prm::qp_service::ud) {
         made.address(_memory->function_table[0].lid, _queue_pairs[by.byte() % _queue_pairs.size()].number, 0);
     }

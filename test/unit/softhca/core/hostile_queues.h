@@ -1,4 +1,4 @@
-// Queue pairs of every service between two processes that write arbitrary bytes to their queues. The machine watches
+// Queue pairs of every service, and a DC target, between two processes that write arbitrary bytes to their queues. The machine watches
 // every move: only CQEs and memory of keys may be written, and only queues and memory of keys may be read. For the fuzz
 // target and seeded tests.
 //
@@ -54,6 +54,7 @@ private:
     std::uint32_t make_cq(client_id client, std::uint8_t entry_size);
     std::uint32_t make_srq(client_id client);
     void make_pair(prm::qp_service service, std::uint32_t srq);
+    void make_target(std::uint32_t srq);
     void connect_again();
 
     void step(decisions& by);
@@ -78,6 +79,7 @@ private:
     std::vector<std::span<std::byte>> _data;
     std::vector<queue_pair> _queue_pairs;
     std::vector<std::uint32_t> _cqs;
+    std::uint32_t _target = 0;
     std::span<std::byte> _shared_entries;
     std::span<std::byte> _shared_doorbell;
     std::string _violation;

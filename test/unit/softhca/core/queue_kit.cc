@@ -235,6 +235,30 @@ made_qp queue_kit::queue_pair(test_process& process, const qp_options& options)
     return made;
 }
 
+made_target queue_kit::target(test_process& process, const made_cq& cq, const made_srq& srq, std::uint64_t access_key,
+                              function_id function)
+{
+    made_target made{.memory = &_memory, .number = find_free(_memory.qps)};
+    qp_record& record    = fresh(_memory.qps, made.number);
+    record.state         = prm::qp_state::rtr;
+    record.service       = prm::qp_service::dci;
+    record.pd            = 7;
+    record.receive_cq    = cq.number;
+    record.srq           = srq.number;
+    record.user_index    = 0xdc7000 + made.number;
+    record.min_rnr_timer = 14;
+    record.remote_read   = true;
+    record.remote_write  = true;
+    record.remote_atomic = true;
+    record.dc.target     = true;
+    record.dc.access_key = access_key;
+    record.events        = {.channel = 103, .value = made.number};
+
+    record.communication_told = true;
+    publish(_memory.qps, made.number, {.client = process.id(), .function = function});
+    return made;
+}
+
 void queue_kit::connect(made_qp& a, made_qp& b)
 {
     a.record().path.remote_qpn = b.number;

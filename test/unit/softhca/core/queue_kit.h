@@ -112,6 +112,15 @@ struct made_qp {
     void scatter(prm::scatter_to_cqe requests, prm::scatter_to_cqe responses);
 };
 
+// A DC target.
+struct made_target {
+    arena* memory        = nullptr;
+    std::uint32_t number = 0;
+
+    qp_record& record() const { return memory->qps.records[number]; }
+    std::uint16_t lid() const { return memory->function_table[record().owner.function].lid; }
+};
+
 class queue_kit
 {
 public:
@@ -122,6 +131,10 @@ public:
 
     // In the state RTS, with all remote rights, not connected.
     made_qp queue_pair(test_process& process, const qp_options& options);
+
+    // Active, with all remote rights.
+    made_target target(test_process& process, const made_cq& cq, const made_srq& srq, std::uint64_t access_key,
+                       function_id function = 0);
 
     static void connect(made_qp& a, made_qp& b);
 

@@ -136,6 +136,35 @@ work_request& work_request::address(std::uint16_t lid, std::uint32_t qpn, std::u
     });
 }
 
+work_request& work_request::target(std::uint16_t lid, std::uint32_t dctn, std::uint64_t access_key)
+{
+    using s = prm::wqe_compact_address_vector;
+    return segment<s>([&](auto view) {
+        fill(view, lid, dctn, 0);
+        view.put(s::dc_key, access_key);
+    });
+}
+
+work_request& work_request::target(std::uint16_t lid, std::uint32_t dctn, std::uint64_t access_key,
+                                   std::span<const std::byte, 16> gid)
+{
+    using s = prm::wqe_address_vector;
+    return segment<s>([&](auto view) {
+        const auto base = view.at(s::compact);
+        fill(base, lid, dctn, 0);
+        base.put(prm::wqe_compact_address_vector::dc_key, access_key);
+        base.template put<true>(prm::wqe_compact_address_vector::extended);
+        view.template put<true>(s::grh);
+        std::ranges::copy(gid, view.at(s::rgid).begin());
+    });
+}
+
+work_request& work_request::stream(std::uint16_t channel)
+{
+    control().put(wqe_control_segment::dci_stream_channel_id, channel);
+    return *this;
+}
+
 work_request& work_request::compact_address(std::uint16_t lid, std::uint32_t qpn, std::uint32_t qkey)
 {
     return segment<prm::wqe_compact_address_vector>([&](auto view) { fill(view, lid, qpn, qkey); });

@@ -36,6 +36,12 @@ public:
     work_request& address(std::uint16_t lid, std::uint32_t qpn, std::uint32_t qkey, std::span<const std::byte, 16> gid);
     work_request& compact_address(std::uint16_t lid, std::uint32_t qpn, std::uint32_t qkey);
 
+    // The address of a DC target, compact or with a route header.
+    work_request& target(std::uint16_t lid, std::uint32_t dctn, std::uint64_t access_key);
+    work_request& target(std::uint16_t lid, std::uint32_t dctn, std::uint64_t access_key,
+                         std::span<const std::byte, 16> gid);
+    work_request& stream(std::uint16_t channel);
+
     template <typename S, typename Fill>
     work_request& segment(Fill&& fill)
     {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <infiniband/verbs.h>
+#include <rdma/mlx5-abi.h>
 
 #include "verbs_maker.h"
 
@@ -48,7 +49,26 @@ const std::vector<step>& steps_of(std::uint8_t type)
         {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY},
         {IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
     };
-    return type == IB_UVERBS_QPT_RC ? rc : type == IB_UVERBS_QPT_UC ? uc : ud;
+    // DC initiators, from modify_dci_qp_is_ok() of the kernel's driver.
+    static const std::vector<step> dci{
+        {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT, 0},
+        {IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT},
+        {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_PATH_MTU, IBV_QP_PKEY_INDEX | IBV_QP_AV},
+        {IBV_QPS_RTR, IBV_QPS_RTS,
+         IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+         IBV_QP_MIN_RNR_TIMER},
+        {IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_MIN_RNR_TIMER},
+    };
+    switch (type) {
+    case IB_UVERBS_QPT_RC:
+        return rc;
+    case IB_UVERBS_QPT_UC:
+        return uc;
+    case IB_UVERBS_QPT_DRIVER:
+        return dci;
+    default:
+        return ud;
+    }
 }
 
 class uverbs_qp_states : public testing::TestWithParam<std::uint8_t>
@@ -98,7 +118,8 @@ protected:
     kernel_program program{machine};
     verbs_maker maker{program};
     verbs_maker::made cq = maker.make_cq(15);
-    verbs_maker::made qp = maker.make_qp(GetParam(), cq, cq);
+    verbs_maker::made qp =
+        maker.make_qp(GetParam(), cq, cq, nullptr, GetParam() == IB_UVERBS_QPT_DRIVER ? MLX5_QP_FLAG_TYPE_DCI : 0);
 };
 
 TEST_P(uverbs_qp_states, exactly_the_transitions_of_the_specification_exist)
@@ -106,7 +127,8 @@ TEST_P(uverbs_qp_states, exactly_the_transitions_of_the_specification_exist)
     for (std::uint32_t from = IBV_QPS_RESET; from <= IBV_QPS_RTS; from++) {
         for (std::uint32_t to = IBV_QPS_RESET; to <= IBV_QPS_ERR; to++) {
             std::uint32_t required = 0;
-            bool exists            = to == IBV_QPS_RESET || to == IBV_QPS_ERR;
+            const bool may_fail    = GetParam() != IB_UVERBS_QPT_DRIVER || from != IBV_QPS_RESET;
+            bool exists            = to == IBV_QPS_RESET || (to == IBV_QPS_ERR && may_fail);
             for (const step& one : steps_of(GetParam())) {
                 if (one.from == from && one.to == to) {
                     exists   = true;
@@ -162,6 +184,15 @@ TEST_P(uverbs_qp_states, what_was_set_is_what_a_query_answers)
         EXPECT_EQ(found.qkey, 0x11223344u);
         return;
     }
+    if (GetParam() == IB_UVERBS_QPT_DRIVER) {
+        EXPECT_EQ(found.path_mtu, IBV_MTU_2048);
+        EXPECT_EQ(found.max_rd_atomic, 8);
+        EXPECT_EQ(found.timeout, 14);
+        EXPECT_EQ(found.retry_cnt, 7);
+        EXPECT_EQ(found.rnr_retry, 6);
+        EXPECT_EQ(found.dest.dlid, 0) << "each request has its own address";
+        return;
+    }
     EXPECT_EQ(found.dest_qp_num, 0x123456u);
     EXPECT_EQ(found.rq_psn, 0xabcdefu);
     EXPECT_EQ(found.path_mtu, IBV_MTU_2048);
@@ -198,7 +229,7 @@ TEST_P(uverbs_qp_states, values_out_of_range_are_refused)
         return;
     }
     go_to(IBV_QPS_INIT);
-    const std::uint32_t receive = steps_of(GetParam())[2].required;
+    const std::uint32_t receive = steps_of(GetParam())[2].required | IBV_QP_AV;
     EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) { r.path_mtu = 0; }), EINVAL);
     EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) { r.path_mtu = 6; }), EINVAL);
     EXPECT_EQ(with(1, IBV_QPS_RTR, receive, [](auto& r) { r.dest.port_num = 3; }), EINVAL);
@@ -227,10 +258,18 @@ TEST_P(uverbs_qp_states, a_peer_gets_no_reads_without_resources_for_them)
 }
 
 INSTANTIATE_TEST_SUITE_P(services, uverbs_qp_states,
-                         testing::Values(IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD), [](const auto& tested) {
-                             return tested.param == IB_UVERBS_QPT_RC   ? "rc"
-                                    : tested.param == IB_UVERBS_QPT_UC ? "uc"
-                                                                       : "ud";
+                         testing::Values(IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD, IB_UVERBS_QPT_DRIVER),
+                         [](const auto& tested) {
+                             switch (tested.param) {
+                             case IB_UVERBS_QPT_RC:
+                                 return "rc";
+                             case IB_UVERBS_QPT_UC:
+                                 return "uc";
+                             case IB_UVERBS_QPT_DRIVER:
+                                 return "dci";
+                             default:
+                                 return "ud";
+                             }
                          });
 
 } // namespace

@@ -108,20 +108,25 @@ verbs_maker::made verbs_maker::make_srq(std::uint32_t max_wr)
             .error  = error};
 }
 
-verbs_maker::made verbs_maker::make_qp(std::uint8_t type, const made& send_cq, const made& receive_cq, const made* srq)
+verbs_maker::made verbs_maker::make_qp(std::uint8_t type, const made& send_cq, const made& receive_cq, const made* srq,
+                                       std::uint32_t dc_flags)
 {
-    constexpr std::uint32_t blocks   = 16;
-    constexpr std::uint32_t receives = 8;
+    constexpr std::uint32_t blocks = 16;
+    const std::uint32_t receives   = dc_flags == 0 ? 8 : 0;
     mlx5_ib_create_qp driver{};
     driver.buf_addr     = address_of(program.room(blocks * 64 + receives * 16).data());
     driver.db_addr      = address_of(program.room(8).data());
     driver.sq_wqe_count = blocks;
     driver.rq_wqe_count = srq == nullptr ? receives : 0;
     driver.rq_wqe_shift = srq == nullptr ? 4 : 0;
-    driver.flags        = MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_SCATTER_CQE;
+    driver.flags        = MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_SCATTER_CQE | dc_flags;
+    driver.access_key   = dc_flags == 0 ? 0 : 0x1122334455667788;
     driver.bfreg_index  = uar;
-    ib_uverbs_qp_cap limits{
-        .max_send_wr = 4, .max_recv_wr = receives, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+    ib_uverbs_qp_cap limits{.max_send_wr     = 4,
+                            .max_recv_wr     = receives,
+                            .max_send_sge    = 1,
+                            .max_recv_sge    = receives == 0 ? 0U : 1U,
+                            .max_inline_data = 0};
     uverbs_request call(program, UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE);
     call.object(UVERBS_ATTR_CREATE_QP_HANDLE, 0)
         .object(UVERBS_ATTR_CREATE_QP_PD_HANDLE, pd)

@@ -25,7 +25,8 @@ public:
     made make_mw(std::uint8_t type);
     made make_cq(std::uint32_t entries, int channel = -1, std::uint64_t user_handle = 1);
     made make_srq(std::uint32_t max_wr);
-    made make_qp(std::uint8_t type, const made& send_cq, const made& receive_cq, const made* srq = nullptr);
+    made make_qp(std::uint8_t type, const made& send_cq, const made& receive_cq, const made* srq = nullptr,
+                 std::uint32_t dc_flags = 0); // MLX5_QP_FLAG_TYPE_DC*: queue pairs without receives of their own
     made make_dm(std::uint64_t length);
     made try_dm(std::uint64_t length, std::uint32_t log_alignment);
     made make_dm_mr(const made& dm, std::uint64_t offset, std::uint64_t length);
