@@ -7,6 +7,7 @@ namespace ucxl::softhca::test
 
 int killed_peers(int rounds);
 int killed(int with_its_parent);
+int initiator_outlives_targets(int);
 
 int fork_child_inherits_nothing(int);
 int fork_child_makes_its_own(int);

@@ -22,6 +22,7 @@ struct named {
 constexpr named scenarios[] = {
     SCENARIO(killed_peers),
     SCENARIO(killed),
+    SCENARIO(initiator_outlives_targets),
     SCENARIO(fork_child_inherits_nothing),
     SCENARIO(fork_child_makes_its_own),
     SCENARIO(fork_child_closes_descriptors),

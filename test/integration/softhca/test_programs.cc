@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(programs, scenario,
                                            "handler_that_posts", "local_libraries", "unread_events",
                                            "events_that_wait_for_their_acknowledgement", "unread_completion_events",
                                            "unread_limit_events", "unread_events_behind_closed_descriptors",
-                                           "events_read_by_threads"),
+                                           "events_read_by_threads", "initiator_outlives_targets"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(programs, a_fault_handler_of_a_program_gets_its_own_faults_only)
