@@ -42,7 +42,8 @@ def perftest():
                   "-s 4096 --use_old_post_send -n 500", "-s 8 --write_with_imm -n 500",
                   "-s 65536 --mr_per_qp -q 2 -n 500",
                   "-s 4096 -D 1", "-s 4096 --use-null-mr -n 500", "-s 4096 --odp -n 500", "-c DC -s 64 -n 100",
-                  "-c DC -a -n 200", "-c DC -q 4 -s 4096 -n 500", "-c DC -s 65536 -b -n 500", "-c DC -s 64 -I 64 -n 500",
+                  "-c DC -a -n 200", "-c DC -q 4 -s 4096 -n 500", "-c DC -s 65536 -b -n 500",
+                  "-c DC -s 64 -I 64 -n 500",
                   "-c DC -s 64 -l 16 -n 1024", "-c DC -s 65536 -x 0 -n 500", "-c DC -s 4096 --log_dci_streams=3 -n 500",
                   "-c XRC -s 64 -n 100"),
         "read": ("-a -n 200", "-q 4 -s 4096 -n 500", "-s 65536 -b -n 500", "-s 4096 -o 4 -n 500",
@@ -84,7 +85,8 @@ def turns(test):
 
 def ucx_uct():
     yield Case("ucx_info -d", ("ucx_info", "-d"), quick=True, refuses=(r"\bERROR\b",),
-               prints=tuple(rf"Transport: {name}$" for name in ("rc_verbs", "rc_mlx5", "dc_mlx5", "ud_verbs", "ud_mlx5")))
+               prints=tuple(rf"Transport: {name}$"
+                            for name in ("rc_verbs", "rc_mlx5", "dc_mlx5", "ud_verbs", "ud_mlx5")))
     tests = (("am_lat", "short bcopy zcopy", 8), ("am_bw", "short bcopy zcopy", 64),
              ("put_lat", "short bcopy zcopy", 8), ("put_bw", "short bcopy zcopy", 64), ("put_bw", "zcopy", 65536),
              ("get", "bcopy", 64), ("get", "zcopy", 4096),

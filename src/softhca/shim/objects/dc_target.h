@@ -1,5 +1,5 @@
-// Targets of dynamic connections (DCT) as the kernel's driver treats them. To verbs a target is a queue pair. The device
-// makes it only when its state becomes RTR, and then it gets its number.
+// Targets of dynamic connections (DCT) as the kernel's driver treats them. To verbs a target is a queue pair. The
+// device makes it only when its state becomes RTR, and then it gets its number.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Queue pairs of every service, and a DC target, between two processes that write arbitrary bytes to their queues. The machine watches
-// every move: only CQEs and memory of keys may be written, and only queues and memory of keys may be read. For the fuzz
-// target and seeded tests.
+// Queue pairs of every service, and a DC target, between two processes that write arbitrary bytes to their queues. The
+// machine watches every move: only CQEs and memory of keys may be written, and only queues and memory of keys may be
+// read. For the fuzz target and seeded tests.
 //
 //     hostile_queues queues;
 //     queues.run(bytes);
