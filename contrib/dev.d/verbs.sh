@@ -16,6 +16,7 @@ usage: contrib/dev VERB [ARGS]
   build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
+                  (--suite NAME: in a root of another Debian suite, forky has rdma-core 65)
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
@@ -36,7 +37,11 @@ END
 
 # suite_of VERB [--suite NAME ...]: prints NAME if that is not the suite of the root.
 suite_of() {
-    [ "$1 ${2:-}" != "check --suite" ] || [ "${3:-}" = "$suite" ] || echo "${3:?the name of a Debian suite is missing}"
+    case "$1 ${2:-}" in
+    "check --suite" | "conformance --suite")
+        [ "${3:-}" = "$suite" ] || echo "${3:?the name of a Debian suite is missing}"
+        ;;
+    esac
 }
 
 # other_arch [--arch ARCH ...]: prints ARCH if that is not this machine's processor.
@@ -184,7 +189,7 @@ verb_check() {
         ;;
     esac
     [ "${1:-}" != --arch ] || shift 2
-    [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || check_in_copy "$@"
+    [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy check "$@"
     verb_build "$variant"
     in_build "$variant" check-programs
     [ -z "$arch" ] || in_build "$variant" bench-programs # to see that all builds
@@ -197,9 +202,10 @@ sources_of_checkout() {
         while IFS= read -r -d '' name; do [ ! -e "$top/$name" ] || printf '%s\0' "$name"; done
 }
 
-# The tools of another suite make another configure script, so they work in a copy of the sources.
-check_in_copy() {
-    local copy=$top/build/${2:?}/source
+# run_in_copy VERB --suite NAME ...: the tools of another suite make another configure script, so they work in a copy of
+# the sources.
+run_in_copy() {
+    local copy=$top/build/${3:?}/source
     mkdir -p "$copy"
     sources_of_checkout > "$copy.new"
     # What is no source any more goes. The times of the others stay, so that make sees what has changed.
@@ -208,10 +214,12 @@ check_in_copy() {
     fi
     mv "$copy.new" "$copy.list"
     tar -C "$top" --null -T "$copy.list" -cf - | tar -C "$copy" -xf -
-    UCXL_DEV_COPY=1 exec "$copy/contrib/dev" check "$@"
+    UCXL_DEV_COPY=1 exec "$copy/contrib/dev" "$@"
 }
 
 verb_conformance() {
+    [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy conformance "$@"
+    [ "${1:-}" != --suite ] || shift 2
     verb_build release
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
 }
