@@ -79,6 +79,59 @@ struct value_names<event_type>
              event_type::object_change> {
 };
 
+// The subtypes of port_state_change.
+enum class port_change : std::uint8_t {
+    down              = 1,
+    active            = 4,
+    initialized       = 5,
+    lid               = 6,
+    pkey              = 7,
+    guid              = 8,
+    client_reregister = 9,
+};
+
+template <>
+struct value_names<port_change>
+    : one_of<port_change::down, port_change::active, port_change::initialized, port_change::lid, port_change::pkey,
+             port_change::guid, port_change::client_reregister> {
+};
+
+// The syndrome of cq_error.
+enum class cq_error_reason : std::uint8_t {
+    overrun          = 1,
+    access_violation = 2,
+};
+
+template <>
+struct value_names<cq_error_reason> : one_of<cq_error_reason::overrun, cq_error_reason::access_violation> {
+};
+
+// An event and its subtype as one number. The reason of a cq_error takes the place of the subtype.
+constexpr std::uint32_t event_code(event_type type)
+{
+    return static_cast<std::uint32_t>(type);
+}
+
+constexpr std::uint32_t event_code(event_type type, port_change subtype)
+{
+    return static_cast<std::uint32_t>(type) | static_cast<std::uint32_t>(subtype) << 8;
+}
+
+constexpr std::uint32_t event_code(event_type type, cq_error_reason reason)
+{
+    return static_cast<std::uint32_t>(type) | static_cast<std::uint32_t>(reason) << 8;
+}
+
+constexpr event_type type_of_event(std::uint32_t code)
+{
+    return static_cast<event_type>(code & 0xff);
+}
+
+constexpr std::uint8_t subtype_of_event(std::uint32_t code)
+{
+    return static_cast<std::uint8_t>(code >> 8 & 0xff);
+}
+
 // event_data is one of the structures below, by event_type.
 struct eqe : structure<eqe, 64> {
     static constexpr f<0x008, 8, prm::event_type> event_type{};

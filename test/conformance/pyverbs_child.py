@@ -9,6 +9,7 @@ import faulthandler
 import gc
 import importlib
 import json
+import multiprocessing
 import sys
 import time
 import types
@@ -81,6 +82,9 @@ def main():
     # A test that is skipped while it makes its objects leaves them in a cycle. The garbage collector would destroy them
     # in any order, such as a context before its queues, which is a use after free. So there is no collection.
     gc.disable()
+    # Tests start processes that call methods of the test itself. Another start method, the default since Python 3.14,
+    # would have to pickle the test with the reporter and its open file.
+    multiprocessing.set_start_method("fork")
     sys.path[0] = folder
     sys.argv[1:] = ["--dev", "mlx5_0", "--port", "1", "--gid", "0"]
     from args_parser import parser  # from the tests' folder

@@ -5,6 +5,7 @@
 #include <format>
 
 #include "prm/decode.h"
+#include "softhca/core/arena/device_failure.h"
 #include "softhca/core/clients/client.h"
 #include "softhca/core/commands/call.h"
 #include "softhca/core/queues/adversarial_order.h"
@@ -34,6 +35,13 @@ std::expected<void, std::string> check_options(const fabric_options& options)
                         "most {})",
                         options.functions_per_device, most, options.devices, max_functions));
     }
+    const unsigned functions = options.devices * options.functions_per_device;
+    for (const fault_rule& rule : options.faults.rules) {
+        if (rule.function >= functions) {
+            return std::unexpected(std::format("fault: there is no mlx5_{}, {} is the last one", rule.function,
+                                               std::format("mlx5_{}", functions - 1)));
+        }
+    }
     return {};
 }
 
@@ -49,6 +57,28 @@ function_record describe_function(std::uint32_t index, std::uint32_t functions_p
     made.device         = index / functions_per_device;
     made.image_guid     = guid_base + (made.device * functions_per_device + 1) * std::uint64_t{0x10000};
     return made;
+}
+
+// Changes at a time go to the schedule, all other faults are counted.
+void plan(arena& memory, const fabric_options& options)
+{
+    std::size_t counted   = 0;
+    std::size_t scheduled = 0;
+    const auto add        = [&](change_kind kind, const fault_rule& rule, std::uint64_t time_ns) {
+        memory.schedule.entries[scheduled++] = {.kind = kind, .function = rule.function, .at_ns = options.now_ns + time_ns};
+    };
+    for (const fault_rule& rule : options.faults.rules) {
+        if (rule.after_ns == 0) {
+            memory.faults.rules[counted++] = rule;
+            continue;
+        }
+        const change_kind kind = change_of(rule.kind);
+        add(kind, rule, rule.after_ns);
+        if (rule.amount != 0) {
+            add(end_of(kind), rule, rule.after_ns + rule.amount);
+        }
+    }
+    find_next(memory.schedule);
 }
 
 bool fits_arena(std::span<const std::byte> memory)
@@ -70,7 +100,7 @@ std::expected<void, std::string> fabric::format(std::span<std::byte> zeroed, con
     memory.functions = options.devices * options.functions_per_device;
     memory.bytes     = sizeof(arena);
     memory.profile   = static_cast<std::uint32_t>(options.costs);
-    memory.faults    = options.faults;
+    plan(memory, options);
     if (options.adversarial_seed) {
         memory.adversarial = 1;
         memory.order_seed  = *options.adversarial_seed;
@@ -99,6 +129,10 @@ std::expected<std::unique_ptr<fabric>, std::string> fabric::attach(std::span<std
         const locked guard(device);
         release_dead_clients(device);
         self = enter_client(shared, process.process, process.start_time);
+        apply_due_changes(device);
+        if (shared.schedule.next_ns != 0) {
+            outside.wake_at(shared.schedule.next_ns);
+        }
     }
     if (self == 0) {
         return std::unexpected(std::format("processes: there are {} of them already", max_clients - 1));
@@ -131,6 +165,11 @@ unsigned fabric::functions() const
 function_record fabric::function(function_id function) const
 {
     return function < _device.memory.functions ? _device.memory.function_table[function] : function_record{};
+}
+
+port_counters fabric::counters(function_id function) const
+{
+    return function < _device.memory.functions ? _device.memory.ports[function] : port_counters{};
 }
 
 prm::command_status fabric::command(function_id function, std::uint16_t uid, std::span<const std::byte> input,

@@ -26,6 +26,7 @@ struct fabric_options {
     unsigned functions_per_device = 1;
     softhca::profile costs        = profile::none;
     fault_plan faults{};
+    std::uint64_t now_ns = 0; // the host's clock, from which on the times of `faults` count
     std::optional<std::uint64_t> adversarial_seed{}; // send queues execute in the adversarial order
 };
 
@@ -53,6 +54,7 @@ public:
     client_id self() const;
     unsigned functions() const;
     function_record function(function_id function) const;
+    port_counters counters(function_id function) const;
 
     // Executes a command mailbox, whatever its bytes. The answer goes to `output` (status, syndrome); the status is
     // also returned. An output shorter than 16 bytes is refused with bad_output_length and left unchanged.
@@ -84,7 +86,17 @@ public:
     std::optional<event_route> route_cq_errors(std::uint32_t cqn, const event_route& route);
     std::optional<event_route> route_queue_pair(std::uint32_t qpn, const event_route& route);
     std::optional<event_route> route_shared_receive_queue(std::uint32_t srqn, const event_route& route);
-    void route_async_events(const event_route& route); // port and device events of the process
+
+    // An event channel of a context of that function. The device tells it when it cuts the context off, and if
+    // `gets_device_events` what happens to the device and its port. 0: there are too many.
+    std::uint32_t add_channel(function_id function, const event_route& route, bool gets_device_events);
+    void drop_channel(std::uint32_t channel);
+
+    // Whether contexts of that incarnation were cut off from the function: it was removed, or recovered.
+    bool cut_off(function_id function, std::uint8_t incarnation) const;
+
+    // Changes a device now, or after that time. False when there is no such function.
+    bool change(device_change change, std::uint64_t time_ns = 0);
 
     // The offset of that function's device memory (MEMIC) in the arena, for mapping it. Page-aligned.
     std::size_t memic_offset(function_id function) const;

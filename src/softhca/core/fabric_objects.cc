@@ -2,6 +2,7 @@
 #include "fabric.h"
 #include "prm/resource.h"
 #include "softhca/core/arena/cost.h"
+#include "softhca/core/arena/device_failure.h"
 #include "softhca/core/arena/fault_plan.h"
 #include "softhca/core/commands/call.h"
 
@@ -160,7 +161,7 @@ std::expected<std::uint64_t, command_status> fabric::alloc_memic(function_id fun
     }
     std::fill_n(device.taken.begin() + static_cast<std::ptrdiff_t>(*first), pages, std::uint8_t{1});
     device.length[*first] = static_cast<std::uint32_t>(pages);
-    device.owner[*first]  = {life::free, 0, _device.self, function, 0};
+    device.owner[*first]  = {life::free, memory.function_table[function].incarnation, _device.self, function, 0};
     detail::set_life(device.owner[*first], life::live);
     count_memic(memory, device, static_cast<std::int64_t>(bytes));
     return *first * memic_page_bytes;
@@ -239,10 +240,50 @@ std::optional<event_route> fabric::route_shared_receive_queue(std::uint32_t srqn
     return exchange_route(_device, _device.memory.srqs, srqn, &srq_record::events, route);
 }
 
-void fabric::route_async_events(const event_route& route)
+std::uint32_t fabric::add_channel(function_id function, const event_route& route, bool gets_device_events)
+{
+    if (function >= _device.memory.functions) {
+        return 0;
+    }
+    const locked guard(_device);
+    command_call call{_device, _queue_pairs, function, 0, {}, {}};
+    const std::uint32_t id = find_room(call, _device.memory.channels);
+    if (id != 0) {
+        channel_record& made    = fresh(_device.memory.channels, id);
+        made.gets_device_events = gets_device_events;
+        made.route              = route;
+        publish(_device.memory.channels, id, call.owner());
+    }
+    return id;
+}
+
+void fabric::drop_channel(std::uint32_t channel)
 {
     const locked guard(_device);
-    _device.memory.clients[_device.self].async_events = route;
+    if (own_record(_device, _device.memory.channels, channel) != nullptr) {
+        retire(_device.memory.channels, channel);
+    }
+}
+
+bool fabric::cut_off(function_id function, std::uint8_t incarnation) const
+{
+    return function < _device.memory.functions && _device.memory.function_table[function].incarnation != incarnation;
+}
+
+bool fabric::change(device_change change, std::uint64_t time_ns)
+{
+    if (change.function >= _device.memory.functions) {
+        return false;
+    }
+    const locked guard(_device);
+    apply_due_changes(_device);
+    if (time_ns == 0) {
+        change_device(_device, change);
+    } else {
+        change.at_ns = _device.outside.now_ns() + time_ns;
+        schedule_change(_device, change);
+    }
+    return true;
 }
 
 } // namespace ucxl::softhca

@@ -6,6 +6,7 @@
 #include "fabric.h"
 #include "prm/doorbell.h"
 #include "prm/wqe.h"
+#include "softhca/core/arena/device_failure.h"
 #include "softhca/core/clients/client.h"
 #include "softhca/core/queues/completion.h"
 #include "softhca/core/queues/queue_work.h"
@@ -68,6 +69,7 @@ bool run(environment& device, const List& queue_pairs)
         std::uint64_t owed_ns = 0;
         {
             const locked guard(device);
+            apply_due_changes(device);
             run_turn(device, queue_pairs, at, all);
             owed_ns = std::exchange(device.owed_ns, 0);
         }

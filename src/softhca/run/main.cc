@@ -1,9 +1,11 @@
 // softhca-run: runs a command with software mlx5 devices. Makes their memory, keeps it while the command runs, and
 // reports at the end what the devices did.
+#include "change.h"
 #include "child.h"
 #include "options.h"
 #include "report.h"
 #include "softhca/shim/host/fabric_memory.h"
+#include "supervisor.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +99,9 @@ ending run_with_device(settings chosen, const std::vector<std::string>& command)
     const std::string library = find_library();
     chosen.trace              = prepare_file(chosen.trace, "--trace");
     chosen.stats              = prepare_file(chosen.stats, "--stats");
+    auto watching             = supervisor::start(*memory, options->faults);
     const ending how          = run_command(command, environment_of(chosen, *memory, library));
+    watching.reset();
     if (options->adversarial_seed && (how.status != 0 || how.signal != 0)) {
         fmt::print(stderr, "softhca-run: the command failed with --order {}\n", chosen.order);
     }
@@ -115,6 +119,10 @@ int main(int argc, char** argv)
         const command_line line = parse_command_line(argc, argv);
         if (line.done) {
             return line.status;
+        }
+        if (!line.change.empty()) {
+            change_running_device(line.change, line.changed);
+            return 0;
         }
         end_like(run_with_device(line.chosen, line.command));
     } catch (const std::exception& error) {

@@ -17,6 +17,7 @@ examples:
   softhca-run -- bash -c 'ib_write_bw & sleep 1; ib_write_bw localhost'
   softhca-run --functions 2 --stats - -- ./program            two functions (VHCAs), and statistics
   softhca-run --fault wqe:rdma_write,first=10 -- ./program    the tenth write fails
+  softhca-run --change port_down:mlx5_0,time=2s --of 4711     the port of a running one goes down for a while
 Every option is also a variable: SOFTHCA_DEVICES and so on; see softhca-run(1).)";
 
 std::string join(const std::vector<std::string>& faults)
@@ -28,9 +29,10 @@ std::string join(const std::vector<std::string>& faults)
     return all;
 }
 
-void add_options(CLI::App& app, settings& chosen, std::vector<std::string>& faults)
+void add_options(CLI::App& app, command_line& line, std::vector<std::string>& faults)
 {
-    app.usage("usage: softhca-run [OPTIONS] -- COMMAND [ARGUMENTS]");
+    settings& chosen = line.chosen;
+    app.usage("usage: softhca-run [OPTIONS] -- COMMAND [ARGUMENTS]\n       softhca-run --change CHANGE [--of PID]");
     app.footer(examples);
     app.add_option("--devices", chosen.devices, "number of devices (default 1)")->type_name("N");
     app.add_option("--functions", chosen.functions, "number of functions of each device (default 1)")->type_name("N");
@@ -43,6 +45,12 @@ void add_options(CLI::App& app, settings& chosen, std::vector<std::string>& faul
     app.add_option("--trace", chosen.trace, "write every command, WQE and CQE to FILE (-: standard error)")
         ->type_name("FILE");
     app.add_option("--stats", chosen.stats, "write statistics to FILE as JSON (-: standard output)")->type_name("FILE");
+    app.add_option("--change", line.change, "change a device of the softhca-run around, or of --of; no command")
+        ->type_name("CHANGE");
+    app.add_option("--of", line.changed, "the process of the softhca-run whose device is changed")
+        ->type_name("PID")
+        ->check(CLI::PositiveNumber)
+        ->needs("--change");
     app.set_version_flag("-V,--version", std::string("softhca-run ") + PACKAGE_VERSION, "print the version");
 }
 
@@ -50,12 +58,12 @@ void add_options(CLI::App& app, settings& chosen, std::vector<std::string>& faul
 
 command_line parse_command_line(int argc, char** argv)
 {
-    command_line line{.chosen = settings_of_environment(), .command = {}};
+    command_line line{.chosen = settings_of_environment(), .command = {}, .change = {}};
     char** const end  = argv + argc;
     char** const dash = std::find(argv, end, std::string_view("--"));
     std::vector<std::string> faults;
     CLI::App app("Runs a command with a software mlx5 device.", "softhca-run");
-    add_options(app, line.chosen, faults);
+    add_options(app, line, faults);
     try {
         app.parse(static_cast<int>(dash - argv), argv);
     } catch (const CLI::Success& shown) {
@@ -75,8 +83,9 @@ command_line parse_command_line(int argc, char** argv)
     if (dash != end) {
         line.command.assign(dash + 1, end);
     }
-    if (line.command.empty()) {
-        fmt::print(stderr, "softhca-run: a command is missing: softhca-run [OPTIONS] -- COMMAND [ARGUMENTS]\n");
+    if (line.change.empty() == line.command.empty()) {
+        fmt::print(stderr, "softhca-run: {}: softhca-run [OPTIONS] -- COMMAND [ARGUMENTS]\n",
+                   line.command.empty() ? "a command is missing" : "--change goes without a command");
         line.done   = true;
         line.status = 2;
     }

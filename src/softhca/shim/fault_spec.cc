@@ -3,7 +3,9 @@
 #include "prm/command.h"
 #include "prm/cqe.h"
 #include "prm/wqe.h"
+#include "softhca/core/arena/device_failure.h"
 
+#include <algorithm>
 #include <charconv>
 #include <format>
 #include <optional>
@@ -73,10 +75,13 @@ struct kind_name {
 constexpr kind_name kinds[] = {
     {"command", fault_kind::command}, {"wqe", fault_kind::wqe},           {"delay", fault_kind::delay},
     {"drop", fault_kind::drop},       {"refuse", fault_kind::refuse},     {"fatal", fault_kind::fatal},
+    {"remove", fault_kind::remove},   {"port_down", fault_kind::port_down},
     {"keys", fault_kind::key_limit},  {"memic", fault_kind::memic_limit},
 };
 
 constexpr std::uint64_t most_time_ns = 60'000'000'000;
+
+constexpr std::uint64_t last_unicast_lid = 0xbfff; // IBTA vol. 1, 4.1.3
 
 bool is_limit(fault_kind kind)
 {
@@ -109,7 +114,9 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
     }
     if (rule.kind == fault_kind::none) {
         return std::unexpected(
-            std::format("'{}' is not a kind of fault: command, wqe, delay, drop, refuse, fatal, keys or memic", name));
+            std::format("'{}' is not a kind of fault: command, wqe, delay, drop, refuse, port_down, fatal, remove, "
+                        "keys or memic",
+                        name));
     }
     const char mark             = end == text.npos ? '\0' : text[end];
     const std::string_view rest = end == text.npos ? std::string_view() : text.substr(end + 1);
@@ -151,6 +158,26 @@ std::expected<std::uint64_t, std::string> parse_count(std::string_view field, st
     return *value;
 }
 
+std::expected<std::uint64_t, std::string> parse_time(std::string_view field, std::string_view text)
+{
+    const auto time = parse_scaled(text, time_units);
+    if (!time || *time == 0 || *time > most_time_ns) {
+        return std::unexpected(std::format("{}: '{}' is not a time of at most 60s, as in 50us", field, text));
+    }
+    return *time;
+}
+
+std::expected<std::uint64_t, std::string> parse_device(std::string_view field, std::string_view text)
+{
+    constexpr std::string_view prefix = "mlx5_";
+    const auto number = text.starts_with(prefix) ? parse_number(text.substr(prefix.size())) : std::nullopt;
+    if (!number || *number >= max_functions) {
+        return std::unexpected(
+            std::format("{}: '{}' is not one of mlx5_0 to mlx5_{}", field, text, max_functions - 1));
+    }
+    return *number;
+}
+
 template <typename Field>
 std::expected<void, std::string> assign(Field& into, const std::expected<std::uint64_t, std::string>& value)
 {
@@ -183,15 +210,41 @@ std::expected<void, std::string> parse_field(fault_rule& rule, std::string_view 
     if (name == "syndrome" && rule.kind == fault_kind::wqe) {
         return assign(rule.status, parse_name<prm::cqe_syndrome>(name, value, 0xff));
     }
-    if (name == "time" && rule.kind == fault_kind::delay) {
-        const auto time = parse_scaled(value, time_units);
-        if (!time || *time > most_time_ns) {
-            return std::unexpected(std::format("time: '{}' is not a time of at most 60s, as in 50us", value));
-        }
-        rule.amount = *time;
-        return {};
+    if (name == "time" && (rule.kind == fault_kind::delay || is_device_change(rule.kind))) {
+        return assign(rule.amount, parse_time(name, value));
+    }
+    if (name == "after" && is_device_change(rule.kind)) {
+        return assign(rule.after_ns, parse_time(name, value));
+    }
+    if (name == "device" && is_device_change(rule.kind)) {
+        return assign(rule.function, parse_device(name, value));
     }
     return std::unexpected(std::format("'{}' is not a field of this kind of fault", name));
+}
+
+// DEVICE, time=TIME or lid=NUMBER.
+std::expected<void, std::string> parse_change_part(asked_change& asked, std::string_view text, bool is_device)
+{
+    if (is_device) {
+        return assign(asked.change.function, parse_device("device", text));
+    }
+    const auto equals            = text.find('=');
+    const std::string_view name  = text.substr(0, equals);
+    const std::string_view value = equals == text.npos ? std::string_view() : text.substr(equals + 1);
+    const change_kind kind       = asked.change.kind;
+    if (name == "time" && end_of(kind) != change_kind::none) {
+        return assign(asked.time_ns, parse_time(name, value));
+    }
+    if (name == "lid" && kind == change_kind::port_up) {
+        const auto lid = parse_number(value);
+        if (!lid || *lid == 0 || *lid > last_unicast_lid) {
+            return std::unexpected(
+                std::format("lid: '{}' is not a local identifier from 1 to {:#x}", value, last_unicast_lid));
+        }
+        asked.change.lid = static_cast<std::uint16_t>(*lid);
+        return {};
+    }
+    return std::unexpected(std::format("'{}' is not a field of this change", name));
 }
 
 } // namespace
@@ -210,10 +263,49 @@ std::expected<fault_rule, std::string> parse_fault(std::string_view text)
     if (rule && rule->kind == fault_kind::delay && rule->amount == 0) {
         return std::unexpected("delay: a time is needed, as in delay:send,time=50us");
     }
+    if (rule && rule->after_ns != 0 && (rule->opcode != any_opcode || rule->first != 0 || rule->times != 1)) {
+        return std::unexpected("after: what comes at a time has no opcode, first or times");
+    }
+    if (rule && rule->after_ns == 0 && rule->function != 0) {
+        return std::unexpected("device: only what comes at a time (after=) names a device");
+    }
     if (rule && rule->first == 0) {
         rule->first = 1;
     }
     return rule;
+}
+
+std::expected<asked_change, std::string> parse_change(std::string_view text)
+{
+    constexpr struct {
+        std::string_view name;
+        change_kind kind;
+    } words[] = {{"port_down", change_kind::port_down},
+                 {"port_up", change_kind::port_up},
+                 {"fatal", change_kind::fatal},
+                 {"remove", change_kind::remove},
+                 {"recover", change_kind::recover}};
+    asked_change asked;
+    auto end                    = std::min(text.find_first_of(":,"), text.size());
+    const std::string_view name = text.substr(0, end);
+    for (const auto& word : words) {
+        if (word.name == name) {
+            asked.change.kind = word.kind;
+        }
+    }
+    if (asked.change.kind == change_kind::none) {
+        return std::unexpected(std::format("'{}' is not port_down, port_up, fatal, remove or recover", name));
+    }
+    const bool names_device = end < text.size() && text[end] == ':';
+    for (bool first = names_device; end < text.size(); first = false) {
+        const std::string_view rest = text.substr(end + 1);
+        const std::string_view part = rest.substr(0, rest.find(','));
+        end += 1 + part.size();
+        if (const auto parsed = parse_change_part(asked, part, first); !parsed) {
+            return std::unexpected(parsed.error());
+        }
+    }
+    return asked;
 }
 
 std::expected<fault_plan, std::string> parse_faults(std::string_view text)

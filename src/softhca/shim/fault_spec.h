@@ -5,7 +5,8 @@
 //     delay:send,time=50us                                           every one, that much later
 //     drop:rdma_read,times=3                                         the first three get lost on the wire
 //     refuse:umr_start_addr                                          what a firmware may not do (fault_rule.h)
-//     fatal:rdma_write,first=3                                       the device fails for good when it gets there
+//     fatal:rdma_write,first=3                                       the device fails when it gets there
+//     port_down,after=2s,time=100ms,device=mlx5_1                    at a time, for a while
 //     keys=100    memic=64K                                          as much and no more
 //
 // Opcodes, statuses and syndromes are numbers, or names as --trace prints them. Without an opcode every one counts.
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "softhca/core/arena/device_change.h"
 #include "softhca/core/arena/fault_rule.h"
 
 namespace ucxl::softhca
@@ -25,5 +27,14 @@ std::expected<fault_rule, std::string> parse_fault(std::string_view text);
 
 // Several rules, separated by semicolons.
 std::expected<fault_plan, std::string> parse_faults(std::string_view text);
+
+// A change of a device that runs, for softhca-run --change: port_down:mlx5_1,time=100ms, or port_up:mlx5_0,lid=0x20. It
+// concerns mlx5_0 unless it says otherwise.
+struct asked_change {
+    device_change change;
+    std::uint64_t time_ns = 0; // until it is undone, 0 for never
+};
+
+std::expected<asked_change, std::string> parse_change(std::string_view text);
 
 } // namespace ucxl::softhca

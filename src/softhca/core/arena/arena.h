@@ -9,17 +9,21 @@
 #include <span>
 
 #include "fault_rule.h"
+#include "device_change.h"
 #include "objects.h"
+#include "port_counters.h"
 #include "statistics.h"
 
 namespace ucxl::softhca
 {
 
 inline constexpr std::uint64_t arena_magic   = 0x61636874666f7331; // "1softhca"
-inline constexpr std::uint32_t arena_version = 1;
+inline constexpr std::uint32_t arena_version = 2;
 
 inline constexpr std::size_t max_clients   = 256;
 inline constexpr std::size_t max_functions = 32;
+inline constexpr std::size_t max_channels  = 1U << 13;
+inline constexpr std::size_t max_flow_counters = 1U << 12;
 inline constexpr std::size_t max_pds       = 1U << 14;
 inline constexpr std::size_t max_uars      = 1U << 12;
 inline constexpr std::size_t max_umems     = 1U << 17;
@@ -94,16 +98,18 @@ struct arena {
     std::uint32_t version;
     std::uint32_t functions;
     std::uint64_t bytes;
-    std::uint32_t profile;        // softhca::profile
-    std::uint32_t failed_devices; // a bit for each, see device_failure.h
-    std::uint32_t adversarial;    // whether send queues execute in the adversarial order
-    std::uint32_t unused;
-    std::uint64_t order_seed; // of the adversarial order
+    std::uint32_t profile;     // softhca::profile
+    std::uint32_t adversarial; // whether send queues execute in the adversarial order
+    std::uint64_t order_seed;  // of the adversarial order
     alignas(64) statistics counts;
     fault_plan faults;
+    change_schedule schedule;
+    std::array<port_counters, max_functions> ports;
 
     std::array<client_record, max_clients> clients; // index 0 is never used
     std::array<function_record, max_functions> function_table;
+    table<channel_record, max_channels> channels;
+    table<flow_counter_record, max_flow_counters> flow_counters;
     table<pd_record, max_pds> pds;
     table<uar_record, max_uars> uars;
     table<umem_record, max_umems> umems;

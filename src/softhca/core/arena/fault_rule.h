@@ -19,8 +19,16 @@ enum class fault_kind : std::uint8_t {
     key_limit,   // at most `amount` live keys
     memic_limit, // at most `amount` bytes of device memory
     refuse,      // a `refusable` as opcode: refused, as by a firmware that lacks it
-    fatal,       // the device of a WQE, by opcode, fails for good when the WQE is executed
+    fatal,       // the firmware of the device of a WQE, by opcode, fails when the WQE is executed
+    remove,      // the same, and the device leaves the bus
+    port_down,   // the port of a WQE, by opcode, goes down when the WQE is executed
 };
+
+// Whether it changes a device, and `amount` is the time until the device recovers or the port is up, 0 for never.
+constexpr bool is_device_change(fault_kind kind)
+{
+    return kind == fault_kind::fatal || kind == fault_kind::remove || kind == fault_kind::port_down;
+}
 
 // Features that a firmware may refuse although no capability says so.
 enum class refusable : std::uint8_t {
@@ -39,6 +47,10 @@ struct fault_rule {
     std::uint64_t times  = 1; // how many are hit from there on
     std::uint64_t amount = 0;
     std::uint64_t seen   = 0; // occurrences so far
+
+    // A change of a device that comes at a time instead of a WQE.
+    std::uint64_t after_ns = 0; // from the start of the fabric, 0 for none
+    std::uint16_t function = 0;
 };
 
 inline constexpr std::size_t max_fault_rules = 16;

@@ -43,6 +43,9 @@ struct event_route {
     std::uint32_t sent   = 0;  // events written to the channel, counted by host::notify
 };
 
+// Instead of a prm::event_type: the channel gets no events any more, and whoever waits for one is woken.
+inline constexpr std::uint32_t channel_ends = 0x10000;
+
 class host
 {
 public:
@@ -69,7 +72,8 @@ public:
     virtual void wake_at(std::uint64_t time_ns) = 0;
 
     // Writes an event to a channel of that process. Never blocks, however many events are unread. `type` is a
-    // prm::event_type. `route` is the one in the object's record, because the event is counted in it.
+    // prm::event_type with its subtype (prm::event_code), or channel_ends. `route` is the one in the object's record,
+    // because the event is counted in it.
     virtual void notify(client_id client, event_route& route, std::uint32_t type) = 0;
 
     // Spends the time of a modelled operation (--profile). Called outside the lock by the thread that called the model.

@@ -24,11 +24,11 @@ enum class life : std::uint8_t {
 // The owner of an object. It is written last when an object is made and first when it is destroyed, so that a process
 // which dies in between leaves either no object or a whole one.
 struct ownership {
-    softhca::life life   = life::free;
-    std::uint8_t unused  = 0;
-    client_id client     = 0;
-    function_id function = 0;
-    std::uint16_t uid    = 0; // the DEVX context, 0 for the kernel
+    softhca::life life       = life::free;
+    std::uint8_t incarnation = 0; // of the function, see device_failure.h
+    client_id client         = 0;
+    function_id function     = 0;
+    std::uint16_t uid        = 0; // the DEVX context, 0 for the kernel
 };
 
 struct client_record {
@@ -36,7 +36,19 @@ struct client_record {
     std::int32_t process     = 0;
     std::uint32_t generation = 0; // counts the processes that had this index
     std::uint64_t start_time = 0; // of the process: process ids are reused
-    event_route async_events;
+};
+
+// An event channel that a process made through a device file. It is told what concerns the whole device.
+struct channel_record {
+    ownership owner;
+    bool gets_device_events = false; // a channel of asynchronous events
+    event_route route;
+};
+
+enum class device_condition : std::uint8_t {
+    working,
+    failed,  // the firmware gave up; contexts are still there
+    removed, // from the PCI bus
 };
 
 struct function_record {
@@ -47,11 +59,20 @@ struct function_record {
     std::uint64_t node_guid  = 0;
     std::uint64_t image_guid = 0; // the same for all functions of a device
     std::uint32_t device     = 0; // functions of one device share MEMIC and may use each other's keys
+    device_condition condition = device_condition::working;
+    std::uint8_t incarnation   = 0; // counts how often contexts were cut off; older ones stay dead
+    bool port_up               = true;
 };
 
 struct pd_record {
     ownership owner;
     std::uint32_t users = 0; // objects that refer to it
+};
+
+// It counts the packets that a rule of flow steering sends to it. There are no such rules, so it stays 0.
+struct flow_counter_record {
+    ownership owner;
+    std::uint32_t users = 0;
 };
 
 struct uar_record {

@@ -46,6 +46,8 @@ void count_memic(memic_device& device)
 
 void recount(arena& memory)
 {
+    count_live(memory.channels);
+    count_live(memory.flow_counters);
     count_live(memory.pds);
     count_live(memory.uars);
     count_live(memory.umems);

@@ -50,6 +50,8 @@ void retire_objects(arena& memory, client_id client)
     retire_all_of(memory.umems, client);
     retire_all_of(memory.uars, client);
     retire_all_of(memory.pds, client);
+    retire_all_of(memory.flow_counters, client);
+    retire_all_of(memory.channels, client);
     for (memic_device& device : used_devices(memory)) {
         free_memic_of(device, client);
     }

@@ -39,7 +39,11 @@ command_status dispatch(command_call& call, std::size_t output_bytes, prm::comma
     if (output_bytes < found->output_bytes) {
         return call.refuse(command_status::bad_output_length, "output mailbox too short");
     }
-    if (has_failed(call.memory(), call.function) && !ends_an_object(opcode)) {
+    const device_condition condition = call.caller().condition;
+    if (condition != device_condition::working && is_pointless_on_failed(opcode)) {
+        return command_status::ok;
+    }
+    if (condition != device_condition::working && !ends_an_object(opcode)) {
         return call.refuse(command_status::internal_error, "the device has failed");
     }
     if (const fault_rule* const rule = strike(call.memory(), fault_kind::command, std::to_underlying(opcode))) {
@@ -66,6 +70,7 @@ void count(statistics& counts, prm::command opcode, command_status status)
 
 command_status execute_command(command_call& call, std::size_t output_bytes, prm::command opcode)
 {
+    apply_due_changes(call.device);
     const command_status status = dispatch(call, output_bytes, opcode);
     count(call.memory().counts, opcode, status);
     return status;

@@ -1,5 +1,5 @@
-// The commands about a port. Each function has one InfiniBand port, which is always up; the work of a subnet manager is
-// already done.
+// The commands about a port. Each function has one InfiniBand port. The work of a subnet manager is done as soon
+// as it is up.
 #include "prm/port.h"
 
 #include "call.h"
@@ -13,7 +13,9 @@ namespace
 
 using prm::command_status;
 
-constexpr std::uint8_t physically_up = 5;
+// PortInfo:PortPhysicalState (IBTA vol. 1, 14.2.5.6): without a link the port polls for one.
+constexpr std::uint8_t physically_polling = 2;
+constexpr std::uint8_t physically_up      = 5;
 
 // A function may ask only about its own vport, as port 0 or 1.
 template <typename In>
@@ -32,9 +34,10 @@ command_status query_vport(command_call& call, prm::const_view<prm::query_hca_vp
     }
     const function_record& self = call.caller();
     const auto context          = output.at(prm::query_hca_vport_context_out::context);
-    (void)context.set(prm::hca_vport_context::port_physical_state, physically_up);
-    (void)context.set(prm::hca_vport_context::port_state, std::to_underlying(prm::vport_state::active));
-    (void)context.set(prm::hca_vport_context::vport_state, prm::vport_state::active);
+    const auto state            = self.port_up ? prm::vport_state::active : prm::vport_state::down;
+    (void)context.set(prm::hca_vport_context::port_physical_state, self.port_up ? physically_up : physically_polling);
+    (void)context.set(prm::hca_vport_context::port_state, std::to_underlying(state));
+    (void)context.set(prm::hca_vport_context::vport_state, state);
     context.put(prm::hca_vport_context::system_image_guid, self.image_guid);
     context.put(prm::hca_vport_context::port_guid, self.port_guid);
     context.put(prm::hca_vport_context::node_guid, self.node_guid);

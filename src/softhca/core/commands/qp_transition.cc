@@ -190,11 +190,15 @@ void copy_required(prm::command opcode, qp_service service, context_view from, p
     }
 }
 
-command_status check_changed(command_call& call, prm::command opcode, qp_service service, context_view context)
+command_status check_changed(command_call& call, prm::command opcode, qp_service service, context_view context,
+                             std::uint32_t mask)
 {
     const auto path = context.at(prm::qpc::primary_address_path);
     if (path.get(prm::ads::vhca_port_num) != 1) {
         return call.refuse(command_status::bad_parameter, "there is one port, number 1");
+    }
+    if ((mask & pm_bit) != 0 && context.get(prm::qpc::pm_state) != prm::path_migration::migrated) {
+        return call.refuse(command_status::bad_parameter, "pm_state: the device cannot migrate paths (apm)");
     }
     if (path.get(prm::ads::pkey_index) >= pkey_table_entries) {
         return call.refuse(command_status::bad_parameter, "pkey_index");
@@ -288,7 +292,8 @@ command_status modify(command_call& call, prm::const_view<prm::modify_qp_in> inp
     }
     copy_required(wanted.opcode, qp->service, given, context);
     copy_optional(given, context, mask);
-    if (const auto status = check_changed(call, wanted.opcode, qp->service, context); status != command_status::ok) {
+    if (const auto status = check_changed(call, wanted.opcode, qp->service, context, mask);
+        status != command_status::ok) {
         return status;
     }
     load_context(changed, context);

@@ -1,4 +1,4 @@
-// Protection domains, doorbell pages and user memory.
+// Protection domains, doorbell pages, user memory and flow counters.
 #include "prm/resource.h"
 
 #include "call.h"
@@ -74,6 +74,42 @@ command_status dealloc_uar(command_call& call, prm::const_view<prm::dealloc_uar_
     return end_simple(call, call.memory().uars, input.get(prm::dealloc_uar_in::uar));
 }
 
+// One by one: flow_counter_bulk_alloc is off.
+command_status alloc_flow_counter(command_call& call, prm::const_view<prm::alloc_flow_counter_in> input,
+                                  prm::view<prm::alloc_flow_counter_out> output)
+{
+    if (input.get(prm::alloc_flow_counter_in::flow_counter_bulk) != 0) {
+        return call.refuse(command_status::bad_parameter, "flow_counter_bulk");
+    }
+    const std::uint32_t id = find_room(call, call.memory().flow_counters);
+    if (id == 0) {
+        return call.refuse(command_status::limit_exceeded, "all flow counters are taken");
+    }
+    fresh(call.memory().flow_counters, id);
+    publish(call.memory().flow_counters, id, call.owner());
+    output.put(prm::alloc_flow_counter_out::flow_counter_id, id);
+    return command_status::ok;
+}
+
+command_status query_flow_counter(command_call& call, prm::const_view<prm::query_flow_counter_in> input,
+                                  prm::view<prm::query_flow_counter_out>)
+{
+    if (own(call, call.memory().flow_counters, input.get(prm::query_flow_counter_in::flow_counter_id)) == nullptr) {
+        return call.refuse(command_status::bad_resource, "no such flow counter");
+    }
+    if (input.get(prm::query_flow_counter_in::dump_to_memory) ||
+        input.get(prm::query_flow_counter_in::num_of_counters) > 1) {
+        return call.refuse(command_status::bad_parameter, "counters are queried one by one, into the answer");
+    }
+    return command_status::ok;
+}
+
+command_status dealloc_flow_counter(command_call& call, prm::const_view<prm::dealloc_flow_counter_in> input,
+                                    prm::view<prm::any_output>)
+{
+    return end_simple(call, call.memory().flow_counters, input.get(prm::dealloc_flow_counter_in::flow_counter_id));
+}
+
 // CREATE_UMEM names physical pages, which do not exist here. fabric::create_umem() replaces it.
 command_status destroy_umem(command_call& call, prm::const_view<prm::destroy_umem_in> input, prm::view<prm::any_output>)
 {
@@ -85,6 +121,11 @@ constexpr command_entry entries[] = {
     entry<prm::dealloc_pd_in, prm::any_output, dealloc_pd>(prm::command::dealloc_pd),
     entry<prm::any_input, prm::alloc_uar_out, alloc_uar>(prm::command::alloc_uar),
     entry<prm::dealloc_uar_in, prm::any_output, dealloc_uar>(prm::command::dealloc_uar),
+    entry<prm::alloc_flow_counter_in, prm::alloc_flow_counter_out, alloc_flow_counter>(
+        prm::command::alloc_flow_counter),
+    entry<prm::query_flow_counter_in, prm::query_flow_counter_out, query_flow_counter>(
+        prm::command::query_flow_counter),
+    entry<prm::dealloc_flow_counter_in, prm::any_output, dealloc_flow_counter>(prm::command::dealloc_flow_counter),
     entry<prm::destroy_umem_in, prm::any_output, destroy_umem>(prm::command::destroy_umem),
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "prm/umr.h"
+#include "softhca/core/arena/device_failure.h"
 #include "softhca/core/arena/limits.h"
 
 namespace ucxl::softhca
@@ -73,7 +74,7 @@ opened_key open_target(arena& memory, const mkey_record& alias, const key_user& 
     }
     const function_id function = target->owner.function;
     if (function >= max_functions || memory.function_table[function].vhca_id != alias.target_vhca ||
-        !target->shared_with_vhca || target->access_key != alias.access_key) {
+        !target->shared_with_vhca || target->access_key != alias.access_key || is_dead(memory, target->owner)) {
         return {.fault = access_fault::wrong_vhca};
     }
     if (target->backing == mkey_backing::alias) {

@@ -153,7 +153,7 @@ bool adversarial_order::run(environment& device, qp_record& qp, std::uint32_t qp
 {
     const bool runs = qp.state == prm::qp_state::rts || qp.state == prm::qp_state::send_drain ||
                       qp.state == prm::qp_state::send_draining;
-    if (!runs || has_failed(device.memory, qp.owner.function) ||
+    if (!runs || is_dead(device.memory, qp.owner) ||
         (qp.send.in_flight == 0 && !is_posted(device, qp, qp.send.consumed))) {
         return false;
     }

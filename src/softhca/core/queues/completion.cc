@@ -126,8 +126,12 @@ bool completion_write::begin(environment& device, std::uint32_t cqn, completion&
     }
     const bool data_in_front = (*cqe.entry).get(cqe64::format) == prm::cqe_format::inline_64;
     const auto place         = next_place(*cq);
-    if (!place || cq->entry_size < (data_in_front ? 128 : 64) || (!cq->overrun_ignore && full(device, *cq))) {
-        lose_completion_queue(device, *cq);
+    if (!place || cq->entry_size < (data_in_front ? 128 : 64)) {
+        lose_completion_queue(device, *cq, prm::cq_error_reason::access_violation);
+        return false;
+    }
+    if (!cq->overrun_ignore && full(device, *cq)) {
+        lose_completion_queue(device, *cq, prm::cq_error_reason::overrun);
         return false;
     }
     (*cqe.entry).put(cqe64::owner, next_owner(*cq));
@@ -188,7 +192,7 @@ bool write_completion(environment& device, std::uint32_t cqn, completion& cqe, c
     }
     writing.abandon(device);
     if (written == move_status::fault_to) {
-        lose_completion_queue(device, device.memory.cqs.records[cqn]);
+        lose_completion_queue(device, device.memory.cqs.records[cqn], prm::cq_error_reason::access_violation);
     }
     return false;
 }

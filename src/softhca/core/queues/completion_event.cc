@@ -41,11 +41,11 @@ void announce_completion(environment& device, cq_record& cq, bool solicited)
     }
 }
 
-void lose_completion_queue(environment& device, cq_record& cq)
+void lose_completion_queue(environment& device, cq_record& cq, prm::cq_error_reason reason)
 {
     cq.overflowed = true;
     device.memory.counts.async_events++;
-    device.outside.notify(cq.owner.client, cq.error_events, static_cast<std::uint32_t>(prm::event_type::cq_error));
+    device.outside.notify(cq.owner.client, cq.error_events, event_code(prm::event_type::cq_error, reason));
 }
 
 void arm_completion_queue(environment& device, std::uint32_t cqn, std::uint8_t sequence, cq_arm kind,

@@ -1,6 +1,7 @@
 // The events of completion queues.
 #pragma once
 
+#include "prm/eq.h"
 #include "softhca/core/arena/arena.h"
 
 namespace ucxl::softhca
@@ -11,6 +12,6 @@ namespace ucxl::softhca
 void announce_completion(environment& device, cq_record& cq, bool solicited);
 
 // The CQ is lost: tells its owner.
-void lose_completion_queue(environment& device, cq_record& cq);
+void lose_completion_queue(environment& device, cq_record& cq, prm::cq_error_reason reason);
 
 } // namespace ucxl::softhca

@@ -9,7 +9,7 @@ qp_record* find_receiver(arena& memory, std::uint16_t lid, std::uint32_t qpn, pr
 {
     qp_record* const found = memory.qps.find(qpn);
     if (found == nullptr || found->service != service || !receives(*found) ||
-        has_failed(memory, found->owner.function)) {
+        is_dead(memory, found->owner) || !port_is_up(memory, found->owner.function)) {
         return nullptr;
     }
     return memory.function_table[found->owner.function].lid == lid ? found : nullptr;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "connection.h"
+#include "port_traffic.h"
 #include "prm/bits.h"
 #include "work_completion.h"
 
@@ -133,7 +134,11 @@ answer deliver_to(const exchange& sender, const responder& peer, const destinati
 {
     const std::uint64_t bytes = sender.request.data.length() + grh_bytes;
     posted_receive next;
-    if (find_receive(sender, peer, next).result != answer::outcome::done || bytes > next.data.length()) {
+    if (find_receive(sender, peer, next).result != answer::outcome::done) {
+        counters_of(sender.device.memory, peer.qp).out_of_buffer++;
+        return unanswered(sender);
+    }
+    if (bytes > next.data.length()) {
         return unanswered(sender);
     }
     if (!address.route) {

@@ -17,7 +17,7 @@ using prm::qp_state;
 
 bool may_execute(const environment& device, const qp_record& qp)
 {
-    if (has_failed(device.memory, qp.owner.function)) {
+    if (is_dead(device.memory, qp.owner)) {
         return false;
     }
     switch (qp.state) {

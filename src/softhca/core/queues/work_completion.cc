@@ -1,5 +1,6 @@
 #include "work_completion.h"
 
+#include "port_traffic.h"
 #include "prm/cq.h"
 
 namespace ucxl::softhca
@@ -99,6 +100,7 @@ void describe_receive(completion& cqe, const qp_record& qp, std::uint32_t qpn, p
 bool complete_failed_send(environment& device, const qp_record& qp, std::uint32_t qpn, prm::wqe_opcode opcode,
                           std::uint16_t index, cqe_syndrome syndrome, const queue_step& step)
 {
+    count_failed_send(device.memory, qp, syndrome);
     completion cqe;
     describe_send(cqe, qp, qpn, opcode, index);
     make_error(cqe, syndrome);
@@ -109,6 +111,7 @@ bool complete_failed_send(environment& device, const qp_record& qp, std::uint32_
 bool complete_failed_receive(environment& device, const qp_record& qp, std::uint32_t qpn, const posted_receive& taken,
                              cqe_syndrome syndrome)
 {
+    count_failed_receive(device.memory, qp, syndrome);
     completion cqe;
     describe_receive(cqe, qp, qpn, prm::cqe_opcode::responder_error, taken.index, 0);
     make_error(cqe, syndrome);

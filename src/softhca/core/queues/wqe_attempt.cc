@@ -7,6 +7,7 @@
 #include "connection.h"
 #include "datagram.h"
 #include "dc_target.h"
+#include "port_traffic.h"
 #include "prm/decode.h"
 #include "prm/qpc.h"
 #include "retry.h"
@@ -50,6 +51,7 @@ private:
     qp_record* find_responder();
     answer exchange_with(const responder& peer, completion& cqe);
     std::uint64_t longest_message() const;
+    bool gets_lost();
     answer wait_for(const answer& result);
     void wait(requester_wait why, std::uint64_t time_ns);
     void trace();
@@ -89,8 +91,7 @@ answer wqe_attempt::begin()
         trace();
     }
     _device.owed_ns += wqe_cost_ns(static_cast<profile>(_device.memory.profile), _request.opcode);
-    if (strike(_device.memory, fault_kind::fatal, opcode) != nullptr) {
-        fail_device(_device, _qp.owner.function);
+    if (suffer_device_fault(_device, _qp.owner, opcode)) {
         wait(requester_wait::transport, never_ns);
         return {};
     }
@@ -109,6 +110,7 @@ answer wqe_attempt::try_again()
     const requester_wait reason = std::exchange(_qp.send.waiting, requester_wait::none);
     _goes_on                    = reason == requester_wait::turn;
     if (reason == requester_wait::transport) {
+        counters_of(_device.memory, _qp).local_ack_timeout_err++;
         if (_qp.send.tries_left == 0) {
             return own_fault(cqe_syndrome::transport_retry_exceeded);
         }
@@ -156,11 +158,13 @@ answer wqe_attempt::execute_umr()
 
 answer wqe_attempt::execute_datagram()
 {
-    if (strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr) {
+    if (gets_lost()) {
+        count_datagram(_device.memory, _qp, nullptr, _request);
         return unanswered(self());
     }
     const auto delivered = deliver_datagram(self());
     _peer_qpn            = delivered.receiver;
+    count_datagram(_device.memory, _qp, _device.memory.qps.find(_peer_qpn), _request);
     return delivered.result;
 }
 
@@ -181,20 +185,30 @@ qp_record* wqe_attempt::find_responder()
     return find_peer(_device.memory, _qp, _qpn);
 }
 
+// Whether the message gets lost on its way: the port is down, or --fault says so.
+bool wqe_attempt::gets_lost()
+{
+    if (!port_is_up(_device.memory, _qp.owner.function)) {
+        return true;
+    }
+    return !_goes_on &&
+           strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
+}
+
 answer wqe_attempt::execute_message(completion& cqe)
 {
     const std::uint64_t length = _request.data.length();
     if (length > max_message_bytes || length > longest_message()) {
         return own_fault(cqe_syndrome::local_length);
     }
-    const bool reliable = is_reliable(_qp.service);
-    const bool lost =
-        !_goes_on && strike(_device.memory, fault_kind::drop, static_cast<std::uint32_t>(_request.opcode)) != nullptr;
-    qp_record* const peer = lost ? nullptr : find_responder();
+    const bool reliable   = is_reliable(_qp.service);
+    qp_record* const peer = gets_lost() ? nullptr : find_responder();
+    const bool expected   = peer != nullptr && in_sequence(_qp, *peer);
     answer result         = nobody_answers();
-    if (peer != nullptr && in_sequence(_qp, *peer)) {
+    if (expected) {
         result = exchange_with({*peer, _peer_qpn}, cqe);
     }
+    count_exchange(_device.memory, _qp, peer, expected, _request, result);
     if (result.result == outcome::lost || (result.result == outcome::not_ready && !reliable)) {
         if (const answer own = unanswered(self()); own.result != outcome::done) {
             return own;

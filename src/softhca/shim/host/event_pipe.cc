@@ -45,7 +45,7 @@ std::vector<std::byte> take_all(int pipe)
         return {};
     }
     std::vector<std::byte> events(static_cast<std::size_t>(unread));
-    const ssize_t taken = ::read(pipe, events.data(), events.size());
+    const ssize_t taken = libc().read(pipe, events.data(), events.size());
     events.resize(static_cast<std::size_t>(std::max<ssize_t>(taken, 0)));
     return events;
 }

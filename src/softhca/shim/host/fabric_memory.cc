@@ -106,7 +106,9 @@ std::expected<fabric_memory, std::string> fabric_memory::create(const fabric_opt
         return std::unexpected(start.error());
     }
     const fabric_memory made(*start, 0, file);
-    const auto formatted = fabric::format(made.bytes(), options);
+    fabric_options now   = options;
+    now.now_ns           = monotonic_ns();
+    const auto formatted = fabric::format(made.bytes(), now);
     const int locked     = formatted ? made.lock().make() : 0;
     if (!formatted || locked != 0) {
         ::munmap(*start, map_bytes);

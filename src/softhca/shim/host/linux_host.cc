@@ -177,25 +177,43 @@ void linux_host::notify(client_id client, event_route& route, std::uint32_t type
     }
     const int saved   = errno;
     const int process = client == _self ? _process.process : _records.clients[client].process;
+    if (deliver(process, route, event)) {
+        ++route.sent;
+    }
+    errno = saved;
+}
+
+bool linux_host::deliver(int process, const event_route& route, const event_record& event)
+{
+    const event_format format = format_of(route.kind);
+    const auto bytes          = std::span(event.bytes).first(event.length);
+    if (format == event_format::devx_count) {
+        const int counter = is_event_fd(process, route.channel) ? borrow_descriptor(process, route.channel) : -EBADF;
+        if (counter < 0) {
+            return false;
+        }
+        const bool written = libc().write(counter, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+        libc().close(counter);
+        return written;
+    }
     // Opened for reading as well, so that writing never fails for want of a reader. Not kept open: the program may
     // close and open channels under the same number.
     const int channel = reopen_descriptor(process, route.channel, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (channel >= 0) {
-        struct stat found{};
-        if (libc().fstat(channel, &found) == 0 && S_ISFIFO(found.st_mode)) {
-            if (format_of(route.kind) == event_format::devx_data) {
-                // Packets: a reader gets one event at a time, whatever the size of its buffer.
-                libc().fcntl(channel, F_SETFL, O_NONBLOCK | O_DIRECT);
-            }
-            if (append_event(channel, std::span(event.bytes).first(event.length))) {
-                ++route.sent;
-            } else {
-                ++_records.counts.lost_events;
-            }
-        }
-        libc().close(channel);
+    if (channel < 0) {
+        return false;
     }
-    errno = saved;
+    struct stat found{};
+    bool written = libc().fstat(channel, &found) == 0 && S_ISFIFO(found.st_mode);
+    if (written) {
+        if (format == event_format::devx_data) {
+            // Packets: a reader gets one event at a time, whatever the size of its buffer.
+            libc().fcntl(channel, F_SETFL, O_NONBLOCK | O_DIRECT);
+        }
+        written = append_event(channel, bytes);
+        _records.counts.lost_events += written ? 0 : 1;
+    }
+    libc().close(channel);
+    return written;
 }
 
 void linux_host::spend(std::uint64_t time_ns)

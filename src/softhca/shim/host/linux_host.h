@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "event_record.h"
 #include "process_move.h"
 #include "shared_lock.h"
 #include "softhca/core/arena/arena.h"
@@ -59,6 +60,7 @@ private:
     bool foreign_gone(const piece& part);
     move_status move_runs(process_mover& mover, std::span<const piece> to, std::span<const piece> from);
     void believe_ended(pid_t process);
+    bool deliver(int process, const event_route& route, const event_record& event);
 
     arena& _records;
     shared_lock& _lock;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 #include <limits>
 #include <linux/close_range.h>
 #include <linux/netlink.h>
@@ -76,6 +77,23 @@ SOFTHCA_INTERPOSED ssize_t write(int fd, const void* bytes, size_t length)
 {
     device_process* const owner = device_process::owner_of(fd);
     return owner != nullptr ? owner->write(fd, bytes, length) : libc().write(fd, bytes, length);
+}
+
+// Event channels end with a record that the program must not see.
+SOFTHCA_INTERPOSED ssize_t read(int fd, void* into, size_t room)
+{
+    const ssize_t done          = libc().read(fd, into, room);
+    device_process* const owner = done >= 0 && room != 0 ? device_process::owner_of(fd) : nullptr;
+    return owner != nullptr ? owner->was_read(fd, into, static_cast<std::size_t>(done)) : done;
+}
+
+// For programs compiled with _FORTIFY_SOURCE.
+SOFTHCA_INTERPOSED ssize_t __read_chk(int fd, void* into, size_t room, size_t size)
+{
+    if (room > size) {
+        std::abort();
+    }
+    return read(fd, into, room);
 }
 
 SOFTHCA_INTERPOSED int close(int fd)

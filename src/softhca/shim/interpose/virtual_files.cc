@@ -111,7 +111,7 @@ int fail(int error)
     return -1;
 }
 
-int open_file(const sysfs_node& node, int flags)
+int open_file(const std::string& text, int flags)
 {
     if ((flags & O_ACCMODE) != O_RDONLY) {
         return fail(EACCES);
@@ -120,7 +120,7 @@ int open_file(const sysfs_node& node, int flags)
     if (file < 0) {
         return -1;
     }
-    if (libc().write(file, node.text.data(), node.text.size()) != static_cast<ssize_t>(node.text.size()) ||
+    if (libc().write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
         ::lseek(file, 0, SEEK_SET) != 0) {
         libc().close(file);
         return fail(ENOMEM);
@@ -189,7 +189,7 @@ dirent entry(std::string_view name, ino_t inode, unsigned char type)
     return made;
 }
 
-std::optional<virtual_entries> entries_of(const sysfs_node* node)
+std::optional<virtual_entries> entries_of(const sysfs_tree& tree, const sysfs_node* node)
 {
     if (node == nullptr || node->kind != sysfs_kind::directory) {
         errno = node == nullptr ? ENOENT : ENOTDIR;
@@ -199,6 +199,9 @@ std::optional<virtual_entries> entries_of(const sysfs_node* node)
     list.entries.push_back(entry(".", node->inode, DT_DIR));
     list.entries.push_back(entry("..", node->parent != nullptr ? node->parent->inode : node->inode, DT_DIR));
     for (const auto& [name, child] : node->children) {
+        if (!tree.present(*child)) {
+            continue;
+        }
         list.entries.push_back(entry(name, child->inode, type_of(child->kind)));
     }
     for (std::size_t i = 0; i < list.entries.size(); ++i) {
@@ -229,7 +232,7 @@ std::optional<int> open_virtual(int directory, const char* path, int flags)
     case sysfs_kind::file:
         break;
     }
-    return (flags & O_DIRECTORY) != 0 ? fail(ENOTDIR) : open_file(*node, flags);
+    return (flags & O_DIRECTORY) != 0 ? fail(ENOTDIR) : open_file(found->tree.text_of(*node), flags);
 }
 
 std::optional<int> stat_virtual(int directory, const char* path, bool follow, struct stat& into)
@@ -305,7 +308,7 @@ std::optional<std::string> realpath_virtual(const char* path)
 std::optional<virtual_entries> entries_virtual(int directory, const char* path)
 {
     const auto found = find_path(directory, path);
-    return found ? entries_of(found->tree.find(found->path)) : std::nullopt;
+    return found ? entries_of(found->tree, found->tree.find(found->path)) : std::nullopt;
 }
 
 std::optional<virtual_entries> entries_virtual(int fd)

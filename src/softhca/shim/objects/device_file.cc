@@ -1,13 +1,15 @@
 #include "device_file.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ucxl::softhca
 {
 
 device_file::device_file(fabric& model, kernel_host& process, descriptor_table& table, function_id number,
                          std::uint16_t context_uid)
-    : device(model), outside(process), descriptors(table), function(number), uid(context_uid)
+    : device(model), outside(process), descriptors(table), function(number), uid(context_uid),
+      incarnation(model.function(number).incarnation)
 {
 }
 
@@ -16,6 +18,7 @@ device_file::~device_file()
     while (release_round()) {
     }
     for (const auto& channel : _channels) {
+        device.drop_channel(std::exchange(channel->number, 0));
         channel->close();
     }
 }
@@ -102,11 +105,23 @@ void device_file::close_channel(event_file& channel)
 {
     for_each([&](uobject& object) { object.forget_channel(channel); });
     if (async_events.get() == &channel) {
-        device.route_async_events({});
         async_events.reset();
     }
+    device.drop_channel(std::exchange(channel.number, 0));
     channel.close();
     std::erase_if(_channels, [&](const auto& open) { return open.get() == &channel; });
+}
+
+void device_file::notice_cut_off()
+{
+    if (_cut_off || !device.cut_off(function, incarnation)) {
+        return;
+    }
+    _cut_off = true;
+    while (!_channels.empty()) {
+        const std::shared_ptr<event_file> channel = _channels.back();
+        close_channel(*channel);
+    }
 }
 
 } // namespace ucxl::softhca

@@ -73,6 +73,11 @@ public:
     std::shared_ptr<event_file> channel(std::int64_t fd) const;
     void close_channel(event_file& channel);
 
+    // If the context was cut off from the device (the card was removed, or it recovered from a failure): ends its event
+    // channels. Its objects can only be destroyed from then on.
+    void notice_cut_off();
+    bool is_cut_off() const { return _cut_off; }
+
     template <typename Visit>
     void for_each(Visit visit) const
     {
@@ -88,6 +93,7 @@ public:
     descriptor_table& descriptors;
     const function_id function;
     const std::uint16_t uid;
+    const std::uint8_t incarnation; // of the function when the file was opened
     bool has_context = false;
     bool may_devx    = false;
     std::shared_ptr<event_file> async_events; // for objects that do not name a channel
@@ -109,6 +115,7 @@ private:
     std::vector<std::shared_ptr<event_file>> _channels;
     std::uint64_t _serials     = 0;
     std::uint32_t _lowest_free = 0; // no handle below it is free
+    bool _cut_off              = false;
 };
 
 } // namespace ucxl::softhca

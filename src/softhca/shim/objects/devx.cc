@@ -7,6 +7,7 @@
 #include "dc_target.h"
 #include "prm/eq.h"
 #include "prm/object.h"
+#include "prm/resource.h"
 
 namespace ucxl::softhca
 {
@@ -88,7 +89,7 @@ bool needs_no_devx(prm::command opcode)
     return opcode == command::query_hca_cap || opcode == command::query_hca_vport_context;
 }
 
-// All commands have the number in their third word; only general objects use all its bits.
+// All other commands have the number in their third word; only general objects use all its bits.
 devx_id id_in_command(prm::const_view<prm::any_input> input, std::span<const std::byte> bytes)
 {
     constexpr std::uint32_t number_mask = 0xffffff;
@@ -96,6 +97,10 @@ devx_id id_in_command(prm::const_view<prm::any_input> input, std::span<const std
     const auto object                   = prm::const_view<prm::general_object_in>::over(bytes);
     if (!object) {
         return {};
+    }
+    if (opcode == command::query_flow_counter) { // the one command that has it elsewhere
+        const auto query = prm::const_view<prm::query_flow_counter_in>::over(bytes);
+        return {.number = query ? query->get(prm::query_flow_counter_in::flow_counter_id) : 0};
     }
     const std::uint32_t number = object->get(prm::general_object_in::obj_id);
     const bool general         = opcode == command::modify_general_object || opcode == command::query_general_object;
@@ -168,11 +173,11 @@ int devx_object::subscribe_channel(const std::shared_ptr<event_file>& channel, s
 
 void devx_object::forget_channel(const event_file& channel)
 {
-    if (_completions.channel.get() == &channel) {
+    if (_completions.channel != nullptr && _completions.channel->belongs_to(channel)) {
         (void)route(std::to_underlying(prm::event_type::completion), {});
         _completions = {};
     }
-    if (_events.channel.get() == &channel) {
+    if (_events.channel != nullptr && _events.channel->belongs_to(channel)) {
         (void)route(std::to_underlying(prm::event_type::cq_error), {});
         _events = {};
     }

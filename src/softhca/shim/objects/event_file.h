@@ -48,11 +48,16 @@ public:
         }
     }
 
+    // Whether its events end with that channel.
+    bool belongs_to(const event_file& channel) const { return this == &channel || subscribed_through == &channel; }
+
     bool open() const { return _open; }
     event_format format() const { return _format; }
     const event_channel& channel() const { return _channel; }
 
     unsigned descriptors = 0;
+    const event_file* subscribed_through = nullptr; // of an eventfd: the DEVX channel
+    std::uint32_t number = 0; // on the device (fabric::add_channel)
 
 private:
     kernel_host& _outside;

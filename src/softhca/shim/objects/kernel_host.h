@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "softhca/core/fabric.h"
 
@@ -38,6 +39,12 @@ public:
 
     // `flags`: O_CLOEXEC and O_NONBLOCK for the reader. A negative errno is returned in `reader`.
     virtual event_channel make_event_channel(int flags) = 0;
+    // The answers of asynchronous commands: packets of any length, which only this process writes. As make_event_channel.
+    virtual event_channel make_answer_channel(int flags) = 0;
+    // 0, or EAGAIN when too many are unread.
+    virtual int write_answer(const event_channel& channel, std::span<const std::byte> answer) = 0;
+    // Keeps an eventfd of the program, as a channel without reader. A negative errno is returned in `reader`.
+    virtual event_channel keep_event_fd(int fd) = 0;
     // No route uses the writer any more: closes it. The reader is closed by the program, or by close_file().
     virtual void end_event_channel(const event_channel& channel) = 0;
     // Removes the unread events with that value (first 8 bytes) from the channel; all its events have that size, and

@@ -49,6 +49,8 @@ public:
     kernel& files() { return *_kernel; }
     int ioctl(int fd, unsigned long request, void* argument);
     ssize_t write(int fd, const void* bytes, std::size_t length);
+    // The program has read this from one of our descriptors. Returns what read() returns for it.
+    ssize_t was_read(int fd, const void* bytes, std::size_t length);
 
     // A WQE was posted with the verbs of a context whose doorbell page does not trap.
     void posted(std::uint32_t qpn);
@@ -88,6 +90,9 @@ private:
     void uar_made(std::uint32_t uar) override;
     void uar_freed(std::uint32_t uar) override;
     event_channel make_event_channel(int flags) override;
+    event_channel make_answer_channel(int flags) override;
+    int write_answer(const event_channel& channel, std::span<const std::byte> answer) override;
+    event_channel keep_event_fd(int fd) override;
     void end_event_channel(const event_channel& channel) override;
     void close_file(int fd) override;
     std::uint32_t drop_events(const event_channel& channel, std::size_t event_bytes, std::uint64_t value) override;

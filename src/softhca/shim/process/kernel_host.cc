@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include <sys/socket.h>
+
 #include "softhca/shim/host/event_pipe.h"
 #include "softhca/shim/system/check_memory.h"
 #include "softhca/shim/system/guarded_copy.h"
@@ -17,6 +19,9 @@ namespace ucxl::softhca
 
 namespace
 {
+
+// As the kernel: MAX_ASYNC_BYTES_IN_USE in infiniband/hw/mlx5/devx.c. The system may allow less.
+constexpr int most_answer_bytes = 1 << 20;
 
 // Whether UARs made by this thread belong to a context that reports its doorbells itself, and the last of them.
 thread_local bool opening           = false;
@@ -84,6 +89,41 @@ event_channel device_process::make_event_channel(int flags)
         return {.reader = own < 0 ? own : -errno, .writer = -1, .pipe_inode = 0};
     }
     return {.reader = ends[0], .writer = to_high_descriptor(own), .pipe_inode = made.st_ino};
+}
+
+event_channel device_process::make_answer_channel(int flags)
+{
+    // Unlike those of a pipe, the packets of a socket may be longer than a page.
+    std::array<int, 2> ends{};
+    const int type = SOCK_SEQPACKET | ((flags & O_CLOEXEC) != 0 ? SOCK_CLOEXEC : 0);
+    if (::socketpair(AF_UNIX, type, 0, ends.data()) != 0) {
+        return {.reader = -errno, .writer = -1, .pipe_inode = 0};
+    }
+    ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &most_answer_bytes, sizeof(most_answer_bytes));
+    struct stat made{};
+    libc().fstat(ends[1], &made);
+    return {.reader = ends[0], .writer = to_high_descriptor(ends[1]), .pipe_inode = made.st_ino};
+}
+
+int device_process::write_answer(const event_channel& channel, std::span<const std::byte> answer)
+{
+    const ssize_t sent = ::send(channel.writer, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent == static_cast<ssize_t>(answer.size()) ? 0 : EAGAIN;
+}
+
+event_channel device_process::keep_event_fd(int fd)
+{
+    if (libc().fcntl(fd, F_GETFD) < 0) {
+        return {.reader = -EBADF, .writer = -1, .pipe_inode = 0};
+    }
+    if (!is_event_fd(_process.process, fd)) {
+        return {.reader = -EINVAL, .writer = -1, .pipe_inode = 0};
+    }
+    const int own = libc().fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0) {
+        return {.reader = -errno, .writer = -1, .pipe_inode = 0};
+    }
+    return {.reader = 0, .writer = to_high_descriptor(own), .pipe_inode = 0};
 }
 
 void device_process::end_event_channel(const event_channel& channel)

@@ -6,6 +6,8 @@
 #include <format>
 #include <string_view>
 
+#include "live_files.h"
+
 namespace ucxl::softhca
 {
 
@@ -47,6 +49,21 @@ public:
         _files.push_back({.path = path, .kind = sysfs_kind::device, .text = {}, .number = number});
     }
 
+    void live(const std::string& path, sysfs_value value)
+    {
+        _files.push_back({.path = path, .kind = sysfs_kind::file, .text = {}, .value = value});
+    }
+
+    // The files added since then are those of a function.
+    void belong(std::size_t first, function_id function)
+    {
+        for (std::size_t i = first; i < _files.size(); ++i) {
+            _files[i].function = function;
+        }
+    }
+
+    std::size_t size() const { return _files.size(); }
+
     std::vector<sysfs_file> take() { return std::move(_files); }
 
 private:
@@ -71,13 +88,13 @@ void add_pci_function(file_list& list, const std::string& pci)
 
 void add_port(file_list& list, const std::string& port, const function_record& function)
 {
-    list.file(port + "/lid", std::format("{:#x}", function.lid));
     list.file(port + "/lid_mask_count", "0");
     list.file(port + "/sm_lid", "0x1");
     list.file(port + "/sm_sl", "0");
-    list.file(port + "/state", "4: ACTIVE");
-    list.file(port + "/phys_state", "5: LinkUp");
-    list.file(port + "/rate", "400 Gb/sec (4X NDR)");
+    for (const live_file& each : port_files()) {
+        list.live(port + "/" + each.path, each.value);
+    }
+    list.file(port + "/hw_counters/lifespan", "10");
     list.file(port + "/cap_mask", "0xa651e848");
     list.file(port + "/link_layer", "InfiniBand");
     list.file(port + "/has_smi", "0");
@@ -105,6 +122,8 @@ void add_function(file_list& list, unsigned number, const sysfs_function& functi
     const std::string device   = pci + "/infiniband/" + ibdev;
 
     list.directory(domain);
+    const std::size_t first = list.size();
+    list.directory(pci);
     add_pci_function(list, pci);
     list.link("/sys/bus/pci/devices/" + bus, std::format("../../../devices/pci{}:00/{}", pci_domain, bus));
 
@@ -127,6 +146,7 @@ void add_function(file_list& list, unsigned number, const sysfs_function& functi
     list.link(verbs + "/device", "../../../" + bus);
     list.link("/sys/class/infiniband_verbs/" + uverbs, verbs_up + "/infiniband_verbs/" + uverbs);
     list.device("/dev/infiniband/" + uverbs, device_number);
+    list.belong(first, static_cast<function_id>(number));
 }
 
 } // namespace

@@ -16,6 +16,8 @@ struct sysfs_file {
     std::string text;
     dev_t number = 0;
     bool ours    = true; // of a directory: everything below it is ours
+    function_id function = no_function;
+    sysfs_value value    = sysfs_value::none;
 };
 
 std::vector<sysfs_file> sysfs_files(const std::vector<sysfs_function>& functions);

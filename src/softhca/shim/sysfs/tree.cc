@@ -23,13 +23,26 @@ std::string_view take_component(std::string_view& path)
 
 } // namespace
 
-sysfs_tree::sysfs_tree(const std::vector<sysfs_function>& functions) : _root(std::make_unique<sysfs_node>())
+sysfs_tree::sysfs_tree(const std::vector<sysfs_function>& functions, const sysfs_source* source)
+    : _source(source), _root(std::make_unique<sysfs_node>())
 {
     for (const sysfs_file& file : sysfs_files(functions)) {
         sysfs_node& node = make(file.path, file.kind, file.kind != sysfs_kind::directory || file.ours);
         node.text        = file.text;
         node.number      = file.number;
+        node.function    = file.function;
+        node.value       = file.value;
     }
+}
+
+std::string sysfs_tree::text_of(const sysfs_node& node) const
+{
+    return node.value != sysfs_value::none && _source != nullptr ? _source->text(node.function, node.value) : node.text;
+}
+
+bool sysfs_tree::present(const sysfs_node& node) const
+{
+    return node.function == no_function || _source == nullptr || _source->present(node.function);
 }
 
 sysfs_node& sysfs_tree::make(std::string_view path, sysfs_kind kind, bool ours)
@@ -73,7 +86,7 @@ sysfs_tree::place sysfs_tree::walk(std::string_view path, bool follow) const
             continue;
         }
         const auto child = at->children.find(component);
-        if (child == at->children.end()) {
+        if (child == at->children.end() || !present(*child->second)) {
             return {.node = nullptr, .ours = at->ours};
         }
         const sysfs_node* const next = child->second.get();

@@ -2,7 +2,7 @@
 // /dev/infiniband. None of them is on disk; the wrappers of open(), opendir(), stat() and similar functions answer from
 // here.
 //
-// Invariant: never changes once made. The children of a directory are sorted by name.
+// Invariant: the nodes never change once made; what changes is asked of a source. The children of a directory are sorted by name.
 //
 //     if (tree.covers(path)) {
 //         const sysfs_node* node = tree.find(path);      null: ENOENT
@@ -31,12 +31,35 @@ enum class sysfs_kind : std::uint8_t {
     device, // character device
 };
 
+// What a file shows that changes. Values beyond the names are counters (live_files.cc).
+enum class sysfs_value : std::uint32_t {
+    none,
+    state,
+    physical_state,
+    rate,
+    lid,
+};
+
+// Tells what changes while programs run.
+class sysfs_source
+{
+public:
+    virtual ~sysfs_source() = default;
+
+    virtual bool present(function_id function) const                        = 0;
+    virtual std::string text(function_id function, sysfs_value value) const = 0;
+};
+
+inline constexpr function_id no_function = 0xffff;
+
 struct sysfs_node {
     sysfs_kind kind     = sysfs_kind::directory;
     bool ours           = false; // false: a directory of the real file system with one of our files below it
     dev_t number        = 0;     // of a device
     std::uint64_t inode = 0;
     std::string text; // the content of a file, or the target of a link
+    function_id function = no_function; // it is there as long as that function is
+    sysfs_value value    = sysfs_value::none;
     sysfs_node* parent = nullptr;
     std::string name;
     std::map<std::string, std::unique_ptr<sysfs_node>, std::less<>> children;
@@ -51,7 +74,13 @@ struct sysfs_function {
 class sysfs_tree
 {
 public:
-    explicit sysfs_tree(const std::vector<sysfs_function>& functions);
+    // Without a source all functions are there, and files that change have no text. It must outlive the tree.
+    explicit sysfs_tree(const std::vector<sysfs_function>& functions, const sysfs_source* source = nullptr);
+
+    // The content of a file, now.
+    std::string text_of(const sysfs_node& node) const;
+    // Whether the device that a node belongs to is there.
+    bool present(const sysfs_node& node) const;
 
     // Whether an absolute path is answered from here, whether or not the file exists. Paths may contain ".", "..",
     // repeated slashes, and links.
@@ -72,6 +101,7 @@ private:
     place walk(std::string_view path, bool follow) const;
     sysfs_node& make(std::string_view path, sysfs_kind kind, bool ours);
 
+    const sysfs_source* _source;
     std::unique_ptr<sysfs_node> _root;
     std::uint64_t _inodes = 0;
 };

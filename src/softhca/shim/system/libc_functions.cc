@@ -42,6 +42,7 @@ libc_functions find_all()
     find(found.scandir, "scandir");
     find(found.scandir64, "scandir64");
     find(found.ioctl, "ioctl");
+    find(found.read, "read");
     find(found.write, "write");
     find(found.close, "close");
     find(found.close_range, "close_range");

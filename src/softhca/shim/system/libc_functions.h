@@ -42,6 +42,7 @@ struct libc_functions {
     int (*scandir64)(const char*, dirent64***, int (*)(const dirent64*), int (*)(const dirent64**, const dirent64**));
     // descriptors
     int (*ioctl)(int, unsigned long, ...);
+    ssize_t (*read)(int, void*, size_t);
     ssize_t (*write)(int, const void*, size_t);
     int (*close)(int);
     int (*close_range)(unsigned, unsigned, int);

@@ -6,7 +6,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace ucxl::softhca
 {
@@ -34,6 +37,28 @@ int reopen_descriptor(int process, int descriptor, int flags)
     std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", process, descriptor);
     const int opened = libc().open(path.data(), flags);
     return opened < 0 ? -errno : opened;
+}
+
+bool is_event_fd(int process, int fd)
+{
+    constexpr std::string_view name = "anon_inode:[eventfd]";
+    std::array<char, 64> path;
+    std::array<char, 64> target;
+    std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", process, fd);
+    const ssize_t length = libc().readlink(path.data(), target.data(), target.size());
+    return length >= 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) == name;
+}
+
+int borrow_descriptor(int process, int fd)
+{
+    const auto handle = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+    if (handle < 0) {
+        return -errno;
+    }
+    const auto borrowed = static_cast<int>(::syscall(SYS_pidfd_getfd, handle, fd, 0));
+    const int error     = errno;
+    libc().close(handle);
+    return borrowed < 0 ? -error : borrowed;
 }
 
 } // namespace ucxl::softhca

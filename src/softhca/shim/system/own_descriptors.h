@@ -13,4 +13,10 @@ int to_high_descriptor(int descriptor);
 // blocks.
 int reopen_descriptor(int process, int descriptor, int flags);
 
+// Whether that descriptor of a process is an eventfd.
+bool is_event_fd(int process, int fd);
+
+// A new descriptor of the same file, also of one that cannot be opened anew; a negative errno.
+int borrow_descriptor(int process, int fd);
+
 } // namespace ucxl::softhca

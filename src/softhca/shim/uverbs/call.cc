@@ -36,6 +36,7 @@ uverbs_call::~uverbs_call()
         (void)_made->destroy();
     }
     if (_made_channel != nullptr) {
+        file.device.drop_channel(_made_channel->number);
         file.outside.close_file(_made_channel->channel().reader);
     }
 }
@@ -271,14 +272,17 @@ void uverbs_call::destroyed(uobject& object)
     file.erase(object);
 }
 
-int uverbs_call::create_channel(event_format format)
+int uverbs_call::create_channel(event_format format, std::optional<std::uint64_t> device_events)
 {
-    const event_channel channel = file.outside.make_event_channel(O_CLOEXEC);
+    const event_channel channel = format == event_format::devx_answer ? file.outside.make_answer_channel(O_CLOEXEC)
+                                                                      : file.outside.make_event_channel(O_CLOEXEC);
     if (channel.reader < 0) {
         return -channel.reader;
     }
-    _made_channel = std::make_shared<event_file>(file.outside, channel, format);
-    return 0;
+    _made_channel         = std::make_shared<event_file>(file.outside, channel, format);
+    const auto route      = _made_channel->route(device_events.value_or(0), 0);
+    _made_channel->number = file.device.add_channel(file.function, route, device_events.has_value());
+    return _made_channel->number != 0 ? 0 : EMFILE;
 }
 
 int uverbs_call::finish(int error)

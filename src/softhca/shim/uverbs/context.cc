@@ -91,6 +91,9 @@ int get_context(uverbs_call& call)
     if (file.has_context) {
         return EINVAL;
     }
+    if (file.device.function(file.function).condition != device_condition::working) {
+        return EAGAIN; // as mlx5_ib_alloc_ucontext()
+    }
     mlx5_ib_alloc_ucontext_req_v2 request{};
     const std::size_t given = call.length(UVERBS_ATTR_UHW_IN);
     if (given != sizeof(mlx5_ib_alloc_ucontext_req) &&

@@ -136,7 +136,7 @@ int query_gid_table(uverbs_call& call)
 
 int alloc_async_events(uverbs_call& call)
 {
-    if (const int error = call.create_channel(event_format::async); error != 0) {
+    if (const int error = call.create_channel(event_format::async, only_port); error != 0) {
         return error;
     }
     const std::int64_t fd = call.made_channel()->channel().reader;
@@ -145,7 +145,6 @@ int alloc_async_events(uverbs_call& call)
     }
     if (call.file.async_events == nullptr) {
         call.file.async_events = call.made_channel();
-        call.file.device.route_async_events(call.made_channel()->route(only_port, 0));
     }
     return 0;
 }

@@ -196,6 +196,15 @@ target target_of(const uobject& object)
     }
 }
 
+// Whether the command is one of those allowed, and about the object of the handle.
+bool is_about(uverbs_call& call, std::uint16_t handle, devx_command& command,
+              std::span<const prm::command> devx_class::* allowed)
+{
+    const target named = target_of(*call.object<uobject>(handle));
+    return named.kind != nullptr && std::ranges::contains(named.kind->*allowed, command.opcode()) &&
+           id_in_command(command.header(), command.input) == named.id && use_umems(command);
+}
+
 int run_on_object(uverbs_call& call, std::uint16_t handle, std::uint16_t input, std::uint16_t output,
                   std::span<const prm::command> devx_class::* allowed)
 {
@@ -206,12 +215,7 @@ int run_on_object(uverbs_call& call, std::uint16_t handle, std::uint16_t input, 
     if (const int error = command.take(call, input, output); error != 0) {
         return error;
     }
-    const target named = target_of(*call.object<uobject>(handle));
-    if (named.kind == nullptr || !std::ranges::contains(named.kind->*allowed, command.opcode()) ||
-        id_in_command(command.header(), command.input) != named.id || !use_umems(command)) {
-        return EINVAL;
-    }
-    return command.run(call);
+    return is_about(call, handle, command, allowed) ? command.run(call) : EINVAL;
 }
 
 int modify_object(uverbs_call& call)
@@ -225,6 +229,64 @@ int query_object(uverbs_call& call)
     return run_on_object(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
                          MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, &devx_class::query);
 }
+
+int alloc_answers(uverbs_call& call)
+{
+    if (!call.file.may_devx) {
+        return EINVAL;
+    }
+    if (const int error = call.create_channel(event_format::devx_answer); error != 0) {
+        return error;
+    }
+    const std::int64_t fd = call.made_channel()->channel().reader;
+    return call.write(MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE, fd);
+}
+
+// The command is executed at once, and its answer waits in the channel. As in devx.c of the kernel's driver, a command
+// that the device refuses has an answer, too, and nothing is sent when too many answers are unread.
+int query_object_later(uverbs_call& call)
+{
+    if (!call.file.may_devx) {
+        return EINVAL;
+    }
+    std::shared_ptr<event_file> channel;
+    if (const int error = call.channel_of(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD, event_format::devx_answer, channel);
+        error != 0) {
+        return error;
+    }
+    std::uint64_t wr_id  = 0;
+    std::uint64_t length = 0;
+    if (const int error = call.read(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID, wr_id); error != 0) {
+        return error;
+    }
+    if (const int error = call.read(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN, length); error != 0) {
+        return error;
+    }
+    devx_command command;
+    if (const int error = call.read_all(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN, command.input); error != 0) {
+        return error;
+    }
+    if (length > UINT16_MAX ||
+        !is_about(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, command, &devx_class::query)) {
+        return EINVAL;
+    }
+    command.output.assign(length, std::byte{0});
+    (void)command.send(call);
+    std::vector<std::byte> answer(sizeof(wr_id) + length);
+    std::memcpy(answer.data(), &wr_id, sizeof(wr_id));
+    std::ranges::copy(command.output, answer.begin() + sizeof(wr_id));
+    return call.file.outside.write_answer(channel->channel(), answer);
+}
+
+constexpr std::array answers_attributes{new_descriptor(MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE)};
+
+constexpr std::array query_later_attributes{
+    handle(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, object_kind::any_devx),
+    input_from(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN, header_bytes),
+    constant(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN),
+    descriptor(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD),
+    input<std::uint64_t>(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID),
+};
 
 constexpr std::array create_attributes{
     new_handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE),
@@ -275,6 +337,26 @@ int find_channel(uverbs_call& call, std::shared_ptr<event_file>& channel)
                : call.channel_of(id, event_format::devx_data, channel);
 }
 
+// With an eventfd of the program its events are counted there, and do not come to the channel.
+int redirect(uverbs_call& call, std::shared_ptr<event_file>& channel)
+{
+    std::uint32_t fd = 0;
+    if (!call.has(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM)) {
+        return 0;
+    }
+    if (const int error = call.read(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, fd); error != 0) {
+        return error;
+    }
+    const event_channel kept = call.file.outside.keep_event_fd(static_cast<int>(fd));
+    if (kept.reader < 0) {
+        return -kept.reader;
+    }
+    auto counter                = std::make_shared<event_file>(call.file.outside, kept, event_format::devx_count);
+    counter->subscribed_through = channel.get();
+    channel                     = std::move(counter);
+    return 0;
+}
+
 int subscribe_events(uverbs_call& call)
 {
     if (!call.file.may_devx) {
@@ -295,10 +377,13 @@ int subscribe_events(uverbs_call& call)
     if (bytes.size() % sizeof(std::uint16_t) != 0 || bytes.size() / sizeof(std::uint16_t) > max_events) {
         return EINVAL;
     }
-    // Events without an object, and events for an eventfd, are not modelled.
+    // Events without an object are not modelled.
     auto* const object = call.object<devx_object>(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE);
-    if (object == nullptr || call.has(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM)) {
+    if (object == nullptr) {
         return EOPNOTSUPP;
+    }
+    if (const int error = redirect(call, channel); error != 0) {
+        return error;
     }
     for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint16_t)) {
         std::uint16_t type = 0;
@@ -333,6 +418,10 @@ constexpr std::array methods{
     method_spec{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY, destroy_attributes, destroy_object},
     method_spec{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY, modify_attributes, modify_object},
     method_spec{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY, query_attributes, query_object},
+    method_spec{MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_ASYNC_QUERY, query_later_attributes,
+                query_object_later},
+    method_spec{MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, MLX5_IB_METHOD_DEVX_ASYNC_CMD_FD_ALLOC, answers_attributes,
+                alloc_answers},
     method_spec{MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC, alloc_attributes,
                 alloc_channel},
     method_spec{MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT, subscribe_attributes, subscribe_events},

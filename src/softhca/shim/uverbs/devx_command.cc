@@ -15,11 +15,16 @@ int devx_command::take(uverbs_call& call, std::uint16_t in_attribute, std::uint1
     return call.read_all(in_attribute, input);
 }
 
-int devx_command::run(uverbs_call& call)
+prm::command_status devx_command::send(uverbs_call& call)
 {
     // The program may speak for its own context only, whatever it wrote there.
     prm::view<prm::any_input>::over(input)->put(prm::any_input::uid, call.file.uid);
-    const prm::command_status status = call.file.device.command(call.file.function, call.file.uid, input, output);
+    return call.file.device.command(call.file.function, call.file.uid, input, output);
+}
+
+int devx_command::run(uverbs_call& call)
+{
+    const prm::command_status status = send(call);
     if (const int error = call.write_bytes(_out_attribute, output.data(), output.size()); error != 0) {
         return error;
     }

@@ -19,7 +19,10 @@ public:
     prm::command opcode() const { return header().get(prm::any_input::opcode); }
     prm::const_view<prm::any_input> header() const { return *prm::const_view<prm::any_input>::over(input); }
 
-    // Sends the command for the context of the call and copies the answer. EREMOTEIO when the device refused; the
+    // Sends the command for the context of the call.
+    prm::command_status send(uverbs_call& call);
+
+    // The same, and copies the answer. EREMOTEIO when the device refused; the
     // answer says why.
     int run(uverbs_call& call);
 

@@ -17,7 +17,7 @@ constexpr std::size_t max_request_bytes = 4096;
 constexpr std::uint32_t mlx5_driver     = 1; // RDMA_DRIVER_MLX5
 
 // Objects of the interface that this device does not have.
-constexpr std::array<std::uint16_t, 12> refused_objects{
+constexpr std::array<std::uint16_t, 11> refused_objects{
     UVERBS_OBJECT_AH,
     UVERBS_OBJECT_FLOW,
     UVERBS_OBJECT_XRCD,
@@ -26,7 +26,6 @@ constexpr std::array<std::uint16_t, 12> refused_objects{
     UVERBS_OBJECT_FLOW_ACTION,
     UVERBS_OBJECT_COUNTERS,
     MLX5_IB_OBJECT_FLOW_MATCHER,
-    MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD,
     MLX5_IB_OBJECT_VAR,
     MLX5_IB_OBJECT_PP,
     MLX5_IB_OBJECT_STEERING_ANCHOR,
@@ -47,6 +46,36 @@ const method_spec* find_method(std::uint16_t object, std::uint16_t method)
         }
     }
     return nullptr;
+}
+
+// What a context that was cut off from its device may still do: destroy its objects (rdma_lookup_get_uobject() and
+// ib_uverbs_get_ucontext_file() in drivers/infiniband/core; all else is EIO).
+bool may_be_cut_off(const method_spec& method)
+{
+    switch (method.object) {
+    case UVERBS_OBJECT_PD:
+        return method.method == UVERBS_METHOD_PD_DESTROY;
+    case UVERBS_OBJECT_MR:
+        return method.method == UVERBS_METHOD_MR_DESTROY;
+    case UVERBS_OBJECT_MW:
+        return method.method == UVERBS_METHOD_MW_DESTROY;
+    case UVERBS_OBJECT_CQ:
+        return method.method == UVERBS_METHOD_CQ_DESTROY;
+    case UVERBS_OBJECT_QP:
+        return method.method == UVERBS_METHOD_QP_DESTROY;
+    case UVERBS_OBJECT_SRQ:
+        return method.method == UVERBS_METHOD_SRQ_DESTROY;
+    case UVERBS_OBJECT_DM:
+        return method.method == UVERBS_METHOD_DM_FREE;
+    case MLX5_IB_OBJECT_UAR:
+        return method.method == MLX5_IB_METHOD_UAR_OBJ_DESTROY;
+    case MLX5_IB_OBJECT_DEVX_OBJ:
+        return method.method == MLX5_IB_METHOD_DEVX_OBJ_DESTROY;
+    case MLX5_IB_OBJECT_DEVX_UMEM:
+        return method.method == MLX5_IB_METHOD_DEVX_UMEM_DEREG;
+    default:
+        return false;
+    }
 }
 
 // Whether the method may be called before there is a context.
@@ -85,6 +114,9 @@ int dispatch_ioctl(device_file& file, unsigned long request, std::uint64_t argum
     if (method == nullptr) {
         return EPROTONOSUPPORT;
     }
+    if (file.is_cut_off() && !may_be_cut_off(*method)) {
+        return EIO;
+    }
     uverbs_call call(file);
     if (const int error = call.take(*method, argument + sizeof(header), header.num_attrs); error != 0) {
         return error;
@@ -103,6 +135,9 @@ int dispatch_write(device_file& file, std::uint64_t bytes, std::size_t length)
     }
     if (!file.outside.read_user(&header, bytes, sizeof(header))) {
         return EFAULT;
+    }
+    if (file.is_cut_off()) {
+        return EIO;
     }
     const write_command* command = nullptr;
     if (const int error = find_write_command(header.command, command); error != 0) {

@@ -11,6 +11,7 @@
 #include "dispatch.h"
 #include "softhca/shim/objects/device_file.h"
 #include "softhca/shim/sysfs/device_identity.h"
+#include "softhca/shim/sysfs/live_files.h"
 
 namespace ucxl::softhca
 {
@@ -52,12 +53,16 @@ Result answer(int error, Result result)
 } // namespace
 
 struct kernel::state {
-    state(fabric& model, kernel_host& process) : device(model), outside(process), tree(functions_of(model)) {}
+    state(fabric& model, kernel_host& process)
+        : device(model), outside(process), live(model), tree(functions_of(model), &live)
+    {
+    }
 
     fabric& device;
     kernel_host& outside;
     std::mutex lock; // for everything below
     descriptor_table descriptors;
+    live_files live;
     sysfs_tree tree;
     std::uint16_t last_uid = 0;
 
@@ -136,7 +141,11 @@ int kernel::call(int fd, int no_file, Dispatch dispatch) noexcept
     return error_of_call([&] {
         const std::scoped_lock held(_state->lock);
         const auto file = _state->descriptors.find(fd).file;
-        return file != nullptr ? dispatch(*file) : no_file;
+        if (file == nullptr) {
+            return no_file;
+        }
+        file->notice_cut_off();
+        return dispatch(*file);
     });
 }
 
@@ -154,6 +163,26 @@ ssize_t kernel::write(int fd, const void* bytes, std::size_t length) noexcept
         return dispatch_write(file, reinterpret_cast<std::uintptr_t>(bytes), length);
     });
     return answer(error, static_cast<ssize_t>(length));
+}
+
+// As ib_uverbs_event_read() in drivers/infiniband/core/uverbs_main.c: EIO once the queue is closed and empty.
+ssize_t kernel::was_read(int fd, std::span<const std::byte> events) noexcept
+{
+    if (_state == nullptr) {
+        return static_cast<ssize_t>(events.size());
+    }
+    const std::scoped_lock held(_state->lock);
+    const descriptor_entry entry = _state->descriptors.find(fd);
+    if (entry.channel == nullptr) {
+        return static_cast<ssize_t>(events.size());
+    }
+    const std::size_t left = ends_behind(events, entry.channel->format());
+    if (left < events.size() || events.empty()) {
+        if (const auto owner = entry.owner.lock()) {
+            owner->notice_cut_off();
+        }
+    }
+    return answer(left == 0 ? EIO : 0, static_cast<ssize_t>(left));
 }
 
 void kernel::closing(int fd) noexcept

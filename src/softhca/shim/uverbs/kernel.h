@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "softhca/shim/objects/kernel_host.h"
@@ -43,6 +44,8 @@ public:
     // For device files.
     int ioctl(int fd, unsigned long request, void* argument) noexcept;
     ssize_t write(int fd, const void* bytes, std::size_t length) noexcept;
+    // For event channels: what the program gets for the events that were read, -1 with EIO at the end of the channel.
+    ssize_t was_read(int fd, std::span<const std::byte> events) noexcept;
 
     // closing() is called before the C library closes `fd`, for any fd that owns() accepts; duplicated() after it
     // copied `from` to `to`.

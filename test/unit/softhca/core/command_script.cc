@@ -330,7 +330,7 @@ script_result script_run::run()
             // The device refused a part: the tables are full, or the function does not exist.
         }
         // The next holder of the lock repairs what the last one left.
-        _processes[0]->device().route_async_events({});
+        _processes[0]->device().drop_channel(0);
         _result.wrong = broken_invariants(_machine.memory());
         if (!_result.wrong.empty()) {
             return _result;

@@ -51,7 +51,7 @@ TEST_F(device_failure, executes_and_completes_nothing_from_that_request_on)
     EXPECT_FALSE(only(a_sends).failed());
     EXPECT_TRUE(arrived(0, 0, 8));
     EXPECT_FALSE(arrived(8, 0, 8));
-    EXPECT_TRUE(has_failed(machine.memory(), 0));
+    EXPECT_TRUE(is_dead(machine.memory(), a.record().owner));
     EXPECT_FALSE(a.run());
     EXPECT_FALSE(b.run());
     EXPECT_FALSE(a_sends.poll().has_value());
@@ -63,12 +63,13 @@ TEST(device_failures, refuse_commands_but_those_that_end_something_and_tell_who_
     commander first(machine.start(), 0, 1);
     commander second(machine.start(), 1, 1);
     for (commander* const one : {&first, &second}) {
-        one->process().device().route_async_events({.channel = 5, .kind = 0, .value = 1, .object = 0, .sent = 0});
-        one->alloc_uar();
+        const function_id function = one == &first ? 0 : 1;
+        EXPECT_NE(one->process().device().add_channel(function, {.channel = 5, .value = 1}, true), 0u);
+        EXPECT_NE(one->process().device().add_channel(function, {.channel = 6, .value = 1}, false), 0u);
     }
     const std::uint32_t pd = first.alloc_pd();
     environment device{machine.memory(), first.process(), first.process().id()};
-    fail_device(device, 0);
+    change_device(device, {.kind = change_kind::fatal, .function = 0});
     ASSERT_EQ(machine.notifications.size(), 1u);
     EXPECT_EQ(machine.notifications[0].client, first.process().id());
     EXPECT_EQ(machine.notifications[0].type, std::to_underlying(prm::event_type::local_catastrophic));
@@ -82,7 +83,7 @@ TEST_F(device_failure, sends_no_answer_to_peers)
     // A connection that looks the same to the sender, but on a working device.
     environment device = near_side();
     EXPECT_NE(find_peer(machine.memory(), a.record(), a.number), nullptr);
-    fail_device(device, 0);
+    change_device(device, {.kind = change_kind::fatal, .function = 0});
     EXPECT_EQ(find_peer(machine.memory(), a.record(), a.number), nullptr);
 }
 

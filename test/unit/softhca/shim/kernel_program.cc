@@ -36,6 +36,15 @@ event_channel test_kernel_host::make_event_channel(int)
     return {.reader = reader, .writer = reader + 10000, .pipe_inode = 0};
 }
 
+event_channel test_kernel_host::keep_event_fd(int fd)
+{
+    if (!event_fds.contains(fd)) {
+        return {.reader = open_fds.contains(fd) ? -EINVAL : -EBADF, .writer = -1, .pipe_inode = 0};
+    }
+    writers.insert(fd + 20000);
+    return {.reader = 0, .writer = fd + 20000, .pipe_inode = 0};
+}
+
 std::uint32_t test_kernel_host::drop_events(const event_channel& channel, std::size_t, std::uint64_t value)
 {
     return static_cast<std::uint32_t>(std::erase_if(_machine.notifications, [&](const notification& one) {

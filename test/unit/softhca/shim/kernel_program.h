@@ -40,6 +40,13 @@ public:
     void uar_made(std::uint32_t uar) override { uars.insert(uar); }
     void uar_freed(std::uint32_t uar) override { uars.erase(uar); }
     event_channel make_event_channel(int) override;
+    event_channel make_answer_channel(int flags) override { return make_event_channel(flags); }
+    int write_answer(const event_channel& channel, std::span<const std::byte> answer) override
+    {
+        answers[channel.writer].emplace_back(answer.begin(), answer.end());
+        return answers_fit ? 0 : EAGAIN;
+    }
+    event_channel keep_event_fd(int fd) override;
     void end_event_channel(const event_channel& channel) override { writers.erase(channel.writer); }
     std::uint32_t drop_events(const event_channel& channel, std::size_t event_bytes, std::uint64_t value) override;
     void close_file(int fd) override { open_fds.erase(fd); }
@@ -52,6 +59,9 @@ public:
     std::set<std::uint32_t> uars;
     std::set<int> writers;
     std::set<int> open_fds;
+    std::set<int> event_fds; // those of the program that are eventfds
+    std::map<int, std::vector<std::vector<std::byte>>> answers; // by writer
+    bool answers_fit = true;
     int fd_limit = 1000; // EMFILE from here
 
 private:
