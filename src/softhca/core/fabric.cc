@@ -38,8 +38,8 @@ std::expected<void, std::string> check_options(const fabric_options& options)
     const unsigned functions = options.devices * options.functions_per_device;
     for (const fault_rule& rule : options.faults.rules) {
         if (rule.function >= functions) {
-            return std::unexpected(std::format("fault: there is no mlx5_{}, {} is the last one", rule.function,
-                                               std::format("mlx5_{}", functions - 1)));
+            return std::unexpected(
+                std::format("fault: there is no mlx5_{}, mlx5_{} is the last one", rule.function, functions - 1));
         }
     }
     return {};
@@ -65,7 +65,8 @@ void plan(arena& memory, const fabric_options& options)
     std::size_t counted   = 0;
     std::size_t scheduled = 0;
     const auto add        = [&](change_kind kind, const fault_rule& rule, std::uint64_t time_ns) {
-        memory.schedule.entries[scheduled++] = {.kind = kind, .function = rule.function, .at_ns = options.now_ns + time_ns};
+        memory.schedule.entries[scheduled++] = {
+                   .kind = kind, .function = rule.function, .at_ns = options.now_ns + time_ns};
     };
     for (const fault_rule& rule : options.faults.rules) {
         if (rule.after_ns == 0) {

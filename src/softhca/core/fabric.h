@@ -26,7 +26,7 @@ struct fabric_options {
     unsigned functions_per_device = 1;
     softhca::profile costs        = profile::none;
     fault_plan faults{};
-    std::uint64_t now_ns = 0; // the host's clock, from which on the times of `faults` count
+    std::uint64_t now_ns = 0;                        // the host's clock, from which on the times of `faults` count
     std::optional<std::uint64_t> adversarial_seed{}; // send queues execute in the adversarial order
 };
 

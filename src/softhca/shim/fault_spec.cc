@@ -73,8 +73,9 @@ struct kind_name {
 };
 
 constexpr kind_name kinds[] = {
-    {"command", fault_kind::command}, {"wqe", fault_kind::wqe},           {"delay", fault_kind::delay},
-    {"drop", fault_kind::drop},       {"refuse", fault_kind::refuse},     {"fatal", fault_kind::fatal},
+    {"command", fault_kind::command}, {"wqe", fault_kind::wqe},
+    {"delay", fault_kind::delay},     {"drop", fault_kind::drop},
+    {"refuse", fault_kind::refuse},   {"fatal", fault_kind::fatal},
     {"remove", fault_kind::remove},   {"port_down", fault_kind::port_down},
     {"keys", fault_kind::key_limit},  {"memic", fault_kind::memic_limit},
 };
@@ -172,8 +173,7 @@ std::expected<std::uint64_t, std::string> parse_device(std::string_view field, s
     constexpr std::string_view prefix = "mlx5_";
     const auto number = text.starts_with(prefix) ? parse_number(text.substr(prefix.size())) : std::nullopt;
     if (!number || *number >= max_functions) {
-        return std::unexpected(
-            std::format("{}: '{}' is not one of mlx5_0 to mlx5_{}", field, text, max_functions - 1));
+        return std::unexpected(std::format("{}: '{}' is not one of mlx5_0 to mlx5_{}", field, text, max_functions - 1));
     }
     return *number;
 }
@@ -244,7 +244,7 @@ std::expected<void, std::string> parse_change_part(asked_change& asked, std::str
         asked.change.lid = static_cast<std::uint16_t>(*lid);
         return {};
     }
-    return std::unexpected(std::format("'{}' is not a field of this change", name));
+    return std::unexpected(std::format("'{}' is not a field of this change", text));
 }
 
 } // namespace

@@ -27,6 +27,15 @@ int unread_limit_events(int);
 int unread_events_behind_closed_descriptors(int);
 int events_read_by_threads(int);
 
+int port_bounces(int);
+int port_stays_down(int);
+int removed(int);
+int firmware_recovers(int);
+int completion_queue_overrun(int);
+int queue_pair_events(int);
+int path_migration_is_refused(int);
+int port_watcher(int);
+
 int own_fault_handler(int late);
 int blocked_signals_and_direct_doorbells(int);
 int handler_that_posts(int);

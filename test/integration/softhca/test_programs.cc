@@ -39,6 +39,19 @@ struct outcome {
     std::string output;
 };
 
+outcome run_line(const std::string& line)
+{
+    outcome found{.status = -1, .output = {}};
+    FILE* const pipe = ::popen((line + " 2>&1").c_str(), "r");
+    std::array<char, 4096> text;
+    while (const std::size_t length = std::fread(text.data(), 1, text.size(), pipe)) {
+        found.output.append(text.data(), length);
+    }
+    const int status = ::pclose(pipe);
+    found.status     = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return found;
+}
+
 outcome run(const strings& options, const strings& command, const char* variables = "")
 {
     std::string line = std::string(variables) + " " + runner;
@@ -49,15 +62,7 @@ outcome run(const strings& options, const strings& command, const char* variable
     for (const std::string& each : command) {
         line += " '" + each + "'";
     }
-    outcome found{.status = -1, .output = {}};
-    FILE* const pipe = ::popen((line + " 2>&1").c_str(), "r");
-    std::array<char, 4096> text;
-    while (const std::size_t length = std::fread(text.data(), 1, text.size(), pipe)) {
-        found.output.append(text.data(), length);
-    }
-    const int status = ::pclose(pipe);
-    found.status     = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return found;
+    return run_line(line);
 }
 
 outcome run_scenario(const strings& command, const strings& options = {})
@@ -104,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(programs, scenario,
                                            "handler_that_posts", "local_libraries", "unread_events",
                                            "events_that_wait_for_their_acknowledgement", "unread_completion_events",
                                            "unread_limit_events", "unread_events_behind_closed_descriptors",
-                                           "events_read_by_threads", "initiator_outlives_targets"),
+                                           "events_read_by_threads", "completion_queue_overrun", "queue_pair_events",
+                                           "path_migration_is_refused", "initiator_outlives_targets"),
                          [](const auto& each) { return std::string(each.param); });
 
 TEST(programs, a_fault_handler_of_a_program_gets_its_own_faults_only)
@@ -170,6 +176,87 @@ TEST(programs, a_fault_that_was_asked_for_happens)
     const outcome wqe = run_scenario({"loopback"}, {"--fault", "wqe:rdma_write,first=3,syndrome=remote_access"});
     EXPECT_EQ(wqe.status, 1);
     EXPECT_THAT(wqe.output, HasSubstr("remote access error"));
+}
+
+struct met_fault {
+    const char* fault;
+    const char* scenario;
+};
+
+class device_fault : public ::testing::TestWithParam<met_fault>
+{
+};
+
+TEST_P(device_fault, is_met_as_on_a_card)
+{
+    const outcome found = run_scenario({GetParam().scenario}, {"--fault", GetParam().fault});
+    EXPECT_EQ(found.status, 0) << found.output;
+    EXPECT_THAT(found.output, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(programs, device_fault,
+                         ::testing::Values(met_fault{"port_down:rdma_write,first=2,time=40ms", "port_bounces"},
+                                           met_fault{"port_down:rdma_write", "port_stays_down"},
+                                           met_fault{"remove:rdma_write", "removed"},
+                                           met_fault{"fatal:rdma_write,time=100ms", "firmware_recovers"}),
+                         [](const auto& each) { return std::string(each.param.scenario); });
+
+TEST(programs, sleep_until_the_port_goes_down_and_up_at_its_time)
+{
+    const outcome found = run_scenario({"port_watcher"}, {"--fault", "port_down,after=300ms,time=100ms"});
+    EXPECT_EQ(found.status, 3) << found.output;
+}
+
+TEST(programs, see_the_counters_of_ports_in_files)
+{
+    const std::string folder = "/sys/class/infiniband/mlx5_0/ports/1/";
+    const outcome found =
+        run({}, {"sh", "-c",
+                 std::string(scenarios) + " loopback; cd /; cat " + folder + "counters/port_xmit_packets " + folder +
+                     "counters/port_xmit_data " + folder + "hw_counters/rx_write_requests"});
+    // 100 writes of 64 bytes, each with headers of 40 bytes, and answers of 28.
+    EXPECT_EQ(found.output, "200\n3300\n100\n");
+}
+
+TEST(softhca_run, changes_devices_that_programs_use)
+{
+    const std::string change = std::string(runner) + " --change ";
+    const outcome found      = run({}, {"sh", "-c",
+                                        "mkfifo $0; " + std::string(scenarios) + " port_watcher > $0 & read line < $0; " +
+                                            change + "port_down:mlx5_0; cat /sys/class/infiniband/mlx5_0/ports/1/state; " +
+                                            "env -u SOFTHCA_FABRIC " + change + "port_up:mlx5_0,lid=0x20 --of $PPID; " +
+                                            "cat /sys/class/infiniband/mlx5_0/ports/1/lid; wait $!; echo $?; rm $0",
+                                        temporary_file().path()});
+    EXPECT_EQ(found.output, "1: DOWN\n0x20\n4\n");
+    const outcome later = run({}, {"sh", "-c",
+                                   change + "remove; ls /sys/class/infiniband; " + change +
+                                       "recover; ls /sys/class/infiniband; " + change + "fatal,time=1ms"});
+    EXPECT_EQ(later.output, "mlx5_0\n");
+    EXPECT_EQ(later.status, 0);
+}
+
+TEST(softhca_run, says_why_it_changes_nothing)
+{
+    const std::pair<strings, const char*> wrong[] = {
+        {{"--change", "explode"}, "'explode' is not port_down, port_up"},
+        {{"--change", "port_down:eth0"}, "device: 'eth0' is not one of mlx5_0 to mlx5_31"},
+        {{"--change", "port_up,time=1s"}, "'time=1s' is not a field of this change"},
+        {{"--change", "port_down:mlx5_0"}, "--of PID is missing"},
+        {{"--change", "port_down:mlx5_0", "--of", "1"}, "process 1 is no softhca-run"},
+        {{"--of", "1"}, "--of requires --change"},
+    };
+    for (const auto& [options, message] : wrong) {
+        std::string line = runner;
+        for (const std::string& each : options) {
+            line += " '" + each + "'";
+        }
+        const outcome found = run_line(line);
+        EXPECT_EQ(found.status, 2) << message;
+        EXPECT_THAT(found.output, HasSubstr(message));
+    }
+    const outcome missing = run({}, {runner, "--change", "port_down:mlx5_3"});
+    EXPECT_EQ(missing.status, 2);
+    EXPECT_THAT(missing.output, HasSubstr("there is no mlx5_3"));
 }
 
 TEST(softhca_run, passes_on_exit_status_and_signal)

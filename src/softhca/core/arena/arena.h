@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <span>
 
-#include "fault_rule.h"
 #include "device_change.h"
+#include "fault_rule.h"
 #include "objects.h"
 #include "port_counters.h"
 #include "statistics.h"
@@ -20,17 +20,17 @@ namespace ucxl::softhca
 inline constexpr std::uint64_t arena_magic   = 0x61636874666f7331; // "1softhca"
 inline constexpr std::uint32_t arena_version = 2;
 
-inline constexpr std::size_t max_clients   = 256;
-inline constexpr std::size_t max_functions = 32;
-inline constexpr std::size_t max_channels  = 1U << 13;
+inline constexpr std::size_t max_clients       = 256;
+inline constexpr std::size_t max_functions     = 32;
+inline constexpr std::size_t max_channels      = 1U << 13;
 inline constexpr std::size_t max_flow_counters = 1U << 12;
-inline constexpr std::size_t max_pds       = 1U << 14;
-inline constexpr std::size_t max_uars      = 1U << 12;
-inline constexpr std::size_t max_umems     = 1U << 17;
-inline constexpr std::size_t max_mkeys     = 1U << 17; // an index is a key without its variant byte
-inline constexpr std::size_t max_cqs       = 1U << 14;
-inline constexpr std::size_t max_srqs      = 1U << 12;
-inline constexpr std::size_t max_qps       = 1U << 15;
+inline constexpr std::size_t max_pds           = 1U << 14;
+inline constexpr std::size_t max_uars          = 1U << 12;
+inline constexpr std::size_t max_umems         = 1U << 17;
+inline constexpr std::size_t max_mkeys         = 1U << 17; // an index is a key without its variant byte
+inline constexpr std::size_t max_cqs           = 1U << 14;
+inline constexpr std::size_t max_srqs          = 1U << 12;
+inline constexpr std::size_t max_qps           = 1U << 15;
 
 // An entry has 16 bytes: a KLM, a KSM or part of a repeat block.
 inline constexpr std::size_t max_translation_entries = 1U << 24;

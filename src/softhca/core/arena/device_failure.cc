@@ -52,7 +52,7 @@ void cut_off(environment& device, function_id function)
     device.memory.function_table[function].incarnation++;
 }
 
-// The events are those of mlx5_ib_handle_event (infiniband/hw/mlx5/main.c). When a port comes back, the subnet manager
+// The events are those of handle_port_change (infiniband/hw/mlx5/main.c). When a port comes back, the subnet manager
 // sets it up anew, which may change its LID, and asks clients to register again, because the manager forgot them (IBTA
 // vol. 1, 14.4.11, ClientReregister).
 void take_port_down(environment& device, function_id function)

@@ -25,7 +25,7 @@ inline bool is_dead(const arena& memory, const ownership& owner)
     return function.condition != device_condition::working || function.incarnation != owner.incarnation;
 }
 
-// A port that is down neither sends nor receives, not even from itself (IBTA vol. 1, 7.2.3: packets other than those of
+// A port that is down neither sends nor receives, not even from itself (IBTA vol. 1, 7.2: packets other than those of
 // subnet management are discarded unless the port is active).
 inline bool port_is_up(const arena& memory, function_id function)
 {

@@ -53,12 +53,12 @@ enum class device_condition : std::uint8_t {
 
 struct function_record {
     ownership owner; // live when the fabric has that function
-    std::uint16_t vhca_id    = 0;
-    std::uint16_t lid        = 0;
-    std::uint64_t port_guid  = 0;
-    std::uint64_t node_guid  = 0;
-    std::uint64_t image_guid = 0; // the same for all functions of a device
-    std::uint32_t device     = 0; // functions of one device share MEMIC and may use each other's keys
+    std::uint16_t vhca_id      = 0;
+    std::uint16_t lid          = 0;
+    std::uint64_t port_guid    = 0;
+    std::uint64_t node_guid    = 0;
+    std::uint64_t image_guid   = 0; // the same for all functions of a device
+    std::uint32_t device       = 0; // functions of one device share MEMIC and may use each other's keys
     device_condition condition = device_condition::working;
     std::uint8_t incarnation   = 0; // counts how often contexts were cut off; older ones stay dead
     bool port_up               = true;

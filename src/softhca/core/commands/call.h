@@ -38,10 +38,7 @@ struct command_call {
 
     arena& memory() const { return device.memory; }
     const function_record& caller() const { return device.memory.function_table[function]; }
-    ownership owner() const 
-    {
-        return {life::free, caller().incarnation, device.self, function, uid};
-    }
+    ownership owner() const { return {life::free, caller().incarnation, device.self, function, uid}; }
 
     prm::command_status refuse(prm::command_status status, const char* why)
     {

@@ -8,8 +8,8 @@ namespace ucxl::softhca
 qp_record* find_receiver(arena& memory, std::uint16_t lid, std::uint32_t qpn, prm::qp_service service)
 {
     qp_record* const found = memory.qps.find(qpn);
-    if (found == nullptr || found->service != service || !receives(*found) ||
-        is_dead(memory, found->owner) || !port_is_up(memory, found->owner.function)) {
+    if (found == nullptr || found->service != service || !receives(*found) || is_dead(memory, found->owner) ||
+        !port_is_up(memory, found->owner.function)) {
         return nullptr;
     }
     return memory.function_table[found->owner.function].lid == lid ? found : nullptr;

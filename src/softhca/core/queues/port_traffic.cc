@@ -15,15 +15,15 @@ using prm::wqe_opcode;
 using outcome = answer::outcome;
 
 // The headers of packets, in bytes (IBTA vol. 1, 5.2.1 and 9.2 to 9.3).
-constexpr std::uint64_t packet_bytes           = 8 + 12 + 4; // local route, base transport, invariant CRC
-constexpr std::uint64_t route_bytes            = 40;
-constexpr std::uint64_t rdma_bytes             = 16;
-constexpr std::uint64_t atomic_bytes           = 28;
-constexpr std::uint64_t immediate_bytes        = 4; // also the key that a send invalidates
-constexpr std::uint64_t datagram_bytes         = 8;
-constexpr std::uint64_t acknowledge_bytes      = 4;
-constexpr std::uint64_t atomic_response_bytes  = 8;
-constexpr std::uint64_t word_bytes             = 4;
+constexpr std::uint64_t packet_bytes          = 8 + 12 + 4; // local route, base transport, invariant CRC
+constexpr std::uint64_t route_bytes           = 40;
+constexpr std::uint64_t rdma_bytes            = 16;
+constexpr std::uint64_t atomic_bytes          = 28;
+constexpr std::uint64_t immediate_bytes       = 4; // also the key that a send invalidates
+constexpr std::uint64_t datagram_bytes        = 8;
+constexpr std::uint64_t acknowledge_bytes     = 4;
+constexpr std::uint64_t atomic_response_bytes = 8;
+constexpr std::uint64_t word_bytes            = 4;
 
 struct traffic {
     std::uint64_t packets = 1;

@@ -31,7 +31,7 @@ std::uint32_t subscription_bit(std::uint32_t type)
     return 0;
 }
 
-// As mlx5_ib_handle_event in the kernel's infiniband/hw/mlx5/main.c.
+// As handle_port_change in the kernel's infiniband/hw/mlx5/main.c.
 int verbs_port_event(std::uint8_t subtype)
 {
     switch (static_cast<prm::port_change>(subtype)) {

@@ -13,11 +13,11 @@ namespace ucxl::softhca
 
 // event_route::kind: the format in the low bits; for DEVX channels the subscribed events above it.
 enum class event_format : std::uint32_t {
-    completion = 1, // ib_uverbs_comp_event_desc
-    async      = 2, // ib_uverbs_async_event_desc
-    devx       = 3, // mlx5_ib_uapi_devx_async_event_hdr
-    devx_data  = 4, // the same, followed by the event queue entry
-    devx_count = 5, // an eventfd, which counts
+    completion  = 1, // ib_uverbs_comp_event_desc
+    async       = 2, // ib_uverbs_async_event_desc
+    devx        = 3, // mlx5_ib_uapi_devx_async_event_hdr
+    devx_data   = 4, // the same, followed by the event queue entry
+    devx_count  = 5, // an eventfd, which counts
     devx_answer = 6, // mlx5_ib_uapi_devx_async_cmd_hdr and the answer of the command; no event has it
 };
 

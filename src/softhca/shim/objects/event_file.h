@@ -55,9 +55,9 @@ public:
     event_format format() const { return _format; }
     const event_channel& channel() const { return _channel; }
 
-    unsigned descriptors = 0;
+    unsigned descriptors                 = 0;
     const event_file* subscribed_through = nullptr; // of an eventfd: the DEVX channel
-    std::uint32_t number = 0; // on the device (fabric::add_channel)
+    std::uint32_t number                 = 0;       // on the device (fabric::add_channel)
 
 private:
     kernel_host& _outside;

@@ -14,8 +14,8 @@ struct sysfs_file {
     std::string path;
     sysfs_kind kind = sysfs_kind::file;
     std::string text;
-    dev_t number = 0;
-    bool ours    = true; // of a directory: everything below it is ours
+    dev_t number         = 0;
+    bool ours            = true; // of a directory: everything below it is ours
     function_id function = no_function;
     sysfs_value value    = sysfs_value::none;
 };

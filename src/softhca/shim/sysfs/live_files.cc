@@ -113,8 +113,8 @@ std::string live_files::text(function_id function, sysfs_value value) const
     const port_counters all = _device.counters(function);
     const auto index        = std::to_underlying(value);
     const bool from_queues  = index >= first_hw_counter;
-    return std::format("{}\n", counted(all, from_queues ? hw_counters[index - first_hw_counter]
-                                                         : counters[index - first_counter]));
+    return std::format(
+        "{}\n", counted(all, from_queues ? hw_counters[index - first_hw_counter] : counters[index - first_counter]));
 }
 
 } // namespace ucxl::softhca

@@ -57,10 +57,10 @@ struct sysfs_node {
     bool ours           = false; // false: a directory of the real file system with one of our files below it
     dev_t number        = 0;     // of a device
     std::uint64_t inode = 0;
-    std::string text; // the content of a file, or the target of a link
+    std::string text;                   // the content of a file, or the target of a link
     function_id function = no_function; // it is there as long as that function is
     sysfs_value value    = sysfs_value::none;
-    sysfs_node* parent = nullptr;
+    sysfs_node* parent   = nullptr;
     std::string name;
     std::map<std::string, std::unique_ptr<sysfs_node>, std::less<>> children;
 };

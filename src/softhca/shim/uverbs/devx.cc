@@ -266,8 +266,7 @@ int query_object_later(uverbs_call& call)
     if (const int error = call.read_all(MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN, command.input); error != 0) {
         return error;
     }
-    if (length > UINT16_MAX ||
-        !is_about(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, command, &devx_class::query)) {
+    if (length > UINT16_MAX || !is_about(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, command, &devx_class::query)) {
         return EINVAL;
     }
     command.output.assign(length, std::byte{0});

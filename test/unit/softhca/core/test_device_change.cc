@@ -199,10 +199,10 @@ TEST_F(device_change_test, an_alias_does_not_reach_keys_of_a_removed_card)
     test_machine two({.devices = 1, .functions_per_device = 2});
     test_process& owner = two.start();
     key_maker keys(two.memory());
-    const auto memory      = owner.allocate(4096);
-    const std::uint32_t of = keys.direct(owner.id(), memory);
-    mkey_record& aimed    = *two.memory().find_key(of);
-    aimed.shared_with_vhca = true;
+    const auto memory         = owner.allocate(4096);
+    const std::uint32_t of    = keys.direct(owner.id(), memory);
+    mkey_record& aimed        = *two.memory().find_key(of);
+    aimed.shared_with_vhca    = true;
     const std::uint32_t alias = keys.direct(owner.id(), memory);
     mkey_record& made         = *two.memory().find_key(alias);
     made.backing              = mkey_backing::alias;
@@ -212,9 +212,7 @@ TEST_F(device_change_test, an_alias_does_not_reach_keys_of_a_removed_card)
     made.target_vhca          = two.memory().function_table[0].vhca_id;
     environment device{two.memory(), owner, owner.id()};
     const key_user user{1, made.pd, 16};
-    const auto check = [&] {
-        return check_access(device, user, alias, address_of(memory), 8, right::local_read, 16);
-    };
+    const auto check = [&] { return check_access(device, user, alias, address_of(memory), 8, right::local_read, 16); };
     EXPECT_EQ(check(), access_fault::none);
     two.memory().function_table[0].incarnation++;
     EXPECT_EQ(check(), access_fault::wrong_vhca);

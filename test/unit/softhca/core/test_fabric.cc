@@ -22,6 +22,11 @@ TEST(fabric, refuses_options_beyond_its_limits_and_names_them)
     EXPECT_NE(format_error({.devices = 9}).find("devices"), std::string::npos);
     EXPECT_NE(format_error({.devices = 1, .functions_per_device = 0}).find("functions"), std::string::npos);
     EXPECT_NE(format_error({.devices = 2, .functions_per_device = 17}).find("functions"), std::string::npos);
+    fabric_options timed{.devices = 1, .functions_per_device = 2};
+    timed.faults.rules[0] = {.kind = fault_kind::port_down, .after_ns = 1, .function = 1};
+    EXPECT_EQ(format_error(timed), "");
+    timed.faults.rules[0].function = 2;
+    EXPECT_EQ(format_error(timed), "fault: there is no mlx5_2, mlx5_1 is the last one");
 }
 
 TEST(fabric, refuses_memory_that_is_no_fabric)

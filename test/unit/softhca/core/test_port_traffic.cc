@@ -23,7 +23,7 @@ protected:
         for (made_qp* const each : {&a, &b}) {
             each->record().path.mtu = 3; // 1024 bytes
         }
-        b.record().owner.function                           = 1;
+        b.record().owner.function                             = 1;
         machine.memory().find_key(target_key)->owner.function = 1;
         queue_kit::connect(a, b);
         a.record().path.mtu = 3;

@@ -59,10 +59,10 @@ public:
     std::set<std::uint32_t> uars;
     std::set<int> writers;
     std::set<int> open_fds;
-    std::set<int> event_fds; // those of the program that are eventfds
+    std::set<int> event_fds;                                    // those of the program that are eventfds
     std::map<int, std::vector<std::vector<std::byte>>> answers; // by writer
     bool answers_fit = true;
-    int fd_limit = 1000; // EMFILE from here
+    int fd_limit     = 1000; // EMFILE from here
 
 private:
     test_machine& _machine;

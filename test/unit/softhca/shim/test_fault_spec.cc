@@ -134,6 +134,55 @@ TEST(settings, options_are_checked_and_errors_name_them)
     EXPECT_THAT(to_options(wrong).error(), HasSubstr("fault 'wqe:frob': opcode"));
 }
 
+TEST(fault_spec, changes_of_devices_come_at_a_request_or_at_a_time)
+{
+    const auto counted = parse_fault("port_down:rdma_write,first=3,time=20ms");
+    ASSERT_TRUE(counted.has_value()) << counted.error();
+    EXPECT_EQ(counted->kind, fault_kind::port_down);
+    EXPECT_EQ(counted->first, 3U);
+    EXPECT_EQ(counted->amount, 20'000'000U);
+    EXPECT_EQ(counted->after_ns, 0U);
+    const auto timed = parse_fault("remove,after=2s,device=mlx5_3");
+    ASSERT_TRUE(timed.has_value()) << timed.error();
+    EXPECT_EQ(timed->kind, fault_kind::remove);
+    EXPECT_EQ(timed->after_ns, 2'000'000'000U);
+    EXPECT_EQ(timed->function, 3U);
+    EXPECT_EQ(timed->amount, 0U);
+    EXPECT_THAT(parse_fault("remove:send,after=2s").error(), HasSubstr("after: what comes at a time has no opcode"));
+    EXPECT_THAT(parse_fault("fatal,first=2,after=2s").error(), HasSubstr("after: what comes at a time"));
+    EXPECT_THAT(parse_fault("fatal,device=mlx5_1").error(), HasSubstr("device: only what comes at a time"));
+    EXPECT_THAT(parse_fault("fatal,after=0s").error(), HasSubstr("after: '0s' is not a time of at most 60s"));
+    EXPECT_THAT(parse_fault("wqe,after=1s").error(), HasSubstr("'after' is not a field of this kind"));
+}
+
+TEST(fault_spec, changes_name_their_device_first)
+{
+    const auto up = parse_change("port_up:mlx5_2,lid=0x20");
+    ASSERT_TRUE(up.has_value()) << up.error();
+    EXPECT_EQ(up->change.kind, change_kind::port_up);
+    EXPECT_EQ(up->change.function, 2U);
+    EXPECT_EQ(up->change.lid, 0x20U);
+    const auto down = parse_change("port_down,time=5s");
+    ASSERT_TRUE(down.has_value()) << down.error();
+    EXPECT_EQ(down->change.function, 0U);
+    EXPECT_EQ(down->time_ns, 5'000'000'000U);
+    for (const char* const word : {"fatal", "remove", "recover"}) {
+        EXPECT_TRUE(parse_change(word).has_value()) << word;
+    }
+    const std::pair<const char*, const char*> wrong[] = {
+        {"", "'' is not port_down"},
+        {"down", "'down' is not port_down"},
+        {"remove:mlx4_0", "device: 'mlx4_0' is not one of mlx5_0 to mlx5_31"},
+        {"remove:mlx5_32", "device: 'mlx5_32'"},
+        {"recover,time=1s", "'time=1s' is not a field"},
+        {"port_up,lid=0xc000", "lid: '0xc000' is not a local identifier from 1 to 0xbfff"},
+        {"port_up,", "'' is not a field"},
+    };
+    for (const auto& [text, message] : wrong) {
+        EXPECT_THAT(parse_change(text).error(), HasSubstr(message)) << text;
+    }
+}
+
 TEST(settings, an_order_has_a_seed_or_gets_one)
 {
     const auto seed_of = [](const std::string& order) {

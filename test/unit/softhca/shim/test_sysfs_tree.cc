@@ -94,6 +94,52 @@ TEST(sysfs_tree, the_last_link_is_followed_or_not_as_asked)
     EXPECT_TRUE(target->children.contains("ports"));
 }
 
+class changing_device : public sysfs_source
+{
+public:
+    bool present(function_id function) const override { return function != gone; }
+    std::string text(function_id function, sysfs_value value) const override
+    {
+        return std::to_string(function) + (value == sysfs_value::state ? state : " other\n");
+    }
+
+    function_id gone  = no_function;
+    std::string state = " up\n";
+};
+
+TEST(sysfs_tree, what_changes_is_asked_anew)
+{
+    changing_device device;
+    const sysfs_tree tree(std::vector<sysfs_function>(2), &device);
+    const std::string port = "/sys/class/infiniband/mlx5_1/ports/1/";
+    const auto text        = [&](const std::string& name) { return tree.text_of(*tree.find(port + name)); };
+    EXPECT_EQ(text("state"), "1 up\n");
+    device.state = " down\n";
+    EXPECT_EQ(text("state"), "1 down\n");
+    EXPECT_EQ(text("counters/port_xmit_data"), "1 other\n");
+    EXPECT_EQ(text("hw_counters/out_of_sequence"), "1 other\n");
+    EXPECT_EQ(text("hw_counters/lifespan"), "10\n");
+    EXPECT_EQ(text("link_layer"), "InfiniBand\n");
+}
+
+TEST(sysfs_tree, a_device_that_is_gone_has_no_files)
+{
+    changing_device device;
+    const sysfs_tree tree(std::vector<sysfs_function>(2), &device);
+    const char* const files[] = {"/sys/class/infiniband/mlx5_1", "/sys/class/infiniband_verbs/uverbs1",
+                                 "/dev/infiniband/uverbs1", "/sys/bus/pci/devices/5fca:00:00.1",
+                                 "/sys/devices/pci5fca:00/5fca:00:00.1/infiniband/mlx5_1/ports/1/state"};
+    for (const char* const path : files) {
+        EXPECT_NE(tree.find(path), nullptr) << path;
+    }
+    device.gone = 1;
+    for (const char* const path : files) {
+        EXPECT_EQ(tree.find(path), nullptr) << path;
+    }
+    EXPECT_NE(tree.find("/sys/class/infiniband/mlx5_0/ports/1/state"), nullptr);
+    EXPECT_TRUE(tree.present(*tree.find("/sys/class/infiniband")));
+}
+
 TEST(sysfs_tree, eight_functions_share_a_pci_device)
 {
     const sysfs_tree tree = make_tree(9);

@@ -257,6 +257,24 @@ TEST_P(uverbs_qp_states, a_peer_gets_no_reads_without_resources_for_them)
     EXPECT_EQ(maker.query_qp(qp).qp_access_flags, std::uint32_t{IBV_ACCESS_REMOTE_WRITE});
 }
 
+TEST_P(uverbs_qp_states, paths_do_not_migrate)
+{
+    if (GetParam() == IB_UVERBS_QPT_UD) {
+        GTEST_SKIP() << "datagrams have no path";
+    }
+    go_to(IBV_QPS_RTS);
+    ib_uverbs_modify_qp request = request_for(IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_PATH_MIG_STATE);
+    for (const std::uint8_t state : {IBV_MIG_REARM, IBV_MIG_ARMED}) {
+        request.path_mig_state = state;
+        EXPECT_EQ(maker.modify_qp(request), EINVAL);
+    }
+    request              = request_for(IBV_QPS_RTS, IBV_QPS_RTS, IBV_QP_ALT_PATH);
+    request.alt_port_num = 1;
+    EXPECT_EQ(maker.modify_qp(request), EINVAL);
+    EXPECT_EQ(maker.query_qp(qp).path_mig_state, IBV_MIG_MIGRATED);
+    EXPECT_EQ(maker.query_qp(qp).qp_state, IBV_QPS_RTS);
+}
+
 INSTANTIATE_TEST_SUITE_P(services, uverbs_qp_states,
                          testing::Values(IB_UVERBS_QPT_RC, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD, IB_UVERBS_QPT_DRIVER),
                          [](const auto& tested) {
