@@ -140,7 +140,7 @@ void count_exchange(arena& memory, const qp_record& sender, const qp_record* pee
     }
     count_request(there, request.opcode);
     there.out_of_buffer += result.result == outcome::not_ready;
-    if (sender.service != prm::qp_service::rc || result.result == outcome::lost) {
+    if (!is_reliable(sender.service) || result.result == outcome::lost) {
         return;
     }
     here.rnr_nak_retry_err += result.result == outcome::not_ready;
