@@ -7,6 +7,7 @@ suite=trixie
 cache=${UCXL_DEV_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ucx-layout}
 root=$cache/$suite
 root_suite=$suite
+ucx_gtest=${UCXL_DEV_UCX_GTEST:-$cache/ucx-gtest} # UCX's own tests, built once for all checkouts
 
 # Chooses the root of another Debian suite.
 use_suite() {

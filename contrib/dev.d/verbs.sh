@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The verbs of contrib/dev. They run where the toolchain is: on the host or inside the root.
-: "${top:?set by contrib/dev}"
+: "${top:?set by contrib/dev}" "${ucx_gtest:?set by root.sh}"
 
 jobs=$(nproc)
 
@@ -17,6 +17,8 @@ usage: contrib/dev VERB [ARGS]
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
                   (--suite NAME: in a root of another Debian suite, forky has rdma-core 65)
+                  (--ucx-gtest [FILTER]: instead build UCX's own tests, once, and run those for network cards;
+                  takes more than an hour; ends with "N passed, N failed")
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
@@ -59,6 +61,7 @@ verb_packages() {
     case $1:$(other_arch "${@:2}") in
     check:arm64) packages_of arm64 ;;
     esac
+    [ "$1 ${2:-}" != "conformance --ucx-gtest" ] || packages_of ucx-gtest
     case $1 in
     check | conformance) packages_of conformance ;;
     fmt) packages_of lint ;;
@@ -220,7 +223,12 @@ run_in_copy() {
 verb_conformance() {
     [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy conformance "$@"
     [ "${1:-}" != --suite ] || shift 2
+    local program
     verb_build release
+    if [ "${1:-}" = --ucx-gtest ]; then
+        program=$("$top/contrib/dev.d/build-ucx-gtest" "$ucx_gtest")
+        exec "$top/test/conformance/ucx_gtest" --build "$top/build/release" --program "$program" "${@:2}"
+    fi
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
 }
 
