@@ -51,6 +51,8 @@ void describe_port(prm::view<hca_cap> cap, const function_record& function)
     cap.put<0>(hca_cap::gid_table_size);
     cap.put<0>(hca_cap::pkey_table_size);
     cap.put<true>(hca_cap::ib_virt);
+    // The port tells which service levels the subnet routes adaptively: none.
+    cap.put<true>(hca_cap::ooo_sl_mask);
 }
 
 void describe_transports(prm::view<hca_cap> cap)

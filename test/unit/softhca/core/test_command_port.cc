@@ -133,6 +133,17 @@ TEST_F(command_port, the_port_is_up_and_has_the_names_of_the_function)
     EXPECT_EQ(device.send(input.bytes), command_status::bad_parameter);
 }
 
+TEST_F(command_port, the_port_tells_that_no_service_level_is_routed_adaptively)
+{
+    ASSERT_EQ(query(prm::cap_page::general), command_status::ok);
+    EXPECT_TRUE(page<prm::hca_cap>().get(prm::hca_cap::ooo_sl_mask));
+    prm::storage<prm::query_hca_vport_context_in> input;
+    (*input).put<command::query_hca_vport_context>(prm::query_hca_vport_context_in::opcode);
+    ASSERT_EQ(device.send(input.bytes), command_status::ok);
+    const auto context = device.out<prm::query_hca_vport_context_out>().at(prm::query_hca_vport_context_out::context);
+    EXPECT_EQ(context.get(prm::hca_vport_context::ooo_sl_mask), 0);
+}
+
 TEST_F(command_port, the_port_has_one_gid)
 {
     prm::storage<prm::query_hca_vport_gid_in> input;
