@@ -22,7 +22,8 @@ ERROR = re.compile(r"^.*(?:Failure$|assertion|\bERROR\b|\bFATAL\b|Caught signal)
 @dataclasses.dataclass
 class Shard:
     """Tests of one suite, under the full names that the program lists."""
-    name: str
+    suite: str
+    name: str  # of the output
     tests: list
 
 
@@ -70,7 +71,7 @@ def run_program(device, command, log):
     try:
         while not how:
             try:
-                status = process.wait(0.2)
+                status = process.wait(1.0)
                 how = "" if status in (0, 1) else f"the process ended with {described(status)}"
                 break
             except subprocess.TimeoutExpired:
@@ -102,13 +103,13 @@ def described(status):
         return f"status {status}"
 
 
-def judged(shard, name, lines, passed, seconds, log):
+def judged(suite, name, lines, passed, seconds, log):
     skips = [found[1] for found in map(SKIP.search, lines) if found]
     if not passed:
-        return Result(shard, name, FAILED, first_error(lines), seconds, log)
+        return Result(suite, name, FAILED, first_error(lines), seconds, log)
     if skips:
-        return Result(shard, name, SKIPPED, skips[0] or "no reason", seconds, log)
-    return Result(shard, name, PASSED, "", seconds, log)
+        return Result(suite, name, SKIPPED, skips[0] or "no reason", seconds, log)
+    return Result(suite, name, PASSED, "", seconds, log)
 
 
 def first_error(lines):
@@ -135,13 +136,13 @@ def run_shard(device, program, shard):
             file.write("--gtest_filter=" + ":".join(left) + "\n")
         watch, how = run_program(device, [program, f"--gtest_flagfile={flags}"], log)
         for test, (lines, passed, seconds) in watch.tests.items():
-            yield judged(shard.name, test, lines, passed, seconds, log)
+            yield judged(shard.suite, test, lines, passed, seconds, log)
         if how and watch.current:
-            yield Result(shard.name, watch.current, FAILED, how, time.monotonic() - watch.begun, log)
+            yield Result(shard.suite, watch.current, FAILED, how, time.monotonic() - watch.begun, log)
         done = {*watch.tests, *((watch.current,) if watch.current else ())}
         if not done.intersection(left):
             for test in left:
-                yield Result(shard.name, test, FAILED, how or "the program did not run it", 0.0, log)
+                yield Result(shard.suite, test, FAILED, how or "the program did not run it", 0.0, log)
             return
         left, turn = [test for test in left if test not in done], turn + 1
 
