@@ -221,12 +221,11 @@ TEST(programs, see_the_counters_of_ports_in_files)
 TEST(softhca_run, changes_devices_that_programs_use)
 {
     const std::string change = std::string(runner) + " --change ";
-    const outcome found      = run({}, {"sh", "-c",
-                                        "mkfifo $0; " + std::string(scenarios) + " port_watcher > $0 & read line < $0; " +
-                                            change + "port_down:mlx5_0; cat /sys/class/infiniband/mlx5_0/ports/1/state; " +
-                                            "env -u SOFTHCA_FABRIC " + change + "port_up:mlx5_0,lid=0x20 --of $PPID; " +
-                                            "cat /sys/class/infiniband/mlx5_0/ports/1/lid; wait $!; echo $?; rm $0",
-                                        temporary_file().path()});
+    const std::string port   = "/sys/class/infiniband/mlx5_0/ports/1/";
+    const std::string script = "mkfifo $0; " + std::string(scenarios) + " port_watcher > $0 & read line < $0; " +
+                               change + "port_down:mlx5_0; cat " + port + "state; env -u SOFTHCA_FABRIC " + change +
+                               "port_up:mlx5_0,lid=0x20 --of $PPID; cat " + port + "lid; wait $!; echo $?; rm $0";
+    const outcome found = run({}, {"sh", "-c", script, temporary_file().path()});
     EXPECT_EQ(found.output, "1: DOWN\n0x20\n4\n");
     const outcome later = run({}, {"sh", "-c",
                                    change + "remove; ls /sys/class/infiniband; " + change +

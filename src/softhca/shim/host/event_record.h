@@ -28,8 +28,8 @@ struct event_record {
     std::size_t length = 0; // 0: the channel does not want the event
 };
 
-// `type` as in host::notify(). The end of a channel is a record as well, because a reader that waits has to be woken; the
-// program never sees it.
+// `type` as in host::notify(). The end of a channel is a record as well, because a reader that waits has to be woken;
+// the program never sees it.
 event_record format_event(const event_route& route, std::uint32_t type);
 
 // The length of these events up to the end of the channel; all of them when the end is not there.

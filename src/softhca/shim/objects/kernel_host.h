@@ -39,7 +39,8 @@ public:
 
     // `flags`: O_CLOEXEC and O_NONBLOCK for the reader. A negative errno is returned in `reader`.
     virtual event_channel make_event_channel(int flags) = 0;
-    // The answers of asynchronous commands: packets of any length, which only this process writes. As make_event_channel.
+    // The answers of asynchronous commands: packets of any length, which only this process writes. As
+    // make_event_channel.
     virtual event_channel make_answer_channel(int flags) = 0;
     // 0, or EAGAIN when too many are unread.
     virtual int write_answer(const event_channel& channel, std::span<const std::byte> answer) = 0;

@@ -2,7 +2,8 @@
 // /dev/infiniband. None of them is on disk; the wrappers of open(), opendir(), stat() and similar functions answer from
 // here.
 //
-// Invariant: the nodes never change once made; what changes is asked of a source. The children of a directory are sorted by name.
+// Invariant: the nodes never change once made; what changes is asked of a source. The children of a directory are
+// sorted by name.
 //
 //     if (tree.covers(path)) {
 //         const sysfs_node* node = tree.find(path);      null: ENOENT

@@ -98,8 +98,8 @@ public:
     int destroy(uobject& object);    // 0, or an errno and the object stays
     void destroyed(uobject& object); // after destroy() of the object itself, once its values were read
 
-    // Makes an event channel, whose reading end is a new descriptor of the program: 0 or an errno. With a value it gets the
-    // events of the device, with that value.
+    // Makes an event channel, whose reading end is a new descriptor of the program: 0 or an errno. With a value it gets
+    // the events of the device, with that value.
     int create_channel(event_format format, std::optional<std::uint64_t> device_events = std::nullopt);
     const std::shared_ptr<event_file>& made_channel() const { return _made_channel; }
 
