@@ -16,6 +16,8 @@ using prm::event_type;
 class dynamic_connections : public dynamic_pair
 {
 protected:
+    dynamic_connections() : dynamic_pair({.functions_per_device = 2}) {}
+
     std::array<std::byte, 16> gid_of(const made_target& dct)
     {
         std::array<std::byte, 16> gid;
@@ -147,6 +149,28 @@ TEST_F(dynamic_connections, a_target_is_not_at_another_port)
     expect_no_answer(work_request(wqe_opcode::send)
                          .target(static_cast<std::uint16_t>(there.lid() + 1), there.number, access_key)
                          .signaled());
+}
+
+TEST_F(dynamic_connections, a_target_of_another_function)
+{
+    const auto other = kit.target(far, arrivals, queue, access_key, 1);
+    EXPECT_NE(other.lid(), a.lid());
+    make.function                 = 1;
+    const std::uint32_t key_there = make.direct(far.id(), target);
+    const auto write_with         = [&](std::uint32_t key) {
+        a.post(work_request(wqe_opcode::rdma_write)
+                           .target(other.lid(), other.number, access_key)
+                           .remote(address_of(target), key)
+                           .data(source_key, address_of(source), 8)
+                           .signaled());
+        a.run();
+    };
+    write_with(key_there);
+    EXPECT_FALSE(only(a_sends).failed());
+    EXPECT_TRUE(arrived(0, 0, 8));
+    write_with(target_key);
+    expect_error(a_sends.poll(), cqe_syndrome::remote_access);
+    EXPECT_EQ(other.record().state, qp_state::rtr) << "that key is of the first function";
 }
 
 TEST_F(dynamic_connections, other_services_do_not_reach_a_target)
