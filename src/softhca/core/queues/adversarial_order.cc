@@ -1,5 +1,7 @@
 #include "adversarial_order.h"
 
+#include <algorithm>
+
 #include "connection.h"
 #include "dc_stream.h"
 #include "piece_order.h"
@@ -184,10 +186,25 @@ bool adversarial_order::run(environment& device, qp_record& qp, std::uint32_t qp
         qp.send.in_flight = 0;
         own->qpn          = 0;
         _places[qpn]      = 0;
-    } else if (any) {
-        device.outside.wake_at(device.outside.now_ns() + pause_ns);
+    } else {
+        wake_later(device, *own, any);
     }
     return any;
+}
+
+// Each call is for all queues of the process, so it is asked for again by whoever still waits.
+void adversarial_order::wake_later(environment& device, queue& own, bool soon)
+{
+    std::uint64_t time_ns = soon ? device.outside.now_ns() + pause_ns : never_ns;
+    for (std::size_t i = 0; i < own.count; i++) {
+        const flight& one = own.at(i);
+        if (one.stage == stage::posted && one.waiting != requester_wait::none && one.waiting != requester_wait::turn) {
+            time_ns = std::min(time_ns, one.retry_at_ns);
+        }
+    }
+    if (time_ns != never_ns) {
+        device.outside.wake_at(time_ns);
+    }
 }
 
 adversarial_order::choices adversarial_order::possible_now(environment& device, qp_record& qp, queue& own)

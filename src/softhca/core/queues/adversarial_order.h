@@ -127,6 +127,7 @@ private:
 
     queue* open(environment& device, qp_record& qp, std::uint32_t qpn);
     std::uint64_t choose(std::uint32_t qpn, std::uint64_t count);
+    static void wake_later(environment& device, queue& own, bool soon);
     choices possible_now(environment& device, qp_record& qp, queue& own);
     static std::uint16_t end_of(const qp_record& qp, queue& own);
     static bool may_pass(const flight& earlier, const flight& later);

@@ -41,8 +41,11 @@ bool may_execute(const environment& device, const qp_record& qp)
 bool step(environment& device, qp_record& qp, std::uint32_t qpn)
 {
     send_queue_state& queue = qp.send;
-    if (!may_execute(device, qp) ||
-        (queue.waiting != requester_wait::none && device.outside.now_ns() < queue.retry_at_ns)) {
+    if (!may_execute(device, qp)) {
+        return false;
+    }
+    if (queue.waiting != requester_wait::none && device.outside.now_ns() < queue.retry_at_ns) {
+        device.outside.wake_at(queue.retry_at_ns); // again: the one call for all queues was perhaps an earlier one
         return false;
     }
     posted_send posted;

@@ -578,6 +578,34 @@ TEST_F(adversarial, an_alias_whose_target_is_destroyed_in_flight_is_missing)
               seeds / 20);
 }
 
+TEST_F(adversarial, everything_happens_without_a_poll)
+{
+    a.record().rnr_retry = c.record().rnr_retry = 7;
+    for (std::uint64_t seed = 0; seed < seeds; seed++) {
+        SCOPED_TRACE(seed);
+        choose(seed);
+        for (made_qp* qp : {&b, &d}) {
+            qp->post_receive(into(0, 8));
+        }
+        for (made_qp* qp : {&a, &c}) {
+            qp->post(read(0, 0, 8));
+            qp->post(send(8));
+            qp->run();
+        }
+        for (unsigned calls = 0; calls < 1000 && near.woken_at_ns != UINT64_MAX; calls++) {
+            machine.time_ns  = std::max(machine.time_ns, near.woken_at_ns);
+            near.woken_at_ns = UINT64_MAX;
+            a.run();
+            machine.time_ns += 7'000; // so that the two queues wait for different times
+            c.run();
+        }
+        EXPECT_EQ(a_sends.poll_all().size(), 2u);
+        EXPECT_EQ(c_sends.poll_all().size(), 2u);
+        EXPECT_EQ(b_receives.poll_all().size(), 1u);
+        EXPECT_EQ(d_receives.poll_all().size(), 1u);
+    }
+}
+
 TEST_F(adversarial, queues_without_a_place_wait_for_one)
 {
     choose(1);

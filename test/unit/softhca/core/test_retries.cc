@@ -66,6 +66,32 @@ TEST_F(retries, a_peer_not_yet_ready_to_receive_is_tried_until_it_is)
     EXPECT_TRUE(arrived(0, 0, 8));
 }
 
+TEST_F(retries, each_of_two_waiting_queues_is_woken)
+{
+    made_cq sends   = kit.completion_queue(near);
+    made_qp later   = kit.queue_pair(near, {.send_cq = &sends, .receive_cq = &sends});
+    made_cq answers = kit.completion_queue(far);
+    made_qp peer    = kit.queue_pair(far, {.send_cq = &answers, .receive_cq = &answers});
+    queue_kit::connect(later, peer);
+    b.record().min_rnr_timer    = 12;
+    peer.record().min_rnr_timer = 13;
+    for (made_qp* qp : {&later, &a}) {
+        qp->post(send(8));
+        qp->run();
+    }
+    b.post_receive(into(0, 8));
+    peer.post_receive(into(8, 8));
+    // One call for all queues of the process, at the earliest time that one of them asked for.
+    for (unsigned calls = 0; calls < 10 && near.woken_at_ns != UINT64_MAX; calls++) {
+        machine.time_ns  = near.woken_at_ns;
+        near.woken_at_ns = UINT64_MAX;
+        a.run();
+        later.run();
+    }
+    EXPECT_FALSE(only(a_sends).failed());
+    EXPECT_FALSE(only(sends).failed());
+}
+
 TEST_F(retries, a_peer_in_the_wrong_state_never_answers)
 {
     b.record().state = qp_state::error;
