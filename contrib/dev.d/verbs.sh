@@ -18,7 +18,7 @@ usage: contrib/dev VERB [ARGS]
                   build, then run test suites of other projects for network cards on the software device
                   (--suite NAME: in a root of another Debian suite, forky has rdma-core 65)
                   (--ucx-gtest [FILTER]: instead build UCX's own tests, once, and run those for network cards;
-                  takes more than an hour; ends with "N passed, N failed")
+                  takes hours; ends with "N passed, N failed")
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"

@@ -61,11 +61,13 @@ class Watch:
         return moved
 
 
-def run_program(device, command, log):
-    """Runs the command with the device. Returns the watch with the tests' output and how the program ended, or ""."""
+def run_program(device, options, command, log):
+    """Runs the command with the device and `options` of softhca-run. Returns the watch with the tests' output, and how
+    the program ended unless that was right."""
     with open(log, "wb") as file:
-        process = subprocess.Popen(["softhca-run", "--", *command], env=device.env, cwd=device.folder, stdout=file,
-                                   stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(["softhca-run", *options, "--", *command], env=device.env, cwd=device.folder,
+                                   stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
     watch, how = Watch(log), ""
     used_before, used, moved = 0.0, 0.0, time.monotonic()
     try:
@@ -124,7 +126,7 @@ def first_error(lines):
     return f"{os.path.basename(place)}: {' '.join(word.strip() for word in words[:3])}"[:200]
 
 
-def run_shard(device, program, shard):
+def run_shard(device, options, program, shard):
     """Yields the results of the shard's tests, process by process."""
     left, turn = list(shard.tests), 0
     while left and not STOP.is_set():
@@ -134,7 +136,7 @@ def run_shard(device, program, shard):
         flags = log.removesuffix(".log") + ".flags"
         with open(flags, "w", encoding="utf-8") as file:
             file.write("--gtest_filter=" + ":".join(left) + "\n")
-        watch, how = run_program(device, [program, f"--gtest_flagfile={flags}"], log)
+        watch, how = run_program(device, options, [program, f"--gtest_flagfile={flags}"], log)
         for test, (lines, passed, seconds) in watch.tests.items():
             yield judged(shard.suite, test, lines, passed, seconds, log)
         if how and watch.current:
