@@ -595,9 +595,10 @@ TEST_F(adversarial, everything_happens_without_a_poll)
         for (unsigned calls = 0; calls < 1000 && near.woken_at_ns != UINT64_MAX; calls++) {
             machine.time_ns  = std::max(machine.time_ns, near.woken_at_ns);
             near.woken_at_ns = UINT64_MAX;
-            a.run();
-            machine.time_ns += 7'000; // so that the two queues wait for different times
-            c.run();
+            // So that the two queues wait for different times, sometimes the one, sometimes the other for longer.
+            (calls % 2 == 0 ? a : c).run();
+            machine.time_ns += 7'000;
+            (calls % 2 == 0 ? c : a).run();
         }
         EXPECT_EQ(a_sends.poll_all().size(), 2u);
         EXPECT_EQ(c_sends.poll_all().size(), 2u);
