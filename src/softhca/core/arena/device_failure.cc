@@ -224,6 +224,9 @@ void apply_due_changes(environment& device)
 
 bool suffer_device_fault(environment& device, const ownership& owner, std::uint32_t opcode)
 {
+    if (device.memory.faults.rules.front().kind == fault_kind::none) {
+        return is_dead(device.memory, owner);
+    }
     for (const fault_kind kind : {fault_kind::port_down, fault_kind::fatal, fault_kind::remove}) {
         const fault_rule* const rule = strike(device.memory, kind, opcode);
         if (rule == nullptr) {

@@ -11,16 +11,16 @@ namespace ucxl::softhca
 
 inline constexpr std::uint32_t psn_mask = 0xffffff;
 
-// The payload of a packet; the largest one when no MTU was set.
-inline std::uint32_t path_mtu_bytes(std::uint8_t mtu)
+// Log2 of the payload of a packet; that of the largest one when no MTU was set.
+inline unsigned log_path_mtu(std::uint8_t mtu)
 {
-    return mtu >= 1 && mtu <= 5 ? 128U << mtu : 4096U;
+    return mtu >= 1 && mtu <= 5 ? 7U + mtu : 12U;
 }
 
 inline std::uint32_t packets_of(const qp_record& sender, std::uint64_t length)
 {
-    const std::uint32_t mtu = path_mtu_bytes(sender.path.mtu);
-    return length == 0 ? 1 : static_cast<std::uint32_t>((length + mtu - 1) / mtu);
+    const unsigned log_bytes = log_path_mtu(sender.path.mtu);
+    return length == 0 ? 1 : static_cast<std::uint32_t>((length + (1U << log_bytes) - 1) >> log_bytes);
 }
 
 // Whether requests are acknowledged.

@@ -167,7 +167,7 @@ datagram_result deliver_datagram(const exchange& sender)
     if (!to) {
         return {own_fault(cqe_syndrome::local_qp_operation)};
     }
-    if (sender.request.data.length() > path_mtu_bytes(sender.qp.path.mtu)) {
+    if (sender.request.data.length() > (1U << log_path_mtu(sender.qp.path.mtu))) {
         return {own_fault(cqe_syndrome::local_length)};
     }
     qp_record* const receiver = receiver_of(sender, *to);

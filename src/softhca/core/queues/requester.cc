@@ -107,6 +107,9 @@ bool run_send_queue(environment& device, std::uint32_t qpn, unsigned budget)
     while (budget != 0 && !device.turn.used_up() && step(device, *qp, qpn)) {
         any = true;
         budget--;
+        if (qp->send.consumed == qp->send.rung) {
+            break; // what is posted from now on has a doorbell of its own
+        }
     }
     return any || device.turn.used_up();
 }
