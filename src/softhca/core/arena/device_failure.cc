@@ -34,22 +34,22 @@ void tell_contexts(environment& device, function_id function, std::uint32_t type
     });
 }
 
-void end_channels(environment& device, function_id function)
+void end_channels(environment& device, function_id function, std::uint8_t incarnation)
 {
-    const std::uint8_t now = device.memory.function_table[function].incarnation;
     for_each_live(device.memory.channels, [&](std::uint32_t, channel_record& channel) {
-        if (channel.owner.function == function && channel.owner.incarnation == now) {
+        if (channel.owner.function == function && channel.owner.incarnation == incarnation) {
             device.outside.notify(channel.owner.client, channel.route, channel_ends);
         }
     });
 }
 
-// The contexts are told, as uverbs_async_event_release does, and are dead from here on.
+// The contexts are told, as uverbs_async_event_release does, and are dead from here on. The end of a channel comes last:
+// who reads it looks, without the lock, whether the contexts are dead.
 void cut_off(environment& device, function_id function)
 {
     tell_contexts(device, function, event_code(event_type::local_catastrophic));
-    end_channels(device, function);
-    device.memory.function_table[function].incarnation++;
+    const std::uint8_t before = device.memory.function_table[function].incarnation++;
+    end_channels(device, function, before);
 }
 
 // The events are those of handle_port_change (infiniband/hw/mlx5/main.c). When a port comes back, the subnet manager
@@ -211,6 +211,7 @@ void apply_due_changes(environment& device)
     }
     const std::uint64_t now_ns = device.outside.now_ns();
     if (now_ns < schedule.next_ns) {
+        device.outside.wake_at(schedule.next_ns); // again: an earlier call was perhaps the one that was asked for
         return;
     }
     while (const auto due = take_due(schedule, now_ns)) {

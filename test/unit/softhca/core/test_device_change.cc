@@ -241,6 +241,28 @@ TEST_F(device_change_test, changes_at_a_time_come_then_in_their_order)
     EXPECT_EQ(timed.memory().schedule.next_ns, 0u);
 }
 
+TEST_F(device_change_test, a_change_comes_at_its_time_although_the_process_was_called_before)
+{
+    EXPECT_TRUE(near.device().change({.kind = change_kind::port_down, .function = 0}, 1000));
+    near.woken_at_ns = UINT64_MAX; // the call that was asked for came early, for something else
+    near.device().progress();
+    machine.advance(1000);
+    EXPECT_EQ(told(near), codes{port(port_change::down)});
+}
+
+TEST_F(device_change_test, who_reads_the_end_of_a_channel_finds_its_context_dead)
+{
+    unsigned ends      = 0;
+    near.when_notified = [&](std::uint32_t type) {
+        if (type == channel_ends) {
+            ++ends;
+            EXPECT_TRUE(near.device().cut_off(0, 0));
+        }
+    };
+    change(change_kind::remove);
+    EXPECT_EQ(ends, 1u);
+}
+
 TEST_F(device_change_test, changes_come_late_rather_than_never)
 {
     test_process& other = machine.start();

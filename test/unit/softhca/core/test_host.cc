@@ -201,6 +201,9 @@ void test_process::wake_at(std::uint64_t time_ns)
 
 void test_process::notify(client_id client, event_route& route, std::uint32_t type)
 {
+    if (when_notified) {
+        when_notified(type);
+    }
     ++route.sent;
     _machine.notifications.push_back({client, route, type});
 }
