@@ -43,7 +43,8 @@ void end_channels(environment& device, function_id function, std::uint8_t incarn
     });
 }
 
-// The contexts are told, as uverbs_async_event_release does, and are dead from here on. The end of a channel comes last:
+// The contexts are told, as uverbs_async_event_release does, and are dead from here on. The end of a channel comes
+// last:
 // who reads it looks, without the lock, whether the contexts are dead.
 void cut_off(environment& device, function_id function)
 {
