@@ -26,6 +26,17 @@ ucs_status_t unpack_1_19(uct_component* component, const void* buffer, const rke
     return unpack_1_16(component, buffer, rkey, handle);
 }
 
+ucs_status_t query_resources(uct_component* component, uct_md_resource_desc_t** resources, unsigned* num)
+{
+    static const auto query_single =
+        find_function<decltype(uct_component::query_md_resources)>("uct_md_query_single_md_resource");
+    const auto queried = reinterpret_cast<abi::component*>(component)->definition.queried;
+    if (queried != nullptr) {
+        queried();
+    }
+    return query_single(component, resources, num);
+}
+
 bool fill_entry(ucs_config_global_list_entry_t& entry, const options& options)
 {
     entry = make_entry(options.name, options.prefix, make_fields(options.table), options.length);
@@ -34,11 +45,25 @@ bool fill_entry(ucs_config_global_list_entry_t& entry, const options& options)
 
 } // namespace
 
+uct_component* find_component(const char* name)
+{
+    auto* const all = find_object<ucs_list_link_t>("uct_components_list");
+    if (all != nullptr) {
+        for (auto* link = all->next; link != all; link = link->next) {
+            auto* const component = ucs_container_of(link, uct_component, list);
+            if (std::strncmp(component->name, name, sizeof(component->name)) == 0) {
+                return component;
+            }
+        }
+    }
+    return nullptr;
+}
+
 bool register_component(component& component, transport& transport)
 {
     uct_component& super = component.super;
     std::strncpy(super.name, component.definition.name, sizeof(super.name) - 1);
-    super.query_md_resources = find_function<decltype(super.query_md_resources)>("uct_md_query_single_md_resource");
+    super.query_md_resources = query_resources;
     super.md_open            = component.definition.md_open;
     super.cm_open            = refuse;
     super.rkey_unpack        = attached()->unpack_takes_params ? reinterpret_cast<void (*)()>(unpack_1_19)
@@ -60,6 +85,11 @@ bool register_component(component& component, transport& transport)
     uct_component_register(&super);
     uct_tl_register(&super, &own);
     return true;
+}
+
+bool has_component(const char* name)
+{
+    return find_component(name) != nullptr;
 }
 
 ucs_status_t single_device(uct_md_h md, const char* name, uct_device_type_t type, tl_device_resource** devices,

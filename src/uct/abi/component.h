@@ -28,6 +28,8 @@ struct component_definition {
     ucs_status_t (*rkey_unpack)(uct_component* component, const void* buffer, uct_rkey_t* rkey, void** handle);
     ucs_status_t (*rkey_release)(uct_component* component, uct_rkey_t rkey, void* handle);
     options md_options;
+    // UCX asks for the devices of the component: it has loaded all components, and opened no domain since.
+    void (*queried)() = nullptr;
 };
 
 // One memory domain, no connection manager. Objects have static lifetime: UCX keeps them for ever.
@@ -55,6 +57,11 @@ struct transport {
 
 // To be called once, after attach(). Returns false, and registers nothing, if memory ran out.
 bool register_component(component& component, transport& transport);
+
+// The component of that name that UCX has loaded, or null.
+uct_component* find_component(const char* name);
+// Whether UCX has loaded a component of that name.
+bool has_component(const char* name);
 
 // One device, or UCS_ERR_NO_MEMORY.
 ucs_status_t single_device(uct_md_h md, const char* name, uct_device_type_t type, tl_device_resource** devices,

@@ -24,18 +24,22 @@ constexpr const char* after_1_22_0[] = {"uct_md_mem_elem_release"};
 constexpr const char* since_1_23[]   = {"uct_ep_get_sgl_zcopy", "uct_ep_outstanding_purge"};
 
 constexpr form v1_16 = {
-    .releases            = "1.16",
-    .minor               = 16,
-    .exported            = 0,
-    .md_attr             = md_attr_variant::v1_16,
-    .perf_attr           = perf_attr_variant::v1_16,
-    .internal_ops        = internal_ops_variant::v1_16,
-    .num_memory_types    = 6,
-    .unpack_takes_params = false,
-    .alloc_takes_sys_dev = false,
-    .hides_alloc_errors  = false,
-    .selects_by_access   = false,
-    .has_memory_flags    = false,
+    .releases             = "1.16",
+    .minor                = 16,
+    .exported             = 0,
+    .md_attr              = md_attr_variant::v1_16,
+    .perf_attr            = perf_attr_variant::v1_16,
+    .internal_ops         = internal_ops_variant::v1_16,
+    .num_memory_types     = 6,
+    .unpack_takes_params  = false,
+    .alloc_takes_sys_dev  = false,
+    .hides_alloc_errors   = false,
+    .selects_by_access    = false,
+    .packs_elements       = false,
+    .releases_elements    = false,
+    .aligns_registrations = false,
+    .merges_registrations = false,
+    .has_memory_flags     = false,
 };
 
 // Each form is the one before it with some changes.
@@ -44,8 +48,9 @@ constexpr form v1_17 = [] {
     changed.releases = "1.17";
     changed.minor    = 17;
     changed.exported |= marked(since_1_17);
-    changed.perf_attr        = perf_attr_variant::v1_17;
-    changed.num_memory_types = 9;
+    changed.perf_attr            = perf_attr_variant::v1_17;
+    changed.num_memory_types     = 9;
+    changed.aligns_registrations = true;
     return changed;
 }();
 
@@ -54,8 +59,9 @@ constexpr form v1_18 = [] {
     changed.releases = "1.18";
     changed.minor    = 18;
     changed.exported |= marked(since_1_18);
-    changed.md_attr            = md_attr_variant::v1_18;
-    changed.hides_alloc_errors = true;
+    changed.md_attr              = md_attr_variant::v1_18;
+    changed.hides_alloc_errors   = true;
+    changed.merges_registrations = true;
     return changed;
 }();
 
@@ -87,6 +93,7 @@ constexpr form v1_21 = [] {
     changed.exported         = (changed.exported & ~marked(only_1_20)) | marked(since_1_21);
     changed.internal_ops     = internal_ops_variant::v1_21;
     changed.num_memory_types = 10;
+    changed.packs_elements   = true;
     return changed;
 }();
 
@@ -105,6 +112,7 @@ constexpr form v1_22_1 = [] {
     form changed     = v1_22_0;
     changed.releases = "1.22 after 1.22.0";
     changed.exported |= marked(after_1_22_0);
+    changed.releases_elements = true;
     return changed;
 }();
 

@@ -57,6 +57,10 @@ struct form {
     bool alloc_takes_sys_dev;  // from 1.19: mem_alloc has a system device as its fifth argument
     bool hides_alloc_errors;   // from 1.18: UCX logs no refused allocation that it asked for with HIDE_ERRORS
     bool selects_by_access;    // from 1.19: a domain without keys must list host memory as accessible
+    bool packs_elements;       // from 1.21: domains have mem_elem_pack
+    bool releases_elements;    // from 1.22.1: domains have mem_elem_release
+    bool aligns_registrations; // from 1.17: each use of the registration cache has an alignment, not the cache
+    bool merges_registrations; // from 1.18: the registration cache has an operation `merge`
     bool has_memory_flags;     // from 1.22: memory has flags, and an interface a control device
 };
 

@@ -20,6 +20,9 @@
 #include <cstddef>
 #include <cstdint>
 
+struct ibv_context;
+struct ibv_pd;
+
 extern "C" {
 #include <ucs/config/parser.h>
 }
@@ -74,9 +77,18 @@ struct mem_attr {
 // From 1.22: memory that a domain can register.
 inline constexpr std::uint8_t memory_is_registrable = 1u << 0;
 
+struct mkey_pack_params {
+    enum field : std::uint64_t { has_flags = 1u << 0 };
+    // The key must stop working when its registration ends with mem_dereg_params::invalidate; or it is for another
+    // process that uses the same device.
+    enum flag : unsigned { invalidate_rma = 1u << 0, invalidate_amo = 1u << 1, exported = 1u << 2 };
+
+    std::uint64_t field_mask;
+    unsigned flags;
+};
+
 // Nobody here reads these parameters.
 struct mem_reg_params;
-struct mkey_pack_params;
 struct mem_attach_params;
 struct rkey_compare_params;
 struct rkey_unpack_params;
@@ -172,6 +184,18 @@ struct uct_md {
     const uct_md_ops* ops;
     uct_component* component;
 };
+
+namespace ucxl::abi
+{
+
+// How the domains of the component "ib" begin.
+struct ib_domain {
+    uct_md super;
+    ibv_pd* pd;
+    ibv_context* context;
+};
+
+} // namespace ucxl::abi
 
 struct uct_iface_config {
     struct {
