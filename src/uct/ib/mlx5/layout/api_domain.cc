@@ -10,10 +10,6 @@ using namespace ucxl::mlx5;
 namespace
 {
 
-constexpr std::uint8_t default_port   = 1;
-constexpr std::uint32_t default_depth = 128;
-constexpr std::uint32_t max_depth     = 4096;
-
 constexpr const char* published_device = "published";
 
 // What lists and nested lists provide.
@@ -37,16 +33,6 @@ uct_mlx5_layout_address_method_t to_c(address_method method)
         return UCT_MLX5_LAYOUT_ADDRESS_KSM;
     }
     return UCT_MLX5_LAYOUT_ADDRESS_NONE;
-}
-
-// The capabilities that the device reports and that the self-test confirmed.
-capabilities narrowed(capabilities said, const self_test_result& found, std::size_t longest_request)
-{
-    said.limits.max_inline_entries = static_cast<std::uint32_t>(max_inline_entries(key_kind::klm, longest_request));
-    said.limits.repeat_blocks      = found.repeat_blocks;
-    said.limits.max_nesting        = found.nesting ? said.limits.max_nesting : 1;
-    said.atomics                   = found.atomics;
-    return said;
 }
 
 constexpr std::uint64_t known_attr = UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS | UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG |
@@ -95,28 +81,22 @@ ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_para
         return log_invalid_param(function, "pd is required");
     }
     const std::uint8_t port =
-        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PORT) != 0 ? params.port : default_port;
-    const std::uint32_t depth =
-        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH) != 0 ? params.bind_depth : default_depth;
-    if (depth == 0 || depth > max_depth) {
-        return log_invalid_param(function, std::format("bind_depth {} is not from 1 to {}", depth, max_depth));
+        (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_PORT) != 0 ? params.port : domain::default_port;
+    const std::uint32_t depth = (params.field_mask & UCT_MLX5_LAYOUT_DOMAIN_PARAM_FIELD_BIND_DEPTH) != 0
+                                    ? params.bind_depth
+                                    : domain::default_depth;
+    if (depth == 0 || depth > domain::highest_depth) {
+        return log_invalid_param(function,
+                                 std::format("bind_depth {} is not from 1 to {}", depth, domain::highest_depth));
     }
-    const result<capabilities> caps = query_capabilities(params.pd->context);
-    if (!caps) {
-        return log_error(function, caps.error());
+    auto parts = domain::open(params.pd, port, depth);
+    if (!parts) {
+        return log_error(function, parts.error());
     }
-    result<bind_queue> queue = bind_queue::open(params.pd, port, depth);
-    if (!queue) {
-        return log_error(function, queue.error());
-    }
-    const result<self_test_result> found = test_device(params.pd, *queue, *caps, chosen_address_method());
-    if (!found) {
-        return log_error(function, found.error());
-    }
+    const self_test_result& found = parts->found;
     ucs_debug("%s: the device does repeat blocks %d, nesting %d, atomics %d, addresses by %s", function,
-              found->repeat_blocks, found->nesting, found->atomics, name_of(found->address));
-    const capabilities works = narrowed(*caps, *found, queue->max_request());
-    *domain_p                = new uct_mlx5_layout_domain{domain(params.pd, works, *found, std::move(*queue))};
+              found.repeat_blocks, found.nesting, found.atomics, name_of(found.address));
+    *domain_p = new uct_mlx5_layout_domain{domain(params.pd, std::move(*parts))};
     return UCS_OK;
 }
 

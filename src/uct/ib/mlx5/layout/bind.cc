@@ -12,6 +12,7 @@ result<void> invalidate_keys(domain& shared, std::span<region* const> regions)
     for (region* const one : regions) {
         one->append_invalidation(shared.queue.qpn(), requests);
     }
+    shared.num_invalidations += requests.size();
     return shared.queue.execute(requests);
 }
 
@@ -25,9 +26,11 @@ result<void> bind_all(std::span<region* const> regions, bool replace)
     for (region* const one : regions) {
         if (replace && one->length() != 0) {
             one->append_invalidation(shared.queue.qpn(), requests);
+            ++shared.num_invalidations;
         }
         one->append_requests(shared.queue.qpn(), requests);
     }
+    shared.num_binds += requests.size();
     result<void> done = shared.queue.execute(requests);
     if (done) {
         for (region* const one : regions) {
@@ -50,6 +53,35 @@ result<void> invalidate_all(std::span<region* const> regions)
     const result<void> done = invalidate_keys(shared, regions);
     for (region* const one : regions) {
         one->forget(done.has_value());
+    }
+    return done;
+}
+
+result<void> suspend(region& region)
+{
+    domain& shared = region.owner();
+    const std::lock_guard guard(shared.lock);
+    std::vector<request_bytes> requests;
+    region.append_invalidation(shared.queue.qpn(), requests);
+    ++shared.num_invalidations;
+    UCXL_TRY(shared.queue.execute(requests));
+    region.set_suspended(true);
+    return {};
+}
+
+result<void> resume(region& region)
+{
+    domain& shared = region.owner();
+    const std::lock_guard guard(shared.lock);
+    std::vector<request_bytes> requests;
+    region.append_resumption(shared.queue.qpn(), requests);
+    ++shared.num_binds;
+    region.set_suspended(false); // from now on the device may have it
+    const auto done = shared.queue.execute(requests);
+    if (!done) {
+        requests.clear();
+        region.append_invalidation(shared.queue.qpn(), requests);
+        region.set_suspended(shared.queue.execute(requests).has_value());
     }
     return done;
 }

@@ -15,22 +15,40 @@ namespace ucxl::mlx5
 
 class region;
 
+// What a domain needs from the device before it can be made.
+struct domain_parts {
+    capabilities caps; // only those that the self-test confirmed
+    self_test_result found;
+    bind_queue queue;
+};
+
 struct domain {
-    domain(ibv_pd* protection_domain, const capabilities& device, const self_test_result& tested, bind_queue&& opened)
-        : pd(protection_domain), caps(device), found(tested), queue(std::move(opened)), keys(protection_domain),
-          memory(protection_domain)
+    inline static constexpr std::uint8_t default_port   = 1;
+    inline static constexpr std::uint32_t default_depth = 128; // requests of the bind queue
+    inline static constexpr std::uint32_t highest_depth = 4096;
+
+    domain(ibv_pd* protection_domain, domain_parts&& parts)
+        : pd(protection_domain), caps(parts.caps), found(parts.found), queue(std::move(parts.queue)),
+          keys(protection_domain), roots(protection_domain), memory(protection_domain)
     {
     }
 
+    // Opens the bind queue and runs the self-test. Errors: unsupported (the device has no such keys), io_error,
+    // no_memory.
+    static result<domain_parts> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth);
+
     ibv_pd* const pd;
-    const capabilities caps; // only those that the self-test confirmed
+    const capabilities caps;
     const self_test_result found;
 
     std::mutex lock; // guards all members below
     bind_queue queue;
     key_pool keys;
+    key_pool roots; // first keys of windows: unlike the others they keep the start address of their last window
     staging memory;
     std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, by key
+    std::uint64_t num_binds         = 0;                    // requests that were executed
+    std::uint64_t num_invalidations = 0;
 };
 
 } // namespace ucxl::mlx5

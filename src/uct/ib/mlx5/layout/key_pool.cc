@@ -37,6 +37,12 @@ result<key_pool::key> key_pool::take(std::uint32_t entries)
         unused.pop_back();
         return found;
     }
+    return create(entries);
+}
+
+result<key_pool::key> key_pool::create(std::uint32_t entries)
+{
+    const std::size_t index = class_of(std::max<std::uint32_t>(entries, 1));
     // The field for the number of entries has 16 bits.
     const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * index), 65532);
     auto created             = UCXL_TRY(create_key(_pd, room));
@@ -49,6 +55,15 @@ void key_pool::give_back(key&& unused)
     if (same.size() < max_kept) {
         same.push_back(std::move(unused));
     }
+}
+
+std::size_t key_pool::num_unused() const
+{
+    std::size_t all = 0;
+    for (const std::vector<key>& same : _unused) {
+        all += same.size();
+    }
+    return all;
 }
 
 } // namespace ucxl::mlx5

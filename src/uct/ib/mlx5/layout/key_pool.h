@@ -27,6 +27,9 @@ public:
     // Takes a key with room for at least that many entries.
     result<key> take(std::uint32_t entries);
     void give_back(key&& unused);
+    // Makes a key with room for at least that many entries, for give_back().
+    result<key> create(std::uint32_t entries);
+    std::size_t num_unused() const;
 
 private:
     static constexpr std::size_t num_classes = 9;  // 4^0 .. 4^8 entries

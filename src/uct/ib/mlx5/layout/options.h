@@ -13,6 +13,13 @@ enum class address_choice : std::uint8_t {
     ksm,       // a key of fixed entities lies over a key that begins at 0
 };
 
+struct key_options {
+    int address;    // address_choice
+    int same_host;  // see domain/domain_options.h
+    unsigned spare; // keys
+};
+
+key_options read_key_options();
 address_choice chosen_address_method();
 
 } // namespace ucxl::mlx5

@@ -21,10 +21,16 @@ constexpr key_rights nested_rights{.local_write = true};
 
 result<std::unique_ptr<region>> region::create(domain& domain, const region_options& options)
 {
-    auto root = UCXL_TRY(create_key(domain.pd, options.max_entries));
+    key_pool::key root;
+    if (options.is_window) {
+        const std::lock_guard guard(domain.lock);
+        root = UCXL_TRY(domain.roots.take(options.max_entries));
+    } else {
+        root = {UCXL_TRY(create_key(domain.pd, options.max_entries)), options.max_entries};
+    }
     std::optional<address_overlay> overlay;
     if (options.address != 0 && domain.found.address == address_method::ksm) {
-        auto created = UCXL_TRY(address_overlay::create(domain.pd, root->lkey, options.address, options.rights));
+        auto created = UCXL_TRY(address_overlay::create(domain.pd, root.mkey->lkey, options.address, options.rights));
         overlay      = std::move(created);
     }
     return std::unique_ptr<region>(new region(domain, options, std::move(root), std::move(overlay)));
@@ -36,6 +42,10 @@ region::~region()
     release(_bound);
     release(_prepared);
     _domain.bound.erase(key());
+    if (_options.is_window && !_is_bound) {
+        _overlay.reset();
+        _domain.roots.give_back(std::move(_root));
+    }
 }
 
 void region::release(binding& unused)
@@ -81,7 +91,7 @@ result<void> region::check_end(std::uint64_t length) const
 
 bind_request region::request_for_root(std::uint64_t length) const
 {
-    bind_request request{.key = _root->lkey, .rights = _options.rights, .length = length, .start_address = {}};
+    bind_request request{.key = _root.mkey->lkey, .rights = _options.rights, .length = length, .start_address = {}};
     if (_overlay) {
         request.rights = nested_rights; // peers come through the overlay, which has the rights
     } else if (_options.address != 0) {
@@ -185,14 +195,24 @@ void region::append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) 
 
 void region::append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const
 {
-    encode_invalidate(_root->lkey, qpn, {}, to.emplace_back());
+    encode_invalidate(_root.mkey->lkey, qpn, {}, to.emplace_back());
+}
+
+void region::append_resumption(std::uint32_t qpn, std::vector<request_bytes>& to) const
+{
+    set_queue_pair(to.emplace_back(_bound.requests.back()), qpn);
 }
 
 void region::adopt()
 {
     release(_bound);
     _bound = std::move(_prepared);
-    _bound.requests.clear();
+    if (_options.is_window) {
+        _bound.requests.erase(_bound.requests.begin(), _bound.requests.end() - 1);
+    } else {
+        _bound.requests.clear();
+    }
+    _is_bound            = true;
     _prepared            = {};
     _domain.bound[key()] = this;
 }
@@ -206,6 +226,7 @@ void region::forget(bool is_invalidated)
     release(_bound);
     release(_prepared);
     _domain.bound.erase(key());
+    _is_bound = !is_invalidated;
 }
 
 } // namespace ucxl::mlx5

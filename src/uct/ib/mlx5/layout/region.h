@@ -23,6 +23,9 @@ struct region_options {
     key_rights rights;
     std::uint32_t max_entries = 64;
     std::uint64_t address     = 0;
+    // For regions that come and go: the key is a spare one of the domain and becomes one again, and the region keeps
+    // what suspension needs. The address must not be used again soon: it is all that tells old users of the key apart.
+    bool is_window = false;
 };
 
 class region
@@ -35,10 +38,11 @@ public:
 
     domain& owner() const { return _domain; }
     const region_options& options() const { return _options; }
-    std::uint32_t key() const { return _overlay ? _overlay->key() : _root->lkey; }
+    std::uint32_t key() const { return _overlay ? _overlay->key() : _root.mkey->lkey; }
     std::uint64_t address() const { return _options.address; }
     std::uint64_t length() const { return _bound.length; }
     const plan_cost& cost() const { return _bound.cost; }
+    const plan_cost& prepared_cost() const { return _prepared.cost; }
     bool is_prepared() const { return !_prepared.requests.empty(); }
     // The current layout; null without one.
     const layout* shown() const { return _bound.shown.get(); }
@@ -54,18 +58,24 @@ public:
     void adopt();
 
     void append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const;
+    // Binds the first key again after an invalidation; the keys below it never changed. Only for windows with a layout.
+    void append_resumption(std::uint32_t qpn, std::vector<request_bytes>& to) const;
+    // What the device has been told, if it is another thing than adopt() and forget() say.
+    void set_suspended(bool is_suspended) { _is_bound = !is_suspended; }
+    bool is_suspended() const { return !_is_bound; }
     // Removes the layout. Keys and memory that the device may still have bound are not given to others.
     void forget(bool is_invalidated);
 
 private:
-    region(domain& domain, const region_options& options, mkey_owner&& root, std::optional<address_overlay>&& overlay)
+    region(domain& domain, const region_options& options, key_pool::key&& root,
+           std::optional<address_overlay>&& overlay)
         : _domain(domain), _options(options), _root(std::move(root)), _overlay(std::move(overlay))
     {
     }
 
     // A layout and everything it holds.
     struct binding {
-        std::vector<request_bytes> requests; // they bind it; without queue pair and flags
+        std::vector<request_bytes> requests; // they bind it; without queue pair and flags. In force: the last, if any
         std::vector<key_pool::key> keys;     // the nested keys
         std::vector<staging::room> memory;
         layout_ptr shown;
@@ -84,10 +94,11 @@ private:
 
     domain& _domain;
     const region_options _options;
-    mkey_owner _root;
+    key_pool::key _root;
     std::optional<address_overlay> _overlay; // over the root, so it must end first
     binding _bound;
     binding _prepared;
+    bool _is_bound = false; // the device may follow the first key
 };
 
 } // namespace ucxl::mlx5

@@ -1,0 +1,98 @@
+// The part that makes hardware keys for windows, as the rest sees it: it is another library, which is there only where
+// devices can be. Without one, windows have no keys and the CPU copies them.
+//
+// A window has at most one key in each domain of a device. The key shows the window at its address. It is made before
+// UCP learns of the window, because UCP can neither wait for it under its lock nor do without it.
+//
+// Example:
+//     const auto domains = collect(context);
+//     if (auto made = keys->make(domains, content, key_choice::by_cost); !made) { the CPU copies it; made.error() says
+//     why }
+#pragma once
+
+#include "sys/error.h"
+#include "ucs/layout/layout.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ucxl
+{
+
+// What a key has to show.
+struct window_content {
+    std::byte* address   = nullptr;
+    std::uint64_t length = 0;
+    layout_ptr shape;
+    std::vector<std::byte*> bases; // of every source
+};
+
+// What the other library may ask about windows.
+struct window_directory {
+    bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
+    // Writes the window that holds the address. Returns false if there is none. Throws std::bad_alloc.
+    bool (*find)(const void* address, window_content& content);
+    // Whether this process and a peer on its host have a faster way than the device.
+    bool (*has_host_transport)();
+};
+
+enum class key_choice : std::uint8_t {
+    by_cost, // only if the device follows the layout about as fast as a CPU copies it
+    always,
+};
+
+// What one device's domain has, for people.
+struct domain_report {
+    std::string device;
+    std::string unusable; // why it makes no keys; empty if it does
+    std::uint64_t keys_live        = 0;
+    std::uint64_t keys_suspended   = 0; // of windows that nobody uses at present
+    std::uint64_t keys_spare       = 0;
+    std::uint64_t entries          = 0; // translation entries of the live keys, octowords
+    std::uint64_t binds            = 0;
+    std::uint64_t invalidations    = 0;
+    std::uint64_t bases_registered = 0; // bytes
+    std::uint64_t memic_chunks     = 0;
+    std::uint64_t memic_bytes      = 0;
+    std::uint64_t memic_free       = 0;
+};
+
+// Any thread may call any function at any time, except where it says otherwise.
+class window_keys
+{
+public:
+    // Identifies a domain; it may be closed.
+    using domain_id = const void*;
+
+    // Between the two calls, registrations of arena addresses by this thread only note which domains were asked.
+    virtual void start_collecting()                 = 0;
+    virtual std::vector<domain_id> end_collecting() = 0;
+
+    // Makes the keys that are missing, in all domains or in none. Errors: the reason why the window should be copied.
+    virtual result<void> make(std::span<const domain_id> domains, const window_content& content, key_choice choice) = 0;
+    // Takes the keys of the window at the address out of use: nobody reaches memory through them any more.
+    virtual void suspend(const std::byte* address) = 0;
+    // Puts them into use again, over the same bases, whose memory may be another one by now. Errors: the window has no
+    // keys any more.
+    virtual result<void> resume(const std::byte* address) = 0;
+    // Shows other bases. No transfer may use the window. Errors: the keys show the old bases.
+    virtual result<void> rebind(const window_content& content) = 0;
+    // The window ends.
+    virtual void remove(const std::byte* address) = 0;
+
+    virtual std::vector<domain_report> report() const = 0;
+
+protected:
+    ~window_keys() = default;
+};
+
+// The function that the other library exports. Both come from one build: `version` is compared. Writes why it returns
+// null.
+inline constexpr const char* window_keys_entry = "ucxl_mlx5_window_keys";
+using window_keys_function = window_keys* (*)(const char* version, const window_directory* directory,
+                                              const void* libucp, std::string* reason);
+
+} // namespace ucxl

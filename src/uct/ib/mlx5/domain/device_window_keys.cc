@@ -1,0 +1,119 @@
+#include "device_window_keys.h"
+
+#include "window_domain.h"
+
+#include <algorithm>
+
+namespace ucxl::mlx5
+{
+
+// Never destroyed: contexts may end while the process does.
+device_window_keys& device_window_keys::instance()
+{
+    static device_window_keys& only = *new device_window_keys;
+    return only;
+}
+
+void device_window_keys::add(window_domain* domain)
+{
+    const std::lock_guard guard(_lock);
+    _domains.push_back(domain);
+}
+
+void device_window_keys::remove(window_domain* domain)
+{
+    const std::lock_guard guard(_lock);
+    std::erase(_domains, domain);
+}
+
+window_domain* device_window_keys::find(domain_id id) const
+{
+    const auto found = std::ranges::find(_domains, id, [](const window_domain* domain) -> domain_id { return domain; });
+    return found == _domains.end() ? nullptr : *found;
+}
+
+template <typename Action>
+void device_window_keys::for_all(Action&& act)
+{
+    const std::lock_guard guard(_lock);
+    for (window_domain* const domain : _domains) {
+        act(*domain);
+    }
+}
+
+void device_window_keys::start_collecting()
+{
+    window_domain::collected = new std::vector<domain_id>;
+}
+
+std::vector<window_keys::domain_id> device_window_keys::end_collecting()
+{
+    const std::unique_ptr<std::vector<domain_id>> found(std::exchange(window_domain::collected, nullptr));
+    return std::move(*found);
+}
+
+result<void> device_window_keys::make(std::span<const domain_id> domains, const window_content& content,
+                                      key_choice choice)
+{
+    const std::lock_guard guard(_lock);
+    std::vector<window_domain*> changed;
+    for (const domain_id id : domains) {
+        window_domain* const domain = find(id);
+        const auto made             = domain == nullptr ? result<bool>(false) : domain->make(content, choice);
+        if (!made) {
+            for (window_domain* const earlier : changed) {
+                earlier->remove(content.address);
+            }
+            return std::unexpected(made.error());
+        }
+        if (*made) {
+            changed.push_back(domain);
+        }
+    }
+    return {};
+}
+
+void device_window_keys::suspend(const std::byte* address)
+{
+    for_all([&](window_domain& domain) { domain.suspend(address); });
+}
+
+result<void> device_window_keys::resume(const std::byte* address)
+{
+    result<void> all;
+    for_all([&](window_domain& domain) {
+        if (auto done = domain.resume(address); !done && all) {
+            all = std::move(done);
+        }
+    });
+    if (!all) {
+        remove(address);
+    }
+    return all;
+}
+
+result<void> device_window_keys::rebind(const window_content& content)
+{
+    const std::lock_guard guard(_lock);
+    for (window_domain* const domain : _domains) {
+        UCXL_TRY(domain->rebind(content));
+    }
+    return {};
+}
+
+void device_window_keys::remove(const std::byte* address)
+{
+    for_all([&](window_domain& domain) { domain.remove(address); });
+}
+
+std::vector<domain_report> device_window_keys::report() const
+{
+    const std::lock_guard guard(_lock);
+    std::vector<domain_report> all;
+    for (const window_domain* const domain : _domains) {
+        all.push_back(domain->report());
+    }
+    return all;
+}
+
+} // namespace ucxl::mlx5

@@ -1,0 +1,41 @@
+// All domains with a layer, as libucp_layout sees them.
+#pragma once
+
+#include "ucs/window/window_keys.h"
+
+#include <mutex>
+#include <vector>
+
+namespace ucxl::mlx5
+{
+
+class window_domain;
+
+// The lock is held while the domains work, so that none of them closes. No domain calls this object under its own lock.
+class device_window_keys final : public window_keys
+{
+public:
+    static device_window_keys& instance();
+
+    void add(window_domain* domain);
+    void remove(window_domain* domain);
+
+    void start_collecting() override;
+    std::vector<domain_id> end_collecting() override;
+    result<void> make(std::span<const domain_id> domains, const window_content& content, key_choice choice) override;
+    void suspend(const std::byte* address) override;
+    result<void> resume(const std::byte* address) override;
+    result<void> rebind(const window_content& content) override;
+    void remove(const std::byte* address) override;
+    std::vector<domain_report> report() const override;
+
+private:
+    window_domain* find(domain_id id) const;
+    template <typename Action>
+    void for_all(Action&& act);
+
+    mutable std::mutex _lock;
+    std::vector<window_domain*> _domains;
+};
+
+} // namespace ucxl::mlx5

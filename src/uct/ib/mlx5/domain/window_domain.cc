@@ -1,0 +1,258 @@
+#include "window_domain.h"
+
+#include "device_window_keys.h"
+#include "domain_options.h"
+#include "key_mark.h"
+#include "ucs/sys/status.h"
+#include "uct/abi/log.h"
+
+#include <cstring>
+
+namespace ucxl::mlx5
+{
+
+thread_local std::vector<const void*>* window_domain::collected = nullptr;
+
+window_domain::window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::string device,
+                             const window_directory& windows)
+    : domain_layer(stock), _pd(pd), _device_name(std::move(device)), _windows(windows)
+{
+    device_window_keys::instance().add(this);
+}
+
+// UCP has given its handles back; those that it lost keep records without keys.
+window_domain::~window_domain()
+{
+    device_window_keys::instance().remove(this);
+    const std::lock_guard guard(_lock);
+    for (const auto& [address, record] : _records) {
+        record->key.reset();
+    }
+}
+
+result<window_domain::device_side*> window_domain::device()
+{
+    if (_device == nullptr && _unusable.empty()) {
+        auto parts      = domain::open(_pd, domain::default_port, domain::default_depth);
+        auto registered = parts ? base_memory::create(_pd) : std::unexpected(parts.error());
+        if (!registered) {
+            _unusable = registered.error().message;
+            ucs_diag("%s: windows get no hardware keys: %s", _device_name.c_str(), _unusable.c_str());
+        } else {
+            _device = std::make_unique<device_side>(_pd, std::move(*parts), std::move(*registered));
+            stock_keys(_device->keys);
+        }
+    }
+    if (_device == nullptr) {
+        return fail(errc::unsupported, _device_name + ": " + _unusable);
+    }
+    return _device.get();
+}
+
+std::shared_ptr<window_record> window_domain::find(const std::byte* address) const
+{
+    const auto found = _records.find(address);
+    return found == _records.end() ? nullptr : found->second;
+}
+
+result<bool> window_domain::make(const window_content& content, key_choice choice)
+{
+    const std::lock_guard guard(_lock);
+    if (find(content.address) != nullptr) {
+        return false;
+    }
+    device_side& device = *UCXL_TRY(this->device());
+    auto record         = std::make_shared<window_record>();
+    record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, choice));
+    _records.emplace(content.address, std::move(record));
+    return true;
+}
+
+void window_domain::suspend(const std::byte* address)
+{
+    const std::lock_guard guard(_lock);
+    if (const auto record = find(address)) {
+        record->key->suspend();
+    }
+}
+
+result<void> window_domain::resume(const std::byte* address)
+{
+    const std::lock_guard guard(_lock);
+    const auto record = find(address);
+    return record == nullptr ? result<void>() : record->key->resume();
+}
+
+result<void> window_domain::rebind(const window_content& content)
+{
+    const std::lock_guard guard(_lock);
+    const auto record = find(content.address);
+    return record == nullptr ? result<void>() : record->key->rebind(content.bases);
+}
+
+void window_domain::remove(const std::byte* address)
+{
+    const std::lock_guard guard(_lock);
+    if (const auto found = _records.extract(address)) {
+        found.mapped()->key.reset();
+    }
+}
+
+domain_report window_domain::report() const
+{
+    const std::lock_guard guard(_lock);
+    domain_report report;
+    report.device   = _device_name;
+    report.unusable = _unusable;
+    for (const auto& [address, record] : _records) {
+        if (record->key->is_suspended()) {
+            ++report.keys_suspended;
+        } else {
+            ++report.keys_live;
+            report.entries += record->key->cost().octowords;
+        }
+    }
+    if (_device != nullptr) {
+        report.bases_registered = _device->memory->bytes();
+        const std::lock_guard keys_guard(_device->keys.lock);
+        report.keys_spare    = _device->keys.keys.num_unused() + _device->keys.roots.num_unused();
+        report.binds         = _device->keys.num_binds;
+        report.invalidations = _device->keys.num_invalidations;
+    }
+    return report;
+}
+
+void window_domain::adjust(abi::memory_type_masks& masks) const
+{
+    masks.reg |= UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+}
+
+// The record of the window that holds the address. A window that was mapped without this domain gets its key now.
+result<std::shared_ptr<window_record>> window_domain::record_for(const void* address, std::uint64_t length)
+{
+    const auto* const first = static_cast<const std::byte*>(address);
+    const auto after        = _records.upper_bound(first);
+    if (after != _records.begin()) {
+        const auto& [start, record] = *std::prev(after);
+        if (!record->key->is_suspended() &&
+            first - start < static_cast<std::ptrdiff_t>(std::max<std::uint64_t>(record->key->content().length, 1))) {
+            return record;
+        }
+    }
+    window_content content;
+    if (!_windows.find(address, content)) {
+        return fail(errc::invalid_param, std::format("{} bytes at {} are not inside a live window", length, address));
+    }
+    device_side& device = *UCXL_TRY(this->device());
+    auto record         = std::make_shared<window_record>();
+    record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, key_choice::always));
+    _records.emplace(content.address, record);
+    return record;
+}
+
+result<uct_mem_h> window_domain::make_handle(std::shared_ptr<window_record> record)
+{
+    window_handle* const handle = handle_table::instance().take();
+    if (handle == nullptr) {
+        return fail(errc::no_memory, "there are too many memory handles of windows");
+    }
+    if (record != nullptr) {
+        handle->lkey = handle->rkey = record->key->key();
+    }
+    handle->record = std::move(record);
+    return handle;
+}
+
+ucs_status_t window_domain::mem_reg(void* address, std::size_t length, const abi::mem_reg_params* params,
+                                    uct_mem_h* memh)
+{
+    if (!_windows.in_arena(address, length)) {
+        return domain_layer::mem_reg(address, length, params, memh);
+    }
+    return guarded("ucp_mem_map of a window", [&] {
+        if (collected != nullptr) {
+            collected->push_back(this);
+        }
+        const std::lock_guard guard(_lock);
+        auto record = collected != nullptr ? std::shared_ptr<window_record>() : record_for(address, length);
+        auto handle = record ? make_handle(std::move(*record)) : std::unexpected(record.error());
+        if (!handle) {
+            return log_error("ucp_mem_map of a window", handle.error());
+        }
+        *memh = *handle;
+        return UCS_OK;
+    });
+}
+
+ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
+{
+    if (!handle_table::instance().holds(params->memh)) {
+        return domain_layer::mem_dereg(params);
+    }
+    auto* const handle    = static_cast<window_handle*>(params->memh);
+    const bool has_flags  = (params->field_mask & abi::mem_dereg_params::has_flags) != 0;
+    const bool invalidate = has_flags && (params->flags & abi::mem_dereg_params::invalidate) != 0;
+    {
+        const std::lock_guard guard(_lock);
+        handle->own_key.reset(); // peers lose it here
+        handle_table::instance().give_back(handle);
+    }
+    if (invalidate && (params->field_mask & abi::mem_dereg_params::has_completion) != 0 && params->comp != nullptr) {
+        uct_completion_t& done = *params->comp;
+        if (--done.count == 0) {
+            done.func(&done);
+        }
+    }
+    return UCS_OK;
+}
+
+// Advice for the memory below would reach memory of the layout's gaps as well.
+ucs_status_t window_domain::mem_advise(uct_mem_h memh, void* address, std::size_t length, unsigned advice)
+{
+    return handle_table::instance().holds(memh) ? UCS_OK : domain_layer::mem_advise(memh, address, length, advice);
+}
+
+result<void> window_domain::give_own_key(window_handle& handle)
+{
+    if (handle.own_key != nullptr || handle.record == nullptr || handle.record->key == nullptr) {
+        return {};
+    }
+    device_side& device = *UCXL_TRY(this->device());
+    handle.own_key =
+        UCXL_TRY(window_key::create(device.keys, *device.memory, handle.record->key->content(), key_choice::always));
+    handle.rkey = handle.own_key->key();
+    return {};
+}
+
+ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t length,
+                                      const abi::mkey_pack_params* params, void* buffer)
+{
+    if (!handle_table::instance().holds(memh)) {
+        return domain_layer::mkey_pack(memh, address, length, params, buffer);
+    }
+    constexpr auto name  = "ucp_rkey_pack of a window";
+    auto& handle         = *static_cast<window_handle*>(memh);
+    const unsigned flags = abi::pack_flags(params);
+    if ((flags & abi::mkey_pack_params::exported) != 0) {
+        ucs_error("%s: windows cannot be exported", name);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return guarded(name, [&] {
+        const std::lock_guard guard(_lock);
+        if ((flags & (abi::mkey_pack_params::invalidate_rma | abi::mkey_pack_params::invalidate_amo)) != 0) {
+            if (const auto done = give_own_key(handle); !done) {
+                return log_error(name, done.error());
+            }
+        }
+        const std::uint64_t packed = marked_key(handle.rkey, this_host());
+        std::memcpy(buffer, &packed, sizeof(packed));
+        return UCS_OK;
+    });
+}
+
+bool window_domain::can_pack_element(uct_mem_h memh) const
+{
+    return !handle_table::instance().holds(memh);
+}
+
+} // namespace ucxl::mlx5

@@ -1,0 +1,79 @@
+// The layer over one mlx5 domain of stock UCX: windows are registered as hardware keys, everything else as before.
+//
+// The stock transports (rc_mlx5, dc_mlx5, ud_mlx5, rc_verbs) then send and receive windows like any memory: they read
+// the key from the handle and the address from the request. The bind queue and the spare keys are made with the first
+// window, so a process without windows costs the device nothing.
+//
+// Locks: UCP calls the operations under its context's lock. Nothing here waits for UCP.
+#pragma once
+
+#include "base_memory.h"
+#include "ucs/window/window_keys.h"
+#include "uct/abi/domain_layer.h"
+#include "uct/ib/mlx5/layout/domain.h"
+#include "window_handle.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace ucxl::mlx5
+{
+
+class window_domain final : public abi::domain_layer
+{
+public:
+    window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::string device, const window_directory& windows);
+    ~window_domain() override;
+
+    // See window_keys. A key that is there already stays, and the result is false.
+    result<bool> make(const window_content& content, key_choice choice);
+    void suspend(const std::byte* address);
+    result<void> resume(const std::byte* address);
+    result<void> rebind(const window_content& content);
+    void remove(const std::byte* address);
+    domain_report report() const;
+
+    void adjust(abi::memory_type_masks& masks) const override;
+    ucs_status_t mem_reg(void* address, std::size_t length, const abi::mem_reg_params* params,
+                         uct_mem_h* memh) override;
+    ucs_status_t mem_dereg(const abi::mem_dereg_params* params) override;
+    ucs_status_t mem_advise(uct_mem_h memh, void* address, std::size_t length, unsigned advice) override;
+    ucs_status_t mkey_pack(uct_mem_h memh, void* address, std::size_t length, const abi::mkey_pack_params* params,
+                           void* buffer) override;
+    bool can_pack_element(uct_mem_h memh) const override;
+
+    // The domains that registrations of this thread are noted in, or null.
+    static thread_local std::vector<const void*>* collected;
+
+private:
+    // What the device gives, made with the first window.
+    struct device_side {
+        device_side(ibv_pd* pd, domain_parts&& parts, std::unique_ptr<base_memory> registered)
+            : keys(pd, std::move(parts)), memory(std::move(registered))
+        {
+        }
+
+        domain keys;
+        std::unique_ptr<base_memory> memory;
+    };
+
+    result<device_side*> device();
+    std::shared_ptr<window_record> find(const std::byte* address) const;
+    result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
+    result<uct_mem_h> make_handle(std::shared_ptr<window_record> record);
+    result<void> give_own_key(window_handle& handle);
+
+    ibv_pd* const _pd;
+    const std::string _device_name;
+    const window_directory& _windows;
+
+    mutable std::mutex _lock; // guards what follows, and the keys of all records
+    std::unique_ptr<device_side> _device;
+    std::string _unusable; // why there is no device side, after the first try
+    std::map<const std::byte*, std::shared_ptr<window_record>> _records; // by the address of the window
+};
+
+} // namespace ucxl::mlx5

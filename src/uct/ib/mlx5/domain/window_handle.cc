@@ -1,0 +1,53 @@
+#include "window_handle.h"
+
+#include <new>
+#include <type_traits>
+
+#include <sys/mman.h>
+
+namespace ucxl::mlx5
+{
+
+static_assert(offsetof(window_handle, lkey) == 0 && offsetof(window_handle, rkey) == 4 &&
+              offsetof(window_handle, flags) == 8);
+
+handle_table::handle_table()
+{
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    _memory = memory == MAP_FAILED ? nullptr : static_cast<place*>(memory);
+}
+
+// Never destroyed: UCX may give handles back while the process ends.
+handle_table& handle_table::instance()
+{
+    static handle_table& only = *new handle_table;
+    return only;
+}
+
+window_handle* handle_table::take()
+{
+    const std::lock_guard guard(_lock);
+    place* found = _unused;
+    if (found != nullptr) {
+        _unused = found->next;
+    } else if (_memory != nullptr && _num_fresh < max_handles) {
+        found = _memory + _num_fresh++;
+    } else {
+        return nullptr;
+    }
+    ++_num_used;
+    return new (&found->used) window_handle;
+}
+
+void handle_table::give_back(window_handle* handle)
+{
+    handle->~window_handle();
+    const std::lock_guard guard(_lock);
+    auto* const unused = reinterpret_cast<place*>(handle);
+    unused->next       = _unused;
+    _unused            = unused;
+    --_num_used;
+}
+
+} // namespace ucxl::mlx5

@@ -1,0 +1,66 @@
+// The memory handles that UCP gets for windows, in the place of stock ones. The transports read the first three members
+// of a handle, whoever made it. All are in one range of addresses, so that a domain can tell them from stock ones.
+//
+// Example: auto* handle = handle_table::instance().take(); if (handle_table::instance().holds(memh)) { ... }
+#pragma once
+
+#include "window_key.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace ucxl::mlx5
+{
+
+// The key of a window in a domain, shared by the window and the handles of UCP, which may outlive it.
+struct window_record {
+    std::unique_ptr<window_key> key; // null once the window has ended
+};
+
+struct window_handle {
+    // As in uct_ib_mem_t of every release.
+    std::uint32_t lkey  = 0;
+    std::uint32_t rkey  = 0;
+    std::uint32_t flags = 0;
+
+    std::shared_ptr<window_record> record; // null in a handle that only notes that the domain was asked
+    // For keys that peers must lose while other handles of the window live (UCP's error mode PEER).
+    std::unique_ptr<window_key> own_key;
+};
+
+class handle_table
+{
+public:
+    static handle_table& instance();
+
+    bool holds(const void* handle) const
+    {
+        return reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(_memory) < bytes;
+    }
+    // Returns null if there are too many, or no memory.
+    window_handle* take();
+    void give_back(window_handle* handle);
+    std::uint32_t num_used() const { return _num_used; }
+
+private:
+    handle_table();
+
+    static constexpr std::size_t max_handles = std::size_t{1} << 20;
+    static constexpr std::size_t bytes       = max_handles * sizeof(window_handle);
+
+    union place {
+        window_handle used;
+        place* next;
+        place() {}
+        ~place() {}
+    };
+
+    std::mutex _lock;
+    place* _memory          = nullptr; // reserved; a page costs memory once it was used
+    place* _unused          = nullptr;
+    std::size_t _num_fresh  = 0; // places [0, _num_fresh) were used before
+    std::uint32_t _num_used = 0;
+};
+
+} // namespace ucxl::mlx5

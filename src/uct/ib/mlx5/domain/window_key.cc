@@ -1,0 +1,164 @@
+#include "window_key.h"
+
+#include "uct/abi/log.h"
+#include "uct/ib/mlx5/layout/explain.h"
+
+#include <format>
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+// Following is compared to copying as follows. A copied window costs messages, buffers and a second copy on the other
+// side, whatever its size. Copying takes a CPU and stands before the transfer, while the device follows a layout during
+// the transfer. So a key may take longer than a copy and is still the better choice.
+constexpr double copying_ns  = 1000;
+constexpr double cpu_is_dear = 2;
+
+bool is_better_than_copying(const plan_cost& cost, const layout& layout)
+{
+    const double following = estimated_ns(cost) - estimated_ns(cost, 0);
+    return following <= cpu_is_dear * packing_ns(layout) + copying_ns;
+}
+
+region_options options_for(const domain& domain, const window_content& content)
+{
+    return {.rights      = {.local_write   = true,
+                            .remote_read   = true,
+                            .remote_write  = true,
+                            .remote_atomic = domain.found.atomics},
+            .max_entries = 64,
+            .address     = reinterpret_cast<std::uintptr_t>(content.address),
+            .is_window   = true};
+}
+
+} // namespace
+
+result<window_key::bound_memory> window_key::hold(const memory_pieces& pieces)
+{
+    bound_memory all{.bases = {}, .held = {}, .shape = pieces.shape, .pieces = pieces};
+    for (std::size_t i = 0; i < pieces.ranges.size(); ++i) {
+        std::uint32_t lkey = 0; // nothing refers to a source without bytes
+        if (pieces.ranges[i].length() > 0) {
+            lkey = all.held.emplace_back(UCXL_TRY(_memory.hold(pieces.ranges[i]))).lkey();
+        }
+        all.bases.push_back({pieces.origins[i], lkey});
+    }
+    return all;
+}
+
+result<window_key::bound_memory> window_key::hold_memory(std::span<std::byte* const> bases)
+{
+    if (!is_scattered(*_content.shape)) {
+        if (auto whole = hold(whole_sources(_content.shape, bases))) {
+            return whole;
+        }
+    }
+    // Memory between the blocks may be missing.
+    return hold(UCXL_TRY(groups_of_blocks(*_content.shape, bases)));
+}
+
+result<void> window_key::bind(bool replace)
+{
+    region* const one = _region.get();
+    UCXL_TRY(bind_all(std::span(&one, 1), replace));
+    _is_suspended = false;
+    return {};
+}
+
+result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memory& memory,
+                                                       const window_content& content, key_choice choice)
+{
+    if (content.length == 0) {
+        return fail(errc::unsupported, "the window is empty");
+    }
+    if (domain.found.address == address_method::none) {
+        return fail(errc::unsupported, "all keys of this device begin at address 0");
+    }
+    std::unique_ptr<window_key> created(new window_key(domain, memory, content));
+    created->_region = UCXL_TRY(region::create(domain, options_for(domain, content)));
+    created->_bound  = UCXL_TRY(created->hold_memory(content.bases));
+    UCXL_TRY(created->_region->prepare(created->_bound.shape, created->_bound.bases));
+    if (choice == key_choice::by_cost && !is_better_than_copying(created->_region->prepared_cost(), *content.shape)) {
+        return fail(errc::unsupported,
+                    std::format("the device would follow {} translations; copying {} blocks is faster",
+                                created->_region->prepared_cost().translations, content.shape->blocks().count));
+    }
+    UCXL_TRY(created->bind(false));
+    return created;
+}
+
+window_key::~window_key()
+{
+    suspend();
+}
+
+void window_key::suspend()
+{
+    if (_is_suspended) {
+        return;
+    }
+    _is_suspended = true;
+    if (const auto done = mlx5::suspend(*_region); !done) {
+        ucs_warn("the key 0x%x of the window at %p could not be invalidated: %s", key(),
+                 static_cast<void*>(_content.address), done.error().message.c_str());
+        return; // the device may still reach the memory, which stays registered
+    }
+    _bound.held.clear();
+}
+
+result<void> window_key::resume()
+{
+    if (!_is_suspended) {
+        return {};
+    }
+    auto again         = UCXL_TRY(hold(_bound.pieces));
+    const bool is_same = std::ranges::equal(again.bases, _bound.bases, [](const auto& one, const auto& other) {
+        return one.address == other.address && one.lkey == other.lkey;
+    });
+    _bound             = std::move(again);
+    if (is_same && _region->length() != 0) {
+        if (auto done = mlx5::resume(*_region); !done) {
+            _bound.held.clear();
+            return done;
+        }
+        _is_suspended = false;
+        return {};
+    }
+    auto done = _region->prepare(_bound.shape, _bound.bases);
+    if (done) {
+        done = bind(false);
+    }
+    if (!done) {
+        _bound.held.clear();
+    }
+    return done;
+}
+
+result<void> window_key::rebind(std::vector<std::byte*> bases)
+{
+    const bool was_suspended = _is_suspended;
+    auto next                = UCXL_TRY(hold_memory(bases));
+    UCXL_TRY(_region->prepare(next.shape, next.bases));
+    auto done = bind(!was_suspended);
+    if (done) {
+        _bound         = std::move(next);
+        _content.bases = std::move(bases);
+        if (was_suspended) {
+            suspend();
+        }
+        return {};
+    }
+    _is_suspended = true;
+    if (!was_suspended) {
+        if (const auto restored = _region->prepare(_bound.shape, _bound.bases); !restored || !bind(false)) {
+            ucs_warn("the key 0x%x of the window at %p shows nothing any more: %s", key(),
+                     static_cast<void*>(_content.address), done.error().message.c_str());
+        }
+    }
+    return done;
+}
+
+} // namespace ucxl::mlx5

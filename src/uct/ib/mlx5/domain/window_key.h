@@ -1,0 +1,68 @@
+// The hardware key of one window in one domain: a region at the window's address over registrations of its memory.
+//
+// While nobody uses the window its key is suspended: the device refuses it, and its registrations are given back to
+// their cache. Resumption asks for them again; if the memory was unmapped in between, the key is made anew.
+//
+// Not thread safe; the owner guards it.
+#pragma once
+
+#include "base_memory.h"
+#include "memory_pieces.h"
+#include "ucs/window/window_keys.h"
+#include "uct/ib/mlx5/layout/bind.h"
+#include "uct/ib/mlx5/layout/region.h"
+
+#include <memory>
+#include <vector>
+
+namespace ucxl::mlx5
+{
+
+class window_key
+{
+public:
+    // Errors: the reason why the window should be copied.
+    static result<std::unique_ptr<window_key>> create(domain& domain, base_memory& memory,
+                                                      const window_content& content, key_choice choice);
+    ~window_key();
+    window_key(const window_key&)            = delete;
+    window_key& operator=(const window_key&) = delete;
+
+    std::uint32_t key() const { return _region->key(); }
+    const plan_cost& cost() const { return _region->cost(); }
+    const window_content& content() const { return _content; }
+    bool is_suspended() const { return _is_suspended; }
+
+    // Peers and local users are refused from now on. A device that fails refuses them, too.
+    void suspend();
+    // Errors: the key stays suspended.
+    result<void> resume();
+    // Errors: the key shows the bases as before, or is suspended if the device failed.
+    result<void> rebind(std::vector<std::byte*> bases);
+
+private:
+    struct bound_memory {
+        std::vector<source_base> bases;
+        std::vector<base_memory::held> held;
+        layout_ptr shape;
+        memory_pieces pieces;
+    };
+
+    window_key(domain& domain, base_memory& memory, const window_content& content)
+        : _domain(domain), _memory(memory), _content(content)
+    {
+    }
+
+    result<bound_memory> hold(const memory_pieces& pieces);
+    result<bound_memory> hold_memory(std::span<std::byte* const> bases);
+    result<void> bind(bool replace);
+
+    domain& _domain;
+    base_memory& _memory;
+    window_content _content;
+    bound_memory _bound; // outlives the region
+    std::unique_ptr<region> _region;
+    bool _is_suspended = true;
+};
+
+} // namespace ucxl::mlx5
