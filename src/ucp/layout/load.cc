@@ -6,6 +6,7 @@
 //   ucs_module_global_init  UCX itself loads the library as a plug-in
 //   ucp_init_version        the library was preloaded, and something that the program opens later brings its own UCX
 #include "foreign_contexts.h"
+#include "hardware_keys.h"
 #include "options.h"
 #include "ucp_layout.h"
 
@@ -31,6 +32,7 @@ void bind_to_ucx(const void* caller)
 {
     if (uct_layout_init(caller)) {
         register_map_options();
+        watch_for_devices();
     }
 }
 

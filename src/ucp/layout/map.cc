@@ -107,7 +107,10 @@ ucs_status_t attach(map_state& state, window_user& user)
     }
     user.memory.reserve(1);
     memory_handle* handle = nullptr;
-    const auto status     = state.memory.acquire("ucp_layout_map", user.context, *user.window, &handle);
+    if (const auto made = state.memory.make_keys(user.context, *user.window->target, key_choice::always); !made) {
+        return log_error("ucp_layout_map", made.error());
+    }
+    const auto status = state.memory.acquire("ucp_layout_map", user.context, *user.window, &handle);
     if (status == UCS_OK) {
         user.memory.push_back(handle);
     }

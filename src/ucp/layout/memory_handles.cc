@@ -105,6 +105,42 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
     return UCS_OK;
 }
 
+// No call of UCP tells the domains of a context. But ucp_mem_map asks each of them, in this thread. The address belongs
+// to no window.
+std::vector<window_keys::domain_id> memory_handles::find_key_domains(ucp_context_h context)
+{
+    ucp_mem_map_params_t params;
+    params.field_mask =
+        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.address     = window_registry::instance().arena_base() - 1;
+    params.length      = 1;
+    params.memory_type = UCS_MEMORY_TYPE_RDMA;
+    ucp_mem_h probe    = nullptr;
+    hardware_keys()->start_collecting();
+    if (ucp_mem_map(context, &params, &probe) == UCS_OK) {
+        ucp_mem_unmap(context, probe);
+    }
+    return hardware_keys()->end_collecting();
+}
+
+result<void> memory_handles::make_keys(ucp_context_h context, const window& window, key_choice choice)
+{
+    window_keys* const keys = hardware_keys();
+    if (keys == nullptr || foreign_contexts::instance().contains(context)) {
+        return {};
+    }
+    auto known = _key_domains.find(context);
+    if (known == _key_domains.end()) {
+        known = _key_domains.emplace(context, find_key_domains(context)).first;
+    }
+    return known->second.empty() ? result<void>() : keys->make(known->second, content_of(window), choice);
+}
+
+bool memory_handles::has_handles(const cached_window& window) const
+{
+    return std::ranges::any_of(_all, [&](const auto& pair) { return pair.first->window == &window; });
+}
+
 void memory_handles::unmap(memory_handle* handle)
 {
     ucp_mem_unmap(handle->context, handle->memh);
@@ -167,6 +203,10 @@ void memory_handles::release_unused(const void* md)
 // registrations. All are in use: the workers end before their context.
 void memory_handles::forget(const void* md)
 {
+    std::erase_if(_key_domains, [&](const auto& pair) {
+        const auto found = _md_of_context.find(pair.first);
+        return found == _md_of_context.end() || found->second == md;
+    });
     std::erase_if(_md_of_context, [&](const auto& pair) { return pair.second == md; });
     std::erase_if(_by_place, [&](const auto& pair) {
         memory_handle& handle = *pair.second;

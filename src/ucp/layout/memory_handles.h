@@ -10,6 +10,7 @@
 // Not thread safe: the caller (map_state.h) holds its lock.
 #pragma once
 
+#include "hardware_keys.h"
 #include "window_cache.h"
 
 #include "ucp_layout.h"
@@ -34,6 +35,11 @@ public:
     // Adds a use. Writes *handle_p only with UCS_OK; every other status was logged. Throws std::bad_alloc.
     ucs_status_t acquire(const char* function, ucp_context_h context, const cached_window& window,
                          memory_handle** handle_p);
+    // Makes the hardware keys of a window in all domains of the context, before acquire(). Nothing to do without such
+    // domains. Errors: why the window has to be copied. Throws std::bad_alloc.
+    result<void> make_keys(ucp_context_h context, const window& window, key_choice choice);
+    // Whether some context has a handle of the window.
+    bool has_handles(const cached_window& window) const;
     // Removes a use. Cannot fail.
     void release(memory_handle* handle);
     // The window, which nobody uses, is being destroyed.
@@ -59,6 +65,7 @@ private:
     };
 
     void unmap(memory_handle* handle);
+    std::vector<window_keys::domain_id> find_key_domains(ucp_context_h context);
     ucs_status_t check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before);
 
     std::unordered_map<const memory_handle*, std::unique_ptr<memory_handle>> _all;
@@ -69,6 +76,8 @@ private:
     // The contexts known to have our memory domain, with that domain. In them UCP may find the registration of a window
     // in its cache.
     std::unordered_map<ucp_context_h, const void*> _md_of_context;
+    // The domains that make hardware keys, of the contexts in _md_of_context that were asked.
+    std::unordered_map<ucp_context_h, std::vector<window_keys::domain_id>> _key_domains;
 };
 
 } // namespace ucxl

@@ -11,5 +11,7 @@ void register_map_options();
 
 // UCX_LAYOUT_MAP_CACHE_SIZE: how many unused windows to keep.
 std::size_t map_cache_size();
+// UCX_LAYOUT_KEYS_ENABLE
+bool are_hardware_keys_enabled();
 
 } // namespace ucxl

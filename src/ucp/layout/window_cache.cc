@@ -1,5 +1,6 @@
 #include "window_cache.h"
 
+#include "hardware_keys.h"
 #include "sys/hash.h"
 #include "sys/rollback.h"
 #include "uct/layout/peer/export.h"
@@ -79,6 +80,9 @@ result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void*
         found = UCXL_TRY(create_indexed(layout, bases, exclusive));
     } else {
         if (found->users == 0) {
+            if (window_keys* const keys = hardware_keys()) {
+                UCXL_TRY(keys->resume(found->target->address()));
+            }
             _idle.erase(found->idle_position);
             window_registry::instance().publish(*found->target);
         }
@@ -113,6 +117,9 @@ void window_cache::release(cached_window* cached)
     // The application may free or reuse the memory from now on, while peers still hold the address and the keys.
     withdraw_exported_window(cached->target->address());
     window_registry::instance().unpublish(*cached->target);
+    if (window_keys* const keys = hardware_keys()) {
+        keys->suspend(cached->target->address());
+    }
     try {
         if (cached->exclusive) {
             index(*cached);
@@ -133,6 +140,13 @@ void window_cache::release(cached_window* cached)
 result<void> window_cache::rebind(cached_window& cached, std::span<void* const> bases)
 {
     window_binding binding{cached.target->binding().plan, to_bytes(bases)};
+    const window_content before = content_of(*cached.target);
+    window_keys* const keys     = hardware_keys();
+    if (keys != nullptr) {
+        window_content after = before;
+        after.bases          = binding.bases;
+        UCXL_TRY(keys->rebind(after));
+    }
     content_index::node_type indexed; // reused, so nothing can fail once the window is bound
     if (!cached.exclusive) {
         indexed = _by_content.extract(position(cached));
@@ -144,6 +158,10 @@ result<void> window_cache::rebind(cached_window& cached, std::span<void* const> 
     }
     if (bound) {
         update_exported_window(cached.target->address());
+    } else if (keys != nullptr) {
+        if (const auto restored = keys->rebind(before); !restored) {
+            keys->remove(before.address); // rather no key than one over the wrong memory
+        }
     }
     return bound;
 }
@@ -184,6 +202,9 @@ void window_cache::destroy(cached_window* cached)
 {
     _ends(*cached);
     remove_from_index(*cached);
+    if (window_keys* const keys = hardware_keys()) {
+        keys->remove(cached->target->address());
+    }
     window_registry::instance().destroy(cached->target);
     _windows.erase(cached);
 }

@@ -49,6 +49,15 @@ private:
 callback_list close_callbacks;
 callback_list last_interface_callbacks;
 
+std::atomic<void (*)()> device_query_callback{nullptr};
+
+void queried()
+{
+    if (const auto callback = device_query_callback.load(); callback != nullptr) {
+        callback();
+    }
+}
+
 struct layout_md {
     abi::domain super;
     std::atomic<bool> had_interface;
@@ -171,7 +180,13 @@ constinit abi::component layout_component({
     .rkey_unpack  = rkey_unpack,
     .rkey_release = rkey_release,
     .md_options   = {"layout memory domain", "LAYOUT_", base_md_options, base_md_options_length},
+    .queried      = queried,
 });
+
+void on_device_query(void (*callback)())
+{
+    device_query_callback = callback;
+}
 
 std::uint64_t md_observer::registrations()
 {

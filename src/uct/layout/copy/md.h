@@ -25,6 +25,10 @@ bool has_interfaces(const void* md);
 // Nobody can copy windows then, and UCP could create no worker if other domains claimed that memory.
 bool is_lay_copy_left_out();
 
+// Calls `callback` whenever ucp_init asks for devices: all components of UCX are loaded, and the context has opened no
+// domain yet. One callback, which throws nothing.
+void on_device_query(void (*callback)());
+
 // What the API layer can observe of the domain. No call of UCP tells whether a context contains a given memory domain.
 // But ucp_mem_map of a window calls mem_reg of the domain in the calling thread if, and only if, the context contains
 // it (unless UCP finds the registration in its cache).

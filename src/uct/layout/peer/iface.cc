@@ -104,6 +104,11 @@ ucs_status_t open_host_interface(uct_iface_ops_t& ops, uct_md_h md, uct_worker_h
     return UCS_OK;
 }
 
+bool has_host_interfaces()
+{
+    return num_ifaces.load(std::memory_order_relaxed) != 0;
+}
+
 ucs_status_t query_host_devices(uct_md_h md, abi::tl_device_resource** devices, unsigned* num_devices)
 {
     // Without /proc no memory of a peer can be reached, and without lay_copy no window of this process.

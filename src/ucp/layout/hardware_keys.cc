@@ -1,0 +1,137 @@
+#include "config.h"
+
+#include "hardware_keys.h"
+
+#include "options.h"
+#include "uct/abi/component.h"
+#include "uct/abi/library.h"
+#include "uct/abi/log.h"
+#include "uct/abi/ucx.h"
+#include "uct/layout/copy/md.h"
+#include "uct/layout/peer/iface.h"
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include <dlfcn.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+struct opened_library {
+    std::mutex lock;
+    bool is_tried = false;
+    std::atomic<window_keys*> keys{nullptr};
+    std::string reason = "UCX has not opened its devices yet";
+};
+
+opened_library& state()
+{
+    static opened_library& only = *new opened_library;
+    return only;
+}
+
+bool touches_arena(const void* address, std::uint64_t length)
+{
+    return window_registry::instance().touches_arena(address, length);
+}
+
+bool find_window(const void* address, window_content& content)
+{
+    const reader_section section;
+    const window* const found = window_registry::instance().find(address, 1);
+    if (found == nullptr) {
+        return false;
+    }
+    content = content_of(*found);
+    return true;
+}
+
+constexpr window_directory directory = {
+    .in_arena = touches_arena, .find = find_window, .has_host_transport = has_host_interfaces};
+
+// The library next to this one, or the one that the loader finds.
+void* open_library()
+{
+    constexpr const char* name = "libuct_mlx5_layout.so.1"; // UCT_MLX5_LAYOUT_LIBVERSION
+    const std::string own      = abi::file_of(reinterpret_cast<const void*>(&open_library));
+    const std::string folder   = own.substr(0, own.rfind('/') + 1);
+    void* const beside         = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    return beside != nullptr ? beside : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+window_keys* open_keys(std::string& reason)
+{
+    if (!are_hardware_keys_enabled()) {
+        reason = "UCX_LAYOUT_KEYS_ENABLE is off";
+        return nullptr;
+    }
+    if (!abi::has_component("ib")) {
+        reason = "this UCX has no component for RDMA devices";
+        return nullptr;
+    }
+    void* const library = open_library();
+    if (library == nullptr) {
+        reason = dlerror();
+        return nullptr;
+    }
+    const auto entry = reinterpret_cast<window_keys_function>(dlsym(library, window_keys_entry));
+    if (entry == nullptr) {
+        reason = "libuct_mlx5_layout is of another version";
+        return nullptr;
+    }
+    return entry(PACKAGE_VERSION, &directory, abi::find_symbol("uct_query_components"), &reason);
+}
+
+// Runs while UCX asks its components for their devices, before it opens any.
+void open_once() noexcept
+{
+    auto& opened = state();
+    const std::lock_guard guard(opened.lock);
+    if (opened.is_tried) {
+        return;
+    }
+    opened.is_tried = true;
+    try {
+        std::string reason;
+        opened.keys   = open_keys(reason);
+        opened.reason = reason;
+        ucs_debug("hardware keys for windows: %s", opened.keys != nullptr ? "yes" : reason.c_str());
+    } catch (const std::exception& failure) {
+        ucs_debug("hardware keys for windows: %s", failure.what());
+    }
+}
+
+} // namespace
+
+void watch_for_devices()
+{
+    on_device_query(open_once);
+}
+
+window_content content_of(const window& window)
+{
+    const window_binding& binding = window.binding();
+    return {.address = window.address(),
+            .length  = window.length(),
+            .shape   = binding.plan->source_layout(),
+            .bases   = binding.bases};
+}
+
+window_keys* hardware_keys()
+{
+    return state().keys.load(std::memory_order_acquire);
+}
+
+std::string why_no_hardware_keys()
+{
+    auto& opened = state();
+    const std::lock_guard guard(opened.lock);
+    return opened.reason;
+}
+
+} // namespace ucxl
