@@ -3,6 +3,7 @@
 #include "prm/qp.h"
 #include "softhca/core/arena/limits.h"
 #include "softhca/core/queues/async_events.h"
+#include "softhca/core/queues/completion.h"
 
 namespace ucxl::softhca
 {
@@ -143,6 +144,7 @@ command_status destroy_dct(command_call& call, prm::const_view<prm::plain_dct_in
     if (target->state != prm::qp_state::reset) {
         return call.refuse(command_status::bad_resource_state, "the target is not drained");
     }
+    release_completions(call.device, *target);
     retire(memory.qps, id);
     let_go(memory.pds, target->pd);
     let_go(memory.cqs, target->receive_cq);

@@ -247,9 +247,7 @@ command_status destroy_qp(command_call& call, prm::const_view<prm::plain_qp_in> 
     if (qp->multicast_users != 0) {
         return call.refuse(command_status::bad_resource_state, "attached to a multicast group");
     }
-    // libmlx5 drops the CQEs of a queue pair that it destroys, and knows none that comes later.
-    release_completion(call.device, qp->send_cq);
-    release_completion(call.device, qp->receive_cq);
+    release_completions(call.device, *qp);
     retire(memory.qps, id);
     let_go(memory.pds, qp->pd);
     let_go(memory.cqs, qp->send_cq);

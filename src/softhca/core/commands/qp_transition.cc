@@ -325,8 +325,7 @@ command_status to_reset(command_call& call, prm::const_view<prm::plain_qp_in> in
     if (qp == nullptr) {
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }
-    release_completion(call.device, qp->send_cq);
-    release_completion(call.device, qp->receive_cq);
+    release_completions(call.device, *qp);
     qp_record changed         = *qp;
     changed.state             = qp_state::reset;
     changed.send              = {.log_size = qp->send.log_size, .present = qp->send.present, .offset = qp->send.offset};

@@ -240,6 +240,12 @@ void release_completion(environment& device, std::uint32_t cqn)
     (void)write_completion(device, cqn, cqe, {});
 }
 
+void release_completions(environment& device, const qp_record& qp)
+{
+    release_completion(device, qp.send_cq);
+    release_completion(device, qp.receive_cq);
+}
+
 void repair_completion(environment& device)
 {
     completion_journal& journal = device.memory.journal;

@@ -58,6 +58,10 @@ private:
 // Writes the CQE that the adversarial order has held back in that CQ, if there is one.
 void release_completion(environment& device, std::uint32_t cqn);
 
+// The same for both CQs of a queue pair or DC target that is about to be reset or destroyed: libmlx5 drops the CQEs of
+// what it destroys, and knows none that comes later.
+void release_completions(environment& device, const qp_record& qp);
+
 // Takes the step of a queue without a CQE.
 void take_step(arena& memory, const queue_step& step);
 

@@ -120,6 +120,17 @@ TEST_F(command_dct, what_it_refers_to_stays)
     EXPECT_EQ(device.plain(command::dealloc_pd, pd), command_status::ok);
 }
 
+TEST_F(command_dct, a_completion_held_back_is_written_before_the_target_ends)
+{
+    const std::uint32_t dctn = device.create_dct();
+    cq_record& arrivals      = machine.memory().cqs.records[machine.memory().qps.records[dctn].receive_cq];
+    arrivals.holds           = true; // as the adversarial order does
+    EXPECT_EQ(device.plain(command::drain_dct, dctn), command_status::ok);
+    EXPECT_EQ(device.plain(command::destroy_dct, dctn), command_status::ok);
+    EXPECT_FALSE(arrivals.holds);
+    EXPECT_EQ(arrivals.producer, 1u);
+}
+
 TEST_F(command_dct, fields_that_are_refused)
 {
     EXPECT_EQ(with(dctc::srqn_xrqn, 0u), command_status::bad_resource) << "a target needs a shared receive queue";

@@ -335,5 +335,20 @@ TEST_F(command_qp, is_as_new_after_a_reset)
     EXPECT_EQ(record(qpn).state, qp_state::rts);
 }
 
+TEST_F(command_qp, completions_held_back_are_written_before_it_ends)
+{
+    for (const command opcode : {command::to_rst_qp, command::destroy_qp}) {
+        const std::uint32_t qpn = device.create_qp();
+        cq_record& sends        = machine.memory().cqs.records[record(qpn).send_cq];
+        cq_record& receives     = machine.memory().cqs.records[record(qpn).receive_cq];
+        sends.holds = receives.holds = true; // as the adversarial order does
+        EXPECT_EQ(device.plain(opcode, qpn), command_status::ok);
+        for (const cq_record* const cq : {&sends, &receives}) {
+            EXPECT_FALSE(cq->holds) << prm::name_of(opcode);
+            EXPECT_EQ(cq->producer, 1u) << prm::name_of(opcode);
+        }
+    }
+}
+
 } // namespace
 } // namespace ucxl::softhca::test
