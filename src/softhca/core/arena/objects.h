@@ -236,19 +236,24 @@ enum class requester_wait : std::uint8_t {
     turn,      // others get the lock, then it continues
 };
 
-struct send_queue_state {
-    std::uint8_t log_size     = 0; // of 64-byte blocks
-    bool present              = false;
-    std::uint16_t consumed    = 0; // blocks executed, modulo 2^16
-    std::uint16_t rung        = 0; // the last producer counter seen
-    std::uint64_t offset      = 0;
+// How far a WQE came that could not be executed at once.
+struct wqe_progress {
     requester_wait waiting    = requester_wait::none;
     std::uint8_t rnr_left     = 0;
     std::uint8_t tries_left   = 0;
     std::uint64_t retry_at_ns = 0;
-    std::uint64_t moved       = 0; // bytes of the current WQE that earlier turns moved
-    std::uint32_t psn         = 0; // of the next packet
-    std::uint32_t in_flight   = 0; // of the adversarial order: identifies the WQEs in flight, 0 for none
+    std::uint64_t moved       = 0; // bytes that earlier turns moved
+};
+
+struct send_queue_state {
+    std::uint8_t log_size  = 0; // of 64-byte blocks
+    bool present           = false;
+    std::uint16_t consumed = 0; // blocks executed, modulo 2^16
+    std::uint16_t rung     = 0; // the last producer counter seen
+    std::uint64_t offset   = 0;
+    wqe_progress progress{};     // of the current WQE
+    std::uint32_t psn       = 0; // of the next packet
+    std::uint32_t in_flight = 0; // of the adversarial order: identifies the WQEs in flight, 0 for none
 };
 
 struct qp_path {

@@ -231,9 +231,9 @@ void set_sequences(qp_record& qp, prm::command opcode, context_view context)
     if (opcode == prm::command::init2rtr_qp) {
         qp.expected_psn = context.get(prm::qpc::next_rcv_psn);
     } else if (opcode == prm::command::rtr2rts_qp) {
-        qp.send.psn        = context.get(prm::qpc::next_send_psn);
-        qp.send.tries_left = qp.retry_count;
-        qp.send.rnr_left   = qp.rnr_retry;
+        qp.send.psn                 = context.get(prm::qpc::next_send_psn);
+        qp.send.progress.tries_left = qp.retry_count;
+        qp.send.progress.rnr_left   = qp.rnr_retry;
     }
 }
 

@@ -1,6 +1,7 @@
 #include "adversarial_order.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "connection.h"
 #include "dc_stream.h"
@@ -197,9 +198,10 @@ void adversarial_order::wake_later(environment& device, queue& own, bool soon)
 {
     std::uint64_t time_ns = soon ? device.outside.now_ns() + pause_ns : never_ns;
     for (std::size_t i = 0; i < own.count; i++) {
-        const flight& one = own.at(i);
-        if (one.stage == stage::posted && one.waiting != requester_wait::none && one.waiting != requester_wait::turn) {
-            time_ns = std::min(time_ns, one.retry_at_ns);
+        const flight& one        = own.at(i);
+        const requester_wait why = one.progress.waiting;
+        if (one.stage == stage::posted && why != requester_wait::none && why != requester_wait::turn) {
+            time_ns = std::min(time_ns, one.progress.retry_at_ns);
         }
     }
     if (time_ns != never_ns) {
@@ -263,8 +265,9 @@ bool adversarial_order::may_pass(const flight& earlier, const flight& later)
 
 bool adversarial_order::may_attempt(queue& own, std::size_t number, std::uint64_t now_ns)
 {
-    const flight& wanted = own.at(number);
-    if (wanted.stage != stage::posted || (wanted.waiting != requester_wait::none && now_ns < wanted.retry_at_ns)) {
+    const flight& wanted         = own.at(number);
+    const wqe_progress& progress = wanted.progress;
+    if (wanted.stage != stage::posted || (progress.waiting != requester_wait::none && now_ns < progress.retry_at_ns)) {
         return false;
     }
     for (std::size_t i = 0; i < number; i++) {
@@ -309,7 +312,7 @@ void adversarial_order::admit(environment& device, qp_record& qp, queue& own)
     made.fence          = request.fence;
     made.reluctance     = static_cast<std::uint8_t>(choose(own.qpn, most_reluctance + 1));
     made.may_be_refused = is_reliable(qp.service) && qp.rnr_retry == endless_rnr_retry && takes_receive(request);
-    made.waiting        = requester_wait::none;
+    made.progress       = {};
     made.seed           = mix(_seed, choose(own.qpn, ~std::uint64_t{0}));
     made.length         = made.kind == kind::key_change ? 2 : request.data.length(); // its two halves
     made.sent           = as_executed(request);
@@ -348,16 +351,15 @@ bool adversarial_order::hesitate(environment& device, const qp_record& qp, queue
         return false;
     }
     chosen.may_be_refused = false;
-    if (chosen.waiting != requester_wait::none || choose(own.qpn, refusals_one_in) != 0) {
+    if (chosen.progress.waiting != requester_wait::none || choose(own.qpn, refusals_one_in) != 0) {
         return false;
     }
     device.memory.counts.rnr_waits++;
-    chosen.waiting     = requester_wait::rnr;
-    chosen.rnr_left    = qp.rnr_retry;
-    chosen.tries_left  = qp.retry_count;
-    chosen.moved       = 0;
-    chosen.retry_at_ns = device.outside.now_ns() + pause_ns;
-    device.outside.wake_at(chosen.retry_at_ns);
+    chosen.progress = {.waiting     = requester_wait::rnr,
+                       .rnr_left    = qp.rnr_retry,
+                       .tries_left  = qp.retry_count,
+                       .retry_at_ns = device.outside.now_ns() + pause_ns};
+    device.outside.wake_at(chosen.progress.retry_at_ns);
     return true;
 }
 
@@ -368,24 +370,15 @@ void adversarial_order::attempt(environment& device, qp_record& qp, queue& own, 
         chosen.stage = stage::failed; // and flushed when it is completed
         return;
     }
-    qp.send.waiting     = chosen.waiting;
-    qp.send.rnr_left    = chosen.rnr_left;
-    qp.send.tries_left  = chosen.tries_left;
-    qp.send.retry_at_ns = chosen.retry_at_ns;
-    qp.send.moved       = chosen.moved;
+    qp.send.progress = chosen.progress;
     const piece_order pieces(chosen.seed, chosen.length, chosen.kind == kind::read);
     send_request request;
     parse_send_wqe(request, chosen.wqe.wqe(), qp.service);
     request.index                 = chosen.sent.index;
     chosen.cqe                    = {};
     const auto [result, peer_qpn] = attempt_wqe(device, qp, own.qpn, request, &pieces, chosen.cqe);
-    chosen.waiting                = qp.send.waiting;
-    chosen.rnr_left               = qp.send.rnr_left;
-    chosen.tries_left             = qp.send.tries_left;
-    chosen.retry_at_ns            = qp.send.retry_at_ns;
-    chosen.moved                  = qp.send.moved;
-    qp.send.waiting               = requester_wait::none;
-    if (chosen.waiting != requester_wait::none) {
+    chosen.progress               = std::exchange(qp.send.progress, {});
+    if (chosen.progress.waiting != requester_wait::none) {
         return;
     }
     chosen.stage    = result.result == answer::outcome::done ? stage::executed : stage::failed;
@@ -410,7 +403,8 @@ void adversarial_order::finish_earlier(environment& device, qp_record& qp, queue
         flight& earlier = own.at(i);
         for (unsigned tries = 0; tries < tries_at_once && earlier.stage == stage::posted; tries++) {
             attempt(device, qp, own, i);
-            if (earlier.waiting != requester_wait::none && earlier.waiting != requester_wait::turn) {
+            const requester_wait why = earlier.progress.waiting;
+            if (why != requester_wait::none && why != requester_wait::turn) {
                 break;
             }
         }

@@ -77,14 +77,10 @@ private:
         std::uint8_t reluctance        = 0;     // how often it is chosen in vain
         bool may_be_refused            = false; // an RNR NAK is still possible
         prm::cqe_syndrome syndrome     = prm::cqe_syndrome::local_qp_operation;
-        requester_wait waiting         = requester_wait::none;
-        std::uint8_t rnr_left          = 0;
-        std::uint8_t tries_left        = 0;
-        std::uint64_t retry_at_ns      = 0;
-        std::uint64_t moved            = 0;
-        std::uint64_t seed             = 0; // of its pieces
-        std::uint64_t length           = 0; // of its data
-        std::uint64_t channel          = 0; // of a DCI, as stream_bit()
+        wqe_progress progress;
+        std::uint64_t seed    = 0; // of its pieces
+        std::uint64_t length  = 0; // of its data
+        std::uint64_t channel = 0; // of a DCI, as stream_bit()
         executed_send sent;
         completion cqe;
         posted_send wqe;

@@ -70,9 +70,9 @@ void fail_queue_pair(environment& device, std::uint32_t qpn)
     if (qp == nullptr || qp->state == prm::qp_state::reset) {
         return;
     }
-    qp->state          = prm::qp_state::error;
-    qp->send.waiting   = requester_wait::none;
-    qp->send.in_flight = 0;
+    qp->state                 = prm::qp_state::error;
+    qp->send.progress.waiting = requester_wait::none;
+    qp->send.in_flight        = 0;
     flush_queue_pair(device, qpn);
     if (qp->srq != 0 && !qp->last_receive_told) {
         qp->last_receive_told = true;
@@ -84,9 +84,9 @@ void fail_send_queue(environment& device, std::uint32_t qpn)
 {
     qp_record* const qp = device.memory.qps.find(qpn);
     if (qp != nullptr) {
-        qp->state          = prm::qp_state::send_error;
-        qp->send.waiting   = requester_wait::none;
-        qp->send.in_flight = 0;
+        qp->state                 = prm::qp_state::send_error;
+        qp->send.progress.waiting = requester_wait::none;
+        qp->send.in_flight        = 0;
         flush_queue_pair(device, qpn);
     }
 }

@@ -25,7 +25,7 @@ bool may_execute(const environment& device, const qp_record& qp)
         return true;
     case qp_state::send_drain:
     case qp_state::send_draining:
-        return qp.send.waiting != requester_wait::none; // a WQE that was started is finished
+        return qp.send.progress.waiting != requester_wait::none; // a WQE that was started is finished
     case qp_state::reset:
     case qp_state::init:
     case qp_state::rtr:
@@ -44,8 +44,9 @@ bool step(environment& device, qp_record& qp, std::uint32_t qpn)
     if (!may_execute(device, qp)) {
         return false;
     }
-    if (queue.waiting != requester_wait::none && device.outside.now_ns() < queue.retry_at_ns) {
-        device.outside.wake_at(queue.retry_at_ns); // again: the one call for all queues was perhaps an earlier one
+    if (queue.progress.waiting != requester_wait::none && device.outside.now_ns() < queue.progress.retry_at_ns) {
+        // Again: the one call for all queues was perhaps an earlier one.
+        device.outside.wake_at(queue.progress.retry_at_ns);
         return false;
     }
     posted_send posted;
@@ -57,7 +58,7 @@ bool step(environment& device, qp_record& qp, std::uint32_t qpn)
         return true;
     case posted::none:
     case posted::gone:
-        queue.waiting = requester_wait::none;
+        queue.progress.waiting = requester_wait::none;
         return false;
     }
     send_request request;
@@ -73,7 +74,7 @@ bool step(environment& device, qp_record& qp, std::uint32_t qpn)
     }
     completion cqe;
     const attempted tried = attempt_wqe(device, qp, qpn, request, nullptr, cqe);
-    const bool waits      = queue.waiting != requester_wait::none;
+    const bool waits      = queue.progress.waiting != requester_wait::none;
     if (waits) {
         queue.consumed = request.index;
     } else if (tried.result.result == answer::outcome::done) {

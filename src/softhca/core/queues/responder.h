@@ -23,7 +23,7 @@ struct exchange {
     key_user user() const { return {qp.owner.function, qp.pd, qpn}; }
 
     // The count of bytes that earlier turns moved.
-    std::uint64_t* moved() const { return &qp.send.moved; }
+    std::uint64_t* moved() const { return &qp.send.progress.moved; }
 };
 
 // The queue pair that answers, or the target of a dynamic connection.

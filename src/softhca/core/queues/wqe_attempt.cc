@@ -68,8 +68,8 @@ private:
 
 answer wqe_attempt::run(completion& cqe)
 {
-    answer result = _qp.send.waiting == requester_wait::none ? begin() : try_again();
-    if (_qp.send.waiting != requester_wait::none) {
+    answer result = _qp.send.progress.waiting == requester_wait::none ? begin() : try_again();
+    if (_qp.send.progress.waiting != requester_wait::none) {
         return result;
     }
     if (result.result == outcome::done) {
@@ -80,10 +80,8 @@ answer wqe_attempt::run(completion& cqe)
 
 answer wqe_attempt::begin()
 {
-    const auto opcode   = static_cast<std::uint32_t>(_request.opcode);
-    _qp.send.rnr_left   = _qp.rnr_retry;
-    _qp.send.tries_left = _qp.retry_count;
-    _qp.send.moved      = 0;
+    const auto opcode = static_cast<std::uint32_t>(_request.opcode);
+    _qp.send.progress = {.rnr_left = _qp.rnr_retry, .tries_left = _qp.retry_count};
     if (opcode < wqe_opcodes) {
         _device.memory.counts.wqes[opcode]++;
     }
@@ -107,18 +105,18 @@ answer wqe_attempt::begin()
 // The time of a wait is over.
 answer wqe_attempt::try_again()
 {
-    const requester_wait reason = std::exchange(_qp.send.waiting, requester_wait::none);
+    const requester_wait reason = std::exchange(_qp.send.progress.waiting, requester_wait::none);
     _goes_on                    = reason == requester_wait::turn;
     if (reason == requester_wait::transport) {
         counters_of(_device.memory, _qp).local_ack_timeout_err++;
-        if (_qp.send.tries_left == 0) {
+        if (_qp.send.progress.tries_left == 0) {
             return own_fault(cqe_syndrome::transport_retry_exceeded);
         }
-        _qp.send.tries_left--;
+        _qp.send.progress.tries_left--;
         _device.memory.counts.transport_retries++;
     }
-    if (reason == requester_wait::rnr && _qp.send.rnr_left != endless_rnr_retry) {
-        _qp.send.rnr_left--;
+    if (reason == requester_wait::rnr && _qp.send.progress.rnr_left != endless_rnr_retry) {
+        _qp.send.progress.rnr_left--;
     }
     return {};
 }
@@ -146,13 +144,13 @@ answer wqe_attempt::execute(completion& cqe)
 // the old one nor the new one.
 answer wqe_attempt::execute_umr()
 {
-    const bool in_halves = _pieces != nullptr && _pieces->count() > 1 && _qp.send.moved == 0;
+    const bool in_halves = _pieces != nullptr && _pieces->count() > 1 && _qp.send.progress.moved == 0;
     const auto syndrome =
         softhca::execute_umr(_device, _qp, _qpn, _request.wqe, in_halves ? umr_part::entries : umr_part::all);
     if (syndrome != no_syndrome) {
         return own_fault(syndrome);
     }
-    _qp.send.moved = 1;
+    _qp.send.progress.moved = 1;
     return in_halves ? next_turn() : answer{};
 }
 
@@ -258,7 +256,7 @@ answer wqe_attempt::exchange_with(const responder& peer, completion& cqe)
 answer wqe_attempt::wait_for(const answer& result)
 {
     if (result.result != outcome::part_done) {
-        _qp.send.moved = 0; // a retry starts from the beginning
+        _qp.send.progress.moved = 0; // a retry starts from the beginning
     }
     switch (result.result) {
     case outcome::done:
@@ -266,13 +264,13 @@ answer wqe_attempt::wait_for(const answer& result)
         break;
     case outcome::part_done:
         wait(requester_wait::turn, never_ns); // no timer: the caller that runs the queue comes again
-        _qp.send.retry_at_ns = 0;
+        _qp.send.progress.retry_at_ns = 0;
         break;
     case outcome::lost:
         wait(requester_wait::transport, ack_timeout_ns(_qp.ack_timeout));
         break;
     case outcome::not_ready:
-        if (_qp.send.rnr_left == 0) {
+        if (_qp.send.progress.rnr_left == 0) {
             return {.result     = outcome::refused,
                     .syndrome   = cqe_syndrome::rnr_retry_exceeded,
                     .peer_fails = result.peer_fails,
@@ -288,12 +286,12 @@ answer wqe_attempt::wait_for(const answer& result)
 
 void wqe_attempt::wait(requester_wait why, std::uint64_t time_ns)
 {
-    send_queue_state& queue = _qp.send;
-    queue.waiting           = why;
-    queue.retry_at_ns       = never_ns;
+    wqe_progress& progress = _qp.send.progress;
+    progress.waiting       = why;
+    progress.retry_at_ns   = never_ns;
     if (time_ns != never_ns) {
-        queue.retry_at_ns = _device.outside.now_ns() + time_ns;
-        _device.outside.wake_at(queue.retry_at_ns);
+        progress.retry_at_ns = _device.outside.now_ns() + time_ns;
+        _device.outside.wake_at(progress.retry_at_ns);
     }
 }
 

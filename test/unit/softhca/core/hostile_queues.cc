@@ -178,13 +178,13 @@ void hostile_queues::make_pair(prm::qp_service service, std::uint32_t srq)
 void hostile_queues::connect_again()
 {
     for (std::size_t i = 0; i < _queue_pairs.size(); i++) {
-        qp_record& record      = _memory->qps.records[_queue_pairs[i].number];
-        record.state           = prm::qp_state::rts;
-        record.path.remote_qpn = _queue_pairs[i ^ 1].number;
-        record.path.remote_lid = _memory->function_table[0].lid;
-        record.send.psn        = 0;
-        record.expected_psn    = 0;
-        record.send.waiting    = requester_wait::none;
+        qp_record& record            = _memory->qps.records[_queue_pairs[i].number];
+        record.state                 = prm::qp_state::rts;
+        record.path.remote_qpn       = _queue_pairs[i ^ 1].number;
+        record.path.remote_lid       = _memory->function_table[0].lid;
+        record.send.psn              = 0;
+        record.expected_psn          = 0;
+        record.send.progress.waiting = requester_wait::none;
 
         record.dc.errored_streams = 0;
     }

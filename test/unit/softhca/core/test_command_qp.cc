@@ -319,14 +319,14 @@ TEST_F(command_qp, is_as_new_after_a_reset)
 {
     const std::uint32_t qpn = device.create_qp();
     device.connect(qpn, 1, qpn);
-    record(qpn).send.consumed    = 5;
-    record(qpn).send.rung        = 7;
-    record(qpn).receive.consumed = 3;
-    record(qpn).send.waiting     = requester_wait::rnr;
+    record(qpn).send.consumed         = 5;
+    record(qpn).send.rung             = 7;
+    record(qpn).receive.consumed      = 3;
+    record(qpn).send.progress.waiting = requester_wait::rnr;
     EXPECT_EQ(device.plain(command::to_rst_qp, qpn), command_status::ok);
     EXPECT_EQ(record(qpn).send.consumed, 0);
     EXPECT_EQ(record(qpn).send.rung, 0);
-    EXPECT_EQ(record(qpn).send.waiting, requester_wait::none);
+    EXPECT_EQ(record(qpn).send.progress.waiting, requester_wait::none);
     EXPECT_EQ(record(qpn).send.log_size, 4);
     EXPECT_TRUE(record(qpn).send.present);
     EXPECT_EQ(record(qpn).send.offset, 64u << 4);

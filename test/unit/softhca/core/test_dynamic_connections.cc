@@ -311,7 +311,7 @@ TEST_F(dynamic_connections, a_target_that_goes_between_two_turns)
                .remote(address_of(to), make.direct(far.id(), to))
                .data(make.direct(near.id(), from), address_of(from), length));
     a.run(1);
-    EXPECT_EQ(a.record().send.waiting, requester_wait::turn);
+    EXPECT_EQ(a.record().send.progress.waiting, requester_wait::turn);
     retire(machine.memory().qps, there.number);
     for (int i = 0; i <= 4; i++) {
         a.run();

@@ -54,10 +54,10 @@ protected:
             taken++;
             if (const auto done = cq.poll()) {
                 EXPECT_FALSE(done->failed());
-                EXPECT_EQ(qp.record().send.waiting, requester_wait::none);
+                EXPECT_EQ(qp.record().send.progress.waiting, requester_wait::none);
                 return taken;
             }
-            EXPECT_EQ(qp.record().send.waiting, requester_wait::turn);
+            EXPECT_EQ(qp.record().send.progress.waiting, requester_wait::turn);
         }
         return taken;
     }
@@ -202,8 +202,8 @@ TEST_F(turns, a_peer_that_dies_between_two_turns_does_not_answer)
     a.run();
     far.kill();
     a.run();
-    EXPECT_EQ(a.record().send.waiting, requester_wait::transport);
-    EXPECT_EQ(a.record().send.moved, 0u);
+    EXPECT_EQ(a.record().send.progress.waiting, requester_wait::transport);
+    EXPECT_EQ(a.record().send.progress.moved, 0u);
     EXPECT_FALSE(a_sends.poll());
 }
 
