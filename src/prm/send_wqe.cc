@@ -162,15 +162,7 @@ send_wqe_walk::step send_wqe_walk::first_step() const
 // The segments after the remote address.
 send_wqe_walk::step send_wqe_walk::after_address() const
 {
-    switch (_opcode) {
-    case wqe_opcode::atomic_cs:
-    case wqe_opcode::atomic_fa:
-    case wqe_opcode::atomic_masked_cs:
-    case wqe_opcode::atomic_masked_fa:
-        return step::atomic;
-    default:
-        return step::data;
-    }
+    return is_atomic(_opcode) ? step::atomic : step::data;
 }
 
 std::optional<wqe_segment> send_wqe_walk::address()

@@ -54,6 +54,12 @@ struct value_names<wqe_opcode>
              wqe_opcode::mmo> {
 };
 
+constexpr bool is_atomic(wqe_opcode opcode)
+{
+    return opcode == wqe_opcode::atomic_cs || opcode == wqe_opcode::atomic_fa ||
+           opcode == wqe_opcode::atomic_masked_cs || opcode == wqe_opcode::atomic_masked_fa;
+}
+
 // What this WQE waits for before it starts.
 enum class wqe_fence : std::uint8_t {
     none            = 0,

@@ -322,14 +322,12 @@ void adversarial_order::admit(environment& device, qp_record& qp, queue& own)
 
 adversarial_order::kind adversarial_order::kind_of(environment& device, const send_request& request)
 {
+    if (is_atomic(request.opcode)) {
+        return kind::atomic;
+    }
     switch (request.opcode) {
     case wqe_opcode::rdma_read:
         return kind::read;
-    case wqe_opcode::atomic_cs:
-    case wqe_opcode::atomic_fa:
-    case wqe_opcode::atomic_masked_cs:
-    case wqe_opcode::atomic_masked_fa:
-        return kind::atomic;
     case wqe_opcode::umr:
     case wqe_opcode::local_invalidate:
         return kind::key_change;

@@ -39,6 +39,9 @@ traffic carry(const qp_record& qp, std::uint64_t payload, std::uint64_t more_byt
 
 traffic request_traffic(const qp_record& sender, const send_request& request)
 {
+    if (is_atomic(request.opcode)) {
+        return carry(sender, 0, atomic_bytes);
+    }
     const std::uint64_t length = request.data.length();
     switch (request.opcode) {
     case wqe_opcode::rdma_write:
@@ -47,11 +50,6 @@ traffic request_traffic(const qp_record& sender, const send_request& request)
         return carry(sender, length, rdma_bytes + immediate_bytes);
     case wqe_opcode::rdma_read:
         return carry(sender, 0, rdma_bytes);
-    case wqe_opcode::atomic_cs:
-    case wqe_opcode::atomic_fa:
-    case wqe_opcode::atomic_masked_cs:
-    case wqe_opcode::atomic_masked_fa:
-        return carry(sender, 0, atomic_bytes);
     case wqe_opcode::send_imm:
     case wqe_opcode::send_invalidate:
         return carry(sender, length, immediate_bytes);
@@ -68,10 +66,8 @@ traffic response_traffic(const qp_record& peer, const send_request& request, boo
         data.bytes += data.packets > 1 ? acknowledge_bytes : 0;
         return data;
     }
-    const bool atomic = request.opcode == wqe_opcode::atomic_cs || request.opcode == wqe_opcode::atomic_fa ||
-                        request.opcode == wqe_opcode::atomic_masked_cs ||
-                        request.opcode == wqe_opcode::atomic_masked_fa;
-    return carry(peer, 0, acknowledge_bytes + (done && atomic ? atomic_response_bytes : 0));
+    const bool brings_value = done && is_atomic(request.opcode);
+    return carry(peer, 0, acknowledge_bytes + (brings_value ? atomic_response_bytes : 0));
 }
 
 void count_sent(port_counters& port, const traffic& sent)
@@ -88,6 +84,7 @@ void count_received(port_counters& port, const traffic& received)
 
 void count_request(port_counters& port, wqe_opcode opcode)
 {
+    port.rx_atomic_requests += is_atomic(opcode);
     switch (opcode) {
     case wqe_opcode::rdma_write:
     case wqe_opcode::rdma_write_imm:
@@ -95,12 +92,6 @@ void count_request(port_counters& port, wqe_opcode opcode)
         return;
     case wqe_opcode::rdma_read:
         port.rx_read_requests++;
-        return;
-    case wqe_opcode::atomic_cs:
-    case wqe_opcode::atomic_fa:
-    case wqe_opcode::atomic_masked_cs:
-    case wqe_opcode::atomic_masked_fa:
-        port.rx_atomic_requests++;
         return;
     default:
         return;
