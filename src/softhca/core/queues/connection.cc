@@ -1,9 +1,19 @@
 #include "connection.h"
 
+#include "prm/bits.h"
 #include "softhca/core/arena/device_failure.h"
+#include "softhca/core/arena/limits.h"
 
 namespace ucxl::softhca
 {
+
+std::array<std::byte, 16> port_gid(const function_record& function)
+{
+    std::array<std::byte, 16> gid;
+    prm::detail::store_big_endian(gid.data(), default_gid_prefix);
+    prm::detail::store_big_endian(gid.data() + 8, function.port_guid);
+    return gid;
+}
 
 qp_record* find_receiver(arena& memory, std::uint16_t lid, std::uint32_t qpn, prm::qp_service service)
 {

@@ -2,6 +2,8 @@
 // queue pairs. Messages are not cut into packets here, but the numbers advance as if they were.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "softhca/core/arena/arena.h"
@@ -47,6 +49,9 @@ inline bool receives(const qp_record& qp)
     }
     return false;
 }
+
+// The only GID of a port: the default prefix and its GUID.
+std::array<std::byte, 16> port_gid(const function_record& function);
 
 // The queue pair with that number and local identifier, if it accepts packets of that service.
 qp_record* find_receiver(arena& memory, std::uint16_t lid, std::uint32_t qpn, prm::qp_service service);

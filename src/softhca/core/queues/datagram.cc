@@ -43,14 +43,6 @@ std::optional<destination> destination_of(const send_request& request)
     return to;
 }
 
-// The only GID of a port: the default prefix and its GUID.
-void put_source_gid(std::byte* place, const function_record& function)
-{
-    constexpr std::uint64_t link_local_prefix = 0xfe80000000000000;
-    prm::detail::store_big_endian(place, link_local_prefix);
-    prm::detail::store_big_endian(place + 8, function.port_guid);
-}
-
 std::array<std::byte, grh_bytes> route_header(const exchange& sender, prm::const_view<whole> route)
 {
     constexpr std::uint32_t version_6     = 6U << 28;
@@ -63,11 +55,12 @@ std::array<std::byte, grh_bytes> route_header(const exchange& sender, prm::const
     prm::detail::store_big_endian(header.data(), version_6 | std::uint32_t{route.get(whole::tclass)} << 20 |
                                                      std::uint32_t{route.get(whole::flow_label)});
     prm::detail::store_big_endian(header.data() + 4, static_cast<std::uint16_t>(bytes));
-    header[6] = transport_follows;
-    header[7] = std::byte{route.get(whole::hop_limit)};
-    put_source_gid(header.data() + 8, sender.device.memory.function_table[sender.qp.owner.function]);
-    const auto gid = route.at(whole::rgid);
-    std::memcpy(header.data() + 24, gid.data(), gid.size());
+    header[6]             = transport_follows;
+    header[7]             = std::byte{route.get(whole::hop_limit)};
+    const auto source_gid = port_gid(sender.device.memory.function_table[sender.qp.owner.function]);
+    const auto remote_gid = route.at(whole::rgid);
+    std::memcpy(header.data() + 8, source_gid.data(), source_gid.size());
+    std::memcpy(header.data() + 24, remote_gid.data(), remote_gid.size());
     return header;
 }
 

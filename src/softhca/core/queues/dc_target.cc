@@ -1,11 +1,9 @@
 #include "dc_target.h"
 
 #include <algorithm>
-#include <array>
 
 #include "async_events.h"
 #include "connection.h"
-#include "prm/bits.h"
 
 namespace ucxl::softhca
 {
@@ -23,11 +21,7 @@ bool routes_to(const send_request& request, const function_record& function)
     if (!full || !full->get(whole::grh)) {
         return true;
     }
-    constexpr std::uint64_t link_local_prefix = 0xfe80000000000000;
-    std::array<std::byte, 16> gid;
-    prm::detail::store_big_endian(gid.data(), link_local_prefix);
-    prm::detail::store_big_endian(gid.data() + 8, function.port_guid);
-    return std::ranges::equal(full->at(whole::rgid), gid);
+    return std::ranges::equal(full->at(whole::rgid), port_gid(function));
 }
 
 void violate(environment& device, qp_record& target)
