@@ -131,9 +131,6 @@ std::expected<std::unique_ptr<fabric>, std::string> fabric::attach(std::span<std
         release_dead_clients(device);
         self = enter_client(shared, process.process, process.start_time);
         apply_due_changes(device);
-        if (shared.schedule.next_ns != 0) {
-            outside.wake_at(shared.schedule.next_ns);
-        }
     }
     if (self == 0) {
         return std::unexpected(std::format("processes: there are {} of them already", max_clients - 1));

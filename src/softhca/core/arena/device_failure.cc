@@ -44,8 +44,7 @@ void end_channels(environment& device, function_id function, std::uint8_t incarn
 }
 
 // The contexts are told, as uverbs_async_event_release does, and are dead from here on. The end of a channel comes
-// last:
-// who reads it looks, without the lock, whether the contexts are dead.
+// last: who reads it looks, without the lock, whether the contexts are dead.
 void cut_off(environment& device, function_id function)
 {
     tell_contexts(device, function, event_code(event_type::local_catastrophic));

@@ -89,9 +89,14 @@ std::uint64_t adversarial_order::choose(std::uint32_t qpn, std::uint64_t count)
     return mix(mix(_seed, qpn), ++_choices[qpn]) % count;
 }
 
+std::uint64_t adversarial_order::choose_for_cq(std::uint32_t cqn, std::uint64_t count)
+{
+    return mix(mix(_seed, ~cqn), ++_cq_choices[cqn]) % count;
+}
+
 bool adversarial_order::holds_back(environment& device, std::uint32_t cqn)
 {
-    if (_num_held == most_held || mix(mix(_seed, ~cqn), ++_cq_choices[cqn]) % held_one_in != 0) {
+    if (_num_held == most_held || choose_for_cq(cqn, held_one_in) != 0) {
         return false;
     }
     _held[_num_held++] = cqn;
@@ -103,7 +108,7 @@ void adversarial_order::release_some(environment& device, const qp_record& qp)
 {
     const auto released = [&](std::uint32_t cqn) {
         const cq_record* const cq = device.memory.cqs.find(cqn);
-        if (cq != nullptr && cq->holds && mix(mix(_seed, ~cqn), ++_cq_choices[cqn]) % 2 == 0) {
+        if (cq != nullptr && cq->holds && choose_for_cq(cqn, 2) == 0) {
             release_completion(device, cqn);
         }
         return cq == nullptr || !cq->holds;

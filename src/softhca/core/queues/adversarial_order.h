@@ -123,6 +123,7 @@ private:
 
     queue* open(environment& device, qp_record& qp, std::uint32_t qpn);
     std::uint64_t choose(std::uint32_t qpn, std::uint64_t count);
+    std::uint64_t choose_for_cq(std::uint32_t cqn, std::uint64_t count);
     static void wake_later(environment& device, queue& own, bool soon);
     choices possible_now(environment& device, qp_record& qp, queue& own);
     static std::uint16_t end_of(const qp_record& qp, queue& own);
