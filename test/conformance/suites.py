@@ -100,7 +100,7 @@ def ucx_uct():
                 yield uct_case(transport, words, quick=test == "am_lat" and layout == "short")
     for settings in DC_SETTINGS:
         for words in ("-t am_bw -s 64 -n 2000 -D short", "-t put_bw -s 65536 -n 500 -D zcopy", "-t fadd -s 8 -n 500"):
-            if "DEVX=n" not in settings or "fadd" not in words:  # see docs/softhca.md
+            if "DEVX=n" not in settings or "fadd" not in words:  # a defect of UCX, see docs/softhca.md
                 yield uct_case("dc_mlx5", words, False, dict([settings.split("=")]))
 
 
