@@ -1,6 +1,7 @@
 // ucp_layout_map, ucp_layout_unmap and ucp_layout_rebind.
 #include "handle.h"
 #include "map_state.h"
+#include "options.h"
 #include "sys/rollback.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/init.h"
@@ -92,11 +93,18 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
     return check_bases(name, *params.layout->value, request.bases);
 }
 
+// Whether hardware keys could show the window is not asked yet: they may, unless the user says no.
+window_carrier carrier_of_new_windows()
+{
+    return carrier_option() == window_carrier_option::copies ? window_carrier::copies : window_carrier::keys;
+}
+
 result<cached_window*> make_window(window_cache& cache, const map_request& request)
 {
+    const window_carrier carrier = carrier_of_new_windows();
     return request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)
-               ? cache.allocate(*request.layout)
-               : cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
+               ? cache.allocate(*request.layout, carrier)
+               : cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
 }
 
 // The user holds the window on entry. On failure the caller releases whatever the user holds then.

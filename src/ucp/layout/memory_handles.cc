@@ -36,7 +36,7 @@ memh_owner map_memory(ucp_context_h context, const window& window, ucs_status_t&
         UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
     params.address     = window.address();
     params.length      = std::max<std::uint64_t>(window.length(), 1); // UCP has one shared handle for all empty memory
-    params.memory_type = UCS_MEMORY_TYPE_RDMA;
+    params.memory_type = window_registry::instance().memory_type_at(window.address());
     ucp_mem_h mapped   = nullptr;
     status             = ucp_mem_map(context, &params, &mapped);
     if (status == UCS_OK) {

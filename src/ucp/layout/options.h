@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ucxl
 {
@@ -13,5 +14,9 @@ void register_map_options();
 std::size_t map_cache_size();
 // UCX_LAYOUT_KEYS_ENABLE
 bool are_hardware_keys_enabled();
+
+// UCX_LAYOUT_KEYS_WINDOWS: which windows network cards may register.
+enum class window_carrier_option : std::uint8_t { automatic, keys, copies };
+window_carrier_option carrier_option();
 
 } // namespace ucxl

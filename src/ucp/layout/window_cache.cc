@@ -60,10 +60,11 @@ result<cached_window*> window_cache::create(ucp_layout& layout, MakeWindow&& mak
     return created;
 }
 
-result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
+result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
+                                                    window_carrier carrier)
 {
     auto created = create(layout, [&](pack_plan_ptr plan) {
-        return window_registry::instance().create({std::move(plan), to_bytes(bases)});
+        return window_registry::instance().create({std::move(plan), to_bytes(bases)}, carrier);
     });
     if (created && !exclusive) {
         rollback undo([&] { destroy(*created); });
@@ -73,11 +74,12 @@ result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::spa
     return created;
 }
 
-result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
+result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
+                                             window_carrier carrier)
 {
     cached_window* found = find(*layout.value, bases, exclusive);
     if (found == nullptr) {
-        found = UCXL_TRY(create_indexed(layout, bases, exclusive));
+        found = UCXL_TRY(create_indexed(layout, bases, exclusive, carrier));
     } else {
         if (found->users == 0) {
             if (window_keys* const keys = hardware_keys()) {
@@ -95,10 +97,10 @@ result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void*
     return found;
 }
 
-result<cached_window*> window_cache::allocate(ucp_layout& layout)
+result<cached_window*> window_cache::allocate(ucp_layout& layout, window_carrier carrier)
 {
-    auto created =
-        create(layout, [](pack_plan_ptr plan) { return window_registry::instance().allocate(std::move(plan)); });
+    auto created = create(
+        layout, [&](pack_plan_ptr plan) { return window_registry::instance().allocate(std::move(plan), carrier); });
     if (created) {
         (*created)->users = 1;
     }

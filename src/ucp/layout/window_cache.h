@@ -42,10 +42,12 @@ public:
     window_cache(std::size_t max_idle, end_callback ends) : _max_idle(max_idle), _ends(std::move(ends)) {}
     ~window_cache();
 
-    // Adds a use of a window over memory of the caller. An exclusive window has only this use.
-    result<cached_window*> acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive);
+    // Adds a use of a window over memory of the caller. An exclusive window has only this use. The carrier is that of a
+    // new window: one that is found by its content keeps its own.
+    result<cached_window*> acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
+                                   window_carrier carrier);
     // Makes a window over new memory, with one use.
-    result<cached_window*> allocate(ucp_layout& layout);
+    result<cached_window*> allocate(ucp_layout& layout, window_carrier carrier);
     // Removes a use added by acquire() or allocate().
     void release(cached_window* cached);
     // Only for windows over memory of the caller that have one user.
@@ -60,7 +62,8 @@ private:
     result<cached_window*> create(ucp_layout& layout, MakeWindow&& make_window);
     // Finds an unused window, or any window.
     cached_window* find(const layout& layout, std::span<void* const> bases, bool unused) const;
-    result<cached_window*> create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive);
+    result<cached_window*> create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
+                                          window_carrier carrier);
     void index(cached_window& cached);
     void remove_from_index(const cached_window& cached);
     content_index::const_iterator position(const cached_window& cached) const;

@@ -1,7 +1,5 @@
 #include "arena.h"
 
-#include "slot_table.h"
-
 #include "uct/abi/memory_types.h"
 
 #include <algorithm>
@@ -18,6 +16,13 @@ namespace
 {
 
 constexpr int reserved_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+constexpr std::size_t slot   = slot_table::slot_length;
+
+// Bytes between the outer margins.
+std::size_t length_of_parts(std::size_t slots_of_part, bool has_two_parts)
+{
+    return has_two_parts ? 2 * slots_of_part * slot + arena::margin : slots_of_part * slot;
+}
 
 } // namespace
 
@@ -32,28 +37,39 @@ std::uint64_t round_to_pages(std::uint64_t length)
     return (length + page_length() - 1) & ~std::uint64_t{page_length() - 1};
 }
 
-result<std::unique_ptr<arena>> arena::reserve(std::size_t length)
+arena::arena(std::byte* base, std::size_t slots_of_part, std::optional<ucs_memory_type_t> staged_type)
+    : _base(base), _length(length_of_parts(slots_of_part, staged_type.has_value())), _staged_type(staged_type)
 {
-    constexpr std::size_t slot = slot_table::slot_length;
+    const auto count = static_cast<std::uint32_t>(slots_of_part);
+    _parts           = {{{0, count}, {count + 1, count}}}; // one slot is the margin between them
+}
+
+result<std::unique_ptr<arena>> arena::reserve(std::size_t length, std::optional<ucs_memory_type_t> staged_type)
+{
     if (length < slot) {
         return fail(errc::invalid_param, "UCX_LAYOUT_ARENA_SIZE is " + std::to_string(length) + " bytes; at least " +
                                              std::to_string(slot) + " are needed");
     }
-    std::size_t now         = std::min(length, slot_table::max_slots * slot) / slot * slot;
-    const std::size_t least = std::min(now, min_length);
-    for (;; now = now / 2 / slot * slot) {
-        void* start = mmap(nullptr, now + 2 * margin, PROT_NONE, reserved_flags, -1, 0);
+    const std::size_t num_slots = std::min(length / slot, std::size_t{slot_table::max_slots} - 1);
+    const bool has_two_parts    = staged_type.has_value() && num_slots >= 2;
+    const std::size_t parts     = has_two_parts ? 2 : 1;
+    std::size_t now             = num_slots / parts; // slots of each part
+    const std::size_t least     = std::min(now, min_length / slot / parts);
+    for (;; now /= 2) {
+        const std::size_t needed = length_of_parts(now, has_two_parts) + 2 * margin;
+        void* start              = mmap(nullptr, needed, PROT_NONE, reserved_flags, -1, 0);
         if (start != MAP_FAILED) {
-            std::unique_ptr<arena> created(new (std::nothrow) arena(static_cast<std::byte*>(start) + margin, now));
+            std::unique_ptr<arena> created(new (std::nothrow) arena(static_cast<std::byte*>(start) + margin, now,
+                                                                    has_two_parts ? staged_type : std::nullopt));
             if (created == nullptr) {
-                munmap(start, now + 2 * margin);
+                munmap(start, needed);
                 return fail(errc::no_memory, "no memory for the window arena");
             }
             created->announce();
             return created;
         }
         if (now / 2 < least) {
-            return fail(errc::no_memory, "could not reserve " + std::to_string(now >> 20) +
+            return fail(errc::no_memory, "could not reserve " + std::to_string(now * parts * slot >> 20) +
                                              " MiB of addresses for windows: " + std::strerror(errno) +
                                              " (address space limit of the process? see UCX_LAYOUT_ARENA_SIZE)");
         }
@@ -68,7 +84,11 @@ arena::~arena()
 
 void arena::announce() const
 {
-    abi::announce_rdma_memory(_base - margin, _length + 2 * margin);
+    const std::size_t keyed = margin + _parts[0].count * slot + margin;
+    abi::announce_memory(_base - margin, keyed, UCS_MEMORY_TYPE_RDMA);
+    if (_staged_type) {
+        abi::announce_memory(_base - margin + keyed, _length + 2 * margin - keyed, *_staged_type);
+    }
 }
 
 result<void> arena::clear(std::uint64_t offset, std::size_t length) const

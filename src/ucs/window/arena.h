@@ -1,18 +1,28 @@
-// The arena: one range of reserved addresses without memory, which UCX knows as memory of type RDMA.
+// The arena: one range of reserved addresses without memory, which UCX knows as memory of types of its own. It has one
+// part for each window_carrier, or only one part for all windows.
 //
-// Stock UCP takes an address for host memory, and reads it, unless the memory type cache says otherwise. The whole
-// arena therefore has one entry in that cache, made together with the arena. UCM's events for mapping and unmapping
-// parts of the arena leave that entry alone, because the cache listens to events of typed memory only. With
+//     margin | windows with keys: type RDMA | margin | windows without: the staged type | margin
+//
+// Stock UCP takes an address for host memory, and reads it, unless the memory type cache says otherwise. So the parts
+// have entries in that cache, with their margins, made together with the arena. UCM's events for mapping and unmapping
+// parts of the arena leave these entries alone, because the cache listens to events of typed memory only. With
 // UCX_MEMTYPE_CACHE=n UCP asks the memory domain instead.
 //
 // Example: auto a = arena::reserve(1ull << 40); ... (*a)->clear(0, 4096);
 #pragma once
 
+#include "slot_table.h"
+
 #include "sys/error.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
+
+#include <ucs/memory/memory_type.h>
 
 namespace ucxl
 {
@@ -21,21 +31,25 @@ class arena
 {
 public:
     // Reserves whole slots of the slot table: the length is rounded down to slots, then halved until the system grants
-    // it, but not below min_length (or the requested length, if that is less). Errors: no_memory, invalid_param (less
-    // than one slot).
+    // it, but not below min_length (or the requested length, if that is less). With a staged type, each part gets half
+    // of it; less than two slots have only the part for keys. Errors: no_memory, invalid_param (less than one slot).
     static constexpr std::size_t min_length = std::size_t{1} << 30;
-    static result<std::unique_ptr<arena>> reserve(std::size_t length);
-    // Reserved addresses before and behind the arena. No window gets them, so an address that a peer computes just
+    static result<std::unique_ptr<arena>> reserve(std::size_t length,
+                                                  std::optional<ucs_memory_type_t> staged_type = std::nullopt);
+    // Reserved addresses before and behind each part. No window gets them, so an address that a peer computes just
     // outside a window is nobody's memory.
-    static constexpr std::size_t margin = std::size_t{64} << 20;
+    static constexpr std::size_t margin = slot_table::slot_length;
     ~arena();
     arena(const arena&)            = delete;
     arena& operator=(const arena&) = delete;
 
-    std::byte* base() const { return _base; } // behind the first margin
-    std::size_t length() const { return _length; }
+    std::byte* base() const { return _base; }      // behind the first margin
+    std::size_t length() const { return _length; } // with the margin between the parts
+    // The slots of each part, by window_carrier. The staged part may be missing.
+    std::span<const slot_area> parts() const { return {_parts.data(), _staged_type ? 2u : 1u}; }
+    std::optional<ucs_memory_type_t> staged_type() const { return _staged_type; } // none: there is one part
 
-    // Adds the entry to the memory type cache. Repeating it costs little and changes nothing.
+    // Adds the entries to the memory type cache. Repeating it costs little and changes nothing.
     void announce() const;
     // Puts plain reserved addresses in place of whatever was mapped. UCM reports the range as unmapped, so registration
     // caches drop it. Offset and length are whole pages. Errors: no_memory.
@@ -44,10 +58,12 @@ public:
     result<void> map_file(std::uint64_t offset, std::size_t length, int fd, std::uint64_t file_offset) const;
 
 private:
-    arena(std::byte* base, std::size_t length) : _base(base), _length(length) {}
+    arena(std::byte* base, std::size_t slots_of_part, std::optional<ucs_memory_type_t> staged_type);
 
     std::byte* _base;
     std::size_t _length;
+    std::array<slot_area, 2> _parts;
+    std::optional<ucs_memory_type_t> _staged_type;
 };
 
 std::size_t page_length();

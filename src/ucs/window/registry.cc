@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "sys/rollback.h"
+#include "uct/abi/window_types.h"
 #include "window_config.h"
 
 #include <mutex>
@@ -74,14 +75,15 @@ window_registry& window_registry::instance()
     return registry;
 }
 
-result<std::unique_ptr<window_registry>> window_registry::create_private(std::size_t arena_length)
+result<std::unique_ptr<window_registry>> window_registry::create_private(std::size_t arena_length,
+                                                                         std::optional<ucs_memory_type_t> staged_type)
 {
     std::unique_ptr<window_registry> registry(new (std::nothrow) window_registry);
     if (registry == nullptr) {
         return fail(errc::no_memory, "no memory for a window registry");
     }
     const std::lock_guard guard(registry_lock());
-    UCXL_TRY(registry->reserve_locked(arena_length));
+    UCXL_TRY(registry->reserve_locked(arena_length, staged_type));
     return registry;
 }
 
@@ -90,20 +92,26 @@ result<void> window_registry::reserve()
     if (arena_base() != nullptr) {
         return {};
     }
-    auto config = UCXL_TRY(read_window_config());
+    auto config            = UCXL_TRY(read_window_config());
+    const auto staged_type = abi::types_of_windows().staged; // without the lock: it may load modules
     const std::lock_guard guard(registry_lock());
-    return _arena != nullptr ? result<void>() : reserve_locked(config.arena_length);
+    return _arena != nullptr ? result<void>() : reserve_locked(config.arena_length, staged_type);
 }
 
-result<void> window_registry::reserve_locked(std::size_t length)
+result<void> window_registry::reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type)
 {
     if (!install_fork_handlers()) {
         return fail(errc::no_memory, "no memory for the fork handlers of the window registry");
     }
-    auto reserved = UCXL_TRY(arena::reserve(length));
-    auto slots = UCXL_TRY(slot_table::create(static_cast<std::uint32_t>(reserved->length() / slot_table::slot_length)));
+    auto reserved = UCXL_TRY(arena::reserve(length, staged_type));
+    auto slots = UCXL_TRY(slot_table::create(static_cast<std::uint32_t>(reserved->length() / slot_table::slot_length),
+                                             reserved->parts()));
     _arena     = std::move(reserved);
     _slots     = std::move(slots);
+    if (_arena->staged_type()) {
+        _staged_type  = *_arena->staged_type();
+        _staged_start = static_cast<std::ptrdiff_t>(_arena->parts()[1].first * slot_table::slot_length);
+    }
     _base.store(reinterpret_cast<std::uintptr_t>(_arena->base()));
     _arena_length.store(_arena->length(), std::memory_order_release);
     return {};
@@ -120,6 +128,15 @@ bool window_registry::touches_arena(const void* address, std::uint64_t length) c
     return from - first < reserved + 2 * arena::margin || length > first - from;
 }
 
+ucs_memory_type_t window_registry::memory_type_at(const void* address) const
+{
+    static_cast<void>(_arena_length.load(std::memory_order_acquire));
+    const std::uintptr_t base = _base.load(std::memory_order_relaxed);
+    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(address) - base) < _staged_start
+               ? UCS_MEMORY_TYPE_RDMA
+               : _staged_type;
+}
+
 const window* window_registry::find(const void* address, std::uint64_t length) const
 {
     if (!in_arena(address)) {
@@ -134,16 +151,22 @@ const window* window_registry::find(const void* address, std::uint64_t length) c
     return into <= found->_length && length <= found->_length - into ? found : nullptr;
 }
 
-result<window*> window_registry::create(window_binding binding)
+result<window*> window_registry::create(window_binding binding, window_carrier carrier)
 {
     UCXL_TRY(check(binding));
     UCXL_TRY(reserve());
     const std::uint64_t length = binding.plan->packed_length();
     const std::uint64_t needed = round_to_pages(length) + page_length();
-    if (needed > arena_length()) {
+    const auto parts           = _arena->parts(); // constant from now on
+    if (parts.size() == 1) {
+        carrier = window_carrier::keys;
+    }
+    const auto part               = static_cast<std::size_t>(carrier);
+    const std::uint64_t available = parts[part].count * slot_table::slot_length;
+    if (needed > available) {
         return fail(errc::exceeds_limit, "a window of " + std::to_string(length) + " bytes does not fit into the " +
-                                             std::to_string(arena_length()) +
-                                             " bytes reserved for windows (UCX_LAYOUT_ARENA_SIZE)");
+                                             std::to_string(available) +
+                                             " bytes reserved for such windows (UCX_LAYOUT_ARENA_SIZE)");
     }
     binding.attachment = std::make_shared<window_attachment>();
     std::unique_ptr<window> created(new (std::nothrow) window);
@@ -152,11 +175,12 @@ result<window*> window_registry::create(window_binding binding)
         return fail(errc::no_memory, "no memory for a window");
     }
     const std::lock_guard guard(registry_lock());
-    auto range           = UCXL_TRY(_slots->allocate(needed));
+    auto range           = UCXL_TRY(_slots->allocate(needed, part));
     created->_address    = _arena->base() + range.offset;
     created->_length     = length;
     created->_generation = new_generation();
     created->_range      = range;
+    created->_carrier    = carrier;
     created->_owned      = std::move(owned);
     created->_binding.store(created->_owned.get());
     _slots->publish(range, created.get());
@@ -164,11 +188,11 @@ result<window*> window_registry::create(window_binding binding)
     return created.release();
 }
 
-result<window*> window_registry::allocate(pack_plan_ptr plan)
+result<window*> window_registry::allocate(pack_plan_ptr plan, window_carrier carrier)
 {
     const layout_ptr layout = plan->source_layout();
     auto memory             = UCXL_TRY(layout_memory::allocate(*layout));
-    auto* const created     = UCXL_TRY(create({std::move(plan), memory->bases(), memory}));
+    auto* const created     = UCXL_TRY(create({std::move(plan), memory->bases(), memory}, carrier));
     if (!layout->is_contiguous() || layout->is_empty()) {
         return created;
     }

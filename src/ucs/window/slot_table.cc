@@ -11,6 +11,12 @@ namespace ucxl
 
 result<std::unique_ptr<slot_table>> slot_table::create(std::uint32_t num_slots)
 {
+    const slot_area all{0, num_slots};
+    return create(num_slots, {&all, 1});
+}
+
+result<std::unique_ptr<slot_table>> slot_table::create(std::uint32_t num_slots, std::span<const slot_area> areas)
+{
     std::unique_ptr<slot_table> table(new (std::nothrow) slot_table);
     if (table != nullptr) {
         table->_num_slots = num_slots;
@@ -20,6 +26,9 @@ result<std::unique_ptr<slot_table>> slot_table::create(std::uint32_t num_slots)
     if (table == nullptr || table->_slots == nullptr || table->_taken == nullptr) {
         return fail(errc::no_memory, "no memory for the table of window slots");
     }
+    for (const slot_area& slots : areas) {
+        table->_areas.push_back({.slots = slots, .search = 0});
+    }
     return table;
 }
 
@@ -28,6 +37,12 @@ slot_table::~slot_table()
     for (std::uint32_t slot = 0; slot < _num_slots && _slots != nullptr; ++slot) {
         delete chunks_of(slot);
     }
+}
+
+slot_table::area& slot_table::area_of(std::uint32_t slot)
+{
+    return *std::ranges::find_if(_areas,
+                                 [slot](const area& each) { return slot - each.slots.first < each.slots.count; });
 }
 
 slot_table::chunk_table* slot_table::chunks_of(std::uint32_t slot) const
@@ -52,21 +67,22 @@ void slot_table::push(chunk_queue& queue, std::uint32_t chunk) const
     queue.tail = chunk;
 }
 
-result<window_range> slot_table::allocate(std::uint64_t length)
+result<window_range> slot_table::allocate(std::uint64_t length, std::size_t area)
 {
+    auto& from = _areas[area];
     if (length > slot_length / 2) {
         const std::uint64_t count = (length - 1) / slot_length + 1;
-        if (count > _num_slots) {
+        if (count > from.slots.count) {
             return fail(errc::no_memory, "the window needs more addresses than were reserved");
         }
-        return take_slots(static_cast<std::uint32_t>(count)).transform([count](std::uint32_t first) {
+        return take_slots(from, static_cast<std::uint32_t>(count)).transform([count](std::uint32_t first) {
             return window_range{first * slot_length, count * slot_length};
         });
     }
     const unsigned shift = std::max<unsigned>(std::bit_width(length - 1), min_chunk_shift);
-    chunk_queue& queue   = _free[shift];
+    chunk_queue& queue   = from.free[shift];
     if (queue.head == no_chunk) {
-        UCXL_TRY(carve(shift));
+        UCXL_TRY(carve(from, shift));
     }
     const std::uint32_t chunk = queue.head;
     queue.head                = next_of(chunk);
@@ -93,45 +109,47 @@ void slot_table::release(const window_range& range)
     const auto slot = static_cast<std::uint32_t>(range.offset >> slot_shift);
     if (chunk_table* chunks = chunks_of(slot); chunks != nullptr) {
         const auto index = static_cast<std::uint32_t>((range.offset & (slot_length - 1)) >> chunks->shift);
-        push(_free[chunks->shift], slot << chunk_bits | index);
+        push(area_of(slot).free[chunks->shift], slot << chunk_bits | index);
         --chunks->num_used;
         return;
     }
     std::fill_n(_taken.get() + slot, range.length >> slot_shift, false);
 }
 
-bool slot_table::find_free_slots(std::uint32_t count, std::uint32_t& first) const
+bool slot_table::find_free_slots(const area& area, std::uint32_t count, std::uint32_t& first) const
 {
     // The search goes around twice, less the part seen twice: a run of free slots may span the start of the search, but
-    // not the end of the arena.
-    std::uint32_t run = 0;
-    for (std::uint64_t step = 0; step < std::uint64_t{_num_slots} + count; ++step) {
-        const auto slot = static_cast<std::uint32_t>((_search + step) % _num_slots);
+    // not the end of the area.
+    const bool* const taken = _taken.get() + area.slots.first;
+    std::uint32_t run       = 0;
+    for (std::uint64_t step = 0; step < std::uint64_t{area.slots.count} + count; ++step) {
+        const auto slot = static_cast<std::uint32_t>((area.search + step) % area.slots.count);
         run             = (slot == 0 ? 0 : run) + 1;
-        if (_taken[slot]) {
+        if (taken[slot]) {
             run = 0;
         } else if (run == count) {
-            first = slot + 1 - count;
+            first = area.slots.first + slot + 1 - count;
             return true;
         }
     }
     return false;
 }
 
-result<std::uint32_t> slot_table::take_slots(std::uint32_t count)
+result<std::uint32_t> slot_table::take_slots(area& area, std::uint32_t count)
 {
     std::uint32_t first = 0;
-    if (!find_free_slots(count, first) && !(reclaim_carved_slots() && find_free_slots(count, first))) {
+    if (!find_free_slots(area, count, first) && !(reclaim_carved_slots(area) && find_free_slots(area, count, first))) {
         return fail(errc::no_memory, "no range of " + std::to_string(count * (slot_length >> 20)) +
-                                         " MiB is left of the " + std::to_string(_num_slots * (slot_length >> 20)) +
-                                         " MiB reserved for windows (UCX_LAYOUT_ARENA_SIZE)");
+                                         " MiB is left of the " +
+                                         std::to_string(area.slots.count * (slot_length >> 20)) +
+                                         " MiB reserved for such windows (UCX_LAYOUT_ARENA_SIZE)");
     }
     std::fill_n(_taken.get() + first, count, true);
-    _search = (first + count) % _num_slots;
+    area.search = (first - area.slots.first + count) % area.slots.count;
     return first;
 }
 
-result<void> slot_table::carve(unsigned shift)
+result<void> slot_table::carve(area& area, unsigned shift)
 {
     std::unique_ptr<chunk_table> chunks(new (std::nothrow) chunk_table{});
     if (chunks != nullptr) {
@@ -143,22 +161,22 @@ result<void> slot_table::carve(unsigned shift)
     if (chunks == nullptr || chunks->windows == nullptr || chunks->next == nullptr) {
         return fail(errc::no_memory, "no memory for a table of windows");
     }
-    auto slot                      = UCXL_TRY(take_slots(1));
+    auto slot                      = UCXL_TRY(take_slots(area, 1));
     const std::uint32_t num_chunks = chunks->num_chunks;
     _slots[slot].store(reinterpret_cast<std::uintptr_t>(chunks.release()) + chunk_tag);
     for (std::uint32_t i = 0; i < num_chunks; ++i) {
-        push(_free[shift], slot << chunk_bits | i);
+        push(area.free[shift], slot << chunk_bits | i);
     }
     return {};
 }
 
-bool slot_table::reclaim_carved_slots()
+bool slot_table::reclaim_carved_slots(area& area)
 {
     const auto is_unused = [this](std::uint32_t slot) {
         const chunk_table* chunks = chunks_of(slot);
         return chunks != nullptr && chunks->num_used == 0;
     };
-    for (chunk_queue& queue : _free) {
+    for (chunk_queue& queue : area.free) {
         chunk_queue kept;
         for (std::uint32_t chunk = queue.head; chunk != no_chunk;) {
             const std::uint32_t next = next_of(chunk);
@@ -170,7 +188,7 @@ bool slot_table::reclaim_carved_slots()
         queue = kept;
     }
     bool any = false;
-    for (std::uint32_t slot = 0; slot < _num_slots; ++slot) {
+    for (std::uint32_t slot = area.slots.first; slot < area.slots.first + area.slots.count; ++slot) {
         if (is_unused(slot)) {
             std::unique_ptr<chunk_table> chunks(chunks_of(slot));
             _slots[slot].store(0);

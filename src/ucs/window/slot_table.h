@@ -11,6 +11,8 @@
 // ended. So a range is reused as late as possible. A slot whose chunks are all free is given back when no free slot is
 // left.
 //
+// Ranges come from one of several areas, as the caller wants. Areas share nothing but the table that lookup() reads.
+//
 // Thread safety: lookup() at any time; everything else by one thread at a time. Calls wait_for_readers() before it
 // frees a chunk table.
 //
@@ -23,11 +25,19 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace ucxl
 {
 
 class window;
+
+// Slots in which ranges may be.
+struct slot_area {
+    std::uint32_t first;
+    std::uint32_t count;
+};
 
 struct window_range {
     std::uint64_t offset = 0;
@@ -43,8 +53,10 @@ public:
     static constexpr std::uint64_t slot_length = std::uint64_t{1} << slot_shift;
     static constexpr std::uint32_t max_slots   = 1u << 20; // 64 TiB
 
-    // num_slots <= max_slots. Errors: no_memory.
+    // num_slots <= max_slots, all of them in one area. Errors: no_memory.
     static result<std::unique_ptr<slot_table>> create(std::uint32_t num_slots);
+    // The areas are in ascending order and do not overlap. Slots in none of them are never handed out.
+    static result<std::unique_ptr<slot_table>> create(std::uint32_t num_slots, std::span<const slot_area> areas);
     ~slot_table();
     slot_table(const slot_table&)            = delete;
     slot_table& operator=(const slot_table&) = delete;
@@ -60,8 +72,8 @@ public:
         return chunks.windows[(offset & (slot_length - 1)) >> chunks.shift].load();
     }
 
-    // Finds a free range of at least `length` > 0 bytes. Errors: no_memory.
-    result<window_range> allocate(std::uint64_t length);
+    // Finds a free range of at least `length` > 0 bytes in the area of this number. Errors: no_memory.
+    result<window_range> allocate(std::uint64_t length, std::size_t area = 0);
     void publish(const window_range& range, const window* window);
     // From now on lookup() returns null; whoever found the window before may still be using it.
     void unpublish(const window_range& range) { publish(range, nullptr); }
@@ -106,21 +118,27 @@ private:
         std::uint32_t tail = no_chunk;
     };
 
+    struct area {
+        slot_area slots;
+        std::uint32_t search; // where the next search for free slots starts, counted from the first one
+        std::array<chunk_queue, max_chunk_shift + 1> free{}; // by shift
+    };
+
     slot_table() = default;
 
+    area& area_of(std::uint32_t slot);
     chunk_table* chunks_of(std::uint32_t slot) const;
     std::uint32_t& next_of(std::uint32_t chunk) const;
     void push(chunk_queue& queue, std::uint32_t chunk) const;
-    result<std::uint32_t> take_slots(std::uint32_t count);
-    bool find_free_slots(std::uint32_t count, std::uint32_t& first) const;
-    result<void> carve(unsigned shift);
-    bool reclaim_carved_slots();
+    result<std::uint32_t> take_slots(area& area, std::uint32_t count);
+    bool find_free_slots(const area& area, std::uint32_t count, std::uint32_t& first) const;
+    result<void> carve(area& area, unsigned shift);
+    bool reclaim_carved_slots(area& area);
 
     std::uint32_t _num_slots = 0;
-    std::uint32_t _search    = 0; // where the next search for free slots starts
     std::unique_ptr<std::atomic<std::uintptr_t>[]> _slots;
     std::unique_ptr<bool[]> _taken;
-    std::array<chunk_queue, max_chunk_shift + 1> _free; // by shift
+    std::vector<area> _areas;
 };
 
 } // namespace ucxl

@@ -1,7 +1,7 @@
 // Windows: a layout applied to base addresses, visible as a contiguous range of reserved addresses in packed order.
 //
 // All windows live in one arena: reserved PROT_NONE, 1 TiB by default (UCX_LAYOUT_ARENA_SIZE), made with the first
-// window. A shift and a table read tell which window an address belongs to: no lock, no search, from any thread at any
+// window. It has a part for each window_carrier, and UCX knows each part as another memory type (arena.h). A shift and a table read tell which window an address belongs to: no lock, no search, from any thread at any
 // time. For an address of the arena that belongs to no live window, or a range that crosses the end of one, the answer
 // is "none". At least one guard page follows every window. A freed range is reused as late as possible, so stale
 // addresses stay "none" for long. Each use of a range has its own generation.
@@ -20,6 +20,7 @@
 #include "layout_memory.h"
 #include "reader_section.h"
 #include "slot_table.h"
+#include "window_carrier.h"
 
 #include "sys/error.h"
 #include "ucs/pack/pack_plan.h"
@@ -28,7 +29,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
+
+#include <ucs/memory/memory_type.h>
 
 namespace ucxl
 {
@@ -96,6 +100,9 @@ public:
     std::uint64_t length() const { return _length; }         // packed bytes
     std::uint64_t generation() const { return _generation; } // unique in the process, never 0
 
+    // The part of the arena that it is in.
+    window_carrier carrier() const { return _carrier; }
+
     // The bytes moved since the window was made.
     window_traffic& traffic() const { return _traffic; }
 
@@ -112,6 +119,7 @@ private:
     std::byte* _address       = nullptr;
     std::uint64_t _length     = 0;
     std::uint64_t _generation = 0;
+    window_carrier _carrier   = window_carrier::keys;
     std::atomic<bool> _is_identity{false};
     std::atomic<const window_binding*> _binding{nullptr};
     std::unique_ptr<const window_binding> _owned;
@@ -126,7 +134,8 @@ public:
     static window_registry& instance();
     // A registry with an arena of its own, for tests. The length is in bytes, at least one slot. Errors: no_memory,
     // invalid_param.
-    static result<std::unique_ptr<window_registry>> create_private(std::size_t arena_length);
+    static result<std::unique_ptr<window_registry>>
+    create_private(std::size_t arena_length, std::optional<ucs_memory_type_t> staged_type = std::nullopt);
     // Only for private registries. Destroys the windows that are left.
     ~window_registry();
     window_registry(const window_registry&)            = delete;
@@ -139,6 +148,8 @@ public:
     }
     // Whether some byte of [address, address + length) is in the arena or its margins (arena.h).
     bool touches_arena(const void* address, std::uint64_t length) const;
+    // The type that UCX knows the address as, which is in the arena or its margins. Wait-free.
+    ucs_memory_type_t memory_type_at(const void* address) const;
     // Null until the first window is created, constant afterwards.
     std::byte* arena_base() const { return reinterpret_cast<std::byte*>(_base.load(std::memory_order_relaxed)); }
     std::size_t arena_length() const { return _arena_length.load(std::memory_order_relaxed); }
@@ -151,12 +162,13 @@ public:
     const window* find(const void* address, std::uint64_t length) const;
 
     // Makes a window over the binding. An empty layout gets a window of length 0 with its own address. Errors:
-    // no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit (longer than the arena).
-    // Throws std::bad_alloc.
-    result<window*> create(window_binding binding);
+    // no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit (longer than its part of
+    // the arena). Throws std::bad_alloc.
+    // Without a staged part (arena.h) every window is in the other one, and says so.
+    result<window*> create(window_binding binding, window_carrier carrier = window_carrier::keys);
     // Makes a window over zeroed memory of its own, which is freed with it. Over one contiguous block it is an identity
     // window. Errors: those of create() and of layout_memory. Throws std::bad_alloc.
-    result<window*> allocate(pack_plan_ptr plan);
+    result<window*> allocate(pack_plan_ptr plan, window_carrier carrier = window_carrier::keys);
     // Replaces the bases, and possibly the layout by one of the same packed length. Waits for reader sections. Errors:
     // no_memory, invalid_param.
     result<void> rebind(window& window, window_binding binding);
@@ -176,11 +188,14 @@ public:
 private:
     window_registry();
 
-    result<void> reserve_locked(std::size_t length);
+    result<void> reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type);
 
     std::atomic<std::uintptr_t> _base{0};
     std::atomic<std::size_t> _arena_length{0};
     std::atomic<std::size_t> _num_live{0};
+    // Set before the length.
+    std::ptrdiff_t _staged_start   = PTRDIFF_MAX; // from the base
+    ucs_memory_type_t _staged_type = UCS_MEMORY_TYPE_RDMA;
     std::unique_ptr<slot_table> _slots;
     std::unique_ptr<arena> _arena;
 };

@@ -111,15 +111,11 @@ ucs_status_t pack_key(uct_md_h md, uct_mem_h memh, void* address, std::size_t le
 
 ucs_status_t detect_type(uct_md_h md, const void* address, std::size_t, ucs_memory_type_t* type)
 {
-    const auto detects = operations_of(md).detects;
-    if (detects == nullptr) {
+    const auto detect = operations_of(md).detect;
+    if (detect == nullptr) {
         return UCS_ERR_UNSUPPORTED;
     }
-    if (!detects(address)) {
-        return UCS_ERR_INVALID_ADDR;
-    }
-    *type = UCS_MEMORY_TYPE_RDMA;
-    return UCS_OK;
+    return detect(address, *type) ? UCS_OK : UCS_ERR_INVALID_ADDR;
 }
 
 ucs_status_t query_memory(uct_md_h md, const void* address, std::size_t length, mem_attr* attr)

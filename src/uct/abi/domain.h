@@ -36,8 +36,8 @@ struct domain_operations {
     ucs_status_t (*mem_dereg)(uct_md_h md, const mem_dereg_params* params);
     ucs_status_t (*mkey_pack)(uct_md_h md, uct_mem_h memh, void* address, std::size_t length,
                               const mkey_pack_params* params, void* buffer);
-    // Whether the domain knows the memory; all of it is then of type RDMA.
-    bool (*detects)(const void* address) = nullptr;
+    // Returns false if the domain does not know the memory.
+    bool (*detect)(const void* address, ucs_memory_type_t& type) = nullptr;
 };
 
 // A domain's object begins with this.

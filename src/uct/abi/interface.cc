@@ -3,6 +3,7 @@
 #include "refuse.h"
 #include "uct_forms.h"
 #include "ucx.h"
+#include "window_types.h"
 
 #include <array>
 #include <new>
@@ -19,14 +20,17 @@ const interface& self_of(uct_iface_h iface)
     return *reinterpret_cast<const interface*>(iface);
 }
 
-// Nothing of ours serves other memory than windows and host memory. The number of an unknown type differs between
+// Nothing of ours serves other memory than windows and host memory, and all windows alike. The number of an unknown type differs between
 // releases, and may be that of a known type in another one.
 std::optional<ucs_memory_type_t> type_in(ucs_memory_type_t told)
 {
     if (static_cast<unsigned>(told) == attached()->num_memory_types) {
         return UCS_MEMORY_TYPE_UNKNOWN;
     }
-    return told == UCS_MEMORY_TYPE_HOST || told == UCS_MEMORY_TYPE_RDMA ? std::optional(told) : std::nullopt;
+    if (told == UCS_MEMORY_TYPE_HOST) {
+        return told;
+    }
+    return types_of_windows().serves(told) ? std::optional(UCS_MEMORY_TYPE_RDMA) : std::nullopt;
 }
 
 // Nothing if the question is about memory that nothing of ours serves.

@@ -19,15 +19,15 @@ ucs_status_t look_up(const void* address, memory_info_1_22& info)
 
 } // namespace
 
-void announce_rdma_memory(const void* address, std::size_t length)
+void announce_memory(const void* address, std::size_t length, ucs_memory_type_t type)
 {
     memory_info_1_22 unused{};
     if (look_up(address, unused) == UCS_ERR_UNSUPPORTED) {
         return;
     }
     // Without the flag, UCX would not trust the entry and ask all memory domains at each lookup.
-    find_function<memtype_cache_update>("ucs_memtype_cache_update")(address, length, UCS_MEMORY_TYPE_RDMA,
-                                                                    UCS_SYS_DEVICE_ID_UNKNOWN, memory_is_registrable);
+    find_function<memtype_cache_update>("ucs_memtype_cache_update")(address, length, type, UCS_SYS_DEVICE_ID_UNKNOWN,
+                                                                    memory_is_registrable);
 }
 
 void forget_memory(const void* address, std::size_t length)
@@ -39,10 +39,10 @@ void forget_memory(const void* address, std::size_t length)
     }
 }
 
-bool is_known_as_rdma_memory(const void* address)
+bool is_known_as(ucs_memory_type_t type, const void* address)
 {
     memory_info_1_22 info{};
-    return look_up(address, info) == UCS_OK && info.type == UCS_MEMORY_TYPE_RDMA;
+    return look_up(address, info) == UCS_OK && info.type == type;
 }
 
 } // namespace ucxl::abi

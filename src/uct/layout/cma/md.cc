@@ -1,6 +1,7 @@
 // The component and memory domain of lay_cma.
 #include "lay_cma.h"
 
+#include "uct/abi/window_types.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/rkey.h"
@@ -42,11 +43,12 @@ void close(uct_md_h md)
 
 abi::domain_attr query()
 {
+    const std::uint64_t windows = abi::types_of_windows().served;
     return {
         .flags            = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY,
-        .reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
-        .cache_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
-        .access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST),
+        .reg_mem_types    = windows,
+        .cache_mem_types  = windows,
+        .access_mem_types = windows | UCS_BIT(UCS_MEMORY_TYPE_HOST),
         .rkey_packed_size = sizeof(shm_key),
     };
 }

@@ -1,6 +1,7 @@
 #include "md.h"
 
 #include "ucs/window/window.h"
+#include "uct/abi/window_types.h"
 #include "uct/layout/base/md.h"
 
 #include <array>
@@ -88,12 +89,13 @@ void close(uct_md_h md)
 
 abi::domain_attr query()
 {
+    const abi::window_types& types = abi::types_of_windows();
     // No NEED_RKEY, so that UCP registers nothing when it stages a window through lay_copy.
     return {
         .flags            = UCT_MD_FLAG_REG,
-        .reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST) | UCS_BIT(UCS_MEMORY_TYPE_RDMA),
-        .detect_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
-        .access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        .reg_mem_types    = UCS_BIT(UCS_MEMORY_TYPE_HOST) | types.served,
+        .detect_mem_types = types.own(),
+        .access_mem_types = types.served,
     };
 }
 
@@ -110,9 +112,14 @@ ucs_status_t mkey_pack(uct_md_h, uct_mem_h, void*, std::size_t, const abi::mkey_
     return UCS_OK;
 }
 
-bool detects(const void* address)
+bool detect(const void* address, ucs_memory_type_t& type)
 {
-    return window_registry::instance().touches_arena(address, 1);
+    const auto& registry = window_registry::instance();
+    if (!registry.touches_arena(address, 1)) {
+        return false;
+    }
+    type = registry.memory_type_at(address);
+    return true;
 }
 
 constexpr abi::domain_operations operations = {
@@ -121,7 +128,7 @@ constexpr abi::domain_operations operations = {
     .mem_reg   = mem_reg,
     .mem_dereg = base_md_mem_dereg,
     .mkey_pack = mkey_pack,
-    .detects   = detects,
+    .detect    = detect,
 };
 
 ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_t*, uct_md_h* md)

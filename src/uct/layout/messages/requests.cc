@@ -7,6 +7,7 @@
 #include "ucs/window/window.h"
 #include "uct/abi/config.h"
 #include "uct/abi/messages.h"
+#include "uct/abi/window_types.h"
 
 #include <algorithm>
 #include <array>
@@ -118,7 +119,7 @@ void refuse(void* arg, const abi::request_header& request, const failure& refuse
 
 bool is_ours(std::uint64_t address, std::uint64_t length, std::uint32_t memory_type)
 {
-    return memory_type == UCS_MEMORY_TYPE_RDMA ||
+    return abi::types_of_windows().serves(memory_type) ||
            window_registry::instance().touches_arena(reinterpret_cast<const void*>(address), length);
 }
 
@@ -180,7 +181,8 @@ ucs_status_t handle_get(void* arg, void* data, std::size_t length, unsigned flag
                      {failure_kind::peer_read, "get of a peer", request.address, request.length, reason, false});
         return UCS_OK;
     }
-    request.memory_type = UCS_MEMORY_TYPE_RDMA; // whatever type the peer sent
+    // Whatever type the peer sent.
+    request.memory_type = window_registry::instance().memory_type_at(reinterpret_cast<const void*>(request.address));
     return stock()->get[Form](arg, &request, sizeof(request), flags & ~static_cast<unsigned>(UCT_CB_PARAM_FLAG_DESC));
 }
 

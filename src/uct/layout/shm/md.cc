@@ -3,6 +3,7 @@
 
 #include "sys/mapping.h"
 #include "uct/abi/ucx.h"
+#include "uct/abi/window_types.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/rkey.h"
@@ -35,13 +36,14 @@ allocation registered;
 
 abi::domain_attr query()
 {
+    const std::uint64_t windows = abi::types_of_windows().served;
     return {
         .flags           = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ALLOC,
-        .reg_mem_types   = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
-        .cache_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA),
+        .reg_mem_types   = windows,
+        .cache_mem_types = windows,
         // HOST, because UCP looks for atomics only among transports that allocate host memory.
         .alloc_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST),
-        .access_mem_types = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST),
+        .access_mem_types = windows | UCS_BIT(UCS_MEMORY_TYPE_HOST),
         .max_alloc        = SIZE_MAX,
         .rkey_packed_size = sizeof(shm_key),
     };

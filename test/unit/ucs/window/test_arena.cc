@@ -23,7 +23,8 @@ protected:
 bool is_rdma(const void* address, std::size_t length)
 {
     const auto* const first = static_cast<const std::byte*>(address);
-    return ucxl::abi::is_known_as_rdma_memory(first) && ucxl::abi::is_known_as_rdma_memory(first + length - 1);
+    return ucxl::abi::is_known_as(UCS_MEMORY_TYPE_RDMA, first) &&
+           ucxl::abi::is_known_as(UCS_MEMORY_TYPE_RDMA, first + length - 1);
 }
 
 TEST_F(arena_test, is_rdma_memory_from_its_first_to_its_last_byte)

@@ -131,12 +131,12 @@ TEST(memory_types, are_known_to_the_cache_of_the_attached_ucx)
 {
     ASSERT_TRUE(attach(nullptr));
     alignas(4096) static std::byte memory[3 * 4096];
-    ASSERT_FALSE(is_known_as_rdma_memory(memory + 4096));
-    announce_rdma_memory(memory + 4096, 4096);
-    EXPECT_TRUE(is_known_as_rdma_memory(memory + 4096));
-    EXPECT_FALSE(is_known_as_rdma_memory(memory + 2 * 4096));
+    ASSERT_FALSE(is_known_as(UCS_MEMORY_TYPE_RDMA, memory + 4096));
+    announce_memory(memory + 4096, 4096, UCS_MEMORY_TYPE_RDMA);
+    EXPECT_TRUE(is_known_as(UCS_MEMORY_TYPE_RDMA, memory + 4096));
+    EXPECT_FALSE(is_known_as(UCS_MEMORY_TYPE_RDMA, memory + 2 * 4096));
     forget_memory(memory + 4096, 4096);
-    EXPECT_FALSE(is_known_as_rdma_memory(memory + 4096));
+    EXPECT_FALSE(is_known_as(UCS_MEMORY_TYPE_RDMA, memory + 4096));
 }
 
 } // namespace

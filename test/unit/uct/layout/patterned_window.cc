@@ -32,12 +32,12 @@ std::vector<std::byte> pattern(std::size_t length, std::uint8_t seed)
     return bytes;
 }
 
-patterned_window::patterned_window(window_shape shape, std::uint64_t length, std::uint8_t seed)
+patterned_window::patterned_window(window_shape shape, std::uint64_t length, std::uint8_t seed, window_carrier carrier)
     : _shape(shape), _length(length), _memory(pattern((length / shape.block + 1) * shape.stride, seed)),
       _initial(_memory)
 {
     auto plan = must(pack_plan::compile(shape_layout(shape, length)));
-    _window   = must(window_registry::instance().create({std::move(plan), {_memory.data()}}));
+    _window   = must(window_registry::instance().create({std::move(plan), {_memory.data()}}, carrier));
 }
 
 patterned_window::~patterned_window()

@@ -20,7 +20,8 @@ struct window_shape {
 class patterned_window
 {
 public:
-    patterned_window(window_shape shape, std::uint64_t length, std::uint8_t seed);
+    patterned_window(window_shape shape, std::uint64_t length, std::uint8_t seed,
+                     window_carrier carrier = window_carrier::keys);
     ~patterned_window();
     patterned_window(const patterned_window&)            = delete;
     patterned_window& operator=(const patterned_window&) = delete;

@@ -4,6 +4,7 @@
 
 #include "support/forked_process.h"
 
+#include "uct/abi/window_types.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/base/window_copy.h"
 #include "uct/layout/copy/md.h"
@@ -45,11 +46,12 @@ TEST_F(component, memory_domain_detects_windows_and_registers_what_it_advertises
 {
     uct_md_attr_t attr;
     ASSERT_EQ(UCS_OK, uct_md_query(md, &attr));
-    const auto host = UCS_BIT(UCS_MEMORY_TYPE_HOST);
-    const auto rdma = UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-    EXPECT_EQ(attr.cap.reg_mem_types, host | rdma);
-    EXPECT_EQ(attr.cap.access_mem_types & ~host, rdma); // some releases of UCX also need host memory here
-    EXPECT_EQ(attr.cap.detect_mem_types, rdma);
+    const auto host   = UCS_BIT(UCS_MEMORY_TYPE_HOST);
+    const auto& types = ucxl::abi::types_of_windows();
+    EXPECT_EQ(attr.cap.reg_mem_types, host | types.served);
+    EXPECT_EQ(attr.cap.access_mem_types & ~host, types.served); // some releases of UCX also need host memory here
+    EXPECT_EQ(attr.cap.detect_mem_types, types.own());
+    EXPECT_EQ(types.staged, UCS_MEMORY_TYPE_ROCM) << "no machine that runs this test has such a GPU";
     EXPECT_EQ(attr.cap.flags & UCT_MD_FLAG_NEED_RKEY, 0u);
 
     patterned_window view({8, 16}, 100, 1);
@@ -57,6 +59,9 @@ TEST_F(component, memory_domain_detects_windows_and_registers_what_it_advertises
     ucs_memory_type_t type = UCS_MEMORY_TYPE_LAST;
     EXPECT_EQ(UCS_OK, uct_md_detect_memory_type(md, view.address(), 100, &type));
     EXPECT_EQ(type, UCS_MEMORY_TYPE_RDMA);
+    patterned_window staged({8, 16}, 100, 1, window_carrier::copies);
+    EXPECT_EQ(UCS_OK, uct_md_detect_memory_type(md, staged.address(), 100, &type));
+    EXPECT_EQ(type, types.staged);
     EXPECT_NE(UCS_OK, uct_md_detect_memory_type(md, host_memory, 16, &type));
     for (void* address : {static_cast<void*>(view.address()), static_cast<void*>(host_memory)}) {
         uct_mem_h memh = nullptr;
@@ -79,6 +84,9 @@ TEST_F(component, memory_query_fills_in_every_field_asked_for)
     EXPECT_EQ(attr.base_address, view.address() + 8);
     EXPECT_EQ(attr.alloc_length, 50u);
     EXPECT_EQ(attr.dmabuf_fd, UCT_DMABUF_FD_INVALID);
+    patterned_window staged({8, 16}, 100, 1, window_carrier::copies);
+    ASSERT_EQ(UCS_OK, uct_md_mem_query(md, staged.address() + 8, 50, &attr));
+    EXPECT_EQ(attr.mem_type, ucxl::abi::types_of_windows().staged);
     EXPECT_NE(UCS_OK, uct_md_mem_query(md, &attr, 1, &attr));
 }
 
@@ -148,13 +156,15 @@ TEST_F(component, what_is_moved_through_a_window_is_counted)
 
 TEST_F(component, operations_move_between_two_windows_and_leave_other_memory_alone)
 {
-    patterned_window from({24, 40}, 1000, 3);
-    patterned_window to({7, 9}, 1000, 4);
-    ASSERT_EQ(UCS_OK, uct_ep_put_short(ep, from.address() + 10, 900, remote(to.address() + 50), 0));
-    const auto sent    = from.packed();
-    const auto arrived = to.packed();
-    EXPECT_TRUE(std::ranges::equal(std::span(arrived).subspan(50, 900), std::span(sent).subspan(10, 900)));
-    EXPECT_TRUE(to.gaps_untouched());
+    for (const auto carrier : {window_carrier::keys, window_carrier::copies}) {
+        patterned_window from({24, 40}, 1000, 3, carrier);
+        patterned_window to({7, 9}, 1000, 4, window_carrier::copies);
+        ASSERT_EQ(UCS_OK, uct_ep_put_short(ep, from.address() + 10, 900, remote(to.address() + 50), 0));
+        const auto sent    = from.packed();
+        const auto arrived = to.packed();
+        EXPECT_TRUE(std::ranges::equal(std::span(arrived).subspan(50, 900), std::span(sent).subspan(10, 900)));
+        EXPECT_TRUE(to.gaps_untouched());
+    }
     logs().allow("not inside a live window"); // a limited number per second
     const auto source = pattern(100, 5);
     std::vector<std::byte> target(100);

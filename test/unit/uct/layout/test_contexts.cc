@@ -28,7 +28,8 @@ protected:
 bool is_rdma(const void* address, std::size_t length)
 {
     const auto* const first = static_cast<const std::byte*>(address);
-    return ucxl::abi::is_known_as_rdma_memory(first) && ucxl::abi::is_known_as_rdma_memory(first + length - 1);
+    return ucxl::abi::is_known_as(UCS_MEMORY_TYPE_RDMA, first) &&
+           ucxl::abi::is_known_as(UCS_MEMORY_TYPE_RDMA, first + length - 1);
 }
 
 bool moves(ucp_pair& pair, patterned_window& from, patterned_window& to)
@@ -94,7 +95,9 @@ TEST_F(contexts, destroyed_windows_leave_later_ones_rdma_memory)
         ASSERT_EQ(UCS_OK, ucp_mem_unmap(pair.context(0), memh));
     }
     const window_registry& registry = window_registry::instance();
-    EXPECT_TRUE(is_rdma(registry.arena_base(), registry.arena_length()));
+    const std::byte* const last     = registry.arena_base() + registry.arena_length() - 1;
+    EXPECT_TRUE(is_rdma(registry.arena_base(), 1));
+    EXPECT_TRUE(ucxl::abi::is_known_as(registry.memory_type_at(last), last));
     patterned_window from({64, 128}, 10000, 1);
     patterned_window to({24, 40}, 10000, 2);
     EXPECT_TRUE(moves(pair, from, to));

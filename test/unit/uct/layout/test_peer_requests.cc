@@ -6,6 +6,7 @@
 #include "support/ucp_pair.h"
 #include "uct/abi/messages.h"
 #include "uct/abi/ucx.h"
+#include "uct/abi/window_types.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/init.h"
 #include "uct/layout/messages/hooks.h"
@@ -201,11 +202,14 @@ TEST_F(made_up_access, reaches_windows_whatever_memory_type_it_names_and_nothing
     logs().allow("are not inside a live window");
     test::random random(run_seed());
     constexpr std::uint64_t length = 600;
-    patterned_window window(shape, length, 3);
-    const auto base = reinterpret_cast<std::uintptr_t>(window.address());
-    auto expected   = window.packed();
+    patterned_window keyed(shape, length, 3);
+    patterned_window staged(shape, length, 3, window_carrier::copies);
+    std::array expected_of{keyed.packed(), staged.packed()};
     // By hand: a sequence of steps on one state, in which no step can be left out.
     for (unsigned turn = 0; turn < 20000; ++turn) {
+        patterned_window& window  = turn % 2 == 0 ? keyed : staged;
+        auto& expected            = expected_of[turn % 2];
+        const auto base           = reinterpret_cast<std::uintptr_t>(window.address());
         const std::int64_t offset = random.between(-700, length + 700);
         const std::uint64_t count = 1 + random.below(700);
         const auto type           = static_cast<std::uint32_t>(random.below(UCS_MEMORY_TYPE_LAST));
@@ -219,7 +223,8 @@ TEST_F(made_up_access, reaches_windows_whatever_memory_type_it_names_and_nothing
         ASSERT_EQ(window.packed(), expected) << "seed " << run_seed() << ", turn " << turn;
         ASSERT_EQ(!is_inside, get(from, count, type)) << "seed " << run_seed() << ", turn " << turn;
     }
-    ASSERT_TRUE(window.gaps_untouched());
+    ASSERT_TRUE(keyed.gaps_untouched());
+    ASSERT_TRUE(staged.gaps_untouched());
 }
 
 TEST_F(made_up_access, of_memory_that_is_no_window_is_refused_if_it_is_said_to_be_one)
@@ -229,8 +234,10 @@ TEST_F(made_up_access, of_memory_that_is_no_window_is_refused_if_it_is_said_to_b
     std::array<std::byte, 64> memory{};
     const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
     const std::vector<std::byte> bytes(64, std::byte{5});
-    EXPECT_TRUE(put(address, bytes, UCS_MEMORY_TYPE_RDMA));
-    EXPECT_TRUE(get(address, 64, UCS_MEMORY_TYPE_RDMA));
+    for (const auto type : {UCS_MEMORY_TYPE_RDMA, *ucxl::abi::types_of_windows().staged}) {
+        EXPECT_TRUE(put(address, bytes, type));
+        EXPECT_TRUE(get(address, 64, type));
+    }
     EXPECT_TRUE(get(8, UINT64_MAX - 4, UCS_MEMORY_TYPE_HOST)) << "spans the arena";
     EXPECT_EQ(memory, (std::array<std::byte, 64>{}));
     const auto start = window_registry::instance().arena_base();

@@ -1,0 +1,126 @@
+#include "window_types.h"
+
+#include "log.h"
+#include "ucx.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <uct/api/uct.h>
+#include <unistd.h>
+
+namespace ucxl::abi
+{
+
+namespace
+{
+
+// UCX's numbers; its oldest headers lack the second one.
+constexpr auto rocm      = UCS_MEMORY_TYPE_ROCM;
+constexpr auto ze_device = static_cast<ucs_memory_type_t>(7);
+
+struct candidate {
+    ucs_memory_type_t type;
+    std::string_view components; // the names of UCX's components for such memory begin so
+    const char* name;
+};
+
+// The best one first: every release knows ROCM.
+constexpr std::array candidates = {candidate{rocm, "rocm", "rocm"}, candidate{ze_device, "ze", "ze-device"}};
+
+bool is_free(const candidate& wanted, const gpu_facts& facts)
+{
+    const bool is_of_a_gpu = std::ranges::any_of(
+        facts.components, [&](const std::string& name) { return name.starts_with(wanted.components); });
+    return wanted.type < static_cast<int>(facts.num_memory_types) && !is_of_a_gpu &&
+           !(wanted.type == rocm && facts.cards_register_rocm);
+}
+
+// A component of a GPU may be there without the GPU. Then it has no domains, and serves nothing.
+bool has_domains(uct_component_h component)
+{
+    const auto query = find_function<decltype(&uct_component_query)>("uct_component_query");
+    uct_component_attr_t attr{};
+    attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+    return query(component, &attr) == UCS_OK && attr.md_resource_count > 0;
+}
+
+std::string name_of(uct_component_h component)
+{
+    const auto query = find_function<decltype(&uct_component_query)>("uct_component_query");
+    uct_component_attr_t attr{};
+    attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+    return query(component, &attr) == UCS_OK ? attr.name : "";
+}
+
+// Asks only components of GPUs for domains: one of ours would come back here.
+std::vector<std::string> gpu_components()
+{
+    std::vector<std::string> names;
+    uct_component_h* components = nullptr;
+    unsigned num_components     = 0;
+    if (find_function<decltype(&uct_query_components)>("uct_query_components")(&components, &num_components) !=
+        UCS_OK) {
+        return {std::string(candidates[0].components),
+                std::string(candidates[1].components)}; // nothing is known to be free
+    }
+    for (unsigned i = 0; i < num_components; ++i) {
+        std::string name = name_of(components[i]);
+        const bool is_of_interest =
+            std::ranges::any_of(candidates, [&](const candidate& each) { return name.starts_with(each.components); });
+        if (is_of_interest && has_domains(components[i])) {
+            names.push_back(std::move(name));
+        }
+    }
+    find_function<decltype(&uct_release_component_list)>("uct_release_component_list")(components);
+    return names;
+}
+
+// UCX's component "ib" registers memory of type ROCM if this file exists, whether or not UCX has a component for such
+// memory: uct_ib_md_open_common() in uct/ib/base/ib_md.c.
+bool has_rocm_driver()
+{
+    return access("/dev/kfd", F_OK) == 0;
+}
+
+window_types choose_and_log()
+{
+    const auto chosen = choose_window_types({attached()->num_memory_types, gpu_components(), has_rocm_driver()});
+    const auto* const staged =
+        std::ranges::find_if(candidates, [&](const candidate& each) { return chosen.staged == each.type; });
+    ucs_debug("ucx-layout: windows without hardware keys have the memory type %s",
+              staged != candidates.end() ? staged->name : "rdma, as all others: no other type is free");
+    return chosen;
+}
+
+} // namespace
+
+std::uint64_t window_types::own() const
+{
+    return UCS_BIT(UCS_MEMORY_TYPE_RDMA) | (staged ? UCS_BIT(*staged) : 0);
+}
+
+window_types choose_window_types(const gpu_facts& facts)
+{
+    window_types chosen{.staged = std::nullopt, .served = UCS_BIT(UCS_MEMORY_TYPE_RDMA)};
+    for (const candidate& each : candidates) {
+        if (is_free(each, facts)) {
+            chosen.staged = chosen.staged.value_or(each.type);
+            chosen.served |= UCS_BIT(each.type);
+        }
+    }
+    return chosen;
+}
+
+const window_types& types_of_windows()
+{
+    static constexpr window_types only_rdma{.staged = std::nullopt, .served = UCS_BIT(UCS_MEMORY_TYPE_RDMA)};
+    if (attached() == nullptr) {
+        return only_rdma;
+    }
+    static const window_types chosen = choose_and_log();
+    return chosen;
+}
+
+} // namespace ucxl::abi
