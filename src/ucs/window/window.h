@@ -1,10 +1,11 @@
 // Windows: a layout applied to base addresses, visible as a contiguous range of reserved addresses in packed order.
 //
 // All windows live in one arena: reserved PROT_NONE, 1 TiB by default (UCX_LAYOUT_ARENA_SIZE), made with the first
-// window. It has a part for each window_carrier, and UCX knows each part as another memory type (arena.h). A shift and a table read tell which window an address belongs to: no lock, no search, from any thread at any
-// time. For an address of the arena that belongs to no live window, or a range that crosses the end of one, the answer
-// is "none". At least one guard page follows every window. A freed range is reused as late as possible, so stale
-// addresses stay "none" for long. Each use of a range has its own generation.
+// window. It has a part for each window_carrier, and UCX knows each part as another memory type (arena.h). A shift and
+// a table read tell which window an address belongs to: no lock, no search, from any thread at any time. For an address
+// of the arena that belongs to no live window, or a range that crosses the end of one, the answer is "none". At least
+// one guard page follows every window. A freed range is reused as late as possible, so stale addresses stay "none" for
+// long. Each use of a range has its own generation.
 //
 // A window over one contiguous block in memory that we allocated may be mapped at its own address ("identity"). Plain
 // loads, stores and software atomics then work on it.

@@ -11,8 +11,8 @@
 namespace ucxl::abi
 {
 
-// The operation whose price UCX asks for. Each side is host memory, a window (RDMA, whatever type it has), or unknown: before 1.19 UCX does
-// not tell the types.
+// The operation whose price UCX asks for. Each side is host memory, a window (RDMA, whatever type it has), or unknown:
+// before 1.19 UCX does not tell the types.
 struct perf_question {
     ep_operation operation; // last: not told
     ucs_memory_type_t local;

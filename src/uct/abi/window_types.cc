@@ -1,5 +1,6 @@
 #include "window_types.h"
 
+#include "config.h"
 #include "log.h"
 #include "ucx.h"
 
@@ -34,7 +35,7 @@ bool is_free(const candidate& wanted, const gpu_facts& facts)
     const bool is_of_a_gpu = std::ranges::any_of(
         facts.components, [&](const std::string& name) { return name.starts_with(wanted.components); });
     return wanted.type < static_cast<int>(facts.num_memory_types) && !is_of_a_gpu &&
-           !(wanted.type == rocm && facts.cards_register_rocm);
+           !(wanted.type == rocm && facts.cards_register_rocm) && !facts.old_protocols;
 }
 
 // A component of a GPU may be there without the GPU. Then it has no domains, and serves nothing.
@@ -86,7 +87,8 @@ bool has_rocm_driver()
 
 window_types choose_and_log()
 {
-    const auto chosen = choose_window_types({attached()->num_memory_types, gpu_components(), has_rocm_driver()});
+    const auto chosen = choose_window_types(
+        {attached()->num_memory_types, gpu_components(), has_rocm_driver(), is_off("UCX_PROTO_ENABLE")});
     const auto* const staged =
         std::ranges::find_if(candidates, [&](const candidate& each) { return chosen.staged == each.type; });
     ucs_debug("ucx-layout: windows without hardware keys have the memory type %s",

@@ -21,6 +21,8 @@
 namespace ucxl::abi
 {
 
+// UCX's older protocols send memory of GPUs in fragments of their own, for which they need a transport with remote
+// access; without one they end the process (rndv.c). So there is no staged type with them.
 struct window_types {
     std::optional<ucs_memory_type_t> staged; // none: every type is taken
     std::uint64_t served;                    // UCS_BIT(type) of all windows, here and at peers
@@ -34,6 +36,7 @@ struct gpu_facts {
     unsigned num_memory_types;           // that UCX knows
     std::vector<std::string> components; // of UCX, those with memory domains
     bool cards_register_rocm;            // UCX's network cards take memory of type ROCM
+    bool old_protocols;                  // UCX_PROTO_ENABLE=n
 };
 
 window_types choose_window_types(const gpu_facts& facts);
