@@ -80,11 +80,15 @@ testing::AssertionResult run_pair(const pair_config& config)
     {
         const channel_pairs channels;
         for (int role = 0; role < (alone ? 1 : 2); ++role) {
-            const bool is_plain = config.programs[static_cast<std::size_t>(role)] == peer_program::plain;
+            const auto place      = static_cast<std::size_t>(role);
+            const bool is_plain   = config.programs[place] == peer_program::plain;
+            environment variables = config.variables;
+            variables.insert(variables.end(), config.own_variables[place].begin(), config.own_variables[place].end());
             peers.push_back(std::make_unique<test::process>(
                 test::program_path(is_plain ? "two_process_plain_peer" : ""), arguments(config, alone ? 2 : role, seed),
-                test::process_options{
-                    .variables = config.variables, .without_ucx_options = true, .descriptors = channels.ends(role)}));
+                test::process_options{.variables           = std::move(variables),
+                                      .without_ucx_options = true,
+                                      .descriptors         = channels.ends(role)}));
             all.push_back(peers.back().get());
         }
     }
@@ -104,6 +108,9 @@ testing::AssertionResult run_pair(const pair_config& config)
         report += std::format("    {}={}\n", name, value);
     }
     for (std::size_t role = 0; role < ended.size(); ++role) {
+        for (const auto& [name, value] : config.own_variables[role]) {
+            report += std::format("    peer {}: {}={}\n", role, name, value);
+        }
         report += std::format("--- output of peer {}:\n{}\n", role, ended[role].output());
     }
     return testing::AssertionFailure() << report;

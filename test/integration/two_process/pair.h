@@ -41,6 +41,7 @@ struct peer_expectation {
 struct pair_config {
     std::string scenario;
     environment variables{};
+    std::array<environment, 2> own_variables{}; // of each peer, besides `variables`
     unsigned rounds = 6;
     bool wakeup     = false;
     std::array<peer_program, 2> programs{peer_program::with_library, peer_program::with_library};
