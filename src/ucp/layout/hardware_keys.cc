@@ -7,6 +7,7 @@
 #include "uct/abi/library.h"
 #include "uct/abi/log.h"
 #include "uct/abi/ucx.h"
+#include "uct/abi/window_types.h"
 #include "uct/layout/copy/md.h"
 #include "uct/layout/peer/iface.h"
 
@@ -51,8 +52,18 @@ bool find_window(const void* address, window_content& content)
     return true;
 }
 
+std::uint64_t types_of_copied_windows()
+{
+    const auto types = abi::types_of_windows();
+    return types.served & ~UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+}
+
 constexpr window_directory directory = {
-    .in_arena = touches_arena, .find = find_window, .has_host_transport = has_host_interfaces};
+    .in_arena           = touches_arena,
+    .find               = find_window,
+    .types_of_copied    = types_of_copied_windows,
+    .has_host_transport = has_host_interfaces,
+};
 
 // The library next to this one, or the one that the loader finds.
 void* open_library()
@@ -68,6 +79,11 @@ window_keys* open_keys(std::string& reason)
 {
     if (!are_hardware_keys_enabled()) {
         reason = "UCX_LAYOUT_KEYS_ENABLE is off";
+        return nullptr;
+    }
+    // What a device has no key for needs a memory type that no device registers.
+    if (!abi::types_of_windows().staged && carrier_option() != window_carrier_option::keys) {
+        reason = "no memory type is free for windows that cannot have keys (with UCX_PROTO_ENABLE=n there is none)";
         return nullptr;
     }
     if (!abi::has_component("ib")) {

@@ -93,7 +93,6 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
     return check_bases(name, *params.layout->value, request.bases);
 }
 
-// Whether hardware keys could show the window is not asked yet: they may, unless the user says no.
 window_carrier carrier_of_new_windows()
 {
     return carrier_option() == window_carrier_option::copies ? window_carrier::copies : window_carrier::keys;
@@ -107,18 +106,44 @@ result<cached_window*> make_window(window_cache& cache, const map_request& reque
                : cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
 }
 
+// Makes the keys of a window that may have some. If there can be none, the CPU carries the window: it moves to the part
+// of the arena that no device registers. UCP cannot be told later, so this comes before it learns of the window.
+ucs_status_t choose_carrier(map_state& state, const window_user& user)
+{
+    cached_window& window = *user.window;
+    if (window.target->carrier() == window_carrier::copies) {
+        return UCS_OK;
+    }
+    const bool is_forced = carrier_option() == window_carrier_option::keys;
+    const auto made =
+        state.memory.make_keys(user.context, *window.target, is_forced ? key_choice::always : key_choice::by_cost);
+    if (made) {
+        return UCS_OK;
+    }
+    // Another context, or an address that the user knows already, holds a window where it is.
+    if (window.users > 1 || window.is_known) {
+        ucs_error("ucp_layout_map: the window is mapped already, and in this context it cannot have a hardware key: %s",
+                  made.error().message.c_str());
+        return to_status(made.error().code);
+    }
+    ucs_debug("the CPU copies the window of %zu bytes: %s", window.target->length(), made.error().message.c_str());
+    return status_of("ucp_layout_map", state.cache.carry_by_copies(window, made.error().message));
+}
+
 // The user holds the window on entry. On failure the caller releases whatever the user holds then.
 ucs_status_t attach(map_state& state, window_user& user)
 {
     if (user.context == nullptr) {
+        user.window->is_known = true;
         return UCS_OK;
     }
     user.memory.reserve(1);
-    memory_handle* handle = nullptr;
-    if (const auto made = state.memory.make_keys(user.context, *user.window->target, key_choice::always); !made) {
-        return log_error("ucp_layout_map", made.error());
+    if (const auto status = choose_carrier(state, user); status != UCS_OK) {
+        return status;
     }
-    const auto status = state.memory.acquire("ucp_layout_map", user.context, *user.window, &handle);
+    user.window->is_known = true;
+    memory_handle* handle = nullptr;
+    const auto status     = state.memory.acquire("ucp_layout_map", user.context, *user.window, &handle);
     if (status == UCS_OK) {
         user.memory.push_back(handle);
     }

@@ -107,6 +107,18 @@ result<cached_window*> window_cache::allocate(ucp_layout& layout, window_carrier
     return created;
 }
 
+result<void> window_cache::carry_by_copies(cached_window& cached, std::string reason)
+{
+    auto& registry                = window_registry::instance();
+    const window_binding& binding = cached.target->binding();
+    window* const moved =
+        UCXL_TRY(cached.has_own_memory() ? registry.allocate(binding.plan, window_carrier::copies)
+                                         : registry.create({binding.plan, binding.bases}, window_carrier::copies));
+    registry.destroy(std::exchange(cached.target, moved));
+    cached.why_copied = std::move(reason);
+    return {};
+}
+
 void window_cache::release(cached_window* cached)
 {
     if (--cached->users > 0) {

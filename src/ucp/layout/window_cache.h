@@ -18,6 +18,7 @@
 #include <list>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 
 namespace ucxl
@@ -28,6 +29,8 @@ struct cached_window {
     window* target = nullptr;
     unsigned users = 0;     // mappings; 0: the window is on the idle list
     bool exclusive = false; // not in the index by content
+    bool is_known  = false; // somebody was given its address
+    std::string why_copied; // why it has no hardware key, if devices were asked
     std::list<cached_window*>::iterator idle_position;
 
     bool has_own_memory() const { return target->binding().memory != nullptr; }
@@ -48,6 +51,9 @@ public:
                                    window_carrier carrier);
     // Makes a window over new memory, with one use.
     result<cached_window*> allocate(ucp_layout& layout, window_carrier carrier);
+    // Moves a window that nobody knows to the part of the arena whose windows the CPU copies. Errors: as acquire(); the
+    // window stays where it is.
+    result<void> carry_by_copies(cached_window& cached, std::string reason);
     // Removes a use added by acquire() or allocate().
     void release(cached_window* cached);
     // Only for windows over memory of the caller that have one user.

@@ -35,6 +35,8 @@ struct window_directory {
     bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
     // Writes the window that holds the address. Returns false if there is none. Throws std::bad_alloc.
     bool (*find)(const void* address, window_content& content);
+    // The memory types of windows without keys, UCS_BIT(ucs_memory_type_t) each.
+    std::uint64_t (*types_of_copied)();
     // Whether this process and a peer on its host have a faster way than the device.
     bool (*has_host_transport)();
 };

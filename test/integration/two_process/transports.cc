@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include <ucp/api/ucp.h>
 
@@ -43,13 +44,17 @@ std::vector<const char*> all_protocols()
 
 const std::vector<transport_set>& all_transports()
 {
-    static const std::vector<transport_set> all = {
+    static const std::vector<transport_set> of_the_host = {
         {"default", nullptr, false},      {"posix", "posix,lay_copy", false},
         {"sysv", "sysv,lay_copy", false}, {"posix_cma", "posix,cma,lay_copy", false},
         {"tcp", "tcp,lay_copy", false},   {"self", "self,lay_copy", true},
         {"self_default", nullptr, true},
     };
-    return all;
+    static const std::vector<transport_set> of_a_device = {
+        {"rc_x", "rc_x,lay_copy", false}, {"rc_v", "rc_v,lay_copy", false}, {"dc_x", "dc_x,ud_x,lay_copy", false},
+        {"ud_x", "ud_x,lay_copy", false}, {"ud_v", "ud_v,lay_copy", false}, {"rc_alone", "rc_x,lay_copy", true},
+    };
+    return std::getenv("UCXL_TEST_DEVICE") == nullptr ? of_the_host : of_a_device;
 }
 
 std::vector<transport_set> transports(std::initializer_list<std::string_view> names)

@@ -124,7 +124,9 @@ domain_report window_domain::report() const
 
 void window_domain::adjust(abi::memory_type_masks& masks) const
 {
-    masks.reg |= UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    const std::uint64_t copied = _windows.types_of_copied();
+    masks.reg                  = (masks.reg & ~copied) | UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    masks.dmabuf &= ~copied;
 }
 
 // The record of the window that holds the address. A window that was mapped without this domain gets its key now.
@@ -142,6 +144,9 @@ result<std::shared_ptr<window_record>> window_domain::record_for(const void* add
     window_content content;
     if (!_windows.find(address, content)) {
         return fail(errc::invalid_param, std::format("{} bytes at {} are not inside a live window", length, address));
+    }
+    if (content.length == 0) {
+        return std::shared_ptr<window_record>(); // no transfer has bytes for it
     }
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
