@@ -1,5 +1,5 @@
 // ucp_layout_create and ucp_layout_parse turn C parameters into builder calls.
-#include "handle.h"
+#include "layout_table.h"
 #include "ucs/layout/build.h"
 #include "ucs/layout/text.h"
 #include "ucs/sys/argument.h"
@@ -136,7 +136,7 @@ ucs_status_t finish(const char* function, result<layout_ptr> layout, ucp_layout_
     if (!layout) {
         return log_error(function, layout.error());
     }
-    *layout_p = new ucp_layout(std::move(*layout));
+    *layout_p = layout_table::instance().share(std::move(*layout)).release();
     return UCS_OK;
 }
 

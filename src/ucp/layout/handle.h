@@ -1,7 +1,7 @@
 // The object behind a ucp_layout_h: a shared layout, a reference count, and a plan compiled at first use.
 //
-// Invariant: the layout never changes. The plan is null or compiled from it, and never changes once it exists. Thread
-// safe.
+// Invariant: layouts of equal content have one object (layout_table.h), so comparing pointers compares contents. The
+// layout never changes. The plan is null or compiled from it, and never changes once it exists. Thread safe.
 #pragma once
 
 #include "ucp_layout.h"
@@ -9,12 +9,33 @@
 #include "ucs/pack/pack_plan.h"
 
 #include <atomic>
-#include <mutex>
+#include <map>
+#include <memory>
+
+namespace ucxl
+{
+
+class layout_table;
+
+// Orders by content, not by address; by the hash first.
+struct by_content {
+    using is_transparent = void;
+
+    bool operator()(const layout* left, const layout* right) const { return *left < *right; }
+    bool operator()(const layout* left, std::uint64_t hash) const { return left->hash() < hash; }
+    bool operator()(std::uint64_t hash, const layout* right) const { return hash < right->hash(); }
+};
+
+using layouts_by_content = std::map<const layout*, std::unique_ptr<ucp_layout>, by_content>;
+
+} // namespace ucxl
 
 struct ucp_layout {
+    // Only layout_table makes and destroys objects.
     explicit ucp_layout(ucxl::layout_ptr layout) : value(std::move(layout)) {}
 
-    // The plan, compiled once. Layouts that are only parts of others never pay for one.
+    // The plan. Layouts that are only parts of others never pay for one. Threads that ask first at the same time
+    // compile it each, and get the same one.
     ucxl::result<ucxl::pack_plan_ptr> plan();
     // The plan if it exists already, otherwise null. Takes no lock.
     const ucxl::pack_plan* compiled_plan() const { return _compiled.load(std::memory_order_acquire); }
@@ -25,12 +46,12 @@ struct ucp_layout {
     const ucxl::layout_ptr value;
 
 private:
-    ~ucp_layout() = default;
+    friend class ucxl::layout_table;
 
-    std::atomic<unsigned> _references{1};
-    std::mutex _lock;
+    std::atomic<std::size_t> _references{1};
     ucxl::pack_plan_ptr _plan;
-    std::atomic<const ucxl::pack_plan*> _compiled{nullptr};
+    std::atomic<const ucxl::pack_plan*> _compiled{nullptr}; // null until _plan is set for ever
+    ucxl::layouts_by_content::iterator _place;
 };
 
 namespace ucxl

@@ -1,5 +1,6 @@
 #include "map_state.h"
 
+#include "layout_table.h"
 #include "options.h"
 #include "uct/layout/copy/md.h"
 
@@ -20,6 +21,7 @@ map_state::map_state() : cache(map_cache_size(), [this](const cached_window& win
 map_state& map_state::instance()
 {
     static map_state& state = *[] {
+        layout_table::instance(); // fork takes its lock after ours, which is the order here
         auto* created = new map_state;
         // A child forked while another thread maps must not inherit a held lock.
         pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); },

@@ -1,5 +1,5 @@
 // ucp_layout_serialize and ucp_layout_deserialize.
-#include "handle.h"
+#include "layout_table.h"
 #include "ucs/layout/wire.h"
 #include "ucs/sys/argument.h"
 
@@ -29,7 +29,7 @@ ucs_status_t deserialize(std::span<const std::byte> bytes, ucp_layout_h* layout_
     if (!created) {
         return log_peer_error("ucp_layout_deserialize", created.error());
     }
-    *layout_p = new ucp_layout(std::move(*created));
+    *layout_p = layout_table::instance().share(std::move(*created)).release();
     return UCS_OK;
 }
 

@@ -16,18 +16,21 @@ namespace
 {
 
 template <typename Pointer>
-std::uint64_t content_key(const layout& layout, std::span<const Pointer> bases)
+std::uint64_t content_key(const ucp_layout& layout, std::span<const Pointer> bases)
 {
-    std::uint64_t key = layout.hash();
+    // No value needs the one before: the processor mixes several at a time.
+    std::uint64_t key   = mix(reinterpret_cast<std::uintptr_t>(&layout));
+    std::uint64_t place = 0;
     for (const auto base : bases) {
-        key = mix(key ^ reinterpret_cast<std::uintptr_t>(base));
+        place += 0x9e3779b97f4a7c15; // as in splitmix64, so that the order matters
+        key += mix(place + reinterpret_cast<std::uintptr_t>(base));
     }
     return key;
 }
 
 std::uint64_t content_key(const cached_window& cached)
 {
-    return content_key(*cached.layout->value, std::span<std::byte* const>(cached.target->binding().bases));
+    return content_key(*cached.layout, std::span<std::byte* const>(cached.target->binding().bases));
 }
 
 std::vector<std::byte*> to_bytes(std::span<void* const> bases)
@@ -77,7 +80,7 @@ result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::spa
 result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
                                              window_carrier carrier)
 {
-    cached_window* found = find(*layout.value, bases, exclusive);
+    cached_window* found = find(layout, bases, exclusive);
     if (found == nullptr) {
         found = UCXL_TRY(create_indexed(layout, bases, exclusive, carrier));
     } else {
@@ -180,13 +183,13 @@ result<void> window_cache::rebind(cached_window& cached, std::span<void* const> 
     return bound;
 }
 
-cached_window* window_cache::find(const layout& layout, std::span<void* const> bases, bool unused) const
+cached_window* window_cache::find(const ucp_layout& layout, std::span<void* const> bases, bool unused) const
 {
     const auto [first, last] = _by_content.equal_range(content_key(layout, bases));
     for (auto entry = first; entry != last; ++entry) {
         const cached_window& candidate = *entry->second;
-        if ((!unused || candidate.users == 0) && std::ranges::equal(candidate.target->binding().bases, bases) &&
-            *candidate.layout->value == layout) {
+        if ((!unused || candidate.users == 0) && candidate.layout.get() == &layout &&
+            std::ranges::equal(candidate.target->binding().bases, bases)) {
             return entry->second;
         }
     }

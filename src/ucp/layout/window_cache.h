@@ -1,7 +1,8 @@
 // The windows of ucp_layout_map: the layout and bases they show, their users, and the windows that are unused at
 // present.
 //
-// A window is found by content (layout and bases), whatever handle the layout has, and shared. An unused window is
+// A window is found by content, its layout and bases, and shared. Layouts of equal content have one handle
+// (layout_table.h), so handles and bases are compared, and the length of a layout does not matter. An unused window is
 // kept, up to UCX_LAYOUT_MAP_CACHE_SIZE, and the oldest one goes first. It costs address space and some hundred bytes.
 // Mapping the same content again then needs no new window and no new registration (memory_handles.h). While unused, a
 // window is unpublished: its addresses and remote keys reach nothing. Windows with memory of their own are
@@ -67,7 +68,7 @@ private:
     template <typename MakeWindow>
     result<cached_window*> create(ucp_layout& layout, MakeWindow&& make_window);
     // Finds an unused window, or any window.
-    cached_window* find(const layout& layout, std::span<void* const> bases, bool unused) const;
+    cached_window* find(const ucp_layout& layout, std::span<void* const> bases, bool unused) const;
     result<cached_window*> create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
                                           window_carrier carrier);
     void index(cached_window& cached);

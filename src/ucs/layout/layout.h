@@ -22,6 +22,7 @@
 
 #include "limits.h"
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,7 +39,7 @@ struct layout_entry {
     std::int64_t stride         = 0; // bytes from one iteration of the loop to the next; 0 where the loop runs once
     std::uint64_t packed_offset = 0; // bytes of the entries before this one, in the same iteration
 
-    bool operator==(const layout_entry&) const = default;
+    auto operator<=>(const layout_entry&) const = default;
 };
 
 struct layout_node {
@@ -51,7 +52,7 @@ struct layout_node {
     std::uint32_t depth       = 0; // loops on the longest path down, including this one; 0 for a block
 
     bool is_block() const { return count == 0; }
-    bool operator==(const layout_node&) const = default;
+    auto operator<=>(const layout_node&) const = default;
 };
 
 // Where the bytes of one source lie, in bytes relative to its base address; ub is one past the last byte. The user may
@@ -63,7 +64,7 @@ struct layout_bounds {
     std::int64_t ub      = 0;
 
     std::int64_t extent() const { return ub - lb; }
-    bool operator==(const layout_bounds&) const = default;
+    auto operator<=>(const layout_bounds&) const = default;
 };
 
 enum class overlap {
@@ -117,6 +118,8 @@ public:
     // release of this wire format.
     std::uint64_t hash() const { return _hash; }
     bool operator==(const layout& other) const;
+    // A total order of contents, by hash first: cheap unless the hashes are equal.
+    std::strong_ordering operator<=>(const layout& other) const;
 
 private:
     friend class layout_builder;
