@@ -1,5 +1,6 @@
 #include "alloc_failure.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -8,6 +9,7 @@ namespace
 
 thread_local std::int64_t allocations_left = -1;
 thread_local bool has_failed               = false;
+std::atomic<std::int64_t> living{0};
 
 void* allocate(std::size_t size, std::size_t alignment)
 {
@@ -21,7 +23,16 @@ void* allocate(std::size_t size, std::size_t alignment)
     if (memory == nullptr) {
         throw std::bad_alloc();
     }
+    living.fetch_add(1, std::memory_order_relaxed);
     return memory;
+}
+
+void release(void* memory)
+{
+    if (memory != nullptr) {
+        living.fetch_sub(1, std::memory_order_relaxed);
+        std::free(memory);
+    }
 }
 
 } // namespace
@@ -39,6 +50,11 @@ bool stop_failing_allocations()
 {
     allocations_left = -1;
     return has_failed;
+}
+
+std::int64_t living_allocations()
+{
+    return living.load(std::memory_order_relaxed);
 }
 
 } // namespace ucxl::test
@@ -76,30 +92,30 @@ void* operator new(std::size_t size, std::align_val_t alignment)
 
 void operator delete(void* memory) noexcept
 {
-    std::free(memory);
+    release(memory);
 }
 
 void operator delete(void* memory, std::size_t) noexcept
 {
-    std::free(memory);
+    release(memory);
 }
 
 void operator delete(void* memory, std::align_val_t) noexcept
 {
-    std::free(memory);
+    release(memory);
 }
 
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
 {
-    std::free(memory);
+    release(memory);
 }
 
 void operator delete[](void* memory) noexcept
 {
-    std::free(memory);
+    release(memory);
 }
 
 void operator delete[](void* memory, std::size_t) noexcept
 {
-    std::free(memory);
+    release(memory);
 }

@@ -1,4 +1,4 @@
-// Allocation failures on demand. A program that links libtest_alloc_failure.la has its operator new replaced by one
+// Allocation failures on demand, and a count of what was not freed. A program that links libtest_alloc_failure.la has its operator new replaced by one
 // that throws std::bad_alloc for the Nth allocation of the calling thread.
 //
 // Example: fail_every_allocation([&] { auto made = make_iov(parts); return made || made.error().code ==
@@ -15,6 +15,9 @@ namespace ucxl::test
 void fail_allocation_after(std::int64_t allocations);
 // Whether the failure asked for has happened. Asks for no more.
 bool stop_failing_allocations();
+
+// Allocations of all threads that were not freed.
+std::int64_t living_allocations();
 
 // Calls fn with the first allocation failing, then with the second one ... until it needs no more of them. fn returns
 // whether it did right. Returns how many allocations were made to fail, or the number of the first one that fn got
