@@ -1,0 +1,102 @@
+// The device refuses the Nth command or fails the Nth work request, for every N: every call works or returns an error,
+// the pool is as before, and the same call works when it is tried again. Software device only.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "pool_life.h"
+#include "support/process.h"
+
+namespace ucxl::test
+{
+namespace
+{
+
+ended_process life_with(const std::string& fault, const environment& more = {})
+{
+    environment variables{{"UCXL_CHILD", "pool_life"}, {"SOFTHCA_FAULT", fault}, {"UCX_LOG_LEVEL", "fatal"}};
+    variables.insert(variables.end(), more.begin(), more.end());
+    return process(program_path(), {}, {.variables = variables}).wait();
+}
+
+struct fault_kind {
+    const char* name;
+    const char* spec; // without the number
+    int last;         // so many are tried at least: the self-test of the domain, which does without some, comes first
+    int least;        // so many times an allocation failed and worked when it was tried again
+};
+
+void PrintTo(const fault_kind& one, std::ostream* out)
+{
+    *out << one.name;
+}
+
+class pool_faults : public ::testing::TestWithParam<fault_kind>
+{
+};
+
+TEST_P(pool_faults, change_nothing_and_leave_nothing)
+{
+    int recovered = 0;
+    int complete  = 0;
+    for (int n = 1; n < 400 && (n <= GetParam().last || complete < 3); ++n) {
+        const ended_process ended = life_with(std::string(GetParam().spec) + ",first=" + std::to_string(n));
+        ASSERT_TRUE(ended.status == pool_life_complete || ended.status == pool_life_recovered ||
+                    ended.status == pool_life_left || ended.status == pool_life_no_setup)
+            << "the " << n << "th: " << ended.status << "\n"
+            << ended.output();
+        recovered += ended.status == pool_life_recovered ? 1 : 0;
+        complete = ended.status == pool_life_complete ? complete + 1 : 0; // behind the last one
+    }
+    EXPECT_GE(complete, 3);
+    EXPECT_GE(recovered, GetParam().least);
+}
+
+INSTANTIATE_TEST_SUITE_P(device_memory, pool_faults,
+                         ::testing::Values(fault_kind{"commands", "command", 60, 8},
+                                           fault_kind{"keys", "command:create_mkey", 20, 6},
+                                           fault_kind{"binds", "wqe:umr", 20, 3}));
+
+// Every limit below what is needed is an error that changes nothing and leaves nothing.
+void expect_refusals(const std::string& limit, int step, int most)
+{
+    int refused  = 0;
+    int complete = 0;
+    for (int number = step; number <= most; number += step) {
+        const ended_process ended = life_with(limit + "=" + std::to_string(number));
+        EXPECT_TRUE(ended.status == pool_life_complete || ended.status == pool_life_recovered ||
+                    ended.status == pool_life_refused || ended.status == pool_life_no_setup)
+            << number << ": " << ended.status << "\n"
+            << ended.output();
+        EXPECT_EQ(ended.status == pool_life_refused, ended.output().contains("bytes of device memory: "))
+            << ended.output();
+        refused += ended.status == pool_life_refused ? 1 : 0;
+        complete += ended.status == pool_life_complete ? 1 : 0;
+    }
+    EXPECT_GE(refused, 3);
+    EXPECT_GT(complete, 1);
+}
+
+TEST(pool_limits, too_few_keys)
+{
+    expect_refusals("keys", 1, 24);
+}
+
+TEST(pool_limits, too_little_memory)
+{
+    expect_refusals("memic", 4096, 65536);
+}
+
+TEST(pool_limits, keys_at_addresses_work_by_a_second_key_too)
+{
+    EXPECT_EQ(life_with("", {{"UCX_LAYOUT_KEYS_ADDRESS", "ksm"}}).status, pool_life_complete);
+    EXPECT_EQ(life_with("refuse:umr_start_addr").status, pool_life_complete);
+}
+
+TEST(pool_limits, devices_without_atomics_through_keys_have_the_memory)
+{
+    EXPECT_EQ(life_with("refuse:indirect_atomic").status, pool_life_complete);
+}
+
+} // namespace
+} // namespace ucxl::test
