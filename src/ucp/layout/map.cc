@@ -111,7 +111,7 @@ result<cached_window*> make_window(window_cache& cache, const map_request& reque
 ucs_status_t choose_carrier(map_state& state, const window_user& user)
 {
     cached_window& window = *user.window;
-    if (window.target->carrier() == window_carrier::copies) {
+    if (window.target->carrier() == window_carrier::copies || state.memory.has_handle(user.context, window)) {
         return UCS_OK;
     }
     const bool is_forced = carrier_option() == window_carrier_option::keys;

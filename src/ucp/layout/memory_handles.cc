@@ -136,11 +136,6 @@ result<void> memory_handles::make_keys(ucp_context_h context, const window& wind
     return known->second.empty() ? result<void>() : keys->make(known->second, content_of(window), choice);
 }
 
-bool memory_handles::has_handles(const cached_window& window) const
-{
-    return std::ranges::any_of(_all, [&](const auto& pair) { return pair.first->window == &window; });
-}
-
 void memory_handles::unmap(memory_handle* handle)
 {
     ucp_mem_unmap(handle->context, handle->memh);

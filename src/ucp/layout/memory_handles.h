@@ -38,8 +38,11 @@ public:
     // Makes the hardware keys of a window in all domains of the context, before acquire(). Nothing to do without such
     // domains. Errors: why the window has to be copied. Throws std::bad_alloc.
     result<void> make_keys(ucp_context_h context, const window& window, key_choice choice);
-    // Whether some context has a handle of the window.
-    bool has_handles(const cached_window& window) const;
+    // Whether the context has a handle of the window, used or not.
+    bool has_handle(ucp_context_h context, const cached_window& window) const
+    {
+        return _by_place.contains({context, &window});
+    }
     // Removes a use. Cannot fail.
     void release(memory_handle* handle);
     // The window, which nobody uses, is being destroyed.

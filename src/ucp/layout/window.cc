@@ -67,11 +67,23 @@ ucs_status_t copy_bases(const window_user& user, void** bases, std::uint32_t num
     return UCS_OK;
 }
 
+// The address of the window is known, so it cannot become one that is copied.
+result<void> make_missing_keys(map_state& state, const window_user& user, ucp_context_h context)
+{
+    const window& window = *user.window->target;
+    return window.carrier() == window_carrier::keys && !state.memory.has_handle(context, *user.window)
+               ? state.memory.make_keys(context, window, key_choice::always)
+               : result<void>();
+}
+
 ucs_status_t give_memh(map_state& state, window_user& user, ucp_context_h context, ucp_mem_h* memh_p)
 {
     memory_handle* handle = user.memory_in(context);
     if (handle == nullptr) {
         user.memory.reserve(user.memory.size() + 1);
+        if (const auto made = make_missing_keys(state, user, context); !made) {
+            return log_error("ucp_layout_window_memh", made.error());
+        }
         const auto status = state.memory.acquire("ucp_layout_window_memh", context, *user.window, &handle);
         if (status != UCS_OK) {
             return status;

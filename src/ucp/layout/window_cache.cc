@@ -3,6 +3,7 @@
 #include "hardware_keys.h"
 #include "sys/hash.h"
 #include "sys/rollback.h"
+#include "uct/abi/log.h"
 #include "uct/layout/peer/export.h"
 
 #include <algorithm>
@@ -77,23 +78,34 @@ result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::spa
     return created;
 }
 
+// Returns false if its hardware keys cannot be had again, such as when its memory was unmapped.
+bool window_cache::wake(cached_window& cached)
+{
+    if (window_keys* const keys = hardware_keys()) {
+        if (const auto resumed = keys->resume(cached.target->address()); !resumed) {
+            ucs_debug("a window of %zu bytes cannot be used again: %s", cached.target->length(),
+                      resumed.error().message.c_str());
+            return false;
+        }
+    }
+    _idle.erase(cached.idle_position);
+    window_registry::instance().publish(*cached.target);
+    return true;
+}
+
 result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
                                              window_carrier carrier)
 {
     cached_window* found = find(layout, bases, exclusive);
+    if (found != nullptr && found->users == 0 && !wake(*found)) {
+        _idle.erase(found->idle_position);
+        destroy(found);
+        found = nullptr;
+    }
     if (found == nullptr) {
         found = UCXL_TRY(create_indexed(layout, bases, exclusive, carrier));
-    } else {
-        if (found->users == 0) {
-            if (window_keys* const keys = hardware_keys()) {
-                UCXL_TRY(keys->resume(found->target->address()));
-            }
-            _idle.erase(found->idle_position);
-            window_registry::instance().publish(*found->target);
-        }
-        if (exclusive) {
-            remove_from_index(*found);
-        }
+    } else if (exclusive) {
+        remove_from_index(*found);
     }
     found->exclusive = exclusive;
     ++found->users;

@@ -71,6 +71,7 @@ private:
     cached_window* find(const ucp_layout& layout, std::span<void* const> bases, bool unused) const;
     result<cached_window*> create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
                                           window_carrier carrier);
+    bool wake(cached_window& cached);
     void index(cached_window& cached);
     void remove_from_index(const cached_window& cached);
     content_index::const_iterator position(const cached_window& cached) const;
