@@ -10,6 +10,7 @@
 #include "uct/abi/window_types.h"
 #include "uct/layout/copy/md.h"
 #include "uct/layout/peer/iface.h"
+#include "uct/layout/shm/lay_shm.h"
 
 #include <atomic>
 #include <exception>
@@ -58,10 +59,36 @@ std::uint64_t types_of_copied_windows()
     return types.served & ~UCS_BIT(UCS_MEMORY_TYPE_RDMA);
 }
 
+result<std::byte*> reserve_addresses(std::uint64_t length, const indirect_memory& memory)
+{
+    const window* const created = UCXL_TRY(window_registry::instance().create_indirect(length, memory));
+    return created->address();
+}
+
+void free_addresses(const std::byte* address)
+{
+    const window* freed = nullptr;
+    {
+        const reader_section section;
+        freed = window_registry::instance().find(address, 1);
+    }
+    window_registry::instance().destroy(const_cast<window*>(freed));
+}
+
+bool is_card_memory(const void* address, std::uint64_t length)
+{
+    const reader_section section;
+    const window* const found = window_registry::instance().find(address, length);
+    return found != nullptr && found->binding().indirect != nullptr;
+}
+
 constexpr window_directory directory = {
     .in_arena           = touches_arena,
     .find               = find_window,
     .types_of_copied    = types_of_copied_windows,
+    .reserve_addresses  = reserve_addresses,
+    .free_addresses     = free_addresses,
+    .is_card_memory     = is_card_memory,
     .has_host_transport = has_host_interfaces,
 };
 
@@ -126,6 +153,10 @@ void open_once() noexcept
 
 void watch_for_devices()
 {
+    leave_rdma_memory_to([] {
+        const window_keys* const keys = hardware_keys();
+        return keys != nullptr && keys->has_card_memory();
+    });
     on_device_query(open_once);
 }
 

@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "sys/rollback.h"
+#include "ucs/layout/build.h"
 #include "uct/abi/window_types.h"
 #include "window_config.h"
 
@@ -168,9 +169,10 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
                                              std::to_string(available) +
                                              " bytes reserved for such windows (UCX_LAYOUT_ARENA_SIZE)");
     }
+    find_indirect_bases(binding);
     binding.attachment = std::make_shared<window_attachment>();
     std::unique_ptr<window> created(new (std::nothrow) window);
-    std::unique_ptr<const window_binding> owned(new (std::nothrow) window_binding(std::move(binding)));
+    std::unique_ptr<window_binding> owned(new (std::nothrow) window_binding(std::move(binding)));
     if (created == nullptr || owned == nullptr) {
         return fail(errc::no_memory, "no memory for a window");
     }
@@ -181,11 +183,39 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
     created->_generation = new_generation();
     created->_range      = range;
     created->_carrier    = carrier;
-    created->_owned      = std::move(owned);
+    if (owned->indirect != nullptr) {
+        owned->bases = {created->_address};
+    }
+    created->_owned = std::move(owned);
     created->_binding.store(created->_owned.get());
     _slots->publish(range, created.get());
     _num_live.fetch_add(1, std::memory_order_relaxed);
     return created.release();
+}
+
+void window_registry::find_indirect_bases(window_binding& binding) const
+{
+    const layout& layout       = *binding.plan->source_layout();
+    binding.has_indirect_bases = false;
+    for (std::uint32_t source = 0; source < layout.num_sources() && binding.indirect == nullptr; ++source) {
+        const auto& bounds = layout.bounds(source);
+        if (bounds.true_ub > bounds.true_lb) {
+            const auto first =
+                reinterpret_cast<std::uintptr_t>(binding.bases[source]) + static_cast<std::uintptr_t>(bounds.true_lb);
+            const auto length = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
+            binding.has_indirect_bases =
+                binding.has_indirect_bases || touches_arena(reinterpret_cast<const void*>(first), length);
+        }
+    }
+}
+
+result<window*> window_registry::create_indirect(std::uint64_t length, const indirect_memory& memory)
+{
+    auto layout = UCXL_TRY(make_contig(1, {.length = length, .nested = nullptr}));
+    auto plan   = UCXL_TRY(pack_plan::compile(std::move(layout)));
+    window_binding binding{.plan = std::move(plan), .bases = {nullptr}};
+    binding.indirect = &memory;
+    return create(std::move(binding));
 }
 
 result<window*> window_registry::allocate(pack_plan_ptr plan, window_carrier carrier)
@@ -214,6 +244,7 @@ result<void> window_registry::rebind(window& window, window_binding binding)
     if (window.is_identity()) {
         return fail(errc::invalid_param, "a window with memory mapped at its address cannot be bound elsewhere");
     }
+    find_indirect_bases(binding);
     binding.attachment = window.binding().attachment;
     std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));
     if (next == nullptr) {

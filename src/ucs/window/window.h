@@ -18,6 +18,7 @@
 //     window_registry::instance().destroy(*w);
 #pragma once
 
+#include "indirect_memory.h"
 #include "layout_memory.h"
 #include "reader_section.h"
 #include "slot_table.h"
@@ -51,6 +52,13 @@ struct window_binding {
     std::vector<std::byte*> bases;                   // plan->source_layout()->num_sources() of them
     std::shared_ptr<const layout_memory> memory{};   // holds the bases, if the memory belongs to the window
     std::shared_ptr<window_attachment> attachment{}; // belongs to the window, whatever it is bound to; made with it
+    // Memory of a network card: the window is that memory itself, or some of its bases are inside such a window.
+    const indirect_memory* indirect = nullptr;
+    bool has_indirect_bases         = false; // set by the registry
+    std::shared_ptr<const void> owner{};     // holds other memory that belongs to the window
+
+    // Whether the CPU can reach the bytes only by copies.
+    bool is_indirect() const { return indirect != nullptr || has_indirect_bases; }
 };
 
 // Bytes that the CPU of this process moved through a window. Counted without a lock, so operations of several threads
@@ -170,6 +178,9 @@ public:
     // Makes a window over zeroed memory of its own, which is freed with it. Over one contiguous block it is an identity
     // window. Errors: those of create() and of layout_memory. Throws std::bad_alloc.
     result<window*> allocate(pack_plan_ptr plan, window_carrier carrier = window_carrier::keys);
+    // Makes a window that stands for memory of a network card, of `length` > 0 bytes. Errors: as create(). Throws
+    // std::bad_alloc.
+    result<window*> create_indirect(std::uint64_t length, const indirect_memory& memory);
     // Replaces the bases, and possibly the layout by one of the same packed length. Waits for reader sections. Errors:
     // no_memory, invalid_param.
     result<void> rebind(window& window, window_binding binding);
@@ -189,6 +200,7 @@ public:
 private:
     window_registry();
 
+    void find_indirect_bases(window_binding& binding) const;
     result<void> reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type);
 
     std::atomic<std::uintptr_t> _base{0};

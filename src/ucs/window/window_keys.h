@@ -10,6 +10,7 @@
 //     why }
 #pragma once
 
+#include "indirect_memory.h"
 #include "sys/error.h"
 #include "ucs/layout/layout.h"
 
@@ -37,6 +38,11 @@ struct window_directory {
     bool (*find)(const void* address, window_content& content);
     // The memory types of windows without keys, UCS_BIT(ucs_memory_type_t) each.
     std::uint64_t (*types_of_copied)();
+    // Addresses of the arena that stand for memory of a card. Errors: as window_registry::create_indirect().
+    result<std::byte*> (*reserve_addresses)(std::uint64_t length, const indirect_memory& memory);
+    void (*free_addresses)(const std::byte* address); // waits for readers
+    // Whether the range is memory of some card.
+    bool (*is_card_memory)(const void* address, std::uint64_t length);
     // Whether this process and a peer on its host have a faster way than the device.
     bool (*has_host_transport)();
 };
@@ -82,10 +88,16 @@ public:
     virtual result<void> resume(const std::byte* address) = 0;
     // Shows other bases. No transfer may use the window. Errors: the keys show the old bases.
     virtual result<void> rebind(const window_content& content) = 0;
+    // Allocates zeroed memory of a card of the domains, and returns its address. Errors: no_memory, unsupported (none
+    // of them has such memory).
+    virtual result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) = 0;
+    virtual void free(const std::byte* address)                                                   = 0;
     // The window ends.
     virtual void remove(const std::byte* address) = 0;
 
     virtual std::vector<domain_report> report() const = 0;
+    // Whether some open domain allocates memory of its card.
+    virtual bool has_card_memory() const = 0;
 
 protected:
     ~window_keys() = default;

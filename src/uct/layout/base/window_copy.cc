@@ -1,5 +1,9 @@
 #include "window_copy.h"
 
+#include "ucs/layout/walk.h"
+
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace ucxl
@@ -15,9 +19,13 @@ std::optional<transfer_side> window_side(const reader_section&, const void* addr
         return std::nullopt;
     }
     const window_binding& binding = found->binding();
-    return transfer_side{binding.plan.get(), binding.bases,
-                         static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->address()), nullptr,
-                         &found->traffic()};
+    return transfer_side{binding.plan.get(),
+                         binding.bases,
+                         static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->address()),
+                         nullptr,
+                         &found->traffic(),
+                         binding.indirect,
+                         binding.has_indirect_bases};
 }
 
 } // namespace
@@ -30,8 +38,95 @@ std::optional<transfer_side> local_side(const reader_section& section, const voi
     return transfer_side{nullptr, {}, 0, static_cast<std::byte*>(const_cast<void*>(address))};
 }
 
-void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length)
+namespace
 {
+
+constexpr std::size_t bounce_length = 4096;
+
+// The memory of a network card that holds the range, or null.
+const indirect_memory* card_memory_at(const void* address, std::uint64_t length)
+{
+    const window* const found = window_registry::instance().find(address, length);
+    return found == nullptr ? nullptr : found->binding().indirect;
+}
+
+// Calls part(address, offset from `at`, length) for each block of the side. Windows over windows that are no memory of
+// a card are not followed.
+template <typename Part>
+bool for_each_part(const transfer_side& side, std::uint64_t at, std::uint64_t length, Part&& part)
+{
+    std::uint64_t done = 0;
+    bool is_good       = true;
+    for_each_block(*side.plan->source_layout(), side.offset + at, length, [&](const placed_block& block) {
+        is_good = part(side.bases[block.source] + block.offset, done, block.length);
+        done += block.length;
+        return is_good;
+    });
+    return is_good;
+}
+
+bool move_indirect(const transfer_side& to, const transfer_side& from, std::size_t length)
+{
+    alignas(64) std::array<std::byte, bounce_length> bounce;
+    for (std::uint64_t at = 0; at < length;) {
+        const std::uint64_t size = std::min<std::uint64_t>(length - at, bounce.size());
+        if (!read_side(from, at, size, bounce.data()) || !write_side(to, at, size, bounce.data())) {
+            return false;
+        }
+        at += size;
+    }
+    return true;
+}
+
+} // namespace
+
+bool read_side(const transfer_side& from, std::uint64_t at, std::uint64_t length, void* target)
+{
+    auto* const bytes = static_cast<std::byte*>(target);
+    if (from.plan == nullptr) {
+        std::memcpy(bytes, from.memory + at, length);
+        return true;
+    }
+    if (!from.is_indirect()) {
+        from.plan->gather(from.bases, from.offset + at, length, bytes);
+        return true;
+    }
+    return for_each_part(from, at, length, [&](const std::byte* address, std::uint64_t done, std::uint64_t size) {
+        if (!window_registry::instance().touches_arena(address, size)) {
+            std::memcpy(bytes + done, address, size);
+            return true;
+        }
+        const indirect_memory* const card = card_memory_at(address, size);
+        return card != nullptr && card->read(address, size, bytes + done);
+    });
+}
+
+bool write_side(const transfer_side& to, std::uint64_t at, std::uint64_t length, const void* source)
+{
+    const auto* const bytes = static_cast<const std::byte*>(source);
+    if (to.plan == nullptr) {
+        std::memcpy(to.memory + at, bytes, length);
+        return true;
+    }
+    if (!to.is_indirect()) {
+        to.plan->scatter(to.bases, to.offset + at, length, bytes);
+        return true;
+    }
+    return for_each_part(to, at, length, [&](std::byte* address, std::uint64_t done, std::uint64_t size) {
+        if (!window_registry::instance().touches_arena(address, size)) {
+            std::memcpy(address, bytes + done, size);
+            return true;
+        }
+        const indirect_memory* const card = card_memory_at(address, size);
+        return card != nullptr && card->write(address, size, bytes + done);
+    });
+}
+
+bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length)
+{
+    if (to.is_indirect() || from.is_indirect()) [[unlikely]] {
+        return move_indirect(to, from, length);
+    }
     if (to.plan == nullptr && from.plan == nullptr) {
         std::memcpy(to.memory, from.memory, length);
     } else if (to.plan == nullptr) {
@@ -41,20 +136,24 @@ void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t 
     } else {
         pack_plan::copy(*to.plan, to.bases, to.offset, *from.plan, from.bases, from.offset, length);
     }
+    return true;
 }
 
 namespace
 {
 
-void move_counted(const transfer_side& to, const transfer_side& from, std::size_t length)
+bool move_counted(const transfer_side& to, const transfer_side& from, std::size_t length)
 {
-    move_bytes(to, from, length);
+    if (!move_bytes(to, from, length)) {
+        return false;
+    }
     if (to.traffic != nullptr) {
         to.traffic->count_write(length);
     }
     if (from.traffic != nullptr) {
         from.traffic->count_read(length);
     }
+    return true;
 }
 
 } // namespace
@@ -70,7 +169,9 @@ std::optional<refused_range> write_window(void* window_address, const void* sour
     if (!to || !from) {
         return refused_range{to ? source : window_address, length, not_in_a_window};
     }
-    move_counted(*to, *from, length);
+    if (!move_counted(*to, *from, length)) {
+        return refused_range{window_address, length, card_memory_failed};
+    }
     return std::nullopt;
 }
 
@@ -85,7 +186,9 @@ std::optional<refused_range> read_window(void* target, const void* window_addres
     if (!to || !from) {
         return refused_range{from ? target : window_address, length, not_in_a_window};
     }
-    move_counted(*to, *from, length);
+    if (!move_counted(*to, *from, length)) {
+        return refused_range{window_address, length, card_memory_failed};
+    }
     return std::nullopt;
 }
 

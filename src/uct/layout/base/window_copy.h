@@ -36,13 +36,23 @@ struct transfer_side {
     std::uint64_t offset;
     std::byte* memory;                 // for plain memory
     window_traffic* traffic = nullptr; // for a window of this process
+    // Memory of a network card: the plan is that of one block of it, or some of its bases are inside such windows.
+    const indirect_memory* indirect = nullptr;
+    bool has_indirect_bases         = false;
+
+    bool is_indirect() const { return indirect != nullptr || has_indirect_bases; }
 };
 
 // Returns the range as plain memory of this process or as part of one live window. Returns nothing if it touches the
 // arena and is not inside one live window. The result is valid while the section is open.
 std::optional<transfer_side> local_side(const reader_section& section, const void* address, std::size_t length);
-void move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length);
+// Returns false if memory of a network card is gone or failed. Then some bytes may have been copied.
+[[nodiscard]] bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length);
+// Copies a part of one side, `at` bytes from its beginning, from or to plain memory. As move_bytes().
+[[nodiscard]] bool read_side(const transfer_side& from, std::uint64_t at, std::uint64_t length, void* target);
+[[nodiscard]] bool write_side(const transfer_side& to, std::uint64_t at, std::uint64_t length, const void* source);
 
-inline constexpr const char* not_in_a_window = "are not inside a live window";
+inline constexpr const char* card_memory_failed = "are memory of a network card that is gone, or that failed";
+inline constexpr const char* not_in_a_window    = "are not inside a live window";
 
 } // namespace ucxl

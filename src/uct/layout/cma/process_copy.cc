@@ -139,14 +139,16 @@ bool copy_staged(copy_way way, pid_t pid, Remote& remote, const transfer_side& l
     alignas(64) std::array<std::byte, staging_length> buffer;
     for (std::uint64_t at = 0; at < length;) {
         const std::uint64_t size = std::min<std::uint64_t>(length - at, buffer.size());
-        if (way == copy_way::to_process) {
-            local.plan->gather(local.bases, local.offset + at, size, buffer.data());
+        if (way == copy_way::to_process && !read_side(local, at, size, buffer.data())) {
+            errno = ENXIO;
+            return false;
         }
         if (!copy_pieces(way, pid, remote, plain_walker(buffer.data()), size)) {
             return false;
         }
-        if (way == copy_way::from_process) {
-            local.plan->scatter(local.bases, local.offset + at, size, buffer.data());
+        if (way == copy_way::from_process && !write_side(local, at, size, buffer.data())) {
+            errno = ENXIO;
+            return false;
         }
         at += size;
     }
@@ -169,7 +171,7 @@ bool copy(copy_way way, const imported_window& imported, std::uint64_t offset, c
         return copy_pieces(way, pid, remote, plain_walker(local.memory), length);
     }
     const layout& described = *local.plan->source_layout();
-    if (described.packed_length() / described.blocks().count < min_local_block) {
+    if (local.is_indirect() || described.packed_length() / described.blocks().count < min_local_block) {
         return copy_staged(way, pid, remote, local, length);
     }
     const auto address_of = [&](std::uint32_t source) { return reinterpret_cast<std::uintptr_t>(local.bases[source]); };

@@ -204,7 +204,10 @@ const char* serve(const atomic_message& request, Word& old)
         return reason;
     }
     const window_binding& binding = found->binding();
-    const auto offset             = static_cast<std::uint64_t>(address - found->address());
+    if (binding.is_indirect()) {
+        return "are memory of a network card: only the card does atomics there";
+    }
+    const auto offset     = static_cast<std::uint64_t>(address - found->address());
     std::byte* const word = word_in(*binding.plan->source_layout(), binding.bases, offset, sizeof(Word), reason);
     if (word == nullptr) {
         return reason;

@@ -34,7 +34,8 @@ bool is_exportable(const window_binding& binding, shm_access access, std::size_t
     const shm_access possible  = binding.memory != nullptr ? shm_access::mapping : shm_access::process;
     const layout& described    = *binding.plan->source_layout();
     const std::uint64_t blocks = described.blocks().count;
-    return access == possible && blocks != 0 && described.packed_length() / blocks >= min_block;
+    return access == possible && blocks != 0 && !binding.is_indirect() &&
+           described.packed_length() / blocks >= min_block;
 }
 
 // Most windows have no key for a given access; nothing of them is copied.

@@ -50,15 +50,13 @@ struct mapped_access {
     static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
                            std::size_t length)
     {
-        move_bytes(remote_side(window, offset), source, length);
-        return nullptr;
+        return move_bytes(remote_side(window, offset), source, length) ? nullptr : card_memory_failed;
     }
 
     static const char* get(const imported_window& window, std::uint64_t offset, const transfer_side& target,
                            std::size_t length)
     {
-        move_bytes(target, remote_side(window, offset), length);
-        return nullptr;
+        return move_bytes(target, remote_side(window, offset), length) ? nullptr : card_memory_failed;
     }
 };
 

@@ -17,4 +17,8 @@ namespace ucxl
 extern abi::component lay_shm_component;
 extern abi::transport lay_shm_tl;
 
+// Memory of type RDMA that a program allocates is shared memory, unless others offer memory of that type. One function,
+// which throws nothing.
+void leave_rdma_memory_to(bool (*others_offer_it)());
+
 } // namespace ucxl

@@ -13,6 +13,7 @@
 #include "ucs/window/arena.h"
 #include "ucs/window/window.h"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -34,15 +35,20 @@ struct allocation {
 // registration in UCP's cache never refers to a destroyed window.
 allocation registered;
 
+std::atomic<bool (*)()> cards_have_memory{nullptr};
+
 abi::domain_attr query()
 {
     const std::uint64_t windows = abi::types_of_windows().served;
+    // UCX takes the first domain that offers memory of a type, and asks for the offers at each allocation.
+    const auto offered = cards_have_memory.load();
+    const std::uint64_t rdma = offered != nullptr && offered() ? 0 : UCS_BIT(UCS_MEMORY_TYPE_RDMA);
     return {
         .flags           = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ALLOC,
         .reg_mem_types   = windows,
         .cache_mem_types = windows,
         // HOST, because UCP looks for atomics only among transports that allocate host memory.
-        .alloc_mem_types  = UCS_BIT(UCS_MEMORY_TYPE_RDMA) | UCS_BIT(UCS_MEMORY_TYPE_HOST),
+        .alloc_mem_types  = rdma | UCS_BIT(UCS_MEMORY_TYPE_HOST),
         .access_mem_types = windows | UCS_BIT(UCS_MEMORY_TYPE_HOST),
         .max_alloc        = SIZE_MAX,
         .rkey_packed_size = sizeof(shm_key),
@@ -147,5 +153,10 @@ constinit abi::component lay_shm_component({
     .rkey_release = release_shm_key,
     .md_options   = {"lay_shm memory domain", "LAY_SHM_MD_", base_md_options, base_md_options_length},
 });
+
+void leave_rdma_memory_to(bool (*others_offer_it)())
+{
+    cards_have_memory = others_offer_it;
+}
 
 } // namespace ucxl

@@ -1,5 +1,6 @@
 #include "base_memory.h"
 
+#include "card_memory.h"
 #include "uct/abi/log.h"
 
 #include <cerrno>
@@ -17,7 +18,8 @@ base_memory::held::~held()
 
 std::uint32_t base_memory::held::lkey() const
 {
-    return static_cast<const ibv_mr*>(abi::registration_cache::registration_of(_entry))->lkey;
+    return _entry != nullptr ? static_cast<const ibv_mr*>(abi::registration_cache::registration_of(_entry))->lkey
+                             : _lkey;
 }
 
 // Peers come through the window key, which has the rights. The same rights below are what UCX gives memory that it
@@ -55,6 +57,11 @@ result<std::unique_ptr<base_memory>> base_memory::create(ibv_pd* pd)
 
 result<base_memory::held> base_memory::hold(const memory_range& range)
 {
+    if (_card != nullptr) {
+        if (const auto allocation = _card->find(reinterpret_cast<const void*>(range.start), range.length())) {
+            return held(allocation->key);
+        }
+    }
     return held(*this, UCXL_TRY(_cache->get(reinterpret_cast<void*>(range.start), range.length())));
 }
 

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include <infiniband/verbs.h>
 
@@ -28,6 +29,8 @@ struct memory_range {
     bool operator==(const memory_range&) const = default;
 };
 
+class card_memory;
+
 class base_memory
 {
 public:
@@ -36,26 +39,34 @@ public:
     {
     public:
         held(base_memory& memory, abi::registration_cache::entry* entry) : _memory(&memory), _entry(entry) {}
-        held(held&& other) noexcept : _memory(other._memory), _entry(std::exchange(other._entry, nullptr)) {}
+        // Memory of the card, which has its key for as long as it is allocated.
+        explicit held(std::uint32_t lkey) : _lkey(lkey) {}
+        held(held&& other) noexcept
+            : _memory(other._memory), _entry(std::exchange(other._entry, nullptr)), _lkey(other._lkey)
+        {
+        }
         held& operator=(held&& other) noexcept
         {
             std::swap(_memory, other._memory);
             std::swap(_entry, other._entry);
+            std::swap(_lkey, other._lkey);
             return *this;
         }
         ~held();
 
         std::uint32_t lkey() const;
-        // Two uses of the same registration; another one may have the same lkey after the first has ended.
-        bool operator==(const held&) const = default;
 
     private:
-        base_memory* _memory;
-        abi::registration_cache::entry* _entry;
+        base_memory* _memory                   = nullptr;
+        abi::registration_cache::entry* _entry = nullptr; // null for memory of the card
+        std::uint32_t _lkey                    = 0;
     };
 
     // Errors: no_memory, unsupported.
     static result<std::unique_ptr<base_memory>> create(ibv_pd* pd);
+
+    // From now on ranges may also be memory of this card.
+    void set_card(const card_memory& card) { _card = &card; }
 
     // Errors: invalid_param (not mapped, not writable, or over the limit of locked memory), no_memory.
     result<held> hold(const memory_range& range);
@@ -69,6 +80,7 @@ private:
     static void remove(void* context, void* registration, std::size_t length);
 
     ibv_pd* _pd;
+    const card_memory* _card = nullptr;
     std::atomic<std::uint64_t> _bytes{0};
     std::unique_ptr<abi::registration_cache> _cache;
 };

@@ -106,6 +106,31 @@ void device_window_keys::remove(const std::byte* address)
     for_all([&](window_domain& domain) { domain.remove(address); });
 }
 
+result<std::byte*> device_window_keys::allocate(std::span<const domain_id> domains, std::uint64_t length)
+{
+    const std::lock_guard guard(_lock);
+    result<std::byte*> allocated = fail(errc::unsupported, "the context has no device with memory of its own");
+    for (const domain_id id : domains) {
+        if (window_domain* const domain = find(id)) {
+            allocated = domain->allocate(length);
+        }
+        if (allocated) {
+            break;
+        }
+    }
+    return allocated;
+}
+
+void device_window_keys::free(const std::byte* address)
+{
+    const std::lock_guard guard(_lock);
+    for (window_domain* const domain : _domains) {
+        if (domain->free(address)) {
+            return;
+        }
+    }
+}
+
 std::vector<domain_report> device_window_keys::report() const
 {
     const std::lock_guard guard(_lock);

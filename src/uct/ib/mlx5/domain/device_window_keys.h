@@ -3,6 +3,7 @@
 
 #include "ucs/window/window_keys.h"
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -27,7 +28,13 @@ public:
     result<void> resume(const std::byte* address) override;
     result<void> rebind(const window_content& content) override;
     void remove(const std::byte* address) override;
+    result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) override;
+    void free(const std::byte* address) override;
     std::vector<domain_report> report() const override;
+    bool has_card_memory() const override { return window_domain_offers.load(std::memory_order_relaxed) != 0; }
+
+    // By the domains themselves: they are asked while others are at work.
+    std::atomic<unsigned> window_domain_offers{0};
 
 private:
     window_domain* find(domain_id id) const;

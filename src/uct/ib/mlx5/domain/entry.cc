@@ -43,9 +43,10 @@ ucs_status_t unpack_key(std::uint64_t& key)
     if (!host) {
         return UCS_OK;
     }
-    const bool is_refused =
-        *host == this_host() && (same_host() == same_host_choice::never ||
-                                 (same_host() == same_host_choice::automatic && windows->has_host_transport()));
+    const auto choice = same_host();
+    const bool is_unwanted =
+        choice == same_host_choice::never || (choice == same_host_choice::automatic && windows->has_host_transport());
+    const bool is_refused = *host == no_host || (*host == this_host() && is_unwanted);
     if (is_refused) {
         return UCS_ERR_UNREACHABLE;
     }

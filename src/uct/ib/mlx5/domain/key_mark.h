@@ -15,7 +15,8 @@ namespace ucxl::mlx5
 inline constexpr std::uint32_t no_key    = 0xffffffff;
 inline constexpr std::uint32_t mark_bits = 0xff000000;
 inline constexpr std::uint32_t host_mask = 0x00ffffff;
-inline constexpr std::uint32_t max_host  = host_mask - 1; // all ones would make no_key
+inline constexpr std::uint32_t no_host   = host_mask - 1; // of a key that nobody may use
+inline constexpr std::uint32_t max_host  = host_mask - 2; // all ones would make no_key
 
 constexpr std::uint64_t marked_key(std::uint32_t key, std::uint32_t host)
 {

@@ -24,6 +24,9 @@ window_domain::window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::st
 window_domain::~window_domain()
 {
     device_window_keys::instance().remove(this);
+    if (_offers_memory) {
+        --device_window_keys::instance().window_domain_offers;
+    }
     const std::lock_guard guard(_lock);
     for (const auto& [address, record] : _records) {
         record->key.reset();
@@ -112,6 +115,12 @@ domain_report window_domain::report() const
             report.entries += record->key->cost().octowords;
         }
     }
+    if (_device != nullptr && _device->card != nullptr) {
+        const auto memory   = _device->card->statistics();
+        report.memic_chunks = memory.chunks;
+        report.memic_bytes  = memory.bytes;
+        report.memic_free   = memory.free_bytes;
+    }
     if (_device != nullptr) {
         report.bases_registered = _device->memory->bytes();
         const std::lock_guard keys_guard(_device->keys.lock);
@@ -127,6 +136,9 @@ void window_domain::adjust(abi::memory_type_masks& masks) const
     const std::uint64_t copied = _windows.types_of_copied();
     masks.reg                  = (masks.reg & ~copied) | UCS_BIT(UCS_MEMORY_TYPE_RDMA);
     masks.dmabuf &= ~copied;
+    if ((masks.alloc & UCS_BIT(UCS_MEMORY_TYPE_RDMA)) != 0 && !_offers_memory.exchange(true)) {
+        ++device_window_keys::instance().window_domain_offers;
+    }
 }
 
 // The record of the window that holds the address. A window that was mapped without this domain gets its key now.
@@ -155,16 +167,37 @@ result<std::shared_ptr<window_record>> window_domain::record_for(const void* add
     return record;
 }
 
-result<uct_mem_h> window_domain::make_handle(std::shared_ptr<window_record> record)
+result<window_handle*> window_domain::make_handle()
 {
     window_handle* const handle = handle_table::instance().take();
     if (handle == nullptr) {
         return fail(errc::no_memory, "there are too many memory handles of windows");
     }
+    return handle;
+}
+
+result<window_handle*> window_domain::register_range(const void* address, std::uint64_t length)
+{
+    if (collected != nullptr) {
+        collected->push_back(this);
+        return make_handle();
+    }
+    if (_windows.is_card_memory(address, length)) {
+        // Another card cannot reach this memory. UCP registers it there nevertheless; peers are told not to use the
+        // key.
+        const auto own     = find_card_memory(address, length);
+        auto* const handle = UCXL_TRY(make_handle());
+        handle->lkey       = own ? own->key : no_key;
+        handle->rkey       = handle->lkey;
+        return handle;
+    }
+    const std::lock_guard guard(_lock);
+    auto record        = UCXL_TRY(record_for(address, length));
+    auto* const handle = UCXL_TRY(make_handle());
     if (record != nullptr) {
         handle->lkey = handle->rkey = record->key->key();
+        handle->record              = std::move(record);
     }
-    handle->record = std::move(record);
     return handle;
 }
 
@@ -175,18 +208,109 @@ ucs_status_t window_domain::mem_reg(void* address, std::size_t length, const abi
         return domain_layer::mem_reg(address, length, params, memh);
     }
     return guarded("ucp_mem_map of a window", [&] {
-        if (collected != nullptr) {
-            collected->push_back(this);
-        }
-        const std::lock_guard guard(_lock);
-        auto record = collected != nullptr ? std::shared_ptr<window_record>() : record_for(address, length);
-        auto handle = record ? make_handle(std::move(*record)) : std::unexpected(record.error());
+        const auto handle = register_range(address, length);
         if (!handle) {
             return log_error("ucp_mem_map of a window", handle.error());
         }
         *memh = *handle;
         return UCS_OK;
     });
+}
+
+result<card_memory*> window_domain::card()
+{
+    const std::lock_guard guard(_lock);
+    device_side& device = *UCXL_TRY(this->device());
+    if (device.card == nullptr && _card_unusable.empty()) {
+        auto made = card_memory::create(device.keys, _windows);
+        if (made) {
+            device.card = std::move(*made);
+            device.memory->set_card(*device.card);
+        } else {
+            _card_unusable = made.error().message;
+        }
+    }
+    if (device.card == nullptr) {
+        return fail(errc::unsupported, _device_name + ": " + _card_unusable);
+    }
+    return device.card.get();
+}
+
+// The memory stays until the domain closes, so it needs the lock no longer than it takes to find it.
+std::optional<memic_allocation> window_domain::find_card_memory(const void* address, std::uint64_t length) const
+{
+    const card_memory* card = nullptr;
+    {
+        const std::lock_guard guard(_lock);
+        card = _device != nullptr ? _device->card.get() : nullptr;
+    }
+    return card == nullptr ? std::nullopt : card->find(address, length);
+}
+
+result<std::byte*> window_domain::allocate(std::uint64_t length)
+{
+    card_memory* const card = UCXL_TRY(this->card());
+    const auto allocated    = UCXL_TRY(card->allocate(length));
+    return allocated.address;
+}
+
+bool window_domain::free(const std::byte* address)
+{
+    if (!find_card_memory(address, 1)) {
+        return false;
+    }
+    if (const auto released = _device->card->release(address); !released) {
+        ucs_warn("%s: %s", _device_name.c_str(), released.error().message.c_str());
+    }
+    return true;
+}
+
+// UCP has no way to pass a hint: who asks for memory of type RDMA gets memory of the card or an error.
+ucs_status_t window_domain::mem_alloc(std::size_t* length, void** address, const abi::allocation_request& request,
+                                      uct_mem_h* memh)
+{
+    if (request.type != UCS_MEMORY_TYPE_RDMA) {
+        return domain_layer::mem_alloc(length, address, request, memh);
+    }
+    constexpr auto name = "ucp_mem_map of memory of a network card";
+    return guarded(name, [&] {
+        const auto card = this->card();
+        if (!card) {
+            ucs_debug("%s: %s", name, card.error().message.c_str());
+            return UCS_ERR_UNSUPPORTED;
+        }
+        const auto handle    = make_handle();
+        const auto allocated = handle ? (*card)->allocate(std::max<std::uint64_t>(*length, 1))
+                                      : result<memic_allocation>(std::unexpected(handle.error()));
+        if (!allocated) {
+            if (handle) {
+                handle_table::instance().give_back(*handle);
+            }
+            const error& reason = allocated.error();
+            if ((request.flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0) {
+                ucs_debug("%s: %s", name, reason.message.c_str());
+                return to_status(reason.code);
+            }
+            return log_error(name, reason);
+        }
+        (*handle)->lkey = (*handle)->rkey = allocated->key;
+        (*handle)->owned_card_memory      = allocated->address;
+        *length                           = allocated->length;
+        *address                          = allocated->address;
+        *memh                             = *handle;
+        return UCS_OK;
+    });
+}
+
+ucs_status_t window_domain::mem_free(uct_mem_h memh)
+{
+    if (!handle_table::instance().holds(memh)) {
+        return domain_layer::mem_free(memh);
+    }
+    auto* const handle = static_cast<window_handle*>(memh);
+    free(static_cast<const std::byte*>(handle->owned_card_memory));
+    handle_table::instance().give_back(handle);
+    return UCS_OK;
 }
 
 ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
@@ -249,7 +373,7 @@ ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t
                 return log_error(name, done.error());
             }
         }
-        const std::uint64_t packed = marked_key(handle.rkey, this_host());
+        const std::uint64_t packed = marked_key(handle.rkey, handle.rkey == no_key ? no_host : this_host());
         std::memcpy(buffer, &packed, sizeof(packed));
         return UCS_OK;
     });

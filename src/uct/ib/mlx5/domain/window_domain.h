@@ -8,11 +8,13 @@
 #pragma once
 
 #include "base_memory.h"
+#include "card_memory.h"
 #include "ucs/window/window_keys.h"
 #include "uct/abi/domain_layer.h"
 #include "uct/ib/mlx5/layout/domain.h"
 #include "window_handle.h"
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -34,9 +36,15 @@ public:
     result<void> resume(const std::byte* address);
     result<void> rebind(const window_content& content);
     void remove(const std::byte* address);
+    // Memory of the card.
+    result<std::byte*> allocate(std::uint64_t length);
+    bool free(const std::byte* address); // false: it is not of this card
     domain_report report() const;
 
     void adjust(abi::memory_type_masks& masks) const override;
+    ucs_status_t mem_alloc(std::size_t* length, void** address, const abi::allocation_request& request,
+                           uct_mem_h* memh) override;
+    ucs_status_t mem_free(uct_mem_h memh) override;
     ucs_status_t mem_reg(void* address, std::size_t length, const abi::mem_reg_params* params,
                          uct_mem_h* memh) override;
     ucs_status_t mem_dereg(const abi::mem_dereg_params* params) override;
@@ -58,21 +66,27 @@ private:
 
         domain keys;
         std::unique_ptr<base_memory> memory;
+        std::unique_ptr<card_memory> card; // made with the first allocation
     };
 
     result<device_side*> device();
+    result<card_memory*> card();
+    std::optional<memic_allocation> find_card_memory(const void* address, std::uint64_t length) const;
     std::shared_ptr<window_record> find(const std::byte* address) const;
     result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
-    result<uct_mem_h> make_handle(std::shared_ptr<window_record> record);
+    result<window_handle*> make_handle();
+    result<window_handle*> register_range(const void* address, std::uint64_t length);
     result<void> give_own_key(window_handle& handle);
 
     ibv_pd* const _pd;
+    mutable std::atomic<bool> _offers_memory{false}; // UCX was told so
     const std::string _device_name;
     const window_directory& _windows;
 
     mutable std::mutex _lock; // guards what follows, and the keys of all records
     std::unique_ptr<device_side> _device;
-    std::string _unusable; // why there is no device side, after the first try
+    std::string _card_unusable; // why there is no card memory, after the first try
+    std::string _unusable;      // why there is no device side, after the first try
     std::map<const std::byte*, std::shared_ptr<window_record>> _records; // by the address of the window
 };
 

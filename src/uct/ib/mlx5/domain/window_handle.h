@@ -4,6 +4,7 @@
 // Example: auto* handle = handle_table::instance().take(); if (handle_table::instance().holds(memh)) { ... }
 #pragma once
 
+#include "key_mark.h"
 #include "window_key.h"
 
 #include <cstdint>
@@ -20,11 +21,14 @@ struct window_record {
 
 struct window_handle {
     // As in uct_ib_mem_t of every release.
-    std::uint32_t lkey  = 0;
-    std::uint32_t rkey  = 0;
+    std::uint32_t lkey  = no_key;
+    std::uint32_t rkey  = no_key;
     std::uint32_t flags = 0;
 
-    std::shared_ptr<window_record> record; // null in a handle that only notes that the domain was asked
+    // Null for memory of a card, for an empty window, and in a handle that only notes that the domain was asked.
+    std::shared_ptr<window_record> record;
+    // Memory of the card that belongs to the handle.
+    const void* owned_card_memory = nullptr;
     // For keys that peers must lose while other handles of the window live (UCP's error mode PEER).
     std::unique_ptr<window_key> own_key;
 };

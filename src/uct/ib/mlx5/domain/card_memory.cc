@@ -1,0 +1,77 @@
+#include "card_memory.h"
+
+#include <utility>
+
+namespace ucxl::mlx5
+{
+
+result<std::unique_ptr<card_memory>> card_memory::create(domain& keys, const window_directory& windows)
+{
+    std::unique_ptr<card_memory> created(new card_memory(windows));
+    created->_pool = UCXL_TRY(memic_pool::create(keys, *created));
+    return created;
+}
+
+card_memory::~card_memory()
+{
+    _pool.reset();
+    drain();
+}
+
+result<memic_allocation> card_memory::allocate(std::uint64_t length)
+{
+    auto allocated = _pool->allocate(length);
+    drain();
+    return allocated;
+}
+
+result<void> card_memory::release(const void* address)
+{
+    auto released = _pool->release(address);
+    drain();
+    return released;
+}
+
+void card_memory::drain()
+{
+    std::vector<std::byte*> unused;
+    {
+        const std::lock_guard guard(_lock);
+        if (_unused.empty()) {
+            return;
+        }
+        unused.reserve(_num_reserved); // the next drain needs it
+        std::swap(unused, _unused);
+    }
+    for (std::byte* const address : unused) {
+        _windows.free_addresses(address);
+    }
+}
+
+result<std::byte*> card_memory::reserve(std::uint64_t length)
+{
+    const std::lock_guard guard(_lock);
+    _unused.reserve(_num_reserved + 1); // so that release() cannot fail
+    auto* const address = UCXL_TRY(_windows.reserve_addresses(length, *this));
+    ++_num_reserved;
+    return address;
+}
+
+void card_memory::release(std::byte* address, std::uint64_t) noexcept
+{
+    const std::lock_guard guard(_lock);
+    _unused.push_back(address);
+    --_num_reserved;
+}
+
+bool card_memory::read(const std::byte* address, std::uint64_t length, void* target) const
+{
+    return _pool->copy_out(address, length, target).has_value();
+}
+
+bool card_memory::write(std::byte* address, std::uint64_t length, const void* source) const
+{
+    return _pool->copy_in(address, length, source).has_value();
+}
+
+} // namespace ucxl::mlx5
