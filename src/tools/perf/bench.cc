@@ -16,6 +16,7 @@ bench::bench(session& session, agreed_run run)
         lane one{.driver = make_method(kind, session, _images, _run.test_settings), .test = nullptr};
         one.test = make_exchange(_run.test_settings, session, *one.driver);
         one.driver->source().fill(0);
+        one.driver->publish();
         _lanes.push_back(std::move(one));
     }
 }
@@ -25,11 +26,13 @@ void bench::fill(std::size_t index, std::uint64_t own)
     const lane& one = _lanes[index];
     one.driver->source().fill(own);
     one.driver->destination().clear();
+    one.driver->publish();
 }
 
 void bench::check(std::size_t index, std::uint64_t expected)
 {
-    const lane& one         = _lanes[index];
+    const lane& one = _lanes[index];
+    one.driver->collect();
     const std::string wrong = one.driver->destination().check(expected, one.test->signal_of_first());
     if (!wrong.empty()) {
         tools::give_up("validation failed, method {}: {}", info_of(_run.test_settings.chosen[index]).name, wrong);

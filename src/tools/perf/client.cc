@@ -89,6 +89,9 @@ double client_run::measure(std::size_t index, std::uint64_t count, method_statis
     test.run_client(count, into);
     into.end(count);
     _session.barrier();
+    if (_bench->test_settings().validate) {
+        _lanes[index].row.validated += test.verify_client(count);
+    }
     return into.last_round() * ways();
 }
 
@@ -178,8 +181,10 @@ void client_run::run(agreed_run agreed)
     for (const method_kind kind : run_settings.chosen) {
         _lanes.push_back({.row = {.name = std::string(info_of(kind).name), .statistics = method_statistics(ways())}});
     }
+    // Atomic operations are verified with every measurement instead.
+    const bool with_patterns = run_settings.validate && !run_settings.is_atomic();
     for (std::size_t index = 0; index < _lanes.size(); ++index) {
-        if (run_settings.validate) {
+        if (with_patterns) {
             validate(index, validated_before);
         }
         warm_up(index);
@@ -190,7 +195,7 @@ void client_run::run(agreed_run agreed)
     measure_rounds();
     std::vector<report_row> rows;
     for (std::size_t index = 0; index < _lanes.size(); ++index) {
-        if (run_settings.validate) {
+        if (with_patterns) {
             validate(index, validated_after);
         }
         rows.push_back(std::move(_lanes[index].row));
@@ -201,25 +206,32 @@ void client_run::run(agreed_run agreed)
     _report.finish(run_settings, rows);
 }
 
-settings settings_for(const options& options, std::uint64_t size)
+// size: as given by -s. An atomic operation has that size, and its words fill the layout.
+settings settings_for(const options& options, const layout_pair& base, std::uint64_t size)
 {
     settings settings;
     settings.test         = options.test;
     settings.message_size = size;
-    settings.allocate     = options.allocate;
-    settings.pass_memh    = options.pass_memh;
-    settings.validate     = options.validate;
-    const auto most       = std::max<std::uint64_t>(1, in_flight_bytes / size);
-    settings.outstanding  = options.outstanding.value_or(
+    settings.memory       = options.memory;
+    if (settings.is_atomic()) {
+        settings.word_bytes   = static_cast<std::uint32_t>(size);
+        settings.message_size = options.layouts.empty() ? size : base.receive.packed_length();
+    }
+    settings.allocate    = options.allocate;
+    settings.pass_memh   = options.pass_memh;
+    settings.validate    = options.validate;
+    const auto most      = std::max<std::uint64_t>(1, in_flight_bytes / size);
+    settings.outstanding = options.outstanding.value_or(
         static_cast<std::uint32_t>(std::min<std::uint64_t>(info_of(options.test).outstanding, most)));
     return settings;
 }
 
 void run_size(const options& options, session& session, reporter& report, const layout_pair& base, std::uint64_t size)
 {
-    agreed_run agreed{
-        .test_settings = settings_for(options, size),
-        .layouts = {.send = repeat_to(base.send, size, "send"), .receive = repeat_to(base.receive, size, "receive")}};
+    const settings wanted = settings_for(options, base, size);
+    agreed_run agreed{.test_settings = wanted,
+                      .layouts       = {.send    = repeat_to(base.send, wanted.message_size, "send"),
+                                        .receive = repeat_to(base.receive, wanted.message_size, "receive")}};
     require_fitting(agreed.test_settings, agreed.layouts);
     if (options.test == test_kind::mem_map) {
         report.begin(agreed.test_settings, agreed.layouts);
@@ -228,7 +240,7 @@ void run_size(const options& options, session& session, reporter& report, const 
     }
     std::vector<skipped_method> skipped;
     for (const method_kind kind : options.methods) {
-        const auto reason = refusal(kind, options.test, agreed.layouts);
+        const auto reason = refusal(kind, agreed.test_settings, agreed.layouts);
         if (reason) {
             skipped.push_back({.name = std::string(info_of(kind).name), .reason = *reason});
         } else {
@@ -256,17 +268,20 @@ layout_pair load_pair(const options& options)
 
 void run_client(const options& options, oob_socket& peer)
 {
-    const layout_pair base = load_pair(options);
-    const std::vector<std::uint64_t> sizes =
-        options.sizes.empty() ? std::vector<std::uint64_t>{base.send.packed_length()} : options.sizes;
+    const layout_pair base                 = load_pair(options);
+    const bool is_atomic                   = info_of(options.test).carried_by == carrier::atomic;
+    const std::vector<std::uint64_t> sizes = !options.sizes.empty() ? options.sizes
+                                             : is_atomic            ? std::vector<std::uint64_t>{sizeof(std::uint64_t)}
+                                                         : std::vector<std::uint64_t>{base.send.packed_length()};
     // Reports errors in the layouts before the peer takes part.
     for (const std::uint64_t size : sizes) {
-        repeat_to(base.send, size, "send");
-        repeat_to(base.receive, size, "receive");
+        const std::uint64_t length = settings_for(options, base, size).message_size;
+        repeat_to(base.send, length, "send");
+        repeat_to(base.receive, length, "receive");
     }
     const std::unique_ptr<reporter> report = make_reporter(options);
     session link(peer);
-    link.open();
+    link.open(features_of(errand_of(options)));
     for (const std::uint64_t size : sizes) {
         run_size(options, link, *report, base, size);
     }

@@ -1,5 +1,6 @@
 #include "exchange.h"
 
+#include "exchange_atomic.h"
 #include "exchange_get.h"
 #include "exchange_message.h"
 #include "exchange_put.h"
@@ -47,6 +48,8 @@ std::unique_ptr<exchange> make_exchange(const settings& settings, session& sessi
             return std::make_unique<get_on_demand>(session, method, settings.outstanding);
         }
         return std::make_unique<get_stream>(session, method, settings.outstanding);
+    case carrier::atomic:
+        return std::make_unique<atomic_stream>(session, method, settings);
     case carrier::none:
         break;
     }

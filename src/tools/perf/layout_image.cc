@@ -158,6 +158,17 @@ std::string layout_image::check(std::uint64_t message, std::optional<std::byte> 
     return wrong;
 }
 
+std::string layout_image::check_outside()
+{
+    // The check of gaps expects canaries everywhere.
+    for (const memory_block& block : _blocks) {
+        std::fill_n(block.address, block.length, canary);
+    }
+    const std::string wrong = check_gaps();
+    clear();
+    return wrong;
+}
+
 std::string layout_image::check_gaps() const
 {
     for (std::size_t source = 0; source < _regions.size(); ++source) {

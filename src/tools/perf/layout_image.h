@@ -70,6 +70,8 @@ public:
 
     void fill(std::uint64_t message);
     void clear();
+    // "" or where a byte outside the layout was written, whatever the described bytes are; leaves the image cleared.
+    std::string check_outside();
     // last: the expected last packed byte, if the test uses it as a signal.
     std::string check(std::uint64_t message, std::optional<std::byte> last = std::nullopt);
 

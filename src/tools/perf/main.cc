@@ -1,19 +1,24 @@
 // ucx_layout_perftest: compares layout windows with what users do without them, between two processes.
 #include "client.h"
+#include "contention.h"
 #include "options.h"
 #include "server.h"
 #include "tools/common/failure.h"
 #include "tools/common/log.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace
 {
@@ -37,11 +42,17 @@ void run_on(std::span<const int> cpus)
 }
 
 // Runs one side. Reports its error here and, if possible, to the peer.
-int run_side(void (*side)(const options&, oob_socket&), const options& options, oob_socket& peer)
+int run_side(const options& options, oob_socket& peer, bool is_server)
 {
     try {
-        peer.greet();
-        side(options, peer);
+        const errand theirs = peer.greet(errand_of(options));
+        if (is_server) {
+            run_server(options, peer, theirs);
+        } else if (errand_of(options) == errand::contention) {
+            add_to_variable(options, peer);
+        } else {
+            run_client(options, peer);
+        }
         return EXIT_SUCCESS;
     } catch (const std::exception& error) {
         fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
@@ -50,42 +61,51 @@ int run_side(void (*side)(const options&, oob_socket&), const options& options, 
     }
 }
 
-// Runs in the child: becomes a server on the inherited socket. It executes a fresh program, so that no state of UCX in
-// this process, above all no lock, is carried over the fork.
-[[noreturn]] void become_server(int fd, const options& options)
+// Runs in the child: becomes this program with these arguments, on the inherited socket. It executes a fresh program,
+// so that no state of UCX in this process, above all no lock, is carried over the fork.
+[[noreturn]] void execute_again(int fd, std::vector<std::string> arguments, std::optional<int> cpu)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    const std::string inherited = std::to_string(fd);
-    const std::string cpu       = options.cpus.empty() ? "" : std::to_string(options.cpus.back());
-    const char* const program   = "ucx_layout_perftest";
-    if (cpu.empty()) {
-        execl("/proc/self/exe", program, "--inherited", inherited.c_str(), nullptr);
-    } else {
-        execl("/proc/self/exe", program, "--inherited", inherited.c_str(), "-c", cpu.c_str(), nullptr);
+    arguments.insert(arguments.begin(), {"ucx_layout_perftest", "--inherited", std::to_string(fd)});
+    if (cpu) {
+        arguments.insert(arguments.end(), {"-c", std::to_string(*cpu)});
     }
+    std::vector<char*> pointers;
+    std::ranges::transform(arguments, std::back_inserter(pointers), [](std::string& text) { return text.data(); });
+    pointers.push_back(nullptr);
+    execv("/proc/self/exe", pointers.data());
     _exit(EXIT_FAILURE);
 }
 
-int run_both(const options& options)
+struct child_process {
+    pid_t pid;
+    oob_socket socket;
+};
+
+child_process start_child(const std::vector<std::string>& arguments, std::optional<int> cpu)
 {
-    auto [client_end, server_end] = oob_socket::pair();
-    const pid_t child             = fork();
+    auto [own_end, child_end] = oob_socket::pair();
+    const pid_t child         = fork();
     if (child < 0) {
         give_up("fork: {}", std::strerror(errno));
     }
     if (child == 0) {
-        become_server(server_end.inheritable(), options);
+        execute_again(child_end.inheritable(), arguments, cpu);
     }
-    {
-        const oob_socket unused = std::move(server_end);
-    }
+    return {.pid = child, .socket = std::move(own_end)};
+}
+
+int run_both(const options& options)
+{
+    const auto server_cpu = options.cpus.empty() ? std::nullopt : std::optional(options.cpus.back());
+    child_process server  = start_child({}, server_cpu);
     run_on(std::span(options.cpus).first(std::min<std::size_t>(1, options.cpus.size())));
-    const int own_status = run_side(run_client, options, client_end);
+    const int own_status = run_side(options, server.socket, false);
     {
-        const oob_socket unused = std::move(client_end); // the server may still wait for a word
+        const oob_socket unused = std::move(server.socket); // the server may still wait for a word
     }
     int child_status = 0;
-    while (waitpid(child, &child_status, 0) < 0 && errno == EINTR) {
+    while (waitpid(server.pid, &child_status, 0) < 0 && errno == EINTR) {
     }
     if (own_status == EXIT_SUCCESS && child_status != 0) {
         give_up("the server process ended with wait status {:#x}", static_cast<unsigned>(child_status));
@@ -93,24 +113,107 @@ int run_both(const options& options)
     return own_status;
 }
 
+// The variable of contended_fadd is in this process.
+int serve_contention(const options& options, std::span<oob_socket> processes)
+{
+    try {
+        return own_variable(options, processes) ? EXIT_SUCCESS : EXIT_FAILURE;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
+        return EXIT_FAILURE;
+    }
+}
+
+void welcome(const options& options, oob_socket& process)
+{
+    if (process.greet(errand_of(options)) != errand::contention) {
+        process.send_failure("this server waits for the processes of contended_fadd");
+        give_up("{} came for another test than contended_fadd", process.peer_name());
+    }
+}
+
+// Names those that a signal ended. The others have been told to end, and get some time for it.
+bool reap(std::span<const pid_t> children)
+{
+    constexpr std::chrono::seconds patience{10};
+    constexpr std::chrono::milliseconds pause{5};
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    bool all_are_well   = true;
+    for (std::size_t i = 0; i < children.size(); ++i) {
+        int status = 0;
+        while (waitpid(children[i], &status, WNOHANG) == 0) {
+            if (std::chrono::steady_clock::now() > deadline) {
+                kill(children[i], SIGKILL);
+            }
+            std::this_thread::sleep_for(pause);
+        }
+        if (WIFSIGNALED(status)) {
+            fmt::print(stderr, "ucx_layout_perftest: process {} (pid {}) was ended by signal {}\n", i, children[i],
+                       WTERMSIG(status));
+        }
+        all_are_well = all_are_well && status == 0;
+    }
+    return all_are_well;
+}
+
+int run_all_of_contention(const options& options)
+{
+    std::vector<pid_t> children;
+    std::vector<oob_socket> sockets;
+    const auto& cpus = options.cpus;
+    for (std::uint32_t i = 0; i < options.processes.value_or(default_processes); ++i) {
+        const auto cpu      = cpus.empty() ? std::nullopt : std::optional(cpus[i % cpus.size()]);
+        child_process child = start_child({"-t", "contended_fadd"}, cpu);
+        children.push_back(child.pid);
+        sockets.push_back(std::move(child.socket));
+        sockets.back().set_peer_name(fmt::format("process {} (pid {})", i, child.pid));
+    }
+    run_on(std::span(cpus).last(std::min<std::size_t>(1, cpus.size())));
+    int status = EXIT_FAILURE;
+    try {
+        std::ranges::for_each(sockets, [&](oob_socket& each) { welcome(options, each); });
+        status = serve_contention(options, sockets);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
+    }
+    sockets.clear();
+    return reap(children) ? status : EXIT_FAILURE;
+}
+
+int run_contention_server(const options& options)
+{
+    std::uint32_t number            = 0;
+    std::vector<oob_socket> sockets = oob_socket::accept(options.port, *options.processes, [&](oob_socket& process) {
+        process.set_peer_name(fmt::format("process {} ({})", number++, process.peer_name()));
+        fmt::print("Accepted connection from {}\n", process.peer_name());
+        std::fflush(stdout);
+        welcome(options, process);
+    });
+    return serve_contention(options, sockets);
+}
+
 int run(const options& options)
 {
+    const bool is_contention = errand_of(options) == errand::contention;
     if (options.self) {
-        return run_both(options);
+        return is_contention ? run_all_of_contention(options) : run_both(options);
     }
     run_on(options.cpus);
     if (options.inherited) {
         oob_socket peer = oob_socket::inherit(*options.inherited);
-        return run_side(run_server, options, peer);
+        return run_side(options, peer, !is_contention);
     }
     if (options.host.empty()) {
+        if (options.processes) {
+            return run_contention_server(options);
+        }
         oob_socket peer = oob_socket::accept(options.port);
         fmt::print("Accepted connection from {}\n", peer.peer_name());
         std::fflush(stdout);
-        return run_side(run_server, options, peer);
+        return run_side(options, peer, true);
     }
     oob_socket peer = oob_socket::connect(options.host, options.port);
-    return run_side(run_client, options, peer);
+    return run_side(options, peer, false);
 }
 
 } // namespace

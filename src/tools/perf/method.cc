@@ -1,6 +1,7 @@
 #include "method.h"
 
 #include "method_pack.h"
+#include "rdma_memory.h"
 #include "registered_memory.h"
 #include "tools/common/value_of.h"
 
@@ -15,7 +16,7 @@ namespace
 bool is_one_sided(const settings& settings)
 {
     const carrier kind = info_of(settings.test).carried_by;
-    return kind == carrier::put || kind == carrier::get;
+    return kind == carrier::put || kind == carrier::get || kind == carrier::atomic;
 }
 
 // Stock calls on a window need no work around them.
@@ -162,6 +163,75 @@ private:
     registered_memory _destination;
 };
 
+// The same where at least one end is memory of a network card. The images stand in for that end.
+class rdma_method : public method
+{
+public:
+    rdma_method(session& session, std::unique_ptr<image_pair> images, const settings& settings)
+        : method(*images), _images(std::move(images)), _source(make_end(session, source(), settings.source_memory())),
+          _destination(make_end(session, destination(), settings.destination_memory())), _pass_memh(settings.pass_memh)
+    {
+    }
+
+    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(_source); }
+    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(_destination); }
+    exposed_memory exposed_outgoing() const override { return exposed(_source); }
+    exposed_memory exposed_incoming() const override { return exposed(_destination); }
+
+    void publish() override
+    {
+        for (memory_end* const each : {&_source, &_destination}) {
+            if (each->device.memh() != nullptr) {
+                each->device.write(0, each->image);
+            }
+        }
+    }
+    void collect() override
+    {
+        if (_destination.device.memh() != nullptr) {
+            _destination.device.read(0, _destination.image);
+        }
+    }
+
+private:
+    struct memory_end {
+        std::span<std::byte> image;
+        registered_memory host;
+        rdma_memory device;
+    };
+
+    static memory_end make_end(session& session, const layout_image& image, memory_kind kind)
+    {
+        memory_end made{.image = {image.blocks().front().address, image.packed_length()}, .host = {}, .device = {}};
+        if (kind == memory_kind::rdma) {
+            made.device = rdma_memory::create(session.own_process(), made.image.size());
+        } else {
+            made.host = registered_memory::create(session.context(), made.image.data(), made.image.size());
+        }
+        return made;
+    }
+    static std::uint64_t address_of(const memory_end& end)
+    {
+        return end.device.memh() != nullptr ? end.device.address() : reinterpret_cast<std::uintptr_t>(end.image.data());
+    }
+    static ucp_mem_h memh_of(const memory_end& end)
+    {
+        return end.device.memh() != nullptr ? end.device.memh() : end.host.memh();
+    }
+    wire_buffer buffer(const memory_end& end) const
+    {
+        return {.address = reinterpret_cast<void*>(address_of(end)),
+                .count   = end.image.size(),
+                .memh    = _pass_memh ? memh_of(end) : nullptr};
+    }
+    static exposed_memory exposed(const memory_end& end) { return {.memh = memh_of(end), .address = address_of(end)}; }
+
+    std::unique_ptr<image_pair> _images;
+    memory_end _source;
+    memory_end _destination;
+    bool _pass_memh;
+};
+
 } // namespace
 
 std::unique_ptr<method> make_method(method_kind kind, session& session, image_pair& images, const settings& settings)
@@ -177,6 +247,10 @@ std::unique_ptr<method> make_method(method_kind kind, session& session, image_pa
     case method_kind::iov:
         return std::make_unique<iov_method>(images);
     case method_kind::contig:
+        if (settings.memory.has(memory_kind::rdma)) {
+            return std::make_unique<rdma_method>(session, contig_method::make_images(session, settings.message_size),
+                                                 settings);
+        }
         return std::make_unique<contig_method>(session, contig_method::make_images(session, settings.message_size),
                                                registered);
     }

@@ -55,6 +55,11 @@ public:
     // Takes a whole message that UCX holds as plain bytes. On false it is received into incoming().
     virtual bool take(const void* /*data*/) { return false; }
 
+    // For memory that the CPU cannot touch, for which the images stand in: writes it from them, and reads it into the
+    // destination.
+    virtual void publish() {}
+    virtual void collect() {}
+
     layout_image& source() const { return _images.source; }
     layout_image& destination() const { return _images.destination; }
 

@@ -28,7 +28,7 @@ namespace
 constexpr std::uint32_t frame_magic = 0x4c584355;
 constexpr std::array<char, 8> hello_magic{'U', 'C', 'X', 'L', 'P', 'E', 'R', 'F'};
 // Increases with every change of the messages between the two sides.
-constexpr std::uint32_t protocol_version = 1;
+constexpr std::uint32_t protocol_version = 2;
 constexpr std::size_t max_failure_length = 4096;
 // The time limit of one read. A test may take long, but the peer shows its progress on the UCX side, not here.
 constexpr int greeting_timeout_ms = 10000;
@@ -44,7 +44,7 @@ struct frame {
 struct greeting {
     std::array<char, 8> magic;
     std::uint32_t version;
-    std::uint32_t reserved;
+    errand purpose;
 };
 
 struct addrinfo_deleter {
@@ -83,11 +83,11 @@ void set_option(int fd, int level, int name, int value)
 }
 
 // Listens on all addresses with one socket: IPv6 and IPv4 where the host has IPv6, otherwise IPv4.
-file_descriptor listen_on(std::uint16_t port)
+file_descriptor listen_on(std::uint16_t port, int backlog)
 {
     int last_error = 0;
     for (const int family : {AF_INET6, AF_INET}) {
-        file_descriptor fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        file_descriptor fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         if (fd.get() < 0) {
             last_error = errno;
             continue;
@@ -108,7 +108,8 @@ file_descriptor listen_on(std::uint16_t port)
                 .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_ANY)}, .sin_zero = {}};
             std::memcpy(&storage, &address, length = sizeof(address));
         }
-        if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) == 0 && listen(fd.get(), 1) == 0) {
+        if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&storage), length) == 0 &&
+            listen(fd.get(), backlog) == 0) {
             return fd;
         }
         last_error = errno;
@@ -151,20 +152,39 @@ oob_socket oob_socket::connect(const std::string& host, std::uint16_t port)
 
 oob_socket oob_socket::accept(std::uint16_t port)
 {
-    const file_descriptor listener = listen_on(port);
-    sockaddr_storage address{};
-    socklen_t length = sizeof(address);
-    int fd           = -1;
-    do {
-        length = sizeof(address);
-        fd     = accept4(listener.get(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC);
-    } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
-    if (fd < 0) {
-        give_up("accept: {}", std::strerror(errno));
+    return std::move(accept(port, 1, [](oob_socket&) {}).front());
+}
+
+std::vector<oob_socket> oob_socket::accept(std::uint16_t port, std::size_t count,
+                                           const std::function<void(oob_socket&)>& welcome)
+{
+    const file_descriptor listener = listen_on(port, static_cast<int>(count));
+    std::vector<oob_socket> clients;
+    while (clients.size() < count) {
+        std::vector<pollfd> waiting{{.fd = listener.get(), .events = POLLIN, .revents = 0}};
+        for (const oob_socket& client : clients) {
+            waiting.push_back({.fd = client._fd.get(), .events = POLLRDHUP, .revents = 0});
+        }
+        poll(waiting.data(), waiting.size(), -1);
+        for (oob_socket& client : clients) {
+            client.check_peer();
+        }
+        sockaddr_storage address{};
+        socklen_t length = sizeof(address);
+        const int fd     = accept4(listener.get(), reinterpret_cast<sockaddr*>(&address), &length, SOCK_CLOEXEC);
+        if (fd < 0) {
+            if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN) {
+                give_up("accept: {}", std::strerror(errno));
+            }
+            continue;
+        }
+        file_descriptor connected(fd);
+        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        clients.push_back(
+            oob_socket(std::move(connected), address_text(reinterpret_cast<const sockaddr*>(&address), length)));
+        welcome(clients.back());
     }
-    file_descriptor connected(fd);
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    return oob_socket(std::move(connected), address_text(reinterpret_cast<const sockaddr*>(&address), length));
+    return clients;
 }
 
 std::pair<oob_socket, oob_socket> oob_socket::pair()
@@ -187,9 +207,9 @@ int oob_socket::inheritable() const
     return _fd.get();
 }
 
-void oob_socket::greet()
+errand oob_socket::greet(errand own)
 {
-    const greeting mine{.magic = hello_magic, .version = protocol_version, .reserved = 0};
+    const greeting mine{.magic = hello_magic, .version = protocol_version, .purpose = own};
     write(std::as_bytes(std::span(&mine, 1)));
     pollfd poller{.fd = _fd.get(), .events = POLLIN, .revents = 0};
     if (poll(&poller, 1, greeting_timeout_ms) == 0) {
@@ -204,6 +224,7 @@ void oob_socket::greet()
         give_up("{} speaks version {} of the set-up protocol, this is version {}: use the same release on both sides",
                 _peer_name, theirs.version, protocol_version);
     }
+    return theirs.purpose;
 }
 
 void oob_socket::send(oob_kind kind, std::span<const std::byte> payload)

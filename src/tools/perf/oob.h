@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,7 +21,10 @@
 namespace ucxl::perf
 {
 
-enum class oob_kind : std::uint32_t { failed = 1, setup, address, key, command, status, done };
+enum class oob_kind : std::uint32_t { failed = 1, setup, address, key, command, status, done, account, contention };
+
+// What a client comes for. The server has to know before it starts UCX.
+enum class errand : std::uint32_t { transfers, atomics, contention };
 
 class file_descriptor
 {
@@ -46,14 +50,17 @@ public:
     static oob_socket connect(const std::string& host, std::uint16_t port);
     // Waits for one client on every local address, then stops listening.
     static oob_socket accept(std::uint16_t port);
+    // Waits for several, and calls `welcome` for each. Throws if one of them goes away again in the meantime.
+    static std::vector<oob_socket> accept(std::uint16_t port, std::size_t count,
+                                          const std::function<void(oob_socket&)>& welcome);
     // Two connected ends: one for this process, one for a child that calls inherit().
     static std::pair<oob_socket, oob_socket> pair();
     static oob_socket inherit(int fd);
     // The descriptor; exec() does not close it any more.
     int inheritable() const;
 
-    // Both sides call it first: it checks the program and the version of the protocol.
-    void greet();
+    // Both sides call it first: it checks the program and the version of the protocol. Returns the errand of the peer.
+    errand greet(errand own);
 
     void send(oob_kind kind, std::span<const std::byte> payload);
     void send_text(oob_kind kind, const std::string& text);
@@ -82,6 +89,7 @@ public:
     void send_failure(const std::string& reason) noexcept;
 
     const std::string& peer_name() const { return _peer_name; }
+    void set_peer_name(std::string name) { _peer_name = std::move(name); }
 
 private:
     oob_socket(file_descriptor fd, std::string peer_name) : _fd(std::move(fd)), _peer_name(std::move(peer_name)) {}

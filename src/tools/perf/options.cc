@@ -4,6 +4,7 @@
 #include "tools/common/failure.h"
 #include "tools/common/number.h"
 #include "tools/common/version.h"
+#include "ucp_process.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -68,7 +69,8 @@ struct raw_options {
     std::string test;
     std::string sizes;
     std::string layouts;
-    std::string methods = "window";
+    std::string methods;
+    std::string memory;
     std::string cpus;
     unsigned threads = 1;
     bool json        = false;
@@ -121,6 +123,84 @@ void read_sizes(const std::string& text, options& into)
     }
 }
 
+void read_memory(const std::string& text, options& into)
+{
+    const std::vector<std::string> parts = split(text);
+    const auto kind_of                   = [](const std::string& name) {
+        const memory_info* const found = find_by_name(memories, name);
+        if (found == nullptr) {
+            reject(fmt::format("-m: \"{}\" is not one of {}", name, names(memories)));
+        }
+        return found->kind;
+    };
+    if (parts.size() > 2) {
+        reject(fmt::format("-m: {} types given; one for both sides, or the local and the remote one", parts.size()));
+    }
+    into.memory = {.local = kind_of(parts.front()), .remote = kind_of(parts.back())};
+    if (into.test == test_kind::contended_fadd) {
+        // The variable is the only memory that the option is about.
+        if (parts.size() == 2 && into.memory.local != memory_kind::host) {
+            reject("-m: contended_fadd fetches into host memory; give the type of the variable alone");
+        }
+        into.memory.local = memory_kind::host;
+    }
+}
+
+// What memory of type rdma cannot be used for.
+void check_memory(const raw_options& raw, const options& into)
+{
+    if (!into.memory.has(memory_kind::rdma)) {
+        return;
+    }
+    if (into.test == test_kind::mem_map) {
+        reject("-m: mem_map maps host memory only");
+    }
+    if (into.test == test_kind::put_lat) {
+        reject("-m: the target of ucp_put_lat polls its memory, which no CPU can with type rdma");
+    }
+    if (into.test == test_kind::cswap && into.memory.local == memory_kind::rdma) {
+        reject("-m: UCP takes the new value of ucp_cswap from the local memory, so its type has to be host");
+    }
+    if (!raw.layouts.empty() || into.allocate) {
+        reject(fmt::format("{}: memory of type rdma is contiguous; give -s", into.allocate ? "--allocate" : "-l"));
+    }
+}
+
+// Atomic operations are on words.
+void check_words(const options& into)
+{
+    for (const std::uint64_t size : into.sizes) {
+        if (size != sizeof(std::uint32_t) && size != sizeof(std::uint64_t)) {
+            reject(fmt::format("-s: atomic operations have 4 or 8 bytes, not {}", size));
+        }
+    }
+    if (into.layouts.size() > 1) {
+        reject("-l: atomic operations take one layout, that of the words in the server's memory");
+    }
+    if (into.pass_memh) {
+        reject("-z: UCP's atomic operations take no memory handles");
+    }
+}
+
+void check_contention(const CLI::App& app, const options& into)
+{
+    const bool owns = into.self || into.host.empty();
+    for (const char* const name : {"-l", "--method", "-w", "-z", "--allocate", "--rounds", "-f", "-v", "--json", "-R",
+                                   "--validate", "--no-validate"}) {
+        if (app.get_option(name)->count() != 0) {
+            reject(fmt::format("{}: contended_fadd does not take it", name));
+        }
+    }
+    for (const char* const name : {"-m", "-s", "-n", "-O", "--time", "--processes"}) {
+        if (!owns && !into.inherited && app.get_option(name)->count() != 0) {
+            reject(fmt::format("{}: the server of contended_fadd decides it, so give it there", name));
+        }
+    }
+    if (into.sizes.size() > 1) {
+        reject("-s: contended_fadd has one variable");
+    }
+}
+
 void interpret(const raw_options& raw, options& into)
 {
     if (!raw.test.empty()) {
@@ -130,6 +210,16 @@ void interpret(const raw_options& raw, options& into)
         }
         into.test        = found->kind;
         into.test_is_set = true;
+    }
+    if (into.processes) {
+        if (into.test_is_set && into.test != test_kind::contended_fadd) {
+            reject("--processes: only contended_fadd takes it");
+        }
+        into.test        = test_kind::contended_fadd;
+        into.test_is_set = true;
+    }
+    if (!raw.memory.empty()) {
+        read_memory(raw.memory, into);
     }
     if (!raw.layouts.empty()) {
         into.layouts = split_layouts(raw.layouts);
@@ -144,7 +234,12 @@ void interpret(const raw_options& raw, options& into)
     if (!raw.cpus.empty()) {
         read_cpus(raw.cpus, into);
     }
-    read_methods(raw.methods, into);
+    check_memory(raw, into);
+    const bool has_words = info_of(into.test).carried_by == carrier::atomic || into.test == test_kind::contended_fadd;
+    if (has_words && into.test_is_set) {
+        check_words(into);
+    }
+    read_methods(!raw.methods.empty() ? raw.methods : into.memory.has(memory_kind::rdma) ? "contig" : "window", into);
     if (raw.threads != 1) {
         reject("-T: only one thread per process is supported");
     }
@@ -153,7 +248,7 @@ void interpret(const raw_options& raw, options& into)
     }
     into.format = raw.json ? output_format::json : raw.csv ? output_format::csv : output_format::table;
     // Where the time of single messages matters, the data is checked apart from the measurement anyway.
-    into.validate        = raw.no_validate ? false : raw.validate || info_of(into.test).ping_pong;
+    into.validate        = raw.no_validate ? false : raw.validate || info_of(into.test).ping_pong || has_words;
     const bool is_client = into.self || !into.host.empty();
     if (into.self && !into.host.empty()) {
         reject("--self starts its own server, so no host can be given");
@@ -161,7 +256,7 @@ void interpret(const raw_options& raw, options& into)
     if (is_client && !into.test_is_set) {
         reject(fmt::format("-t TEST is missing; one of {}", names(tests)));
     }
-    if (is_client && into.sizes.empty() && into.layouts.empty()) {
+    if (is_client && !has_words && into.sizes.empty() && into.layouts.empty()) {
         reject("give the data: -l LAYOUT, or -s SIZE for contiguous bytes");
     }
     if (into.rounds == 0) {
@@ -175,10 +270,13 @@ void add_setup_options(CLI::App& app, raw_options& raw, options& into)
     app.add_option("-t", raw.test, "test to run:" + describe(tests))->type_name("TEST");
     app.add_option("-l", raw.layouts, "layout of both sides, or send and receive layout; text or @FILE.json")
         ->type_name("LAYOUT[,LAYOUT]");
-    app.add_option("-s", raw.sizes, "message sizes; the layout is repeated up to each (its packed length)")
+    app.add_option("-s", raw.sizes,
+                   "message sizes; the layout is repeated up to each (its packed length). Atomic: size of the words, 4 "
+                   "or 8 (8)")
         ->type_name("SIZE[,SIZE...]");
     app.add_option("--method", raw.methods,
-                   "how the data is moved, or all; with several, each is compared to the first (window):" +
+                   "how the data is moved, or all; with several, each is compared to the first (window; contig with -m "
+                   "rdma):" +
                        describe(methods))
         ->type_name("NAME[,NAME...]");
     app.add_option("-n", into.iterations, "messages per method (what takes --time seconds)")
@@ -194,6 +292,13 @@ void add_setup_options(CLI::App& app, raw_options& raw, options& into)
         ->type_name("CPU[,CPU...]");
     app.add_option("-p", into.port, "TCP port of the set-up (13337)")->check(CLI::Range(1, 65535))->type_name("PORT");
     app.add_option("-T", raw.threads, "threads per process; only 1")->type_name("N");
+    app.add_option("-m", raw.memory,
+                   "memory of plain buffers and words, local and remote: host (default), or rdma, of a network card")
+        ->type_name("TYPE[,TYPE]");
+    app.add_option("--processes", into.processes,
+                   "processes of contended_fadd (4 with --self); a server with it serves as many clients")
+        ->check(CLI::Range(1U, max_processes))
+        ->type_name("N");
     app.add_flag("-z", into.pass_memh, "give registered memory handles to every call");
     app.add_flag("--allocate", into.allocate,
                  "let ucp_layout_map allocate the memory, so that transports may share it");
@@ -218,13 +323,27 @@ void add_output_options(CLI::App& app, raw_options& raw, options& into)
 
 } // namespace
 
+errand errand_of(const options& options)
+{
+    if (options.test == test_kind::contended_fadd) {
+        return errand::contention;
+    }
+    return info_of(options.test).carried_by == carrier::atomic ? errand::atomics : errand::transfers;
+}
+
+std::uint64_t features_of(errand purpose)
+{
+    return purpose == errand::transfers ? base_features : base_features | atomic_features;
+}
+
 std::optional<options> parse_options(int argc, char** argv, int* exit_status)
 {
     CLI::App app("Measures layout windows, and what users do without them, between two processes over UCX.",
                  "ucx_layout_perftest");
     app.usage("usage: ucx_layout_perftest [OPTIONS]                       the server\n"
               "       ucx_layout_perftest HOST -t TEST -l LAYOUT [OPTIONS]  the client\n"
-              "       ucx_layout_perftest --self -t TEST -l LAYOUT [OPTIONS]  both, on this host");
+              "       ucx_layout_perftest --self -t TEST -l LAYOUT [OPTIONS]  both, on this host\n"
+              "       ucx_layout_perftest --processes N [OPTIONS]        the server of contended_fadd");
     options result;
     raw_options raw;
     add_setup_options(app, raw, result);
@@ -232,6 +351,9 @@ std::optional<options> parse_options(int argc, char** argv, int* exit_status)
     try {
         app.parse(argc, argv);
         interpret(raw, result);
+        if (result.test_is_set && result.test == test_kind::contended_fadd) {
+            check_contention(app, result);
+        }
     } catch (const CLI::CallForHelp& help) {
         *exit_status = app.exit(help);
         return std::nullopt;

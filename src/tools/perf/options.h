@@ -1,6 +1,7 @@
 // The command line of ucx_layout_perftest. Letters that ucx_perftest has mean the same here.
 #pragma once
 
+#include "oob.h"
 #include "test_kinds.h"
 
 #include <cstdint>
@@ -28,14 +29,20 @@ struct options {
     double seconds       = 1.0;
     double rank          = 50.0;
     std::vector<int> cpus;
-    std::uint16_t port   = 13337;
-    bool final_only      = false;
-    bool validate        = true;
-    bool allocate        = false;
-    bool pass_memh       = false;
+    std::uint16_t port = 13337;
+    bool final_only    = false;
+    bool validate      = true;
+    bool allocate      = false;
+    bool pass_memh     = false;
+    memory_pair memory;
+    std::optional<std::uint32_t> processes; // that add to one variable; a server with it owns the variable
     output_format format = output_format::table;
     std::optional<int> inherited; // in the server of --self: its end of the socket
 };
+
+// What a client with these options comes for, and what UCX has to have for it.
+errand errand_of(const options& options);
+std::uint64_t features_of(errand purpose);
 
 // Returns nullopt if help or version was printed, or if the command line is wrong and was explained; *exit_status is
 // then the exit status.

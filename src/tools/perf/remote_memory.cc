@@ -7,8 +7,6 @@
 namespace ucxl::perf
 {
 
-using tools::check;
-
 namespace
 {
 
@@ -19,38 +17,42 @@ struct key_header {
     std::uint64_t slot_distance;
 };
 
-std::vector<std::byte> pack_key(session& session, const exposed_memory& own)
+std::vector<std::byte> message_with(ucp_context_h context, const exposed_memory& own)
 {
     const key_header header{.address = own.address, .slot_distance = own.slot_distance};
     const auto header_bytes = std::as_bytes(std::span(&header, 1));
     std::vector<std::byte> message(header_bytes.begin(), header_bytes.end());
-    void* key          = nullptr;
-    std::size_t length = 0;
-    check(ucp_rkey_pack(session.context(), own.memh, &key, &length), "ucp_rkey_pack");
-    const std::unique_ptr<void, decltype(&ucp_rkey_buffer_release)> owned(key, ucp_rkey_buffer_release);
-    const std::span bytes(static_cast<const std::byte*>(key), length);
-    message.insert(message.end(), bytes.begin(), bytes.end());
+    const std::vector<std::byte> key = pack_key(context, own.memh);
+    message.insert(message.end(), key.begin(), key.end());
     return message;
 }
 
 } // namespace
 
-remote_memory remote_memory::trade(session& session, const exposed_memory& own)
+void remote_memory::send(oob_socket& peer, ucp_context_h context, const exposed_memory& own)
 {
-    session.peer().send(oob_kind::key, pack_key(session, own));
-    const std::vector<std::byte> message = session.peer().receive(oob_kind::key, max_key_length);
+    peer.send(oob_kind::key, message_with(context, own));
+}
+
+remote_memory remote_memory::receive(oob_socket& peer, ucp_ep_h endpoint)
+{
+    const std::vector<std::byte> message = peer.receive(oob_kind::key, max_key_length);
     key_header header{};
     if (message.size() <= sizeof(header)) {
-        tools::give_up("{} sent a remote key of {} bytes", session.peer().peer_name(), message.size());
+        tools::give_up("{} sent a remote key of {} bytes", peer.peer_name(), message.size());
     }
     std::memcpy(&header, message.data(), sizeof(header));
-    ucp_rkey_h key = nullptr;
-    check(ucp_ep_rkey_unpack(session.endpoint(), message.data() + sizeof(header), &key), "ucp_ep_rkey_unpack");
     remote_memory remote;
     remote._address       = header.address;
     remote._slot_distance = header.slot_distance;
-    remote._key           = rkey_handle(key);
+    remote._key           = unpack_key(endpoint, std::span(message).subspan(sizeof(header)));
     return remote;
+}
+
+remote_memory remote_memory::trade(session& session, const exposed_memory& own)
+{
+    send(session.peer(), session.context(), own);
+    return receive(session.peer(), session.endpoint());
 }
 
 } // namespace ucxl::perf

@@ -23,6 +23,12 @@ void print_line(const std::string& line)
     std::fflush(stdout);
 }
 
+std::string words_text(const settings& settings)
+{
+    const std::uint64_t words = settings.message_size / settings.word_bytes;
+    return words == 1 ? "1 word" : fmt::format("{} words", words);
+}
+
 class table_reporter : public reporter
 {
 public:
@@ -34,16 +40,22 @@ public:
         const auto field      = [](const char* name, const std::string& value) {
             return fmt::format("| {:14}{:105} |", name, value);
         };
-        _message_size = settings.message_size;
+        _message_size = settings.operation_bytes();
         _name         = test.name;
         if (!_final_only) {
             print_line(fmt::format("+{:-^121}+", ""));
             print_line(field("Test:", fmt::format("{}: {}", test.name, test.description)));
-            print_line(field("Send layout:", layout_text(layouts.send)));
-            print_line(field("", layout_summary(layouts.send)));
-            print_line(field("Recv layout:", layout_text(layouts.receive)));
+            if (!settings.is_atomic()) {
+                print_line(field("Send layout:", layout_text(layouts.send)));
+                print_line(field("", layout_summary(layouts.send)));
+            }
+            print_line(field(settings.is_atomic() ? "Words in:" : "Recv layout:", layout_text(layouts.receive)));
             print_line(field("", layout_summary(layouts.receive)));
-            print_line(field("Message size:", fmt::format("{}", settings.message_size)));
+            if (settings.memory.has(memory_kind::rdma)) {
+                print_line(field("Memory:", fmt::format("{} (local), {} (remote)", info_of(settings.memory.local).name,
+                                                        info_of(settings.memory.remote).name)));
+            }
+            print_line(field("Message size:", fmt::format("{}", settings.operation_bytes())));
             print_line(field("Outstanding:", fmt::format("{}", settings.outstanding)));
         }
         const std::string first =
@@ -70,7 +82,7 @@ public:
         }
     }
 
-    void finish(const settings& /*settings*/, const std::vector<report_row>& rows) override
+    void finish(const settings& settings, const std::vector<report_row>& rows) override
     {
         if (!_final_only) {
             print_line(rule);
@@ -79,6 +91,12 @@ public:
             const std::string ratio   = fmt::format("{:>9.2f}", row.statistics.speed_against(rows.front().statistics));
             const std::string checked = row.validated != 0 ? "  verified" : "";
             print_line(line(row.name, row.statistics, ratio + checked));
+        }
+        for (const report_row& row : rows) {
+            if (settings.is_atomic() && row.validated != 0) {
+                print_line(fmt::format("{:>14}   final values right: {} in {} operations", row.name,
+                                       words_text(settings), row.validated));
+            }
         }
     }
 
@@ -133,9 +151,9 @@ public:
         for (const report_row& row : rows) {
             const double average = row.statistics.average();
             const double median  = row.statistics.median_of_rounds();
-            const auto size      = static_cast<double>(_settings.message_size) / megabyte;
+            const auto size      = static_cast<double>(_settings.operation_bytes()) / megabyte;
             print_line(fmt::format("{},{},{},{},{:.3f},{:.3f},{:.3f},{:.2f},{:.2f},{:.0f},{:.0f},{:.3f},{}",
-                                   info_of(_settings.test).name, row.name, _settings.message_size,
+                                   info_of(_settings.test).name, row.name, _settings.operation_bytes(),
                                    row.statistics.iterations(), row.statistics.percentile(_rank) / microsecond,
                                    average / microsecond, median / microsecond, size / average, size / median,
                                    1 / average, 1 / median, row.statistics.speed_against(rows.front().statistics),

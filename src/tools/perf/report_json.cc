@@ -62,7 +62,9 @@ json_reporter::~json_reporter() = default;
 void json_reporter::begin(const settings& settings, const layout_pair& layouts)
 {
     _document->run            = {{"test", info_of(settings.test).name},
-                                 {"message_size", settings.message_size},
+                                 {"message_size", settings.operation_bytes()},
+                                 {"local_memory", info_of(settings.memory.local).name},
+                                 {"remote_memory", info_of(settings.memory.remote).name},
                                  {"outstanding", settings.outstanding},
                                  {"send_layout", describe(layouts.send)},
                                  {"receive_layout", describe(layouts.receive)}};
@@ -79,7 +81,7 @@ void json_reporter::finish(const settings& settings, const std::vector<report_ro
 {
     for (const report_row& row : rows) {
         _document->run["results"].push_back(
-            describe(row, rows.front(), _rank, static_cast<double>(settings.message_size)));
+            describe(row, rows.front(), _rank, static_cast<double>(settings.operation_bytes())));
     }
     _document->root["runs"].push_back(std::move(_document->run));
 }

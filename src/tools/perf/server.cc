@@ -60,6 +60,9 @@ void server_run::measure(const command& wanted)
     _session.peer().send(oob_kind::status, {});
     test.run_server(wanted.count);
     _session.barrier();
+    if (_bench.test_settings().validate) {
+        test.verify_server(wanted.count);
+    }
 }
 
 void server_run::validate(const command& wanted)
@@ -97,10 +100,13 @@ void announce(const agreed_run& run)
 
 } // namespace
 
-void run_server(const options& own, oob_socket& peer)
+void run_server(const options& own, oob_socket& peer, errand wanted)
 {
+    if (wanted != errand::transfers && wanted != errand::atomics) {
+        tools::give_up("contended_fadd needs a server that was started with --processes N");
+    }
     session link(peer);
-    link.open();
+    link.open(features_of(wanted));
     for (;;) {
         link.wait_for_message();
         const std::vector<std::byte> setup = peer.receive(oob_kind::setup, max_setup_length);

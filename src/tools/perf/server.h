@@ -8,6 +8,6 @@ namespace ucxl::perf
 {
 
 // own: layouts given on this side, which replace those of the client.
-void run_server(const options& own, oob_socket& peer);
+void run_server(const options& own, oob_socket& peer, errand wanted);
 
 } // namespace ucxl::perf

@@ -1,4 +1,4 @@
-// UCP between this process and its peer: context, worker and endpoint, beside the out-of-band socket. A wait for UCX
+// UCP between this process and its peer: its worker and an endpoint, beside the out-of-band socket. A wait for UCX
 // through a session also detects that the peer has died.
 //
 // Invariant: the socket outlives the endpoint. The endpoint is closed before the peer destroys its worker (see
@@ -6,48 +6,34 @@
 #pragma once
 
 #include "oob.h"
-
-#include <memory>
-#include <ucp/api/ucp.h>
+#include "ucp_process.h"
 
 namespace ucxl::perf
 {
 
-struct context_deleter {
-    void operator()(ucp_context* context) const { ucp_cleanup(context); }
-};
-struct worker_deleter {
-    void operator()(ucp_worker* worker) const { ucp_worker_destroy(worker); }
-};
-struct rkey_deleter {
-    void operator()(ucp_rkey* rkey) const { ucp_rkey_destroy(rkey); }
-};
-using context_handle = std::unique_ptr<ucp_context, context_deleter>;
-using worker_handle  = std::unique_ptr<ucp_worker, worker_deleter>;
-using rkey_handle    = std::unique_ptr<ucp_rkey, rkey_deleter>;
-
 class session
 {
 public:
-    // Exchanges worker addresses and connects; both sides call it.
     explicit session(oob_socket& peer) : _peer(peer) {}
     ~session();
     session(const session&)            = delete;
     session& operator=(const session&) = delete;
 
-    void open();
+    // Exchanges worker addresses and connects; both sides call it.
+    void open(std::uint64_t features);
     // Flushes and closes the endpoint, after a barrier; both sides call it.
     void close();
 
     oob_socket& peer() { return _peer; }
-    ucp_context_h context() { return _context.get(); }
-    ucp_worker_h worker() { return _worker.get(); }
+    ucp_process& own_process() { return _own; }
+    ucp_context_h context() { return _own.context(); }
+    ucp_worker_h worker() { return _own.worker(); }
     ucp_ep_h endpoint() { return _endpoint; }
 
     void progress()
     {
         // With a dead peer, pending operations count as progress for ever, so check the socket in any case.
-        if (ucp_worker_progress(_worker.get()) != 0) {
+        if (ucp_worker_progress(worker()) != 0) {
             _idle = 0;
         } else if (++_idle == idle_limit) {
             rest();
@@ -78,8 +64,7 @@ private:
     void rest();
 
     oob_socket& _peer;
-    context_handle _context;
-    worker_handle _worker;
+    ucp_process _own;
     ucp_ep_h _endpoint = nullptr;
     unsigned _idle     = 0;
     unsigned _rounds   = 0;

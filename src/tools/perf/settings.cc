@@ -27,6 +27,9 @@ struct setup_header {
     std::uint32_t outstanding;
     std::uint32_t num_methods;
     std::array<std::uint8_t, 8> methods;
+    std::uint32_t word_bytes;
+    std::uint16_t local_memory;
+    std::uint16_t remote_memory;
     std::uint64_t message_size;
     std::uint64_t send_serialized_length;
     std::uint64_t receive_serialized_length;
@@ -70,12 +73,22 @@ settings check_header(const setup_header& header)
         }
         settings.chosen.push_back(static_cast<method_kind>(header.methods[i]));
     }
+    if (header.local_memory >= memories.size() || header.remote_memory >= memories.size()) {
+        give_up("the peer asks for memory of type {} and {}, unknown here", header.local_memory, header.remote_memory);
+    }
     settings.test         = static_cast<test_kind>(header.test);
     settings.message_size = header.message_size;
     settings.outstanding  = header.outstanding;
     settings.allocate     = (header.flags & flag_allocate) != 0;
     settings.pass_memh    = (header.flags & flag_pass_memh) != 0;
     settings.validate     = (header.flags & flag_validate) != 0;
+    settings.word_bytes   = header.word_bytes;
+    settings.memory       = {.local  = static_cast<memory_kind>(header.local_memory),
+                             .remote = static_cast<memory_kind>(header.remote_memory)};
+    const bool known_word = header.word_bytes == sizeof(std::uint32_t) || header.word_bytes == sizeof(std::uint64_t);
+    if (settings.is_atomic() ? !known_word : header.word_bytes != 0) {
+        give_up("the peer asks for {} with words of {} bytes", info_of(settings.test).name, header.word_bytes);
+    }
     return settings;
 }
 
@@ -87,9 +100,12 @@ std::vector<std::byte> encode(const settings& settings, const layout_pair& layou
     header.test  = static_cast<std::uint32_t>(settings.test);
     header.flags = (settings.allocate ? flag_allocate : 0U) | (settings.pass_memh ? flag_pass_memh : 0U) |
                    (settings.validate ? flag_validate : 0U);
-    header.outstanding  = settings.outstanding;
-    header.num_methods  = static_cast<std::uint32_t>(settings.chosen.size());
-    header.message_size = settings.message_size;
+    header.outstanding   = settings.outstanding;
+    header.word_bytes    = settings.word_bytes;
+    header.local_memory  = static_cast<std::uint16_t>(settings.memory.local);
+    header.remote_memory = static_cast<std::uint16_t>(settings.memory.remote);
+    header.num_methods   = static_cast<std::uint32_t>(settings.chosen.size());
+    header.message_size  = settings.message_size;
     std::ranges::transform(settings.chosen, header.methods.begin(), [](method_kind m) { return std::uint8_t(m); });
     header.send_serialized_length    = attributes(layouts.send).serialized_length;
     header.receive_serialized_length = attributes(layouts.receive).serialized_length;
@@ -133,13 +149,19 @@ ucx_layout::layout repeat_to(const ucx_layout::layout& layout, std::uint64_t mes
     return tools::value_of(ucx_layout::layout::create_contig(message_size / packed, layout.as_element()), log, side);
 }
 
-std::optional<std::string> refusal(method_kind method, test_kind test, const layout_pair& layouts)
+std::optional<std::string> refusal(method_kind method, const settings& settings, const layout_pair& layouts)
 {
-    const carrier kind = info_of(test).carried_by;
-    if ((kind == carrier::put || kind == carrier::get) &&
-        (method == method_kind::datatype || method == method_kind::iov)) {
+    const test_info& test = info_of(settings.test);
+    if (settings.memory.has(memory_kind::rdma) && method != method_kind::contig) {
+        return "memory of type rdma is contiguous, and only contig uses it";
+    }
+    if (test.carried_by == carrier::atomic && method != method_kind::window && method != method_kind::contig) {
+        return fmt::format("{} works on words where they are: in a window, or in plain memory", test.name);
+    }
+    const bool one_sided = test.carried_by == carrier::put || test.carried_by == carrier::get;
+    if (one_sided && (method == method_kind::datatype || method == method_kind::iov)) {
         return fmt::format("{} puts and gets contiguous memory only: UCP takes {} for tag, stream and active messages",
-                           info_of(test).name, method == method_kind::iov ? "lists" : "generic datatypes");
+                           test.name, method == method_kind::iov ? "lists" : "generic datatypes");
     }
     const std::size_t entries = std::max(attributes(layouts.send).num_blocks, attributes(layouts.receive).num_blocks);
     if (method == method_kind::iov && entries > max_iov_entries) {
@@ -148,6 +170,36 @@ std::optional<std::string> refusal(method_kind method, test_kind test, const lay
     }
     return std::nullopt;
 }
+
+namespace
+{
+
+// Each word lies in one block, at a multiple of its size from the first byte of the source, which is well aligned.
+void require_words(const ucx_layout::layout& layout, std::uint32_t word_bytes)
+{
+    struct search {
+        std::vector<std::ptrdiff_t> first; // byte of each source
+        std::ptrdiff_t word_bytes;
+        bool fits = true;
+    } words{.first = {}, .word_bytes = static_cast<std::ptrdiff_t>(word_bytes)};
+    for (std::uint32_t source = 0; source < attributes(layout).num_sources; ++source) {
+        words.first.push_back(tools::bounds(layout, source).true_lb);
+    }
+    const auto look = [](void* arg, std::uint32_t source, std::ptrdiff_t offset, std::size_t length) -> ucs_status_t {
+        auto* const found             = static_cast<search*>(arg);
+        const std::ptrdiff_t distance = offset - found->first[source];
+        found->fits                   = found->fits && distance % found->word_bytes == 0 &&
+                      static_cast<std::ptrdiff_t>(length) % found->word_bytes == 0;
+        return UCS_OK;
+    };
+    tools::check(ucp_layout_walk(layout.get(), 0, layout.packed_length(), look, &words), "ucp_layout_walk");
+    if (!words.fits) {
+        give_up("-s {0}: the blocks of the layout are not whole words of {0} bytes at multiples of {0} bytes",
+                word_bytes);
+    }
+}
+
+} // namespace
 
 void require_fitting(const settings& settings, const layout_pair& layouts)
 {
@@ -159,6 +211,9 @@ void require_fitting(const settings& settings, const layout_pair& layouts)
     };
     require_length(layouts.send, "send");
     require_length(layouts.receive, "receive");
+    if (settings.is_atomic()) {
+        require_words(layouts.receive, settings.word_bytes);
+    }
     if (settings.validate && attributes(layouts.receive).overlap == UCP_LAYOUT_OVERLAP_SOME) {
         give_up("the receive layout describes some byte twice, so what arrives there is undefined; --no-validate skips "
                 "the check");

@@ -25,6 +25,21 @@ struct settings {
     bool allocate              = false; // the library allocates the memory of the windows
     bool pass_memh             = false; // every call gets a memory handle
     bool validate              = true;  // checks arriving data before and after the measured rounds
+    std::uint32_t word_bytes   = 0;     // of an atomic operation; 0 in other tests
+    memory_pair memory;
+
+    bool is_atomic() const { return info_of(test).carried_by == carrier::atomic; }
+    // What one operation moves.
+    std::uint64_t operation_bytes() const { return is_atomic() ? word_bytes : message_size; }
+    // Of the layouts' two ends. Only a get moves data towards the side that asks; an atomic operation has no source.
+    memory_kind source_memory() const
+    {
+        return is_atomic() ? memory_kind::host : is_get() ? memory.remote : memory.local;
+    }
+    memory_kind destination_memory() const { return is_get() ? memory.local : memory.remote; }
+
+private:
+    bool is_get() const { return info_of(test).carried_by == carrier::get; }
 };
 
 // The layouts of sender and receiver. In tests that go both ways, each process is both.
@@ -40,6 +55,7 @@ struct agreed_run {
 
 inline constexpr std::size_t max_setup_length  = std::size_t{1} << 28;
 inline constexpr std::uint32_t max_outstanding = 4096;
+inline constexpr std::uint32_t max_processes   = 1024;
 inline constexpr std::uint64_t max_iterations  = std::uint64_t{1} << 40;
 
 std::vector<std::byte> encode(const settings& settings, const layout_pair& layouts);
@@ -49,7 +65,7 @@ agreed_run decode(std::span<const std::byte> bytes);
 ucx_layout::layout repeat_to(const ucx_layout::layout& layout, std::uint64_t message_size, const char* side);
 
 // Why this method cannot run this test; nothing if it can.
-std::optional<std::string> refusal(method_kind method, test_kind test, const layout_pair& layouts);
+std::optional<std::string> refusal(method_kind method, const settings& settings, const layout_pair& layouts);
 
 // Throws if the layouts do not fit the run or each other.
 void require_fitting(const settings& settings, const layout_pair& layouts);

@@ -20,9 +20,14 @@ enum class test_kind : std::uint32_t {
     put_bw,
     get,
     mem_map,
+    add,
+    fadd,
+    swap,
+    cswap,
+    contended_fadd,
 };
 
-enum class carrier : std::uint32_t { tag, am, stream, put, get, none };
+enum class carrier : std::uint32_t { tag, am, stream, put, get, atomic, none };
 
 struct test_info {
     test_kind kind;
@@ -45,6 +50,12 @@ inline constexpr std::array tests{
     test_info{test_kind::put_bw, "ucp_put_bw", "put bandwidth", carrier::put, false, "overhead", 32},
     test_info{test_kind::get, "ucp_get", "get latency / bandwidth", carrier::get, false, "latency", 1},
     test_info{test_kind::mem_map, "mem_map", "cost of mapping windows", carrier::none, false, "cost", 1},
+    test_info{test_kind::add, "ucp_add", "atomic add", carrier::atomic, false, "overhead", 1},
+    test_info{test_kind::fadd, "ucp_fadd", "atomic fetch-and-add", carrier::atomic, false, "latency", 1},
+    test_info{test_kind::swap, "ucp_swap", "atomic swap", carrier::atomic, false, "latency", 1},
+    test_info{test_kind::cswap, "ucp_cswap", "atomic compare-and-swap", carrier::atomic, false, "latency", 1},
+    test_info{test_kind::contended_fadd, "contended_fadd", "fetch-and-add of several processes on one variable",
+              carrier::none, false, "latency", 1},
 };
 
 inline const test_info& info_of(test_kind kind)
@@ -72,6 +83,32 @@ inline const method_info& info_of(method_kind kind)
 {
     return methods[static_cast<std::size_t>(kind)];
 }
+
+// Where plain buffers, and the words of atomic operations, are.
+enum class memory_kind : std::uint8_t { host, rdma };
+
+struct memory_info {
+    memory_kind kind;
+    std::string_view name;
+};
+
+inline constexpr std::array memories{
+    memory_info{memory_kind::host, "host"},
+    memory_info{memory_kind::rdma, "rdma"},
+};
+
+inline const memory_info& info_of(memory_kind kind)
+{
+    return memories[static_cast<std::size_t>(kind)];
+}
+
+// local: that of the side that sends, puts, gets or starts an atomic operation; remote: that of its peer.
+struct memory_pair {
+    memory_kind local  = memory_kind::host;
+    memory_kind remote = memory_kind::host;
+
+    bool has(memory_kind kind) const { return local == kind || remote == kind; }
+};
 
 template <typename Table>
 constexpr auto find_by_name(const Table& table, std::string_view name) -> const typename Table::value_type*
