@@ -29,6 +29,18 @@ struct contention_share {
     double seconds;
 };
 
+// Whether the variable can be right.
+struct contention_verdict {
+    std::uint64_t total;       // operations
+    std::uint64_t final_value; // of the variable
+    std::uint64_t expected;    // what it should be
+    bool once_each;            // every value was fetched once
+
+    bool is_right() const { return once_each && final_value == expected; }
+};
+
+contention_verdict judge(std::span<const contention_share> shares, std::size_t word_bytes, std::uint64_t value);
+
 inline constexpr std::uint32_t default_processes = 4;
 
 // Prints the result. Returns false if it is wrong.

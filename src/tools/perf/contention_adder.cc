@@ -8,6 +8,7 @@
 #include "word_account.h"
 
 #include <chrono>
+#include <cstdlib>
 
 namespace ucxl::perf
 {
@@ -35,8 +36,8 @@ class adder
 {
 public:
     adder(session& session, const remote_memory& variable, const contention_task& task)
-        : _session(session), _variable(variable), _task(task), _requests(session, task.outstanding),
-          _fetched(task.outstanding)
+        : _session(session), _variable(variable), _task(task),
+          _requests(session, task.outstanding, "ucp_atomic_op_nbx"), _fetched(task.outstanding)
     {
         _param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
         _param.datatype     = ucp_dt_make_contig(task.word_bytes);
@@ -113,7 +114,15 @@ void add_to_variable(const options& options, oob_socket& owner)
             std::fflush(stdout);
         }
         link.barrier();
-        share = adder(link, variable, task).run();
+        try {
+            share = adder(link, variable, task).run();
+        } catch (const peer_failure&) {
+            if (options.inherited) {
+                // The parent has said why. UCX would only warn of each operation in flight when it is closed.
+                std::_Exit(EXIT_FAILURE);
+            }
+            throw;
+        }
     }
     owner.send_value(oob_kind::contention, share);
     link.close();

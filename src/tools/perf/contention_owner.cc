@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <sched.h>
 
 namespace ucxl::perf
@@ -68,6 +70,8 @@ public:
     }
 
     bool run();
+    // After a failure. The variable stays until then, because UCX ends a process that uses a key of memory that is gone.
+    void wait_for_ends();
 
 private:
     std::vector<std::vector<std::byte>> gather(oob_kind kind, std::size_t max_length);
@@ -187,6 +191,17 @@ void print_shares(const std::vector<contention_share>& shares, std::uint64_t tot
     fmt::print(fmt::runtime(line), "max rate", fastest->operations, fastest->seconds, rate_of(*fastest));
 }
 
+void contention_owner::wait_for_ends()
+{
+    constexpr std::chrono::seconds patience{5};
+    const auto deadline  = std::chrono::steady_clock::now() + patience;
+    const auto has_ended = [](const oob_socket& process) { return process.has_ended(); };
+    while (!std::ranges::all_of(_processes, has_ended) && std::chrono::steady_clock::now() < deadline) {
+        ucp_worker_progress(_own.worker());
+        sched_yield();
+    }
+}
+
 bool contention_owner::run()
 {
     for (oob_socket& process : _processes) {
@@ -198,38 +213,50 @@ bool contention_owner::run()
     hand_out_tasks();
     barrier();
     const std::vector<contention_share> shares = gather_shares();
-    const std::uint64_t mask                   = word_mask(word_bytes());
-    const std::uint64_t final_value            = _variable.value() & mask;
+    const std::uint64_t final_value            = _variable.value();
     barrier(); // before the others close their endpoints, and after it
     barrier();
 
+    const contention_verdict verdict = judge(shares, word_bytes(), final_value);
+    print_shares(shares, verdict.total);
+    if (!verdict.once_each) {
+        fmt::print("the values from 0 to {} were not fetched once each\n", verdict.total - 1);
+    }
+    fmt::print("final value {} of {}: {}\n", verdict.final_value, verdict.expected,
+               verdict.is_right() ? "right" : "wrong");
+    std::fflush(stdout);
+    return verdict.is_right();
+}
+
+} // namespace
+
+contention_verdict judge(std::span<const contention_share> shares, std::size_t word_bytes, std::uint64_t value)
+{
+    const std::uint64_t mask   = word_mask(word_bytes);
     std::uint64_t total        = 0;
     std::uint64_t fingerprints = 0;
     for (const contention_share& share : shares) {
         total += share.operations;
         fingerprints += share.fingerprints;
     }
-    print_shares(shares, total);
-    const bool once_each = fingerprints == fingerprint_of_range(0, total, mask);
-    if (!once_each) {
-        fmt::print("the values from 0 to {} were not fetched once each\n", total - 1);
-    }
-    const std::uint64_t expected = total & mask;
-    const bool is_right          = once_each && final_value == expected;
-    fmt::print("final value {} of {}: {}\n", final_value, expected, is_right ? "right" : "wrong");
-    std::fflush(stdout);
-    return is_right;
+    return {.total       = total,
+            .final_value = value & mask,
+            .expected    = total & mask,
+            .once_each   = fingerprints == fingerprint_of_range(0, total, mask)};
 }
-
-} // namespace
 
 bool own_variable(const options& options, std::span<oob_socket> processes)
 {
+    std::optional<contention_owner> owner;
     try {
-        return contention_owner(options, processes).run();
+        owner.emplace(options, processes);
+        return owner->run();
     } catch (const std::exception& error) {
         for (oob_socket& process : processes) {
             process.send_failure(error.what());
+        }
+        if (owner) {
+            owner->wait_for_ends();
         }
         throw;
     }

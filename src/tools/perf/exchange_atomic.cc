@@ -62,7 +62,7 @@ void fetched_values::load(std::uint64_t first, std::size_t count)
 atomic_stream::atomic_stream(session& session, method& method, const settings& settings)
     : _session(session), _method(method), _kind(settings.test), _word_bytes(settings.word_bytes),
       _validate(settings.validate), _remote(remote_memory::trade(session, method.exposed_incoming())),
-      _requests(session, settings.outstanding), _operands(settings.outstanding),
+      _requests(session, settings.outstanding, "ucp_atomic_op_nbx"), _operands(settings.outstanding),
       _fetched(session.own_process(), settings.memory.local, settings.outstanding),
       _accounts(settings.message_size / settings.word_bytes)
 {

@@ -54,21 +54,26 @@ int run_side(const options& options, oob_socket& peer, bool is_server)
             run_client(options, peer);
         }
         return EXIT_SUCCESS;
+    } catch (const peer_failure& error) {
+        // The parent has printed it to the same terminal.
+        if (!options.inherited) {
+            fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
+        }
     } catch (const std::exception& error) {
         fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
         peer.send_failure(error.what());
-        return EXIT_FAILURE;
     }
+    return EXIT_FAILURE;
 }
 
 // Runs in the child: becomes this program with these arguments, on the inherited socket. It executes a fresh program,
 // so that no state of UCX in this process, above all no lock, is carried over the fork.
-[[noreturn]] void execute_again(int fd, std::vector<std::string> arguments, std::optional<int> cpu)
+[[noreturn]] void execute_again(int fd, std::vector<std::string> arguments, std::span<const int> cpus)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     arguments.insert(arguments.begin(), {"ucx_layout_perftest", "--inherited", std::to_string(fd)});
-    if (cpu) {
-        arguments.insert(arguments.end(), {"-c", std::to_string(*cpu)});
+    for (const int cpu : cpus) {
+        arguments.insert(arguments.end(), {"-c", std::to_string(cpu)});
     }
     std::vector<char*> pointers;
     std::ranges::transform(arguments, std::back_inserter(pointers), [](std::string& text) { return text.data(); });
@@ -82,7 +87,7 @@ struct child_process {
     oob_socket socket;
 };
 
-child_process start_child(const std::vector<std::string>& arguments, std::optional<int> cpu)
+child_process start_child(const std::vector<std::string>& arguments, std::span<const int> cpus)
 {
     auto [own_end, child_end] = oob_socket::pair();
     const pid_t child         = fork();
@@ -90,16 +95,17 @@ child_process start_child(const std::vector<std::string>& arguments, std::option
         give_up("fork: {}", std::strerror(errno));
     }
     if (child == 0) {
-        execute_again(child_end.inheritable(), arguments, cpu);
+        execute_again(child_end.inheritable(), arguments, cpus);
     }
     return {.pid = child, .socket = std::move(own_end)};
 }
 
 int run_both(const options& options)
 {
-    const auto server_cpu = options.cpus.empty() ? std::nullopt : std::optional(options.cpus.back());
-    child_process server  = start_child({}, server_cpu);
-    run_on(std::span(options.cpus).first(std::min<std::size_t>(1, options.cpus.size())));
+    const std::span cpus(options.cpus);
+    const std::size_t one = std::min<std::size_t>(1, cpus.size());
+    child_process server  = start_child({}, cpus.last(one));
+    run_on(cpus.first(one));
     const int own_status = run_side(options, server.socket, false);
     {
         const oob_socket unused = std::move(server.socket); // the server may still wait for a word
@@ -160,15 +166,16 @@ int run_all_of_contention(const options& options)
 {
     std::vector<pid_t> children;
     std::vector<oob_socket> sockets;
-    const auto& cpus = options.cpus;
+    const std::span cpus(options.cpus);
+    const std::size_t one = std::min<std::size_t>(1, cpus.size());
     for (std::uint32_t i = 0; i < options.processes.value_or(default_processes); ++i) {
-        const auto cpu      = cpus.empty() ? std::nullopt : std::optional(cpus[i % cpus.size()]);
-        child_process child = start_child({"-t", "contended_fadd"}, cpu);
+        const std::size_t first = cpus.empty() ? 0 : i % cpus.size();
+        child_process child     = start_child({"-t", "contended_fadd"}, cpus.subspan(first, one));
         children.push_back(child.pid);
         sockets.push_back(std::move(child.socket));
         sockets.back().set_peer_name(fmt::format("process {} (pid {})", i, child.pid));
     }
-    run_on(std::span(cpus).last(std::min<std::size_t>(1, cpus.size())));
+    run_on(cpus.last(one));
     int status = EXIT_FAILURE;
     try {
         std::ranges::for_each(sockets, [&](oob_socket& each) { welcome(options, each); });

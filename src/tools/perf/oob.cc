@@ -293,10 +293,15 @@ bool oob_socket::readable() const
     return poll(&poller, 1, 0) > 0;
 }
 
-void oob_socket::check_peer()
+bool oob_socket::has_ended() const
 {
     pollfd poller{.fd = _fd.get(), .events = POLLRDHUP, .revents = 0};
-    if (poll(&poller, 1, 0) <= 0) {
+    return poll(&poller, 1, 0) > 0;
+}
+
+void oob_socket::check_peer()
+{
+    if (!has_ended()) {
         return;
     }
     // The peer's last words, or an earlier message that nobody needs any more.
@@ -312,6 +317,8 @@ void oob_socket::send_failure(const std::string& reason) noexcept
 {
     try {
         send_text(oob_kind::failed, reason.substr(0, max_failure_length));
+        // Wakes a peer that looks for the end of the stream only.
+        shutdown(_fd.get(), SHUT_WR);
     } catch (const std::exception&) {
         // The peer has gone first; this side prints the failure anyway.
         return;
@@ -323,7 +330,7 @@ void oob_socket::report_peer_failure(std::size_t length)
     std::string text(std::min(length, max_failure_length), '\0');
     read(std::as_writable_bytes(std::span(text)));
     std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
-    give_up("{}: {}", _peer_name, text);
+    throw peer_failure(fmt::format("{}: {}", _peer_name, text));
 }
 
 void oob_socket::read(std::span<std::byte> into)
@@ -345,7 +352,9 @@ void oob_socket::write(std::span<const std::byte> from)
     while (!from.empty()) {
         const ssize_t sent = ::send(_fd.get(), from.data(), from.size(), MSG_NOSIGNAL);
         if (sent < 0 && errno != EINTR) {
-            give_up("{}: {}", _peer_name, std::strerror(errno));
+            const int reason = errno;
+            check_peer();
+            give_up("{}: {}", _peer_name, std::strerror(reason));
         }
         from = from.subspan(static_cast<std::size_t>(std::max<ssize_t>(sent, 0)));
     }

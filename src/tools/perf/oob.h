@@ -10,6 +10,8 @@
 //     std::vector<std::byte> theirs = peer.receive(oob_kind::address, 1 << 20);
 #pragma once
 
+#include "tools/common/failure.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,6 +27,13 @@ enum class oob_kind : std::uint32_t { failed = 1, setup, address, key, command, 
 
 // What a client comes for. The server has to know before it starts UCX.
 enum class errand : std::uint32_t { transfers, atomics, contention };
+
+// The last words of a peer, which prints them itself, too.
+class peer_failure : public tools::failure
+{
+public:
+    using tools::failure::failure;
+};
 
 class file_descriptor
 {
@@ -83,9 +92,11 @@ public:
     void barrier();
     // Whether something can be read, including the end of the stream.
     bool readable() const;
+    // Whether the peer has closed its end.
+    bool has_ended() const;
     // Throws with the peer's last words, if any, when the peer has closed its end. For waits that no message ends.
     void check_peer();
-    // Tells the peer why this side ends. The peer may already be gone.
+    // Tells the peer why this side ends, and sends nothing more. The peer may already be gone.
     void send_failure(const std::string& reason) noexcept;
 
     const std::string& peer_name() const { return _peer_name; }
