@@ -181,7 +181,7 @@ TEST(perftest_setup, announced_length_is_bounded)
     const std::string port = free_port();
     process server(program_path(tool), {"-p", port});
     raw_client client(port);
-    client.greet(1);
+    client.greet(2);
     client.send(frame{.kind = kind_address, .length = std::uint64_t{1} << 60});
     const outcome served = server.wait();
     EXPECT_EQ(1, served.status);
@@ -193,7 +193,7 @@ TEST(perftest_setup, last_words_of_the_peer_cannot_control_the_terminal)
     const std::string port = free_port();
     process server(program_path(tool), {"-p", port});
     raw_client client(port);
-    client.greet(1);
+    client.greet(2);
     client.send(frame{.kind = kind_failed, .length = 8});
     client.send(std::array<char, 8>{'\033', '[', '2', 'J', 'b', 'y', 'e', '\n'});
     const outcome served = server.wait();
@@ -283,7 +283,23 @@ INSTANTIATE_TEST_SUITE_P(
         bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-O", "0"}, "-O"},
         bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-v", "--json"}, "-v and --json exclude each other"},
         bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-p", "70000"}, "-p"},
-        bad_line{{"--self", "-t", "tag_lat", "-s", "8", "--bogus"}, "--bogus"}));
+        bad_line{{"--self", "-t", "tag_lat", "-s", "8", "--bogus"}, "--bogus"},
+        bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-m", "gpu"}, "-m: \"gpu\" is not one of host, rdma"},
+        bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-m", "host,host,host"}, "-m: 3 types given"},
+        bad_line{{"--self", "-t", "tag_lat", "-l", "strided(2,4,8)", "-m", "rdma"}, "-l: memory of type rdma"},
+        bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-m", "rdma", "--allocate"}, "--allocate: memory of type"},
+        bad_line{{"--self", "-t", "ucp_put_lat", "-s", "8", "-m", "host,rdma"}, "polls its memory"},
+        bad_line{{"--self", "-t", "mem_map", "-s", "8", "-m", "rdma"}, "mem_map maps host memory only"},
+        bad_line{{"--self", "-t", "ucp_cswap", "-m", "rdma,host"}, "new value of ucp_cswap from the local memory"},
+        bad_line{{"--self", "-t", "ucp_add", "-s", "2"}, "atomic operations have 4 or 8 bytes, not 2"},
+        bad_line{{"--self", "-t", "ucp_add", "-l", "8,8"}, "-l: atomic operations take one layout"},
+        bad_line{{"--self", "-t", "ucp_add", "-z"}, "-z: UCP's atomic operations take no memory handles"},
+        bad_line{{"--self", "-t", "tag_lat", "-s", "8", "--processes", "2"}, "--processes: only contended_fadd"},
+        bad_line{{"--self", "-t", "contended_fadd", "--processes", "0"}, "--processes"},
+        bad_line{{"--self", "-t", "contended_fadd", "-m", "rdma,rdma"}, "contended_fadd fetches into host memory"},
+        bad_line{{"--self", "-t", "contended_fadd", "-s", "4,8"}, "-s: contended_fadd has one variable"},
+        bad_line{{"--self", "-t", "contended_fadd", "--json"}, "--json: contended_fadd does not take it"},
+        bad_line{{"localhost", "-t", "contended_fadd", "-n", "5"}, "-n: the server of contended_fadd decides it"}));
 
 TEST(perftest_output, csv_has_as_many_fields_as_its_header)
 {

@@ -1,14 +1,20 @@
 // Parts of ucx_layout_perftest by themselves: above all, that its checks can fail.
 #include "tools/common/number.h"
 #include "tools/common/value_of.h"
+#include "tools/perf/contention.h"
 #include "tools/perf/layout_image.h"
 #include "tools/perf/pack_loops.h"
 #include "tools/perf/settings.h"
 #include "tools/perf/statistics.h"
+#include "tools/perf/word_account.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <numeric>
+#include <random>
 #include <rapidcheck/gtest.h>
 
 namespace ucxl::perf
@@ -143,6 +149,85 @@ TEST(numbers, sizes_with_units)
     EXPECT_EQ("0", tools::format_size(0));
 }
 
+// A word, and operations that are executed on it in any order.
+struct played_word {
+    std::uint64_t value = 0;
+    word_account account{};
+
+    void play(test_kind kind, std::uint64_t number, std::uint64_t mask)
+    {
+        const word_operands operands = operands_of(kind, number);
+        const std::uint64_t before   = value;
+        switch (kind) {
+        case test_kind::swap:
+            value = operands.operand;
+            break;
+        case test_kind::cswap:
+            value = before == operands.operand ? operands.replacement : before;
+            break;
+        default:
+            value += operands.operand;
+        }
+        value &= mask;
+        account.fetched(kind, number, mask, before);
+    }
+};
+
+constexpr std::array atomic_kinds{test_kind::add, test_kind::fadd, test_kind::swap, test_kind::cswap};
+
+RC_GTEST_PROP(word_account, any_order_is_right_and_any_other_final_value_is_wrong, ())
+{
+    const test_kind kind     = *rc::gen::elementOf(atomic_kinds);
+    const std::uint64_t mask = word_mask(*rc::gen::element<std::size_t>(4, 8));
+    std::vector<std::uint64_t> numbers(*rc::gen::inRange<std::size_t>(1, 40));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    std::shuffle(numbers.begin(), numbers.end(), std::minstd_rand(*rc::gen::inRange(1U, 1000U)));
+    played_word word;
+    for (const std::uint64_t number : numbers) {
+        word.play(kind, number, mask);
+    }
+    RC_ASSERT(word.account.error(kind, numbers.size(), mask, word.value).empty());
+    const std::uint64_t other = (word.value + *rc::gen::inRange(1U, 100U)) & mask;
+    RC_ASSERT(!word.account.error(kind, numbers.size(), mask, other).empty());
+    RC_ASSERT(kind == test_kind::cswap || !word.account.error(kind, numbers.size() + 1, mask, word.value).empty());
+}
+
+TEST(word_account, a_value_fetched_twice_is_wrong)
+{
+    for (const test_kind kind : {test_kind::fadd, test_kind::swap}) {
+        word_account account;
+        for (const std::uint64_t value : {0, 1, 1, 3}) {
+            account.fetched(kind, value, word_mask(8), value);
+        }
+        EXPECT_NE("", account.error(kind, 4, word_mask(8), 4)) << static_cast<int>(kind);
+    }
+}
+
+TEST(word_account, a_swap_that_did_not_store_is_wrong)
+{
+    word_account account;
+    account.fetched(test_kind::cswap, 0, word_mask(8), 0);
+    account.fetched(test_kind::cswap, 1, word_mask(8), 1);
+    EXPECT_EQ("", account.error(test_kind::cswap, 2, word_mask(8), 2));
+    EXPECT_NE("", account.error(test_kind::cswap, 2, word_mask(8), 1));
+    EXPECT_THAT(word_account().error(test_kind::cswap, 2, word_mask(8), 0), HasSubstr("no operation found"));
+}
+
+TEST(contention, is_right_only_if_the_sum_and_every_fetched_value_are)
+{
+    const std::vector<contention_share> shares{
+        {.operations = 2, .fingerprints = fingerprint(0) + fingerprint(3), .seconds = 1},
+        {.operations = 2, .fingerprints = fingerprint(2) + fingerprint(1), .seconds = 1}};
+    EXPECT_TRUE(judge(shares, 8, 4).is_right());
+    EXPECT_FALSE(judge(shares, 8, 3).is_right());
+    EXPECT_FALSE(judge(shares, 8, (std::uint64_t{1} << 32) + 4).is_right());
+    EXPECT_TRUE(judge(shares, 4, (std::uint64_t{1} << 32) + 4).is_right()); // the word has 4 bytes
+    std::vector<contention_share> lost = shares;
+    lost[1].fingerprints               = fingerprint(2) + fingerprint(2);
+    EXPECT_FALSE(judge(lost, 8, 4).is_right());
+    EXPECT_FALSE(judge(lost, 8, 4).once_each);
+}
+
 agreed_run sample()
 {
     return {.test_settings = {.test         = test_kind::am_bw,
@@ -151,7 +236,9 @@ agreed_run sample()
                               .outstanding  = 5,
                               .allocate     = true,
                               .pass_memh    = false,
-                              .validate     = true},
+                              .validate     = true,
+                              .word_bytes   = 0,
+                              .memory       = {.local = memory_kind::host, .remote = memory_kind::rdma}},
             .layouts       = {.send = parse("strided(4,8,16)"), .receive = parse("32")}};
 }
 
@@ -166,8 +253,24 @@ TEST(settings, survive_the_socket)
     EXPECT_EQ(sent.test_settings.allocate, received.test_settings.allocate);
     EXPECT_EQ(sent.test_settings.pass_memh, received.test_settings.pass_memh);
     EXPECT_EQ(sent.test_settings.validate, received.test_settings.validate);
+    EXPECT_EQ(sent.test_settings.memory.local, received.test_settings.memory.local);
+    EXPECT_EQ(sent.test_settings.memory.remote, received.test_settings.memory.remote);
     EXPECT_EQ(tools::attributes(sent.layouts.send).hash, tools::attributes(received.layouts.send).hash);
     EXPECT_EQ(tools::attributes(sent.layouts.receive).hash, tools::attributes(received.layouts.receive).hash);
+}
+
+TEST(settings, words_of_other_sizes_are_refused)
+{
+    agreed_run sent         = sample();
+    sent.test_settings.test = test_kind::fadd;
+    for (const std::uint32_t bytes : {0, 1, 2, 3, 5, 16}) {
+        sent.test_settings.word_bytes = bytes;
+        EXPECT_THROW(decode(encode(sent.test_settings, sent.layouts)), tools::failure) << bytes;
+    }
+    sent.test_settings.word_bytes = 4;
+    EXPECT_EQ(4U, decode(encode(sent.test_settings, sent.layouts)).test_settings.word_bytes);
+    sent.test_settings.test = test_kind::tag_lat;
+    EXPECT_THROW(decode(encode(sent.test_settings, sent.layouts)), tools::failure);
 }
 
 TEST(settings, cut_anywhere_are_refused)
