@@ -70,7 +70,7 @@ public:
     }
 
     bool run();
-    // After a failure. The variable stays until then, because UCX ends a process that uses a key of memory that is gone.
+    // After a failure. The variable stays until then: UCX ends a process that uses a key of memory that is gone.
     void wait_for_ends();
 
 private:

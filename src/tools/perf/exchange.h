@@ -1,8 +1,8 @@
 // One test with one method between the two processes: what each side does for `count` messages.
 //
 // The order of calls is the same on both sides: make_exchange(), then for every round prepare_*(), a message over the
-// socket that the server is ready, run_client() against run_server(), a barrier, verify_*(). run_client() returns when every
-// message has arrived and, if the method copies, has been copied to its place.
+// socket that the server is ready, run_client() against run_server(), a barrier, verify_*(). run_client() returns when
+// every message has arrived and, if the method copies, has been copied to its place.
 #pragma once
 
 #include "method.h"

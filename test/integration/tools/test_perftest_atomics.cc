@@ -280,8 +280,8 @@ protected:
     }
     static environment variables()
     {
-        // UCX uses some of the device's memory itself, unless told not to. When it opens a device, it also looks whether
-        // there is any.
+        // UCX uses some of the device's memory itself, unless told not to. It also takes some for a moment to see
+        // whether there is any.
         environment chosen{{"UCX_TLS", "rc_x"}, {"UCX_IB_DM_COUNT", "0"}};
         if (const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY")) {
             chosen.emplace_back("LD_PRELOAD", sanitizer);
@@ -296,8 +296,8 @@ protected:
     {
         return run_tool("softhca-run", under_device(arguments, options), variables());
     }
-    // What the device did of an operation; how often it read, which only verifying its memory does in these tests; and
-    // how much of its memory was used.
+    // What the device did of an operation; how often it read, which only verifying its memory does here; and how much
+    // of its memory was used.
     struct counts {
         std::uint64_t operations;
         std::uint64_t reads;
