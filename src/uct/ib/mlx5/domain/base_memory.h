@@ -55,6 +55,7 @@ public:
         ~held();
 
         std::uint32_t lkey() const;
+        bool is_card_memory() const { return _entry == nullptr; }
 
     private:
         base_memory* _memory                   = nullptr;

@@ -353,6 +353,17 @@ result<void> window_domain::give_own_key(window_handle& handle)
     return {};
 }
 
+namespace
+{
+
+// No other transport reaches memory of a card, not even on the same host.
+bool is_only_for_cards(const window_handle& handle)
+{
+    return handle.record == nullptr || handle.record->key == nullptr || handle.record->key->shows_card_memory();
+}
+
+} // namespace
+
 ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t length,
                                       const abi::mkey_pack_params* params, void* buffer)
 {
@@ -373,7 +384,9 @@ ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t
                 return log_error(name, done.error());
             }
         }
-        const std::uint64_t packed = marked_key(handle.rkey, handle.rkey == no_key ? no_host : this_host());
+        const std::uint64_t packed = handle.rkey == no_key       ? marked_key(no_key, no_host)
+                                     : is_only_for_cards(handle) ? unmarked_key(handle.rkey)
+                                                                 : marked_key(handle.rkey, this_host());
         std::memcpy(buffer, &packed, sizeof(packed));
         return UCS_OK;
     });

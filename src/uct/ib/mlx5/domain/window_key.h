@@ -12,6 +12,7 @@
 #include "uct/ib/mlx5/layout/bind.h"
 #include "uct/ib/mlx5/layout/region.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -31,6 +32,11 @@ public:
     std::uint32_t key() const { return _region->key(); }
     const plan_cost& cost() const { return _region->cost(); }
     const window_content& content() const { return _content; }
+    // Whether some of its bytes are in memory of the card.
+    bool shows_card_memory() const
+    {
+        return std::ranges::any_of(_bound.held, [](const base_memory::held& held) { return held.is_card_memory(); });
+    }
     bool is_suspended() const { return _is_suspended; }
 
     // Peers and local users are refused from now on. A device that fails refuses them, too.
