@@ -16,15 +16,32 @@ namespace
 
 constexpr std::uint64_t known_fields = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES |
                                        UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
-constexpr unsigned known_flags = UCP_LAYOUT_MAP_FLAG_ALLOCATE | UCP_LAYOUT_MAP_FLAG_EXCLUSIVE;
+constexpr unsigned known_flags =
+    UCP_LAYOUT_MAP_FLAG_ALLOCATE | UCP_LAYOUT_MAP_FLAG_EXCLUSIVE | UCP_LAYOUT_MAP_FLAG_OR_HOST;
 
 struct map_request {
     ucp_layout* layout;
     std::span<void* const> bases; // empty: the library allocates
     unsigned flags;
+    bool is_of_card; // the described memory is that of a network card
 
     bool has(ucp_layout_map_flags flag) const { return (flags & flag) != 0; }
 };
+
+// A window over another window is not supported: neither the CPU nor a key follows it.
+bool is_describable(const void* base, const layout_bounds& bounds)
+{
+    const auto& registry = window_registry::instance();
+    const auto first     = reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(bounds.true_lb);
+    const auto length    = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
+    const auto* start    = reinterpret_cast<const void*>(first);
+    if (length == 0 || !registry.touches_arena(start, length)) {
+        return true;
+    }
+    const reader_section section;
+    const window* const found = registry.find(start, length);
+    return found != nullptr && (found->binding().indirect != nullptr || found->is_identity());
+}
 
 ucs_status_t check_bases(const char* function, const layout& layout, std::span<void* const> bases)
 {
@@ -41,6 +58,11 @@ ucs_status_t check_bases(const char* function, const layout& layout, std::span<v
             return log_invalid_param(
                 function, std::format("bases[{0}] is NULL, and the layout describes bytes of source {0}", source));
         }
+        if (!is_describable(bases[source], bounds)) {
+            return log_invalid_param(function, std::format("bases[{}]: the layout reaches bytes that are addresses of "
+                                                           "windows, and not memory of one network card",
+                                                           source));
+        }
     }
     return UCS_OK;
 }
@@ -54,8 +76,8 @@ ucs_status_t check_memory_type(const ucp_layout_map_params_t& params)
     if (type < 0 || type >= UCS_MEMORY_TYPE_LAST) {
         return log_invalid_param("ucp_layout_map", std::format("memory_type {} is unknown", type));
     }
-    if (type != UCS_MEMORY_TYPE_HOST) {
-        ucs_error("ucp_layout_map: memory_type %d is not supported, only UCS_MEMORY_TYPE_HOST is", type);
+    if (type != UCS_MEMORY_TYPE_HOST && type != UCS_MEMORY_TYPE_RDMA) {
+        ucs_error("ucp_layout_map: memory_type %d is not supported, only UCS_MEMORY_TYPE_HOST and _RDMA are", type);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;
@@ -80,7 +102,14 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
             return status;
         }
     }
-    request = {.layout = params.layout, .bases = {}, .flags = flags};
+    const bool is_of_card =
+        is_set(UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE) && params.memory_type == UCS_MEMORY_TYPE_RDMA;
+    request = {.layout = params.layout, .bases = {}, .flags = flags, .is_of_card = is_of_card};
+    if (request.has(UCP_LAYOUT_MAP_FLAG_OR_HOST) && !(is_of_card && request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE))) {
+        return log_invalid_param(name,
+                                 "flags has UCP_LAYOUT_MAP_FLAG_OR_HOST, which needs UCP_LAYOUT_MAP_FLAG_ALLOCATE "
+                                 "and memory_type UCS_MEMORY_TYPE_RDMA");
+    }
     if (request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
         return is_set(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)
                    ? log_invalid_param(name, "bases must not be set with UCP_LAYOUT_MAP_FLAG_ALLOCATE")
@@ -98,12 +127,67 @@ window_carrier carrier_of_new_windows()
     return carrier_option() == window_carrier_option::copies ? window_carrier::copies : window_carrier::keys;
 }
 
-result<cached_window*> make_window(window_cache& cache, const map_request& request)
+// Memory of a network card for every source, until the object ends.
+class card_sources
+{
+public:
+    card_sources() = default;
+    ~card_sources()
+    {
+        for (const std::byte* const address : _addresses) {
+            hardware_keys()->free(address);
+        }
+    }
+    card_sources(const card_sources&)            = delete;
+    card_sources& operator=(const card_sources&) = delete;
+
+    // Errors: unsupported, no_memory.
+    result<std::vector<std::byte*>> allocate(std::span<const window_keys::domain_id> domains, const layout& layout)
+    {
+        if (domains.empty()) {
+            return fail(errc::unsupported, "memory_type is UCS_MEMORY_TYPE_RDMA, and the context has no device with "
+                                           "hardware keys for windows");
+        }
+        std::vector<std::byte*> bases(layout.num_sources());
+        _addresses.reserve(bases.size());
+        for (std::uint32_t source = 0; source < bases.size(); ++source) {
+            const auto& bounds = layout.bounds(source);
+            const auto length = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
+            if (length > 0) {
+                std::byte* const address = UCXL_TRY(hardware_keys()->allocate(domains, length));
+                _addresses.push_back(address);
+                bases[source] = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) -
+                                                             static_cast<std::uintptr_t>(bounds.true_lb));
+            }
+        }
+        return bases;
+    }
+
+private:
+    std::vector<const std::byte*> _addresses;
+};
+
+result<cached_window*> allocate_on_card(map_state& state, ucp_context_h context, const map_request& request)
+{
+    const auto owner = std::make_shared<card_sources>();
+    auto bases       = UCXL_TRY(owner->allocate(state.memory.key_domains(context), *request.layout->value));
+    return state.cache.adopt(*request.layout, std::move(bases), owner, carrier_of_new_windows());
+}
+
+result<cached_window*> make_window(map_state& state, ucp_context_h context, const map_request& request)
 {
     const window_carrier carrier = carrier_of_new_windows();
-    return request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)
-               ? cache.allocate(*request.layout, carrier)
-               : cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
+    if (!request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
+        return state.cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
+    }
+    if (request.is_of_card) {
+        auto allocated = allocate_on_card(state, context, request);
+        if (allocated || !request.has(UCP_LAYOUT_MAP_FLAG_OR_HOST)) {
+            return allocated;
+        }
+        ucs_debug("host memory instead of memory of a network card: %s", allocated.error().message.c_str());
+    }
+    return state.cache.allocate(*request.layout, carrier);
 }
 
 // Makes the keys of a window that may have some. If there can be none, the CPU carries the window: it moves to the part
@@ -154,7 +238,7 @@ ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_w
 {
     auto& state = map_state::instance();
     const std::lock_guard guard(state.lock);
-    const auto window = make_window(state.cache, request);
+    const auto window = make_window(state, context, request);
     if (!window) {
         return log_error("ucp_layout_map", window.error());
     }

@@ -109,6 +109,9 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
 // to no window.
 std::vector<window_keys::domain_id> memory_handles::find_key_domains(ucp_context_h context)
 {
+    if (!window_registry::instance().reserve()) {
+        return {};
+    }
     ucp_mem_map_params_t params;
     params.field_mask =
         UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
@@ -123,17 +126,22 @@ std::vector<window_keys::domain_id> memory_handles::find_key_domains(ucp_context
     return hardware_keys()->end_collecting();
 }
 
-result<void> memory_handles::make_keys(ucp_context_h context, const window& window, key_choice choice)
+std::span<const window_keys::domain_id> memory_handles::key_domains(ucp_context_h context)
 {
-    window_keys* const keys = hardware_keys();
-    if (keys == nullptr || foreign_contexts::instance().contains(context)) {
+    if (context == nullptr || hardware_keys() == nullptr || foreign_contexts::instance().contains(context)) {
         return {};
     }
     auto known = _key_domains.find(context);
     if (known == _key_domains.end()) {
         known = _key_domains.emplace(context, find_key_domains(context)).first;
     }
-    return known->second.empty() ? result<void>() : keys->make(known->second, content_of(window), choice);
+    return known->second;
+}
+
+result<void> memory_handles::make_keys(ucp_context_h context, const window& window, key_choice choice)
+{
+    const auto domains = key_domains(context);
+    return domains.empty() ? result<void>() : hardware_keys()->make(domains, content_of(window), choice);
 }
 
 void memory_handles::unmap(memory_handle* handle)

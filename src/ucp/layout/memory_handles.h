@@ -35,6 +35,8 @@ public:
     // Adds a use. Writes *handle_p only with UCS_OK; every other status was logged. Throws std::bad_alloc.
     ucs_status_t acquire(const char* function, ucp_context_h context, const cached_window& window,
                          memory_handle** handle_p);
+    // The domains of the context that make hardware keys; none without devices. Throws std::bad_alloc.
+    std::span<const window_keys::domain_id> key_domains(ucp_context_h context);
     // Makes the hardware keys of a window in all domains of the context, before acquire(). Nothing to do without such
     // domains. Errors: why the window has to be copied. Throws std::bad_alloc.
     result<void> make_keys(ucp_context_h context, const window& window, key_choice choice);

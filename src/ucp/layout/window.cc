@@ -13,7 +13,8 @@ namespace
 constexpr std::uint64_t known_fields = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH |
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT |
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS |
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE;
 
 // Calls body(state, user) with the user of the handle, under the lock.
 template <typename Body>
@@ -46,6 +47,10 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS)) {
         attr.flags = user.flags;
+    }
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE)) {
+        attr.memory_type =
+            user.window->target->binding().has_indirect_bases ? UCS_MEMORY_TYPE_RDMA : UCS_MEMORY_TYPE_HOST;
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS)) {
         const auto moved = user.window->target->traffic().get();

@@ -122,13 +122,32 @@ result<cached_window*> window_cache::allocate(ucp_layout& layout, window_carrier
     return created;
 }
 
+result<cached_window*> window_cache::adopt(ucp_layout& layout, std::vector<std::byte*> bases,
+                                           std::shared_ptr<const void> owner, window_carrier carrier)
+{
+    auto created = create(layout, [&](pack_plan_ptr plan) {
+        window_binding binding{std::move(plan), std::move(bases)};
+        binding.owner = std::move(owner);
+        return window_registry::instance().create(std::move(binding), carrier);
+    });
+    if (created) {
+        (*created)->users = 1;
+    }
+    return created;
+}
+
 result<void> window_cache::carry_by_copies(cached_window& cached, std::string reason)
 {
     auto& registry                = window_registry::instance();
     const window_binding& binding = cached.target->binding();
-    window* const moved =
-        UCXL_TRY(cached.has_own_memory() ? registry.allocate(binding.plan, window_carrier::copies)
-                                         : registry.create({binding.plan, binding.bases}, window_carrier::copies));
+    window* moved                 = nullptr;
+    if (binding.memory != nullptr) {
+        moved = UCXL_TRY(registry.allocate(binding.plan, window_carrier::copies));
+    } else {
+        window_binding copied{binding.plan, binding.bases};
+        copied.owner = binding.owner;
+        moved        = UCXL_TRY(registry.create(std::move(copied), window_carrier::copies));
+    }
     registry.destroy(std::exchange(cached.target, moved));
     cached.why_copied = std::move(reason);
     return {};

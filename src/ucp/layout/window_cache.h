@@ -34,7 +34,7 @@ struct cached_window {
     std::string why_copied; // why it has no hardware key, if devices were asked
     std::list<cached_window*>::iterator idle_position;
 
-    bool has_own_memory() const { return target->binding().memory != nullptr; }
+    bool has_own_memory() const { return target->binding().memory != nullptr || target->binding().owner != nullptr; }
 };
 
 class window_cache
@@ -52,6 +52,9 @@ public:
                                    window_carrier carrier);
     // Makes a window over new memory, with one use.
     result<cached_window*> allocate(ucp_layout& layout, window_carrier carrier);
+    // Makes a window over memory that ends with the window, with one use.
+    result<cached_window*> adopt(ucp_layout& layout, std::vector<std::byte*> bases, std::shared_ptr<const void> owner,
+                                 window_carrier carrier);
     // Moves a window that nobody knows to the part of the arena whose windows the CPU copies. Errors: as acquire(); the
     // window stays where it is.
     result<void> carry_by_copies(cached_window& cached, std::string reason);

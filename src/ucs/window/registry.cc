@@ -203,8 +203,12 @@ void window_registry::find_indirect_bases(window_binding& binding) const
             const auto first =
                 reinterpret_cast<std::uintptr_t>(binding.bases[source]) + static_cast<std::uintptr_t>(bounds.true_lb);
             const auto length = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
-            binding.has_indirect_bases =
-                binding.has_indirect_bases || touches_arena(reinterpret_cast<const void*>(first), length);
+            const auto* const start = reinterpret_cast<const void*>(first);
+            if (touches_arena(start, length)) {
+                const reader_section section;
+                const window* const below  = find(start, length);
+                binding.has_indirect_bases = binding.has_indirect_bases || below == nullptr || !below->is_identity();
+            }
         }
     }
 }

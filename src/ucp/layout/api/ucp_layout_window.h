@@ -31,7 +31,10 @@ enum ucp_layout_map_flags {
     UCP_LAYOUT_MAP_FLAG_ALLOCATE = UCS_BIT(0),
     /** The window is not shared with another mapping of the same content, so @ref ucp_layout_rebind affects no other
      *  user. Has no effect with ALLOCATE. */
-    UCP_LAYOUT_MAP_FLAG_EXCLUSIVE = UCS_BIT(1)
+    UCP_LAYOUT_MAP_FLAG_EXCLUSIVE = UCS_BIT(1),
+    /** With ALLOCATE and memory_type UCS_MEMORY_TYPE_RDMA: host memory is allocated where no network card of the context
+     *  has memory left. The attribute memory_type tells which one it is. */
+    UCP_LAYOUT_MAP_FLAG_OR_HOST = UCS_BIT(2)
 };
 
 /** Fields of @ref ucp_layout_map_params_t. */
@@ -51,7 +54,10 @@ typedef struct ucp_layout_map_params {
                                         touched. It may be constant if nothing is received into it. The array is
                                         copied */
     uint32_t          num_bases;   /**< num_sources of the layout */
-    ucs_memory_type_t memory_type; /**< Type of the described memory; only UCS_MEMORY_TYPE_HOST in this release */
+    ucs_memory_type_t memory_type; /**< Type of the described memory. UCS_MEMORY_TYPE_RDMA is memory of a network card
+                                        (MEMIC): with ALLOCATE the library allocates it, from the context's first card
+                                        that has enough left, zeroed, as many bytes as the bounds of each source span.
+                                        Bases may be in such memory with either type, also only some of them */
     unsigned          flags;       /**< @ref ucp_layout_map_flags */
 } ucp_layout_map_params_t;
 
@@ -69,7 +75,7 @@ typedef struct ucp_layout_map_params {
  * @return UCS_OK, or
  *         UCS_ERR_INVALID_PARAM  a field is missing or wrong,
  *         UCS_ERR_EXCEEDS_LIMIT  longer than the reserved addresses (UCX_LAYOUT_ARENA_SIZE),
- *         UCS_ERR_UNSUPPORTED    the memory type is not supported,
+ *         UCS_ERR_UNSUPPORTED    the memory type is not supported, or no card of the context has memory of its own,
  *         UCS_ERR_NO_DEVICE      the transport @e lay_copy is not in this context (the message says how to set
  *                                UCX_TLS), or the version of UCX is not supported,
  *         UCS_ERR_NO_MEMORY      out of memory or of reserved addresses.
@@ -121,7 +127,8 @@ enum ucp_layout_window_attr_field {
     UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT      = UCS_BIT(3), /**< layout */
     UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES = UCS_BIT(4), /**< num_sources */
     UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS       = UCS_BIT(5), /**< flags */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS  = UCS_BIT(6)  /**< statistics */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS  = UCS_BIT(6), /**< statistics */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE = UCS_BIT(7)  /**< memory_type */
 };
 
 /** What the CPU of this process moved through a window since it was made. Bytes that peers move in memory that they
@@ -148,6 +155,9 @@ typedef struct ucp_layout_window_attr {
     uint32_t     num_sources; /**< Base addresses */
     unsigned     flags;       /**< @ref ucp_layout_map_flags of its mapping */
     ucp_layout_window_statistics_t statistics; /**< What was moved through the window */
+    ucs_memory_type_t memory_type; /**< UCS_MEMORY_TYPE_RDMA if any described byte is in memory of a network card,
+                                        otherwise UCS_MEMORY_TYPE_HOST. ucp_mem_query tells the type that windows have
+                                        for UCP instead */
 } ucp_layout_window_attr_t;
 
 /**

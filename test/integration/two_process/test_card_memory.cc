@@ -1,0 +1,279 @@
+// Windows over memory of a network card, alone or mixed with host memory: remote and local use of every kind.
+#include "layouts.h"
+#include "remote_words.h"
+#include "scenario.h"
+#include "transports.h"
+
+#include "support/random_spec.h"
+#include "support/spec_memory.h"
+
+#include <ucp_layout.h>
+#include <ucp_layout.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+struct unmap_window {
+    void operator()(ucp_layout_window_h window) const { ucp_layout_unmap(window); }
+};
+
+using window_owner = std::unique_ptr<std::remove_pointer_t<ucp_layout_window_h>, unmap_window>;
+
+ucs_status_t try_allocate(ucp_context_h context, ucp_layout_h layout, unsigned flags, ucp_layout_window_h* window)
+{
+    ucp_layout_map_params_t params{};
+    params.field_mask =
+        UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS | UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.layout      = layout;
+    params.flags       = UCP_LAYOUT_MAP_FLAG_ALLOCATE | flags;
+    params.memory_type = UCS_MEMORY_TYPE_RDMA;
+    return ucp_layout_map(context, &params, window);
+}
+
+window_owner allocate(const session& session, ucp_layout_h layout, unsigned flags = 0)
+{
+    ucp_layout_window_h window = nullptr;
+    check_ok(try_allocate(session.context(), layout, flags, &window), "ucp_layout_map on a card");
+    return window_owner(window);
+}
+
+ucp_layout_window_attr_t attributes(const window_owner& window)
+{
+    ucp_layout_window_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH |
+                      UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE |
+                      UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES;
+    check_ok(ucp_layout_window_query(window.get(), &attr), "ucp_layout_window_query");
+    return attr;
+}
+
+std::vector<void*> bases_of(const window_owner& window)
+{
+    std::vector<void*> bases(attributes(window).num_sources);
+    check_ok(ucp_layout_window_bases(window.get(), bases.data(), static_cast<std::uint32_t>(bases.size())), "bases");
+    return bases;
+}
+
+// The layout of the test: random, and short, because cards have little memory.
+test::spec_ptr random_layout(std::uint64_t seed)
+{
+    test::random random(seed);
+    return spec_of_length(random, 1 + random.below(3000));
+}
+
+// The peer puts, gets and compares; then it receives what the owner sends from its window, and sends into it.
+void use_remote_window(session& session, std::uint64_t seed)
+{
+    const bytes key                    = session.exchange({});
+    std::span<const std::byte> payload = key;
+    const remote_key remote(session.endpoint(), payload);
+    std::uint64_t length = 0;
+    std::memcpy(&length, payload.data(), sizeof(length));
+    auto content = test::random_bytes(seed, length);
+    bytes got(length);
+    const ucp_request_param_t none{};
+    const auto put = [&](std::uint64_t at, std::uint64_t size) {
+        check_ok(session.wait(ucp_put_nbx(session.endpoint(), content.data() + at, size, remote.address() + at,
+                                          remote.get(), &none)),
+                 "ucp_put_nbx");
+        session.flush();
+    };
+    const auto get_and_compare = [&](const char* moment) {
+        std::ranges::fill(got, std::byte{0});
+        check_ok(
+            session.wait(ucp_get_nbx(session.endpoint(), got.data(), length, remote.address(), remote.get(), &none)),
+            "ucp_get_nbx");
+        check(got == content, "{}: the window holds other bytes", moment);
+    };
+    put(0, length);
+    get_and_compare("after a put");
+    test::random random(seed);
+    const std::uint64_t at   = random.below(length);
+    const std::uint64_t size = random.below(length - at + 1);
+    const auto changed       = test::random_bytes(seed + 1, size);
+    std::ranges::copy(changed, content.begin() + static_cast<std::ptrdiff_t>(at));
+    put(at, size);
+    get_and_compare("after a put of a part");
+    session.barrier();
+    check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), got.data(), length, 1, UINT64_MAX, &none)), "receive");
+    check(got == content, "the owner sent other bytes");
+    content = test::random_bytes(seed + 2, length);
+    check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), content.data(), length, 2, &none)), "send");
+    session.barrier();
+    get_and_compare("after a receive");
+    session.barrier();
+}
+
+void own_window(session& session, const ucp_layout_window_attr_t& window)
+{
+    bytes key;
+    append_key(key, session.context(), window.memh, window.address);
+    const auto length = std::as_bytes(std::span(&window.length, 1));
+    key.insert(key.end(), length.begin(), length.end());
+    session.exchange(key);
+    session.barrier();
+    const ucp_request_param_t none{};
+    check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), window.address, window.length, 1, &none)), "send");
+    check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), window.address, window.length, 2, UINT64_MAX, &none)),
+             "receive");
+    session.barrier();
+    session.barrier();
+}
+
+const scenario on_card("card_memory.window", [](const peer_arguments& arguments) {
+    const context_handle context(arguments);
+    session session(arguments, context);
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        const auto seed = test::derive_seed(arguments.seed, round);
+        if (arguments.role == 0) {
+            const auto window = allocate(session, create_layout(*random_layout(seed)).get());
+            check(attributes(window).memory_type == UCS_MEMORY_TYPE_RDMA, "it is not memory of the card");
+            own_window(session, attributes(window));
+        } else {
+            use_remote_window(session, seed);
+        }
+    }
+    session.close();
+});
+
+// Blocks on the card and in host memory take turns.
+const scenario mixed("card_memory.mixed", [](const peer_arguments& arguments) {
+    const context_handle context(arguments);
+    session session(arguments, context);
+    constexpr std::uint64_t block = 24, count = 50;
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        const auto seed = test::derive_seed(arguments.seed, round);
+        if (arguments.role == 1) {
+            use_remote_window(session, seed);
+            continue;
+        }
+        const auto card = allocate(session, ucx_layout::layout::create_contig(1, {block * count, nullptr})->get());
+        std::vector<std::byte> host(2 * block * count, std::byte{0x5a});
+        std::vector<void*> bases = {bases_of(card)[0], host.data()};
+        const auto shape         = test::spec::interleaved({{0, 0, test::spec::block(block), 1, {{count, block}}},
+                                                            {1, 0, test::spec::block(block), 1, {{count, 2 * block}}}});
+        const auto window        = ucx_layout::window::map(session.context(), create_layout(*shape), bases);
+        check(window.has_value(), "no window");
+        ucp_layout_window_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE;
+        check_ok(ucp_layout_window_query(window->get(), &attr), "query");
+        check(attr.memory_type == UCS_MEMORY_TYPE_RDMA, "the window has memory of the card");
+        attr.address = window->address();
+        attr.length  = window->length();
+        attr.memh    = window->memh();
+        own_window(session, attr);
+        const auto wanted = test::random_bytes(seed + 2, window->length());
+        for (std::uint64_t i = 0; i < count; ++i) {
+            check(std::memcmp(&host[2 * i * block], &wanted[(2 * i + 1) * block], block) == 0, "a host block differs");
+            check(host[(2 * i + 1) * block] == std::byte{0x5a} && host[2 * (i + 1) * block - 1] == std::byte{0x5a},
+                  "a byte between the blocks was touched");
+        }
+    }
+    session.close();
+});
+
+const scenario atomics("card_memory.atomics", [](const peer_arguments& arguments) {
+    const context_handle context(arguments);
+    session session(arguments, context);
+    auto words = initial_words();
+    if (arguments.role == 0) {
+        const auto window = allocate(session, ucx_layout::layout::create_contig(1, {sizeof(words), nullptr})->get());
+        bytes key;
+        append_key(key, session.context(), attributes(window).memh, attributes(window).address);
+        session.exchange(key);
+        session.barrier();
+        session.close();
+        return;
+    }
+    const bytes key                    = session.exchange({});
+    std::span<const std::byte> payload = key;
+    {
+        const remote_key remote(session.endpoint(), payload);
+        const ucp_request_param_t none{};
+        check_ok(session.wait(ucp_put_nbx(session.endpoint(), words.data(), sizeof(words), remote.address(),
+                                          remote.get(), &none)),
+                 "ucp_put_nbx");
+        session.flush();
+        apply(session, remote, words);
+        auto got = initial_words();
+        check_ok(session.wait(
+                     ucp_get_nbx(session.endpoint(), got.data(), sizeof(got), remote.address(), remote.get(), &none)),
+                 "ucp_get_nbx");
+        check(got == words, "the words are not what the operations make of them");
+    }
+    session.barrier();
+    session.close();
+});
+
+// Until the card is full, and then host memory or an error, as asked for.
+const scenario exhausted("card_memory.exhausted", [](const peer_arguments& arguments) {
+    const context_handle context(arguments);
+    session session(arguments, context);
+    if (arguments.role == 0) {
+        const auto layout = ucx_layout::layout::create_contig(1, {50000, nullptr});
+        std::vector<window_owner> windows;
+        ucp_layout_window_h last = nullptr;
+        ucs_status_t status      = UCS_OK;
+        while (windows.size() < 1000 && status == UCS_OK) {
+            status = try_allocate(session.context(), layout->get(), UCP_LAYOUT_MAP_FLAG_OR_HOST, &last);
+            if (status == UCS_OK) {
+                windows.emplace_back(last);
+                if (attributes(windows.back()).memory_type == UCS_MEMORY_TYPE_HOST) {
+                    break;
+                }
+            }
+        }
+        check_ok(status, "ucp_layout_map with OR_HOST");
+        check(windows.size() > 2 && windows.size() < 1000, "{} windows until the card was full", windows.size());
+        std::memset(bases_of(windows.back())[0], 1, 50000);
+        windows.clear();
+        const auto again = allocate(session, layout->get());
+        check(attributes(again).memory_type == UCS_MEMORY_TYPE_RDMA, "released memory of the card is not had again");
+    }
+    session.barrier();
+    session.close();
+});
+
+class card_memory : public testing::TestWithParam<setting>
+{
+};
+
+TEST_P(card_memory, windows_are_used_by_both_sides)
+{
+    EXPECT_PAIR(config_for(GetParam(), "card_memory.window", 10));
+}
+
+TEST_P(card_memory, windows_show_blocks_of_card_and_host_in_turn)
+{
+    EXPECT_PAIR(config_for(GetParam(), "card_memory.mixed", 3));
+}
+
+// rc_verbs has no atomics of the device on these domains, in stock UCX too.
+TEST_P(card_memory, atomics_are_done_by_the_card)
+{
+    if (std::string_view(std::get<0>(GetParam()).name) == "rc_v") {
+        GTEST_SKIP() << "rc_verbs does no atomics on the device";
+    }
+    EXPECT_PAIR(config_for(GetParam(), "card_memory.atomics", 1));
+}
+
+TEST_P(card_memory, gives_way_to_host_memory_when_the_card_is_full)
+{
+    EXPECT_PAIR(config_for(GetParam(), "card_memory.exhausted", 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, card_memory,
+                         testing::Combine(testing::ValuesIn(transports({"rc_x", "rc_v", "dc_x"})),
+                                          testing::Values("y")),
+                         setting_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(card_memory); // without a device
+
+} // namespace
+
+} // namespace ucxl::two_process
