@@ -105,6 +105,9 @@ typedef struct ucp_layout_params {
  *         UCS_ERR_NO_MEMORY      out of memory.
  *
  * @note Cost: linear in the number of list entries.
+ *
+ * @note Layouts of equal content share one object and its compiled plan. So *layout_p may be a handle that the caller
+ * has already; each call takes a reference, which needs a @ref ucp_layout_destroy of its own.
  */
 ucs_status_t ucp_layout_create(const ucp_layout_params_t *params, ucp_layout_h *layout_p);
 
