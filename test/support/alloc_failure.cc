@@ -7,8 +7,10 @@
 namespace
 {
 
-thread_local std::int64_t allocations_left = -1;
-thread_local bool has_failed               = false;
+thread_local std::int64_t allocations_left             = -1;
+thread_local bool has_failed                           = false;
+thread_local std::int64_t allocations_before_call      = -1;
+thread_local const std::function<void()>* to_be_called = nullptr;
 std::atomic<std::int64_t> living{0};
 
 void* allocate(std::size_t size, std::size_t alignment)
@@ -16,6 +18,9 @@ void* allocate(std::size_t size, std::size_t alignment)
     if (allocations_left >= 0 && allocations_left-- == 0) {
         has_failed = true;
         throw std::bad_alloc();
+    }
+    if (allocations_before_call >= 0 && allocations_before_call-- == 0) {
+        (*to_be_called)();
     }
     void* memory = alignment > alignof(std::max_align_t)
                        ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
@@ -50,6 +55,12 @@ bool stop_failing_allocations()
 {
     allocations_left = -1;
     return has_failed;
+}
+
+void call_at_allocation(std::int64_t allocations, const std::function<void()>& fn)
+{
+    to_be_called            = &fn;
+    allocations_before_call = allocations;
 }
 
 std::int64_t living_allocations()

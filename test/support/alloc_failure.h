@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace ucxl::test
 {
@@ -15,6 +16,9 @@ namespace ucxl::test
 void fail_allocation_after(std::int64_t allocations);
 // Whether the failure asked for has happened. Asks for no more.
 bool stop_failing_allocations();
+
+// Calls fn before an allocation of this thread, after so many others; negative: never. fn stays until then.
+void call_at_allocation(std::int64_t allocations, const std::function<void()>& fn);
 
 // Allocations of all threads that were not freed.
 std::int64_t living_allocations();

@@ -10,9 +10,11 @@
 #include <ucp_layout.hpp>
 
 #include <array>
-#include <atomic>
+#include <chrono>
+#include <functional>
 #include <numeric>
 #include <optional>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -185,32 +187,79 @@ bool use_layout(std::size_t stride, bool with_window)
            (!with_window || must(window::map(nullptr, equal, memory.data())).length() == packed.size());
 }
 
-TEST_F(equal_layouts, are_made_used_and_destroyed_by_several_threads)
+// Threads that make and destroy the same layout all the time, with each handle perhaps the last one.
+class making_threads
 {
-    std::atomic<int> wrong = 0;
+public:
+    explicit making_threads(bool with_plans)
     {
-        std::vector<std::jthread> threads;
-        for (unsigned id = 0; id < 4; ++id) {
-            threads.emplace_back([&wrong, id] {
-                for (unsigned round = 0; round < 3000; ++round) {
-                    wrong += use_layout(16 + round / 4 % 3, (round + id) % 8 == 0) ? 0 : 1;
+        for (int id = 0; id < 3; ++id) {
+            _threads.emplace_back([with_plans](const std::stop_token& stop) {
+                while (!stop.stop_requested()) {
+                    EXPECT_TRUE(with_plans ? use_layout(16, false) : bool(layout::parse("strided(4,8,24)")));
                 }
             });
         }
     }
-    EXPECT_EQ(wrong, 0);
+
+private:
+    std::vector<std::jthread> _threads;
+};
+
+TEST_F(equal_layouts, are_made_and_destroyed_by_several_threads)
+{
+    const making_threads others(false);
+    for (int round = 0; round < 200'000; ++round) {
+        ASSERT_EQ(must(must(layout::parse("strided(4,8,24)")).query(UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH)).packed_length,
+                  32u);
+    }
 }
 
-TEST_F(equal_layouts, are_made_in_a_child_that_was_forked_meanwhile)
+TEST_F(equal_layouts, are_used_by_several_threads)
 {
-    std::jthread other([](const std::stop_token& stop) {
-        while (!stop.stop_requested()) {
-            EXPECT_TRUE(use_layout(16, false));
+    const making_threads others(true);
+    for (unsigned round = 0; round < 5000; ++round) {
+        ASSERT_TRUE(use_layout(16 + round % 2, false));
+        ASSERT_TRUE(round % 8 != 0 || use_layout(18, true));
+    }
+}
+
+// Of a layout that no test maps: a window that is kept would keep its handle and plan.
+constexpr std::size_t unmapped_stride = 20;
+
+// Forks while another thread, which makes and uses the layout, is at its allocation of this number. Returns whether it
+// got there. What it may hold there must not keep the child from doing the same.
+bool fork_at_allocation(std::int64_t number)
+{
+    std::binary_semaphore is_there{0}, is_forked{0};
+    bool got_there                   = false;
+    const std::function<void()> halt = [&] {
+        got_there = true;
+        is_there.release();
+        // No longer than that, because fork may have to wait for what this thread holds.
+        (void)is_forked.try_acquire_for(std::chrono::milliseconds(50));
+    };
+    const std::jthread other([&] {
+        ucxl::test::call_at_allocation(number, halt);
+        EXPECT_TRUE(use_layout(unmapped_stride, false));
+        ucxl::test::call_at_allocation(-1, halt);
+        if (!got_there) {
+            is_there.release();
         }
     });
-    for (int round = 0; round < 50; ++round) {
-        ASSERT_TRUE(holds_in_child([] { return use_layout(16, false); })) << "fork " << round;
+    is_there.acquire();
+    EXPECT_TRUE(holds_in_child([] { return use_layout(unmapped_stride, false); })) << "allocation " << number;
+    is_forked.release();
+    return got_there;
+}
+
+TEST_F(equal_layouts, are_made_in_a_child_whatever_another_thread_was_doing)
+{
+    std::int64_t number = 0;
+    while (fork_at_allocation(number) && !HasFailure()) {
+        ++number;
     }
+    EXPECT_GT(number, 20);
 }
 
 } // namespace
