@@ -21,7 +21,9 @@ map_state::map_state() : cache(map_cache_size(), [this](const cached_window& win
 map_state& map_state::instance()
 {
     static map_state& state = *[] {
-        layout_table::instance(); // fork takes its lock after ours, which is the order here
+        // Fork takes these locks after ours, as everybody else does.
+        layout_table::instance();
+        window_registry::hold_lock_over_fork();
         auto* created = new map_state;
         // A child forked while another thread maps must not inherit a held lock.
         pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); },

@@ -23,24 +23,6 @@ std::mutex& registry_lock()
     return lock;
 }
 
-bool install_fork_handlers()
-{
-    static const bool installed = pthread_atfork(
-                                      [] {
-                                          registry_lock().lock();
-                                          readers_before_fork();
-                                      },
-                                      [] {
-                                          readers_after_fork_in_parent();
-                                          registry_lock().unlock();
-                                      },
-                                      [] {
-                                          readers_after_fork_in_child();
-                                          registry_lock().unlock();
-                                      }) == 0;
-    return installed;
-}
-
 std::uint64_t new_generation()
 {
     static std::atomic<std::uint64_t> last{0};
@@ -61,6 +43,24 @@ result<void> check(const window_binding& binding)
 }
 
 } // namespace
+
+bool window_registry::hold_lock_over_fork()
+{
+    static const bool installed = pthread_atfork(
+                                      [] {
+                                          registry_lock().lock();
+                                          readers_before_fork();
+                                      },
+                                      [] {
+                                          readers_after_fork_in_parent();
+                                          registry_lock().unlock();
+                                      },
+                                      [] {
+                                          readers_after_fork_in_child();
+                                          registry_lock().unlock();
+                                      }) == 0;
+    return installed;
+}
 
 window_registry::window_registry() = default;
 window_registry::~window_registry()
@@ -101,7 +101,7 @@ result<void> window_registry::reserve()
 
 result<void> window_registry::reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type)
 {
-    if (!install_fork_handlers()) {
+    if (!hold_lock_over_fork()) {
         return fail(errc::no_memory, "no memory for the fork handlers of the window registry");
     }
     auto reserved = UCXL_TRY(arena::reserve(length, staged_type));
