@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,6 +19,13 @@
 
 namespace ucxl::test
 {
+
+// Nothing: it worked.
+template <typename T>
+std::optional<errc> error_of(const result<T>& made)
+{
+    return made ? std::nullopt : std::optional(made.error().code);
+}
 
 class pool_test : public ucx_test
 {

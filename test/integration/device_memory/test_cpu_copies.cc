@@ -1,6 +1,7 @@
 // Access by the CPU to device memory, which mlx5 allows in words of 4 bytes only.
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include "pool_test.h"
@@ -64,11 +65,11 @@ TEST_F(cpu_copies, ranges_outside_one_allocation_are_refused_and_nothing_is_writ
     const auto second = must(pool->allocate(8));
     ASSERT_EQ(second.address, first.address + 16);
     std::vector<std::uint8_t> bytes(64, 0x77);
-    EXPECT_EQ(pool->copy_in(first.address, 17, bytes.data()).error().code, errc::invalid_param);
-    EXPECT_EQ(pool->copy_in(second.address + 4, 8, bytes.data()).error().code, errc::invalid_param);
-    EXPECT_EQ(pool->copy_in(second.address + 64, 8, bytes.data()).error().code, errc::invalid_param);
-    EXPECT_EQ(pool->copy_out(first.address + 15, 2, bytes.data()).error().code, errc::invalid_param);
-    EXPECT_EQ(pool->copy_out(&bytes, 1, bytes.data()).error().code, errc::invalid_param);
+    EXPECT_EQ(error_of(pool->copy_in(first.address, 17, bytes.data())), errc::invalid_param);
+    EXPECT_EQ(error_of(pool->copy_in(second.address + 4, 8, bytes.data())), errc::invalid_param);
+    EXPECT_EQ(error_of(pool->copy_in(second.address + 64, 8, bytes.data())), errc::invalid_param);
+    EXPECT_EQ(error_of(pool->copy_out(first.address + 15, 2, bytes.data())), errc::invalid_param);
+    EXPECT_EQ(error_of(pool->copy_out(&bytes, 1, bytes.data())), errc::invalid_param);
     EXPECT_EQ(contents(first), std::vector<std::uint8_t>(16, 0));
     EXPECT_EQ(contents(second), std::vector<std::uint8_t>(8, 0));
     EXPECT_EQ(bytes, std::vector<std::uint8_t>(64, 0x77));
@@ -104,10 +105,12 @@ TEST_F(cpu_copies, no_atomic_operation_on_a_neighbour_is_lost)
 TEST_F(cpu_copies, bytes_beside_one_another_from_two_threads)
 {
     const auto memory = must(pool->allocate(8));
+    std::latch all_are_there(4);
     std::vector<std::jthread> threads;
     for (std::uint8_t id = 0; id < 4; ++id) {
         threads.emplace_back([&, id] {
-            for (int i = 0; i < 20000; ++i) {
+            all_are_there.arrive_and_wait();
+            for (int i = 0; i < 200000; ++i) {
                 const auto value   = static_cast<std::uint8_t>(i);
                 std::uint8_t found = 0;
                 must(pool->copy_in(memory.address + id, 1, &value));

@@ -57,7 +57,7 @@ TEST_F(exhaustion, the_error_names_the_request_what_is_used_and_the_limit)
     const auto larger = pool->allocate(device_bytes() + 1).error();
     EXPECT_EQ(larger.code, errc::no_memory);
     EXPECT_NE(larger.message.find(std::to_string(device_bytes() + 1)), std::string::npos) << larger.message;
-    EXPECT_EQ(pool->allocate(~std::uint64_t{0}).error().code, errc::no_memory);
+    EXPECT_EQ(error_of(pool->allocate(~std::uint64_t{0})), errc::no_memory);
 }
 
 TEST_F(exhaustion, chunks_are_smaller_where_a_whole_one_has_no_room)
@@ -92,7 +92,7 @@ TEST_F(exhaustion, without_addresses_nothing_is_left_of_a_chunk)
     addresses.refuses = true;
     for (int i = 0; i < 100; ++i) {
         const auto refused = pool->allocate(4096);
-        ASSERT_EQ(refused.error().code, errc::no_memory);
+        ASSERT_EQ(error_of(refused), errc::no_memory);
         ASSERT_NE(refused.error().message.find("no addresses for this test"), std::string::npos);
     }
     EXPECT_EQ(pool->statistics().chunks, 0u);
@@ -118,8 +118,10 @@ TEST_F(exhaustion, a_failed_allocation_of_host_memory_changes_nothing)
             const memic_statistics now = pool->statistics();
             EXPECT_TRUE(made.has_value() || made.error().code == errc::no_memory) << made.error().message;
             EXPECT_EQ(now.bytes - now.free_bytes, made ? 24u : 0u);
-            EXPECT_LE(now.chunks, 1u);
+            EXPECT_LE(now.chunks, made || sharing == memic_sharing::shared ? 1u : 0u);
             EXPECT_EQ(addresses.bytes, now.bytes);
+            // What is left is a spare chunk, which can be given up.
+            EXPECT_TRUE(made.has_value() || pool->allocate(device_bytes()).has_value()) << number;
             pool.reset();
             EXPECT_EQ(addresses.bytes, 0u);
             EXPECT_NE(device_piece(device_bytes()), nullptr) << number;

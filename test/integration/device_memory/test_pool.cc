@@ -171,11 +171,11 @@ TEST_F(memory_pool, finds_ranges_inside_one_allocation_only)
 TEST_F(memory_pool, refuses_what_is_no_allocation)
 {
     const auto memory = must(pool->allocate(16));
-    EXPECT_EQ(pool->allocate(0).error().code, errc::invalid_param);
-    EXPECT_EQ(pool->release(memory.address + 8).error().code, errc::invalid_param);
-    EXPECT_EQ(pool->release(&memory).error().code, errc::invalid_param);
+    EXPECT_EQ(error_of(pool->allocate(0)), errc::invalid_param);
+    EXPECT_EQ(error_of(pool->release(memory.address + 8)), errc::invalid_param);
+    EXPECT_EQ(error_of(pool->release(&memory)), errc::invalid_param);
     must(pool->release(memory.address));
-    EXPECT_EQ(pool->release(memory.address).error().code, errc::invalid_param);
+    EXPECT_EQ(error_of(pool->release(memory.address)), errc::invalid_param);
 }
 
 // Each thread checks that nobody writes into its allocations.

@@ -77,11 +77,11 @@ result<memic_allocation> memic_pool::allocate(std::uint64_t length, memic_sharin
     return take_from(*chunk, rounded);
 }
 
-// The spare chunk only if no other one has room, so that it can be released.
+// The spare chunk only if no other one has room, so that it can be released. A private one is full.
 memic_chunk* memic_pool::chunk_with_room(std::uint64_t length) const
 {
     for (const auto& [address, chunk] : _chunks) {
-        if (!chunk->is_private() && chunk.get() != _spare && chunk->rooms.has_room(length)) {
+        if (chunk.get() != _spare && chunk->rooms.has_room(length)) {
             return chunk.get();
         }
     }
@@ -159,10 +159,9 @@ result<void> memic_pool::release(const void* address)
 {
     const std::lock_guard guard(_lock);
     const std::optional<place> found = locate(address, 0);
-    if (!found || found->offset != found->piece.offset) {
+    if (!found || !found->chunk->rooms.give_back(found->offset)) {
         return fail(errc::invalid_param, std::format("no allocation of device memory begins at {}", address));
     }
-    found->chunk->rooms.give_back(found->offset);
     release_if_empty(*found->chunk);
     return {};
 }
