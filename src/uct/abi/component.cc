@@ -87,6 +87,24 @@ bool register_component(component& component, transport& transport)
     return true;
 }
 
+const uct_component* component_at(unsigned index)
+{
+    const auto* const all = find_object<ucs_list_link_t>("uct_components_list");
+    if (all != nullptr) {
+        for (const auto* link = all->next; link != all; link = link->next, --index) {
+            if (index == 0) {
+                return ucs_container_of(link, uct_component, list);
+            }
+        }
+    }
+    return nullptr;
+}
+
+bool is_own(const uct_component* component)
+{
+    return component != nullptr && component->query_md_resources == query_resources;
+}
+
 bool has_component(const char* name)
 {
     return find_component(name) != nullptr;

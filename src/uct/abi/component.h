@@ -60,6 +60,10 @@ bool register_component(component& component, transport& transport);
 
 // The component of that name that UCX has loaded, or null.
 uct_component* find_component(const char* name);
+// The component that uct_query_components() returns at this index, or null. A context of UCP has the same order.
+const uct_component* component_at(unsigned index);
+// Whether register_component() has registered it.
+bool is_own(const uct_component* component);
 // Whether UCX has loaded a component of that name.
 bool has_component(const char* name);
 

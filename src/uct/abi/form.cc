@@ -30,6 +30,7 @@ constexpr form v1_16 = {
     .md_attr              = md_attr_variant::v1_16,
     .perf_attr            = perf_attr_variant::v1_16,
     .internal_ops         = internal_ops_variant::v1_16,
+    .ep_config            = ep_config_variant::v1_16,
     .num_memory_types     = 6,
     .unpack_takes_params  = false,
     .alloc_takes_sys_dev  = false,
@@ -39,6 +40,7 @@ constexpr form v1_16 = {
     .releases_elements    = false,
     .aligns_registrations = false,
     .merges_registrations = false,
+    .probes_return_status = true,
     .has_memory_flags     = false,
 };
 
@@ -51,6 +53,7 @@ constexpr form v1_17 = [] {
     changed.perf_attr            = perf_attr_variant::v1_17;
     changed.num_memory_types     = 9;
     changed.aligns_registrations = true;
+    changed.probes_return_status = false;
     return changed;
 }();
 
@@ -60,6 +63,7 @@ constexpr form v1_18 = [] {
     changed.minor    = 18;
     changed.exported |= marked(since_1_18);
     changed.md_attr              = md_attr_variant::v1_18;
+    changed.ep_config            = ep_config_variant::v1_18;
     changed.hides_alloc_errors   = true;
     changed.merges_registrations = true;
     return changed;
@@ -92,6 +96,7 @@ constexpr form v1_21 = [] {
     changed.minor            = 21;
     changed.exported         = (changed.exported & ~marked(only_1_20)) | marked(since_1_21);
     changed.internal_ops     = internal_ops_variant::v1_21;
+    changed.ep_config        = ep_config_variant::v1_21;
     changed.num_memory_types = 10;
     changed.packs_elements   = true;
     return changed;

@@ -45,6 +45,9 @@ enum class md_attr_variant : std::uint8_t { v1_16, v1_18, v1_22 };
 enum class perf_attr_variant : std::uint8_t { v1_16, v1_17, v1_19 };
 enum class internal_ops_variant : std::uint8_t { v1_16, v1_20, v1_21, v1_22, v1_23 };
 
+// What an endpoint of UCP consists of.
+enum class ep_config_variant : std::uint8_t { v1_16, v1_18, v1_21 };
+
 struct form {
     const char* releases; // which releases of UCX have this form
     unsigned minor;
@@ -52,6 +55,7 @@ struct form {
     md_attr_variant md_attr;
     perf_attr_variant perf_attr;
     internal_ops_variant internal_ops;
+    ep_config_variant ep_config;
     unsigned num_memory_types; // also the number of an unknown type; grew with 1.17 and 1.21
     bool unpack_takes_params;  // from 1.19: rkey_unpack has params as its third argument
     bool alloc_takes_sys_dev;  // from 1.19: mem_alloc has a system device as its fifth argument
@@ -61,6 +65,7 @@ struct form {
     bool releases_elements;    // from 1.22.1: domains have mem_elem_release
     bool aligns_registrations; // from 1.17: each use of the registration cache has an alignment, not the cache
     bool merges_registrations; // from 1.18: the registration cache has an operation `merge`
+    bool probes_return_status; // until 1.16: protocols of UCP return a status when they are probed
     bool has_memory_flags;     // from 1.22: memory has flags, and an interface a control device
 };
 

@@ -214,7 +214,7 @@ TEST(info, hooks_are_listed_with_their_state)
 {
     const outcome all = run_tool(tool, {"--hooks"});
     EXPECT_EQ(0, all.status) << all.err;
-    for (const char* const name : {"put", "get", "atomic", "reply"}) {
+    for (const char* const name : {"put", "get", "atomic", "reply", "offer"}) {
         EXPECT_THAT(all.out, HasSubstr(std::string(name) + "\n    state    in use\n"));
     }
     EXPECT_THAT(all.out, HasSubstr("ucp_am_handler_UCP_AM_ID_GET_REQ in /"));

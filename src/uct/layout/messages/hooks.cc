@@ -1,5 +1,6 @@
 #include "hooks.h"
 
+#include "offers.h"
 #include "requests.h"
 #include "ucs/sys/option_table.h"
 
@@ -30,9 +31,12 @@ std::array hooks = {
          "they end the process that owns the window", hook_atomics},
     hook{"reply", "ucp_am_handler_UCP_AM_ID_GET_REP", "requests of this process that a peer refused end with an error",
          "they never end, and reports of refused puts are lost", hook_replies},
+    hook{"offer", "ucp_get_amo_fetch_proto",
+         "atomics on windows that no network card reaches go by messages, also where a card does those on other memory",
+         "they fail on endpoints that use a card for atomics", hook_offers},
 };
 
-const char* names[] = {"put", "get", "atomic", "reply", nullptr};
+const char* names[] = {"put", "get", "atomic", "reply", "offer", nullptr};
 static_assert(std::size(names) == hooks.size() + 1);
 
 struct hook_options {
@@ -40,8 +44,8 @@ struct hook_options {
 };
 
 constexpr abi::option fields[] = {
-    {"HOOKS", "put,get,atomic,reply",
-     "Handlers of UCX that the library changes, separated by commas. An empty list changes none.\n"
+    {"HOOKS", "put,get,atomic,reply,offer",
+     "Handlers and protocols of UCX that the library changes, separated by commas. An empty list changes none.\n"
      "'ucx_layout_info --hooks' describes each hook. Read when the library is loaded.",
      offsetof(hook_options, enabled), abi::option_type::names, names}};
 

@@ -7,6 +7,7 @@
 #include "ucs/window/window.h"
 #include "uct/abi/config.h"
 #include "uct/abi/messages.h"
+#include "uct/abi/muted_message.h"
 #include "uct/abi/window_types.h"
 
 #include <algorithm>
@@ -230,6 +231,8 @@ ucs_status_t answer(void* arg, atomic_message& request, std::size_t length, unsi
         return UCS_OK;
     }
     request.header.address = reinterpret_cast<std::uintptr_t>(&old);
+    // libucp takes it for an operation on memory that its peers change through a device.
+    const abi::muted_message muted("Unsupported: got software atomic request");
     return stock()->atomic[Form](arg, &request, length, flags);
 }
 
@@ -311,7 +314,11 @@ bool hook_gets()
 
 bool hook_atomics()
 {
-    return put_in_front<handle_atomic<plain>, handle_atomic<counting>>(&stock_handlers::atomic_object);
+    if (!put_in_front<handle_atomic<plain>, handle_atomic<counting>>(&stock_handlers::atomic_object)) {
+        return false;
+    }
+    abi::allow_muted_messages();
+    return true;
 }
 
 bool hook_replies()

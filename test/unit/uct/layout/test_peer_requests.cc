@@ -279,7 +279,7 @@ TEST_F(made_up_access, replies_and_requests_that_are_cut_off_do_nothing)
 TEST(hooks, are_all_listed_and_in_place)
 {
     uct_layout_init();
-    ASSERT_EQ(4u, all_hooks().size());
+    ASSERT_EQ(5u, all_hooks().size());
     for (const hook& each : all_hooks()) {
         EXPECT_EQ(hook_state::active, each.state) << each.name;
     }
