@@ -189,11 +189,11 @@ result<void> window_cache::rebind(cached_window& cached, std::span<void* const> 
 {
     window_binding binding{cached.target->binding().plan, to_bytes(bases)};
     const window_content before = content_of(*cached.target);
+    window_content after        = before;
+    after.bases                 = binding.bases;
     window_keys* const keys     = hardware_keys();
     if (keys != nullptr) {
-        window_content after = before;
-        after.bases          = binding.bases;
-        UCXL_TRY(keys->rebind(after));
+        UCXL_TRY(keys->rebind(before, after));
     }
     content_index::node_type indexed; // reused, so nothing can fail once the window is bound
     if (!cached.exclusive) {
@@ -207,7 +207,7 @@ result<void> window_cache::rebind(cached_window& cached, std::span<void* const> 
     if (bound) {
         update_exported_window(cached.target->address());
     } else if (keys != nullptr) {
-        if (const auto restored = keys->rebind(before); !restored) {
+        if (const auto restored = keys->rebind(after, before); !restored) {
             keys->remove(before.address); // rather no key than one over the wrong memory
         }
     }

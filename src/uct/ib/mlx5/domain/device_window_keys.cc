@@ -92,11 +92,20 @@ result<void> device_window_keys::resume(const std::byte* address)
     return all;
 }
 
-result<void> device_window_keys::rebind(const window_content& content)
+result<void> device_window_keys::rebind(const window_content& before, const window_content& after)
 {
     const std::lock_guard guard(_lock);
-    for (window_domain* const domain : _domains) {
-        UCXL_TRY(domain->rebind(content));
+    for (std::size_t i = 0; i < _domains.size(); ++i) {
+        const auto done = _domains[i]->rebind(after);
+        if (done) {
+            continue;
+        }
+        for (std::size_t changed = 0; changed < i; ++changed) {
+            if (!_domains[changed]->rebind(before)) {
+                _domains[changed]->remove(before.address); // rather no key than one over the wrong memory
+            }
+        }
+        return done;
     }
     return {};
 }

@@ -26,7 +26,7 @@ public:
     result<void> make(std::span<const domain_id> domains, const window_content& content, key_choice choice) override;
     void suspend(const std::byte* address) override;
     result<void> resume(const std::byte* address) override;
-    result<void> rebind(const window_content& content) override;
+    result<void> rebind(const window_content& before, const window_content& after) override;
     void remove(const std::byte* address) override;
     result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) override;
     void free(const std::byte* address) override;
