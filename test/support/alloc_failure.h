@@ -1,5 +1,5 @@
-// Allocation failures on demand, and a count of what was not freed. A program that links libtest_alloc_failure.la has its operator new replaced by one
-// that throws std::bad_alloc for the Nth allocation of the calling thread.
+// Allocation failures on demand, and a count of what was not freed. A program that links libtest_alloc_failure.la has
+// its operator new replaced by one that throws std::bad_alloc for the Nth allocation of the calling thread.
 //
 // Example: fail_every_allocation([&] { auto made = make_iov(parts); return made || made.error().code ==
 // errc::no_memory; });

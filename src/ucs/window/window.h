@@ -141,8 +141,8 @@ class window_registry
 public:
     // The registry of the process. It costs nothing until the first window.
     static window_registry& instance();
-    // From now on fork holds the lock of all registries. Fork takes the locks of the last handlers first, so whoever has a
-    // lock that is taken before this one calls this before it installs handlers. False: no memory, and there
+    // From now on fork holds the lock of all registries. Fork takes the locks of the last handlers first, so whoever
+    // has a lock that is taken before this one calls this before it installs handlers. False: no memory, and there
     // will be no window.
     static bool hold_lock_over_fork();
     // A registry with an arena of its own, for tests. The length is in bytes, at least one slot. Errors: no_memory,

@@ -98,8 +98,8 @@ struct remote_memory {
 // Whether UCP shall ask for software atomics as if the endpoint had no lanes for atomics.
 using atomics_choice = bool (*)(const remote_memory& memory);
 
-// Asks `choice` from now on before UCP leaves out software atomics. Called once, before any worker exists. Returns false
-// and changes nothing if libucp's protocols are not the known ones.
+// Asks `choice` from now on before UCP leaves out software atomics. Called once, before any worker exists. Returns
+// false and changes nothing if libucp's protocols are not the known ones.
 bool offer_software_atomics(atomics_choice choice);
 
 } // namespace ucxl::abi

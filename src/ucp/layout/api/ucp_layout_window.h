@@ -32,8 +32,8 @@ enum ucp_layout_map_flags {
     /** The window is not shared with another mapping of the same content, so @ref ucp_layout_rebind affects no other
      *  user. Has no effect with ALLOCATE. */
     UCP_LAYOUT_MAP_FLAG_EXCLUSIVE = UCS_BIT(1),
-    /** With ALLOCATE and memory_type UCS_MEMORY_TYPE_RDMA: host memory is allocated where no network card of the context
-     *  has memory left. The attribute memory_type tells which one it is. */
+    /** With ALLOCATE and memory_type UCS_MEMORY_TYPE_RDMA: host memory is allocated where no network card of the
+     *  context has memory left. The attribute memory_type tells which one it is. */
     UCP_LAYOUT_MAP_FLAG_OR_HOST = UCS_BIT(2)
 };
 

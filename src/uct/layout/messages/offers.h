@@ -11,7 +11,8 @@
 namespace ucxl
 {
 
-// Called once, before any worker exists. Returns false and changes nothing if libucp's protocols are not the known ones.
+// Called once, before any worker exists. Returns false and changes nothing if libucp's protocols are not the known
+// ones.
 bool hook_offers();
 
 } // namespace ucxl
