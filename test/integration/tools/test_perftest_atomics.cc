@@ -270,14 +270,9 @@ TEST(contended_fadd, a_killed_process_is_named_and_ends_the_others)
 class perftest_on_a_device : public testing::Test
 {
 protected:
-    void SetUp() override
-    {
-        unsigned major, minor, release;
-        ucp_get_version(&major, &minor, &release);
-        if (minor >= 19) {
-            GTEST_SKIP() << "this UCX makes no key for memory of a device; see docs/limits.md";
-        }
-    }
+    // What the owner of device memory adds to find out what the device can do.
+    static constexpr std::uint64_t self_test = 6;
+
     static environment variables()
     {
         // UCX uses some of the device's memory itself, unless told not to. It also takes some for a moment to see
@@ -336,7 +331,7 @@ TEST_P(atomics_on_a_device, are_done_by_it_in_its_memory)
                                                                   : "atomic_fa";
     const counts found =
         run_and_count(strings{"--self", "-t", test, "-s", bytes, "-m", "host,rdma", "-O", "16"} + short_run, request);
-    EXPECT_EQ(2050U, found.operations);
+    EXPECT_EQ(2050U + (std::string(request) == "atomic_fa" ? self_test : 0), found.operations);
     EXPECT_EQ(3U, found.reads); // after the warm-up and two rounds
 }
 
@@ -379,7 +374,7 @@ TEST_F(perftest_on_a_device, contended_fadd_in_its_memory)
     EXPECT_EQ("final value 4000 of 4000: right", last_line(result.out));
     const counts found =
         run_and_count({"--self", "-t", "contended_fadd", "-m", "rdma", "--processes", "3", "-n", "500"}, "atomic_fa");
-    EXPECT_EQ(1500U, found.operations);
+    EXPECT_EQ(1500U + self_test, found.operations);
     EXPECT_EQ(1U, found.reads);
 }
 

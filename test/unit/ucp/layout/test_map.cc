@@ -273,9 +273,15 @@ INSTANTIATE_TEST_SUITE_P(
         bad_map{"unknown_flag",
                 [](auto& p) {
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
-                    p.flags = 5;
+                    p.flags = 9;
                 },
-                UCS_ERR_INVALID_PARAM, "flags 0x5 has unknown bits 0x4"},
+                UCS_ERR_INVALID_PARAM, "flags 0x9 has unknown bits 0x8"},
+        bad_map{"host_instead_of_no_card",
+                [](auto& p) {
+                    p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
+                    p.flags = UCP_LAYOUT_MAP_FLAG_OR_HOST;
+                },
+                UCS_ERR_INVALID_PARAM, "needs UCP_LAYOUT_MAP_FLAG_ALLOCATE and memory_type UCS_MEMORY_TYPE_RDMA"},
         bad_map{"bases_and_allocate",
                 [](auto& p) {
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
