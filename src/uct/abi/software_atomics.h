@@ -32,13 +32,12 @@ struct probe_params {
     const struct remote_key_config* remote_key; // null if the operation has no remote memory
 };
 
-// The remote keys of one configuration.
+// The remote keys of one configuration. The members behind these are not needed.
 struct remote_key_config {
     std::uint64_t
         domains; // bits, by the numbers of memory domains at the peer: there is a key, and it can be used here
     std::uint8_t other_members[4];
     std::uint32_t memory_type; // ucs_memory_type_t
-    std::uint64_t unreachable_domains;
 };
 
 inline constexpr unsigned atomic_lane_bit = 5; // UCP_LANE_TYPE_AMO

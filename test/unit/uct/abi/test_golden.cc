@@ -1,6 +1,7 @@
 // The forms against golden files: one per release, with sizes, offsets and symbols that were measured on the headers
 // and libraries of that release. A form that drifts from its release fails here.
 #include "uct/abi/messages.h"
+#include "uct/abi/software_atomics.h"
 #include "uct/abi/uct_forms.h"
 
 #include <gtest/gtest.h>
@@ -188,12 +189,51 @@ numbers fixed_numbers()
             {"ucp_atomic_req_hdr", sizeof(atomic_request)}};
 }
 
+template <typename Config>
+numbers members_of_ep_config()
+{
+    using lane = std::remove_extent_t<decltype(Config::lanes)>;
+    return {{"ucp_ep_config_key", sizeof(Config)},
+            {"ucp_ep_config_key.lanes", offsetof(Config, lanes)},
+            {"ucp_ep_config_key.reachable_md_map", offsetof(Config, reachable_domains)},
+            {"ucp_ep_config_key.dst_md_cmpts", offsetof(Config, domain_component)},
+            {"ucp_ep_config_key_lane", sizeof(lane)},
+            {"ucp_ep_config_key_lane.dst_md_index", offsetof(lane, peer_domain)},
+            {"ucp_ep_config_key_lane.lane_types", offsetof(lane, types)}};
+}
+
+numbers ep_config_numbers(ep_config_variant variant)
+{
+    switch (variant) {
+    case ep_config_variant::v1_16:
+        return members_of_ep_config<ep_config_1_16>();
+    case ep_config_variant::v1_18:
+        return members_of_ep_config<ep_config_1_18>();
+    case ep_config_variant::v1_21:
+        return members_of_ep_config<ep_config_1_21>();
+    }
+    return {};
+}
+
+// Until 1.16, `probe` is where `init` was.
+numbers probe_numbers()
+{
+    return {{"ucp_proto.probe", offsetof(ucp_protocol, probe)},
+            {"ucp_proto_init_params.ep_config_key", offsetof(probe_params, endpoint)},
+            {"ucp_proto_init_params.rkey_config_key", offsetof(probe_params, remote_key)},
+            {"ucp_rkey_config_key.md_map", offsetof(remote_key_config, domains)},
+            {"ucp_rkey_config_key.mem_type", offsetof(remote_key_config, memory_type)},
+            {"UCP_LANE_TYPE_AMO", atomic_lane_bit}};
+}
+
 numbers numbers_of(const form& form, const golden& measured)
 {
     numbers all = fixed_numbers();
     all.merge(md_attr_numbers(form.md_attr));
     all.merge(perf_attr_numbers(form.perf_attr));
     all.merge(internal_ops_numbers(form.internal_ops));
+    all.merge(ep_config_numbers(form.ep_config));
+    all.merge(probe_numbers());
     all.merge(md_ops_numbers(measured.lengths.at("uct_md_ops")));
     const char* const doc_symbol = "ucs_config_doc_nop";
     const marker_set doc_nop     = marked({&doc_symbol, 1});

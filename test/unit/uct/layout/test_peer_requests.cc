@@ -5,6 +5,7 @@
 #include "support/random.h"
 #include "support/ucp_pair.h"
 #include "uct/abi/messages.h"
+#include "uct/abi/software_atomics.h"
 #include "uct/abi/ucx.h"
 #include "uct/abi/window_types.h"
 #include "uct/layout/base/failure.h"
@@ -19,6 +20,7 @@
 #include <string>
 #include <utility>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 using namespace ucxl;
@@ -311,6 +313,29 @@ TEST(hooks_death_test, that_the_option_leaves_out_change_nothing)
             _exit(all_hooks()[1].state == hook_state::off && all_hooks()[3].state == hook_state::off ? 0 : 1);
         },
         testing::ExitedWithCode(0), "");
+}
+
+void probe_of_another()
+{
+}
+
+// What a build of UCX might have under the name that we know.
+TEST(hooks_death_test, leave_protocols_alone_that_are_not_the_known_ones)
+{
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    const auto is_left_alone              = [](void (*change)(ucxl::abi::ucp_protocol& protocol)) {
+        auto* const post  = static_cast<ucxl::abi::ucp_protocol*>(dlsym(RTLD_DEFAULT, "ucp_get_amo_post_proto"));
+        auto* const fetch = static_cast<ucxl::abi::ucp_protocol*>(dlsym(RTLD_DEFAULT, "ucp_get_amo_fetch_proto"));
+        change(*fetch);
+        const auto post_probe  = post->probe;
+        const auto fetch_probe = fetch->probe;
+        uct_layout_init();
+        return all_hooks()[4].state == hook_state::unknown && post->probe == post_probe && fetch->probe == fetch_probe;
+    };
+    EXPECT_EXIT(_exit(is_left_alone([](auto& protocol) { protocol.name = "amo/fetch/other"; }) ? 0 : 1),
+                testing::ExitedWithCode(0), "");
+    EXPECT_EXIT(_exit(is_left_alone([](auto& protocol) { protocol.probe = probe_of_another; }) ? 0 : 1),
+                testing::ExitedWithCode(0), "");
 }
 
 ucs_status_t libucp_function(void*, void*, std::size_t, unsigned)
