@@ -86,8 +86,8 @@ public:
     // Puts them into use again, over the same bases, whose memory may be another one by now. Errors: the window has no
     // keys any more.
     virtual result<void> resume(const std::byte* address) = 0;
-    // Shows other bases. No transfer may use the window. Errors: the keys show the old bases, or there are none any more
-    // if a device failed.
+    // Shows other bases. No transfer may use the window. Errors: the keys show the old bases, or there are none any
+    // more if a device failed.
     virtual result<void> rebind(const window_content& before, const window_content& after) = 0;
     // Allocates zeroed memory of a card of the domains, and returns its address. Errors: no_memory, unsupported (none
     // of them has such memory).
