@@ -20,6 +20,8 @@ public:
     std::size_t num_methods() const { return _lanes.size(); }
     exchange& exchange_of(std::size_t index) { return *_lanes[index].test; }
     session& own_session() { return _session; }
+    // As method::copied_bytes.
+    std::optional<std::uint64_t> copied_bytes(std::size_t index) const { return _lanes[index].driver->copied_bytes(); }
 
     // A message with a known pattern in either direction; this side sends `own`.
     void fill(std::size_t index, std::uint64_t own);

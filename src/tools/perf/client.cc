@@ -198,6 +198,7 @@ void client_run::run(agreed_run agreed)
         if (with_patterns) {
             validate(index, validated_after);
         }
+        _lanes[index].row.copied = _bench->copied_bytes(index);
         rows.push_back(std::move(_lanes[index].row));
     }
     order(command_kind::end_run, 0, 0);

@@ -25,7 +25,7 @@ class window_method : public method
 public:
     window_method(session& session, image_pair& images, bool pass_memh)
         : method(images), _source(map(session, images.source)), _destination(map(session, images.destination)),
-          _pass_memh(pass_memh)
+          _copied_before(copied(_source) + copied(_destination)), _pass_memh(pass_memh)
     {
     }
 
@@ -33,8 +33,21 @@ public:
     wire_buffer incoming(unsigned /*slot*/) const override { return buffer(_destination); }
     exposed_memory exposed_outgoing() const override { return exposed(_source); }
     exposed_memory exposed_incoming() const override { return exposed(_destination); }
+    std::optional<std::uint64_t> copied_bytes() const override
+    {
+        return copied(_source) + copied(_destination) - _copied_before;
+    }
 
 private:
+    static std::uint64_t copied(const ucx_layout::window& window)
+    {
+        ucp_layout_window_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
+        if (ucp_layout_window_query(window.get(), &attr) != UCS_OK) {
+            tools::give_up("the statistics of a window cannot be had");
+        }
+        return attr.statistics.bytes_read + attr.statistics.bytes_written;
+    }
     static ucx_layout::window map(session& session, const layout_image& image)
     {
         const tools::held_log log;
@@ -52,6 +65,7 @@ private:
 
     ucx_layout::window _source;
     ucx_layout::window _destination;
+    std::uint64_t _copied_before; // a window that was mapped before goes on counting
     bool _pass_memh;
 };
 

@@ -9,6 +9,7 @@
 #include "settings.h"
 
 #include <memory>
+#include <optional>
 
 namespace ucxl::perf
 {
@@ -54,6 +55,9 @@ public:
     virtual void after_receive(unsigned /*slot*/) {}
     // Takes a whole message that UCX holds as plain bytes. On false it is received into incoming().
     virtual bool take(const void* /*data*/) { return false; }
+
+    // Bytes that this process's CPU has moved through the windows so far; nothing for methods without windows.
+    virtual std::optional<std::uint64_t> copied_bytes() const { return std::nullopt; }
 
     // For memory that the CPU cannot touch, for which the images stand in: writes it from them, and reads it into the
     // destination.

@@ -97,6 +97,9 @@ public:
                 print_line(fmt::format("{:>14}   final values right: {} in {} operations", row.name,
                                        words_text(settings), row.validated));
             }
+            if (row.copied) {
+                print_line(copied_text(row.name, *row.copied));
+            }
         }
     }
 
@@ -180,6 +183,11 @@ std::unique_ptr<reporter> make_reporter(const options& options)
         return std::make_unique<json_reporter>(options.rank);
     }
     tools::give_up("unknown output format");
+}
+
+std::string copied_text(const std::string& method, std::uint64_t bytes)
+{
+    return fmt::format("{:>14}   bytes copied by the CPU of this side: {}", method, bytes);
 }
 
 std::string layout_text(const ucx_layout::layout& layout)

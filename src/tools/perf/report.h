@@ -6,6 +6,7 @@
 #include "settings.h"
 #include "statistics.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace ucxl::perf
 struct report_row {
     std::string name;
     method_statistics statistics;
-    std::uint64_t validated = 0; // messages
+    std::uint64_t validated = 0;         // messages
+    std::optional<std::uint64_t> copied; // bytes that this process's CPU moved through windows
 };
 
 struct skipped_method {
@@ -37,6 +39,9 @@ public:
 };
 
 std::unique_ptr<reporter> make_reporter(const options& options);
+
+// The line about what the CPU of one side moved through windows.
+std::string copied_text(const std::string& method, std::uint64_t bytes);
 
 // "strided(16384,64,128)", shortened if it is long.
 std::string layout_text(const ucx_layout::layout& layout);

@@ -35,18 +35,22 @@ ordered_json describe(const report_row& row, const report_row& first, double ran
 {
     const double average = row.statistics.average();
     const double median  = row.statistics.median_of_rounds();
-    return {{"method", row.name},
-            {"iterations", row.statistics.iterations()},
-            {"rounds", row.statistics.rounds()},
-            {"percentile_us", row.statistics.percentile(rank) * 1e6},
-            {"average_us", average * 1e6},
-            {"median_us", median * 1e6},
-            {"average_bytes_per_s", size / average},
-            {"median_bytes_per_s", size / median},
-            {"average_rate", 1 / average},
-            {"median_rate", 1 / median},
-            {"speed_against_first", row.statistics.speed_against(first.statistics)},
-            {"validated_messages", row.validated}};
+    ordered_json result  = {{"method", row.name},
+                            {"iterations", row.statistics.iterations()},
+                            {"rounds", row.statistics.rounds()},
+                            {"percentile_us", row.statistics.percentile(rank) * 1e6},
+                            {"average_us", average * 1e6},
+                            {"median_us", median * 1e6},
+                            {"average_bytes_per_s", size / average},
+                            {"median_bytes_per_s", size / median},
+                            {"average_rate", 1 / average},
+                            {"median_rate", 1 / median},
+                            {"speed_against_first", row.statistics.speed_against(first.statistics)},
+                            {"validated_messages", row.validated}};
+    if (row.copied) {
+        result["copied_bytes"] = *row.copied;
+    }
+    return result;
 }
 
 } // namespace

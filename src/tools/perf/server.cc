@@ -16,7 +16,10 @@ namespace
 class server_run
 {
 public:
-    server_run(session& session, agreed_run run) : _session(session), _bench(session, std::move(run)) {}
+    server_run(session& session, agreed_run run, bool announces)
+        : _session(session), _bench(session, std::move(run)), _announces(announces)
+    {
+    }
 
     // Returns when the client ends the run.
     void serve();
@@ -24,9 +27,11 @@ public:
 private:
     void measure(const command& wanted);
     void validate(const command& wanted);
+    void announce_copies() const;
 
     session& _session;
     bench _bench;
+    const bool _announces;
 };
 
 void server_run::serve()
@@ -36,6 +41,9 @@ void server_run::serve()
         const auto wanted = _session.peer().receive_value<command>(oob_kind::command);
         if (wanted.kind == command_kind::end_run) {
             _session.barrier();
+            if (_announces) {
+                announce_copies();
+            }
             return;
         }
         if (wanted.method >= _bench.num_methods() || wanted.count == 0 || wanted.count > max_iterations) {
@@ -82,6 +90,16 @@ void server_run::validate(const command& wanted)
     _session.barrier();
 }
 
+void server_run::announce_copies() const
+{
+    for (std::size_t index = 0; index < _bench.num_methods(); ++index) {
+        if (const auto copied = _bench.copied_bytes(index)) {
+            fmt::print("{}\n", copied_text(std::string(info_of(_bench.test_settings().chosen[index]).name), *copied));
+        }
+    }
+    std::fflush(stdout);
+}
+
 void use_own_layouts(const std::vector<std::string>& own, agreed_run& run)
 {
     if (!own.empty()) {
@@ -120,7 +138,7 @@ void run_server(const options& own, oob_socket& peer, errand wanted)
             announce(run);
         }
         peer.send(oob_kind::status, {});
-        server_run(link, std::move(run)).serve();
+        server_run(link, std::move(run), !own.inherited).serve();
     }
     link.close();
 }
