@@ -17,6 +17,7 @@
 #include <mutex>
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 namespace ucxl
 {
@@ -158,6 +159,8 @@ void watch_for_devices()
         return keys != nullptr && keys->has_card_memory();
     });
     on_device_query(open_once);
+    // The queue pairs and doorbells are the parent's. A child leaves them, and its windows have no keys.
+    pthread_atfork(nullptr, nullptr, [] { state().keys = nullptr; });
 }
 
 window_content content_of(const window& window)

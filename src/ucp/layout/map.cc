@@ -198,14 +198,15 @@ ucs_status_t choose_carrier(map_state& state, const window_user& user)
     if (window.target->carrier() == window_carrier::copies || state.memory.has_handle(user.context, window)) {
         return UCS_OK;
     }
-    const bool is_forced = carrier_option() == window_carrier_option::keys;
-    const auto made =
-        state.memory.make_keys(user.context, *window.target, is_forced ? key_choice::always : key_choice::by_cost);
+    // Another user knows the address, so the window stays where it is.
+    const bool is_fixed  = window.users > 1;
+    const bool is_forced = is_fixed || carrier_option() == window_carrier_option::keys;
+    const auto choice    = is_forced ? key_choice::always : key_choice::by_cost;
+    const auto made      = state.memory.make_keys(user.context, *window.target, choice);
     if (made) {
         return UCS_OK;
     }
-    // Another context, or an address that the user knows already, holds a window where it is.
-    if (window.users > 1 || window.is_known) {
+    if (is_fixed) {
         ucs_error("ucp_layout_map: the window is mapped already, and in this context it cannot have a hardware key: %s",
                   made.error().message.c_str());
         return to_status(made.error().code);
@@ -218,14 +219,12 @@ ucs_status_t choose_carrier(map_state& state, const window_user& user)
 ucs_status_t attach(map_state& state, window_user& user)
 {
     if (user.context == nullptr) {
-        user.window->is_known = true;
         return UCS_OK;
     }
     user.memory.reserve(1);
     if (const auto status = choose_carrier(state, user); status != UCS_OK) {
         return status;
     }
-    user.window->is_known = true;
     memory_handle* handle = nullptr;
     const auto status     = state.memory.acquire("ucp_layout_map", user.context, *user.window, &handle);
     if (status == UCS_OK) {

@@ -107,10 +107,11 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
 
 // No call of UCP tells the domains of a context. But ucp_mem_map asks each of them, in this thread. The address belongs
 // to no window.
-std::vector<window_keys::domain_id> memory_handles::find_key_domains(ucp_context_h context)
+// Returns false if the context was not asked.
+bool memory_handles::find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains)
 {
     if (!window_registry::instance().reserve()) {
-        return {};
+        return false;
     }
     ucp_mem_map_params_t params;
     params.field_mask =
@@ -119,11 +120,14 @@ std::vector<window_keys::domain_id> memory_handles::find_key_domains(ucp_context
     params.length      = 1;
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
     ucp_mem_h probe    = nullptr;
+    const auto before  = md_observer::registrations();
     hardware_keys()->start_collecting();
     if (ucp_mem_map(context, &params, &probe) == UCS_OK) {
+        abi::retire_registrations(params.address, params.length); // a context at the same address is asked again
         ucp_mem_unmap(context, probe);
     }
-    return hardware_keys()->end_collecting();
+    domains = hardware_keys()->end_collecting();
+    return md_observer::registrations() != before;
 }
 
 std::span<const window_keys::domain_id> memory_handles::key_domains(ucp_context_h context)
@@ -131,11 +135,16 @@ std::span<const window_keys::domain_id> memory_handles::key_domains(ucp_context_
     if (context == nullptr || hardware_keys() == nullptr || foreign_contexts::instance().contains(context)) {
         return {};
     }
-    auto known = _key_domains.find(context);
-    if (known == _key_domains.end()) {
-        known = _key_domains.emplace(context, find_key_domains(context)).first;
+    const auto known = _key_domains.find(context);
+    if (known != _key_domains.end()) {
+        return known->second.domains;
     }
-    return known->second;
+    std::vector<window_keys::domain_id> domains;
+    if (!find_key_domains(context, domains)) {
+        return {};
+    }
+    return _key_domains.emplace(context, key_domains_of_context{md_observer::last_md(), std::move(domains)})
+        .first->second.domains;
 }
 
 result<void> memory_handles::make_keys(ucp_context_h context, const window& window, key_choice choice)
@@ -206,10 +215,7 @@ void memory_handles::release_unused(const void* md)
 // registrations. All are in use: the workers end before their context.
 void memory_handles::forget(const void* md)
 {
-    std::erase_if(_key_domains, [&](const auto& pair) {
-        const auto found = _md_of_context.find(pair.first);
-        return found == _md_of_context.end() || found->second == md;
-    });
+    std::erase_if(_key_domains, [&](const auto& pair) { return pair.second.md == md; });
     std::erase_if(_md_of_context, [&](const auto& pair) { return pair.second == md; });
     std::erase_if(_by_place, [&](const auto& pair) {
         memory_handle& handle = *pair.second;

@@ -70,7 +70,7 @@ private:
     };
 
     void unmap(memory_handle* handle);
-    std::vector<window_keys::domain_id> find_key_domains(ucp_context_h context);
+    bool find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains);
     ucs_status_t check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before);
 
     std::unordered_map<const memory_handle*, std::unique_ptr<memory_handle>> _all;
@@ -81,8 +81,12 @@ private:
     // The contexts known to have our memory domain, with that domain. In them UCP may find the registration of a window
     // in its cache.
     std::unordered_map<ucp_context_h, const void*> _md_of_context;
-    // The domains that make hardware keys, of the contexts in _md_of_context that were asked.
-    std::unordered_map<ucp_context_h, std::vector<window_keys::domain_id>> _key_domains;
+    // The domains that make hardware keys, of the contexts that were asked.
+    struct key_domains_of_context {
+        const void* md; // as in memory_handle
+        std::vector<window_keys::domain_id> domains;
+    };
+    std::unordered_map<ucp_context_h, key_domains_of_context> _key_domains;
 };
 
 } // namespace ucxl

@@ -148,6 +148,7 @@ result<void> window_cache::carry_by_copies(cached_window& cached, std::string re
         copied.owner = binding.owner;
         moved        = UCXL_TRY(registry.create(std::move(copied), window_carrier::copies));
     }
+    _ends(cached); // handles of contexts that used it before are for its old address
     registry.destroy(std::exchange(cached.target, moved));
     cached.why_copied = std::move(reason);
     return {};
@@ -250,6 +251,7 @@ void window_cache::destroy(cached_window* cached)
 {
     _ends(*cached);
     remove_from_index(*cached);
+    window_registry::instance().unpublish(*cached->target); // so that nobody asks for a key again
     if (window_keys* const keys = hardware_keys()) {
         keys->remove(cached->target->address());
     }

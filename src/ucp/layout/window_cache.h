@@ -30,7 +30,6 @@ struct cached_window {
     window* target = nullptr;
     unsigned users = 0;     // mappings; 0: the window is on the idle list
     bool exclusive = false; // not in the index by content
-    bool is_known  = false; // somebody was given its address
     std::string why_copied; // why it has no hardware key, if devices were asked
     std::list<cached_window*>::iterator idle_position;
 
@@ -55,7 +54,7 @@ public:
     // Makes a window over memory that ends with the window, with one use.
     result<cached_window*> adopt(ucp_layout& layout, std::vector<std::byte*> bases, std::shared_ptr<const void> owner,
                                  window_carrier carrier);
-    // Moves a window that nobody knows to the part of the arena whose windows the CPU copies. Errors: as acquire(); the
+    // Moves a window with one user, who does not know it yet, to the part of the arena whose windows the CPU copies. Errors: as acquire(); the
     // window stays where it is.
     result<void> carry_by_copies(cached_window& cached, std::string reason);
     // Removes a use added by acquire() or allocate().

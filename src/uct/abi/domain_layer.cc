@@ -83,14 +83,14 @@ void adjust(const domain_layer& layer, Attr& attr)
 ucs_status_t query(uct_md_h md, void* attr)
 {
     const auto status = layered(md).stock.operations().query(md, attr);
-    if (status == UCS_OK) {
+    return status != UCS_OK ? status : contained("query", [&] {
         if (attached()->md_attr == md_attr_variant::v1_16) {
             adjust(layer_of(md), *static_cast<md_attr_1_16*>(attr));
         } else {
             adjust(layer_of(md), *static_cast<md_attr_1_18*>(attr));
         }
-    }
-    return status;
+        return UCS_OK;
+    });
 }
 
 ucs_status_t mem_alloc_1_19(uct_md_h md, std::size_t* length, void** address, ucs_memory_type_t type,
@@ -202,7 +202,7 @@ ucs_status_t rkey_unpack_1_19(uct_component* component, const void* buffer, cons
 {
     std::uint64_t key;
     std::memcpy(&key, buffer, sizeof(key));
-    if (const auto status = original.layer.unpack(key); status != UCS_OK) {
+    if (const auto status = contained("rkey_unpack", [&] { return original.layer.unpack(key); }); status != UCS_OK) {
         return status;
     }
     return attached()->unpack_takes_params

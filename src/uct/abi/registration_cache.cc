@@ -15,12 +15,18 @@ extern "C" {
 namespace ucxl::abi
 {
 
-// The beginning of ucs_rcache_region and its first member never changed. The rest did; its largest form is what the
-// header at hand has, or a smaller one.
+// A region of UCX, whose first member never changed, and behind it ours. The rest of a region is longer in some releases
+// than in others (80 and 88 bytes), whatever the header at hand says.
 struct registration_cache::entry {
-    ucs_rcache_region_t super;
+    static constexpr std::size_t longest_region = 128;
+
+    ucs_rcache_region_t& super() { return *reinterpret_cast<ucs_rcache_region_t*>(region); }
+
+    alignas(std::max_align_t) std::byte region[longest_region];
     void* registration;
 };
+
+static_assert(sizeof(ucs_rcache_region_t) <= registration_cache::entry::longest_region);
 
 namespace
 {
@@ -181,7 +187,7 @@ result<registration_cache::entry*> registration_cache::get(void* address, std::s
 void registration_cache::put(entry* used)
 {
     const std::lock_guard guard(_lock);
-    _table->put(static_cast<ucs_rcache_t*>(_cache), &used->super);
+    _table->put(static_cast<ucs_rcache_t*>(_cache), &used->super());
 }
 
 void* registration_cache::registration_of(const entry* used)

@@ -21,7 +21,7 @@ class registration_cache
 public:
     // What a registration is to the user: one pointer.
     struct operations {
-        // Registers [start, start + length); null if that does not work. Must not log and must not throw.
+        // Registers [start, start + length); null if that does not work. Must not throw.
         void* (*add)(void* context, void* start, std::size_t length);
         void (*remove)(void* context, void* registration, std::size_t length);
         void* context;

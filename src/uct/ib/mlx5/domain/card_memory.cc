@@ -12,10 +12,13 @@ result<std::unique_ptr<card_memory>> card_memory::create(domain& keys, const win
     return created;
 }
 
+// Readers find the memory until its addresses are free, so these go first.
 card_memory::~card_memory()
 {
+    for (std::byte* const address : std::exchange(_reserved, {})) {
+        _windows.free_addresses(address);
+    }
     _pool.reset();
-    drain();
 }
 
 result<memic_allocation> card_memory::allocate(std::uint64_t length)
@@ -32,36 +35,38 @@ result<void> card_memory::release(const void* address)
     return released;
 }
 
-void card_memory::drain()
+void card_memory::drain() noexcept
 {
-    std::vector<std::byte*> unused;
-    {
-        const std::lock_guard guard(_lock);
-        if (_unused.empty()) {
-            return;
+    for (;;) {
+        std::byte* unused = nullptr;
+        {
+            const std::lock_guard guard(_lock);
+            if (_unused.empty()) {
+                return;
+            }
+            unused = _unused.back();
+            _unused.pop_back();
         }
-        unused.reserve(_num_reserved); // the next drain needs it
-        std::swap(unused, _unused);
-    }
-    for (std::byte* const address : unused) {
-        _windows.free_addresses(address);
+        _windows.free_addresses(unused);
     }
 }
 
 result<std::byte*> card_memory::reserve(std::uint64_t length)
 {
     const std::lock_guard guard(_lock);
-    _unused.reserve(_num_reserved + 1); // so that release() cannot fail
+    _reserved.reserve(_reserved.size() + 1);
+    _unused.reserve(_unused.size() + _reserved.size() + 1); // so that release() cannot fail
     auto* const address = UCXL_TRY(_windows.reserve_addresses(length, *this));
-    ++_num_reserved;
+    _reserved.push_back(address);
     return address;
 }
 
 void card_memory::release(std::byte* address, std::uint64_t) noexcept
 {
     const std::lock_guard guard(_lock);
-    _unused.push_back(address);
-    --_num_reserved;
+    if (std::erase(_reserved, address) != 0) {
+        _unused.push_back(address);
+    }
 }
 
 bool card_memory::read(const std::byte* address, std::uint64_t length, void* target) const

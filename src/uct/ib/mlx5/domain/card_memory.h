@@ -40,12 +40,12 @@ public:
 private:
     explicit card_memory(const window_directory& windows) : _windows(windows) {}
 
-    void drain();
+    void drain() noexcept;
 
     const window_directory& _windows;
     std::mutex _lock; // guards what follows
-    std::vector<std::byte*> _unused;
-    std::size_t _num_reserved = 0;
+    std::vector<std::byte*> _reserved; // by the pool
+    std::vector<std::byte*> _unused;   // given back, and not yet freed
     std::unique_ptr<memic_pool> _pool;
 };
 

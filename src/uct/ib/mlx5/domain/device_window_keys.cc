@@ -7,6 +7,22 @@
 namespace ucxl::mlx5
 {
 
+namespace
+{
+
+// What is done in one domain has to be undone in the others, whatever goes wrong.
+template <typename Body>
+result<void> contained(Body&& body) noexcept
+{
+    try {
+        return body();
+    } catch (const std::exception&) {
+        return fail(errc::no_memory, {});
+    }
+}
+
+} // namespace
+
 // Never destroyed: contexts may end while the process does.
 device_window_keys& device_window_keys::instance()
 {
@@ -82,7 +98,7 @@ result<void> device_window_keys::resume(const std::byte* address)
 {
     result<void> all;
     for_all([&](window_domain& domain) {
-        if (auto done = domain.resume(address); !done && all) {
+        if (auto done = contained([&] { return domain.resume(address); }); !done && all) {
             all = std::move(done);
         }
     });
@@ -96,12 +112,12 @@ result<void> device_window_keys::rebind(const window_content& before, const wind
 {
     const std::lock_guard guard(_lock);
     for (std::size_t i = 0; i < _domains.size(); ++i) {
-        const auto done = _domains[i]->rebind(after);
+        const auto done = contained([&] { return _domains[i]->rebind(after); });
         if (done) {
             continue;
         }
         for (std::size_t changed = 0; changed < i; ++changed) {
-            if (!_domains[changed]->rebind(before)) {
+            if (!contained([&] { return _domains[changed]->rebind(before); })) {
                 _domains[changed]->remove(before.address); // rather no key than one over the wrong memory
             }
         }

@@ -2,7 +2,7 @@
 // a range for each group of blocks that lie together. Memory between them may not exist.
 //
 // Example:
-//     const auto pieces = UCXL_TRY(split_memory(layout, bases));
+//     const auto pieces = whole_sources(layout, bases);
 //     region->prepare(pieces.shape, {{pieces.ranges[0].start, lkey of that range}, ...});
 #pragma once
 

@@ -29,6 +29,7 @@ window_domain::~window_domain()
     }
     const std::lock_guard guard(_lock);
     for (const auto& [address, record] : _records) {
+        record->drop_own_keys();
         record->key.reset();
     }
 }
@@ -61,8 +62,12 @@ std::shared_ptr<window_record> window_domain::find(const std::byte* address) con
 result<bool> window_domain::make(const window_content& content, key_choice choice)
 {
     const std::lock_guard guard(_lock);
-    if (find(content.address) != nullptr) {
-        return false;
+    if (const auto known = find(content.address)) {
+        if (known->key->content().shape == content.shape && known->key->content().bases == content.bases) {
+            UCXL_TRY(known->key->resume());
+            return false;
+        }
+        remove_locked(content.address);
     }
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
@@ -71,10 +76,11 @@ result<bool> window_domain::make(const window_content& content, key_choice choic
     return true;
 }
 
-void window_domain::suspend(const std::byte* address)
+void window_domain::suspend(const std::byte* address) noexcept
 {
     const std::lock_guard guard(_lock);
     if (const auto record = find(address)) {
+        record->drop_own_keys();
         record->key->suspend();
     }
 }
@@ -90,13 +96,27 @@ result<void> window_domain::rebind(const window_content& content)
 {
     const std::lock_guard guard(_lock);
     const auto record = find(content.address);
-    return record == nullptr ? result<void>() : record->key->rebind(content.bases);
+    if (record == nullptr) {
+        return {};
+    }
+    record->drop_own_keys();
+    auto done = record->key->rebind(content.bases);
+    if (!done && record->key->is_suspended()) {
+        remove_locked(content.address); // it shows nothing any more
+    }
+    return done;
 }
 
-void window_domain::remove(const std::byte* address)
+void window_domain::remove(const std::byte* address) noexcept
 {
     const std::lock_guard guard(_lock);
+    remove_locked(address);
+}
+
+void window_domain::remove_locked(const std::byte* address) noexcept
+{
     if (const auto found = _records.extract(address)) {
+        found.mapped()->drop_own_keys();
         found.mapped()->key.reset();
     }
 }
@@ -159,6 +179,10 @@ result<std::shared_ptr<window_record>> window_domain::record_for(const void* add
     }
     if (content.length == 0) {
         return std::shared_ptr<window_record>(); // no transfer has bytes for it
+    }
+    if (const auto known = find(content.address)) { // of a live window, and suspended
+        UCXL_TRY(known->key->resume());
+        return known;
     }
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
@@ -323,7 +347,10 @@ ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
     const bool invalidate = has_flags && (params->flags & abi::mem_dereg_params::invalidate) != 0;
     {
         const std::lock_guard guard(_lock);
-        handle->own_key.reset(); // peers lose it here
+        if (handle->own_key != nullptr) {
+            std::erase(handle->record->with_own_keys, handle);
+            handle->own_key.reset(); // peers lose it here
+        }
         handle_table::instance().give_back(handle);
     }
     if (invalidate && (params->field_mask & abi::mem_dereg_params::has_completion) != 0 && params->comp != nullptr) {
@@ -346,9 +373,14 @@ result<void> window_domain::give_own_key(window_handle& handle)
     if (handle.own_key != nullptr || handle.record == nullptr || handle.record->key == nullptr) {
         return {};
     }
+    if (handle.record->key->is_suspended()) {
+        return fail(errc::invalid_param, "the window is not mapped any more");
+    }
     device_side& device = *UCXL_TRY(this->device());
+    handle.record->with_own_keys.reserve(handle.record->with_own_keys.size() + 1);
     handle.own_key =
         UCXL_TRY(window_key::create(device.keys, *device.memory, handle.record->key->content(), key_choice::always));
+    handle.record->with_own_keys.push_back(&handle);
     handle.rkey = handle.own_key->key();
     return {};
 }

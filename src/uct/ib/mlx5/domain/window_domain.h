@@ -32,10 +32,10 @@ public:
 
     // See window_keys. A key that is there already stays, and the result is false.
     result<bool> make(const window_content& content, key_choice choice);
-    void suspend(const std::byte* address);
+    void suspend(const std::byte* address) noexcept;
     result<void> resume(const std::byte* address);
     result<void> rebind(const window_content& content);
-    void remove(const std::byte* address);
+    void remove(const std::byte* address) noexcept;
     // Memory of the card.
     result<std::byte*> allocate(std::uint64_t length);
     bool free(const std::byte* address); // false: it is not of this card
@@ -72,6 +72,7 @@ private:
     result<device_side*> device();
     result<card_memory*> card();
     std::optional<memic_allocation> find_card_memory(const void* address, std::uint64_t length) const;
+    void remove_locked(const std::byte* address) noexcept;
     std::shared_ptr<window_record> find(const std::byte* address) const;
     result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
     result<window_handle*> make_handle();

@@ -11,6 +11,15 @@ namespace ucxl::mlx5
 static_assert(offsetof(window_handle, lkey) == 0 && offsetof(window_handle, rkey) == 4 &&
               offsetof(window_handle, flags) == 8);
 
+void window_record::drop_own_keys() noexcept
+{
+    for (window_handle* const handle : with_own_keys) {
+        handle->own_key.reset();
+        handle->rkey = handle->lkey;
+    }
+    with_own_keys.clear();
+}
+
 handle_table::handle_table()
 {
     void* const memory =
@@ -36,7 +45,6 @@ window_handle* handle_table::take()
     } else {
         return nullptr;
     }
-    ++_num_used;
     return new (&found->used) window_handle;
 }
 
@@ -47,7 +55,6 @@ void handle_table::give_back(window_handle* handle)
     auto* const unused = reinterpret_cast<place*>(handle);
     unused->next       = _unused;
     _unused            = unused;
-    --_num_used;
 }
 
 } // namespace ucxl::mlx5

@@ -10,13 +10,21 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace ucxl::mlx5
 {
 
+struct window_handle;
+
 // The key of a window in a domain, shared by the window and the handles of UCP, which may outlive it.
 struct window_record {
     std::unique_ptr<window_key> key; // null once the window has ended
+    // Handles with keys of their own. These keys end when the window is suspended, shows other bases or ends; the next
+    // user of the handle gets another one.
+    std::vector<window_handle*> with_own_keys;
+
+    void drop_own_keys() noexcept;
 };
 
 struct window_handle {
@@ -40,12 +48,12 @@ public:
 
     bool holds(const void* handle) const
     {
-        return reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(_memory) < bytes;
+        return _memory != nullptr &&
+               reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(_memory) < bytes;
     }
     // Returns null if there are too many, or no memory.
     window_handle* take();
     void give_back(window_handle* handle);
-    std::uint32_t num_used() const { return _num_used; }
 
 private:
     handle_table();
@@ -64,7 +72,6 @@ private:
     place* _memory          = nullptr; // reserved; a page costs memory once it was used
     place* _unused          = nullptr;
     std::size_t _num_fresh  = 0; // places [0, _num_fresh) were used before
-    std::uint32_t _num_used = 0;
 };
 
 } // namespace ucxl::mlx5

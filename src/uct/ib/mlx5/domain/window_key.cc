@@ -3,6 +3,7 @@
 #include "uct/abi/log.h"
 #include "uct/ib/mlx5/layout/explain.h"
 
+#include <exception>
 #include <format>
 
 namespace ucxl::mlx5
@@ -21,6 +22,17 @@ bool is_better_than_copying(const plan_cost& cost, const layout& layout)
 {
     const double following = estimated_ns(cost) - estimated_ns(cost, 0);
     return following <= cpu_is_dear * packing_ns(layout) + copying_ns;
+}
+
+result<void> check_cost(const domain& domain, const layout& layout)
+{
+    const auto plan = UCXL_TRY(lower(layout, domain.caps.limits));
+    if (!is_better_than_copying(plan.cost, layout)) {
+        return fail(errc::unsupported,
+                    std::format("the device would follow {} translations; copying {} blocks is faster",
+                                plan.cost.translations, layout.blocks().count));
+    }
+    return {};
 }
 
 region_options options_for(const domain& domain, const window_content& content)
@@ -78,14 +90,12 @@ result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memo
         return fail(errc::unsupported, "all keys of this device begin at address 0");
     }
     std::unique_ptr<window_key> created(new window_key(domain, memory, content));
+    if (choice == key_choice::by_cost) {
+        UCXL_TRY(check_cost(domain, *content.shape)); // before its memory is pinned
+    }
     created->_region = UCXL_TRY(region::create(domain, options_for(domain, content)));
     created->_bound  = UCXL_TRY(created->hold_memory(content.bases));
     UCXL_TRY(created->_region->prepare(created->_bound.shape, created->_bound.bases));
-    if (choice == key_choice::by_cost && !is_better_than_copying(created->_region->prepared_cost(), *content.shape)) {
-        return fail(errc::unsupported,
-                    std::format("the device would follow {} translations; copying {} blocks is faster",
-                                created->_region->prepared_cost().translations, content.shape->blocks().count));
-    }
     UCXL_TRY(created->bind(false));
     return created;
 }
@@ -95,16 +105,21 @@ window_key::~window_key()
     suspend();
 }
 
-void window_key::suspend()
+void window_key::suspend() noexcept
 {
     if (_is_suspended) {
         return;
     }
     _is_suspended = true;
-    if (const auto done = mlx5::suspend(*_region); !done) {
-        ucs_warn("the key 0x%x of the window at %p could not be invalidated: %s", key(),
-                 static_cast<void*>(_content.address), done.error().message.c_str());
-        return; // the device may still reach the memory, which stays registered
+    try {
+        const auto done = mlx5::suspend(*_region);
+        if (!done) {
+            ucs_warn("the key 0x%x of the window at %p could not be invalidated and is destroyed: %s", key(),
+                     static_cast<void*>(_content.address), done.error().message.c_str());
+            _region.reset(); // a region that may be bound destroys its first key
+        }
+    } catch (const std::exception&) {
+        _region.reset();
     }
     _bound.held.clear();
 }
@@ -113,6 +128,9 @@ result<void> window_key::resume()
 {
     if (!_is_suspended) {
         return {};
+    }
+    if (_region == nullptr) {
+        return fail(errc::io_error, "its key was destroyed, because it could not be invalidated");
     }
     auto again         = UCXL_TRY(hold(_bound.pieces));
     const bool is_same = std::ranges::equal(again.bases, _bound.bases, [](const auto& one, const auto& other) {
@@ -139,6 +157,9 @@ result<void> window_key::resume()
 
 result<void> window_key::rebind(std::vector<std::byte*> bases)
 {
+    if (_region == nullptr) {
+        return fail(errc::io_error, "its key was destroyed, because it could not be invalidated");
+    }
     const bool was_suspended = _is_suspended;
     auto next                = UCXL_TRY(hold_memory(bases));
     UCXL_TRY(_region->prepare(next.shape, next.bases));

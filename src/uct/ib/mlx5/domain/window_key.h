@@ -39,8 +39,8 @@ public:
     }
     bool is_suspended() const { return _is_suspended; }
 
-    // Peers and local users are refused from now on. A device that fails refuses them, too.
-    void suspend();
+    // Peers and local users are refused from now on. A key that cannot be invalidated is destroyed.
+    void suspend() noexcept;
     // Errors: the key stays suspended.
     result<void> resume();
     // Errors: the key shows the bases as before, or is suspended if the device failed.

@@ -61,27 +61,33 @@ result<void> suspend(region& region)
 {
     domain& shared = region.owner();
     const std::lock_guard guard(shared.lock);
-    std::vector<request_bytes> requests;
-    region.append_invalidation(shared.queue.qpn(), requests);
-    ++shared.num_invalidations;
-    UCXL_TRY(shared.queue.execute(requests));
-    region.set_suspended(true);
-    return {};
+    request_bytes request;
+    // A queue that failed was made again, so it may work now.
+    for (bool is_last = false;; is_last = true) {
+        region.encode_suspension(shared.queue.qpn(), request);
+        ++shared.num_invalidations;
+        const auto done = shared.queue.execute(std::span(&request, 1));
+        if (done) {
+            region.set_bound(false);
+        }
+        if (done || is_last) {
+            return done;
+        }
+    }
 }
 
 result<void> resume(region& region)
 {
     domain& shared = region.owner();
     const std::lock_guard guard(shared.lock);
-    std::vector<request_bytes> requests;
-    region.append_resumption(shared.queue.qpn(), requests);
+    request_bytes request;
+    region.encode_resumption(shared.queue.qpn(), request);
     ++shared.num_binds;
-    region.set_suspended(false); // from now on the device may have it
-    const auto done = shared.queue.execute(requests);
+    region.set_bound(true);
+    const auto done = shared.queue.execute(std::span(&request, 1));
     if (!done) {
-        requests.clear();
-        region.append_invalidation(shared.queue.qpn(), requests);
-        region.set_suspended(shared.queue.execute(requests).has_value());
+        region.encode_suspension(shared.queue.qpn(), request);
+        region.set_bound(!shared.queue.execute(std::span(&request, 1)).has_value());
     }
     return done;
 }

@@ -75,15 +75,15 @@ result<bind_queue> bind_queue::open(ibv_pd* pd, std::uint8_t port, std::uint32_t
 
 result<void> bind_queue::make()
 {
-    _qp.reset();
-    _cq.reset(ibv_create_cq(_pd->context, static_cast<int>(_depth), nullptr, nullptr, 0));
-    if (_cq == nullptr) {
+    // A queue pair that has failed stays until there is another one: requests on it fail.
+    cq_owner cq(ibv_create_cq(_pd->context, static_cast<int>(_depth), nullptr, nullptr, 0));
+    if (cq == nullptr) {
         return fail_errno("a completion queue for binding");
     }
     ibv_qp_init_attr_ex wanted{};
     wanted.qp_type             = IBV_QPT_RC;
-    wanted.send_cq             = _cq.get();
-    wanted.recv_cq             = _cq.get();
+    wanted.send_cq             = cq.get();
+    wanted.recv_cq             = cq.get();
     wanted.cap.max_send_wr     = _depth;
     wanted.cap.max_send_sge    = 1;
     wanted.cap.max_inline_data = inline_bytes;
@@ -93,10 +93,12 @@ result<void> bind_queue::make()
     mlx5dv_qp_init_attr raw{};
     raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
     raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
-    _qp.reset(mlx5dv_create_qp(_pd->context, &wanted, &raw));
-    if (_qp == nullptr) {
+    qp_owner qp(mlx5dv_create_qp(_pd->context, &wanted, &raw));
+    if (qp == nullptr) {
         return fail_errno("a queue pair for binding");
     }
+    _qp = std::move(qp); // ends the old one, which uses the old completion queue
+    _cq = std::move(cq);
     _max_request = longest_request(wanted.cap.max_inline_data);
     return connect();
 }

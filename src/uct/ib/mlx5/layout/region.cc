@@ -198,9 +198,15 @@ void region::append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& 
     encode_invalidate(_root.mkey->lkey, qpn, {}, to.emplace_back());
 }
 
-void region::append_resumption(std::uint32_t qpn, std::vector<request_bytes>& to) const
+void region::encode_resumption(std::uint32_t qpn, request_bytes& request) const
 {
-    set_queue_pair(to.emplace_back(_bound.requests.back()), qpn);
+    request = _bound.requests.back();
+    set_queue_pair(request, qpn);
+}
+
+void region::encode_suspension(std::uint32_t qpn, request_bytes& request) const
+{
+    encode_invalidate(_root.mkey->lkey, qpn, {}, request);
 }
 
 void region::adopt()

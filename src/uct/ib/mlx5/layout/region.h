@@ -42,7 +42,6 @@ public:
     std::uint64_t address() const { return _options.address; }
     std::uint64_t length() const { return _bound.length; }
     const plan_cost& cost() const { return _bound.cost; }
-    const plan_cost& prepared_cost() const { return _prepared.cost; }
     bool is_prepared() const { return !_prepared.requests.empty(); }
     // The current layout; null without one.
     const layout* shown() const { return _bound.shown.get(); }
@@ -59,10 +58,10 @@ public:
 
     void append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const;
     // Binds the first key again after an invalidation; the keys below it never changed. Only for windows with a layout.
-    void append_resumption(std::uint32_t qpn, std::vector<request_bytes>& to) const;
-    // What the device has been told, if it is another thing than adopt() and forget() say.
-    void set_suspended(bool is_suspended) { _is_bound = !is_suspended; }
-    bool is_suspended() const { return !_is_bound; }
+    void encode_resumption(std::uint32_t qpn, request_bytes& request) const;
+    void encode_suspension(std::uint32_t qpn, request_bytes& request) const;
+    // After a suspension or a resumption: whether the device may still follow the first key.
+    void set_bound(bool is_bound) { _is_bound = is_bound; }
     // Removes the layout. Keys and memory that the device may still have bound are not given to others.
     void forget(bool is_invalidated);
 
