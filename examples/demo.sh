@@ -1,6 +1,6 @@
 #!/bin/sh
-# The main job: real application layouts between two processes, over shared memory and over TCP. Runs the installed
-# ucx_layout_demo (contrib/dev demo builds it and puts it first in PATH); arguments go to it, see --help.
+# The main job: real application layouts between two processes, over shared memory, over TCP and by hardware keys. Runs
+# the installed ucx_layout_demo (contrib/dev demo builds it and puts it first in PATH); arguments go to it, see --help.
 set -eu
 
 command -v ucx_layout_demo > /dev/null || {

@@ -169,12 +169,12 @@ verb_run() {
     exec "$@"
 }
 
-# Newcomers wait for the demo. So it has a build and a set of packages of its own, without tests, other tools and the
-# software device. It is not installed: libtool's ucx_layout_demo finds the library beside it.
+# Newcomers wait for the demo. So it has a build and a set of packages of its own, without tests and other tools. It is
+# not installed: libtool's ucx_layout_demo finds the libraries beside it, and softhca-run through PATH.
 verb_demo() {
     local lock
     configure_variant demo --disable-tests
-    in_build demo ucx_layout_demo
+    in_build demo demo-programs
     exec {lock}>&-
     export PATH=$top/build/demo:$PATH
     exec "$top/examples/demo.sh" "$@"

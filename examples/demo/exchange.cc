@@ -28,6 +28,14 @@ static ucx_layout::window map(ucp_context_h context, const pattern_side& side, m
     return must(ucx_layout::window::map(context, side.make_layout(), memory.bases()), "window");
 }
 
+static std::uint64_t bytes_moved(const ucx_layout::window& window)
+{
+    ucp_layout_window_attr_t found{};
+    found.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
+    check(ucp_layout_window_query(window.get(), &found), "ucp_layout_window_query");
+    return found.statistics.bytes_read + found.statistics.bytes_written;
+}
+
 exchange::exchange(team& both, ucx_link& link, const pattern& pattern)
     : _team(both), _link(link), _pattern(pattern), _peer(1 - both.rank()), _send_memory(pattern.send),
       _receive_memory(pattern.receive), _send_window(map(link.context(), pattern.send, _send_memory)),
@@ -41,6 +49,12 @@ exchange::exchange(team& both, ucx_link& link, const pattern& pattern)
     check(ucp_ep_rkey_unpack(link.endpoint(_peer), remote.data() + sizeof(_remote_address), &key),
           "ucp_ep_rkey_unpack");
     _remote_key.reset(key);
+    _earlier_copies = bytes_moved(_send_window) + bytes_moved(_receive_window);
+}
+
+std::uint64_t exchange::copied_bytes() const
+{
+    return bytes_moved(_send_window) + bytes_moved(_receive_window) - _earlier_copies;
 }
 
 template <typename before_send, typename after_receive>

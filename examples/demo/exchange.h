@@ -25,6 +25,8 @@ public:
     memory_set& receive_memory() { return _receive_memory; }
     std::size_t length_bytes() const { return _send_window.length(); }
     std::size_t blocks() const { return _blocks; } // of the sender, neighbours merged
+    // What the CPU of this process moved through the windows so far.
+    std::uint64_t copied_bytes() const;
 
     void ping_pong_windows(unsigned iterations);
     void ping_pong_packed(unsigned iterations);
@@ -45,7 +47,8 @@ private:
     unsigned _peer;
     memory_set _send_memory, _receive_memory;
     ucx_layout::window _send_window, _receive_window;
-    std::size_t _blocks = 0;
+    std::size_t _blocks           = 0;
+    std::uint64_t _earlier_copies = 0; // a window may be one that was used before
     std::unique_ptr<std::byte[]> _packed_send, _packed_receive;
     std::uint64_t _remote_address = 0;
     std::unique_ptr<ucp_rkey, ucx_destroy<ucp_rkey_destroy>> _remote_key;

@@ -1,5 +1,6 @@
 // ucx_layout_demo: two processes exchange the non-contiguous data of real applications over stock UCX, through windows
 // and, for comparison, with hand-written packing loops. The last line is "demo: N patterns, N verified".
+#include "device.h"
 #include "examples/common/shared.h"
 #include "measure.h"
 #include "report.h"
@@ -16,7 +17,8 @@ namespace
 {
 
 struct options {
-    std::vector<std::string> tls{"shm", "tcp"};
+    std::vector<std::string> tls{"shm", "tcp", "device"};
+    bool is_tls_chosen = false;
     std::vector<std::string> only;
     measure_settings measured{11, 0.008};
     unsigned limit_s = 120;
@@ -26,12 +28,16 @@ struct options {
 
 // lay_copy is the transport that moves bytes between windows and the buffers of other transports.
 const std::map<std::string, std::string> named_transports{
-    {"shm", "posix,sysv,lay_copy"}, {"tcp", "tcp,lay_copy"}, {"default", ""}};
+    {"shm", "posix,sysv,lay_copy"}, {"tcp", "tcp,lay_copy"}, {"device", "rc_x,lay_copy"}, {"default", ""}};
+
+// Times on the software device are not those of a card, so few are enough.
+constexpr unsigned most_software_rounds = 3;
 
 void describe(CLI::App& app, options& into)
 {
     app.add_option("--tls", into.tls,
-                   "shm, tcp, default (what UCX selects by itself) or any value for UCX_TLS; repeatable")
+                   "shm, tcp, device (a network card, or the software device if there is none), default (what UCX\n"
+                   "selects by itself) or any value for UCX_TLS; repeatable")
         ->take_all()
         ->capture_default_str();
     app.add_option("--only", into.only, "only the patterns whose name contains this; repeatable")->take_all();
@@ -67,6 +73,11 @@ void run_patterns(team& both, const pattern_list& patterns, unsigned transport_i
     } else {
         setenv("UCX_TLS", used.ucx_tls.c_str(), 1);
     }
+    if (used.is_device()) {
+        // Otherwise UCX lets the CPU copy short messages, also contiguous ones.
+        setenv("UCX_RNDV_THRESH", "0", 1);
+        setenv("UCX_RNDV_SCHEME", "get_zcopy", 1);
+    }
     const auto link = ucx_link::create(both);
     for (unsigned i = 0; i < patterns.size(); ++i) {
         row result       = measure(both, *link, patterns[i], settings);
@@ -79,6 +90,50 @@ void run_patterns(team& both, const pattern_list& patterns, unsigned transport_i
         }
     }
     link->close();
+}
+
+// By the CPU, through windows.
+std::uint64_t copied_bytes(unsigned transport_index, const row_board& board)
+{
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < board.count.load(); ++i) {
+        sum += board.rows[i].transport == transport_index ? board.rows[i].copied_bytes : 0;
+    }
+    return sum;
+}
+
+// Why there is no device for the demo; empty if there is one.
+std::string why_no_device()
+{
+    return !ucx_has_devices()      ? "this UCX has no transports for network cards"
+           : find_device().empty() ? "there is no mlx5 device with an active port, and no softhca-run"
+                                   : "";
+}
+
+std::vector<transport> wanted_transports(const options& wanted)
+{
+    std::vector<transport> transports;
+    for (const std::string& name : wanted.tls) {
+        const auto known = named_transports.find(name);
+        transports.push_back({.name        = name,
+                              .ucx_tls     = known == named_transports.end() ? name : known->second,
+                              .device      = "",
+                              .is_software = is_software_device()});
+        if (name != "device") {
+            continue;
+        }
+        transports.back().device = find_device();
+        if (const std::string reason = why_no_device(); !reason.empty()) {
+            if (wanted.is_tls_chosen) {
+                throw std::runtime_error("--tls device: " + reason);
+            }
+            if (!wanted.json) {
+                fmt::print("without --tls device: {}\n", reason);
+            }
+            transports.pop_back();
+        }
+    }
+    return transports;
 }
 
 // Counts a pattern if it was verified over every selection of transports.
@@ -100,11 +155,7 @@ int run(const options& wanted)
         }
         return 0;
     }
-    std::vector<transport> transports;
-    for (const std::string& name : wanted.tls) {
-        const auto known = named_transports.find(name);
-        transports.push_back({name, known == named_transports.end() ? name : known->second});
-    }
+    const std::vector<transport> transports = wanted_transports(wanted);
     if (patterns.empty() || patterns.size() * transports.size() > row_board::max_rows) {
         fmt::print(stderr, "ucx_layout_demo: no pattern has such a name, or too many --tls; see --list\n");
         return 2;
@@ -124,9 +175,16 @@ int run(const options& wanted)
         if (!wanted.json) {
             print_transport(transports[t]);
         }
+        measure_settings settings = wanted.measured;
+        if (transports[t].is_device() && transports[t].is_software) {
+            settings.rounds = std::min(settings.rounds, most_software_rounds);
+        }
         failed += run_team(
             2, std::chrono::seconds(wanted.limit_s),
-            [&](team& both) { run_patterns(both, patterns, t, transports[t], wanted.measured, board[0]); }, show_new);
+            [&](team& both) { run_patterns(both, patterns, t, transports[t], settings, board[0]); }, show_new);
+        if (transports[t].is_device() && !wanted.json) {
+            fmt::print("bytes copied by a CPU: {}\n", copied_bytes(t, board[0]));
+        }
     }
 
     const std::vector<row> rows(board[0].rows, board[0].rows + board[0].count.load());
@@ -148,7 +206,11 @@ int main(int argc, char** argv)
                  "ucx_layout_demo");
     describe(app, wanted);
     CLI11_PARSE(app, argc, argv);
+    wanted.is_tls_chosen = app.count("--tls") != 0;
     try {
+        if (!wanted.list && std::ranges::contains(wanted.tls, "device")) {
+            restart_with_device(argv);
+        }
         restart_without_ucx_thread(argv);
         return run(wanted);
     } catch (const std::exception& failure) {

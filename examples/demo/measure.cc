@@ -131,6 +131,9 @@ row measure(team& both, ucx_link& link, const pattern& pattern, const measure_se
     if (wrong.empty()) {
         wrong = verify_all(both, moved, pattern, methods.size());
     }
+    for (const std::string& bytes : both.gather(std::to_string(moved.copied_bytes()))) {
+        result.copied_bytes += std::stoull(bytes);
+    }
     result.verified = wrong.empty();
     std::snprintf(result.problem, sizeof(result.problem), "%s", wrong.c_str());
     both.barrier(); // the peer may still be reading this window

@@ -20,6 +20,10 @@ static double ratio(const row& result)
 
 void print_transport(const transport& used)
 {
+    if (used.is_device()) {
+        fmt::print("\nhardware keys of {}{}", used.device,
+                   used.is_software ? ", a software device: its times are not those of a card" : "");
+    }
     fmt::print("\n{}: UCX {}, {}, both ends windows; half round trip of tag messages, medians\n", used.name,
                ucp_get_version_string(), used.ucx_tls.empty() ? "UCX_TLS not set" : "UCX_TLS=" + used.ucx_tls);
     fmt::print("{:<16} {:>9} {:>7} {:>11} {:>13} {:>13} {:>7} {:>9} {:>9}\n", "pattern", "bytes", "blocks",
@@ -59,6 +63,7 @@ void print_json(const pattern_list& patterns, const std::vector<transport>& tran
                                {"windows_us_min", result.windows_min_s * 1e6},
                                {"packing_us_min", result.packed_min_s * 1e6},
                                {"put_us_min", result.put_min_s * 1e6},
+                               {"bytes_copied_by_cpu", result.copied_bytes},
                                {"ratio", ratio(result)},
                                {"verified", result.verified},
                                {"why", result.problem}});

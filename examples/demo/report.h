@@ -14,6 +14,10 @@ namespace examples
 struct transport {
     std::string name;
     std::string ucx_tls;
+    std::string device; // the card's name; empty if the transports need none
+    bool is_software;
+
+    bool is_device() const { return !device.empty(); }
 };
 
 void print_transport(const transport& used);

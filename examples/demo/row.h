@@ -15,6 +15,7 @@ struct row {
     // Over the rounds: half round trips, and one put with its flush.
     double windows_s, packed_s, put_s; // medians
     double windows_min_s, packed_min_s, put_min_s;
+    std::uint64_t copied_bytes; // through windows, by the CPUs of both processes
     bool verified;
     char problem[200]; // the error, if not verified
 };
