@@ -2,6 +2,7 @@
 
 #include "support/ucp.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,9 +18,9 @@ namespace ucxl::bench
 
 using test::check_ok;
 
-ucp_pair::ucp_pair(int socket, std::uint64_t features)
-    : _socket(socket), _context(test::open_context({.features = features})), _worker(test::open_worker(_context)),
-      _peer(test::connect(_worker, trade(test::address_of(_worker))))
+ucp_pair::ucp_pair(int socket, std::uint64_t features, bool yields)
+    : _socket(socket), _yields(yields), _context(test::open_context({.features = features})),
+      _worker(test::open_worker(_context)), _peer(test::connect(_worker, trade(test::address_of(_worker))))
 {
 }
 
@@ -50,7 +51,14 @@ void ucp_pair::receive(void* to, std::size_t count, ucp_datatype_t type)
 
 void ucp_pair::wait_for(ucs_status_ptr_t request)
 {
-    check_ok(test::finish(request, [this] { ucp_worker_progress(_worker); }), "operation");
+    check_ok(test::finish(request, [this] { progress(); }), "operation");
+}
+
+void ucp_pair::progress()
+{
+    if (ucp_worker_progress(_worker) == 0 && _yields) {
+        sched_yield();
+    }
 }
 
 std::vector<std::byte> ucp_pair::trade(std::span<const std::byte> own) const

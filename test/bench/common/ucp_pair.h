@@ -25,21 +25,25 @@ namespace ucxl::bench
 class ucp_pair
 {
 public:
-    ucp_pair(int socket, std::uint64_t features);
+    // `yields`: when nothing moves, the processor goes to others. For two processes that share one.
+    ucp_pair(int socket, std::uint64_t features, bool yields = false);
 
     ucp_context_h context() const { return _context; }
+    ucp_worker_h worker() const { return _worker; }
     ucp_ep_h peer() const { return _peer; }
 
     // Return when the operation has completed. count: of elements of the datatype; bytes by default.
     void send(const void* from, std::size_t count, ucp_datatype_t type = ucp_dt_make_contig(1));
     void receive(void* to, std::size_t count, ucp_datatype_t type = ucp_dt_make_contig(1));
     void wait_for(ucs_status_ptr_t request);
+    void progress();
 
     // Beside UCP: up to 8 KB of bytes for bytes.
     std::vector<std::byte> trade(std::span<const std::byte> own) const;
 
 private:
     int _socket;
+    bool _yields;
     ucp_context_h _context = nullptr;
     ucp_worker_h _worker   = nullptr;
     ucp_ep_h _peer         = nullptr;

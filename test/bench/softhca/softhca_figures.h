@@ -18,6 +18,7 @@ inline std::uint64_t now_ns()
 }
 
 struct percentiles {
+    double least;
     double p50;
     double p90;
     double p99;
@@ -33,8 +34,8 @@ double median_of(std::vector<double> samples);
 percentiles latency_of(const std::function<void()>& once, std::size_t count);
 
 // A store to a page that refuses it, a signal handler that steps over it, and back: what the kernel takes for a
-// doorbell that traps. Microseconds, median; 0 where this was not written for the processor. In a process without the
-// device, whose handler is in front of others.
-double bare_trap_us();
+// doorbell that traps. Microseconds; 0 where this was not written for the processor. In a process without the device,
+// whose handler is in front of others.
+double bare_trap_us(double percentiles::* figure = &percentiles::p50);
 
 } // namespace ucxl::bench
