@@ -1,8 +1,9 @@
 // Options of the API layer. Each is read once from UCX_LAYOUT_*, at its first use; `ucx_info -cf` lists them.
 #pragma once
 
+#include "ucs/window/key_options.h"
+
 #include <cstddef>
-#include <cstdint>
 
 namespace ucxl
 {
@@ -14,9 +15,7 @@ void register_map_options();
 std::size_t map_cache_size();
 // UCX_LAYOUT_KEYS_ENABLE
 bool are_hardware_keys_enabled();
-
-// UCX_LAYOUT_KEYS_WINDOWS: which windows network cards may register.
-enum class window_carrier_option : std::uint8_t { automatic, keys, copies };
+// UCX_LAYOUT_KEYS_WINDOWS
 window_carrier_option carrier_option();
 
 } // namespace ucxl

@@ -1,21 +1,13 @@
-// Options of hardware keys for windows, UCX_LAYOUT_KEYS_*. Read when the library is loaded.
+// What the options of hardware keys, UCX_LAYOUT_KEYS_*, say to the domains.
 #pragma once
 
+#include "ucs/window/key_options.h"
 #include "uct/ib/mlx5/layout/domain.h"
-
-#include <cstdint>
 
 namespace ucxl::mlx5
 {
 
-// UCX_LAYOUT_KEYS_SAME_HOST: whether peers on this host use the device.
-enum class same_host_choice : std::uint8_t {
-    automatic, // if there is no faster way
-    always,
-    never,
-};
-
-same_host_choice same_host();
+same_host_option same_host();
 
 // Makes UCX_LAYOUT_KEYS_SPARE keys in advance. A device that gives fewer is no error.
 void stock_keys(domain& domain);

@@ -45,7 +45,7 @@ ucs_status_t unpack_key(std::uint64_t& key)
     }
     const auto choice = same_host();
     const bool is_unwanted =
-        choice == same_host_choice::never || (choice == same_host_choice::automatic && windows->has_host_transport());
+        choice == same_host_option::never || (choice == same_host_option::automatic && windows->has_host_transport());
     const bool is_refused = *host == no_host || (*host == this_host() && is_unwanted);
     if (is_refused) {
         return UCS_ERR_UNREACHABLE;

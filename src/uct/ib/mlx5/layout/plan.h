@@ -77,6 +77,9 @@ struct plan {
     const plan_key& root() const { return keys.back(); }
 };
 
+// The room of a window's key, which is made before its layout is known.
+inline constexpr std::uint32_t window_key_octowords = 64;
+
 // The limits of a device. The defaults come from published dumps of ConnectX-6 and BlueField-3.
 struct device_limits {
     std::uint32_t max_list_entries   = 65536; // 2^log_max_klm_list_size

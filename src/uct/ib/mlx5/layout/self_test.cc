@@ -111,7 +111,7 @@ private:
 class device_test
 {
 public:
-    device_test(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted)
+    device_test(ibv_pd* pd, bind_queue& queue, const capabilities& said, key_address_option wanted)
         : _pd(pd), _said(said), _wanted(wanted), _loop(pd, queue)
     {
     }
@@ -196,7 +196,7 @@ private:
 
     result<void> test_start()
     {
-        if (_wanted == address_choice::ksm) {
+        if (_wanted == key_address_option::ksm) {
             return {};
         }
         const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
@@ -211,7 +211,7 @@ private:
 
     result<void> test_overlay()
     {
-        if (_found.address != address_method::none || _wanted == address_choice::umr || !_found.nesting) {
+        if (_found.address != address_method::none || _wanted == key_address_option::umr || !_found.nesting) {
             return {};
         }
         const auto over = address_overlay::create(_pd, _list->lkey, test_address, all_rights);
@@ -230,7 +230,7 @@ private:
 
     ibv_pd* _pd;
     const capabilities& _said;
-    address_choice _wanted;
+    key_address_option _wanted;
     loopback _loop;
     mkey_owner _list;
     mkey_owner _repeat;
@@ -240,7 +240,7 @@ private:
 
 } // namespace
 
-result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted)
+result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, key_address_option wanted)
 {
     return device_test(pd, queue, said, wanted).run();
 }

@@ -24,6 +24,7 @@ struct self_test_result {
 };
 
 // Fails if not even a list shows its memory, or if something other than the tested capability goes wrong.
-result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, address_choice wanted);
+result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said,
+                                     key_address_option wanted);
 
 } // namespace ucxl::mlx5

@@ -1,0 +1,57 @@
+#include "key_options.h"
+
+#include "ucs/sys/option_table.h"
+
+namespace ucxl
+{
+
+namespace
+{
+
+constexpr key_options defaults{.enable = 1, .windows = 0, .same_host = 0, .spare = 8, .address = 0};
+
+const char* switch_names[] = {"n", "y", nullptr};
+// In the order of the enumerations.
+const char* carrier_names[]   = {"auto", "keys", "copies", nullptr};
+const char* same_host_names[] = {"auto", "always", "never", nullptr};
+const char* address_names[]   = {"auto", "umr", "ksm", nullptr};
+
+constexpr abi::option fields[] = {
+    {"ENABLE", "y",
+     "Whether windows and memory of the device get hardware keys under UCX's own mlx5 transports (y or n). With n,\n"
+     "UCX's memory domains of RDMA devices stay exactly as they are, and the CPU copies windows.",
+     offsetof(key_options, enable), abi::option_type::name, switch_names},
+    {"WINDOWS", "auto",
+     "Which windows network cards may reach by hardware keys: auto (where a card can have a key and follows the "
+     "layout\n"
+     "about as fast as a CPU copies it), keys (wherever a card can have one), or copies (none: the CPU copies all\n"
+     "windows).",
+     offsetof(key_options, windows), abi::option_type::name, carrier_names},
+    {"SAME_HOST", "auto",
+     "Whether peers on the same host reach windows through the device: auto (unless lay_shm or lay_cma is in use),\n"
+     "always or never. The process that uses the window decides.",
+     offsetof(key_options, same_host), abi::option_type::name, same_host_names},
+    {"SPARE", "8",
+     "Memory keys to make in advance for windows, on each device with the first window. Making one takes long.",
+     offsetof(key_options, spare), abi::option_type::unsigned_integer},
+    {"ADDRESS", "auto",
+     "How a region gets its virtual address: umr (the bind request moves the start of its key), ksm (a second key of\n"
+     "fixed entities lies over it) or auto (umr where a loopback test finds that it works, otherwise ksm).",
+     offsetof(key_options, address), abi::option_type::name, address_names},
+};
+
+constinit option_table<key_options> table("layout hardware keys", "LAYOUT_KEYS_", fields);
+
+} // namespace
+
+key_options read_key_options()
+{
+    return table.read_or(defaults);
+}
+
+void publish_key_options()
+{
+    table.add();
+}
+
+} // namespace ucxl
