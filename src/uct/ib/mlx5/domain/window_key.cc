@@ -4,7 +4,6 @@
 #include "uct/ib/mlx5/layout/explain.h"
 
 #include <exception>
-#include <format>
 
 namespace ucxl::mlx5
 {
@@ -12,36 +11,13 @@ namespace ucxl::mlx5
 namespace
 {
 
-// Following is compared to copying as follows. A copied window costs messages, buffers and a second copy on the other
-// side, whatever its size. Copying takes a CPU and stands before the transfer, while the device follows a layout during
-// the transfer. So a key may take longer than a copy and is still the better choice.
-constexpr double copying_ns  = 1000;
-constexpr double cpu_is_dear = 2;
-
-bool is_better_than_copying(const plan_cost& cost, const layout& layout)
-{
-    const double following = estimated_ns(cost) - estimated_ns(cost, 0);
-    return following <= cpu_is_dear * packing_ns(layout) + copying_ns;
-}
-
-result<void> check_cost(const domain& domain, const layout& layout)
-{
-    const auto plan = UCXL_TRY(lower(layout, domain.caps.limits));
-    if (!is_better_than_copying(plan.cost, layout)) {
-        return fail(errc::unsupported,
-                    std::format("the device would follow {} translations; copying {} blocks is faster",
-                                plan.cost.translations, layout.blocks().count));
-    }
-    return {};
-}
-
 region_options options_for(const domain& domain, const window_content& content)
 {
     return {.rights      = {.local_write   = true,
                             .remote_read   = true,
                             .remote_write  = true,
                             .remote_atomic = domain.found.atomics},
-            .max_entries = 64,
+            .max_entries = window_key_octowords,
             .address     = reinterpret_cast<std::uintptr_t>(content.address),
             .is_window   = true};
 }
@@ -91,7 +67,8 @@ result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memo
     }
     std::unique_ptr<window_key> created(new window_key(domain, memory, content));
     if (choice == key_choice::by_cost) {
-        UCXL_TRY(check_cost(domain, *content.shape)); // before its memory is pinned
+        const auto plan = UCXL_TRY(lower(*content.shape, domain.caps.limits));
+        UCXL_TRY(prefer_key_for_window(plan.cost, *content.shape)); // before its memory is pinned
     }
     created->_region = UCXL_TRY(region::create(domain, options_for(domain, content)));
     created->_bound  = UCXL_TRY(created->hold_memory(content.bases));

@@ -14,6 +14,12 @@ namespace
 constexpr double pack_block_ns = 8;
 constexpr double pack_byte_ns  = 0.25;
 
+// A copied window costs messages, buffers and a second copy on the other side, whatever its size. Copying takes a CPU and
+// stands before the transfer, while the device follows a layout during the transfer. So a key may take longer than a copy
+// and is still the better choice for a window.
+constexpr double copied_window_ns = 1000;
+constexpr double cpu_is_dear      = 2;
+
 // How much of a plan is listed; the rest is only counted.
 constexpr std::size_t listed_keys    = 8;
 constexpr std::size_t listed_entries = 4;
@@ -26,6 +32,11 @@ std::string line(std::string_view name, const std::string& text)
 std::string in_us(double ns)
 {
     return std::format("{:.1f} us", ns / 1000);
+}
+
+double following_ns(const plan_cost& cost)
+{
+    return estimated_ns(cost) - estimated_ns(cost, 0);
 }
 
 std::string describe(const plan_cost& cost)
@@ -116,6 +127,17 @@ std::string describe_rejected(const layout& layout, const device_limits& limits,
            describe_other("list of all blocks", lower_flat(layout, limits), its);
 }
 
+// What UCX_LAYOUT_KEYS_WINDOWS=auto makes of a window of this layout.
+std::string describe_window(const layout& layout, device_limits limits)
+{
+    limits.max_root_octowords = window_key_octowords;
+    const auto preferred =
+        layout.packed_length() == 0
+            ? fail(errc::unsupported, "the window is empty")
+            : lower(layout, limits).and_then([&](const plan& its) { return prefer_key_for_window(its.cost, layout); });
+    return line("window", preferred ? "key" : "copied, because " + preferred.error().message);
+}
+
 } // namespace
 
 double packing_ns(const layout& layout)
@@ -126,7 +148,16 @@ double packing_ns(const layout& layout)
 
 bool is_worth_a_key(const plan_cost& cost, const layout& layout)
 {
-    return estimated_ns(cost) - estimated_ns(cost, 0) <= packing_ns(layout);
+    return following_ns(cost) <= packing_ns(layout);
+}
+
+result<void> prefer_key_for_window(const plan_cost& cost, const layout& layout)
+{
+    if (following_ns(cost) <= cpu_is_dear * packing_ns(layout) + copied_window_ns) {
+        return {};
+    }
+    return fail(errc::unsupported, std::format("the device would follow {} translations; copying {} blocks is faster",
+                                               cost.translations, layout.blocks().count));
 }
 
 std::string explain(const layout& layout, const device_limits& limits)
@@ -134,19 +165,21 @@ std::string explain(const layout& layout, const device_limits& limits)
     const auto created = lower(layout, limits);
     if (!created) {
         return line("plan", "none: " + created.error().message) + describe_rejected(layout, limits, created) +
-               line("advice", "pack: the device cannot follow this layout");
+               line("advice", "pack: the device cannot follow this layout") + describe_window(layout, limits);
     }
     const double bind = estimated_ns(created->cost, 0);
-    const double walk = estimated_ns(created->cost) - bind;
+    const double walk = following_ns(created->cost);
     std::string text  = line("plan", describe(created->cost)) + describe_keys(*created);
     text += line("translations", std::format("{} followed when all is moved once", created->cost.translations));
     text += line("estimate", std::format("binding {}, following {} a transfer; packing takes a CPU {}", in_us(bind),
                                          in_us(walk), in_us(packing_ns(layout))));
     text += describe_rejected(layout, limits, created);
-    return text + line("advice", is_worth_a_key(created->cost, layout)
-                                     ? "a key, bound once and used often"
-                                     : "pack instead, unless the CPU has better to do: following the blocks takes the "
-                                       "device longer than copying takes the CPU");
+    return text +
+           line("advice", is_worth_a_key(created->cost, layout)
+                              ? "a key, bound once and used often"
+                              : "pack instead, unless the CPU has better to do: following the blocks takes the "
+                                "device longer than copying takes the CPU") +
+           describe_window(layout, limits);
 }
 
 } // namespace ucxl::mlx5

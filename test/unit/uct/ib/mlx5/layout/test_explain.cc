@@ -67,6 +67,30 @@ TEST(explain, what_the_device_cannot_follow_has_to_be_packed)
     EXPECT_THAT(text, HasSubstr("pack: the device cannot follow this layout"));
 }
 
+TEST(explain, windows_are_decided_by_a_rule_of_their_own)
+{
+    EXPECT_THAT(explained("strided(1000,4096,65536)"), HasSubstr("window         key\n"));
+    EXPECT_THAT(explained("strided(8,8,8192)"), HasSubstr("window         key\n")) << "a copy has a price of its own";
+    EXPECT_THAT(explained("strided(100000,8,8192)"),
+                HasSubstr("window         copied, because the device would follow 100000 translations; copying 100000 "
+                          "blocks is faster\n"));
+    EXPECT_THAT(explained("0"), HasSubstr("window         copied, because the window is empty\n"));
+    mlx5::device_limits few;
+    few.repeat_blocks = false;
+    few.max_entries   = 1000;
+    EXPECT_THAT(explained("strided(1001,8,16)", few),
+                HasSubstr("window         copied, because 1001 translation entries are over the limit of 1000\n"));
+}
+
+TEST(explain, windows_are_decided_with_the_room_of_their_keys)
+{
+    mlx5::device_limits flat;
+    flat.repeat_blocks = false;
+    flat.max_nesting   = 1; // so the list cannot move to another key
+    EXPECT_THAT(explained("strided(200,65536,131072)", flat), HasSubstr("advice         a key"));
+    EXPECT_THAT(explained("strided(200,65536,131072)", flat), HasSubstr("window         copied, because "));
+}
+
 TEST(explain, long_plans_are_cut)
 {
     const std::string text = explained("iov(1000,8..256,seed=1)");
