@@ -55,4 +55,10 @@ std::string print_hooks()
     return printed("ucp_layout_print_hooks", [&](std::FILE* stream) { return ucp_layout_print_hooks(stream); });
 }
 
+std::string print_windows(pid_t pid)
+{
+    return printed("ucp_layout_print_windows",
+                   [&](std::FILE* stream) { return ucp_layout_print_windows(pid, stream); });
+}
+
 } // namespace ucxl::tools

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <sys/types.h>
 #include <ucp_layout.hpp>
 
 namespace ucxl::tools
@@ -13,5 +14,7 @@ std::string print_layout(const ucx_layout::layout& layout, unsigned fields);
 std::string print_device_plan(const ucx_layout::layout& layout, const char* device);
 // The changes of the library to stock UCX in this process.
 std::string print_hooks();
+// Who moves the bytes of the windows of a process.
+std::string print_windows(pid_t pid);
 
 } // namespace ucxl::tools

@@ -36,6 +36,7 @@ struct options {
     bool limits            = false;
     bool hooks             = false;
     std::optional<pid_t> failures; // process number
+    std::optional<pid_t> process;  // the same
 };
 
 void run(const options& options)
@@ -51,6 +52,10 @@ void run(const options& options)
     }
     if (options.failures) {
         print(failures_as_text(*options.failures));
+        return;
+    }
+    if (options.process) {
+        print(process_as_text(*options.process));
         return;
     }
     const ucx_layout::layout layout = ucxl::tools::load_layout(options.layout);
@@ -97,6 +102,10 @@ void add_options(CLI::App& app, options& into)
     app.add_option("--failures", into.failures, "print how many operations on windows failed in the process PID")
         ->type_name("PID")
         ->check(CLI::PositiveNumber);
+    app.add_option("--process", into.process,
+                   "print who moves the bytes of the windows of the process PID, and what its devices have for it")
+        ->type_name("PID")
+        ->check(CLI::PositiveNumber);
     app.set_version_flag("-V,--version", ucxl::tools::version_text("ucx_layout_info"), "print the version");
 }
 
@@ -114,7 +123,7 @@ int main(int argc, char** argv)
         if (options.layout.empty() && options.device) {
             options.layout = std::exchange(*options.device, "");
         }
-        if (options.layout.empty() && !options.limits && !options.hooks && !options.failures) {
+        if (options.layout.empty() && !options.limits && !options.hooks && !options.failures && !options.process) {
             std::fputs(app.help().c_str(), stderr);
             return 2;
         }

@@ -49,4 +49,9 @@ std::string failures_as_text(pid_t pid)
     return text;
 }
 
+std::string process_as_text(pid_t pid)
+{
+    return tools::print_windows(pid) + "\n" + failures_as_text(pid);
+}
+
 } // namespace ucxl::info

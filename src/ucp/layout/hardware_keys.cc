@@ -11,6 +11,7 @@
 #include "uct/layout/copy/md.h"
 #include "uct/layout/peer/iface.h"
 #include "uct/layout/shm/lay_shm.h"
+#include "window_figures.h"
 
 #include <atomic>
 #include <exception>
@@ -83,6 +84,16 @@ bool is_card_memory(const void* address, std::uint64_t length)
     return found != nullptr && found->binding().indirect != nullptr;
 }
 
+void show_domain(const void* domain, const domain_report& report)
+{
+    window_figures::instance().show_domain(domain, report);
+}
+
+void hide_domain(const void* domain)
+{
+    window_figures::instance().hide_domain(domain);
+}
+
 constexpr window_directory directory = {
     .in_arena           = touches_arena,
     .find               = find_window,
@@ -91,6 +102,8 @@ constexpr window_directory directory = {
     .free_addresses     = free_addresses,
     .is_card_memory     = is_card_memory,
     .has_host_transport = has_host_interfaces,
+    .show_domain        = show_domain,
+    .hide_domain        = hide_domain,
 };
 
 // The library next to this one, or the one that the loader finds.

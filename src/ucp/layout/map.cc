@@ -5,6 +5,7 @@
 #include "sys/rollback.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/init.h"
+#include "window_figures.h"
 
 #include <cstring>
 #include <format>
@@ -245,6 +246,7 @@ ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_w
     rollback undo([&] { state.release(user); });
     const ucs_status_t status = attach(state, user);
     if (status == UCS_OK) {
+        window_figures::instance().add(*user.window, context != nullptr);
         *window_p = state.add(user);
         undo.cancel();
     }

@@ -3,6 +3,7 @@
 #include "layout_table.h"
 #include "options.h"
 #include "uct/layout/copy/md.h"
+#include "window_figures.h"
 
 #include "uct/abi/log.h"
 
@@ -23,6 +24,7 @@ map_state& map_state::instance()
     static map_state& state = *[] {
         // Fork takes these locks after ours, as everybody else does.
         layout_table::instance();
+        window_figures::instance();
         window_registry::hold_lock_over_fork();
         auto* created = new map_state;
         // A child forked while another thread maps must not inherit a held lock.

@@ -1,7 +1,9 @@
 // ucp_layout_window_*: queries, and stock memory handles in further contexts.
+#include "carrier.h"
 #include "handle.h"
 #include "map_state.h"
 #include "ucs/sys/argument.h"
+#include "window_figures.h"
 
 #include <algorithm>
 
@@ -14,7 +16,8 @@ constexpr std::uint64_t known_fields = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UC
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT |
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS |
                                        UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE;
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER |
+                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON;
 
 // Calls body(state, user) with the user of the handle, under the lock.
 template <typename Body>
@@ -26,9 +29,24 @@ ucs_status_t with_user(const char* function, ucp_layout_window_h window, Body&& 
     return user == nullptr ? UCS_ERR_INVALID_PARAM : body(state, *user);
 }
 
+void fill_carrier(const cached_window& window, ucp_layout_window_attr_t& attr)
+{
+    const carrier_choice choice = carrier_of(window);
+    if ((attr.field_mask & UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER) != 0) {
+        attr.carrier = choice.has_key ? UCP_LAYOUT_CARRIER_KEYS : UCP_LAYOUT_CARRIER_COPIES;
+    }
+    if ((attr.field_mask & UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON) != 0) {
+        const std::size_t length    = choice.why_copied.copy(attr.carrier_reason, sizeof(attr.carrier_reason) - 1);
+        attr.carrier_reason[length] = 0;
+    }
+}
+
 void fill(const window_user& user, ucp_layout_window_attr_t& attr)
 {
     const auto asked = [&](std::uint64_t field) { return (attr.field_mask & field) != 0; };
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON)) {
+        fill_carrier(*user.window, attr); // first, because it may run out of memory
+    }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS)) {
         attr.address = user.window->target->address();
     }
@@ -89,6 +107,7 @@ ucs_status_t give_memh(map_state& state, window_user& user, ucp_context_h contex
         if (const auto made = make_missing_keys(state, user, context); !made) {
             return log_error("ucp_layout_window_memh", made.error());
         }
+        window_figures::instance().add(*user.window, true);
         const auto status = state.memory.acquire("ucp_layout_window_memh", context, *user.window, &handle);
         if (status != UCS_OK) {
             return status;

@@ -5,6 +5,7 @@
 #include "sys/rollback.h"
 #include "uct/abi/log.h"
 #include "uct/layout/peer/export.h"
+#include "window_figures.h"
 
 #include <algorithm>
 #include <cstring>
@@ -159,6 +160,7 @@ void window_cache::release(cached_window* cached)
     if (--cached->users > 0) {
         return;
     }
+    window_figures::instance().remove(*cached);
     if (cached->has_own_memory() || _max_idle == 0) {
         destroy(cached);
         return;

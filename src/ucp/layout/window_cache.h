@@ -25,12 +25,22 @@
 namespace ucxl
 {
 
+// How window_figures counts a window.
+struct carrier_count {
+    enum class kinds : std::uint8_t { unknown, keyed, copied, unasked };
+
+    kinds kind          = kinds::unknown; // also while it is unused
+    std::uint8_t reason = 0;              // if copied
+    bool is_live        = false;
+};
+
 struct cached_window {
     handle_ptr layout;
     window* target = nullptr;
     unsigned users = 0;     // mappings; 0: the window is on the idle list
     bool exclusive = false; // not in the index by content
     std::string why_copied; // why it has no hardware key, if devices were asked
+    carrier_count counted;
     std::list<cached_window*>::iterator idle_position;
 
     bool has_own_memory() const { return target->binding().memory != nullptr || target->binding().owner != nullptr; }

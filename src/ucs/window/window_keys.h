@@ -31,6 +31,26 @@ struct window_content {
     std::vector<std::byte*> bases; // of every source
 };
 
+// What one device's domain has, in numbers.
+struct domain_figures {
+    std::uint64_t keys_live        = 0;
+    std::uint64_t keys_suspended   = 0; // of windows that nobody uses at present
+    std::uint64_t keys_spare       = 0;
+    std::uint64_t entries          = 0; // translation entries of the live keys, octowords
+    std::uint64_t binds            = 0;
+    std::uint64_t invalidations    = 0;
+    std::uint64_t bases_registered = 0; // bytes
+    std::uint64_t memic_chunks     = 0;
+    std::uint64_t memic_bytes      = 0;
+    std::uint64_t memic_free       = 0;
+};
+
+// The same for people.
+struct domain_report : domain_figures {
+    std::string device;
+    std::string unusable; // why it makes no keys; empty if it does
+};
+
 // What the other library may ask about windows.
 struct window_directory {
     bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
@@ -45,27 +65,14 @@ struct window_directory {
     bool (*is_card_memory)(const void* address, std::uint64_t length);
     // Whether this process and a peer on its host have a faster way than the device.
     bool (*has_host_transport)();
+    // Shows the figures of a domain to people, or removes them. The domain may hold its lock.
+    void (*show_domain)(const void* domain, const domain_report& report);
+    void (*hide_domain)(const void* domain);
 };
 
 enum class key_choice : std::uint8_t {
     by_cost, // only if the device follows the layout about as fast as a CPU copies it
     always,
-};
-
-// What one device's domain has, for people.
-struct domain_report {
-    std::string device;
-    std::string unusable; // why it makes no keys; empty if it does
-    std::uint64_t keys_live        = 0;
-    std::uint64_t keys_suspended   = 0; // of windows that nobody uses at present
-    std::uint64_t keys_spare       = 0;
-    std::uint64_t entries          = 0; // translation entries of the live keys, octowords
-    std::uint64_t binds            = 0;
-    std::uint64_t invalidations    = 0;
-    std::uint64_t bases_registered = 0; // bytes
-    std::uint64_t memic_chunks     = 0;
-    std::uint64_t memic_bytes      = 0;
-    std::uint64_t memic_free       = 0;
 };
 
 // Any thread may call any function at any time, except where it says otherwise.
@@ -93,6 +100,8 @@ public:
     // of them has such memory).
     virtual result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) = 0;
     virtual void free(const std::byte* address)                                                   = 0;
+    // Whether some domain has a key of the window in use.
+    virtual bool has_key(const std::byte* address) const = 0;
     // The window ends.
     virtual void remove(const std::byte* address) = 0;
 

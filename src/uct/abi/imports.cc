@@ -16,6 +16,7 @@
     DO(ucs_string_buffer_appendf)                                                                                      \
     DO(ucs_vfs_obj_add_dir)                                                                                            \
     DO(ucs_vfs_obj_add_ro_file)                                                                                        \
+    DO(ucs_vfs_obj_remove)                                                                                             \
     DO(uct_base_ep_t_init)                                                                                             \
     DO(uct_base_iface_query)                                                                                           \
     DO(uct_base_iface_t_init)                                                                                          \

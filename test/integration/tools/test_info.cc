@@ -230,6 +230,8 @@ TEST(info, failures_of_a_process_without_the_library_are_an_error)
     EXPECT_EQ(1, init.status);
     EXPECT_THAT(init.err, HasSubstr("has not loaded this release of the library"));
     EXPECT_EQ(2, run_tool(tool, {"--failures", "-3"}).status);
+    EXPECT_THAT(run_tool(tool, {"--process", "1"}).err, HasSubstr("has not loaded this release of the library"));
+    EXPECT_EQ(2, run_tool(tool, {"--process", "-3"}).status);
     EXPECT_EQ(1, run_tool(tool, {"--failures", "999999999"}).status);
 }
 
@@ -243,6 +245,10 @@ TEST(info, failures_of_a_process_with_the_library_are_counted)
     }
     EXPECT_EQ(0, result.status) << result.err;
     EXPECT_THAT(result.out, HasSubstr("puts by peers                           0            0\n"));
+    const outcome process = run_tool(tool, {"--process", std::to_string(other.pid())});
+    EXPECT_EQ(0, process.status) << process.err;
+    EXPECT_THAT(process.out, HasSubstr("windows copied by the CPU               0\n"));
+    EXPECT_THAT(process.out, HasSubstr("puts by peers                           0            0\n"));
     other.kill(SIGTERM);
 }
 

@@ -124,14 +124,16 @@ ucs_status_t ucp_layout_rebind(ucp_layout_window_h window, void *const *bases, u
 
 /** Fields of @ref ucp_layout_window_attr_t. */
 enum ucp_layout_window_attr_field {
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS     = UCS_BIT(0), /**< address */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH      = UCS_BIT(1), /**< length */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH        = UCS_BIT(2), /**< memh */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT      = UCS_BIT(3), /**< layout */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES = UCS_BIT(4), /**< num_sources */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS       = UCS_BIT(5), /**< flags */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS  = UCS_BIT(6), /**< statistics */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE = UCS_BIT(7)  /**< memory_type */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS        = UCS_BIT(0), /**< address */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH         = UCS_BIT(1), /**< length */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH           = UCS_BIT(2), /**< memh */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT         = UCS_BIT(3), /**< layout */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES    = UCS_BIT(4), /**< num_sources */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS          = UCS_BIT(5), /**< flags */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS     = UCS_BIT(6), /**< statistics */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE    = UCS_BIT(7), /**< memory_type */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER        = UCS_BIT(8), /**< carrier */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON = UCS_BIT(9)  /**< carrier_reason */
 };
 
 /** What the CPU of this process moved through a window since it was made. Bytes that peers move in memory that they
@@ -143,6 +145,12 @@ typedef struct ucp_layout_window_statistics {
     uint64_t bytes_read;    /**< Bytes gathered */
     uint64_t bytes_written; /**< Bytes scattered */
 } ucp_layout_window_statistics_t;
+
+/** Who moves the bytes of a window to and from other hosts. */
+typedef enum ucp_layout_carrier {
+    UCP_LAYOUT_CARRIER_KEYS,  /**< Network cards, by hardware keys; towards peers without this library the CPU */
+    UCP_LAYOUT_CARRIER_COPIES /**< The CPU, which copies them */
+} ucp_layout_carrier_t;
 
 /** Attributes of a window. */
 typedef struct ucp_layout_window_attr {
@@ -161,6 +169,10 @@ typedef struct ucp_layout_window_attr {
     ucs_memory_type_t memory_type; /**< UCS_MEMORY_TYPE_RDMA if any described byte is in memory of a network card,
                                         otherwise UCS_MEMORY_TYPE_HOST. ucp_mem_query tells the type that windows have
                                         for UCP instead */
+    ucp_layout_carrier_t carrier;  /**< Who moves the bytes at present. Chosen when the window gets its first memory
+                                        handle; until then COPIES */
+    char carrier_reason[128];      /**< Why the CPU copies the window, for people, cut to this length and with a final
+                                        0; empty for KEYS */
 } ucp_layout_window_attr_t;
 
 /**
@@ -211,6 +223,18 @@ ucs_status_t ucp_layout_window_memh(ucp_layout_window_h window, ucp_context_h co
  * @return UCS_OK or UCS_ERR_INVALID_PARAM (not a window, or it has no handle in this context).
  */
 ucs_status_t ucp_layout_window_detach(ucp_layout_window_h window, ucp_context_h context);
+
+/**
+ * @brief Print for people who moves the bytes of a process's windows, why the CPU copies some of them, and what its
+ * network cards have for windows. UCX's virtual file system shows the same in layout/windows and layout/keys.
+ *
+ * @param [in] pid     0 for this process, or the number of another process of this user and PID namespace.
+ * @param [in] stream  Where to print.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (stream is NULL), UCS_ERR_NO_ELEM (there is no such process, or it has not
+ *         loaded this release of the library), UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR.
+ */
+ucs_status_t ucp_layout_print_windows(pid_t pid, FILE *stream);
 
 /** @} */
 

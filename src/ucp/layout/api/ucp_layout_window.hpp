@@ -171,6 +171,14 @@ public:
         return ucp_layout_window_query(_handle, &attr) == UCS_OK ? attr.memh : nullptr;
     }
 
+    /** @return Who moves the bytes of the window at present. */
+    ucp_layout_carrier_t carrier() const noexcept
+    {
+        ucp_layout_window_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
+        return ucp_layout_window_query(_handle, &attr) == UCS_OK ? attr.carrier : UCP_LAYOUT_CARRIER_COPIES;
+    }
+
     /**
      * As ucp_layout_window_memh().
      *

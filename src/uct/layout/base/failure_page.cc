@@ -1,19 +1,11 @@
 #include "failure_page.h"
 
-#include "sys/memory_file.h"
+#include "process_page.h"
 #include "sys/process.h"
 
 #include <cstdlib>
-#include <format>
-#include <fstream>
 #include <mutex>
 #include <new>
-#include <string>
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 namespace ucxl
 {
@@ -38,53 +30,8 @@ own_page& the_page()
 // Without a file the counts are in private memory, and only this process can read them.
 void* make_page()
 {
-    const int fd = memfd_create(file_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0) {
-        // Sealed, so that nobody who opens the file can shrink it.
-        if (ftruncate(fd, sizeof(failure_page)) == 0 &&
-            fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-            void* const mapped = mmap(nullptr, sizeof(failure_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-            if (mapped != MAP_FAILED) {
-                return mapped; // the descriptor stays open, so that others find it
-            }
-        }
-        close(fd);
-    }
-    return std::calloc(1, sizeof(failure_page));
-}
-
-// Opens the page of another process.
-owned_fd open_page_of(pid_t pid)
-{
-    const std::string folder = std::format("/proc/{}/fd", pid);
-    DIR* const listing       = opendir(folder.c_str());
-    if (listing == nullptr) {
-        return {};
-    }
-    owned_fd found;
-    const std::string wanted = std::format("/memfd:{} (deleted)", file_name);
-    while (const dirent* const entry = readdir(listing)) {
-        const std::string path = folder + "/" + entry->d_name;
-        std::array<char, 128> target{};
-        const ssize_t length = readlink(path.c_str(), target.data(), target.size());
-        if (length > 0 && wanted == std::string_view(target.data(), static_cast<std::size_t>(length))) {
-            found = owned_fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-            break;
-        }
-    }
-    closedir(listing);
-    return found;
-}
-
-bool has_library(pid_t pid)
-{
-    std::ifstream maps(std::format("/proc/{}/maps", pid));
-    for (std::string line; std::getline(maps, line);) {
-        if (line.contains("libucp_layout")) {
-            return true;
-        }
-    }
-    return false;
+    void* const made = make_process_page(file_name, sizeof(failure_page));
+    return made != nullptr ? made : std::calloc(1, sizeof(failure_page));
 }
 
 } // namespace
@@ -132,16 +79,11 @@ failure_counts read_failure_page(const failure_page* page)
 
 bool count_failures_of(pid_t pid, failure_counts& counts)
 {
-    const owned_fd file = open_page_of(pid);
-    if (!file) {
-        counts = {};
-        return has_library(pid);
-    }
-    // Reads and does not map, because the other process may change the file.
+    counts = {};
     std::array<std::uint64_t, sizeof(failure_page) / sizeof(std::uint64_t)> words{};
-    if (!read_all(file, 0, std::as_writable_bytes(std::span(words))) || words[0] != failure_page::form ||
-        words[1] != num_failure_kinds) {
-        return false;
+    const auto state = read_process_page(pid, file_name, failure_page::form, words);
+    if (state != process_page_state::present || words[1] != num_failure_kinds) {
+        return state == process_page_state::absent;
     }
     for (std::size_t kind = 0; kind < num_failure_kinds; ++kind) {
         counts.all[kind]    = words[2 + kind];

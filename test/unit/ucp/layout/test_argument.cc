@@ -137,6 +137,7 @@ const std::vector<null_argument> nulls{
      [](auto& with) { return ucp_layout_print_device(nullptr, "published", with.stream); }},
     {"ucp_layout_print_device", "stream",
      [](auto& with) { return ucp_layout_print_device(with.described.get(), "published", nullptr); }},
+    {"ucp_layout_print_windows", "stream", [](auto&) { return ucp_layout_print_windows(0, nullptr); }},
     {"ucp_layout_walk", "layout", [](auto&) { return ucp_layout_walk(nullptr, 0, 0, never, nullptr); }},
     {"ucp_layout_walk", "cb",
      [](auto& with) { return ucp_layout_walk(with.described.get(), 0, 16, nullptr, nullptr); }},

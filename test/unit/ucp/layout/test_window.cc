@@ -69,6 +69,19 @@ TEST_F(window_handle, tells_what_the_window_is)
     EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
 }
 
+TEST_F(window_handle, tells_who_moves_its_bytes_and_why)
+{
+    const auto made = map();
+    ucp_layout_window_attr_t attr;
+    std::memset(&attr, 0x5a, sizeof(attr));
+    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON;
+    ASSERT_EQ(ucp_layout_window_query(made, &attr), UCS_OK);
+    EXPECT_EQ(attr.carrier, UCP_LAYOUT_CARRIER_COPIES) << "no context";
+    ASSERT_NE(std::memchr(attr.carrier_reason, 0, sizeof(attr.carrier_reason)), nullptr);
+    EXPECT_GT(std::strlen(attr.carrier_reason), 0u);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
+}
+
 TEST_F(window_handle, fields_not_asked_for_are_left_alone)
 {
     const auto made = map();

@@ -126,6 +126,12 @@ result<void> device_window_keys::rebind(const window_content& before, const wind
     return {};
 }
 
+bool device_window_keys::has_key(const std::byte* address) const
+{
+    const std::lock_guard guard(_lock);
+    return std::ranges::any_of(_domains, [&](const window_domain* domain) { return domain->has_key(address); });
+}
+
 void device_window_keys::remove(const std::byte* address)
 {
     for_all([&](window_domain& domain) { domain.remove(address); });

@@ -27,6 +27,7 @@ public:
     void suspend(const std::byte* address) override;
     result<void> resume(const std::byte* address) override;
     result<void> rebind(const window_content& before, const window_content& after) override;
+    bool has_key(const std::byte* address) const override;
     void remove(const std::byte* address) override;
     result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) override;
     void free(const std::byte* address) override;

@@ -3,6 +3,7 @@
 #include "device_window_keys.h"
 #include "domain_options.h"
 #include "key_mark.h"
+#include "sys/rollback.h"
 #include "ucs/sys/status.h"
 #include "uct/abi/log.h"
 
@@ -18,6 +19,8 @@ window_domain::window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::st
     : domain_layer(stock), _pd(pd), _device_name(std::move(device)), _windows(windows)
 {
     device_window_keys::instance().add(this);
+    const std::lock_guard guard(_lock);
+    show();
 }
 
 // UCP has given its handles back; those that it lost keep records without keys.
@@ -28,6 +31,7 @@ window_domain::~window_domain()
         --device_window_keys::instance().window_domain_offers;
     }
     const std::lock_guard guard(_lock);
+    _windows.hide_domain(this);
     for (const auto& [address, record] : _records) {
         record->drop_own_keys();
         record->key.reset();
@@ -46,6 +50,7 @@ result<window_domain::device_side*> window_domain::device()
             _device = std::make_unique<device_side>(_pd, std::move(*parts), std::move(*registered));
             stock_keys(_device->keys);
         }
+        show();
     }
     if (_device == nullptr) {
         return fail(errc::unsupported, _device_name + ": " + _unusable);
@@ -59,12 +64,34 @@ std::shared_ptr<window_record> window_domain::find(const std::byte* address) con
     return found == _records.end() ? nullptr : found->second;
 }
 
+void window_domain::count(const window_key& key, bool is_there)
+{
+    const std::uint64_t one = is_there ? 1 : ~std::uint64_t{0}; // or minus one
+    if (key.is_suspended()) {
+        _num_suspended += one;
+    } else {
+        _num_live += one;
+        _num_entries += one * key.cost().octowords;
+    }
+}
+
+template <typename Action>
+auto window_domain::act_on(const window_record& record, Action&& act)
+{
+    count(*record.key, false);
+    const rollback done([&] {
+        count(*record.key, true);
+        show();
+    });
+    return act(*record.key);
+}
+
 result<bool> window_domain::make(const window_content& content, key_choice choice)
 {
     const std::lock_guard guard(_lock);
     if (const auto known = find(content.address)) {
         if (known->key->content().shape == content.shape && known->key->content().bases == content.bases) {
-            UCXL_TRY(known->key->resume());
+            UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
             return false;
         }
         remove_locked(content.address);
@@ -72,7 +99,8 @@ result<bool> window_domain::make(const window_content& content, key_choice choic
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
     record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, choice));
-    _records.emplace(content.address, std::move(record));
+    count(*_records.emplace(content.address, std::move(record)).first->second->key, true);
+    show();
     return true;
 }
 
@@ -81,7 +109,7 @@ void window_domain::suspend(const std::byte* address) noexcept
     const std::lock_guard guard(_lock);
     if (const auto record = find(address)) {
         record->drop_own_keys();
-        record->key->suspend();
+        act_on(*record, [](window_key& key) { key.suspend(); });
     }
 }
 
@@ -89,7 +117,7 @@ result<void> window_domain::resume(const std::byte* address)
 {
     const std::lock_guard guard(_lock);
     const auto record = find(address);
-    return record == nullptr ? result<void>() : record->key->resume();
+    return record == nullptr ? result<void>() : act_on(*record, [](window_key& key) { return key.resume(); });
 }
 
 result<void> window_domain::rebind(const window_content& content)
@@ -100,11 +128,18 @@ result<void> window_domain::rebind(const window_content& content)
         return {};
     }
     record->drop_own_keys();
-    auto done = record->key->rebind(content.bases);
+    auto done = act_on(*record, [&](window_key& key) { return key.rebind(content.bases); });
     if (!done && record->key->is_suspended()) {
         remove_locked(content.address); // it shows nothing any more
     }
     return done;
+}
+
+bool window_domain::has_key(const std::byte* address) const
+{
+    const std::lock_guard guard(_lock);
+    const auto record = find(address);
+    return record != nullptr && !record->key->is_suspended();
 }
 
 void window_domain::remove(const std::byte* address) noexcept
@@ -117,24 +152,35 @@ void window_domain::remove_locked(const std::byte* address) noexcept
 {
     if (const auto found = _records.extract(address)) {
         found.mapped()->drop_own_keys();
+        count(*found.mapped()->key, false);
         found.mapped()->key.reset();
+        show();
     }
 }
 
 domain_report window_domain::report() const
 {
     const std::lock_guard guard(_lock);
-    domain_report report;
-    report.device   = _device_name;
-    report.unusable = _unusable;
-    for (const auto& [address, record] : _records) {
-        if (record->key->is_suspended()) {
-            ++report.keys_suspended;
-        } else {
-            ++report.keys_live;
-            report.entries += record->key->cost().octowords;
-        }
+    return current_report();
+}
+
+void window_domain::show() noexcept
+{
+    try {
+        _windows.show_domain(this, current_report());
+    } catch (const std::bad_alloc&) {
+        // The next change shows it.
     }
+}
+
+domain_report window_domain::current_report() const
+{
+    domain_report report;
+    report.device         = _device_name;
+    report.unusable       = _unusable;
+    report.keys_live      = _num_live;
+    report.keys_suspended = _num_suspended;
+    report.entries        = _num_entries;
     if (_device != nullptr && _device->card != nullptr) {
         const auto memory   = _device->card->statistics();
         report.memic_chunks = memory.chunks;
@@ -181,13 +227,15 @@ result<std::shared_ptr<window_record>> window_domain::record_for(const void* add
         return std::shared_ptr<window_record>(); // no transfer has bytes for it
     }
     if (const auto known = find(content.address)) { // of a live window, and suspended
-        UCXL_TRY(known->key->resume());
+        UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
         return known;
     }
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
     record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, key_choice::always));
     _records.emplace(content.address, record);
+    count(*record->key, true);
+    show();
     return record;
 }
 
@@ -275,6 +323,8 @@ result<std::byte*> window_domain::allocate(std::uint64_t length)
 {
     card_memory* const card = UCXL_TRY(this->card());
     const auto allocated    = UCXL_TRY(card->allocate(length));
+    const std::lock_guard guard(_lock);
+    show();
     return allocated.address;
 }
 
@@ -286,6 +336,8 @@ bool window_domain::free(const std::byte* address)
     if (const auto released = _device->card->release(address); !released) {
         ucs_warn("%s: %s", _device_name.c_str(), released.error().message.c_str());
     }
+    const std::lock_guard guard(_lock);
+    show();
     return true;
 }
 
@@ -316,6 +368,10 @@ ucs_status_t window_domain::mem_alloc(std::size_t* length, void** address, const
                 return to_status(reason.code);
             }
             return log_error(name, reason);
+        }
+        {
+            const std::lock_guard guard(_lock);
+            show();
         }
         (*handle)->lkey = (*handle)->rkey = allocated->key;
         (*handle)->owned_card_memory      = allocated->address;
@@ -350,6 +406,7 @@ ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
         if (handle->own_key != nullptr) {
             std::erase(handle->record->with_own_keys, handle);
             handle->own_key.reset(); // peers lose it here
+            show();
         }
         handle_table::instance().give_back(handle);
     }
@@ -382,6 +439,7 @@ result<void> window_domain::give_own_key(window_handle& handle)
         UCXL_TRY(window_key::create(device.keys, *device.memory, handle.record->key->content(), key_choice::always));
     handle.record->with_own_keys.push_back(&handle);
     handle.rkey = handle.own_key->key();
+    show();
     return {};
 }
 

@@ -36,6 +36,7 @@ public:
     result<void> resume(const std::byte* address);
     result<void> rebind(const window_content& content);
     void remove(const std::byte* address) noexcept;
+    bool has_key(const std::byte* address) const;
     // Memory of the card.
     result<std::byte*> allocate(std::uint64_t length);
     bool free(const std::byte* address); // false: it is not of this card
@@ -69,6 +70,14 @@ private:
         std::unique_ptr<card_memory> card; // made with the first allocation
     };
 
+    // The caller holds the lock, also of what follows.
+    domain_report current_report() const;
+    void show() noexcept;
+    // Counts a key that came, or uncounts one that goes.
+    void count(const window_key& key, bool is_there);
+    // Does what may change the state of the key, and shows it.
+    template <typename Action>
+    auto act_on(const window_record& record, Action&& act);
     result<device_side*> device();
     result<card_memory*> card();
     std::optional<memic_allocation> find_card_memory(const void* address, std::uint64_t length) const;
@@ -89,6 +98,10 @@ private:
     std::string _card_unusable; // why there is no card memory, after the first try
     std::string _unusable;      // why there is no device side, after the first try
     std::map<const std::byte*, std::shared_ptr<window_record>> _records; // by the address of the window
+    // Of the keys of all records.
+    std::uint64_t _num_live      = 0;
+    std::uint64_t _num_suspended = 0;
+    std::uint64_t _num_entries   = 0; // of the live ones
 };
 
 } // namespace ucxl::mlx5

@@ -1,0 +1,349 @@
+#include "window_figures.h"
+
+#include "carrier.h"
+#include "hardware_keys.h"
+#include "uct/layout/base/process_page.h"
+
+#include <ucs/vfs/base/vfs_cb.h>
+#include <ucs/vfs/base/vfs_obj.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cstring>
+#include <utility>
+
+#include <pthread.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+constexpr const char* page_name = "ucx-layout-windows";
+
+constexpr std::size_t num_words = sizeof(process_figures) / sizeof(std::uint64_t);
+using page_words                = std::array<std::uint64_t, num_words>;
+static_assert(sizeof(page_words) == sizeof(process_figures) && std::is_trivially_copyable_v<process_figures>);
+
+// Where the figures are if there is no memory for a page that others can read.
+alignas(std::uint64_t) process_figures private_page{};
+
+constexpr std::array<std::pair<const char*, std::uint64_t domain_figures::*>, 10> device_files = {{
+    {"live", &domain_figures::keys_live},
+    {"suspended", &domain_figures::keys_suspended},
+    {"spare", &domain_figures::keys_spare},
+    {"entries", &domain_figures::entries},
+    {"binds", &domain_figures::binds},
+    {"invalidations", &domain_figures::invalidations},
+    {"bases_registered", &domain_figures::bases_registered},
+    {"memic_chunks", &domain_figures::memic_chunks},
+    {"memic_bytes", &domain_figures::memic_bytes},
+    {"memic_free", &domain_figures::memic_free},
+}};
+
+void set(std::uint64_t& word, std::uint64_t value)
+{
+    std::atomic_ref(word).store(value, std::memory_order_relaxed);
+}
+
+// Only one thread at a time changes a figure.
+void change(std::uint64_t& word, std::int64_t difference)
+{
+    set(word, std::atomic_ref(word).load(std::memory_order_relaxed) + static_cast<std::uint64_t>(difference));
+}
+
+void set(process_figures::text& text, std::string_view value)
+{
+    std::array<std::uint64_t, sizeof(text) / sizeof(std::uint64_t)> words{};
+    value.copy(reinterpret_cast<char*>(words.data()), sizeof(text) - 1);
+    auto* const target = reinterpret_cast<std::uint64_t*>(text.data());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        set(target[i], words[i]);
+    }
+}
+
+process_figures copy_of(process_figures* page)
+{
+    page_words words;
+    auto* const source = reinterpret_cast<std::uint64_t*>(page);
+    for (std::size_t i = 0; i < num_words; ++i) {
+        words[i] = std::atomic_ref(source[i]).load(std::memory_order_relaxed);
+    }
+    return std::bit_cast<process_figures>(words);
+}
+
+// "N blocks at N" for "7 blocks at 0x1f".
+std::string without_numbers(std::string_view text)
+{
+    std::string kept;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto is_digit = [&](std::size_t at) {
+            return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0;
+        };
+        if (!is_digit(i)) {
+            kept += text[i];
+            continue;
+        }
+        kept += 'N';
+        const bool is_hex = text.substr(i).starts_with("0x");
+        i += is_hex ? 2 : 0;
+        while (is_digit(i) || (is_hex && i < text.size() && std::isxdigit(static_cast<unsigned char>(text[i])) != 0)) {
+            ++i;
+        }
+        --i;
+    }
+    return kept;
+}
+
+void show_number(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
+{
+    const process_figures figures = window_figures::instance().read();
+    const std::array numbers{figures.keyed, figures.copied, figures.unasked};
+    ucs_string_buffer_appendf(text, "%lu\n", numbers[index]);
+}
+
+void show_reasons(void*, ucs_string_buffer_t* text, void*, std::uint64_t)
+{
+    const process_figures figures = window_figures::instance().read();
+    for (const auto& reason : figures.reasons) {
+        if (reason.all != 0) {
+            ucs_string_buffer_appendf(text, "%lu %lu %s\n", reason.now, reason.all, printable(reason.latest).c_str());
+        }
+    }
+}
+
+// The index is that of the device, and of its file.
+void show_device_number(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
+{
+    const process_figures figures = window_figures::instance().read();
+    const auto& device            = figures.devices[index / device_files.size()];
+    ucs_string_buffer_appendf(text, "%lu\n", device.sum.*device_files[index % device_files.size()].second);
+}
+
+void show_unusable(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
+{
+    const process_figures figures = window_figures::instance().read();
+    ucs_string_buffer_appendf(text, "%s\n", printable(figures.devices[index].unusable).c_str());
+}
+
+// Their addresses name the folders. They stay, because somebody may be reading a file while its folder goes.
+std::array<char, process_figures::max_devices> device_folders;
+
+void publish_windows()
+{
+    static char folder;
+    ucs_vfs_obj_add_dir(nullptr, &folder, "layout/windows");
+    ucs_vfs_obj_add_ro_file(&folder, show_number, nullptr, 0, "keyed");
+    ucs_vfs_obj_add_ro_file(&folder, show_number, nullptr, 1, "copied");
+    ucs_vfs_obj_add_ro_file(&folder, show_number, nullptr, 2, "unasked");
+    ucs_vfs_obj_add_ro_file(&folder, show_reasons, nullptr, 0, "reasons");
+}
+
+void publish_device(std::size_t index, const char* name)
+{
+    char* const folder = &device_folders[index];
+    ucs_vfs_obj_add_dir(nullptr, folder, "layout/keys/%s", name);
+    for (std::size_t file = 0; file < device_files.size(); ++file) {
+        ucs_vfs_obj_add_ro_file(folder, show_device_number, nullptr, index * device_files.size() + file, "%s",
+                                device_files[file].first);
+    }
+    ucs_vfs_obj_add_ro_file(folder, show_unusable, nullptr, index, "unusable");
+}
+
+} // namespace
+
+std::string printable(const process_figures::text& text)
+{
+    std::string shown(text.data(), strnlen(text.data(), text.size()));
+    std::ranges::replace_if(shown, [](char c) { return std::isprint(static_cast<unsigned char>(c)) == 0; }, '?');
+    return shown;
+}
+
+// Never destroyed: contexts may end while the process does.
+window_figures& window_figures::instance()
+{
+    static window_figures& only = *[] {
+        auto* const created = new window_figures;
+        // Before a child has windows of its own, it has those of its parent.
+        pthread_atfork([] { instance()._lock.lock(); }, [] { instance()._lock.unlock(); },
+                       [] {
+                           instance()._lock.unlock();
+                           instance().move_to_own_page(true);
+                       });
+        publish_windows();
+        return created;
+    }();
+    return only;
+}
+
+window_figures::window_figures() : _page(&private_page)
+{
+    private_page.form = process_figures::current_form;
+    move_to_own_page(false);
+}
+
+void window_figures::move_to_own_page(bool is_child)
+{
+    process_figures content = copy_of(_page);
+    if (is_child) {
+        content.devices = {}; // their domains are the parent's
+    }
+    void* const memory = make_process_page(page_name, sizeof(process_figures));
+    auto* const page   = memory != nullptr ? static_cast<process_figures*>(memory) : &private_page;
+    std::memcpy(static_cast<void*>(page), &content, sizeof(content));
+    _page = page;
+}
+
+// Returns the class of windows that are copied for such a reason.
+std::uint8_t window_figures::reason_like(std::string_view reason)
+{
+    auto& reasons         = _page.load()->reasons;
+    const auto last       = reasons.end() - 1;
+    const std::string own = without_numbers(reason.substr(0, sizeof(process_figures::text) - 1));
+    const auto found      = std::find_if(reasons.begin(), last, [&](const process_figures::reason& known) {
+        return known.all == 0 || without_numbers(known.latest.data()) == own;
+    });
+    set(found->latest, reason);
+    change(found->all, 1);
+    return static_cast<std::uint8_t>(found - reasons.begin());
+}
+
+carrier_count window_figures::classify(const cached_window& window, bool was_asked)
+{
+    using enum carrier_count::kinds;
+    if (!was_asked && window.target->carrier() == window_carrier::keys && hardware_keys() != nullptr) {
+        return {.kind = unasked};
+    }
+    const carrier_choice choice = carrier_of(window);
+    return choice.has_key ? carrier_count{.kind = keyed}
+                          : carrier_count{.kind = copied, .reason = reason_like(choice.why_copied)};
+}
+
+std::uint64_t& window_figures::count_of(const cached_window& window)
+{
+    process_figures& figures = *_page.load();
+    switch (window.counted.kind) {
+    case carrier_count::kinds::keyed:
+        return figures.keyed;
+    case carrier_count::kinds::copied:
+        return figures.copied;
+    default:
+        return figures.unasked;
+    }
+}
+
+void window_figures::add(cached_window& window, bool was_asked)
+{
+    using enum carrier_count::kinds;
+    carrier_count counted = window.counted;
+    if (counted.kind == unknown || (counted.kind == unasked && was_asked)) {
+        counted = classify(window, was_asked);
+    } else if (counted.is_live) {
+        return;
+    }
+    remove(window);
+    window.counted         = counted;
+    window.counted.is_live = true;
+    change(count_of(window), 1);
+    if (counted.kind == copied) {
+        change(_page.load()->reasons[counted.reason].now, 1);
+    }
+}
+
+void window_figures::remove(cached_window& window) noexcept
+{
+    if (!std::exchange(window.counted.is_live, false)) {
+        return;
+    }
+    change(count_of(window), -1);
+    if (window.counted.kind == carrier_count::kinds::copied) {
+        change(_page.load()->reasons[window.counted.reason].now, -1);
+    }
+}
+
+// The place of the device, or a free one, or null.
+process_figures::device* window_figures::device_named(std::string_view name)
+{
+    auto& devices       = _page.load()->devices;
+    const auto has_name = [&](const auto& device) { return name == device.name.data(); };
+    const auto is_free  = [](const auto& device) { return device.name[0] == 0; };
+    const auto known    = std::ranges::find_if(devices, has_name);
+    const auto found    = known != devices.end() ? known : std::ranges::find_if(devices, is_free);
+    return found == devices.end() ? nullptr : &*found;
+}
+
+void window_figures::show_sum(const std::string& device)
+{
+    process_figures::device* const shown = device_named(device);
+    if (shown == nullptr) {
+        return;
+    }
+    process_figures::device sum{};
+    std::string_view unusable;
+    for (const shown_domain& each : _domains) {
+        if (each.report.device == device) {
+            ++sum.domains;
+            for (const auto& [name, figure] : device_files) {
+                sum.sum.*figure += each.report.*figure;
+            }
+            unusable = each.report.unusable.empty() ? unusable : each.report.unusable;
+        }
+    }
+    const auto index  = static_cast<std::size_t>(shown - _page.load()->devices.data());
+    const bool is_new = shown->name[0] == 0;
+    if (is_new && sum.domains != 0) {
+        publish_device(index, device.c_str());
+    } else if (!is_new && sum.domains == 0) {
+        ucs_vfs_obj_remove(&device_folders[index]);
+    }
+    set(shown->name, sum.domains == 0 ? "" : device);
+    set(shown->unusable, unusable);
+    set(shown->domains, sum.domains);
+    for (const auto& [name, figure] : device_files) {
+        set(shown->sum.*figure, sum.sum.*figure);
+    }
+}
+
+void window_figures::show_domain(const void* domain, const domain_report& report) noexcept
+{
+    try {
+        const std::lock_guard guard(_lock);
+        const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
+        if (known == _domains.end()) {
+            _domains.push_back({domain, report});
+        } else {
+            known->report = report;
+        }
+        show_sum(report.device);
+    } catch (const std::bad_alloc&) {
+        // The next change shows it.
+    }
+}
+
+void window_figures::hide_domain(const void* domain) noexcept
+{
+    const std::lock_guard guard(_lock);
+    const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
+    if (known != _domains.end()) {
+        const std::string device = std::move(known->report.device);
+        _domains.erase(known);
+        show_sum(device);
+    }
+}
+
+process_figures window_figures::read() const
+{
+    return copy_of(_page);
+}
+
+bool window_figures::read_of(pid_t pid, process_figures& figures)
+{
+    page_words words{};
+    const auto state = read_process_page(pid, page_name, process_figures::current_form, words);
+    figures          = state == process_page_state::present ? std::bit_cast<process_figures>(words) : process_figures{};
+    return state != process_page_state::unknown;
+}
+
+} // namespace ucxl

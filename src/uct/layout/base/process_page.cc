@@ -1,0 +1,111 @@
+#include "process_page.h"
+
+#include "sys/memory_file.h"
+
+#include <array>
+#include <atomic>
+#include <format>
+#include <fstream>
+#include <string>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// The descriptors of this process's pages, which stay open so that others find them.
+constinit std::array<std::atomic<int>, 4> open_files{-1, -1, -1, -1};
+
+void close_all()
+{
+    for (auto& file : open_files) {
+        if (const int fd = file.exchange(-1); fd >= 0) {
+            close(fd);
+        }
+    }
+}
+
+void keep_open(int fd)
+{
+    // A child would show its parent's figures as its own.
+    [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, close_all);
+    for (auto& file : open_files) {
+        if (int unused = -1; file.compare_exchange_strong(unused, fd)) {
+            return;
+        }
+    }
+}
+
+owned_fd open_page_of(pid_t pid, const char* name)
+{
+    const std::string folder = std::format("/proc/{}/fd", pid);
+    DIR* const listing       = opendir(folder.c_str());
+    if (listing == nullptr) {
+        return {};
+    }
+    owned_fd found;
+    const std::string wanted = std::format("/memfd:{} (deleted)", name);
+    while (const dirent* const entry = readdir(listing)) {
+        const std::string path = folder + "/" + entry->d_name;
+        std::array<char, 128> target{};
+        const ssize_t length = readlink(path.c_str(), target.data(), target.size());
+        if (length > 0 && wanted == std::string_view(target.data(), static_cast<std::size_t>(length))) {
+            found = owned_fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+            break;
+        }
+    }
+    closedir(listing);
+    return found;
+}
+
+bool has_library(pid_t pid)
+{
+    std::ifstream maps(std::format("/proc/{}/maps", pid));
+    for (std::string line; std::getline(maps, line);) {
+        if (line.contains("libucp_layout")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+void* make_process_page(const char* name, std::size_t length) noexcept
+{
+    const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0) {
+        return nullptr;
+    }
+    // Sealed, so that nobody who opens the file can shrink it.
+    if (ftruncate(fd, static_cast<off_t>(length)) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
+        void* const mapped = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (mapped != MAP_FAILED) {
+            keep_open(fd);
+            return mapped;
+        }
+    }
+    close(fd);
+    return nullptr;
+}
+
+process_page_state read_process_page(pid_t pid, const char* name, std::uint64_t form, std::span<std::uint64_t> words)
+{
+    const owned_fd file = open_page_of(pid, name);
+    if (!file) {
+        return has_library(pid) ? process_page_state::absent : process_page_state::unknown;
+    }
+    // Reads and does not map, because the other process may change the file.
+    const bool is_read = read_all(file, 0, std::as_writable_bytes(words)) && words[0] == form;
+    return is_read ? process_page_state::present : process_page_state::unknown;
+}
+
+} // namespace ucxl
