@@ -102,11 +102,14 @@ TEST_P(without_transport, map_says_what_to_set_and_host_memory_works)
     EXPECT_PAIR(config);
 }
 
-INSTANTIATE_TEST_SUITE_P(matrix, without_transport,
-                         testing::Combine(testing::Values("posix", "posix,cma", "tcp", "sysv,self", "^lay_copy",
-                                                          "posix,cma,lay_shm", "tcp,lay_cma"),
-                                          both_protocols()),
-                         incomplete_name);
+INSTANTIATE_TEST_SUITE_P(
+    matrix, without_transport,
+    testing::Combine(is_on_device() ? testing::ValuesIn<std::vector<const char*>>({"^lay_copy", "rc_x,lay_shm"})
+                                    : testing::ValuesIn<std::vector<const char*>>({"posix", "posix,cma", "tcp",
+                                                                                   "sysv,self", "^lay_copy",
+                                                                                   "posix,cma,lay_shm", "tcp,lay_cma"}),
+                     testing::ValuesIn(protocols_of_most())),
+    incomplete_name);
 
 // Only eager messages. For a rendezvous from a window the plain peer logs "cannot find remote protocol for: rndv_recv
 // into host memory from rdma" (protocols of the second kind, UCX 1.18), and the requests of both sides never end.
@@ -126,7 +129,9 @@ TEST_P(plain_peer, exchanges_host_memory_and_receives_from_windows)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, plain_peer,
-                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "tcp"})), both_protocols()),
+                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "tcp"},
+                                                                       {"rc_x", "default"})),
+                                          testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
 } // namespace

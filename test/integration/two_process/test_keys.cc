@@ -71,7 +71,8 @@ TEST_P(remote_keys, hostile_bytes_never_crash)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, remote_keys,
-                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "tcp"})), both_protocols()),
+                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "tcp"}, {"rc_x", "far"})),
+                                          testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
 } // namespace

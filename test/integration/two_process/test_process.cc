@@ -137,7 +137,8 @@ TEST_P(processes, two_threads_with_a_worker_each)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, processes,
-                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"})), both_protocols()),
+                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"}, {"rc_x", "far"})),
+                                          testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
 class killed_peer : public testing::TestWithParam<setting>
@@ -162,7 +163,10 @@ TEST_P(killed_peer, sender_of_a_transfer_not_begun_gets_an_error)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, killed_peer,
-                         testing::Combine(testing::ValuesIn(transports({"tcp"})), both_protocols()), setting_name);
+                         testing::Combine(testing::ValuesIn(transports({"tcp"},
+                                                                       {"rc_x", "rc_v", "dc_x", "ud_x", "far"})),
+                                          testing::ValuesIn(protocols_of_most())),
+                         setting_name);
 
 } // namespace
 

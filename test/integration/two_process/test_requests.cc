@@ -139,8 +139,9 @@ TEST_P(requests_that_fail, cancelled_receive_touches_nothing)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, requests_that_fail,
-                         testing::Combine(testing::ValuesIn(transports({"posix", "posix_cma", "tcp"})),
-                                          both_protocols()),
+                         testing::Combine(testing::ValuesIn(transports({"posix", "posix_cma", "tcp"},
+                                                                       {"rc_x", "dc_x", "far"})),
+                                          testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
 } // namespace

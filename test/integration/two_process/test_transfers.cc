@@ -67,8 +67,24 @@ TEST_P(transfers, every_byte_is_where_it_belongs)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, transfers,
-                         testing::Combine(testing::ValuesIn(all_transports()), both_protocols(),
+                         testing::Combine(testing::ValuesIn(all_transports()), testing::ValuesIn(protocols_of_most()),
                                           testing::Values("tag", "stream", "am", "put", "get")),
+                         cell_name);
+
+class transfers_of_old_protocols : public transfers
+{
+};
+
+TEST_P(transfers_of_old_protocols, every_byte_is_where_it_belongs)
+{
+    const auto& [transports, protocols, scenario_name] = GetParam();
+    EXPECT_PAIR(config_for({transports, protocols}, scenario_name, 10));
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(transfers_of_old_protocols); // on the host, which has them above
+INSTANTIATE_TEST_SUITE_P(matrix, transfers_of_old_protocols,
+                         testing::Combine(testing::ValuesIn(transports({}, {"rc_x"})),
+                                          testing::ValuesIn(only_old_protocols()), testing::Values("mixed")),
                          cell_name);
 
 class modes : public testing::TestWithParam<setting>
@@ -96,7 +112,8 @@ TEST_P(modes, without_the_memory_type_cache)
     EXPECT_PAIR(config);
 }
 
-INSTANTIATE_TEST_SUITE_P(matrix, modes, testing::Combine(testing::ValuesIn(all_transports()), both_protocols()),
+INSTANTIATE_TEST_SUITE_P(matrix, modes,
+                         testing::Combine(testing::ValuesIn(all_transports()), testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
 class wakeup : public testing::TestWithParam<setting>
@@ -113,8 +130,9 @@ TEST_P(wakeup, sleeping_until_something_happens)
 // The transport self of stock UCX cannot wake up, so alone it gives no endpoint with UCP_FEATURE_WAKEUP.
 INSTANTIATE_TEST_SUITE_P(matrix, wakeup,
                          testing::Combine(testing::ValuesIn(transports({"default", "posix", "sysv", "posix_cma", "tcp",
-                                                                        "self_default"})),
-                                          both_protocols()),
+                                                                        "self_default"},
+                                                                       {"rc_x", "rc_v", "dc_x", "ud_x", "far"})),
+                                          testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
 class large : public testing::TestWithParam<setting>
@@ -131,7 +149,10 @@ TEST_P(large, remote_access_of_64_megabytes)
     EXPECT_PAIR(config_for(GetParam(), "large_rma", 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(matrix, large, testing::Combine(testing::ValuesIn(all_transports()), testing::Values("y")),
+INSTANTIATE_TEST_SUITE_P(matrix, large,
+                         testing::Combine(testing::ValuesIn(is_on_device() ? transports({}, {"rc_x", "dc_x"})
+                                                                           : all_transports()),
+                                          testing::Values("y")),
                          setting_name);
 
 } // namespace

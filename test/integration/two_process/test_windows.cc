@@ -243,7 +243,8 @@ TEST_P(windows, overlapping_blocks_are_sent_each)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, windows,
-                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"})), both_protocols()),
+                         testing::Combine(testing::ValuesIn(transports({"posix", "tcp"}, {"rc_x", "far"})),
+                                          testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
 // Only with the protocol implementation that knows memory types, see batch_options.
@@ -257,7 +258,8 @@ TEST_P(remotely_accessed_windows, remote_key_stays_valid_when_the_window_is_rebo
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, remotely_accessed_windows,
-                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "tcp"})),
+                         testing::Combine(testing::ValuesIn(transports({"default", "posix", "tcp"},
+                                                                       {"rc_x", "dc_x", "far"})),
                                           testing::Values("y")),
                          setting_name);
 

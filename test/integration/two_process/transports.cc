@@ -35,6 +35,11 @@ std::vector<const char*> only_old_protocols()
     return has_old_protocols() ? std::vector{"n"} : std::vector<const char*>{};
 }
 
+std::vector<const char*> protocols_of_most()
+{
+    return is_on_device() ? std::vector{"y"} : all_protocols();
+}
+
 std::vector<const char*> all_protocols()
 {
     std::vector<const char*> all = only_old_protocols();
@@ -50,15 +55,33 @@ const std::vector<transport_set>& all_transports()
         {"tcp", "tcp,lay_copy", false},   {"self", "self,lay_copy", true},
         {"self_default", nullptr, true},
     };
+    // With keys for all windows, unless the name says otherwise. "default" is what two processes of one host do by
+    // themselves; "far" is the same as if they were on two hosts.
+    static const environment keys     = {{"UCX_LAYOUT_KEYS_WINDOWS", "keys"}};
+    static const environment far_keys = {{"UCX_LAYOUT_KEYS_WINDOWS", "keys"}, {"UCX_LAYOUT_KEYS_SAME_HOST", "always"}};
     static const std::vector<transport_set> of_a_device = {
-        {"rc_x", "rc_x,lay_copy", false}, {"rc_v", "rc_v,lay_copy", false}, {"dc_x", "dc_x,ud_x,lay_copy", false},
-        {"ud_x", "ud_x,lay_copy", false}, {"ud_v", "ud_v,lay_copy", false}, {"rc_alone", "rc_x,lay_copy", true},
+        {"rc_x", "rc_x,lay_copy", false, keys},
+        {"rc_v", "rc_v,lay_copy", false, keys},
+        {"dc_x", "dc_x,ud_x,lay_copy", false, keys},
+        {"ud_x", "ud_x,lay_copy", false, keys},
+        {"ud_v", "ud_v,lay_copy", false, keys},
+        {"rc_alone", "rc_x,lay_copy", true, keys},
+        {"rc_x_auto", "rc_x,lay_copy", false},
+        {"far", nullptr, false, far_keys},
+        {"default", nullptr, false},
     };
-    return std::getenv("UCXL_TEST_DEVICE") == nullptr ? of_the_host : of_a_device;
+    return is_on_device() ? of_a_device : of_the_host;
 }
 
-std::vector<transport_set> transports(std::initializer_list<std::string_view> names)
+bool is_on_device()
 {
+    return std::getenv("UCXL_TEST_DEVICE") != nullptr;
+}
+
+std::vector<transport_set> transports(std::initializer_list<std::string_view> on_host,
+                                      std::initializer_list<std::string_view> on_device)
+{
+    const auto names = is_on_device() ? on_device : on_host;
     std::vector<transport_set> some;
     std::ranges::copy_if(all_transports(), std::back_inserter(some),
                          [&](const auto& each) { return std::ranges::find(names, each.name) != names.end(); });
@@ -78,6 +101,7 @@ pair_config config_for(const setting& choice, const char* scenario, unsigned rou
     if (transports.tls != nullptr) {
         config.variables.emplace_back("UCX_TLS", transports.tls);
     }
+    config.variables.insert(config.variables.end(), transports.options.begin(), transports.options.end());
     if (transports.alone) {
         config.programs[1] = peer_program::none;
     }

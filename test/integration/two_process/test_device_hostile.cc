@@ -1,0 +1,157 @@
+// Keys and addresses that reach too far, are out of date or were made up: the initiator gets an error, and every byte
+// of the owner's memory is as before.
+#include "device_fabric.h"
+#include "remote_key.h"
+#include "scenario.h"
+#include "strided_window.h"
+#include "transports.h"
+
+#include <format>
+#include <string>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+constexpr strided_shape shape{.block = 64, .number = 512};
+
+struct attempt {
+    const char* name;
+    bool is_stale;       // the window is unmapped before
+    std::int64_t offset; // from the window's address
+    std::size_t length;
+    std::uint64_t flipped; // bits of the device's part of the key
+};
+
+constexpr auto whole      = static_cast<std::int64_t>(shape.length());
+constexpr attempt tries[] = {
+    {"before", false, -4096, 4096, 0},
+    {"across_the_start", false, -1, 4096, 0},
+    {"behind", false, whole, 4096, 0},
+    {"across_the_end", false, whole - 4095, 4096, 0},
+    {"far_across_the_end", false, 0, 4 * shape.length(), 0},
+    {"far_away", false, std::int64_t{1} << 40, 4096, 0},
+    {"memory_below_the_window", false, 0, 4096, 0}, // not at the address of the window
+    {"unmapped", true, 0, 4096, 0},
+    {"unmapped_whole", true, 0, shape.length(), 0},
+    {"another_key", false, 0, 4096, 0x1f00},
+    {"another_tag", false, 0, 4096, 0x5},
+    {"no_key", false, 0, 4096, 0xffffff00},
+    {"unmapped_and_another_tag", true, 0, 4096, 0x5},
+};
+
+// The part of the device, 8 bytes, has a mark that no other part has.
+void change_key(bytes& packed, std::uint64_t flipped)
+{
+    constexpr std::size_t header = sizeof(std::uint64_t) + sizeof(std::uint8_t);
+    for (std::size_t at = header; at < packed.size(); at += 1 + std::to_integer<std::size_t>(packed[at])) {
+        if (std::to_integer<unsigned>(packed[at]) == 8 && packed[at + 8] == std::byte{0xff}) {
+            std::uint64_t key = 0;
+            std::memcpy(&key, &packed[at + 1], sizeof(key));
+            key ^= flipped;
+            std::memcpy(&packed[at + 1], &key, sizeof(key));
+            return;
+        }
+    }
+    check(false, "no part of the key is that of a window on a device");
+}
+
+void own(session& session, ucp_context_h context, const attempt& tried)
+{
+    strided_window window(context, shape);
+    const strided_window neighbour(context, shape);
+    window.fill(9);
+    bytes message(2 * sizeof(std::uint64_t));
+    const auto address = reinterpret_cast<std::uint64_t>(window.address());
+    const auto memory  = reinterpret_cast<std::uint64_t>(window.memory());
+    std::memcpy(message.data(), &address, sizeof(address));
+    std::memcpy(message.data() + sizeof(address), &memory, sizeof(memory));
+    const bytes key = pack_key(context, window.get().memh());
+    message.insert(message.end(), key.begin(), key.end());
+    session.exchange(message);
+    if (tried.is_stale) {
+        window.unmap();
+    }
+    session.barrier();
+    session.barrier();
+    window.verify(9, "after the attempt");
+    neighbour.verify_untouched("after the attempt");
+}
+
+void act(session& session, const attempt& tried, bool is_put)
+{
+    const bytes message = session.exchange({});
+    std::uint64_t address[2];
+    std::memcpy(address, message.data(), sizeof(address));
+    bytes packed(message.begin() + sizeof(address), message.end());
+    const bytes original = packed;
+    change_key(packed, tried.flipped);
+    packed.resize(packed.size() + 256);
+    restore_tail(packed, original);
+    session.barrier();
+    ucp_rkey_h key = nullptr;
+    check_ok(ucp_ep_rkey_unpack(session.endpoint(), packed.data(), &key), "ucp_ep_rkey_unpack");
+    bytes buffer(tried.length, std::byte{0x77});
+    const std::uint64_t base = std::string_view(tried.name) == "memory_below_the_window" ? address[1] : address[0];
+    const auto target        = base + static_cast<std::uint64_t>(tried.offset);
+    const ucp_request_param_t param{};
+    auto* const request = is_put ? ucp_put_nbx(session.endpoint(), buffer.data(), buffer.size(), target, key, &param)
+                                 : ucp_get_nbx(session.endpoint(), buffer.data(), buffer.size(), target, key, &param);
+    const auto status   = session.wait(request);
+    const auto flush    = session.wait(ucp_ep_flush_nbx(session.endpoint(), &param));
+    check(status != UCS_OK || flush != UCS_OK || session.endpoint_error() != UCS_OK, "the {} was UCS_OK",
+          is_put ? "put" : "get");
+    check(is_put || buffer == bytes(tried.length, std::byte{0x77}) || status != UCS_OK, "a get brought bytes");
+    while (session.endpoint_error() == UCS_OK) {
+        session.turn();
+    }
+    ucp_rkey_destroy(key);
+}
+
+void hostile(const peer_arguments& arguments, bool is_put)
+{
+    const attempt& tried = tries[arguments.rounds];
+    const context_handle context(arguments);
+    session session(arguments, context, {.error_handling = true});
+    if (arguments.plays(1)) {
+        own(session, context.get(), tried);
+    } else {
+        act(session, tried, is_put);
+        session.barrier();
+    }
+    session.abandon();
+}
+
+const scenario puts("hostile.put", [](const peer_arguments& arguments) { hostile(arguments, true); });
+const scenario gets("hostile.get", [](const peer_arguments& arguments) { hostile(arguments, false); });
+
+class hostile_access : public testing::TestWithParam<std::tuple<unsigned, transport_set>>
+{
+};
+
+TEST_P(hostile_access, is_an_error_of_the_initiator)
+{
+    {
+        const char* const operation   = "hostile.put";
+        auto config                   = config_for({std::get<1>(GetParam()), "y"}, operation, std::get<0>(GetParam()));
+        config.expected[0].any_output = true;
+        config.expected[1].any_output = true; // its endpoint fails, too
+        config.deadline_s             = 15;
+        config.variables.emplace_back("UCX_ZCOPY_THRESH", "0"); // by the device, not by messages
+        EXPECT_PAIR(config);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, hostile_access,
+                         testing::Combine(testing::Range(0u, static_cast<unsigned>(std::size(tries))),
+                                          testing::ValuesIn(transports({}, {"rc_x", "dc_x"}))),
+                         [](const auto& each) {
+                             return std::string(tries[std::get<0>(each.param)].name) + "_" +
+                                    std::get<1>(each.param).name;
+                         });
+
+} // namespace
+
+} // namespace ucxl::two_process
