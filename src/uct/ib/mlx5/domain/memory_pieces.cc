@@ -51,9 +51,10 @@ memory_pieces whole_sources(const layout_ptr& layout, std::span<std::byte* const
 
 result<memory_pieces> groups_of_blocks(const layout& layout, std::span<std::byte* const> bases)
 {
-    if (layout.root_node().num_blocks > most_blocks) {
-        return fail(errc::exceeds_limit, std::format("{} blocks far apart are over the limit of {}",
-                                                     layout.root_node().num_blocks, most_blocks));
+    const std::uint64_t num_blocks = layout.packed_length() == 0 ? 0 : layout.root_node().num_blocks;
+    if (num_blocks > most_blocks) {
+        return fail(errc::exceeds_limit,
+                    std::format("{} blocks far apart are over the limit of {}", num_blocks, most_blocks));
     }
     std::vector<memory_range> blocks;
     for_each_block(layout, 0, layout.packed_length(), [&](const placed_block& block) {
