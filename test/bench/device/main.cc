@@ -25,11 +25,11 @@ namespace ucxl::bench
 namespace
 {
 
-constexpr unsigned counted_transfers = 8;
+constexpr unsigned counted_transfers = 4;
 constexpr const char* trap_variable  = "UCXL_BENCH_TRAP_US";
 
 struct options {
-    effort how{.rounds = 5, .sample_time = 3e-3, .most_time = 0.2};
+    effort how{.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};
     std::vector<std::string> only;
     bool with_summary       = false;
     bool has_own_thresholds = false;
