@@ -199,11 +199,13 @@ void run(const options& wanted)
     benchmark made(wanted);
     const device_rows rows = made.measure();
     fmt::print(
-        "one transfer, both processes together. WQEs: work requests; copied: how often CPUs copied each byte of "
-        "the application;\nus: CPU time; own us: the same without the software device, which runs in these threads "
-        "(for each doorbell that\ntraps at least {} us are the kernel's); commands, UMR: of windows, in the steady "
-        "state; "
-        "auto: what windows get without\noptions. Windows: {}\n\n",
+        "one transfer, both processes together. WQEs: work requests; copied: how often CPUs copied each byte of the "
+        "application\n(of blocks at least: what UCX stores into work requests is not counted); us: CPU time; own us: "
+        "the same "
+        "without the\nsoftware device, which runs in these threads (for each doorbell that traps at least {} us are "
+        "the "
+        "kernel's); commands,\nUMR: of windows, in the steady state; auto: what windows get without options. "
+        "Windows:\n{}\n\n",
         trap_us(), fmt::join(settings_of_windows(wanted), " "));
     fmt::print("{}\n{}", device_table(rows, "message"), device_table(rows, "put"));
     if (!wanted.csv.empty()) {
