@@ -71,9 +71,9 @@ std::string line(const char* name, unsigned long value)
 std::string first_device()
 {
     const std::string seen = seen_from_outside();
-    const auto start       = seen.find("device ");
+    const auto start       = seen.find("\ndevice ");
     check(start != seen.npos, "no device in:\n{}", seen);
-    return seen.substr(start + 7, seen.find('\n', start) - start - 7);
+    return seen.substr(start + 8, seen.find('\n', start + 1) - start - 8);
 }
 
 ucp_layout_window_attr_t carrier_of(const ucx_layout::window& window)
@@ -191,7 +191,7 @@ const scenario all_figures("figures.all", [](const peer_arguments& arguments) {
         session.close();
     }
     check(file(folder + "live").empty(), "the device is shown after its domains were closed");
-    check(!seen_from_outside().contains("device "), "the device is shown to others");
+    check(!seen_from_outside().contains("\ndevice "), "the device is shown to others");
 });
 
 class window_figures : public testing::TestWithParam<setting>
