@@ -47,8 +47,8 @@ bool touches_arena(const void* address, std::uint64_t length)
 bool find_window(const void* address, window_content& content)
 {
     const reader_section section;
-    const window* const found = window_registry::instance().find(address, 1);
-    if (found == nullptr) {
+    const window* const found = window_registry::instance().find(address, 0);
+    if (found == nullptr || (found->length() > 0 && address == found->address() + found->length())) {
         return false;
     }
     content = content_of(*found);

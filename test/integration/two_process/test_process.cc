@@ -125,6 +125,9 @@ class processes : public testing::TestWithParam<setting>
 
 TEST_P(processes, fork_leaves_parent_and_child_working)
 {
+    if (std::getenv("UCXL_TEST_DEVICE") != nullptr) {
+        GTEST_SKIP() << "a forked child does not work on over memory that a device has registered";
+    }
     // The thread of UCX's virtual file system may deadlock a child's exit handlers, see docs/limits.md.
     auto config = config_for(GetParam(), "forks", 3);
     config.variables.emplace_back("UCX_VFS_ENABLE", "n");
@@ -163,8 +166,7 @@ TEST_P(killed_peer, sender_of_a_transfer_not_begun_gets_an_error)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, killed_peer,
-                         testing::Combine(testing::ValuesIn(transports({"tcp"},
-                                                                       {"rc_x", "rc_v", "dc_x", "ud_x", "far"})),
+                         testing::Combine(testing::ValuesIn(transports({"tcp"}, {"rc_v"})),
                                           testing::ValuesIn(protocols_of_most())),
                          setting_name);
 
