@@ -64,8 +64,8 @@ public:
     // Makes a window over memory that ends with the window, with one use.
     result<cached_window*> adopt(ucp_layout& layout, std::vector<std::byte*> bases, std::shared_ptr<const void> owner,
                                  window_carrier carrier);
-    // Moves a window with one user, who does not know it yet, to the part of the arena whose windows the CPU copies. Errors: as acquire(); the
-    // window stays where it is.
+    // Moves a window with one user, who does not know it yet, to the part of the arena whose windows the CPU copies.
+    // Errors: as acquire(); the window stays where it is.
     result<void> carry_by_copies(cached_window& cached, std::string reason);
     // Removes a use added by acquire() or allocate().
     void release(cached_window* cached);

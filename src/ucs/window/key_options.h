@@ -1,6 +1,6 @@
-// Options of hardware keys, UCX_LAYOUT_KEYS_*. libucp_layout and libuct_mlx5_layout both read them, each for itself. Only
-// libucp_layout shows them to UCX: it is there without devices, too, where a variable that is set must not count as
-// unused.
+// Options of hardware keys, UCX_LAYOUT_KEYS_*. libucp_layout and libuct_mlx5_layout both read them, each for itself.
+// Only libucp_layout shows them to UCX: it is there without devices, too, where a variable that is set must not count
+// as unused.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ extern "C" {
 namespace ucxl::abi
 {
 
-// A region of UCX, whose first member never changed, and behind it ours. The rest of a region is longer in some releases
-// than in others (80 and 88 bytes), whatever the header at hand says.
+// A region of UCX, whose first member never changed, and behind it ours. The rest of a region is longer in some
+// releases than in others (80 and 88 bytes), whatever the header at hand says.
 struct registration_cache::entry {
     static constexpr std::size_t longest_region = 128;
 

@@ -1,5 +1,5 @@
-// How much of a thread's CPU time is that of the software device, which runs in the thread that posts a work request: in
-// the handler of the signal that a store to a doorbell page raises (docs/decisions/0006-doorbells-that-trap.md).
+// How much of a thread's CPU time is that of the software device, which runs in the thread that posts a work request:
+// in the handler of the signal that a store to a doorbell page raises (docs/decisions/0006-doorbells-that-trap.md).
 #pragma once
 
 #include <cstdint>

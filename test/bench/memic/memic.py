@@ -3,8 +3,8 @@
 counted on the software device, beside published times of a ConnectX-6.
 
 The times of the software device are modelled: to the time of this machine its profile cx6 adds the same published time
-for every atomic operation, wherever the word is. Words of the card are quicker here because no memory of another process
-has to be copied. So these times cannot show what MEMIC saves on a card.
+for every atomic operation, wherever the word is. Words of the card are quicker here because no memory of another
+process has to be copied. So these times cannot show what MEMIC saves on a card.
 
 usage: memic.py BUILD_DIR [--operations N] [--csv FILE]
 """
@@ -53,11 +53,13 @@ def measure(build, test, outstanding, memory, operations):
 
 
 def table(rows):
-    lines = ["            outstanding  memory   WQEs  atomics  commands  modelled us  published us  published host / rdma"]
+    lines = ["            outstanding  memory   WQEs  atomics  commands  modelled us  published us  "
+             "published host / rdma"]
     for host, card in zip(rows[::2], rows[1::2]):
         for row in (host, card):
             line = (f"{row['test']:<11} {row['outstanding']:>11}  {row['memory']:<6} {row['work_requests']:>6g} "
-                    f"{row['atomics']:>8g} {row['commands']:>9g} {row['modelled_us']:>12.3f} {row['published_us']:>13.3f}")
+                    f"{row['atomics']:>8g} {row['commands']:>9g} {row['modelled_us']:>12.3f} "
+                    f"{row['published_us']:>13.3f}")
             if row is card:
                 line += f"  {host['published_us'] / card['published_us']:>21.2f}"
             lines.append(line)
@@ -85,10 +87,10 @@ def main():
             except subprocess.CalledProcessError as failure:
                 sys.exit(f"bench memic: {test} on {memory}: {failure.stderr.strip()}")
     print("WQEs, atomics, commands: for each operation, counted on the software device. modelled: its profile cx6, "
-          "which adds\n1.653 us to every atomic operation, one after the other, wherever the word is, to this machine's own "
-          "time. That time is\nshorter for the card's memory, because no memory of another process has to be copied; it "
-          "says nothing of a card.\npublished: ConnectX-6, UCX 1.16. host, rdma: where the word is; rdma is the card's "
-          "memory.\n")
+          "which adds\n1.653 us to every atomic operation, one after the other, wherever the word is, to this "
+          "machine's own time. That time is\nshorter for the card's memory, because no memory of another process has "
+          "to be copied; it says nothing of a card.\npublished: ConnectX-6, UCX 1.16. host, rdma: where the word is; "
+          "rdma is the card's memory.\n")
     print(table(rows))
     if wanted.csv:
         with open(wanted.csv, "w", newline="", encoding="utf-8") as out:

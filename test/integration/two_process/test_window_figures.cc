@@ -1,5 +1,5 @@
-// What people see of windows and network cards: the window's own attributes, UCX's virtual file system, and the text for
-// other processes.
+// What people see of windows and network cards: the window's own attributes, UCX's virtual file system, and the text
+// for other processes.
 #include "layouts.h"
 #include "scenario.h"
 #include "transports.h"

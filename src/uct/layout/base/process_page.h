@@ -1,5 +1,6 @@
-// Figures of this process in an unnamed file that other processes of the user can read: each kind has a name and a fixed
-// number of 64-bit words, of which the first says what the others mean. A reader must take every value for possible.
+// Figures of this process in an unnamed file that other processes of the user can read: each kind has a name and a
+// fixed number of 64-bit words, of which the first says what the others mean. A reader must take every value for
+// possible.
 //
 // A child of fork() has none of its parent's files.
 #pragma once

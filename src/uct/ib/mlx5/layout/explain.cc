@@ -14,9 +14,9 @@ namespace
 constexpr double pack_block_ns = 8;
 constexpr double pack_byte_ns  = 0.25;
 
-// A copied window costs messages, buffers and a second copy on the other side, whatever its size. Copying takes a CPU and
-// stands before the transfer, while the device follows a layout during the transfer. So a key may take longer than a copy
-// and is still the better choice for a window.
+// A copied window costs messages, buffers and a second copy on the other side, whatever its size. Copying takes a CPU
+// and stands before the transfer, while the device follows a layout during the transfer. So a key may take longer than
+// a copy and is still the better choice for a window.
 constexpr double copied_window_ns = 1000;
 constexpr double cpu_is_dear      = 2;
 

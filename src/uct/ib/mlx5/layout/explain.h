@@ -14,9 +14,9 @@ double packing_ns(const layout& layout);
 // Whether the device executes the plan in about the time in which a CPU packs the layout, so that a key saves work.
 bool is_worth_a_key(const plan_cost& cost, const layout& layout);
 
-// Whether a window gets a key by default. The rule above weighs the two ways to move the same bytes for a user of verbs,
-// who packs into memory that is there; a window without a key costs UCP more than packing. Errors: why it should be
-// copied.
+// Whether a window gets a key by default. The rule above weighs the two ways to move the same bytes for a user of
+// verbs, who packs into memory that is there; a window without a key costs UCP more than packing. Errors: why it should
+// be copied.
 result<void> prefer_key_for_window(const plan_cost& cost, const layout& layout);
 
 // Several lines of text, for people.
