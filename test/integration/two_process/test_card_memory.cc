@@ -269,7 +269,7 @@ TEST_P(card_memory, gives_way_to_host_memory_when_the_card_is_full)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, card_memory,
-                         testing::Combine(testing::ValuesIn(transports({"rc_x", "rc_v", "dc_x"})),
+                         testing::Combine(testing::ValuesIn(transports({}, {"rc_x", "rc_v", "dc_x"})),
                                           testing::Values("y")),
                          setting_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(card_memory); // without a device

@@ -204,7 +204,8 @@ TEST_P(window_figures, follow_keys_copies_and_card_memory)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, window_figures,
-                         testing::Combine(testing::ValuesIn(transports({"rc_x"})), testing::Values("y")), setting_name);
+                         testing::Combine(testing::ValuesIn(transports({}, {"rc_x_auto"})), testing::Values("y")),
+                         setting_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(window_figures); // without a device
 
 } // namespace
