@@ -84,9 +84,14 @@ bool is_card_memory(const void* address, std::uint64_t length)
     return found != nullptr && found->binding().indirect != nullptr;
 }
 
-void show_domain(const void* domain, const domain_report& report)
+void show_domain(const void* domain, const std::string& device, const std::string& unusable)
 {
-    window_figures::instance().show_domain(domain, report);
+    window_figures::instance().show_domain(domain, device, unusable);
+}
+
+void show_figures(const void* domain, const domain_figures& figures)
+{
+    window_figures::instance().show_figures(domain, figures);
 }
 
 void hide_domain(const void* domain)
@@ -103,6 +108,7 @@ constexpr window_directory directory = {
     .is_card_memory     = is_card_memory,
     .has_host_transport = has_host_interfaces,
     .show_domain        = show_domain,
+    .show_figures       = show_figures,
     .hide_domain        = hide_domain,
 };
 

@@ -34,7 +34,7 @@ bool is_describable(const void* base, const layout_bounds& bounds)
 {
     const auto& registry = window_registry::instance();
     const auto first     = reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(bounds.true_lb);
-    const auto length    = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
+    const auto length    = bounds.true_length();
     const auto* start    = reinterpret_cast<const void*>(first);
     if (length == 0 || !registry.touches_arena(start, length)) {
         return true;
@@ -153,7 +153,7 @@ public:
         _addresses.reserve(bases.size());
         for (std::uint32_t source = 0; source < bases.size(); ++source) {
             const auto& bounds = layout.bounds(source);
-            const auto length = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
+            const auto length  = bounds.true_length();
             if (length > 0) {
                 std::byte* const address = UCXL_TRY(hardware_keys()->allocate(domains, length));
                 _addresses.push_back(address);

@@ -189,6 +189,7 @@ void window_figures::move_to_own_page(bool is_child)
     process_figures content = copy_of(_page);
     if (is_child) {
         content.devices = {}; // their domains are the parent's
+        _domains.clear();
     }
     void* const memory = make_process_page(page_name, sizeof(process_figures));
     auto* const page   = memory != nullptr ? static_cast<process_figures*>(memory) : &private_page;
@@ -283,12 +284,12 @@ void window_figures::show_sum(const std::string& device)
     process_figures::device sum{};
     std::string_view unusable;
     for (const shown_domain& each : _domains) {
-        if (each.report.device == device) {
+        if (each.device == device) {
             ++sum.domains;
             for (const auto& [name, figure] : device_files) {
-                sum.sum.*figure += each.report.*figure;
+                sum.sum.*figure += each.figures.*figure;
             }
-            unusable = each.report.unusable.empty() ? unusable : each.report.unusable;
+            unusable = each.unusable.empty() ? unusable : each.unusable;
         }
     }
     const auto index  = static_cast<std::size_t>(shown - _page.load()->devices.data());
@@ -306,20 +307,33 @@ void window_figures::show_sum(const std::string& device)
     }
 }
 
-void window_figures::show_domain(const void* domain, const domain_report& report) noexcept
+void window_figures::show_domain(const void* domain, const std::string& device, const std::string& unusable)
 {
-    try {
-        const std::lock_guard guard(_lock);
-        const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
-        if (known == _domains.end()) {
-            _domains.push_back({domain, report});
-        } else {
-            known->report = report;
-        }
-        show_sum(report.device);
-    } catch (const std::bad_alloc&) {
-        // The next change shows it.
+    const std::lock_guard guard(_lock);
+    const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
+    if (known == _domains.end()) {
+        _domains.push_back({.domain = domain, .device = device, .unusable = unusable, .figures = {}});
+    } else {
+        known->unusable = unusable;
     }
+    show_sum(device);
+}
+
+// Only the difference is added to the sum of the device, because this runs whenever a window is mapped.
+void window_figures::show_figures(const void* domain, const domain_figures& figures) noexcept
+{
+    const std::lock_guard guard(_lock);
+    const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
+    if (known == _domains.end()) {
+        return;
+    }
+    process_figures::device* const shown = device_named(known->device);
+    for (const auto& [name, figure] : device_files) {
+        if (shown != nullptr && figures.*figure != known->figures.*figure) {
+            change(shown->sum.*figure, static_cast<std::int64_t>(figures.*figure - known->figures.*figure));
+        }
+    }
+    known->figures = figures;
 }
 
 void window_figures::hide_domain(const void* domain) noexcept
@@ -327,7 +341,7 @@ void window_figures::hide_domain(const void* domain) noexcept
     const std::lock_guard guard(_lock);
     const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
     if (known != _domains.end()) {
-        const std::string device = std::move(known->report.device);
+        const std::string device = std::move(known->device);
         _domains.erase(known);
         show_sum(device);
     }

@@ -65,7 +65,8 @@ public:
     void remove(cached_window& window) noexcept;
 
     // Any thread.
-    void show_domain(const void* domain, const domain_report& report) noexcept;
+    void show_domain(const void* domain, const std::string& device, const std::string& unusable);
+    void show_figures(const void* domain, const domain_figures& figures) noexcept;
     void hide_domain(const void* domain) noexcept;
 
     process_figures read() const;
@@ -75,7 +76,9 @@ public:
 private:
     struct shown_domain {
         const void* domain;
-        domain_report report;
+        std::string device;
+        std::string unusable;
+        domain_figures figures;
     };
 
     window_figures();

@@ -64,6 +64,11 @@ struct layout_bounds {
     std::int64_t ub      = 0;
 
     std::int64_t extent() const { return ub - lb; }
+    // From the first byte to the last one.
+    std::uint64_t true_length() const
+    {
+        return static_cast<std::uint64_t>(true_ub) - static_cast<std::uint64_t>(true_lb);
+    }
     auto operator<=>(const layout_bounds&) const = default;
 };
 

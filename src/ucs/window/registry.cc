@@ -202,7 +202,7 @@ void window_registry::find_indirect_bases(window_binding& binding) const
         if (bounds.true_ub > bounds.true_lb) {
             const auto first =
                 reinterpret_cast<std::uintptr_t>(binding.bases[source]) + static_cast<std::uintptr_t>(bounds.true_lb);
-            const auto length = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
+            const auto length       = bounds.true_length();
             const auto* const start = reinterpret_cast<const void*>(first);
             if (touches_arena(start, length)) {
                 const reader_section section;

@@ -45,12 +45,6 @@ struct domain_figures {
     std::uint64_t memic_free       = 0;
 };
 
-// The same for people.
-struct domain_report : domain_figures {
-    std::string device;
-    std::string unusable; // why it makes no keys; empty if it does
-};
-
 // What the other library may ask about windows.
 struct window_directory {
     bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
@@ -65,8 +59,10 @@ struct window_directory {
     bool (*is_card_memory)(const void* address, std::uint64_t length);
     // Whether this process and a peer on its host have a faster way than the device.
     bool (*has_host_transport)();
-    // Shows the figures of a domain to people, or removes them. The domain may hold its lock.
-    void (*show_domain)(const void* domain, const domain_report& report);
+    // Shows a domain to people: first its device, and why it makes no keys (empty if it does), then its figures
+    // whenever they change. The domain may hold its lock.
+    void (*show_domain)(const void* domain, const std::string& device, const std::string& unusable);
+    void (*show_figures)(const void* domain, const domain_figures& figures);
     void (*hide_domain)(const void* domain);
 };
 
@@ -105,7 +101,6 @@ public:
     // The window ends.
     virtual void remove(const std::byte* address) = 0;
 
-    virtual std::vector<domain_report> report() const = 0;
     // Whether some open domain allocates memory of its card.
     virtual bool has_card_memory() const = 0;
 

@@ -162,14 +162,4 @@ void device_window_keys::free(const std::byte* address)
     }
 }
 
-std::vector<domain_report> device_window_keys::report() const
-{
-    const std::lock_guard guard(_lock);
-    std::vector<domain_report> all;
-    for (const window_domain* const domain : _domains) {
-        all.push_back(domain->report());
-    }
-    return all;
-}
-
 } // namespace ucxl::mlx5

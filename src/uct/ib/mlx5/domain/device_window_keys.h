@@ -31,7 +31,6 @@ public:
     void remove(const std::byte* address) override;
     result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) override;
     void free(const std::byte* address) override;
-    std::vector<domain_report> report() const override;
     bool has_card_memory() const override { return window_domain_offers.load(std::memory_order_relaxed) != 0; }
 
     // By the domains themselves: they are asked while others are at work.

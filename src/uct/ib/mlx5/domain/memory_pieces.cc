@@ -26,7 +26,7 @@ bool is_scattered(const layout& layout)
 {
     for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
         const auto& bounds = layout.bounds(source);
-        const auto length  = static_cast<std::uint64_t>(bounds.true_ub) - static_cast<std::uint64_t>(bounds.true_lb);
+        const auto length  = bounds.true_length();
         if (length > always_whole && length / widest > layout.packed_length()) {
             return true;
         }

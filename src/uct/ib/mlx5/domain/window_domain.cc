@@ -19,8 +19,7 @@ window_domain::window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::st
     : domain_layer(stock), _pd(pd), _device_name(std::move(device)), _windows(windows)
 {
     device_window_keys::instance().add(this);
-    const std::lock_guard guard(_lock);
-    show();
+    _windows.show_domain(this, _device_name, _unusable);
 }
 
 // UCP has given its handles back; those that it lost keep records without keys.
@@ -46,11 +45,12 @@ result<window_domain::device_side*> window_domain::device()
         if (!registered) {
             _unusable = registered.error().message;
             ucs_diag("%s: windows get no hardware keys: %s", _device_name.c_str(), _unusable.c_str());
+            _windows.show_domain(this, _device_name, _unusable);
         } else {
             _device = std::make_unique<device_side>(_pd, std::move(*parts), std::move(*registered));
             stock_keys(_device->keys);
+            show();
         }
-        show();
     }
     if (_device == nullptr) {
         return fail(errc::unsupported, _device_name + ": " + _unusable);
@@ -96,12 +96,19 @@ result<bool> window_domain::make(const window_content& content, key_choice choic
         }
         remove_locked(content.address);
     }
+    UCXL_TRY(add_record(content, choice));
+    return true;
+}
+
+result<std::shared_ptr<window_record>> window_domain::add_record(const window_content& content, key_choice choice)
+{
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
     record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, choice));
-    count(*_records.emplace(content.address, std::move(record)).first->second->key, true);
+    _records.emplace(content.address, record);
+    count(*record->key, true);
     show();
-    return true;
+    return record;
 }
 
 void window_domain::suspend(const std::byte* address) noexcept
@@ -158,43 +165,31 @@ void window_domain::remove_locked(const std::byte* address) noexcept
     }
 }
 
-domain_report window_domain::report() const
+void window_domain::show() const
 {
-    const std::lock_guard guard(_lock);
-    return current_report();
+    _windows.show_figures(this, figures());
 }
 
-void window_domain::show() noexcept
+domain_figures window_domain::figures() const
 {
-    try {
-        _windows.show_domain(this, current_report());
-    } catch (const std::bad_alloc&) {
-        // The next change shows it.
-    }
-}
-
-domain_report window_domain::current_report() const
-{
-    domain_report report;
-    report.device         = _device_name;
-    report.unusable       = _unusable;
-    report.keys_live      = _num_live;
-    report.keys_suspended = _num_suspended;
-    report.entries        = _num_entries;
+    domain_figures figures;
+    figures.keys_live      = _num_live;
+    figures.keys_suspended = _num_suspended;
+    figures.entries        = _num_entries;
     if (_device != nullptr && _device->card != nullptr) {
-        const auto memory   = _device->card->statistics();
-        report.memic_chunks = memory.chunks;
-        report.memic_bytes  = memory.bytes;
-        report.memic_free   = memory.free_bytes;
+        const auto memory    = _device->card->statistics();
+        figures.memic_chunks = memory.chunks;
+        figures.memic_bytes  = memory.bytes;
+        figures.memic_free   = memory.free_bytes;
     }
     if (_device != nullptr) {
-        report.bases_registered = _device->memory->bytes();
+        figures.bases_registered = _device->memory->bytes();
         const std::lock_guard keys_guard(_device->keys.lock);
-        report.keys_spare    = _device->keys.keys.num_unused() + _device->keys.roots.num_unused();
-        report.binds         = _device->keys.num_binds;
-        report.invalidations = _device->keys.num_invalidations;
+        figures.keys_spare    = _device->keys.keys.num_unused() + _device->keys.roots.num_unused();
+        figures.binds         = _device->keys.num_binds;
+        figures.invalidations = _device->keys.num_invalidations;
     }
-    return report;
+    return figures;
 }
 
 void window_domain::adjust(abi::memory_type_masks& masks) const
@@ -230,13 +225,7 @@ result<std::shared_ptr<window_record>> window_domain::record_for(const void* add
         UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
         return known;
     }
-    device_side& device = *UCXL_TRY(this->device());
-    auto record         = std::make_shared<window_record>();
-    record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, key_choice::always));
-    _records.emplace(content.address, record);
-    count(*record->key, true);
-    show();
-    return record;
+    return add_record(content, key_choice::always);
 }
 
 result<window_handle*> window_domain::make_handle()
@@ -319,13 +308,18 @@ std::optional<memic_allocation> window_domain::find_card_memory(const void* addr
     return card == nullptr ? std::nullopt : card->find(address, length);
 }
 
-result<std::byte*> window_domain::allocate(std::uint64_t length)
+result<memic_allocation> window_domain::allocate_memory(std::uint64_t length)
 {
     card_memory* const card = UCXL_TRY(this->card());
     const auto allocated    = UCXL_TRY(card->allocate(length));
     const std::lock_guard guard(_lock);
     show();
-    return allocated.address;
+    return allocated;
+}
+
+result<std::byte*> window_domain::allocate(std::uint64_t length)
+{
+    return UCXL_TRY(allocate_memory(length)).address;
 }
 
 bool window_domain::free(const std::byte* address)
@@ -355,13 +349,13 @@ ucs_status_t window_domain::mem_alloc(std::size_t* length, void** address, const
             ucs_debug("%s: %s", name, card.error().message.c_str());
             return UCS_ERR_UNSUPPORTED;
         }
-        const auto handle    = make_handle();
-        const auto allocated = handle ? (*card)->allocate(std::max<std::uint64_t>(*length, 1))
-                                      : result<memic_allocation>(std::unexpected(handle.error()));
+        const auto handle = make_handle();
+        if (!handle) {
+            return log_error(name, handle.error());
+        }
+        rollback undo([&] { handle_table::instance().give_back(*handle); });
+        const auto allocated = allocate_memory(std::max<std::uint64_t>(*length, 1));
         if (!allocated) {
-            if (handle) {
-                handle_table::instance().give_back(*handle);
-            }
             const error& reason = allocated.error();
             if ((request.flags & UCT_MD_MEM_FLAG_HIDE_ERRORS) != 0) {
                 ucs_debug("%s: %s", name, reason.message.c_str());
@@ -369,10 +363,7 @@ ucs_status_t window_domain::mem_alloc(std::size_t* length, void** address, const
             }
             return log_error(name, reason);
         }
-        {
-            const std::lock_guard guard(_lock);
-            show();
-        }
+        undo.cancel();
         (*handle)->lkey = (*handle)->rkey = allocated->key;
         (*handle)->owned_card_memory      = allocated->address;
         *length                           = allocated->length;

@@ -40,7 +40,6 @@ public:
     // Memory of the card.
     result<std::byte*> allocate(std::uint64_t length);
     bool free(const std::byte* address); // false: it is not of this card
-    domain_report report() const;
 
     void adjust(abi::memory_type_masks& masks) const override;
     ucs_status_t mem_alloc(std::size_t* length, void** address, const abi::allocation_request& request,
@@ -71,8 +70,8 @@ private:
     };
 
     // The caller holds the lock, also of what follows.
-    domain_report current_report() const;
-    void show() noexcept;
+    domain_figures figures() const;
+    void show() const;
     // Counts a key that came, or uncounts one that goes.
     void count(const window_key& key, bool is_there);
     // Does what may change the state of the key, and shows it.
@@ -80,9 +79,11 @@ private:
     auto act_on(const window_record& record, Action&& act);
     result<device_side*> device();
     result<card_memory*> card();
+    result<memic_allocation> allocate_memory(std::uint64_t length);
     std::optional<memic_allocation> find_card_memory(const void* address, std::uint64_t length) const;
     void remove_locked(const std::byte* address) noexcept;
     std::shared_ptr<window_record> find(const std::byte* address) const;
+    result<std::shared_ptr<window_record>> add_record(const window_content& content, key_choice choice);
     result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
     result<window_handle*> make_handle();
     result<window_handle*> register_range(const void* address, std::uint64_t length);

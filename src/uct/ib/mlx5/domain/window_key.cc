@@ -48,6 +48,20 @@ result<window_key::bound_memory> window_key::hold_memory(std::span<std::byte* co
     return hold(UCXL_TRY(groups_of_blocks(*_content.shape, bases)));
 }
 
+result<void> window_key::check_region() const
+{
+    if (_region == nullptr) {
+        return fail(errc::io_error, "its key was destroyed, because it could not be invalidated");
+    }
+    return {};
+}
+
+result<void> window_key::show_bound()
+{
+    UCXL_TRY(_region->prepare(_bound.shape, _bound.bases));
+    return bind(false);
+}
+
 result<void> window_key::bind(bool replace)
 {
     region* const one = _region.get();
@@ -72,8 +86,7 @@ result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memo
     }
     created->_region = UCXL_TRY(region::create(domain, options_for(domain, content)));
     created->_bound  = UCXL_TRY(created->hold_memory(content.bases));
-    UCXL_TRY(created->_region->prepare(created->_bound.shape, created->_bound.bases));
-    UCXL_TRY(created->bind(false));
+    UCXL_TRY(created->show_bound());
     return created;
 }
 
@@ -106,26 +119,14 @@ result<void> window_key::resume()
     if (!_is_suspended) {
         return {};
     }
-    if (_region == nullptr) {
-        return fail(errc::io_error, "its key was destroyed, because it could not be invalidated");
-    }
+    UCXL_TRY(check_region());
     auto again         = UCXL_TRY(hold(_bound.pieces));
     const bool is_same = std::ranges::equal(again.bases, _bound.bases, [](const auto& one, const auto& other) {
         return one.address == other.address && one.lkey == other.lkey;
     });
     _bound             = std::move(again);
-    if (is_same && _region->length() != 0) {
-        if (auto done = mlx5::resume(*_region); !done) {
-            _bound.held.clear();
-            return done;
-        }
-        _is_suspended = false;
-        return {};
-    }
-    auto done = _region->prepare(_bound.shape, _bound.bases);
-    if (done) {
-        done = bind(false);
-    }
+    auto done          = is_same && _region->length() != 0 ? mlx5::resume(*_region) : show_bound();
+    _is_suspended      = !done;
     if (!done) {
         _bound.held.clear();
     }
@@ -134,9 +135,7 @@ result<void> window_key::resume()
 
 result<void> window_key::rebind(std::vector<std::byte*> bases)
 {
-    if (_region == nullptr) {
-        return fail(errc::io_error, "its key was destroyed, because it could not be invalidated");
-    }
+    UCXL_TRY(check_region());
     const bool was_suspended = _is_suspended;
     auto next                = UCXL_TRY(hold_memory(bases));
     UCXL_TRY(_region->prepare(next.shape, next.bases));
@@ -151,7 +150,7 @@ result<void> window_key::rebind(std::vector<std::byte*> bases)
     }
     _is_suspended = true;
     if (!was_suspended) {
-        if (const auto restored = _region->prepare(_bound.shape, _bound.bases); !restored || !bind(false)) {
+        if (!show_bound()) {
             ucs_warn("the key 0x%x of the window at %p shows nothing any more: %s", key(),
                      static_cast<void*>(_content.address), done.error().message.c_str());
         }

@@ -61,7 +61,11 @@ private:
 
     result<bound_memory> hold(const memory_pieces& pieces);
     result<bound_memory> hold_memory(std::span<std::byte* const> bases);
+    // Errors: the key was destroyed.
+    result<void> check_region() const;
     result<void> bind(bool replace);
+    // Shows what _bound holds, whatever the region showed before. Errors: the key is suspended.
+    result<void> show_bound();
 
     domain& _domain;
     base_memory& _memory;
