@@ -1,5 +1,6 @@
 #include "side.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ucxl::two_process
@@ -166,6 +167,12 @@ void side::put_message(std::span<const std::byte> message)
 void side::expect_message(std::span<const std::byte> message)
 {
     _expected->scatter(_before, message);
+}
+
+bool side::has_begun() const
+{
+    const std::uint64_t first = std::min<std::uint64_t>(_length, 4096);
+    return _actual->gather(_before, first) != _expected->gather(_before, first);
 }
 
 void side::accept_content()

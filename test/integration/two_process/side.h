@@ -51,6 +51,8 @@ public:
     void put_message(std::span<const std::byte> message);
     // The transfer must have brought this message.
     void expect_message(std::span<const std::byte> message);
+    // Whether one of the first bytes of the transfer has come.
+    bool has_begun() const;
     // Accepts any contents in the bytes of the transfer; all others are still checked.
     void accept_content();
     // Throws if any byte differs from the expected one.

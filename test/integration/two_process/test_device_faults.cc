@@ -177,10 +177,7 @@ TEST_P(faults_in_flight, reach_the_endpoints)
     }
     config.deadline_s = 15;
     config.variables.emplace_back("UCX_RNDV_SCHEME", fault.scheme);
-    for (const auto& [name, value] :
-         environment{{"KEEPALIVE_INTERVAL", "100ms"}, {"RC_TIMEOUT", "1ms"}, {"RC_RETRY_COUNT", "1"}}) {
-        config.variables.emplace_back("UCX_" + name, value);
-    }
+    notice_failures_soon(config.variables);
     fabric.add_to(config.variables);
     EXPECT_PAIR(config);
     EXPECT_EQ(fabric.end()["keys_live"], 0);

@@ -88,6 +88,17 @@ std::vector<transport_set> transports(std::initializer_list<std::string_view> on
     return some;
 }
 
+void notice_failures_soon(environment& variables)
+{
+    for (const auto& [name, value] : environment{{"KEEPALIVE_INTERVAL", "100ms"},
+                                                 {"RC_TIMEOUT", "50ms"},
+                                                 {"RC_RETRY_COUNT", "1"},
+                                                 {"UD_TIMEOUT", "1s"},
+                                                 {"WARN_UNUSED_ENV_VARS", "n"}}) {
+        variables.emplace_back("UCX_" + name, value);
+    }
+}
+
 std::string setting_name(const testing::TestParamInfo<setting>& info)
 {
     const auto& [transports, protocols] = info.param;

@@ -32,6 +32,9 @@ const std::vector<transport_set>& all_transports();
 std::vector<transport_set> transports(std::initializer_list<std::string_view> names,
                                       std::initializer_list<std::string_view> on_device = {});
 
+// As UCX is set, a device repeats a request for 8 s and more before a dead peer is noticed.
+void notice_failures_soon(environment& variables);
+
 // UCX_TLS and UCX_PROTO_ENABLE: the parameter of most tests.
 using setting = std::tuple<transport_set, const char*>;
 
