@@ -125,12 +125,17 @@ class processes : public testing::TestWithParam<setting>
 
 TEST_P(processes, fork_leaves_parent_and_child_working)
 {
-    if (std::getenv("UCXL_TEST_DEVICE") != nullptr) {
-        GTEST_SKIP() << "a forked child does not work on over memory that a device has registered";
-    }
     // The thread of UCX's virtual file system may deadlock a child's exit handlers, see docs/limits.md.
     auto config = config_for(GetParam(), "forks", 3);
     config.variables.emplace_back("UCX_VFS_ENABLE", "n");
+    if (is_on_device()) {
+        // Else ibv_reg_mr takes registered pages, and what lies beside them on the heap, from the child. It does so on
+        // kernels before 5.12, and on the software device, which cannot say that it copies them. UCX warns of it.
+        for (auto& peer : config.expected) {
+            peer.any_output = true;
+        }
+        config.variables.emplace_back("UCX_IB_FORK_INIT", "n");
+    }
     EXPECT_PAIR(config);
 }
 
