@@ -6,6 +6,7 @@
 #include "strided_window.h"
 #include "transports.h"
 
+#include <algorithm>
 #include <format>
 #include <string>
 
@@ -22,7 +23,8 @@ struct attempt {
     bool is_stale;       // the window is unmapped before
     std::int64_t offset; // from the window's address
     std::size_t length;
-    std::uint64_t flipped; // bits of the device's part of the key
+    std::uint64_t flipped;     // bits of the device's part of the key
+    bool is_of_memory = false; // not at the address of the window
 };
 
 constexpr auto whole      = static_cast<std::int64_t>(shape.length());
@@ -33,7 +35,7 @@ constexpr attempt tries[] = {
     {"across_the_end", false, whole - 4095, 4096, 0},
     {"far_across_the_end", false, 0, 4 * shape.length(), 0},
     {"far_away", false, std::int64_t{1} << 40, 4096, 0},
-    {"memory_below_the_window", false, 0, 4096, 0}, // not at the address of the window
+    {"memory_below_the_window", false, 0, 4096, 0, true},
     {"unmapped", true, 0, 4096, 0},
     {"unmapped_whole", true, 0, shape.length(), 0},
     {"another_key", false, 0, 4096, 0x1f00},
@@ -80,7 +82,31 @@ void own(session& session, ucp_context_h context, const attempt& tried)
     neighbour.verify_untouched("after the attempt");
 }
 
-void act(session& session, const attempt& tried)
+// Gets from endpoints with error handling go by messages: they end with a status, and the endpoint works on.
+ucs_status_t get(session& session, std::uint64_t target, std::size_t length, ucp_rkey_h key)
+{
+    const ucp_request_param_t param{};
+    bytes buffer(length, std::byte{0x55});
+    const auto status =
+        session.wait(ucp_get_nbx(session.endpoint(), buffer.data(), buffer.size(), target, key, &param));
+    check(std::ranges::count(buffer, std::byte{0x55}) == std::ssize(buffer), "a refused get has brought bytes");
+    return status;
+}
+
+void put(session& session, std::uint64_t target, std::size_t length, ucp_rkey_h key)
+{
+    const ucp_request_param_t param{};
+    const bytes buffer(length, std::byte{0x77});
+    const auto status =
+        session.wait(ucp_put_nbx(session.endpoint(), buffer.data(), buffer.size(), target, key, &param));
+    const auto flush = session.wait(ucp_ep_flush_nbx(session.endpoint(), &param));
+    check(status != UCS_OK || flush != UCS_OK || session.endpoint_error() != UCS_OK, "the put was UCS_OK");
+    while (session.endpoint_error() == UCS_OK) {
+        session.turn();
+    }
+}
+
+void act(session& session, const attempt& tried, bool reads)
 {
     const bytes message = session.exchange({});
     std::uint64_t address[2];
@@ -93,21 +119,18 @@ void act(session& session, const attempt& tried)
     session.barrier();
     ucp_rkey_h key = nullptr;
     check_ok(ucp_ep_rkey_unpack(session.endpoint(), packed.data(), &key), "ucp_ep_rkey_unpack");
-    const bytes buffer(tried.length, std::byte{0x77});
-    const std::uint64_t base = std::string_view(tried.name) == "memory_below_the_window" ? address[1] : address[0];
+    const std::uint64_t base = tried.is_of_memory ? address[1] : address[0];
     const auto target        = base + static_cast<std::uint64_t>(tried.offset);
-    const ucp_request_param_t param{};
-    const auto status =
-        session.wait(ucp_put_nbx(session.endpoint(), buffer.data(), buffer.size(), target, key, &param));
-    const auto flush = session.wait(ucp_ep_flush_nbx(session.endpoint(), &param));
-    check(status != UCS_OK || flush != UCS_OK || session.endpoint_error() != UCS_OK, "the put was UCS_OK");
-    while (session.endpoint_error() == UCS_OK) {
-        session.turn();
+    if (reads) {
+        const auto status = get(session, target, tried.length, key);
+        check(status == UCS_ERR_INVALID_ADDR, "the get ended with {}", ucs_status_string(status));
+    } else {
+        put(session, target, tried.length, key);
     }
     ucp_rkey_destroy(key);
 }
 
-void hostile(const peer_arguments& arguments)
+void hostile(const peer_arguments& arguments, bool reads)
 {
     const attempt& tried = tries[arguments.rounds];
     const context_handle context(arguments);
@@ -115,13 +138,14 @@ void hostile(const peer_arguments& arguments)
     if (arguments.plays(1)) {
         own(session, context.get(), tried);
     } else {
-        act(session, tried);
+        act(session, tried, reads);
         session.barrier();
     }
     session.abandon();
 }
 
-const scenario puts("hostile.put", hostile);
+const scenario puts("hostile.put", [](const peer_arguments& arguments) { hostile(arguments, false); });
+const scenario gets("hostile.get", [](const peer_arguments& arguments) { hostile(arguments, true); });
 
 class hostile_access : public testing::TestWithParam<std::tuple<unsigned, transport_set>>
 {
@@ -129,13 +153,18 @@ class hostile_access : public testing::TestWithParam<std::tuple<unsigned, transp
 
 TEST_P(hostile_access, is_an_error_of_the_initiator)
 {
-    // Gets from endpoints with error handling go by messages, whose failures reach nobody.
-    auto config                   = config_for({std::get<1>(GetParam()), "y"}, "hostile.put", std::get<0>(GetParam()));
-    config.expected[0].any_output = true;
-    config.expected[1].any_output = true; // its endpoint fails, too
-    config.deadline_s             = 15;
+    const auto [number, transports] = GetParam();
+    auto config                     = config_for({transports, "y"}, "hostile.put", number);
+    config.expected[0].any_output   = true;
+    config.expected[1].any_output   = true; // its endpoint fails, too
+    config.deadline_s               = 15;
     config.variables.emplace_back("UCX_ZCOPY_THRESH", "0"); // by the device, not by messages
     EXPECT_PAIR(config);
+    // A get by messages does not use the key.
+    if (tries[number].flipped == 0 && !tries[number].is_of_memory) {
+        config.scenario = "hostile.get";
+        EXPECT_PAIR(config);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, hostile_access,
