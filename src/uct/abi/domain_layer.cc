@@ -78,6 +78,9 @@ void adjust(const domain_layer& layer, Attr& attr)
     attr.alloc_mem_types        = masks.alloc;
     attr.access_mem_types       = masks.access;
     attr.dmabuf_mem_types       = masks.dmabuf;
+    if ((attr.flags & UCT_MD_FLAG_EXPORTED_MKEY) != 0) {
+        attr.exported_mkey_packed_size = layer.exported_key_length(attr.exported_mkey_packed_size);
+    }
 }
 
 ucs_status_t query(uct_md_h md, void* attr)
@@ -126,6 +129,11 @@ ucs_status_t mem_dereg(uct_md_h md, const mem_dereg_params* params)
     return contained("mem_dereg", [&] { return layer_of(md).mem_dereg(params); });
 }
 
+ucs_status_t mem_attach(uct_md_h md, const void* exported_key, mem_attach_params* params, uct_mem_h* memh)
+{
+    return contained("mem_attach", [&] { return layer_of(md).mem_attach(exported_key, params, memh); });
+}
+
 ucs_status_t mkey_pack(uct_md_h md, uct_mem_h memh, void* address, std::size_t length, const mkey_pack_params* params,
                        void* buffer)
 {
@@ -165,6 +173,7 @@ void put_layer(const stock_domain& stock, std::unique_ptr<domain_layer> layer)
     operations.mem_reg    = mem_reg;
     operations.mem_dereg  = mem_dereg;
     operations.mkey_pack  = mkey_pack;
+    operations.mem_attach = mem_attach;
     if (length > offsetof(uct_md_ops, mem_elem_pack)) {
         operations.mem_elem_pack = mem_elem_pack;
     }
@@ -256,6 +265,11 @@ ucs_status_t domain_layer::mkey_pack(uct_mem_h memh, void* address, std::size_t 
                                      void* buffer)
 {
     return _stock.operations().mkey_pack(md(), memh, address, length, params, buffer);
+}
+
+ucs_status_t domain_layer::mem_attach(const void* exported_key, mem_attach_params* params, uct_mem_h* memh)
+{
+    return _stock.operations().mem_attach(md(), exported_key, params, memh);
 }
 
 bool add_layers(const char* name, const component_layer& layer)

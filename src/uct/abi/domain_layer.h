@@ -70,6 +70,10 @@ public:
     virtual ucs_status_t mem_dereg(const mem_dereg_params* params);
     virtual ucs_status_t mkey_pack(uct_mem_h memh, void* address, std::size_t length, const mkey_pack_params* params,
                                    void* buffer);
+    virtual ucs_status_t mem_attach(const void* exported_key, mem_attach_params* params, uct_mem_h* memh);
+    // The bytes of a key that mkey_pack packs for another process that uses the same device; `stock` are UCX's. Only
+    // asked where the stock domain exports keys.
+    virtual std::size_t exported_key_length(std::size_t stock) const { return stock; }
     // From UCX 1.21.
     virtual bool can_pack_element(uct_mem_h) const { return true; }
 

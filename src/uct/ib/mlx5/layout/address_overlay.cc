@@ -4,6 +4,7 @@
 #include <array>
 
 #include "prm/mkey.h"
+#include "protection_domain.h"
 
 namespace ucxl::mlx5
 {
@@ -17,18 +18,6 @@ constexpr std::size_t num_entities   = 64;
 // UCX has found that a device may count one entity more than the length says if the start is not aligned.
 constexpr std::uint64_t most_bytes  = (num_entities - 1) * entity_bytes;
 constexpr std::size_t command_bytes = prm::create_mkey_in::size_bytes + num_entities * prm::ksm::size_bytes;
-
-result<std::uint32_t> number_of(ibv_pd* pd)
-{
-    mlx5dv_pd described{};
-    mlx5dv_obj wanted{};
-    wanted.pd.in  = pd;
-    wanted.pd.out = &described;
-    if (const int error = mlx5dv_init_obj(&wanted, MLX5DV_OBJ_PD); error != 0) {
-        return fail_errno("the number of the protection domain", error);
-    }
-    return described.pdn;
-}
 
 void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t address, std::uint64_t length,
                   const key_rights& rights)
@@ -52,7 +41,7 @@ void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t 
 result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
                                                 const key_rights& rights)
 {
-    const auto pdn             = UCXL_TRY(number_of(pd));
+    const auto pdn             = UCXL_TRY(protection_domain_number(pd));
     const std::uint64_t length = std::min(most_bytes, ~address); // up to the end of the address space
     alignas(8) std::array<std::byte, command_bytes> input{};
     const auto command = *prm::view<prm::create_mkey_in>::over(input);

@@ -75,6 +75,7 @@ result<capabilities> query_capabilities(ibv_context* context)
     if (found.limits.max_nesting == 0 || caps.get(prm::hca_cap::umr_indirect_mkey_disabled) != 0) {
         return fail(errc::unsupported, "the device binds no indirect memory keys");
     }
+    found.vhca_id = caps.get(prm::hca_cap::vhca_id);
     found.atomics = caps.get(prm::hca_cap::atomic) != 0 && has_atomics(context);
     return found;
 }

@@ -11,8 +11,9 @@ namespace ucxl::mlx5
 
 struct capabilities {
     device_limits limits;
-    bool pointer_entries = false; // bind requests may point to entries in memory
-    bool atomics         = false; // on 8 bytes, by queue pairs
+    bool pointer_entries  = false; // bind requests may point to entries in memory
+    bool atomics          = false; // on 8 bytes, by queue pairs
+    std::uint16_t vhca_id = 0;     // of this function of the device
 };
 
 // Asks the device (QUERY_HCA_CAP through DEVX).

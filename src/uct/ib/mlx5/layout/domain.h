@@ -29,7 +29,7 @@ struct domain {
 
     domain(ibv_pd* protection_domain, domain_parts&& parts)
         : pd(protection_domain), caps(parts.caps), found(parts.found), queue(std::move(parts.queue)),
-          keys(protection_domain), roots(protection_domain), memory(protection_domain)
+          keys(protection_domain), roots(protection_domain), exported(protection_domain), memory(protection_domain)
     {
     }
 
@@ -44,7 +44,8 @@ struct domain {
     std::mutex lock; // guards all members below
     bind_queue queue;
     key_pool keys;
-    key_pool roots; // first keys of windows: unlike the others they keep the start address of their last window
+    key_pool roots;    // first keys of windows: unlike the others they keep the start address of their last window
+    key_pool exported; // first keys that other functions of the device may use
     staging memory;
     std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, by key
     std::uint64_t num_binds         = 0;                    // requests that were executed

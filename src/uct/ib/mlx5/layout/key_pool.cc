@@ -46,7 +46,10 @@ result<key_pool::key> key_pool::create(std::uint32_t entries)
     // The field for the number of entries has 16 bits.
     const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * index), 65532);
     auto created             = UCXL_TRY(create_key(_pd, room));
-    return key{std::move(created), room};
+    if (_prepare) {
+        UCXL_TRY(_prepare(*created));
+    }
+    return key{std::move(created), room, ++_num_created};
 }
 
 void key_pool::give_back(key&& unused)
@@ -55,6 +58,11 @@ void key_pool::give_back(key&& unused)
     if (same.size() < max_kept) {
         same.push_back(std::move(unused));
     }
+}
+
+std::size_t key_pool::num_unused(std::uint32_t entries) const
+{
+    return _unused[class_of(std::max<std::uint32_t>(entries, 1))].size();
 }
 
 std::size_t key_pool::num_unused() const

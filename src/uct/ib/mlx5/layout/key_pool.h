@@ -1,11 +1,13 @@
 // Unused memory keys, sorted by their room for translation entries. Making a key is a command to the device; binding
 // one is not. Returned keys stay bound to their old memory, but nobody knows them, and the next user binds them anew.
 //
-// Thread safety: none; the lock of the domain guards it.
+// Thread safety: none but where it says otherwise; the lock of the domain guards it.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "sys/error.h"
@@ -17,25 +19,37 @@ namespace ucxl::mlx5
 class key_pool
 {
 public:
+    // What a fresh key needs before it can be used.
+    using preparation = std::function<result<void>(const mlx5dv_mkey& fresh)>;
+
     explicit key_pool(ibv_pd* pd) : _pd(pd) {}
 
     struct key {
         mkey_owner mkey;
         std::uint32_t room = 0; // translation entries
+        std::uint64_t created =
+            0; // counts the keys of the pool, so that a number of the device that comes again is told
     };
+
+    // To be called before the first key is made.
+    void prepare_keys(preparation prepare) { _prepare = std::move(prepare); }
 
     // Takes a key with room for at least that many entries.
     result<key> take(std::uint32_t entries);
     void give_back(key&& unused);
-    // Makes a key with room for at least that many entries, for give_back().
+    // Makes a key with room for at least that many entries, for give_back(). Needs no lock.
     result<key> create(std::uint32_t entries);
     std::size_t num_unused() const;
+    // Of those with room for at least that many entries, and with the least such room.
+    std::size_t num_unused(std::uint32_t entries) const;
 
 private:
     static constexpr std::size_t num_classes = 9;  // 4^0 .. 4^8 entries
     static constexpr std::size_t max_kept    = 64; // per class
 
     ibv_pd* _pd;
+    preparation _prepare;
+    std::atomic<std::uint64_t> _num_created{0};
     std::array<std::vector<key>, num_classes> _unused;
 };
 

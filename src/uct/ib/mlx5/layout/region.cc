@@ -19,14 +19,19 @@ constexpr key_rights nested_rights{.local_write = true};
 
 } // namespace
 
+key_pool& region::pool_of(domain& domain, const region_options& options)
+{
+    return options.is_exported ? domain.exported : domain.roots;
+}
+
 result<std::unique_ptr<region>> region::create(domain& domain, const region_options& options)
 {
     key_pool::key root;
-    if (options.is_window) {
+    if (options.is_pooled()) {
         const std::lock_guard guard(domain.lock);
-        root = UCXL_TRY(domain.roots.take(options.max_entries));
+        root = UCXL_TRY(pool_of(domain, options).take(options.max_entries));
     } else {
-        root = {UCXL_TRY(create_key(domain.pd, options.max_entries)), options.max_entries};
+        root = {.mkey = UCXL_TRY(create_key(domain.pd, options.max_entries)), .room = options.max_entries};
     }
     std::optional<address_overlay> overlay;
     if (options.address != 0 && domain.found.address == address_method::ksm) {
@@ -42,9 +47,9 @@ region::~region()
     release(_bound);
     release(_prepared);
     _domain.bound.erase(key());
-    if (_options.is_window && !_is_bound) {
+    if (_options.is_pooled() && !_is_bound) {
         _overlay.reset();
-        _domain.roots.give_back(std::move(_root));
+        pool_of(_domain, _options).give_back(std::move(_root));
     }
 }
 
@@ -213,7 +218,7 @@ void region::adopt()
 {
     release(_bound);
     _bound = std::move(_prepared);
-    if (_options.is_window) {
+    if (_options.is_pooled()) {
         _bound.requests.erase(_bound.requests.begin(), _bound.requests.end() - 1);
     } else {
         _bound.requests.clear();

@@ -26,6 +26,10 @@ struct region_options {
     // For regions that come and go: the key is a spare one of the domain and becomes one again, and the region keeps
     // what suspension needs. The address must not be used again soon: it is all that tells old users of the key apart.
     bool is_window = false;
+    // The same, with a key that other functions of the device may use.
+    bool is_exported = false;
+
+    bool is_pooled() const { return is_window || is_exported; }
 };
 
 class region
@@ -38,6 +42,8 @@ public:
 
     domain& owner() const { return _domain; }
     const region_options& options() const { return _options; }
+    // Counts the keys of the pool that the region's key comes from.
+    std::uint64_t key_created() const { return _root.created; }
     std::uint32_t key() const { return _overlay ? _overlay->key() : _root.mkey->lkey; }
     std::uint64_t address() const { return _options.address; }
     std::uint64_t length() const { return _bound.length; }
@@ -89,6 +95,7 @@ private:
     result<void> add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to);
     result<void> add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
                              std::span<const resolved_entry> entries, binding& to);
+    static key_pool& pool_of(domain& domain, const region_options& options);
     void release(binding& unused);
 
     domain& _domain;
