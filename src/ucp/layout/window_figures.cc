@@ -30,7 +30,7 @@ static_assert(sizeof(page_words) == sizeof(process_figures) && std::is_trivially
 // Where the figures are if there is no memory for a page that others can read.
 alignas(std::uint64_t) process_figures private_page{};
 
-constexpr std::array<std::pair<const char*, std::uint64_t domain_figures::*>, 10> device_files = {{
+constexpr std::array<std::pair<const char*, std::uint64_t domain_figures::*>, 13> device_files = {{
     {"live", &domain_figures::keys_live},
     {"suspended", &domain_figures::keys_suspended},
     {"spare", &domain_figures::keys_spare},
@@ -41,6 +41,9 @@ constexpr std::array<std::pair<const char*, std::uint64_t domain_figures::*>, 10
     {"memic_chunks", &domain_figures::memic_chunks},
     {"memic_bytes", &domain_figures::memic_bytes},
     {"memic_free", &domain_figures::memic_free},
+    {"exported", &domain_figures::exported},
+    {"exported_spare", &domain_figures::exported_spare},
+    {"aliases", &domain_figures::aliases},
 }};
 
 void set(std::uint64_t& word, std::uint64_t value)

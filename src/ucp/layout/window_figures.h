@@ -23,7 +23,7 @@ namespace ucxl
 
 // In the page: 64-bit words. All members of other processes may have any value.
 struct process_figures {
-    static constexpr std::uint64_t current_form = 0x31444e4957584355; // "UCXWIND1"
+    static constexpr std::uint64_t current_form = 0x32444e4957584355; // "UCXWIND2"
     static constexpr std::size_t max_reasons    = 8;
     static constexpr std::size_t max_devices    = 8;
     using text                                  = std::array<char, 192>;

@@ -8,7 +8,8 @@ namespace ucxl
 namespace
 {
 
-constexpr key_options defaults{.enable = 1, .windows = 0, .same_host = 0, .spare = 8, .address = 0};
+constexpr key_options defaults{
+    .enable = 1, .windows = 0, .same_host = 0, .spare = 8, .address = 0, .exported_spare = 16, .aliases = 1024};
 
 const char* switch_names[] = {"n", "y", nullptr};
 // In the order of the enumerations.
@@ -38,6 +39,14 @@ constexpr abi::option fields[] = {
      "How a region gets its virtual address: umr (the bind request moves the start of its key), ksm (a second key of\n"
      "fixed entities lies over it) or auto (umr where a loopback test finds that it works, otherwise ksm).",
      offsetof(key_options, address), abi::option_type::name, address_names},
+    {"EXPORT_SPARE", "16",
+     "Memory keys to keep ready for ucp_memh_pack with UCP_MEMH_PACK_FLAG_EXPORT, on each device from the first such\n"
+     "call on. Making one takes long; a thread does it when half of them are in use.",
+     offsetof(key_options, exported_spare), abi::option_type::unsigned_integer},
+    {"ALIASES", "1024",
+     "Aliases to keep for imported memory that nobody uses at present, on each device. Making one takes long, and an\n"
+     "exporting process uses its keys again.",
+     offsetof(key_options, aliases), abi::option_type::unsigned_integer},
 };
 
 constinit option_table<key_options> table("layout hardware keys", "LAYOUT_KEYS_", fields);

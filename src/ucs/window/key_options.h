@@ -31,6 +31,8 @@ struct key_options {
     int same_host;  // same_host_option
     unsigned spare; // keys to make in advance
     int address;    // key_address_option
+    unsigned exported_spare;
+    unsigned aliases; // unused ones to keep
 };
 
 // Reads the environment now. What is wrong is logged, and the defaults are taken.

@@ -7,6 +7,7 @@
 #include "ucs/sys/status.h"
 #include "uct/abi/log.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ucxl::mlx5
@@ -16,7 +17,8 @@ thread_local std::vector<const void*>* window_domain::collected = nullptr;
 
 window_domain::window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::string device,
                              const window_directory& windows)
-    : domain_layer(stock), _pd(pd), _device_name(std::move(device)), _windows(windows)
+    : domain_layer(stock), _pd(pd), _device_name(std::move(device)), _windows(windows),
+      _aliases(pd, read_key_options().aliases)
 {
     device_window_keys::instance().add(this);
     _windows.show_domain(this, _device_name, _unusable);
@@ -33,6 +35,7 @@ window_domain::~window_domain()
     _windows.hide_domain(this);
     for (const auto& [address, record] : _records) {
         record->drop_own_keys();
+        record->end_exported_keys();
         record->key.reset();
     }
 }
@@ -116,6 +119,7 @@ void window_domain::suspend(const std::byte* address) noexcept
     const std::lock_guard guard(_lock);
     if (const auto record = find(address)) {
         record->drop_own_keys();
+        record->suspend_exported_keys();
         act_on(*record, [](window_key& key) { key.suspend(); });
     }
 }
@@ -136,7 +140,9 @@ result<void> window_domain::rebind(const window_content& content)
     }
     record->drop_own_keys();
     auto done = act_on(*record, [&](window_key& key) { return key.rebind(content.bases); });
-    if (!done && record->key->is_suspended()) {
+    if (done) {
+        record->rebind_exported_keys(content.bases);
+    } else if (record->key->is_suspended()) {
         remove_locked(content.address); // it shows nothing any more
     }
     return done;
@@ -159,6 +165,7 @@ void window_domain::remove_locked(const std::byte* address) noexcept
 {
     if (const auto found = _records.extract(address)) {
         found.mapped()->drop_own_keys();
+        found.mapped()->suspend_exported_keys();
         count(*found.mapped()->key, false);
         found.mapped()->key.reset();
         show();
@@ -176,6 +183,7 @@ domain_figures window_domain::figures() const
     figures.keys_live      = _num_live;
     figures.keys_suspended = _num_suspended;
     figures.entries        = _num_entries;
+    figures.aliases        = _aliases.size();
     if (_device != nullptr && _device->card != nullptr) {
         const auto memory    = _device->card->statistics();
         figures.memic_chunks = memory.chunks;
@@ -185,9 +193,11 @@ domain_figures window_domain::figures() const
     if (_device != nullptr) {
         figures.bases_registered = _device->memory->bytes();
         const std::lock_guard keys_guard(_device->keys.lock);
-        figures.keys_spare    = _device->keys.keys.num_unused() + _device->keys.roots.num_unused();
-        figures.binds         = _device->keys.num_binds;
-        figures.invalidations = _device->keys.num_invalidations;
+        figures.keys_spare = _device->keys.keys.num_unused() + _device->keys.roots.num_unused();
+        figures.exported = _num_exported_windows + (_device->exports != nullptr ? _device->exports->num_buffers() : 0);
+        figures.exported_spare = _device->keys.exported.num_unused();
+        figures.binds          = _device->keys.num_binds;
+        figures.invalidations  = _device->keys.num_invalidations;
     }
     return figures;
 }
@@ -387,16 +397,25 @@ ucs_status_t window_domain::mem_free(uct_mem_h memh)
 ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
 {
     if (!handle_table::instance().holds(params->memh)) {
+        if (exported_keys* const exports = _exports; exports != nullptr && exports->remove(params->memh)) {
+            const std::lock_guard guard(_lock);
+            show();
+        }
         return domain_layer::mem_dereg(params);
     }
     auto* const handle    = static_cast<window_handle*>(params->memh);
     const bool has_flags  = (params->field_mask & abi::mem_dereg_params::has_flags) != 0;
     const bool invalidate = has_flags && (params->flags & abi::mem_dereg_params::invalidate) != 0;
+    if (handle->alias != nullptr) {
+        _aliases.give_back(handle->alias);
+    }
     {
         const std::lock_guard guard(_lock);
-        if (handle->own_key != nullptr) {
+        if (handle->has_own_keys()) {
             std::erase(handle->record->with_own_keys, handle);
             handle->own_key.reset(); // peers lose it here
+            _num_exported_windows -= handle->exported_key != nullptr ? 1 : 0;
+            handle->exported_key.reset();
             show();
         }
         handle_table::instance().give_back(handle);
@@ -448,16 +467,16 @@ bool is_only_for_cards(const window_handle& handle)
 ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t length,
                                       const abi::mkey_pack_params* params, void* buffer)
 {
+    const unsigned flags = abi::pack_flags(params);
+    if ((flags & abi::mkey_pack_params::exported) != 0) {
+        return guarded("ucp_memh_pack for export",
+                       [&] { return export_memory(memh, address, length, params, buffer); });
+    }
     if (!handle_table::instance().holds(memh)) {
         return domain_layer::mkey_pack(memh, address, length, params, buffer);
     }
-    constexpr auto name  = "ucp_rkey_pack of a window";
-    auto& handle         = *static_cast<window_handle*>(memh);
-    const unsigned flags = abi::pack_flags(params);
-    if ((flags & abi::mkey_pack_params::exported) != 0) {
-        ucs_error("%s: windows cannot be exported", name);
-        return UCS_ERR_UNSUPPORTED;
-    }
+    constexpr auto name = "ucp_rkey_pack of a window";
+    auto& handle        = *static_cast<window_handle*>(memh);
     return guarded(name, [&] {
         const std::lock_guard guard(_lock);
         if ((flags & (abi::mkey_pack_params::invalidate_rma | abi::mkey_pack_params::invalidate_amo)) != 0) {
@@ -469,6 +488,129 @@ ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t
                                      : is_only_for_cards(handle) ? unmarked_key(handle.rkey)
                                                                  : marked_key(handle.rkey, this_host());
         std::memcpy(buffer, &packed, sizeof(packed));
+        return UCS_OK;
+    });
+}
+
+result<exported_keys*> window_domain::exports()
+{
+    const std::lock_guard guard(_lock);
+    device_side& device = *UCXL_TRY(this->device());
+    if (device.exports == nullptr && _not_exportable.empty()) {
+        auto made = exported_keys::create(device.keys, read_key_options().exported_spare);
+        if (made) {
+            device.exports = std::move(*made);
+            _exports       = device.exports.get();
+        } else {
+            _not_exportable = made.error().message;
+        }
+        show();
+    }
+    if (device.exports == nullptr) {
+        return fail(errc::unsupported, _device_name + ": " + _not_exportable);
+    }
+    return device.exports.get();
+}
+
+result<exported_handle> window_domain::export_window(window_handle& handle)
+{
+    exported_keys* const exports = UCXL_TRY(this->exports());
+    const std::lock_guard guard(_lock);
+    if (handle.record == nullptr) {
+        return fail(errc::unsupported, "memory of a network card, imported memory and empty windows are not exported");
+    }
+    const window_key* const shown = handle.record->key.get();
+    if (shown == nullptr || shown->is_suspended()) {
+        return fail(errc::invalid_param, "the window is not mapped any more");
+    }
+    if (shown->shows_card_memory()) {
+        return fail(errc::unsupported, "windows over memory of a network card are not exported");
+    }
+    auto& key = handle.exported_key;
+    if (key != nullptr && !key->is_destroyed()) {
+        if (key->content().bases != shown->content().bases) {
+            UCXL_TRY(key->rebind(shown->content().bases));
+        }
+        UCXL_TRY(key->resume());
+    } else {
+        _num_exported_windows -= key != nullptr ? 1 : 0;
+        key.reset();
+        handle.record->with_own_keys.reserve(handle.record->with_own_keys.size() + 1);
+        key = UCXL_TRY(window_key::create(_device->keys, *_device->memory, shown->content(), key_choice::always, true));
+        if (std::ranges::find(handle.record->with_own_keys, &handle) == handle.record->with_own_keys.end()) {
+            handle.record->with_own_keys.push_back(&handle);
+        }
+        ++_num_exported_windows;
+    }
+    show();
+    exports->note_taken();
+    return exports->handle_of(key->shown_by());
+}
+
+// A plain buffer that cannot have a key of the pool gets what stock UCX exports.
+ucs_status_t window_domain::export_memory(uct_mem_h memh, void* address, std::size_t length,
+                                          const abi::mkey_pack_params* params, void* buffer)
+{
+    constexpr auto name = "ucp_memh_pack for export";
+    const std::span<std::byte, exported_handle::length> packed(static_cast<std::byte*>(buffer),
+                                                               exported_handle::length);
+    const unsigned flags = abi::pack_flags(params);
+    if (handle_table::instance().holds(memh)) {
+        if (flags != abi::mkey_pack_params::exported) {
+            ucs_error("%s: a key that can be taken away from peers cannot be exported", name);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        const auto handle = export_window(*static_cast<window_handle*>(memh));
+        if (!handle) {
+            return log_error(name, handle.error());
+        }
+        pack(*handle, packed);
+        return UCS_OK;
+    }
+    if (flags == abi::mkey_pack_params::exported) {
+        std::uint32_t lkey = 0;
+        std::memcpy(&lkey, memh, sizeof(lkey));
+        auto handle = [&]() -> result<exported_handle> {
+            return UCXL_TRY(exports())->add(memh, reinterpret_cast<std::uintptr_t>(address), length, lkey);
+        }();
+        if (handle) {
+            pack(*handle, packed);
+            const std::lock_guard guard(_lock);
+            show();
+            return UCS_OK;
+        }
+        ucs_debug("%s: a key of UCX, because %s", name, handle.error().message.c_str());
+    }
+    std::ranges::fill(packed, std::byte{0});
+    return domain_layer::mkey_pack(memh, address, length, params, buffer);
+}
+
+ucs_status_t window_domain::mem_attach(const void* exported_key, abi::mem_attach_params* params, uct_mem_h* memh)
+{
+    if (!is_exported_handle(exported_key)) {
+        return domain_layer::mem_attach(exported_key, params, memh);
+    }
+    // UCP tries all domains that the handle may belong to, and logs it if none fits.
+    constexpr auto name = "ucp_mem_map of exported memory";
+    return guarded(name, [&] {
+        const auto unpacked = unpack_exported(exported_key);
+        const auto handle   = unpacked ? make_handle() : std::unexpected(unpacked.error());
+        if (!handle) {
+            ucs_debug("%s: %s", name, handle.error().message.c_str());
+            return to_status(handle.error().code);
+        }
+        rollback undo([&] { handle_table::instance().give_back(*handle); });
+        const auto alias = _aliases.take(*unpacked);
+        if (!alias) {
+            ucs_debug("%s: %s", name, alias.error().message.c_str());
+            return to_status(alias.error().code);
+        }
+        undo.cancel();
+        (*handle)->alias = *alias;
+        (*handle)->lkey = (*handle)->rkey = (*alias)->key();
+        *memh                             = *handle;
+        const std::lock_guard guard(_lock);
+        show();
         return UCS_OK;
     });
 }

@@ -7,8 +7,10 @@
 // Locks: UCP calls the operations under its context's lock. Nothing here waits for UCP.
 #pragma once
 
+#include "alias_table.h"
 #include "base_memory.h"
 #include "card_memory.h"
+#include "exported_keys.h"
 #include "ucs/window/window_keys.h"
 #include "uct/abi/domain_layer.h"
 #include "uct/ib/mlx5/layout/domain.h"
@@ -52,6 +54,8 @@ public:
     ucs_status_t mkey_pack(uct_mem_h memh, void* address, std::size_t length, const abi::mkey_pack_params* params,
                            void* buffer) override;
     bool can_pack_element(uct_mem_h memh) const override;
+    ucs_status_t mem_attach(const void* exported_key, abi::mem_attach_params* params, uct_mem_h* memh) override;
+    std::size_t exported_key_length(std::size_t) const override { return exported_handle::length; }
 
     // The domains that registrations of this thread are noted in, or null.
     static thread_local std::vector<const void*>* collected;
@@ -66,7 +70,8 @@ private:
 
         domain keys;
         std::unique_ptr<base_memory> memory;
-        std::unique_ptr<card_memory> card; // made with the first allocation
+        std::unique_ptr<card_memory> card;      // made with the first allocation
+        std::unique_ptr<exported_keys> exports; // made with the first export
     };
 
     // The caller holds the lock, also of what follows.
@@ -88,6 +93,10 @@ private:
     result<window_handle*> make_handle();
     result<window_handle*> register_range(const void* address, std::uint64_t length);
     result<void> give_own_key(window_handle& handle);
+    result<exported_keys*> exports();
+    result<exported_handle> export_window(window_handle& handle);
+    ucs_status_t export_memory(uct_mem_h memh, void* address, std::size_t length, const abi::mkey_pack_params* params,
+                               void* buffer);
 
     ibv_pd* const _pd;
     mutable std::atomic<bool> _offers_memory{false}; // UCX was told so
@@ -96,13 +105,17 @@ private:
 
     mutable std::mutex _lock; // guards what follows, and the keys of all records
     std::unique_ptr<device_side> _device;
-    std::string _card_unusable; // why there is no card memory, after the first try
-    std::string _unusable;      // why there is no device side, after the first try
+    std::string _card_unusable;  // why there is no card memory, after the first try
+    std::string _unusable;       // why there is no device side, after the first try
+    std::string _not_exportable; // why there are no exports, after the first try
     std::map<const std::byte*, std::shared_ptr<window_record>> _records; // by the address of the window
-    // Of the keys of all records.
-    std::uint64_t _num_live      = 0;
-    std::uint64_t _num_suspended = 0;
-    std::uint64_t _num_entries   = 0; // of the live ones
+    alias_table _aliases;                                                // has its own lock
+    std::atomic<exported_keys*> _exports{nullptr};                       // those of the device side
+    // Of the keys of all handles and records.
+    std::uint64_t _num_exported_windows = 0;
+    std::uint64_t _num_live             = 0;
+    std::uint64_t _num_suspended        = 0;
+    std::uint64_t _num_entries          = 0; // of the live ones
 };
 
 } // namespace ucxl::mlx5

@@ -1,5 +1,7 @@
 #include "window_handle.h"
 
+#include "uct/abi/log.h"
+
 #include <new>
 #include <type_traits>
 
@@ -17,7 +19,43 @@ void window_record::drop_own_keys() noexcept
         handle->own_key.reset();
         handle->rkey = handle->lkey;
     }
-    with_own_keys.clear();
+    forget_handles_without_keys();
+}
+
+void window_record::suspend_exported_keys() noexcept
+{
+    for (window_handle* const handle : with_own_keys) {
+        if (handle->exported_key != nullptr) {
+            handle->exported_key->suspend();
+        }
+    }
+}
+
+void window_record::rebind_exported_keys(const std::vector<std::byte*>& bases)
+{
+    for (window_handle* const handle : with_own_keys) {
+        if (handle->exported_key == nullptr || handle->exported_key->is_suspended()) {
+            continue;
+        }
+        if (const auto done = handle->exported_key->rebind(bases); !done) {
+            handle->exported_key->suspend();
+            ucs_warn("importers lose the window at %p: %s",
+                     static_cast<const void*>(handle->exported_key->content().address), done.error().message.c_str());
+        }
+    }
+}
+
+void window_record::end_exported_keys() noexcept
+{
+    for (window_handle* const handle : with_own_keys) {
+        handle->exported_key.reset();
+    }
+    forget_handles_without_keys();
+}
+
+void window_record::forget_handles_without_keys() noexcept
+{
+    std::erase_if(with_own_keys, [](const window_handle* handle) { return !handle->has_own_keys(); });
 }
 
 handle_table::handle_table()

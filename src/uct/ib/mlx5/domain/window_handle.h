@@ -4,6 +4,7 @@
 // Example: auto* handle = handle_table::instance().take(); if (handle_table::instance().holds(memh)) { ... }
 #pragma once
 
+#include "alias_table.h"
 #include "key_mark.h"
 #include "window_key.h"
 
@@ -20,11 +21,18 @@ struct window_handle;
 // The key of a window in a domain, shared by the window and the handles of UCP, which may outlive it.
 struct window_record {
     std::unique_ptr<window_key> key; // null once the window has ended
-    // Handles with keys of their own. These keys end when the window is suspended, shows other bases or ends; the next
-    // user of the handle gets another one.
+    // Handles with keys of their own.
     std::vector<window_handle*> with_own_keys;
 
+    // Keys that peers lose end, and the next user of the handle gets another one.
     void drop_own_keys() noexcept;
+    void suspend_exported_keys() noexcept;
+    // Those that are in use show the bases from now on. One that cannot is suspended, which is logged.
+    void rebind_exported_keys(const std::vector<std::byte*>& bases);
+    void end_exported_keys() noexcept;
+
+private:
+    void forget_handles_without_keys() noexcept;
 };
 
 struct window_handle {
@@ -33,12 +41,20 @@ struct window_handle {
     std::uint32_t rkey  = no_key;
     std::uint32_t flags = 0;
 
-    // Null for memory of a card, for an empty window, and in a handle that only notes that the domain was asked.
+    // Null for memory of a card, for an empty window, for imported memory, and in a handle that only notes that the
+    // domain was asked.
     std::shared_ptr<window_record> record;
     // Memory of the card that belongs to the handle.
     const void* owned_card_memory = nullptr;
     // For keys that peers must lose while other handles of the window live (UCP's error mode PEER).
     std::unique_ptr<window_key> own_key;
+    // For another function of the device. The same for as long as the handle lives: UCP takes the memory handle of an
+    // importing process for good until then.
+    std::unique_ptr<window_key> exported_key;
+    // Of imported memory.
+    alias_table::entry* alias = nullptr;
+
+    bool has_own_keys() const { return own_key != nullptr || exported_key != nullptr; }
 };
 
 class handle_table
@@ -69,9 +85,9 @@ private:
     };
 
     std::mutex _lock;
-    place* _memory          = nullptr; // reserved; a page costs memory once it was used
-    place* _unused          = nullptr;
-    std::size_t _num_fresh  = 0; // places [0, _num_fresh) were used before
+    place* _memory         = nullptr; // reserved; a page costs memory once it was used
+    place* _unused         = nullptr;
+    std::size_t _num_fresh = 0; // places [0, _num_fresh) were used before
 };
 
 } // namespace ucxl::mlx5

@@ -11,7 +11,7 @@ namespace ucxl::mlx5
 namespace
 {
 
-region_options options_for(const domain& domain, const window_content& content)
+region_options options_for(const domain& domain, const window_content& content, bool is_exported)
 {
     return {.rights      = {.local_write   = true,
                             .remote_read   = true,
@@ -19,7 +19,8 @@ region_options options_for(const domain& domain, const window_content& content)
                             .remote_atomic = domain.found.atomics},
             .max_entries = window_key_octowords,
             .address     = reinterpret_cast<std::uintptr_t>(content.address),
-            .is_window   = true};
+            .is_window   = !is_exported,
+            .is_exported = is_exported};
 }
 
 } // namespace
@@ -71,7 +72,8 @@ result<void> window_key::bind(bool replace)
 }
 
 result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memory& memory,
-                                                       const window_content& content, key_choice choice)
+                                                       const window_content& content, key_choice choice,
+                                                       bool is_exported)
 {
     if (content.length == 0) {
         return fail(errc::unsupported, "the window is empty");
@@ -84,7 +86,7 @@ result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memo
         const auto plan = UCXL_TRY(lower(*content.shape, domain.caps.limits));
         UCXL_TRY(prefer_key_for_window(plan.cost, *content.shape)); // before its memory is pinned
     }
-    created->_region = UCXL_TRY(region::create(domain, options_for(domain, content)));
+    created->_region = UCXL_TRY(region::create(domain, options_for(domain, content, is_exported)));
     created->_bound  = UCXL_TRY(created->hold_memory(content.bases));
     UCXL_TRY(created->show_bound());
     return created;

@@ -24,12 +24,15 @@ class window_key
 public:
     // Errors: the reason why the window should be copied.
     static result<std::unique_ptr<window_key>> create(domain& domain, base_memory& memory,
-                                                      const window_content& content, key_choice choice);
+                                                      const window_content& content, key_choice choice,
+                                                      bool is_exported = false);
     ~window_key();
     window_key(const window_key&)            = delete;
     window_key& operator=(const window_key&) = delete;
 
     std::uint32_t key() const { return _region->key(); }
+    const region& shown_by() const { return *_region; } // not after a failed suspension
+    bool is_destroyed() const { return _region == nullptr; }
     const plan_cost& cost() const { return _region->cost(); }
     const window_content& content() const { return _content; }
     // Whether some of its bytes are in memory of the card.

@@ -1,0 +1,346 @@
+// Memory of a host that a DPU uses: two functions of one device, a process on each. Role 0 is the host; role 1 is the
+// DPU and does all transfers. Everything goes through calls of stock UCP.
+#include "device_fabric.h"
+#include "remote_key.h"
+#include "scenario.h"
+#include "strided_window.h"
+#include "transports.h"
+
+#include "support/random.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+constexpr strided_shape shape{.block = 64, .number = 1024};
+
+bytes exported(ucp_mem_h memh)
+{
+    const ucp_memh_pack_params_t params{.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS,
+                                        .flags      = UCP_MEMH_PACK_FLAG_EXPORT};
+    void* buffer       = nullptr;
+    std::size_t length = 0;
+    check_ok(ucp_memh_pack(memh, &params, &buffer, &length), "ucp_memh_pack");
+    const auto* const first = static_cast<const std::byte*>(buffer);
+    bytes packed(first, first + length);
+    const ucp_memh_buffer_release_params_t release{};
+    ucp_memh_buffer_release(buffer, &release);
+    return packed;
+}
+
+// A memory handle of the DPU for memory of the host.
+class imported_memory
+{
+public:
+    imported_memory(ucp_context_h context, const bytes& packed) : _context(context)
+    {
+        ucp_mem_map_params_t params{};
+        params.field_mask           = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER;
+        params.exported_memh_buffer = packed.data();
+        _status                     = ucp_mem_map(context, &params, &_memh);
+    }
+    ~imported_memory()
+    {
+        if (_status == UCS_OK) {
+            ucp_mem_unmap(_context, _memh);
+        }
+    }
+    imported_memory(const imported_memory&)            = delete;
+    imported_memory& operator=(const imported_memory&) = delete;
+
+    ucs_status_t status() const { return _status; }
+    ucp_mem_h get() const { return _memh; }
+
+private:
+    ucp_context_h _context;
+    ucp_mem_h _memh = nullptr;
+    ucs_status_t _status;
+};
+
+// Registered memory of the host, filled with `gap`.
+class plain_buffer
+{
+public:
+    plain_buffer(ucp_context_h context, std::size_t length) : _context(context), _bytes(length, strided_window::gap)
+    {
+        ucp_mem_map_params_t params{};
+        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        params.address    = _bytes.data();
+        params.length     = length;
+        check_ok(ucp_mem_map(context, &params, &_memh), "ucp_mem_map");
+    }
+    ~plain_buffer() { ucp_mem_unmap(_context, _memh); }
+    plain_buffer(const plain_buffer&)            = delete;
+    plain_buffer& operator=(const plain_buffer&) = delete;
+
+    ucp_mem_h memh() const { return _memh; }
+    bytes& content() { return _bytes; }
+
+private:
+    ucp_context_h _context;
+    bytes _bytes;
+    ucp_mem_h _memh = nullptr;
+};
+
+// What the DPU needs to know of memory of the host.
+bytes described(ucp_mem_h memh, const void* address)
+{
+    bytes message(sizeof(address));
+    std::memcpy(message.data(), &address, sizeof(address));
+    const bytes packed = exported(memh);
+    message.insert(message.end(), packed.begin(), packed.end());
+    return message;
+}
+
+struct described_memory {
+    void* address = nullptr;
+    bytes packed;
+
+    explicit described_memory(const bytes& message) : packed(message.begin() + sizeof(address), message.end())
+    {
+        std::memcpy(&address, message.data(), sizeof(address));
+    }
+};
+
+ucs_status_t put(session& session, const described_memory& memory, const imported_memory& imported, std::size_t length,
+                 const remote_key& target)
+{
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+    param.memh         = imported.get();
+    const auto status =
+        session.wait(ucp_put_nbx(session.endpoint(), memory.address, length, target.address(), target.get(), &param));
+    const ucp_request_param_t plain{};
+    const auto flushed = session.wait(ucp_ep_flush_nbx(session.endpoint(), &plain));
+    return status != UCS_OK ? status : flushed;
+}
+
+// The DPU puts from a window of the host into a plain buffer of the host, and from another plain buffer into a window.
+void moved_by_the_dpu(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    if (arguments.plays(0)) {
+        strided_window window(context.get(), shape);
+        strided_window sink(context.get(), shape);
+        plain_buffer buffer(context.get(), shape.length());
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            window.fill(round);
+            session.exchange(described(window.get().memh(), window.address()));
+            session.exchange(described(buffer.memh(), buffer.content().data()));
+            bytes keys;
+            append_key(keys, context.get(), buffer.memh(), buffer.content().data());
+            append_key(keys, context.get(), sink.get().memh(), sink.address());
+            session.exchange(keys);
+            session.barrier(); // the DPU has moved everything
+            check(buffer.content() == strided_window::message(shape.length(), round), "round {}: the buffer", round);
+            sink.verify(round, "what the DPU has put from the buffer");
+            window.verify(round, "what the DPU has read");
+        }
+        window.expect_no_copies("exported");
+        sink.expect_no_copies("written by the DPU");
+    } else {
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            const described_memory window(session.exchange({}));
+            const described_memory buffer(session.exchange({}));
+            const bytes keys                = session.exchange({});
+            std::span<const std::byte> rest = keys;
+            const remote_key to_buffer(session.endpoint(), rest);
+            const remote_key to_sink(session.endpoint(), rest);
+            const imported_memory first(context.get(), window.packed);
+            const imported_memory second(context.get(), buffer.packed);
+            check_ok(first.status(), "import of a window");
+            check_ok(second.status(), "import of a buffer");
+            check_ok(put(session, window, first, shape.length(), to_buffer), "put from the window");
+            check_ok(put(session, buffer, second, shape.length(), to_sink), "put from the buffer");
+            session.barrier();
+        }
+    }
+    session.close();
+}
+
+// Temporary memory: mapped, exported, imported, moved and unmapped in each round.
+void moved_from_fresh_memory(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    std::optional<plain_buffer> target;
+    std::optional<remote_key> to_target;
+    if (arguments.plays(0)) {
+        target.emplace(context.get(), shape.length());
+        bytes key;
+        append_key(key, context.get(), target->memh(), target->content().data());
+        session.exchange(key);
+    } else {
+        const bytes key                 = session.exchange({});
+        std::span<const std::byte> rest = key;
+        to_target.emplace(session.endpoint(), rest);
+    }
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        if (arguments.plays(0)) {
+            strided_window window(context.get(), shape);
+            window.fill(round);
+            session.exchange(described(window.get().memh(), window.address()));
+            session.barrier();
+            check(target->content() == strided_window::message(shape.length(), round), "round {}", round);
+        } else {
+            const described_memory window(session.exchange({}));
+            const imported_memory imported(context.get(), window.packed);
+            check_ok(imported.status(), "import");
+            check_ok(put(session, window, imported, shape.length(), *to_target), "put");
+            session.barrier();
+        }
+    }
+    to_target.reset();
+    session.close();
+}
+
+const scenario fresh("export.fresh", moved_from_fresh_memory);
+
+const scenario moving("export.move", moved_by_the_dpu);
+
+// After the host has unmapped it, the DPU cannot reach the memory, whatever it still has. What it then imports anew
+// works.
+void lost_after_unmap(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context, {.error_handling = true});
+    if (arguments.plays(0)) {
+        strided_window window(context.get(), shape);
+        plain_buffer buffer(context.get(), shape.length());
+        window.fill(1);
+        session.exchange(described(window.get().memh(), window.address()));
+        bytes keys;
+        append_key(keys, context.get(), buffer.memh(), buffer.content().data());
+        session.exchange(keys);
+        window.unmap();
+        session.barrier();
+        session.barrier(); // the DPU has tried
+        check(std::ranges::count(buffer.content(), strided_window::gap) == static_cast<std::ptrdiff_t>(shape.length()),
+              "the DPU has moved bytes of a window that is not mapped");
+    } else {
+        const described_memory window(session.exchange({}));
+        const bytes keys                = session.exchange({});
+        std::span<const std::byte> rest = keys;
+        const imported_memory imported(context.get(), window.packed);
+        check_ok(imported.status(), "import of a window");
+        session.barrier();
+        {
+            const remote_key to_buffer(session.endpoint(), rest);
+            check(put(session, window, imported, shape.length(), to_buffer) != UCS_OK,
+                  "a put from a window that is not mapped was UCS_OK");
+        }
+        session.barrier();
+    }
+    session.abandon();
+}
+
+const scenario losing("export.lose", lost_after_unmap);
+
+// Garbage, handles cut off and handles of another process are refused.
+void forged(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    strided_window window(context.get(), shape);
+    const described_memory own(described(window.get().memh(), window.address()));
+    const described_memory other(session.exchange(described(window.get().memh(), window.address())));
+    if (arguments.plays(1)) {
+        test::random random(arguments.seed);
+        // The domain's part begins with the bytes that no key has, 0xffffffff, and is 72 bytes long.
+        const bytes mark(4, std::byte{0xff});
+        const auto part = std::ranges::search(other.packed, mark).begin() - other.packed.begin();
+        check(part + 72 < std::ssize(other.packed), "no part of this library in an exported handle");
+        for (unsigned round = 0; round < arguments.rounds * 20; ++round) {
+            bytes changed   = other.packed;
+            const auto at   = static_cast<std::size_t>(part) + random.below(72);
+            const auto flip = static_cast<std::byte>(1 + random.below(255));
+            changed[at] ^= flip;
+            const imported_memory imported(context.get(), changed);
+            check(imported.status() != UCS_OK, "byte {} of a handle was changed, and it was imported",
+                  static_cast<std::ptrdiff_t>(at) - part);
+        }
+        const imported_memory imported(context.get(), other.packed);
+        check_ok(imported.status(), "import of the handle itself");
+    }
+    session.barrier();
+    session.close();
+}
+
+const scenario forging("export.forge", forged);
+
+pair_config export_config(const char* scenario, const char* tls)
+{
+    pair_config config{.scenario = scenario, .variables = {{"UCX_TLS", tls}, {"UCX_ZCOPY_THRESH", "0"}}};
+    config.own_variables[0] = {{"UCX_NET_DEVICES", "mlx5_0:1"}};
+    config.own_variables[1] = {{"UCX_NET_DEVICES", "mlx5_1:1"}};
+    return config;
+}
+
+class exported_memory : public testing::TestWithParam<const char*>
+{
+protected:
+    void SetUp() override
+    {
+        if (!has_software_device()) {
+            GTEST_SKIP() << "needs a device with two functions";
+        }
+    }
+
+    // Commands to the device for so many rounds.
+    static int commands(const char* scenario, unsigned rounds)
+    {
+        device_fabric fabric({"--functions", "2"});
+        auto config   = export_config(scenario, GetParam());
+        config.rounds = rounds;
+        fabric.add_to(config.variables);
+        EXPECT_PAIR(config);
+        auto counts = fabric.end();
+        EXPECT_EQ(counts["keys_live"], 0);
+        int all = 0;
+        for (const auto& [name, command] : counts["commands"].items()) {
+            all += command["count"].get<int>();
+        }
+        return all;
+    }
+};
+
+TEST_P(exported_memory, is_moved_by_a_dpu_without_a_command_for_each_transfer)
+{
+    EXPECT_EQ(commands("export.move", 30), commands("export.move", 60));
+    // Registering fresh memory is one command, and so is deregistering it. There is no other.
+    EXPECT_EQ(commands("export.fresh", 30) + 2 * 30, commands("export.fresh", 60));
+}
+
+TEST_P(exported_memory, is_lost_to_the_dpu_when_the_host_unmaps_it)
+{
+    device_fabric fabric({"--functions", "2"});
+    auto config                   = export_config("export.lose", GetParam());
+    config.expected[1].any_output = true; // UCX logs the error of the request
+    config.expected[0].any_output = true;
+    fabric.add_to(config.variables);
+    EXPECT_PAIR(config);
+    EXPECT_EQ(fabric.end()["keys_live"], 0);
+}
+
+TEST_P(exported_memory, is_not_imported_with_a_changed_handle)
+{
+    device_fabric fabric({"--functions", "2"});
+    auto config                   = export_config("export.forge", GetParam());
+    config.expected[1].any_output = true; // UCX logs that no domain takes it
+    fabric.add_to(config.variables);
+    EXPECT_PAIR(config);
+    EXPECT_EQ(fabric.end()["keys_live"], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(transports, exported_memory, testing::Values("rc_x,lay_copy", "dc_x,ud_x,lay_copy"));
+
+} // namespace
+
+} // namespace ucxl::two_process
