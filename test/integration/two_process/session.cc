@@ -16,7 +16,9 @@ context_handle::context_handle(const peer_arguments& arguments, bool many_worker
 session::session(const peer_arguments& arguments, const context_handle& context, const session_options& options)
     : _arguments(arguments),
       _channel(arguments.role == 2 ? channel::loopback : first_channel_fd + static_cast<int>(arguments.thread)),
-      _context(context.get()), _worker(test::open_worker(_context))
+      _context(context.get()),
+      _worker(options.shared_worker != nullptr ? options.shared_worker : test::open_worker(_context)),
+      _owns_worker(options.shared_worker == nullptr)
 {
     if (arguments.wakeup) {
         check_ok(ucp_worker_get_efd(_worker, &_event_fd), "ucp_worker_get_efd");
@@ -26,7 +28,7 @@ session::session(const peer_arguments& arguments, const context_handle& context,
 
 session::~session()
 {
-    if (_worker != nullptr) {
+    if (_owns_worker) {
         ucp_worker_destroy(_worker);
     }
 }

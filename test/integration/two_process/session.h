@@ -33,7 +33,8 @@ public:
 };
 
 struct session_options {
-    bool error_handling = false; // endpoints with UCP_ERR_HANDLING_MODE_PEER
+    bool error_handling        = false;   // endpoints with UCP_ERR_HANDLING_MODE_PEER
+    ucp_worker_h shared_worker = nullptr; // of several sessions of one process, and not theirs; null: an own one
 };
 
 class session
@@ -81,6 +82,7 @@ private:
     channel _channel;
     ucp_context_h _context;
     ucp_worker_h _worker         = nullptr;
+    bool _owns_worker            = true;
     ucp_ep_h _endpoint           = nullptr;
     ucs_status_t _endpoint_error = UCS_OK;
     int _event_fd                = -1;
