@@ -5,10 +5,15 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
 #include <vector>
 
+#include <dlfcn.h>
 #include <unistd.h>
+
+#include <gtest/gtest.h>
+#include <uct/api/uct.h>
 
 namespace
 {
@@ -32,6 +37,26 @@ void use_software_device(int argc, char** argv)
     std::exit(1);
 }
 
+// Distributions have releases of UCX without transports for network cards.
+bool ucx_has_network_cards()
+{
+    Dl_info object{};
+    if (dladdr(reinterpret_cast<const void*>(&uct_query_components), &object) == 0) {
+        return false;
+    }
+    return std::filesystem::exists(std::filesystem::path(object.dli_fname).parent_path() / "ucx/libuct_ib.so.0");
+}
+
+class network_cards : public testing::Environment
+{
+    void SetUp() override
+    {
+        if (!ucx_has_network_cards()) {
+            GTEST_SKIP() << "this UCX has no transports for network cards";
+        }
+    }
+};
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -42,5 +67,6 @@ int main(int argc, char** argv)
     if (std::getenv("UCXL_TEST_DEVICE") == nullptr) {
         use_software_device(argc, argv);
     }
+    testing::AddGlobalTestEnvironment(new network_cards);
     return ucxl::test::run_tests(argc, argv);
 }

@@ -5,15 +5,8 @@
 #include "scenario.h"
 #include "transports.h"
 
-#include "support/process.h"
-
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <string>
-
-#include <dlfcn.h>
-#include <uct/api/uct.h>
 
 #include <ucp_layout.hpp>
 
@@ -180,13 +173,6 @@ const std::vector<device_setting> settings = {
 
 class device_atomics : public testing::TestWithParam<device_setting>
 {
-protected:
-    void SetUp() override
-    {
-        if (std::getenv("UCXL_TEST_DEVICE") == nullptr) {
-            GTEST_SKIP() << "without a device; software_device.does_atomics_beside_messages brings one";
-        }
-    }
 };
 
 TEST_P(device_atomics, go_by_messages_only_where_the_device_cannot_do_them)
@@ -199,30 +185,6 @@ TEST_P(device_atomics, go_by_messages_only_where_the_device_cannot_do_them)
 
 INSTANTIATE_TEST_SUITE_P(matrix, device_atomics, testing::ValuesIn(settings),
                          [](const auto& each) { return std::string(each.param.name); });
-
-// Distributions have releases of UCX without transports for network cards.
-bool ucx_has_network_cards()
-{
-    Dl_info object{};
-    if (dladdr(reinterpret_cast<const void*>(&uct_query_components), &object) == 0) {
-        return false;
-    }
-    return std::filesystem::exists(std::filesystem::path(object.dli_fname).parent_path() / "ucx/libuct_ib.so.0");
-}
-
-TEST(software_device, does_atomics_beside_messages)
-{
-    if (std::getenv("UCXL_TEST_DEVICE") != nullptr || !ucx_has_network_cards()) {
-        GTEST_SKIP() << "there is a device already, or this UCX has no transports for one";
-    }
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "the device handles faults that the sanitizer wants";
-#endif
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-    const std::string line = "UCXL_TEST_DEVICE=mlx5_0 " SOFTHCA_BUILD "/softhca-run -- '" + self +
-                             "' --gtest_filter='*/device_atomics.*' 1>&2";
-    EXPECT_EQ(0, std::system(line.c_str()));
-}
 
 } // namespace
 
