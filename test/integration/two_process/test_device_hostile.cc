@@ -7,6 +7,7 @@
 #include "transports.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <format>
 #include <string>
 
@@ -17,6 +18,7 @@ namespace
 {
 
 constexpr strided_shape shape{.block = 64, .number = 512};
+constexpr std::byte written{0x77};
 
 struct attempt {
     const char* name;
@@ -60,7 +62,16 @@ void change_key(bytes& packed, std::uint64_t flipped)
     check(false, "no part of the key is that of a window on a device");
 }
 
-void own(session& session, ucp_context_h context, const attempt& tried)
+// In the adversarial order what lies inside the window may be written before the device finds what does not. The peer has
+// the right to write there.
+bool may_be_written(const attempt& tried, std::size_t i)
+{
+    const auto at = static_cast<std::int64_t>(i);
+    return std::getenv("SOFTHCA_ORDER") != nullptr && !tried.is_stale && !tried.is_of_memory && tried.flipped == 0 &&
+           at >= tried.offset && at - tried.offset < static_cast<std::int64_t>(tried.length);
+}
+
+void own(session& session, ucp_context_h context, const attempt& tried, bool reads)
 {
     strided_window window(context, shape);
     const strided_window neighbour(context, shape);
@@ -78,6 +89,11 @@ void own(session& session, ucp_context_h context, const attempt& tried)
     }
     session.barrier();
     session.barrier();
+    for (std::size_t i = 0; i < window.length(); ++i) {
+        if (!reads && window.packed(i) == written && may_be_written(tried, i)) {
+            window.packed(i) = strided_window::byte_of(9, i);
+        }
+    }
     window.verify(9, "after the attempt");
     neighbour.verify_untouched("after the attempt");
 }
@@ -96,7 +112,7 @@ ucs_status_t get(session& session, std::uint64_t target, std::size_t length, ucp
 void put(session& session, std::uint64_t target, std::size_t length, ucp_rkey_h key)
 {
     const ucp_request_param_t param{};
-    const bytes buffer(length, std::byte{0x77});
+    const bytes buffer(length, written);
     const auto status =
         session.wait(ucp_put_nbx(session.endpoint(), buffer.data(), buffer.size(), target, key, &param));
     const auto flush = session.wait(ucp_ep_flush_nbx(session.endpoint(), &param));
@@ -136,7 +152,7 @@ void hostile(const peer_arguments& arguments, bool reads)
     const context_handle context(arguments);
     session session(arguments, context, {.error_handling = true});
     if (arguments.plays(1)) {
-        own(session, context.get(), tried);
+        own(session, context.get(), tried, reads);
     } else {
         act(session, tried, reads);
         session.barrier();
