@@ -3,8 +3,12 @@
 #include "support/check.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
+
+#include <unistd.h>
 
 namespace ucxl::two_process
 {
@@ -12,14 +16,13 @@ namespace ucxl::two_process
 namespace
 {
 
+// The devices live as long as this command. It is this program and no shell, because only this program can preload a
+// device that was built with a sanitizer.
 std::vector<std::string> holder_arguments(const std::vector<std::string>& options)
 {
     std::vector<std::string> all = {"--stats", "-"};
     all.insert(all.end(), options.begin(), options.end());
-    // The devices live as long as this command.
-    for (const char* each : {"--", "sh", "-c", "echo $LD_PRELOAD $SOFTHCA_FABRIC ready; exec sleep 1000"}) {
-        all.emplace_back(each);
-    }
+    all.insert(all.end(), {"--", std::filesystem::read_symlink("/proc/self/exe"), "--hold-devices"});
     return all;
 }
 
@@ -28,6 +31,14 @@ std::vector<std::string> holder_arguments(const std::vector<std::string>& option
 bool has_software_device()
 {
     return std::getenv("UCXL_SOFTWARE_DEVICE") != nullptr;
+}
+
+int hold_devices()
+{
+    std::printf("%s %s ready\n", std::getenv("LD_PRELOAD"), std::getenv("SOFTHCA_FABRIC"));
+    std::fflush(stdout);
+    sleep(1000); // whoever started it ends it
+    return 1;
 }
 
 device_fabric::device_fabric(const std::vector<std::string>& options)

@@ -19,6 +19,9 @@ namespace ucxl::two_process
 // Whether the devices of this run are software: others have no faults and no such counts.
 bool has_software_device();
 
+// What the program does that holds the devices of a device_fabric, when it is called with --hold-devices.
+int hold_devices();
+
 class device_fabric
 {
 public:

@@ -1,4 +1,5 @@
 // main() of the same tests on a device: the software device, unless UCXL_TEST_DEVICE names another one.
+#include "device_fabric.h"
 #include "scenario.h"
 
 #include "support/run_tests.h"
@@ -63,6 +64,9 @@ int main(int argc, char** argv)
 {
     if (argc > 1 && std::string_view(argv[1]) == "--peer") {
         return ucxl::two_process::run_peer(argc, argv);
+    }
+    if (argc > 1 && std::string_view(argv[1]) == "--hold-devices") {
+        return ucxl::two_process::hold_devices();
     }
     if (std::getenv("UCXL_TEST_DEVICE") == nullptr) {
         use_software_device(argc, argv);
