@@ -37,7 +37,8 @@ std::optional<ucs_memory_type_t> type_in(ucs_memory_type_t told)
 template <typename Attr>
 std::optional<perf_question> question_in(const Attr& attr)
 {
-    const auto told = [&](std::uint64_t field, ucs_memory_type_t type) {
+    // UCX leaves the other fields as they were, with what is no value of their type.
+    const auto told = [&](std::uint64_t field, const ucs_memory_type_t& type) {
         return (attr.field_mask & field) != 0 ? type_in(type) : UCS_MEMORY_TYPE_UNKNOWN;
     };
     const auto local  = told(has_local_memory_type, attr.local_memory_type);
