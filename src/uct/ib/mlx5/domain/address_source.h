@@ -1,7 +1,8 @@
 // Where a memic_pool takes the addresses of its memory from. Nothing is mapped there: the CPU reaches the memory by
 // copy_in() and copy_out() of the pool only.
 //
-// The pool calls both functions under its lock, so neither may call the pool.
+// Both functions may be called while the pool makes a chunk, so neither may allocate memory of the pool. They may wait
+// for those who look up and copy.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 #include "card_memory.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace ucxl::mlx5
@@ -37,35 +38,31 @@ result<void> card_memory::release(const void* address)
 
 void card_memory::drain() noexcept
 {
-    for (;;) {
-        std::byte* unused = nullptr;
-        {
-            const std::lock_guard guard(_lock);
-            if (_unused.empty()) {
-                return;
-            }
-            unused = _unused.back();
-            _unused.pop_back();
-        }
-        _windows.free_addresses(unused);
+    std::list<std::byte*> unused;
+    {
+        const std::lock_guard guard(_lock);
+        unused.swap(_unused);
+    }
+    for (std::byte* const address : unused) {
+        _windows.free_addresses(address);
     }
 }
 
 result<std::byte*> card_memory::reserve(std::uint64_t length)
 {
+    std::list<std::byte*> place(1); // made first, so that neither this nor release() can fail later
+    place.front() = UCXL_TRY(_windows.reserve_addresses(length, *this));
     const std::lock_guard guard(_lock);
-    _reserved.reserve(_reserved.size() + 1);
-    _unused.reserve(_unused.size() + _reserved.size() + 1); // so that release() cannot fail
-    auto* const address = UCXL_TRY(_windows.reserve_addresses(length, *this));
-    _reserved.push_back(address);
-    return address;
+    _reserved.splice(_reserved.begin(), place);
+    return _reserved.front();
 }
 
 void card_memory::release(std::byte* address, std::uint64_t) noexcept
 {
     const std::lock_guard guard(_lock);
-    if (std::erase(_reserved, address) != 0) {
-        _unused.push_back(address);
+    const auto found = std::ranges::find(_reserved, address);
+    if (found != _reserved.end()) {
+        _unused.splice(_unused.begin(), _reserved, found);
     }
 }
 

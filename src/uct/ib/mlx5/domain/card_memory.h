@@ -9,9 +9,9 @@
 #include "ucs/window/indirect_memory.h"
 #include "ucs/window/window_keys.h"
 
+#include <list>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 namespace ucxl::mlx5
 {
@@ -43,9 +43,9 @@ private:
     void drain() noexcept;
 
     const window_directory& _windows;
-    std::mutex _lock; // guards what follows
-    std::vector<std::byte*> _reserved; // by the pool
-    std::vector<std::byte*> _unused;   // given back, and not yet freed
+    std::mutex _lock;                // guards the lists; nobody who holds it waits for another lock
+    std::list<std::byte*> _reserved; // by the pool
+    std::list<std::byte*> _unused;   // given back, and not yet freed
     std::unique_ptr<memic_pool> _pool;
 };
 

@@ -1,4 +1,17 @@
 // All domains with a layer, as libucp_layout sees them.
+//
+// The order of all locks of this folder. Who holds one may wait for those behind it only:
+//   1. this object's lock
+//   2. window_domain: keys are made and memory is registered under it
+//   3. memic_pool, its lock for growing: device memory is allocated and registered under it
+//   4. the lock of mlx5::domain, and those of the registration cache: the device is waited for
+//   5. of src/ucs/window: the lock of the registries, then that of the list of readers
+//   6. memic_pool, its lock for its chunks
+//   7. the others, under which nothing is waited for: card_memory, device_memory, handle_table; window_figures of
+//      src/ucp/layout
+// Fork holds locks of src/ucp/layout, then those of 5, then window_figures. Who holds the list of readers waits for all
+// that are in a reader_section, and these copy memory of the card: so nothing under 6 waits for anything before it, nor
+// for the device to execute a command. UCP's locks and that of src/ucp/layout's maps come before all of these.
 #pragma once
 
 #include "ucs/window/window_keys.h"

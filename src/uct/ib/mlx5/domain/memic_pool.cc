@@ -1,10 +1,7 @@
 #include "memic_pool.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
-
-#include "sys/rollback.h"
 
 namespace ucxl::mlx5
 {
@@ -52,7 +49,7 @@ result<std::unique_ptr<memic_pool>> memic_pool::create(domain& domain, address_s
 
 std::unexpected<error> memic_pool::no_memory(std::uint64_t length, std::string_view reason) const
 {
-    const memic_statistics now = count();
+    const memic_statistics now = statistics();
     return fail(errc::no_memory,
                 std::format("{} bytes of device memory: {}; {} bytes are in use here and {} in gaps, the device has {} "
                             "for all programs",
@@ -64,45 +61,84 @@ result<memic_allocation> memic_pool::allocate(std::uint64_t length, memic_sharin
     if (length == 0) {
         return fail(errc::invalid_param, "an allocation of 0 bytes of device memory");
     }
-    const std::lock_guard guard(_lock);
     if (length > _limit || whole_units(length) > _limit) {
         return no_memory(length, "more than the device can have");
     }
     const std::uint64_t rounded = granule_allocator::rounded(length);
     const bool is_private       = sharing == memic_sharing::exclusive || rounded > _chunk_bytes;
-    memic_chunk* chunk          = is_private ? nullptr : chunk_with_room(rounded);
-    if (chunk == nullptr) {
-        chunk = UCXL_TRY(add_chunk(rounded, is_private));
+    if (!is_private) {
+        if (const auto taken = take_from_chunks(rounded)) {
+            return cleared(*taken);
+        }
     }
-    return take_from(*chunk, rounded);
+    return cleared(UCXL_TRY(grow(rounded, is_private)));
 }
 
 // The spare chunk only if no other one has room, so that it can be released. A private one is full.
-memic_chunk* memic_pool::chunk_with_room(std::uint64_t length) const
+memic_pool::chunk_ptr memic_pool::chunk_with_room(std::uint64_t length) const
 {
+    chunk_ptr spare;
     for (const auto& [address, chunk] : _chunks) {
-        if (chunk.get() != _spare && chunk->rooms.has_room(length)) {
-            return chunk.get();
+        if (!chunk->is_private() && chunk->rooms.has_room(length)) {
+            if (chunk.get() != _spare) {
+                return chunk;
+            }
+            spare = chunk;
         }
     }
-    return _spare != nullptr && _spare->rooms.has_room(length) ? _spare : nullptr;
+    return spare;
 }
 
-result<memic_chunk*> memic_pool::add_chunk(std::uint64_t length, bool is_private)
+std::optional<memic_pool::taken_piece> memic_pool::take_from_chunks(std::uint64_t length)
 {
-    result<memic_chunk*> added = try_to_add_chunk(length, is_private);
-    if (!added && added.error().code == errc::no_memory && _spare != nullptr) {
-        end(*std::exchange(_spare, nullptr));
-        added = try_to_add_chunk(length, is_private);
+    const std::lock_guard guard(_lock);
+    chunk_ptr chunk = chunk_with_room(length);
+    if (chunk == nullptr) {
+        return std::nullopt;
     }
-    if (!added && added.error().code == errc::no_memory) {
-        return no_memory(length, added.error().message);
+    const std::uint64_t offset = *chunk->rooms.take(length);
+    if (_spare == chunk.get()) {
+        _spare = nullptr;
     }
-    return added;
+    return taken_piece{std::move(chunk), offset, length};
+}
+
+bool memic_pool::end_spare()
+{
+    chunk_ptr ended;
+    {
+        const std::lock_guard guard(_lock);
+        if (_spare != nullptr) {
+            ended = extract(*std::exchange(_spare, nullptr));
+        }
+    }
+    return ended != nullptr;
+}
+
+result<memic_pool::taken_piece> memic_pool::grow(std::uint64_t length, bool is_private)
+{
+    const std::lock_guard growing(_growth);
+    if (!is_private) {
+        if (auto taken = take_from_chunks(length)) { // of a chunk that another thread has made meanwhile
+            return std::move(*taken);
+        }
+    }
+    auto made = make_chunk(length, is_private);
+    if (!made && made.error().code == errc::no_memory && end_spare()) {
+        made = make_chunk(length, is_private);
+    }
+    if (!made) {
+        return made.error().code == errc::no_memory ? no_memory(length, made.error().message)
+                                                    : std::unexpected(std::move(made).error());
+    }
+    taken_piece taken{*made, *(*made)->rooms.take(length), length};
+    const std::lock_guard guard(_lock);
+    _chunks.emplace(reinterpret_cast<std::uintptr_t>((*made)->address()), std::move(*made));
+    return taken;
 }
 
 // Where the device has no room for a whole chunk, a smaller one is tried, down to what is needed.
-result<memic_chunk*> memic_pool::try_to_add_chunk(std::uint64_t length, bool is_private)
+result<memic_pool::chunk_ptr> memic_pool::make_chunk(std::uint64_t length, bool is_private)
 {
     const std::uint64_t least = whole_units(length);
     std::uint64_t bytes       = is_private ? least : _chunk_bytes;
@@ -114,55 +150,51 @@ result<memic_chunk*> memic_pool::try_to_add_chunk(std::uint64_t length, bool is_
     if (!memory) {
         return std::unexpected(std::move(memory).error());
     }
-    auto made =
-        UCXL_TRY(memic_chunk::create(_domain, _addresses, std::move(*memory), is_private ? length : bytes, is_private));
-    const auto address = reinterpret_cast<std::uintptr_t>(made->address());
-    return _chunks.emplace(address, std::move(made)).first->second.get();
+    return chunk_ptr(UCXL_TRY(
+        memic_chunk::create(_domain, _addresses, std::move(*memory), is_private ? length : bytes, is_private)));
 }
 
-result<memic_allocation> memic_pool::take_from(memic_chunk& chunk, std::uint64_t length)
+// Without a lock: nobody has the address yet.
+result<memic_allocation> memic_pool::cleared(const taken_piece& taken)
 {
-    if (_spare == &chunk) {
-        _spare = nullptr;
+    memic_chunk& chunk       = *taken.chunk;
+    std::byte* const address = chunk.address() + taken.offset;
+    if (auto done = chunk.memory().clear(taken.offset, taken.length); !done) {
+        static_cast<void>(release(address));
+        return std::unexpected(std::move(done).error());
     }
-    rollback undo_chunk([&] { release_if_empty(chunk); });
-    const std::uint64_t offset = *chunk.rooms.take(length); // the chunk has room
-    rollback undo_piece([&] { chunk.rooms.give_back(offset); });
-    UCXL_TRY(chunk.memory().clear(offset, length));
-    undo_piece.cancel();
-    undo_chunk.cancel();
-    return memic_allocation{chunk.address() + offset, length, chunk.key()};
+    return memic_allocation{address, taken.length, chunk.key()};
 }
 
-void memic_pool::end(const memic_chunk& chunk) noexcept
+memic_pool::chunk_ptr memic_pool::extract(const memic_chunk& chunk) noexcept
 {
-    _chunks.erase(reinterpret_cast<std::uintptr_t>(chunk.address()));
+    return std::move(_chunks.extract(reinterpret_cast<std::uintptr_t>(chunk.address())).mapped());
 }
 
-void memic_pool::release_if_empty(memic_chunk& chunk) noexcept
+memic_pool::chunk_ptr memic_pool::retire_if_empty(memic_chunk& chunk) noexcept
 {
     if (chunk.rooms.num_pieces() != 0) {
-        return;
+        return nullptr;
     }
     if (chunk.is_private()) {
-        end(chunk);
-    } else if (_spare == nullptr) {
-        _spare = &chunk;
-    } else if (_spare->length() < chunk.length()) {
-        end(*std::exchange(_spare, &chunk));
-    } else {
-        end(chunk);
+        return extract(chunk);
     }
+    if (_spare == nullptr) {
+        _spare = &chunk;
+        return nullptr;
+    }
+    return extract(_spare->length() < chunk.length() ? *std::exchange(_spare, &chunk) : chunk);
 }
 
 result<void> memic_pool::release(const void* address)
 {
+    chunk_ptr ended; // after the guard has gone
     const std::lock_guard guard(_lock);
     const std::optional<place> found = locate(address, 0);
     if (!found || !found->chunk->rooms.give_back(found->offset)) {
         return fail(errc::invalid_param, std::format("no allocation of device memory begins at {}", address));
     }
-    release_if_empty(*found->chunk);
+    ended = retire_if_empty(*found->chunk);
     return {};
 }
 
@@ -213,8 +245,9 @@ result<void> memic_pool::copy_in(void* address, std::uint64_t length, const void
     return found.chunk->memory().write(found.offset, std::span(static_cast<const std::byte*>(from), length));
 }
 
-memic_statistics memic_pool::count() const
+memic_statistics memic_pool::statistics() const
 {
+    const std::shared_lock guard(_lock);
     memic_statistics now{.limit = _limit};
     for (const auto& [address, chunk] : _chunks) {
         ++now.chunks;
@@ -223,12 +256,6 @@ memic_statistics memic_pool::count() const
         now.free_bytes += chunk->rooms.free_bytes();
     }
     return now;
-}
-
-memic_statistics memic_pool::statistics() const
-{
-    const std::shared_lock guard(_lock);
-    return count();
 }
 
 } // namespace ucxl::mlx5

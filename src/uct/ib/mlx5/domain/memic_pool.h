@@ -17,14 +17,16 @@
 //     send_to_peer(counter.address, counter.key); // it may add to the word there
 //     std::uint64_t value; UCXL_TRY(pool->copy_out(counter.address, 8, &value));
 //
-// Thread safety: everything, by one lock. Copies and look-ups do not exclude one another. Commands to the device run
-// under the lock. The domain's lock is taken inside, so a caller must not hold it. The domain and the source of
-// addresses outlive the pool.
+// Thread safety: everything. Copies and look-ups do not exclude one another, and never wait for the device to execute a
+// command: chunks are made and ended without the lock that they take. Who needs a new chunk waits for whoever makes one.
+// The domain's lock is taken inside, so a caller must not hold it (device_window_keys.h has the order of all locks). The
+// domain and the source of addresses outlive the pool.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <string_view>
@@ -87,12 +89,19 @@ public:
     memic_statistics statistics() const;
 
 private:
-    using chunks = std::map<std::uintptr_t, std::unique_ptr<memic_chunk>>; // by address
+    // The pool's reference is dropped without the lock, because the last one ends the chunk.
+    using chunk_ptr = std::shared_ptr<memic_chunk>;
+    using chunks    = std::map<std::uintptr_t, chunk_ptr>; // by address
 
     struct place {
         memic_chunk* chunk;
         std::uint64_t offset; // in the chunk
         granule_allocator::piece piece;
+    };
+    struct taken_piece {
+        chunk_ptr chunk;
+        std::uint64_t offset;
+        std::uint64_t length;
     };
 
     memic_pool(domain& domain, address_source& addresses, std::uint64_t limit, std::uint64_t chunk_bytes)
@@ -100,23 +109,28 @@ private:
     {
     }
 
-    // All of these run under the lock.
+    // The caller holds no lock.
+    std::optional<taken_piece> take_from_chunks(std::uint64_t length);
+    result<chunk_ptr> make_chunk(std::uint64_t length, bool is_private);
+    bool end_spare();
+    result<taken_piece> grow(std::uint64_t length, bool is_private);
+    result<memic_allocation> cleared(const taken_piece& taken);
+    std::unexpected<error> no_memory(std::uint64_t length, std::string_view reason) const;
+
+    // The caller holds the lock of the chunks.
     std::optional<place> locate(const void* address, std::uint64_t length) const;
     result<place> locate_for_copy(const void* address, std::uint64_t length) const;
-    memic_chunk* chunk_with_room(std::uint64_t length) const;
-    result<memic_chunk*> try_to_add_chunk(std::uint64_t length, bool is_private);
-    result<memic_chunk*> add_chunk(std::uint64_t length, bool is_private);
-    result<memic_allocation> take_from(memic_chunk& chunk, std::uint64_t length);
-    void release_if_empty(memic_chunk& chunk) noexcept;
-    void end(const memic_chunk& chunk) noexcept;
-    std::unexpected<error> no_memory(std::uint64_t length, std::string_view reason) const;
-    memic_statistics count() const;
+    chunk_ptr chunk_with_room(std::uint64_t length) const;
+    // Returns the chunk if it shall end.
+    chunk_ptr retire_if_empty(memic_chunk& chunk) noexcept;
+    chunk_ptr extract(const memic_chunk& chunk) noexcept;
 
     domain& _domain;
     address_source& _addresses;
     const std::uint64_t _limit;       // max_dm_size
     const std::uint64_t _chunk_bytes; // of a chunk that is shared
-    mutable std::shared_mutex _lock;
+    std::mutex _growth;               // held while a chunk is made; the lock below comes after it
+    mutable std::shared_mutex _lock;  // guards what follows. Nobody who holds it waits for the device or for a lock
     chunks _chunks;
     memic_chunk* _spare = nullptr; // the shared chunk without allocations
 };
