@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 
 namespace ucxl::test
 {
@@ -16,6 +17,10 @@ namespace ucxl::test
 void fail_allocation_after(std::int64_t allocations);
 // Whether the failure asked for has happened. Asks for no more.
 bool stop_failing_allocations();
+
+// From now on only allocations that these loaded libraries ask for fail, and those of libstdc++. `names`: parts of their
+// paths. So neither the test itself nor a device that is a part of the process fails.
+void fail_only_allocations_of(std::initializer_list<const char*> names);
 
 // Calls fn before an allocation of this thread, after so many others; negative: never. fn stays until then.
 void call_at_allocation(std::int64_t allocations, const std::function<void()>& fn);

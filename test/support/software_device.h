@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -18,6 +20,25 @@ inline void use_software_device(char** argv, const char* library)
     setenv("UCXL_TEST_DEVICE", "mlx5_0", 1);
     setenv("LD_PRELOAD", library, 1);
     execv("/proc/self/exe", argv);
+    std::perror("running this program on the software device");
+    std::exit(1);
+}
+
+// The same for programs whose processes share one device: they run below softhca-run.
+inline void use_shared_software_device(const char* softhca_run, int argc, char** argv)
+{
+    if (std::getenv("UCXL_TEST_DEVICE") != nullptr) {
+        return;
+    }
+    char program[4096];
+    const auto length = readlink("/proc/self/exe", program, sizeof(program));
+    const std::string path(program, length > 0 ? static_cast<std::size_t>(length) : 0);
+    std::vector<const char*> command = {softhca_run, "--", path.c_str()};
+    command.insert(command.end(), argv + 1, argv + argc);
+    command.push_back(nullptr);
+    setenv("UCXL_TEST_DEVICE", "mlx5_0", 1);
+    setenv("UCXL_SOFTWARE_DEVICE", "1", 1);
+    execv(softhca_run, const_cast<char* const*>(command.data()));
     std::perror("running this program on the software device");
     std::exit(1);
 }

@@ -213,7 +213,7 @@ ucs_status_t choose_carrier(map_state& state, const window_user& user)
         return to_status(made.error().code);
     }
     ucs_debug("the CPU copies the window of %zu bytes: %s", window.target->length(), made.error().message.c_str());
-    return status_of("ucp_layout_map", state.cache.carry_by_copies(window, made.error().message));
+    return status_of("ucp_layout_map", state.cache.carry_by_copies(window, made.error()));
 }
 
 // The user holds the window on entry. On failure the caller releases whatever the user holds then.

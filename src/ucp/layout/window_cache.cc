@@ -4,6 +4,7 @@
 #include "sys/hash.h"
 #include "sys/rollback.h"
 #include "uct/abi/log.h"
+#include "uct/abi/registrations.h"
 #include "uct/layout/peer/export.h"
 #include "window_figures.h"
 
@@ -137,7 +138,7 @@ result<cached_window*> window_cache::adopt(ucp_layout& layout, std::vector<std::
     return created;
 }
 
-result<void> window_cache::carry_by_copies(cached_window& cached, std::string reason)
+result<void> window_cache::carry_by_copies(cached_window& cached, error reason)
 {
     auto& registry                = window_registry::instance();
     const window_binding& binding = cached.target->binding();
@@ -151,7 +152,10 @@ result<void> window_cache::carry_by_copies(cached_window& cached, std::string re
     }
     _ends(cached); // handles of contexts that used it before are for its old address
     registry.destroy(std::exchange(cached.target, moved));
-    cached.why_copied = std::move(reason);
+    // What went wrong once may work for the next user. What the device cannot do, or not well, stays so.
+    cached.is_kept = reason.code != errc::io_error && reason.code != errc::timed_out &&
+                     reason.code != errc::no_memory && reason.code != errc::no_device;
+    cached.why_copied = std::move(reason.message);
     return {};
 }
 
@@ -161,7 +165,7 @@ void window_cache::release(cached_window* cached)
         return;
     }
     window_figures::instance().remove(*cached);
-    if (cached->has_own_memory() || _max_idle == 0) {
+    if (cached->has_own_memory() || !cached->is_kept || _max_idle == 0) {
         destroy(cached);
         return;
     }
@@ -196,7 +200,11 @@ result<void> window_cache::rebind(cached_window& cached, std::span<void* const> 
     after.bases                 = binding.bases;
     window_keys* const keys     = hardware_keys();
     if (keys != nullptr) {
-        UCXL_TRY(keys->rebind(before, after));
+        if (auto done = keys->rebind(before, after); !done) {
+            // The keys may be gone, so UCP has to ask for them again.
+            abi::retire_registrations(cached.target->address(), cached.target->length());
+            return done;
+        }
     }
     content_index::node_type indexed; // reused, so nothing can fail once the window is bound
     if (!cached.exclusive) {

@@ -40,6 +40,7 @@ struct cached_window {
     unsigned users = 0;     // mappings; 0: the window is on the idle list
     bool exclusive = false; // not in the index by content
     std::string why_copied; // why it has no hardware key, if devices were asked
+    bool is_kept = true;    // when unused, as far as there is room
     carrier_count counted;
     std::list<cached_window*>::iterator idle_position;
 
@@ -66,7 +67,7 @@ public:
                                  window_carrier carrier);
     // Moves a window with one user, who does not know it yet, to the part of the arena whose windows the CPU copies.
     // Errors: as acquire(); the window stays where it is.
-    result<void> carry_by_copies(cached_window& cached, std::string reason);
+    result<void> carry_by_copies(cached_window& cached, error reason);
     // Removes a use added by acquire() or allocate().
     void release(cached_window* cached);
     // Only for windows over memory of the caller that have one user.

@@ -3,40 +3,19 @@
 #include "scenario.h"
 
 #include "support/run_tests.h"
+#include "support/software_device.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
-#include <vector>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <uct/api/uct.h>
 
 namespace
 {
-
-// All peers of all tests share one device, so the test program itself runs below softhca-run.
-void use_software_device(int argc, char** argv)
-{
-    std::vector<const char*> command = {SOFTHCA_RUN, "--", "/proc/self/exe"};
-    char program[4096];
-    const auto length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (length > 0) {
-        program[length] = '\0';
-        command.back()  = program;
-    }
-    command.insert(command.end(), argv + 1, argv + argc);
-    command.push_back(nullptr);
-    setenv("UCXL_TEST_DEVICE", "mlx5_0", 1);
-    setenv("UCXL_SOFTWARE_DEVICE", "1", 1);
-    execv(SOFTHCA_RUN, const_cast<char* const*>(command.data()));
-    std::perror("running this program on the software device");
-    std::exit(1);
-}
 
 // Distributions have releases of UCX without transports for network cards.
 bool ucx_has_network_cards()
@@ -68,9 +47,8 @@ int main(int argc, char** argv)
     if (argc > 1 && std::string_view(argv[1]) == "--hold-devices") {
         return ucxl::two_process::hold_devices();
     }
-    if (std::getenv("UCXL_TEST_DEVICE") == nullptr) {
-        use_software_device(argc, argv);
-    }
+    // All peers of all tests share one device, so the test program itself runs below softhca-run.
+    ucxl::test::use_shared_software_device(SOFTHCA_RUN, argc, argv);
     testing::AddGlobalTestEnvironment(new network_cards);
     return ucxl::test::run_tests(argc, argv);
 }

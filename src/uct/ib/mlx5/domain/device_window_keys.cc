@@ -59,7 +59,10 @@ void device_window_keys::for_all(Action&& act)
 
 void device_window_keys::start_collecting()
 {
-    window_domain::collected = new std::vector<domain_id>;
+    constexpr std::size_t more_than_a_host_has = 64;
+    auto fresh                                 = std::make_unique<std::vector<domain_id>>();
+    fresh->reserve(more_than_a_host_has); // a registration that runs out of memory would be logged by UCP
+    window_domain::collected = fresh.release();
 }
 
 std::vector<window_keys::domain_id> device_window_keys::end_collecting()

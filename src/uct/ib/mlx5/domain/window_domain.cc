@@ -56,7 +56,7 @@ result<window_domain::device_side*> window_domain::device()
         }
     }
     if (_device == nullptr) {
-        return fail(errc::unsupported, _device_name + ": " + _unusable);
+        return fail(errc::no_device, _device_name + ": " + _unusable);
     }
     return _device.get();
 }
@@ -142,8 +142,8 @@ result<void> window_domain::rebind(const window_content& content)
     auto done = act_on(*record, [&](window_key& key) { return key.rebind(content.bases); });
     if (done) {
         record->rebind_exported_keys(content.bases);
-    } else if (record->key->is_suspended()) {
-        remove_locked(content.address); // it shows nothing any more
+    } else if (record->key->is_lost()) {
+        remove_locked(content.address);
     }
     return done;
 }
@@ -464,6 +464,24 @@ bool is_only_for_cards(const window_handle& handle)
 
 } // namespace
 
+// Whether the peer may have the key of the handle. Stock UCX sends a rendezvous message without a key if packing fails,
+// and the peer's process then ends by an assertion (ucp_proto_rndv_receive_start of UCX 1.18). So packing must not fail.
+bool window_domain::may_hand_out(window_handle& handle, unsigned flags) noexcept
+{
+    if ((flags & (abi::mkey_pack_params::invalidate_rma | abi::mkey_pack_params::invalidate_amo)) == 0) {
+        return true;
+    }
+    try {
+        const auto done = give_own_key(handle);
+        if (!done) {
+            ucs_diag("%s: a peer reaches a window by messages: %s", _device_name.c_str(), done.error().message.c_str());
+        }
+        return done.has_value();
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
 ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t length,
                                       const abi::mkey_pack_params* params, void* buffer)
 {
@@ -479,12 +497,8 @@ ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t
     auto& handle        = *static_cast<window_handle*>(memh);
     return guarded(name, [&] {
         const std::lock_guard guard(_lock);
-        if ((flags & (abi::mkey_pack_params::invalidate_rma | abi::mkey_pack_params::invalidate_amo)) != 0) {
-            if (const auto done = give_own_key(handle); !done) {
-                return log_error(name, done.error());
-            }
-        }
-        const std::uint64_t packed = handle.rkey == no_key       ? marked_key(no_key, no_host)
+        const bool is_refused      = !may_hand_out(handle, flags) || handle.rkey == no_key;
+        const std::uint64_t packed = is_refused                  ? marked_key(no_key, no_host)
                                      : is_only_for_cards(handle) ? unmarked_key(handle.rkey)
                                                                  : marked_key(handle.rkey, this_host());
         std::memcpy(buffer, &packed, sizeof(packed));
@@ -527,7 +541,7 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
         return fail(errc::unsupported, "windows over memory of a network card are not exported");
     }
     auto& key = handle.exported_key;
-    if (key != nullptr && !key->is_destroyed()) {
+    if (key != nullptr && !key->is_lost()) {
         if (key->content().bases != shown->content().bases) {
             UCXL_TRY(key->rebind(shown->content().bases));
         }

@@ -97,6 +97,7 @@ private:
     result<exported_handle> export_window(window_handle& handle);
     ucs_status_t export_memory(uct_mem_h memh, void* address, std::size_t length, const abi::mkey_pack_params* params,
                                void* buffer);
+    bool may_hand_out(window_handle& handle, unsigned flags) noexcept;
 
     ibv_pd* const _pd;
     mutable std::atomic<bool> _offers_memory{false}; // UCX was told so

@@ -155,6 +155,10 @@ result<void> window_key::rebind(std::vector<std::byte*> bases)
         if (!show_bound()) {
             ucs_warn("the key 0x%x of the window at %p shows nothing any more: %s", key(),
                      static_cast<void*>(_content.address), done.error().message.c_str());
+            _bound.held.clear();
+            if (_region->may_be_bound()) {
+                _region.reset();
+            }
         }
     }
     return done;

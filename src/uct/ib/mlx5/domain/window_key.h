@@ -32,7 +32,6 @@ public:
 
     std::uint32_t key() const { return _region->key(); }
     const region& shown_by() const { return *_region; } // not after a failed suspension
-    bool is_destroyed() const { return _region == nullptr; }
     const plan_cost& cost() const { return _region->cost(); }
     const window_content& content() const { return _content; }
     // Whether some of its bytes are in memory of the card.
@@ -41,12 +40,14 @@ public:
         return std::ranges::any_of(_bound.held, [](const base_memory::held& held) { return held.is_card_memory(); });
     }
     bool is_suspended() const { return _is_suspended; }
+    // Its key was destroyed, because the device may still follow it. It shows nothing ever again.
+    bool is_lost() const { return _region == nullptr; }
 
     // Peers and local users are refused from now on. A key that cannot be invalidated is destroyed.
     void suspend() noexcept;
     // Errors: the key stays suspended.
     result<void> resume();
-    // Errors: the key shows the bases as before, or is suspended if the device failed.
+    // Errors: the key shows the bases as before, or is suspended or lost if the device failed.
     result<void> rebind(std::vector<std::byte*> bases);
 
 private:

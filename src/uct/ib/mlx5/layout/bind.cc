@@ -6,9 +6,10 @@ namespace ucxl::mlx5
 namespace
 {
 
-result<void> invalidate_keys(domain& shared, std::span<region* const> regions)
+// Writes the requests to `requests`.
+result<void> invalidate_keys(domain& shared, std::span<region* const> regions, std::vector<request_bytes>& requests)
 {
-    std::vector<request_bytes> requests;
+    requests.clear();
     for (region* const one : regions) {
         one->append_invalidation(shared.queue.qpn(), requests);
     }
@@ -30,6 +31,8 @@ result<void> bind_all(std::span<region* const> regions, bool replace)
         }
         one->append_requests(shared.queue.qpn(), requests);
     }
+    std::vector<request_bytes> undoing;
+    undoing.reserve(regions.size()); // because undoing may not fail
     shared.num_binds += requests.size();
     result<void> done = shared.queue.execute(requests);
     if (done) {
@@ -39,7 +42,7 @@ result<void> bind_all(std::span<region* const> regions, bool replace)
         return done;
     }
     // Some keys may be bound. They must not show memory that others use next.
-    const bool none_is_bound = invalidate_keys(shared, regions).has_value();
+    const bool none_is_bound = invalidate_keys(shared, regions, undoing).has_value();
     for (region* const one : regions) {
         one->forget(none_is_bound);
     }
@@ -50,7 +53,8 @@ result<void> invalidate_all(std::span<region* const> regions)
 {
     domain& shared = regions.front()->owner();
     const std::lock_guard guard(shared.lock);
-    const result<void> done = invalidate_keys(shared, regions);
+    std::vector<request_bytes> requests;
+    const result<void> done = invalidate_keys(shared, regions, requests);
     for (region* const one : regions) {
         one->forget(done.has_value());
     }

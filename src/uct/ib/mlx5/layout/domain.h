@@ -47,7 +47,7 @@ struct domain {
     key_pool roots;    // first keys of windows: unlike the others they keep the start address of their last window
     key_pool exported; // first keys that other functions of the device may use
     staging memory;
-    std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, by key
+    std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, or with one prepared, by key
     std::uint64_t num_binds         = 0;                    // requests that were executed
     std::uint64_t num_invalidations = 0;
 };

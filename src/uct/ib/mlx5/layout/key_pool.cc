@@ -52,11 +52,15 @@ result<key_pool::key> key_pool::create(std::uint32_t entries)
     return key{std::move(created), room, ++_num_created};
 }
 
-void key_pool::give_back(key&& unused)
+void key_pool::give_back(key&& unused) noexcept
 {
     std::vector<key>& same = _unused[class_of(unused.room)];
-    if (same.size() < max_kept) {
-        same.push_back(std::move(unused));
+    try {
+        if (same.size() < max_kept) {
+            same.push_back(std::move(unused));
+        }
+    } catch (const std::bad_alloc&) {
+        // Keeping it was only an optimisation.
     }
 }
 

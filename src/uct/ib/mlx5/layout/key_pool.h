@@ -26,9 +26,8 @@ public:
 
     struct key {
         mkey_owner mkey;
-        std::uint32_t room = 0; // translation entries
-        std::uint64_t created =
-            0; // counts the keys of the pool, so that a number of the device that comes again is told
+        std::uint32_t room    = 0; // translation entries
+        std::uint64_t created = 0; // counts the keys of the pool: the device may use a number again
     };
 
     // To be called before the first key is made.
@@ -36,7 +35,7 @@ public:
 
     // Takes a key with room for at least that many entries.
     result<key> take(std::uint32_t entries);
-    void give_back(key&& unused);
+    void give_back(key&& unused) noexcept;
     // Makes a key with room for at least that many entries, for give_back(). Needs no lock.
     result<key> create(std::uint32_t entries);
     std::size_t num_unused() const;

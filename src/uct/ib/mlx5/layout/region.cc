@@ -1,5 +1,7 @@
 #include "region.h"
 
+#include "sys/rollback.h"
+
 #include <algorithm>
 
 namespace ucxl::mlx5
@@ -53,7 +55,7 @@ region::~region()
     }
 }
 
-void region::release(binding& unused)
+void region::release(binding& unused) noexcept
 {
     for (key_pool::key& key : unused.keys) {
         _domain.keys.give_back(std::move(key));
@@ -141,6 +143,7 @@ result<void> region::add_request(const bind_request& request, key_kind kind, std
         copied.resize(size);
         place = copied;
     } else {
+        to.memory.reserve(to.memory.size() + 1);
         auto room = UCXL_TRY(_domain.memory.take(size));
         to.memory.push_back(room);
         place = room.bytes.first(size);
@@ -180,12 +183,12 @@ result<void> region::prepare(const layout_ptr& layout, std::span<const source_ba
     next.cost.depth += _domain.caps.limits.max_nesting - limits.max_nesting;
     next.requests.reserve(plan.keys.size());
     next.keys.reserve(plan.keys.size());
+    rollback undo([&] { release(next); });
     for (std::size_t id = 0; id < plan.keys.size(); ++id) {
-        if (auto added = add_key(plan, id, bases, next); !added) {
-            release(next);
-            return added;
-        }
+        UCXL_TRY(add_key(plan, id, bases, next));
     }
+    _domain.bound.emplace(key(), this); // here, because adopt() may not fail
+    undo.cancel();
     release(_prepared);
     _prepared = std::move(next);
     return {};
@@ -214,7 +217,8 @@ void region::encode_suspension(std::uint32_t qpn, request_bytes& request) const
     encode_invalidate(_root.mkey->lkey, qpn, {}, request);
 }
 
-void region::adopt()
+// The device has executed the requests, so nothing may fail here.
+void region::adopt() noexcept
 {
     release(_bound);
     _bound = std::move(_prepared);
@@ -223,12 +227,11 @@ void region::adopt()
     } else {
         _bound.requests.clear();
     }
-    _is_bound            = true;
-    _prepared            = {};
-    _domain.bound[key()] = this;
+    _is_bound = true;
+    _prepared = {};
 }
 
-void region::forget(bool is_invalidated)
+void region::forget(bool is_invalidated) noexcept
 {
     if (!is_invalidated) {
         _bound.keys.clear();

@@ -60,7 +60,7 @@ public:
     // Appends the requests of the prepared layout, for the queue pair `qpn`.
     void append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) const;
     // The prepared layout is in force from now on.
-    void adopt();
+    void adopt() noexcept;
 
     void append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const;
     // Binds the first key again after an invalidation; the keys below it never changed. Only for windows with a layout.
@@ -68,8 +68,9 @@ public:
     void encode_suspension(std::uint32_t qpn, request_bytes& request) const;
     // After a suspension or a resumption: whether the device may still follow the first key.
     void set_bound(bool is_bound) { _is_bound = is_bound; }
+    bool may_be_bound() const { return _is_bound; }
     // Removes the layout. Keys and memory that the device may still have bound are not given to others.
-    void forget(bool is_invalidated);
+    void forget(bool is_invalidated) noexcept;
 
 private:
     region(domain& domain, const region_options& options, key_pool::key&& root,
@@ -96,7 +97,7 @@ private:
     result<void> add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
                              std::span<const resolved_entry> entries, binding& to);
     static key_pool& pool_of(domain& domain, const region_options& options);
-    void release(binding& unused);
+    void release(binding& unused) noexcept;
 
     domain& _domain;
     const region_options _options;

@@ -1,6 +1,7 @@
 #include "staging.h"
 
 #include <algorithm>
+#include <new>
 
 namespace ucxl::mlx5
 {
@@ -20,9 +21,11 @@ bool staging::take_from(slab& one, std::size_t size, std::size_t& offset)
     }
     offset                 = fits->first;
     const std::size_t left = fits->second - size;
-    one.unused.erase(fits);
+    auto gap               = one.unused.extract(fits); // moved, because a new one may need memory
     if (left > 0) {
-        one.unused.emplace(offset + size, left);
+        gap.key()    = offset + size;
+        gap.mapped() = left;
+        one.unused.insert(std::move(gap));
     }
     return true;
 }
@@ -56,7 +59,16 @@ result<staging::room> staging::take(std::size_t size)
     return room{std::span(from.memory.get() + offset, size), from.registration->lkey, index};
 }
 
-void staging::give_back(const room& unused)
+void staging::give_back(const room& unused) noexcept
+{
+    try {
+        add_gap(unused);
+    } catch (const std::bad_alloc&) {
+        // Nobody gets it before the domain closes.
+    }
+}
+
+void staging::add_gap(const room& unused)
 {
     slab& to             = _slabs[unused.slab];
     const auto offset    = static_cast<std::size_t>(unused.bytes.data() - to.memory.get());

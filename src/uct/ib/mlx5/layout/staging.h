@@ -29,7 +29,7 @@ public:
     };
 
     result<room> take(std::size_t size);
-    void give_back(const room& unused);
+    void give_back(const room& unused) noexcept;
 
 private:
     struct free_memory {
@@ -47,6 +47,7 @@ private:
 
     static bool take_from(slab& one, std::size_t size, std::size_t& offset);
     result<void> add_slab(std::size_t size);
+    void add_gap(const room& unused);
 
     ibv_pd* _pd;
     std::vector<slab> _slabs;

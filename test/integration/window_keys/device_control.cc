@@ -1,0 +1,68 @@
+#include "device_control.h"
+
+#include "softhca/core/arena/arena.h"
+#include "softhca/shim/fault_spec.h"
+#include "softhca/shim/host/fabric_memory.h"
+#include "softhca/shim/settings.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+#include <utility>
+
+namespace ucxl::test
+{
+
+void PrintTo(const device_objects& objects, std::ostream* to)
+{
+    *to << objects.protection_domains << " protection domains, " << objects.completion_queues << " completion queues, "
+        << objects.queue_pairs << " queue pairs, " << objects.keys << " keys, " << objects.registered_memory
+        << " memory objects, " << objects.memic_bytes << " bytes of device memory";
+}
+
+device_control::device_control()
+{
+    const char* const text = std::getenv(softhca::fabric_variable);
+    const auto place       = softhca::parse_fabric_place(text == nullptr ? "" : text);
+    if (!place) {
+        throw std::runtime_error("not below softhca-run");
+    }
+    const auto memory = softhca::fabric_memory::open(place->process, place->file);
+    if (!memory) {
+        throw std::runtime_error(memory.error());
+    }
+    _records = &memory->records();
+}
+
+device_objects device_control::objects() const
+{
+    return {.protection_domains = _records->pds.live,
+            .completion_queues  = _records->cqs.live,
+            .queue_pairs        = _records->qps.live,
+            .keys               = _records->mkeys.live,
+            .registered_memory  = _records->umems.live,
+            .memic_bytes        = _records->counts.memic_used};
+}
+
+// The device reads its rules whenever something happens, so the kind is written last.
+void device_control::fail(std::string_view fault) const
+{
+    auto wanted = softhca::parse_fault(fault);
+    if (!wanted) {
+        throw std::runtime_error(wanted.error());
+    }
+    softhca::fault_rule& rule = _records->faults.rules.front();
+    const auto kind           = std::exchange(wanted->kind, softhca::fault_kind::none);
+    std::atomic_ref(rule.kind).store(softhca::fault_kind::none);
+    rule = *wanted;
+    std::atomic_ref(rule.kind).store(kind);
+}
+
+bool device_control::stop_failing() const
+{
+    softhca::fault_rule& rule = _records->faults.rules.front();
+    std::atomic_ref(rule.kind).store(softhca::fault_kind::none);
+    return rule.seen >= rule.first;
+}
+
+} // namespace ucxl::test

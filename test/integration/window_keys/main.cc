@@ -1,0 +1,14 @@
+// main() of the tests of windows with keys that look into the software device while they use it.
+#include "support/run_tests.h"
+#include "support/software_device.h"
+
+#include <cstdlib>
+
+int main(int argc, char** argv)
+{
+    ucxl::test::use_shared_software_device(SOFTHCA_RUN, argc, argv);
+    setenv("UCX_RNDV_THRESH", "0", 1); // long and short messages go by the keys
+    setenv("UCX_LAYOUT_KEYS_WINDOWS", "keys", 1);
+    setenv("UCX_LAYOUT_KEYS_SPARE", "2", 1); // so that keys are also made when a window needs one
+    return ucxl::test::run_tests(argc, argv);
+}

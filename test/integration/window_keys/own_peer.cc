@@ -1,0 +1,52 @@
+#include "own_peer.h"
+
+#include <chrono>
+
+namespace ucxl::test
+{
+
+own_peer::own_peer(const own_peer_options& options) : _context("rc_x,lay_copy"), _worker(open_worker(_context.get()))
+{
+    ucp_ep_params_t params{};
+    if (options.error_handling) {
+        params.field_mask     = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        params.err_mode       = UCP_ERR_HANDLING_MODE_PEER;
+        params.err_handler.cb = [](void*, ucp_ep_h, ucs_status_t) {};
+    }
+    _endpoint = connect(_worker, address_of(_worker), params);
+    // Connects, so that the device does nothing for UCX itself later.
+    for (const std::size_t length : {std::size_t{8}, _first_messages.size() / 2}) {
+        check_ok(send(_first_messages.data(), _first_messages.data() + length, length), "the first messages");
+    }
+}
+
+own_peer::~own_peer()
+{
+    const ucp_request_param_t param{};
+    finish(ucp_ep_close_nbx(_endpoint, &param));
+    ucp_worker_destroy(_worker);
+}
+
+ucs_status_t own_peer::finish(ucs_status_ptr_t request)
+{
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    return test::finish(request, [&] {
+        ucp_worker_progress(_worker);
+        check(std::chrono::steady_clock::now() < deadline, "a request did not end");
+    });
+}
+
+ucs_status_t own_peer::send(const void* from, void* to, std::size_t length)
+{
+    const ucp_request_param_t param{};
+    ++_tag;
+    auto* const received = ucp_tag_recv_nbx(_worker, to, length, _tag, UINT64_MAX, &param);
+    const auto sent      = finish(ucp_tag_send_nbx(_endpoint, from, length, _tag, &param));
+    if (sent != UCS_OK && UCS_PTR_IS_PTR(received)) {
+        ucp_request_cancel(_worker, received);
+    }
+    const auto done = finish(received);
+    return sent != UCS_OK ? sent : done;
+}
+
+} // namespace ucxl::test
