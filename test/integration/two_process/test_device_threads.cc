@@ -151,6 +151,7 @@ void run_threads(const peer_arguments& arguments, bool is_one_worker)
     const ucp_worker_h shared = is_one_worker ? test::open_worker(context.get(), UCS_THREAD_MODE_MULTI) : nullptr;
     {
         std::atomic<bool> is_over{false};
+        std::atomic<unsigned> num_done{0};
         std::vector<std::jthread> mappers;
         for (unsigned i = 0; i < num_mappers; ++i) {
             mappers.emplace_back([&] { map_and_unmap(context.get(), common, is_over); });
@@ -168,6 +169,12 @@ void run_threads(const peer_arguments& arguments, bool is_one_worker)
                     }
                     transferor.expect_key();
                 }
+                // UCP pairs the endpoints between two workers in the order of their creation, not by our threads. So
+                // an endpoint may carry transfers of another thread until all are done.
+                for (++num_done; num_done < num_transferors;) {
+                    session.turn();
+                }
+                session.barrier();
                 session.close();
             });
         }
