@@ -32,22 +32,30 @@ public:
     exported_keys(const exported_keys&)            = delete;
     exported_keys& operator=(const exported_keys&) = delete;
 
-    // Exports a registered buffer of the process. The same buffer again costs a look-up. Errors: as region::prepare().
+    // Exports a registered buffer of the process. The same buffer again costs a look-up. Errors: exceeds_limit (of the
+    // length), io_error, no_memory.
     result<exported_handle> add(const void* memh, std::uintptr_t address, std::uint64_t length, std::uint32_t lkey);
     // Nobody reaches it any more. Returns false if it was not added.
     bool remove(const void* memh) noexcept;
 
     // What others have to know of a region that was made with region_options::is_exported.
     exported_handle handle_of(const region& region) const;
-    // Another key was taken from the pool.
-    void note_taken();
 
     std::size_t num_buffers() const { return _num_buffers.load(std::memory_order_relaxed); }
 
 private:
     exported_keys(domain& keys, unsigned spare) : _domain(keys), _spare(spare) {}
 
+    // Of up to 2 GiB each. All have to fit into one request, too.
+    static constexpr std::size_t max_buffer_entries = 32;
+
     result<void> start();
+    exported_handle handle_of(std::uint32_t key, std::uint64_t created) const;
+    // Under the domain's lock, as the next two.
+    result<void> bind(const key_pool::key& key, std::uintptr_t address, std::uint64_t length, std::uint32_t lkey);
+    void take_back(key_pool::key&& key) noexcept;
+    bool is_running_low() const;
+    void wake_filler();
     void fill();
     void keep_full(const std::stop_token& stop);
 
@@ -56,7 +64,7 @@ private:
     access_token _token{};
 
     std::mutex _lock;
-    std::unordered_map<const void*, std::unique_ptr<region>> _buffers;
+    std::unordered_map<const void*, key_pool::key> _buffers;
     std::atomic<std::size_t> _num_buffers{0};
 
     std::mutex _filler_lock;

@@ -557,7 +557,6 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
         ++_num_exported_windows;
     }
     show();
-    exports->note_taken();
     return exports->handle_of(key->shown_by());
 }
 
