@@ -1,4 +1,5 @@
 // Windows over memory of a network card, alone or mixed with host memory: remote and local use of every kind.
+#include "device_fabric.h"
 #include "layouts.h"
 #include "remote_words.h"
 #include "scenario.h"
@@ -242,9 +243,167 @@ const scenario exhausted("card_memory.exhausted", [](const peer_arguments& argum
         check_ok(status, "ucp_layout_map with OR_HOST");
         check(windows.size() > 2 && windows.size() < 1000, "{} windows until the card was full", windows.size());
         std::memset(bases_of(windows.back())[0], 1, 50000);
+        const auto before = windows.size();
+        check(try_allocate(session.context(), layout->get(), 0, &last) == UCS_ERR_NO_MEMORY,
+              "without OR_HOST it is not UCS_ERR_NO_MEMORY");
+        check(windows.size() == before && attributes(windows.front()).memory_type == UCS_MEMORY_TYPE_RDMA,
+              "a refused allocation changed an earlier one");
         windows.clear();
         const auto again = allocate(session, layout->get());
         check(attributes(again).memory_type == UCS_MEMORY_TYPE_RDMA, "released memory of the card is not had again");
+    }
+    session.barrier();
+    session.close();
+});
+
+// Memory as ucp_mem_map gives it, on the card or of the host.
+struct mapped_memory {
+    ucp_context_h context;
+    ucp_mem_h memh = nullptr;
+    ucp_mem_attr_t attr{};
+
+    mapped_memory(ucp_context_h in_context, std::uint64_t length, ucs_memory_type_t type) : context(in_context)
+    {
+        ucp_mem_map_params_t params{};
+        params.field_mask =
+            UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+        params.length      = length;
+        params.flags       = UCP_MEM_MAP_ALLOCATE;
+        params.memory_type = type;
+        check_ok(ucp_mem_map(context, &params, &memh), "ucp_mem_map");
+        attr.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_MEM_TYPE;
+        check_ok(ucp_mem_query(memh, &attr), "ucp_mem_query");
+        check(attr.mem_type == type, "it is memory of another type");
+    }
+    mapped_memory(const mapped_memory&)            = delete;
+    mapped_memory& operator=(const mapped_memory&) = delete;
+    ~mapped_memory() { ucp_mem_unmap(context, memh); }
+
+    ucp_request_param_t param(bool with_handle) const
+    {
+        ucp_request_param_t param{};
+        param.op_attr_mask = with_handle ? static_cast<std::uint32_t>(UCP_OP_ATTR_FIELD_MEMH) : 0;
+        param.memh         = memh;
+        return param;
+    }
+};
+
+// Role 0 receives into memory of its card, sends, puts and gets from there; role 1 has host memory and compares.
+const scenario used_locally("card_memory.local", [](const peer_arguments& arguments) {
+    const context_handle context(arguments);
+    session session(arguments, context);
+    constexpr std::uint64_t length = 20000;
+    const mapped_memory own(context.get(), length, arguments.role == 0 ? UCS_MEMORY_TYPE_RDMA : UCS_MEMORY_TYPE_HOST);
+    bytes key;
+    append_key(key, context.get(), own.memh, own.attr.address);
+    const bytes other               = session.exchange(key);
+    std::span<const std::byte> rest = other;
+    {
+        const remote_key remote(session.endpoint(), rest);
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            const auto param = own.param(round % 2 == 0);
+            const auto first = test::random_bytes(test::derive_seed(arguments.seed, 2 * round), length);
+            const auto last  = test::random_bytes(test::derive_seed(arguments.seed, 2 * round + 1), length);
+            const std::span host(static_cast<std::byte*>(own.attr.address), length);
+            if (arguments.role == 0) {
+                const auto complete = [&](ucs_status_ptr_t request, const char* name) {
+                    check_ok(session.wait(request), name);
+                };
+                complete(ucp_tag_recv_nbx(session.worker(), own.attr.address, length, 1, UINT64_MAX, &param),
+                         "receive");
+                complete(ucp_tag_send_nbx(session.endpoint(), own.attr.address, length, 2, &param), "send");
+                session.barrier();
+                complete(
+                    ucp_put_nbx(session.endpoint(), own.attr.address, length, remote.address(), remote.get(), &param),
+                    "put");
+                session.flush();
+                session.barrier();
+                session.barrier();
+                complete(
+                    ucp_get_nbx(session.endpoint(), own.attr.address, length, remote.address(), remote.get(), &param),
+                    "get");
+                complete(ucp_tag_send_nbx(session.endpoint(), own.attr.address, length, 3, &param), "send");
+                session.barrier();
+            } else {
+                const ucp_request_param_t none{};
+                bytes got(length);
+                check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), first.data(), length, 1, &none)), "send");
+                check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), got.data(), length, 2, UINT64_MAX, &none)),
+                         "receive");
+                check(got == first, "round {}: the card's memory was sent with other bytes", round);
+                session.barrier();
+                session.barrier();
+                check(std::ranges::equal(host, first), "round {}: other bytes were put", round);
+                std::ranges::copy(last, host.begin());
+                session.barrier();
+                check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), got.data(), length, 3, UINT64_MAX, &none)),
+                         "receive");
+                check(got == last, "round {}: other bytes were got", round);
+                session.barrier();
+            }
+        }
+    }
+    session.barrier();
+    session.close();
+});
+
+// Two allocations in one chunk, of which UCP may register more than it was asked to. Role 0 also sends more than it has.
+const scenario neighbours("card_memory.neighbours", [](const peer_arguments& arguments) {
+    const context_handle context(arguments);
+    session session(arguments, context, {.error_handling = true});
+    constexpr std::uint64_t length = 8;
+    const ucp_request_param_t none{};
+    if (arguments.role == 0) {
+        std::vector<std::unique_ptr<mapped_memory>> all;
+        for (int i = 0; i < 4; ++i) {
+            all.push_back(std::make_unique<mapped_memory>(context.get(), length, UCS_MEMORY_TYPE_RDMA));
+        }
+        for (const auto& each : all) {
+            check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), each->attr.address, length, 1, UINT64_MAX, &none)),
+                     "receive");
+        }
+        for (const auto& each : all) {
+            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), each->attr.address, length, 2, &none)), "send");
+        }
+        session.barrier();
+        const auto status =
+            session.wait(ucp_tag_send_nbx(session.endpoint(), all[0]->attr.address, length + 1, 3, &none));
+        check(UCS_STATUS_IS_ERR(status), "more than the allocation was sent");
+        session.barrier();
+    } else {
+        for (std::uint64_t i = 0; i < 4; ++i) {
+            const auto sent = test::random_bytes(arguments.seed + i, length);
+            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), sent.data(), length, 1, &none)), "send");
+        }
+        for (std::uint64_t i = 0; i < 4; ++i) {
+            bytes got(length);
+            check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), got.data(), length, 2, UINT64_MAX, &none)),
+                     "receive");
+            check(got == test::random_bytes(arguments.seed + i, length), "allocation {} was sent with other bytes", i);
+        }
+        session.barrier();
+        session.barrier();
+    }
+    session.abandon();
+});
+
+// Of every size: pieces of a chunk, chunks of their own, by both calls. In the end the card has all its memory again.
+const scenario cycles("card_memory.cycles", [](const peer_arguments& arguments) {
+    const context_handle context(arguments);
+    session session(arguments, context);
+    if (arguments.role == 0) {
+        test::random random(arguments.seed);
+        const auto large = [&] { return std::make_unique<mapped_memory>(context.get(), 180000, UCS_MEMORY_TYPE_RDMA); };
+        large().reset();
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            const std::uint64_t length = random.one_in(50) ? 66000 + random.below(20000) : 1 + random.below(3000);
+            const mapped_memory stock(context.get(), length, UCS_MEMORY_TYPE_RDMA);
+            if (round % 4 == 0) {
+                const auto layout = ucx_layout::layout::create_contig(1, {1 + random.below(300), nullptr});
+                allocate(session, layout->get());
+            }
+        }
+        large().reset();
     }
     session.barrier();
     session.close();
@@ -275,7 +434,20 @@ TEST_P(card_memory, atomics_are_done_by_the_card)
 
 TEST_P(card_memory, gives_way_to_host_memory_when_the_card_is_full)
 {
-    EXPECT_PAIR(config_for(GetParam(), "card_memory.exhausted", 1));
+    auto config               = config_for(GetParam(), "card_memory.exhausted", 1);
+    config.expected[0].output = "ERROR ucp_layout_map: out of memory: 50000 bytes of device memory: .*";
+    EXPECT_PAIR(config);
+}
+
+// The card reads and writes it, where UCP's thresholds let it.
+TEST_P(card_memory, that_lies_beside_other_memory_is_used_alone)
+{
+    auto config = config_for(GetParam(), "card_memory.neighbours", 1);
+    config.variables.emplace_back("UCX_ZCOPY_THRESH", "0");
+    config.variables.emplace_back("UCX_RNDV_THRESH", "inf");
+    config.expected[0].any_output = true; // what was refused is logged
+    config.expected[1].any_output = true;
+    EXPECT_PAIR(config);
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, card_memory,
@@ -283,6 +455,54 @@ INSTANTIATE_TEST_SUITE_P(matrix, card_memory,
                                           testing::Values("y")),
                          setting_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(card_memory); // without a device
+
+TEST(card_memory_cycles, need_no_more_of_the_device_the_more_there_are)
+{
+    if (!has_software_device()) {
+        GTEST_SKIP() << "only the software device counts its keys";
+    }
+    const auto most_keys = [](unsigned rounds) {
+        device_fabric fabric;
+        auto config = config_for({transports({}, {"rc_x"}).front(), "y"}, "card_memory.cycles", rounds);
+        fabric.add_to(config.variables);
+        EXPECT_PAIR(config);
+        auto counts = fabric.end();
+        EXPECT_EQ(counts["keys_live"], 0);
+        return counts["keys_live_max"].get<int>();
+    };
+    EXPECT_LE(most_keys(10000), most_keys(1000) + 4);
+}
+
+// UCP then uses the memory of one card through both.
+class several_cards : public testing::TestWithParam<transport_set>
+{
+};
+
+TEST_P(several_cards, use_the_memory_of_one)
+{
+    if (!has_software_device()) {
+        GTEST_SKIP() << "another number of software devices";
+    }
+    device_fabric fabric({"--devices", "2"});
+    for (const auto& [zcopy, rndv] : {std::pair("0", "inf"), std::pair("0", "0"), std::pair("auto", "auto")}) {
+        SCOPED_TRACE(rndv);
+        auto config = config_for({GetParam(), "y"}, "card_memory.local", 4);
+        for (const auto& [name, value] : test::environment{{"UCX_MAX_RNDV_RAILS", "2"},
+                                                           {"UCX_MAX_EAGER_RAILS", "2"},
+                                                           {"UCX_MAX_RMA_RAILS", "2"},
+                                                           {"UCX_ZCOPY_THRESH", zcopy},
+                                                           {"UCX_RNDV_THRESH", rndv}}) {
+            config.variables.emplace_back(name, value);
+        }
+        fabric.add_to(config.variables);
+        EXPECT_PAIR(config);
+    }
+    EXPECT_EQ(fabric.end()["keys_live"], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, several_cards, testing::ValuesIn(transports({}, {"rc_x", "rc_v", "dc_x", "ud_x"})),
+                         [](const auto& each) { return std::string(each.param.name); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(several_cards); // without a device
 
 } // namespace
 

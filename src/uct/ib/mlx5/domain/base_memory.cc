@@ -57,8 +57,8 @@ result<std::unique_ptr<base_memory>> base_memory::create(ibv_pd* pd)
 
 result<base_memory::held> base_memory::hold(const memory_range& range)
 {
-    if (_card != nullptr) {
-        if (const auto allocation = _card->find(reinterpret_cast<const void*>(range.start), range.length())) {
+    if (const card_memory* const card = _card) {
+        if (const auto allocation = card->find(reinterpret_cast<const void*>(range.start), range.length())) {
             return held(allocation->key);
         }
     }

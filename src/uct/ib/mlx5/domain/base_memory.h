@@ -81,7 +81,7 @@ private:
     static void remove(void* context, void* registration, std::size_t length);
 
     ibv_pd* _pd;
-    const card_memory* _card = nullptr;
+    std::atomic<const card_memory*> _card{nullptr};
     std::atomic<std::uint64_t> _bytes{0};
     std::unique_ptr<abi::registration_cache> _cache;
 };

@@ -165,4 +165,12 @@ void device_window_keys::free(const std::byte* address)
     }
 }
 
+bool device_window_keys::copy_card_memory(std::byte* address, std::uint64_t length, std::byte* other,
+                                          copy_direction direction)
+{
+    const std::lock_guard guard(_lock);
+    return std::ranges::any_of(
+        _domains, [&](window_domain* domain) { return domain->copy_card_memory(address, length, other, direction); });
+}
+
 } // namespace ucxl::mlx5

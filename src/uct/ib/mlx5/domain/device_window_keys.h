@@ -17,6 +17,7 @@
 #include "ucs/window/window_keys.h"
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -24,6 +25,7 @@ namespace ucxl::mlx5
 {
 
 class window_domain;
+enum class copy_direction : std::uint8_t;
 
 // The lock is held while the domains work, so that none of them closes. No domain calls this object under its own lock.
 class device_window_keys final : public window_keys
@@ -45,6 +47,9 @@ public:
     result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) override;
     void free(const std::byte* address) override;
     bool has_card_memory() const override { return window_domain_offers.load(std::memory_order_relaxed) != 0; }
+
+    // Copies between memory of whatever card and other memory. False: no card has it, or the device failed.
+    bool copy_card_memory(std::byte* address, std::uint64_t length, std::byte* other, copy_direction direction);
 
     // By the domains themselves: they are asked while others are at work.
     std::atomic<unsigned> window_domain_offers{0};

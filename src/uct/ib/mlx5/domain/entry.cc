@@ -6,6 +6,7 @@
 #include "key_mark.h"
 #include "uct/abi/log.h"
 #include "uct/abi/ucx.h"
+#include "unreachable_memory.h"
 #include "window_domain.h"
 
 #include <exception>
@@ -64,7 +65,9 @@ result<window_keys*> attach(std::string_view version, const window_directory* di
     }
     UCXL_TRY(abi::attach(libucp));
     windows = directory;
-    if (!abi::add_layers("ib", {.open = open_layer, .unpack = unpack_key})) {
+    if (!abi::add_layers("ib", {.open   = open_layer,
+                                .unpack = unpack_key,
+                                .zcopy  = {.is_needed = has_unreachable_memory, .run = run_with_copies}})) {
         return fail(errc::no_device, "this UCX has no component \"ib\"");
     }
     return &device_window_keys::instance();

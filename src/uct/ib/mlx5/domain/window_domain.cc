@@ -255,11 +255,12 @@ result<window_handle*> window_domain::register_range(const void* address, std::u
     }
     if (_windows.is_card_memory(address, length)) {
         // Another card cannot reach this memory. UCP registers it there nevertheless; peers are told not to use the
-        // key.
+        // key, and local use is copied.
         const auto own     = find_card_memory(address, length);
         auto* const handle = UCXL_TRY(make_handle());
         handle->lkey       = own ? own->key : no_key;
         handle->rkey       = handle->lkey;
+        handle->copied_for = own ? nullptr : this;
         return handle;
     }
     const std::lock_guard guard(_lock);
@@ -307,15 +308,38 @@ result<card_memory*> window_domain::card()
     return device.card.get();
 }
 
-// The memory stays until the domain closes, so it needs the lock no longer than it takes to find it.
+// It stays until the domain closes, so it needs the lock no longer than it takes to find it.
+card_memory* window_domain::existing_card() const
+{
+    const std::lock_guard guard(_lock);
+    return _device != nullptr ? _device->card.get() : nullptr;
+}
+
 std::optional<memic_allocation> window_domain::find_card_memory(const void* address, std::uint64_t length) const
 {
-    const card_memory* card = nullptr;
+    const card_memory* const card = existing_card();
+    return card == nullptr ? std::nullopt : card->find(address, length);
+}
+
+bool window_domain::copy_card_memory(std::byte* address, std::uint64_t length, std::byte* other,
+                                     copy_direction direction)
+{
+    card_memory* const card = existing_card();
+    if (card == nullptr) {
+        return false;
+    }
+    return direction == copy_direction::from_card ? card->read(address, length, other)
+                                                  : card->write(address, length, other);
+}
+
+result<base_memory::held> window_domain::hold(const memory_range& range)
+{
+    base_memory* memory = nullptr;
     {
         const std::lock_guard guard(_lock);
-        card = _device != nullptr ? _device->card.get() : nullptr;
+        memory = UCXL_TRY(device())->memory.get();
     }
-    return card == nullptr ? std::nullopt : card->find(address, length);
+    return memory->hold(range);
 }
 
 result<memic_allocation> window_domain::allocate_memory(std::uint64_t length)

@@ -26,6 +26,8 @@
 namespace ucxl::mlx5
 {
 
+enum class copy_direction : std::uint8_t { from_card, to_card };
+
 class window_domain final : public abi::domain_layer
 {
 public:
@@ -42,6 +44,10 @@ public:
     // Memory of the card.
     result<std::byte*> allocate(std::uint64_t length);
     bool free(const std::byte* address); // false: it is not of this card
+    // Copies between memory of this card and other memory. False: it is not of this card, or the device failed.
+    bool copy_card_memory(std::byte* address, std::uint64_t length, std::byte* other, copy_direction direction);
+    // Registers memory, for local use.
+    result<base_memory::held> hold(const memory_range& range);
 
     void adjust(abi::memory_type_masks& masks) const override;
     ucs_status_t mem_alloc(std::size_t* length, void** address, const abi::allocation_request& request,
@@ -85,6 +91,7 @@ private:
     result<device_side*> device();
     result<card_memory*> card();
     result<memic_allocation> allocate_memory(std::uint64_t length);
+    card_memory* existing_card() const;
     std::optional<memic_allocation> find_card_memory(const void* address, std::uint64_t length) const;
     void remove_locked(const std::byte* address) noexcept;
     std::shared_ptr<window_record> find(const std::byte* address) const;

@@ -16,6 +16,7 @@
 namespace ucxl::mlx5
 {
 
+class window_domain;
 struct window_handle;
 
 // The key of a window in a domain, shared by the window and the handles of UCP, which may outlive it.
@@ -46,6 +47,8 @@ struct window_handle {
     std::shared_ptr<window_record> record;
     // Memory of the card that belongs to the handle.
     const void* owned_card_memory = nullptr;
+    // For memory of a card that this domain cannot reach: it has no key, and unreachable_memory copies it.
+    window_domain* copied_for = nullptr;
     // For keys that peers must lose while other handles of the window live (UCP's error mode PEER).
     std::unique_ptr<window_key> own_key;
     // For another function of the device. The same for as long as the handle lives: UCP takes the memory handle of an
