@@ -62,8 +62,8 @@ void change_key(bytes& packed, std::uint64_t flipped)
     check(false, "no part of the key is that of a window on a device");
 }
 
-// In the adversarial order what lies inside the window may be written before the device finds what does not. The peer has
-// the right to write there.
+// In the adversarial order what lies inside the window may be written before the device finds what does not. The peer
+// has the right to write there.
 bool may_be_written(const attempt& tried, std::size_t i)
 {
     const auto at = static_cast<std::int64_t>(i);
