@@ -195,10 +195,12 @@ ucs_status_t md_open(uct_component* component, const char* name, const uct_md_co
     const auto status = original.md_open(component, name, config, md);
     if (status == UCS_OK) {
         try {
-            cover_transports(*component, original.layer.zcopy); // some come by modules of their own, later
             const stock_domain stock(*md, (*md)->ops);
             if (auto layer = original.layer.open(stock, name)) {
                 put_layer(stock, std::move(layer));
+                if (original.layer.zcopy.is_needed != nullptr) {
+                    cover_transports(*component, original.layer.zcopy); // some come by modules of their own, later
+                }
             }
         } catch (const std::exception& failure) {
             ucs_warn("the memory domain of %s stays as it is: %s", name, failure.what());

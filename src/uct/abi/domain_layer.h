@@ -92,7 +92,7 @@ struct component_layer {
     // Sees a packed key of 8 bytes before the stock component does, and may change it. Anything but UCS_OK is the
     // answer to whoever unpacks the key.
     ucs_status_t (*unpack)(std::uint64_t& key);
-    zcopy_layer zcopy;
+    zcopy_layer zcopy{}; // without functions: none
 };
 
 // Puts the layer before a component of that name, once. Domains that are open already stay as they are. Returns false

@@ -23,9 +23,9 @@ struct zcopy_call {
 
 struct zcopy_layer {
     // Asked for every operation. Must not throw.
-    bool (*is_needed)(std::span<const uct_iov_t> parts);
+    bool (*is_needed)(std::span<const uct_iov_t> parts) = nullptr;
     // Returns what the operation of UCT would return. May throw std::bad_alloc.
-    ucs_status_t (*run)(const zcopy_call& call);
+    ucs_status_t (*run)(const zcopy_call& call) = nullptr;
 };
 
 // Puts the layer before all transports that the component has by now, whose interfaces are opened later. Transports that
