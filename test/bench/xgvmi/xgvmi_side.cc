@@ -183,8 +183,9 @@ void measure(const chosen_options& chosen, ucp_context_h host, ucp_context_h dpu
     fmt::print("{{\"length\": {}, {}\"us\": {:.2f}, \"registration_us\": {:.2f}, \"own_us\": {:.3f}, "
                "\"commands\": {:.2f}, \"registration_commands\": {:.2f}, \"work_requests\": {:.2f}}}\n",
                length, steps, sum(total.wall_us) / times, sum(plain.wall_us) / times,
-               (sum(total.own_us) - sum(plain.own_us)) / times, static_cast<double>(cost.commands) / times,
-               static_cast<double>(plain_cost.commands) / times, static_cast<double>(cost.work_requests) / times);
+               (total.own_us[pack] + total.own_us[import] + total.own_us[release_import]) / times,
+               static_cast<double>(cost.commands) / times, static_cast<double>(plain_cost.commands) / times,
+               static_cast<double>(cost.work_requests) / times);
     std::fflush(stdout);
 }
 
