@@ -18,8 +18,8 @@ void fail_allocation_after(std::int64_t allocations);
 // Whether the failure asked for has happened. Asks for no more.
 bool stop_failing_allocations();
 
-// From now on only allocations that these loaded libraries ask for fail, and those of libstdc++. `names`: parts of their
-// paths. So neither the test itself nor a device that is a part of the process fails.
+// From now on only allocations that these loaded libraries ask for fail, and those of libstdc++. `names`: parts of
+// their paths. So neither the test itself nor a device that is a part of the process fails.
 void fail_only_allocations_of(std::initializer_list<const char*> names);
 
 // Calls fn before an allocation of this thread, after so many others; negative: never. fn stays until then.

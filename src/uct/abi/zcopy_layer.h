@@ -28,8 +28,8 @@ struct zcopy_layer {
     ucs_status_t (*run)(const zcopy_call& call) = nullptr;
 };
 
-// Puts the layer before all transports that the component has by now, whose interfaces are opened later. Transports that
-// have it already keep it. There is one layer.
+// Puts the layer before all transports that the component has by now, whose interfaces are opened later. Transports
+// that have it already keep it. There is one layer.
 void cover_transports(uct_component& component, const zcopy_layer& layer);
 
 } // namespace ucxl::abi

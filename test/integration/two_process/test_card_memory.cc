@@ -347,7 +347,8 @@ const scenario used_locally("card_memory.local", [](const peer_arguments& argume
     session.close();
 });
 
-// Two allocations in one chunk, of which UCP may register more than it was asked to. Role 0 also sends more than it has.
+// Two allocations in one chunk, of which UCP may register more than it was asked to. Role 0 also sends more than it
+// has.
 const scenario neighbours("card_memory.neighbours", [](const peer_arguments& arguments) {
     const context_handle context(arguments);
     session session(arguments, context, {.error_handling = true});

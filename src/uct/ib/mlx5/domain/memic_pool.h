@@ -18,9 +18,9 @@
 //     std::uint64_t value; UCXL_TRY(pool->copy_out(counter.address, 8, &value));
 //
 // Thread safety: everything. Copies and look-ups do not exclude one another, and never wait for the device to execute a
-// command: chunks are made and ended without the lock that they take. Who needs a new chunk waits for whoever makes one.
-// The domain's lock is taken inside, so a caller must not hold it (device_window_keys.h has the order of all locks). The
-// domain and the source of addresses outlive the pool.
+// command: chunks are made and ended without the lock that they take. Who needs a new chunk waits for whoever makes
+// one. The domain's lock is taken inside, so a caller must not hold it (device_window_keys.h has the order of all
+// locks). The domain and the source of addresses outlive the pool.
 #pragma once
 
 #include <cstdint>
