@@ -196,12 +196,12 @@ class device_threads : public testing::TestWithParam<setting>
 
 TEST_P(device_threads, transfer_and_map_with_a_worker_each)
 {
-    EXPECT_PAIR(config_for(GetParam(), "device.threads", 20));
+    EXPECT_PAIR(config_for(GetParam(), "device.threads", 10));
 }
 
 TEST_P(device_threads, transfer_and_map_with_one_worker)
 {
-    EXPECT_PAIR(config_for(GetParam(), "device.threads_of_one_worker", 20));
+    EXPECT_PAIR(config_for(GetParam(), "device.threads_of_one_worker", 10));
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, device_threads,

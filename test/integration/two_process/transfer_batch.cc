@@ -99,7 +99,7 @@ batch_plan random_batch(test::random& random, const batch_options& options)
         static constexpr std::array<unsigned, 3> am_flags = {0, UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_RNDV};
         plan.am_flags                                     = am_flags[random.below(am_flags.size())];
         plan.header_length                                = random.one_in(2) ? 0 : 1 + random.below(200);
-        plan.rebind                                       = random.one_in(4);
+        plan.rebind                                       = random.one_in(4) && options.allow_rebinding;
         batch.transfers.push_back(plan);
     }
     return batch;

@@ -44,6 +44,7 @@ struct batch_options {
     std::vector<std::uint64_t> lengths;
     unsigned max_transfers = 4;
     bool allow_datatypes   = true;
+    bool allow_rebinding   = true;
     // UCP's first protocol implementation emulates put and get in software as if all memory were host memory (rma_sw.c
     // of 1.18: memcpy, and UCS_MEMORY_TYPE_HOST in the headers). Without a transport of ours for remote access, windows
     // crash there.
