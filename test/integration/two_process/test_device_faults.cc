@@ -48,10 +48,12 @@ void expect_transfers_despite(const std::string& fault)
 {
     SCOPED_TRACE(fault);
     device_fabric fabric({"--fault", fault});
-    auto config = fault_config("faults.transfers", 2);
+    auto config = fault_config("faults.transfers", 6);
     fabric.add_to(config.variables);
     EXPECT_PAIR(config);
-    EXPECT_EQ(fabric.end()["keys_live"], 0);
+    const auto counts = fabric.end();
+    EXPECT_EQ(counts["keys_live"], 0);
+    EXPECT_GT(counts["faults_injected"], 0);
 }
 
 class faults_of_binds : public testing::TestWithParam<unsigned>
