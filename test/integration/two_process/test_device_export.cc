@@ -241,6 +241,42 @@ void lost_after_unmap(const peer_arguments& arguments)
     session.abandon();
 }
 
+// The DPU sends messages from memory of the host, over an endpoint whose peers must be able to lose keys.
+void sent_by_the_dpu(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context, {.error_handling = true});
+    if (arguments.plays(0)) {
+        strided_window window(context.get(), shape);
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            window.fill(round);
+            session.exchange(described(window.get().memh(), window.address()));
+            bytes received(shape.length());
+            const ucp_request_param_t param{};
+            check_ok(session.wait(
+                         ucp_tag_recv_nbx(session.worker(), received.data(), received.size(), 1, UINT64_MAX, &param)),
+                     "receive");
+            check(received == strided_window::message(shape.length(), round), "round {}", round);
+            session.barrier();
+        }
+    } else {
+        for (unsigned round = 0; round < arguments.rounds; ++round) {
+            const described_memory window(session.exchange({}));
+            const imported_memory imported(context.get(), window.packed);
+            check_ok(imported.status(), "import");
+            ucp_request_param_t param{};
+            param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+            param.memh         = imported.get();
+            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), window.address, shape.length(), 1, &param)),
+                     "send");
+            session.barrier();
+        }
+    }
+    session.close();
+}
+
+const scenario sending("export.send", sent_by_the_dpu);
+
 const scenario losing("export.lose", lost_after_unmap);
 
 // Garbage, handles cut off and handles of another process are refused.
@@ -316,6 +352,16 @@ TEST_P(exported_memory, is_moved_by_a_dpu_without_a_command_for_each_transfer)
     EXPECT_EQ(commands("export.move", 30), commands("export.move", 60));
     // Registering fresh memory is one command, and so is deregistering it. There is no other.
     EXPECT_EQ(commands("export.fresh", 30) + 2 * 30, commands("export.fresh", 60));
+}
+
+TEST_P(exported_memory, is_sent_over_endpoints_with_error_handling)
+{
+    device_fabric fabric({"--functions", "2"});
+    auto config = export_config("export.send", GetParam());
+    config.variables.emplace_back("UCX_RNDV_THRESH", "0");
+    fabric.add_to(config.variables);
+    EXPECT_PAIR(config);
+    EXPECT_EQ(fabric.end()["keys_live"], 0);
 }
 
 TEST_P(exported_memory, is_lost_to_the_dpu_when_the_host_unmaps_it)

@@ -14,6 +14,7 @@ namespace ucxl::mlx5
 namespace
 {
 
+constexpr std::size_t most_unused        = 256;                    // after a burst of exports
 constexpr std::uint32_t buffer_octowords = 4;                      // the least that a list has
 constexpr std::uint64_t entry_bytes      = std::uint64_t{1} << 31; // a buffer beyond has more entries
 
@@ -39,6 +40,7 @@ result<void> exported_keys::start()
     if (getrandom(_token.data(), _token.size(), 0) != static_cast<ssize_t>(_token.size())) {
         return fail_errno("a random token");
     }
+    _domain.exported.keep(std::max<std::size_t>(most_unused, 2 * std::size_t{_spare}));
     _domain.exported.prepare_keys(
         [this](const mlx5dv_mkey& fresh) { return allow_access(_domain.pd->context, fresh.lkey, _token); });
     auto first = UCXL_TRY(_domain.exported.create(buffer_octowords)); // tells whether the device allows it

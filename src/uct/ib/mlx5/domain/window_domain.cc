@@ -435,12 +435,15 @@ ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
     }
     {
         const std::lock_guard guard(_lock);
-        if (handle->has_own_keys()) {
+        if (handle->record != nullptr) {
+            const bool had_own_keys = handle->has_own_keys();
             std::erase(handle->record->with_own_keys, handle);
             handle->own_key.reset(); // peers lose it here
             _num_exported_windows -= handle->exported_key != nullptr ? 1 : 0;
             handle->exported_key.reset();
-            show();
+            if (had_own_keys) {
+                show();
+            }
         }
         handle_table::instance().give_back(handle);
     }
@@ -461,6 +464,11 @@ ucs_status_t window_domain::mem_advise(uct_mem_h memh, void* address, std::size_
 
 result<void> window_domain::give_own_key(window_handle& handle)
 {
+    if (handle.alias != nullptr && !handle.own_alias) {
+        const exported_handle& imported = handle.alias->handle;
+        handle.own_alias = UCXL_TRY(key_alias::create(_pd, imported.vhca_id, imported.key, imported.token));
+        handle.rkey      = handle.own_alias->key();
+    }
     if (handle.own_key != nullptr || handle.record == nullptr || handle.record->key == nullptr) {
         return {};
     }
@@ -468,10 +476,9 @@ result<void> window_domain::give_own_key(window_handle& handle)
         return fail(errc::invalid_param, "the window is not mapped any more");
     }
     device_side& device = *UCXL_TRY(this->device());
-    handle.record->with_own_keys.reserve(handle.record->with_own_keys.size() + 1);
+    handle.record->note_with_own_keys(handle);
     handle.own_key =
         UCXL_TRY(window_key::create(device.keys, *device.memory, handle.record->key->content(), key_choice::always));
-    handle.record->with_own_keys.push_back(&handle);
     handle.rkey = handle.own_key->key();
     show();
     return {};
@@ -574,11 +581,8 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
     } else {
         _num_exported_windows -= key != nullptr ? 1 : 0;
         key.reset();
-        handle.record->with_own_keys.reserve(handle.record->with_own_keys.size() + 1);
+        handle.record->note_with_own_keys(handle);
         key = UCXL_TRY(window_key::create(_device->keys, *_device->memory, shown->content(), key_choice::always, true));
-        if (std::ranges::find(handle.record->with_own_keys, &handle) == handle.record->with_own_keys.end()) {
-            handle.record->with_own_keys.push_back(&handle);
-        }
         ++_num_exported_windows;
     }
     show();

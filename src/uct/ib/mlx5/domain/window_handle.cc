@@ -2,6 +2,7 @@
 
 #include "uct/abi/log.h"
 
+#include <algorithm>
 #include <new>
 #include <type_traits>
 
@@ -12,6 +13,13 @@ namespace ucxl::mlx5
 
 static_assert(offsetof(window_handle, lkey) == 0 && offsetof(window_handle, rkey) == 4 &&
               offsetof(window_handle, flags) == 8);
+
+void window_record::note_with_own_keys(window_handle& handle)
+{
+    if (std::ranges::find(with_own_keys, &handle) == with_own_keys.end()) {
+        with_own_keys.push_back(&handle);
+    }
+}
 
 void window_record::drop_own_keys() noexcept
 {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace ucxl::mlx5
@@ -22,9 +23,11 @@ struct window_handle;
 // The key of a window in a domain, shared by the window and the handles of UCP, which may outlive it.
 struct window_record {
     std::unique_ptr<window_key> key; // null once the window has ended
-    // Handles with keys of their own.
+    // Handles with keys of their own, and such as could not get one.
     std::vector<window_handle*> with_own_keys;
 
+    // The handle gets a key of its own, now or soon.
+    void note_with_own_keys(window_handle& handle);
     // Keys that peers lose end, and the next user of the handle gets another one.
     void drop_own_keys() noexcept;
     void suspend_exported_keys() noexcept;
@@ -56,6 +59,8 @@ struct window_handle {
     std::unique_ptr<window_key> exported_key;
     // Of imported memory.
     alias_table::entry* alias = nullptr;
+    // Of imported memory that peers must lose while others use it.
+    std::optional<key_alias> own_alias;
 
     bool has_own_keys() const { return own_key != nullptr || exported_key != nullptr; }
 };

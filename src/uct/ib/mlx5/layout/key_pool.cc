@@ -56,7 +56,7 @@ void key_pool::give_back(key&& unused) noexcept
 {
     std::vector<key>& same = _unused[class_of(unused.room)];
     try {
-        if (same.size() < max_kept) {
+        if (same.size() < _max_kept) {
             same.push_back(std::move(unused));
         }
     } catch (const std::bad_alloc&) {

@@ -32,6 +32,8 @@ public:
 
     // To be called before the first key is made.
     void prepare_keys(preparation prepare) { _prepare = std::move(prepare); }
+    // Of each size, `most` unused keys stay; further ones are destroyed.
+    void keep(std::size_t most) { _max_kept = most; }
 
     // Takes a key with room for at least that many entries.
     result<key> take(std::uint32_t entries);
@@ -43,12 +45,12 @@ public:
     std::size_t num_unused(std::uint32_t entries) const;
 
 private:
-    static constexpr std::size_t num_classes = 9;  // 4^0 .. 4^8 entries
-    static constexpr std::size_t max_kept    = 64; // per class
+    static constexpr std::size_t num_classes = 9; // 4^0 .. 4^8 entries
 
     ibv_pd* _pd;
     preparation _prepare;
     std::atomic<std::uint64_t> _num_created{0};
+    std::size_t _max_kept = 64;
     std::array<std::vector<key>, num_classes> _unused;
 };
 
