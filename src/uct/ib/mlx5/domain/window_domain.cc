@@ -91,23 +91,33 @@ auto window_domain::act_on(const window_record& record, Action&& act)
 
 result<bool> window_domain::make(const window_content& content, key_choice choice)
 {
-    const std::lock_guard guard(_lock);
-    if (const auto known = find(content.address)) {
-        if (known->key->content().shape == content.shape && known->key->content().bases == content.bases) {
-            UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
-            return false;
+    device_side* device = nullptr;
+    {
+        const std::lock_guard guard(_lock);
+        if (const auto known = find(content.address)) {
+            if (known->key->content().shape == content.shape && known->key->content().bases == content.bases) {
+                UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
+                return false;
+            }
+            remove_locked(content.address);
         }
-        remove_locked(content.address);
+        device = UCXL_TRY(this->device());
     }
-    UCXL_TRY(add_record(content, choice));
+    // Without the lock: UCP may be waiting for it to send other windows.
+    UCXL_TRY(window_key::check(device->keys, content, choice));
+    auto shown = UCXL_TRY(window_key::hold(*device->memory, content.shape, content.bases));
+    const std::lock_guard guard(_lock);
+    remove_locked(content.address);
+    UCXL_TRY(add_record(content, std::move(shown)));
     return true;
 }
 
-result<std::shared_ptr<window_record>> window_domain::add_record(const window_content& content, key_choice choice)
+result<std::shared_ptr<window_record>> window_domain::add_record(const window_content& content,
+                                                                 window_key::shown_memory&& shown)
 {
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
-    record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, choice));
+    record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, std::move(shown)));
     _records.emplace(content.address, record);
     count(*record->key, true);
     show();
@@ -133,13 +143,22 @@ result<void> window_domain::resume(const std::byte* address)
 
 result<void> window_domain::rebind(const window_content& content)
 {
+    base_memory* memory = nullptr;
+    {
+        const std::lock_guard guard(_lock);
+        if (find(content.address) == nullptr) {
+            return {};
+        }
+        memory = _device->memory.get();
+    }
+    auto shown = UCXL_TRY(window_key::hold(*memory, content.shape, content.bases)); // without the lock, as in make()
     const std::lock_guard guard(_lock);
     const auto record = find(content.address);
     if (record == nullptr) {
         return {};
     }
     record->drop_own_keys();
-    auto done = act_on(*record, [&](window_key& key) { return key.rebind(content.bases); });
+    auto done = act_on(*record, [&](window_key& key) { return key.rebind(content.bases, std::move(shown)); });
     if (done) {
         record->rebind_exported_keys(content.bases);
     } else if (record->key->is_lost()) {
@@ -235,7 +254,9 @@ result<std::shared_ptr<window_record>> window_domain::record_for(const void* add
         UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
         return known;
     }
-    return add_record(content, key_choice::always);
+    device_side& device = *UCXL_TRY(this->device());
+    UCXL_TRY(window_key::check(device.keys, content, key_choice::always));
+    return add_record(content, UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases)));
 }
 
 result<window_handle*> window_domain::make_handle()
@@ -477,9 +498,10 @@ result<void> window_domain::give_own_key(window_handle& handle)
     }
     device_side& device = *UCXL_TRY(this->device());
     handle.record->note_with_own_keys(handle);
-    handle.own_key =
-        UCXL_TRY(window_key::create(device.keys, *device.memory, handle.record->key->content(), key_choice::always));
-    handle.rkey = handle.own_key->key();
+    const window_content& content = handle.record->key->content();
+    auto shown                    = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
+    handle.own_key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, std::move(shown)));
+    handle.rkey    = handle.own_key->key();
     show();
     return {};
 }
@@ -582,7 +604,9 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
         _num_exported_windows -= key != nullptr ? 1 : 0;
         key.reset();
         handle.record->note_with_own_keys(handle);
-        key = UCXL_TRY(window_key::create(_device->keys, *_device->memory, shown->content(), key_choice::always, true));
+        const window_content& content = shown->content();
+        auto memory                   = UCXL_TRY(window_key::hold(*_device->memory, content.shape, content.bases));
+        key = UCXL_TRY(window_key::create(_device->keys, *_device->memory, content, std::move(memory), true));
         ++_num_exported_windows;
     }
     show();

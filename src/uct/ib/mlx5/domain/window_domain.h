@@ -95,7 +95,7 @@ private:
     std::optional<memic_allocation> find_card_memory(const void* address, std::uint64_t length) const;
     void remove_locked(const std::byte* address) noexcept;
     std::shared_ptr<window_record> find(const std::byte* address) const;
-    result<std::shared_ptr<window_record>> add_record(const window_content& content, key_choice choice);
+    result<std::shared_ptr<window_record>> add_record(const window_content& content, window_key::shown_memory&& shown);
     result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
     result<window_handle*> make_handle();
     result<window_handle*> register_range(const void* address, std::uint64_t length);

@@ -25,28 +25,29 @@ region_options options_for(const domain& domain, const window_content& content, 
 
 } // namespace
 
-result<window_key::bound_memory> window_key::hold(const memory_pieces& pieces)
+result<window_key::shown_memory> window_key::hold_pieces(base_memory& memory, const memory_pieces& pieces)
 {
-    bound_memory all{.bases = {}, .held = {}, .shape = pieces.shape, .pieces = pieces};
+    shown_memory all{.bases = {}, .held = {}, .shape = pieces.shape, .pieces = pieces};
     for (std::size_t i = 0; i < pieces.ranges.size(); ++i) {
         std::uint32_t lkey = 0; // nothing refers to a source without bytes
         if (pieces.ranges[i].length() > 0) {
-            lkey = all.held.emplace_back(UCXL_TRY(_memory.hold(pieces.ranges[i]))).lkey();
+            lkey = all.held.emplace_back(UCXL_TRY(memory.hold(pieces.ranges[i]))).lkey();
         }
         all.bases.push_back({pieces.origins[i], lkey});
     }
     return all;
 }
 
-result<window_key::bound_memory> window_key::hold_memory(std::span<std::byte* const> bases)
+result<window_key::shown_memory> window_key::hold(base_memory& memory, const layout_ptr& shape,
+                                                  std::span<std::byte* const> bases)
 {
-    if (!is_scattered(*_content.shape)) {
-        if (auto whole = hold(whole_sources(_content.shape, bases))) {
+    if (!is_scattered(*shape)) {
+        if (auto whole = hold_pieces(memory, whole_sources(shape, bases))) {
             return whole;
         }
     }
     // Memory between the blocks may be missing.
-    return hold(UCXL_TRY(groups_of_blocks(*_content.shape, bases)));
+    return hold_pieces(memory, UCXL_TRY(groups_of_blocks(*shape, bases)));
 }
 
 result<void> window_key::check_region() const
@@ -71,9 +72,7 @@ result<void> window_key::bind(bool replace)
     return {};
 }
 
-result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memory& memory,
-                                                       const window_content& content, key_choice choice,
-                                                       bool is_exported)
+result<void> window_key::check(const domain& domain, const window_content& content, key_choice choice)
 {
     if (content.length == 0) {
         return fail(errc::unsupported, "the window is empty");
@@ -81,13 +80,20 @@ result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memo
     if (domain.found.address == address_method::none) {
         return fail(errc::unsupported, "all keys of this device begin at address 0");
     }
-    std::unique_ptr<window_key> created(new window_key(domain, memory, content));
     if (choice == key_choice::by_cost) {
         const auto plan = UCXL_TRY(lower(*content.shape, domain.caps.limits));
         UCXL_TRY(prefer_key_for_window(plan.cost, *content.shape)); // before its memory is pinned
     }
+    return {};
+}
+
+result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memory& memory,
+                                                       const window_content& content, shown_memory&& shown,
+                                                       bool is_exported)
+{
+    std::unique_ptr<window_key> created(new window_key(domain, memory, content));
     created->_region = UCXL_TRY(region::create(domain, options_for(domain, content, is_exported)));
-    created->_bound  = UCXL_TRY(created->hold_memory(content.bases));
+    created->_bound  = std::move(shown);
     UCXL_TRY(created->show_bound());
     return created;
 }
@@ -122,7 +128,7 @@ result<void> window_key::resume()
         return {};
     }
     UCXL_TRY(check_region());
-    auto again         = UCXL_TRY(hold(_bound.pieces));
+    auto again         = UCXL_TRY(hold_pieces(_memory, _bound.pieces));
     const bool is_same = std::ranges::equal(again.bases, _bound.bases, [](const auto& one, const auto& other) {
         return one.address == other.address && one.lkey == other.lkey;
     });
@@ -137,13 +143,18 @@ result<void> window_key::resume()
 
 result<void> window_key::rebind(std::vector<std::byte*> bases)
 {
+    auto shown = UCXL_TRY(hold(_memory, _content.shape, bases));
+    return rebind(std::move(bases), std::move(shown));
+}
+
+result<void> window_key::rebind(std::vector<std::byte*> bases, shown_memory&& shown)
+{
     UCXL_TRY(check_region());
     const bool was_suspended = _is_suspended;
-    auto next                = UCXL_TRY(hold_memory(bases));
-    UCXL_TRY(_region->prepare(next.shape, next.bases));
+    UCXL_TRY(_region->prepare(shown.shape, shown.bases));
     auto done = bind(!was_suspended);
     if (done) {
-        _bound         = std::move(next);
+        _bound         = std::move(shown);
         _content.bases = std::move(bases);
         if (was_suspended) {
             suspend();

@@ -22,9 +22,21 @@ namespace ucxl::mlx5
 class window_key
 {
 public:
+    // The registrations below a window.
+    struct shown_memory {
+        std::vector<source_base> bases;
+        std::vector<base_memory::held> held;
+        layout_ptr shape;
+        memory_pieces pieces;
+    };
+
     // Errors: the reason why the window should be copied.
+    static result<void> check(const domain& domain, const window_content& content, key_choice choice);
+    // Registers memory, which may take long. Any thread.
+    static result<shown_memory> hold(base_memory& memory, const layout_ptr& shape, std::span<std::byte* const> bases);
+    // The content was checked, and `shown` is what it shows.
     static result<std::unique_ptr<window_key>> create(domain& domain, base_memory& memory,
-                                                      const window_content& content, key_choice choice,
+                                                      const window_content& content, shown_memory&& shown,
                                                       bool is_exported = false);
     ~window_key();
     window_key(const window_key&)            = delete;
@@ -48,23 +60,16 @@ public:
     // Errors: the key stays suspended.
     result<void> resume();
     // Errors: the key shows the bases as before, or is suspended or lost if the device failed.
+    result<void> rebind(std::vector<std::byte*> bases, shown_memory&& shown);
     result<void> rebind(std::vector<std::byte*> bases);
 
 private:
-    struct bound_memory {
-        std::vector<source_base> bases;
-        std::vector<base_memory::held> held;
-        layout_ptr shape;
-        memory_pieces pieces;
-    };
-
     window_key(domain& domain, base_memory& memory, const window_content& content)
         : _domain(domain), _memory(memory), _content(content)
     {
     }
 
-    result<bound_memory> hold(const memory_pieces& pieces);
-    result<bound_memory> hold_memory(std::span<std::byte* const> bases);
+    static result<shown_memory> hold_pieces(base_memory& memory, const memory_pieces& pieces);
     // Errors: the key was destroyed.
     result<void> check_region() const;
     result<void> bind(bool replace);
@@ -74,7 +79,7 @@ private:
     domain& _domain;
     base_memory& _memory;
     window_content _content;
-    bound_memory _bound; // outlives the region
+    shown_memory _bound; // outlives the region
     std::unique_ptr<region> _region;
     bool _is_suspended = true;
 };
