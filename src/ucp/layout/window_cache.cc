@@ -152,9 +152,9 @@ result<void> window_cache::carry_by_copies(cached_window& cached, error reason)
     }
     _ends(cached); // handles of contexts that used it before are for its old address
     registry.destroy(std::exchange(cached.target, moved));
-    // What went wrong once may work for the next user. What the device cannot do, or not well, stays so.
-    cached.is_kept = reason.code != errc::io_error && reason.code != errc::timed_out &&
-                     reason.code != errc::no_memory && reason.code != errc::no_device;
+    // What went wrong once may work for the next user, as may other memory at these addresses. What the device cannot
+    // do, or not well, stays so.
+    cached.is_kept    = reason.code == errc::unsupported || reason.code == errc::exceeds_limit;
     cached.why_copied = std::move(reason.message);
     return {};
 }

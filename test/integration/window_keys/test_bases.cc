@@ -1,0 +1,141 @@
+// Windows over memory that a device cannot register: the CPU carries them, the reason says so, and what can be moved
+// is right. Where memory is missing or read-only only between blocks that are far apart, they have keys.
+#include "own_peer.h"
+
+#include "support/log_guard.h"
+
+#include <ucp_layout.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <sys/mman.h>
+
+namespace ucxl::test
+{
+namespace
+{
+
+constexpr std::size_t page     = 4096;
+constexpr std::size_t distance = 512; // of blocks, in pages; shorter gaps are registered with the blocks
+constexpr std::size_t blocks   = 3;
+constexpr std::size_t block    = 100;
+constexpr std::size_t pages    = (blocks - 1) * distance + 3;
+
+// Three blocks, in the middles of pages.
+class bases : public ucx_test
+{
+protected:
+    bases()
+        : _memory(static_cast<std::byte*>(
+              mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
+    {
+        check(_memory != MAP_FAILED, "mmap failed");
+        for (std::size_t i = 0; i < pages * page; ++i) {
+            _memory[i] = byte_of(i);
+        }
+    }
+    ~bases() override { munmap(_memory, pages * page); }
+
+    static std::byte byte_of(std::size_t i) { return static_cast<std::byte>(i * 11 + i / 256); }
+    static std::size_t place_of(std::size_t i) { return (1 + distance * (i / block)) * page + 2000 + i % block; }
+
+    ucx_layout::window mapped()
+    {
+        const auto layout = ucx_layout::layout::create_strided(block, {{blocks, distance * page}});
+        auto window       = ucx_layout::window::map(_peer.context(), layout.value(), _memory + page + 2000);
+        check(window.has_value(), "ucp_layout_map");
+        return std::move(*window);
+    }
+
+    static std::string reason(const ucx_layout::window& window)
+    {
+        ucp_layout_window_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON;
+        check_ok(ucp_layout_window_query(window.get(), &attr), "ucp_layout_window_query");
+        return attr.carrier_reason;
+    }
+
+    void expect_sent_right(const ucx_layout::window& window)
+    {
+        std::vector<std::byte> got(blocks * block);
+        check_ok(_peer.send(window.address(), got.data(), got.size()), "a send");
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            ASSERT_EQ(got[i], byte_of(place_of(i))) << i;
+        }
+    }
+
+    // Only the blocks of the window hold the message.
+    void expect_received_right(const ucx_layout::window& window, std::size_t first_page, std::size_t last_page)
+    {
+        const std::vector<std::byte> sent(blocks * block, std::byte{0xee});
+        check_ok(_peer.send(sent.data(), window.address(), sent.size()), "a receive");
+        std::vector<std::byte> expected(pages * page);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            expected[i] = byte_of(i);
+        }
+        for (std::size_t i = 0; i < sent.size(); ++i) {
+            expected[place_of(i)] = sent[i];
+        }
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            if (i / page < first_page || i / page > last_page) {
+                ASSERT_EQ(_memory[i], expected[i]) << i;
+            }
+        }
+    }
+
+    own_peer _peer;
+    std::byte* _memory;
+};
+
+TEST_F(bases, that_are_missing_between_the_blocks_leave_a_key)
+{
+    ASSERT_EQ(munmap(_memory + 100 * page, 2 * page), 0);
+    const auto window = mapped();
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << reason(window);
+    expect_sent_right(window);
+    expect_received_right(window, 100, 101);
+}
+
+TEST_F(bases, that_are_missing_below_a_block_leave_a_window_without_a_key)
+{
+    ASSERT_EQ(munmap(_memory + (1 + distance) * page, page), 0);
+    const auto window = mapped();
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_COPIES);
+    EXPECT_NE(reason(window).find("cannot be registered"), std::string::npos) << reason(window);
+}
+
+TEST_F(bases, that_are_read_only_can_be_sent)
+{
+    for (const std::size_t count : {std::size_t{1}, distance}) {
+        ASSERT_EQ(mprotect(_memory + (1 + distance) * page, count * page, PROT_READ), 0);
+        const auto window = mapped();
+        EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_COPIES);
+        EXPECT_NE(reason(window).find("not writable"), std::string::npos) << reason(window);
+        expect_sent_right(window);
+    }
+}
+
+// Mapped again, the same window asks the device again.
+TEST_F(bases, that_become_writable_get_a_key)
+{
+    ASSERT_EQ(mprotect(_memory + (1 + distance) * page, page, PROT_READ), 0);
+    EXPECT_EQ(mapped().carrier(), UCP_LAYOUT_CARRIER_COPIES);
+    ASSERT_EQ(mprotect(_memory + (1 + distance) * page, page, PROT_READ | PROT_WRITE), 0);
+    const auto window = mapped();
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << reason(window);
+    expect_sent_right(window);
+    expect_received_right(window, pages, pages);
+}
+
+TEST_F(bases, that_are_read_only_between_the_blocks_leave_a_key)
+{
+    ASSERT_EQ(mprotect(_memory + (distance + 100) * page, page, PROT_READ), 0);
+    const auto window = mapped();
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << reason(window);
+    expect_sent_right(window);
+    expect_received_right(window, pages, pages);
+}
+
+} // namespace
+} // namespace ucxl::test
