@@ -23,6 +23,7 @@ public:
     bool is_mapped() const { return _window.has_value(); }
     const ucx_layout::window& window() const { return *_window; }
     bool has_key() const;
+    std::size_t length() const { return _all.back()->actual.packed_length(); }
     ucs_status_t map(ucp_context_h context);
     void unmap() { _window.reset(); }
     // Shows other memory with other bytes. If that fails the window shows the memory before, or the check below does
