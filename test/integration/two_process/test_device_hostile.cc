@@ -4,12 +4,15 @@
 #include "remote_key.h"
 #include "scenario.h"
 #include "strided_window.h"
+#include "support/random.h"
 #include "transports.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <format>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace ucxl::two_process
 {
@@ -20,6 +23,12 @@ namespace
 constexpr strided_shape shape{.block = 64, .number = 512};
 constexpr std::byte written{0x77};
 
+enum class key_source : std::uint8_t {
+    window,
+    other_domain, // of the same window, in another context of the owner
+    other_device, // of the same window; those of two devices are exchanged
+};
+
 struct attempt {
     const char* name;
     bool is_stale;       // the window is unmapped before
@@ -27,6 +36,9 @@ struct attempt {
     std::size_t length;
     std::uint64_t flipped;     // bits of the device's part of the key
     bool is_of_memory = false; // not at the address of the window
+    key_source source = key_source::window;
+
+    bool has_right_key() const { return flipped == 0 && source == key_source::window; }
 };
 
 constexpr auto whole      = static_cast<std::int64_t>(shape.length());
@@ -44,22 +56,44 @@ constexpr attempt tries[] = {
     {"another_tag", false, 0, 4096, 0x5},
     {"no_key", false, 0, 4096, 0xffffff00},
     {"unmapped_and_another_tag", true, 0, 4096, 0x5},
+    {"another_domain", false, 0, 4096, 0, false, key_source::other_domain},
+    {"another_device", false, 0, 4096, 0, false, key_source::other_device},
 };
 
-// The part of the device, 8 bytes, has a mark that no other part has.
-void change_key(bytes& packed, std::uint64_t flipped)
+// Where the parts of devices begin. Each has 8 bytes, and a mark that no other part has.
+std::vector<std::size_t> parts_of_devices(const bytes& packed)
 {
     constexpr std::size_t header = sizeof(std::uint64_t) + sizeof(std::uint8_t);
+    std::vector<std::size_t> all;
     for (std::size_t at = header; at < packed.size(); at += 1 + std::to_integer<std::size_t>(packed[at])) {
         if (std::to_integer<unsigned>(packed[at]) == 8 && packed[at + 8] == std::byte{0xff}) {
-            std::uint64_t key = 0;
-            std::memcpy(&key, &packed[at + 1], sizeof(key));
-            key ^= flipped;
-            std::memcpy(&packed[at + 1], &key, sizeof(key));
-            return;
+            all.push_back(at + 1);
         }
     }
-    check(false, "no part of the key is that of a window on a device");
+    check(!all.empty(), "no part of the key is that of a window on a device");
+    return all;
+}
+
+void change_key(bytes& packed, std::uint64_t flipped)
+{
+    const auto at     = parts_of_devices(packed).front();
+    std::uint64_t key = 0;
+    std::memcpy(&key, &packed[at], sizeof(key));
+    key ^= flipped;
+    std::memcpy(&packed[at], &key, sizeof(key));
+}
+
+bytes key_from(ucp_context_h context, const strided_window& window, key_source source)
+{
+    ucp_mem_h memh = nullptr;
+    check_ok(ucp_layout_window_memh(window.get().get(), context, &memh), "ucp_layout_window_memh");
+    bytes key = pack_key(context, memh);
+    if (source == key_source::other_device) {
+        const auto parts = parts_of_devices(key);
+        check(parts.size() == 2, "{} devices have keys, not two", parts.size());
+        std::swap_ranges(&key[parts[0]], &key[parts[0]] + sizeof(std::uint64_t), &key[parts[1]]);
+    }
+    return key;
 }
 
 // In the adversarial order what lies inside the window may be written before the device finds what does not. The peer
@@ -67,12 +101,16 @@ void change_key(bytes& packed, std::uint64_t flipped)
 bool may_be_written(const attempt& tried, std::size_t i)
 {
     const auto at = static_cast<std::int64_t>(i);
-    return std::getenv("SOFTHCA_ORDER") != nullptr && !tried.is_stale && !tried.is_of_memory && tried.flipped == 0 &&
+    return std::getenv("SOFTHCA_ORDER") != nullptr && !tried.is_stale && !tried.is_of_memory && tried.has_right_key() &&
            at >= tried.offset && at - tried.offset < static_cast<std::int64_t>(tried.length);
 }
 
 void own(session& session, ucp_context_h context, const attempt& tried, bool reads)
 {
+    std::optional<context_handle> other;
+    if (tried.source == key_source::other_domain) {
+        other.emplace(session.arguments());
+    }
     strided_window window(context, shape);
     const strided_window neighbour(context, shape);
     window.fill(9);
@@ -81,7 +119,7 @@ void own(session& session, ucp_context_h context, const attempt& tried, bool rea
     const auto memory  = reinterpret_cast<std::uint64_t>(window.memory());
     std::memcpy(message.data(), &address, sizeof(address));
     std::memcpy(message.data() + sizeof(address), &memory, sizeof(memory));
-    const bytes key = pack_key(context, window.get().memh());
+    const bytes key = key_from(other ? other->get() : context, window, tried.source);
     message.insert(message.end(), key.begin(), key.end());
     session.exchange(message);
     if (tried.is_stale) {
@@ -177,9 +215,17 @@ TEST_P(hostile_access, is_an_error_of_the_initiator)
     config.expected[1].any_output   = true; // its endpoint fails, too
     config.deadline_s               = 15;
     config.variables.emplace_back("UCX_ZCOPY_THRESH", "0"); // by the device, not by messages
+    std::optional<device_fabric> two_devices;
+    if (tries[number].source == key_source::other_device) {
+        if (!has_software_device()) {
+            GTEST_SKIP() << "another number of software devices";
+        }
+        two_devices.emplace(std::vector<std::string>{"--devices", "2"});
+        two_devices->add_to(config.variables);
+    }
     EXPECT_PAIR(config);
     // A get by messages does not use the key.
-    if (tries[number].flipped == 0 && !tries[number].is_of_memory) {
+    if (tries[number].has_right_key() && !tries[number].is_of_memory) {
         config.scenario = "hostile.get";
         EXPECT_PAIR(config);
     }
