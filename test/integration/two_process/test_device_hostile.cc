@@ -22,6 +22,7 @@ namespace
 
 constexpr strided_shape shape{.block = 64, .number = 512};
 constexpr std::byte written{0x77};
+constexpr std::size_t forged_length = 4096; // of a put with a forged key
 
 enum class key_source : std::uint8_t {
     window,
@@ -202,6 +203,97 @@ void hostile(const peer_arguments& arguments, bool reads)
 
 const scenario puts("hostile.put", [](const peer_arguments& arguments) { hostile(arguments, false); });
 const scenario gets("hostile.get", [](const peer_arguments& arguments) { hostile(arguments, true); });
+
+// Marks of hosts that were made up: whoever uses such keys puts the right bytes into the window, or none.
+void own_window_of_forged_keys(session& session, ucp_context_h context, unsigned rounds)
+{
+    strided_window window(context, shape);
+    const strided_window neighbour(context, shape);
+    const auto address = reinterpret_cast<std::uint64_t>(window.address());
+    bytes message(sizeof(address));
+    std::memcpy(message.data(), &address, sizeof(address));
+    const bytes key = key_from(context, window, key_source::window);
+    message.insert(message.end(), key.begin(), key.end());
+    window.fill(9);
+    session.exchange(message);
+    for (unsigned round = 0; round < rounds; ++round) {
+        const bool was_put   = session.exchange({}).size() == 1;
+        const std::byte sent = strided_window::byte_of(round, 0);
+        for (std::size_t i = 0; i < forged_length; ++i) {
+            const bool is_right =
+                window.packed(i) == sent || (!was_put && window.packed(i) == strided_window::byte_of(9, i));
+            check(is_right, "byte {} is wrong after put {}", i, round);
+            window.packed(i) = strided_window::byte_of(9, i);
+        }
+        window.verify(9, "after a put");
+        neighbour.verify_untouched("after a put");
+        session.barrier();
+    }
+}
+
+void put_with_forged_keys(session& session, unsigned rounds, std::uint64_t seed)
+{
+    const bytes message   = session.exchange({});
+    std::uint64_t address = 0;
+    std::memcpy(&address, message.data(), sizeof(address));
+    const bytes original(message.begin() + sizeof(address), message.end());
+    const auto mark_at = parts_of_devices(original).front() + sizeof(std::uint32_t); // behind the key
+    test::random random(seed);
+    unsigned num_put = 0;
+    for (unsigned round = 0; round < rounds; ++round) {
+        constexpr std::uint32_t first_marks[] = {0xffffffff, 0xfffffffe, 0xfffffffd, 0xff000000, 0, 1};
+        std::uint32_t mark                    = static_cast<std::uint32_t>(random.next());
+        if (round < std::size(first_marks)) {
+            mark = first_marks[round];
+        } else if (random.one_in(2)) {
+            mark |= 0xff000000;
+        }
+        bytes packed = original;
+        std::memcpy(&packed[mark_at], &mark, sizeof(mark));
+        packed.resize(packed.size() + 256);
+        restore_tail(packed, original);
+        ucp_rkey_h key = nullptr;
+        check_ok(ucp_ep_rkey_unpack(session.endpoint(), packed.data(), &key), "ucp_ep_rkey_unpack");
+        const bytes sent(forged_length, strided_window::byte_of(round, 0));
+        const ucp_request_param_t param{};
+        const auto put = session.wait(ucp_put_nbx(session.endpoint(), sent.data(), sent.size(), address, key, &param));
+        const auto flush = session.wait(ucp_ep_flush_nbx(session.endpoint(), &param));
+        ucp_rkey_destroy(key);
+        const bool was_put = put == UCS_OK && flush == UCS_OK;
+        num_put += was_put ? 1 : 0;
+        session.exchange(bytes(was_put ? 1 : 2));
+        session.barrier();
+    }
+    check(num_put > 0, "nothing was put");
+}
+
+void forge_marks(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context, {.error_handling = true});
+    if (arguments.plays(1)) {
+        own_window_of_forged_keys(session, context.get(), arguments.rounds);
+    } else {
+        put_with_forged_keys(session, arguments.rounds, arguments.seed);
+    }
+    session.abandon();
+}
+
+const scenario forged_marks("hostile.forged_marks", forge_marks);
+
+class forged_marks_of_hosts : public testing::TestWithParam<transport_set>
+{
+};
+
+TEST_P(forged_marks_of_hosts, reach_the_window_or_nothing)
+{
+    auto config       = config_for({GetParam(), "y"}, "hostile.forged_marks", 60);
+    config.deadline_s = 30;
+    EXPECT_PAIR(config);
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, forged_marks_of_hosts, testing::ValuesIn(transports({}, {"rc_x", "dc_x", "far"})),
+                         [](const auto& each) { return each.param.name; });
 
 class hostile_access : public testing::TestWithParam<std::tuple<unsigned, transport_set>>
 {
