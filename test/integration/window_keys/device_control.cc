@@ -44,6 +44,12 @@ device_objects device_control::objects() const
             .memic_bytes        = _records->counts.memic_used};
 }
 
+bool device_control::is_bound(std::uint32_t key) const
+{
+    const softhca::mkey_record* const found = _records->mkeys.find(key >> 8);
+    return found != nullptr && !found->free;
+}
+
 // The device reads its rules whenever something happens, so the kind is written last.
 void device_control::fail(std::string_view fault) const
 {

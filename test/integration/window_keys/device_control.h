@@ -38,6 +38,8 @@ public:
     device_control();
 
     device_objects objects() const;
+    // Whether the key exists and shows memory.
+    bool is_bound(std::uint32_t key) const;
 
     // As softhca-run --fault, from now on.
     void fail(std::string_view fault) const;
