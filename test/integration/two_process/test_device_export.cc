@@ -9,6 +9,8 @@
 #include "support/random.h"
 
 #include <algorithm>
+#include <csignal>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -279,6 +281,102 @@ const scenario sending("export.send", sent_by_the_dpu);
 
 const scenario losing("export.lose", lost_after_unmap);
 
+// Waits until the other peer is gone, however it ended.
+void wait_for_end(session& session)
+{
+    try {
+        while (!session.side_channel().try_receive()) {
+            session.turn();
+        }
+    } catch (const std::exception&) {
+    }
+}
+
+// The DPU puts from memory of a host that has died, into memory of its own: an error, and it works on.
+void host_dies(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context, {.error_handling = true});
+    if (arguments.plays(0)) {
+        strided_window window(context.get(), shape);
+        window.fill(1);
+        session.exchange(described(window.get().memh(), window.address()));
+        session.barrier();
+        raise(SIGKILL);
+    }
+    const described_memory window(session.exchange({}));
+    std::optional<imported_memory> imported(std::in_place, context.get(), window.packed);
+    check_ok(imported->status(), "import of a window");
+    plain_buffer buffer(context.get(), shape.length());
+    ucp_ep_params_t params{};
+    params.field_mask      = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.err_mode        = UCP_ERR_HANDLING_MODE_PEER;
+    params.err_handler.cb  = [](void*, ucp_ep_h, ucs_status_t) {};
+    const auto put_to_self = [&](const void* from, ucp_mem_h memh) {
+        const ucp_ep_h self = test::connect(session.worker(), test::address_of(session.worker()), params);
+        ucs_status_t status = UCS_OK;
+        {
+            bytes key;
+            append_key(key, context.get(), buffer.memh(), buffer.content().data());
+            std::span<const std::byte> rest = key;
+            const remote_key target(self, rest);
+            ucp_request_param_t param{};
+            param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+            param.memh         = memh;
+            status = session.wait(ucp_put_nbx(self, from, shape.length(), target.address(), target.get(), &param));
+            const ucp_request_param_t plain{};
+            const auto flushed = session.wait(ucp_ep_flush_nbx(self, &plain));
+            status             = status != UCS_OK ? status : flushed;
+        }
+        ucp_request_param_t force{};
+        force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+        force.flags        = UCP_EP_CLOSE_FLAG_FORCE;
+        session.wait(ucp_ep_close_nbx(self, &force));
+        return status;
+    };
+    check_ok(put_to_self(window.address, imported->get()), "a put from memory of the host while it lives");
+    check(buffer.content() == strided_window::message(shape.length(), 1), "the put brought other bytes");
+    std::ranges::fill(buffer.content(), strided_window::gap);
+    session.barrier();
+    wait_for_end(session);
+    check(put_to_self(window.address, imported->get()) != UCS_OK, "a put from memory of a dead host was UCS_OK");
+    check(std::ranges::count(buffer.content(), strided_window::gap) == static_cast<std::ptrdiff_t>(shape.length()),
+          "bytes of a dead host have come");
+    imported.reset();
+    plain_buffer source(context.get(), shape.length());
+    std::ranges::fill(source.content(), std::byte{0x33});
+    check_ok(put_to_self(source.content().data(), source.memh()), "a put from memory of the DPU");
+    session.abandon();
+}
+
+const scenario dying_host("export.host_dies", host_dies);
+
+// The host goes on when the DPU has died: it unmaps what was imported, and exports again.
+void dpu_dies(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context, {.error_handling = true});
+    if (arguments.plays(1)) {
+        const described_memory window(session.exchange({}));
+        const imported_memory imported(context.get(), window.packed);
+        check_ok(imported.status(), "import of a window");
+        session.barrier();
+        raise(SIGKILL);
+    }
+    strided_window window(context.get(), shape);
+    window.fill(1);
+    session.exchange(described(window.get().memh(), window.address()));
+    session.barrier();
+    wait_for_end(session);
+    window.unmap();
+    window.map(context.get());
+    check(!described(window.get().memh(), window.address()).empty(), "no handle");
+    window.verify(1, "after the DPU has died");
+    session.abandon();
+}
+
+const scenario dying_dpu("export.dpu_dies", dpu_dies);
+
 // Garbage, handles cut off and handles of another process are refused.
 void forged(const peer_arguments& arguments)
 {
@@ -373,6 +471,28 @@ TEST_P(exported_memory, is_lost_to_the_dpu_when_the_host_unmaps_it)
     fabric.add_to(config.variables);
     EXPECT_PAIR(config);
     EXPECT_EQ(fabric.end()["keys_live"], 0);
+}
+
+TEST_P(exported_memory, of_a_host_that_was_killed_ends_requests_with_an_error)
+{
+    device_fabric fabric({"--functions", "2"});
+    auto config                   = export_config("export.host_dies", GetParam());
+    config.expected[0].signal     = SIGKILL;
+    config.expected[1].any_output = true; // UCX logs the error of the request
+    notice_failures_soon(config.variables);
+    fabric.add_to(config.variables);
+    EXPECT_PAIR(config);
+}
+
+TEST_P(exported_memory, is_the_hosts_again_when_the_dpu_was_killed)
+{
+    device_fabric fabric({"--functions", "2"});
+    auto config                   = export_config("export.dpu_dies", GetParam());
+    config.expected[1].signal     = SIGKILL;
+    config.expected[0].any_output = true; // UCX may log that the peer is gone
+    notice_failures_soon(config.variables);
+    fabric.add_to(config.variables);
+    EXPECT_PAIR(config);
 }
 
 TEST_P(exported_memory, is_not_imported_with_a_changed_handle)
