@@ -84,7 +84,22 @@ void map_both(life& one)
     one.second.exchange(one.peer);
 }
 
+ucs_status_t export_window(life& one)
+{
+    const ucp_memh_pack_params_t params{.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS,
+                                        .flags      = UCP_MEMH_PACK_FLAG_EXPORT};
+    void* buffer       = nullptr;
+    std::size_t length = 0;
+    const auto status  = ucp_memh_pack(one.second.window().memh(), &params, &buffer, &length);
+    if (status == UCS_OK) {
+        const ucp_memh_buffer_release_params_t release{};
+        ucp_memh_buffer_release(buffer, &release);
+    }
+    return status;
+}
+
 const path paths[] = {
+    {"export", "ucp_memh_pack for export", map_both, export_window},
     {"first_window", "ucp_layout_map", [](life&) {}, [](life& one) { return one.first.map(one.peer.context()); }},
     {"window_of_pieces", "ucp_layout_map", map_first, [](life& one) { return one.second.map(one.peer.context()); }},
     {"window_again",

@@ -566,6 +566,9 @@ result<exported_keys*> window_domain::exports()
     device_side& device = *UCXL_TRY(this->device());
     if (device.exports == nullptr && _not_exportable.empty()) {
         auto made = exported_keys::create(device.keys, read_key_options().exported_spare);
+        if (!made && made.error().code != errc::unsupported) {
+            return std::unexpected(made.error()); // may work next time
+        }
         if (made) {
             device.exports = std::move(*made);
             _exports       = device.exports.get();
