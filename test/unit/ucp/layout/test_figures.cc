@@ -3,6 +3,7 @@
 #include "support/log_guard.h"
 #include "support/must.h"
 #include "support/ucp.h"
+#include "ucp/layout/window_figures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,7 +108,7 @@ void show_page(std::uint64_t form, std::size_t length, int rest)
 TEST_F(figures, of_a_process_that_writes_nonsense_are_text_or_an_error)
 {
     logs().allow("has not loaded this release of the library");
-    constexpr std::uint64_t form = 0x31444e4957584355;
+    constexpr std::uint64_t form = ucxl::process_figures::current_form;
     struct attempt {
         std::uint64_t form;
         std::size_t length;

@@ -518,7 +518,7 @@ bool is_only_for_cards(const window_handle& handle)
 } // namespace
 
 // Whether the peer may have the key of the handle. Stock UCX sends a rendezvous message without a key if packing fails,
-// and the peer's process then ends by an assertion (ucp_proto_rndv_receive_start of UCX 1.18). So packing must not
+// and the peer's process then ends by an assertion (ucp_proto_rndv_receive_start of UCX). So packing must not
 // fail.
 bool window_domain::may_hand_out(window_handle& handle, unsigned flags) noexcept
 {
