@@ -204,7 +204,7 @@ void hostile(const peer_arguments& arguments, bool reads)
 const scenario puts("hostile.put", [](const peer_arguments& arguments) { hostile(arguments, false); });
 const scenario gets("hostile.get", [](const peer_arguments& arguments) { hostile(arguments, true); });
 
-// Marks of hosts that were made up: whoever uses such keys puts the right bytes into the window, or none.
+// Marks of hosts that were made up choose another way at most: what is put arrives, and nowhere else.
 void own_window_of_forged_keys(session& session, ucp_context_h context, unsigned rounds)
 {
     strided_window window(context, shape);
@@ -217,12 +217,9 @@ void own_window_of_forged_keys(session& session, ucp_context_h context, unsigned
     window.fill(9);
     session.exchange(message);
     for (unsigned round = 0; round < rounds; ++round) {
-        const bool was_put   = session.exchange({}).size() == 1;
-        const std::byte sent = strided_window::byte_of(round, 0);
+        session.barrier();
         for (std::size_t i = 0; i < forged_length; ++i) {
-            const bool is_right =
-                window.packed(i) == sent || (!was_put && window.packed(i) == strided_window::byte_of(9, i));
-            check(is_right, "byte {} is wrong after put {}", i, round);
+            check(window.packed(i) == written, "byte {} is wrong after put {}", i, round);
             window.packed(i) = strided_window::byte_of(9, i);
         }
         window.verify(9, "after a put");
@@ -239,7 +236,6 @@ void put_with_forged_keys(session& session, unsigned rounds, std::uint64_t seed)
     const bytes original(message.begin() + sizeof(address), message.end());
     const auto mark_at = parts_of_devices(original).front() + sizeof(std::uint32_t); // behind the key
     test::random random(seed);
-    unsigned num_put = 0;
     for (unsigned round = 0; round < rounds; ++round) {
         constexpr std::uint32_t first_marks[] = {0xffffffff, 0xfffffffe, 0xfffffffd, 0xff000000, 0, 1};
         std::uint32_t mark                    = static_cast<std::uint32_t>(random.next());
@@ -254,17 +250,14 @@ void put_with_forged_keys(session& session, unsigned rounds, std::uint64_t seed)
         restore_tail(packed, original);
         ucp_rkey_h key = nullptr;
         check_ok(ucp_ep_rkey_unpack(session.endpoint(), packed.data(), &key), "ucp_ep_rkey_unpack");
-        const bytes sent(forged_length, strided_window::byte_of(round, 0));
+        const bytes sent(forged_length, written);
         const ucp_request_param_t param{};
-        const auto put = session.wait(ucp_put_nbx(session.endpoint(), sent.data(), sent.size(), address, key, &param));
-        const auto flush = session.wait(ucp_ep_flush_nbx(session.endpoint(), &param));
+        check_ok(session.wait(ucp_put_nbx(session.endpoint(), sent.data(), sent.size(), address, key, &param)), "put");
+        check_ok(session.wait(ucp_ep_flush_nbx(session.endpoint(), &param)), "flush");
         ucp_rkey_destroy(key);
-        const bool was_put = put == UCS_OK && flush == UCS_OK;
-        num_put += was_put ? 1 : 0;
-        session.exchange(bytes(was_put ? 1 : 2));
+        session.barrier();
         session.barrier();
     }
-    check(num_put > 0, "nothing was put");
 }
 
 void forge_marks(const peer_arguments& arguments)
@@ -285,10 +278,11 @@ class forged_marks_of_hosts : public testing::TestWithParam<transport_set>
 {
 };
 
-TEST_P(forged_marks_of_hosts, reach_the_window_or_nothing)
+TEST_P(forged_marks_of_hosts, do_no_harm)
 {
     auto config       = config_for({GetParam(), "y"}, "hostile.forged_marks", 60);
     config.deadline_s = 30;
+    config.variables.emplace_back("UCX_ZCOPY_THRESH", "0"); // by the device, not by messages
     EXPECT_PAIR(config);
 }
 
