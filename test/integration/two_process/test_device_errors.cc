@@ -108,6 +108,46 @@ TEST_P(error_handling, keys_of_transfers_show_new_memory_under_a_kept_window)
     EXPECT_PAIR(pair);
 }
 
+// UCX asks now and then whether the peer is alive, by empty messages on the lanes that carry the windows.
+TEST_P(error_handling, with_keepalive)
+{
+    auto pair = config("errors.rebound", 20);
+    pair.variables.emplace_back("UCX_KEEPALIVE_INTERVAL", "1ms");
+    EXPECT_PAIR(pair);
+}
+
+TEST_P(error_handling, sleeping_until_something_happens)
+{
+    auto pair   = config("errors.rebound", 3);
+    pair.wakeup = true;
+    EXPECT_PAIR(pair);
+    pair.variables.emplace_back("UCX_KEEPALIVE_INTERVAL", "1ms");
+    EXPECT_PAIR(pair);
+}
+
+// Datagrams and transports of the host beside a device: not every one of them has a key to lose, but what arrives is
+// right.
+class error_handling_anywhere : public testing::TestWithParam<transport_set>
+{
+};
+
+TEST_P(error_handling_anywhere, transfers_show_new_memory_under_a_kept_window)
+{
+    for (const char* const threshold : {"0", "auto", "inf"}) {
+        auto pair = config_for({GetParam(), "y"}, "errors.replaced_memory", 3);
+        pair.variables.emplace_back("UCXL_PEER_MODE", "1");
+        pair.variables.emplace_back("UCX_RNDV_THRESH", threshold);
+        EXPECT_PAIR(pair);
+        pair.wakeup = true;
+        pair.variables.emplace_back("UCX_KEEPALIVE_INTERVAL", "1ms");
+        EXPECT_PAIR(pair);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(matrix, error_handling_anywhere,
+                         testing::ValuesIn(transports({}, {"rc_x", "rc_v", "dc_x", "ud_x", "ud_v", "far", "default"})),
+                         [](const auto& each) { return each.param.name; });
+
 // The software device looks at memory by address, so it finds new pages under an old registration. But it counts
 // registrations: one for each new memory, and none for memory that stayed.
 TEST(kept_windows, are_registered_again_if_and_only_if_their_memory_was_replaced)
@@ -142,7 +182,7 @@ std::string error_name(const testing::TestParamInfo<std::tuple<scheme, transport
 
 INSTANTIATE_TEST_SUITE_P(matrix, error_handling,
                          testing::Combine(testing::ValuesIn(schemes),
-                                          testing::ValuesIn(transports({}, {"rc_x", "dc_x"}))),
+                                          testing::ValuesIn(transports({}, {"rc_x", "rc_v", "dc_x", "far"}))),
                          error_name);
 
 } // namespace
