@@ -22,18 +22,36 @@ own_peer::own_peer(const own_peer_options& options) : _context("rc_x,lay_copy"),
 
 own_peer::~own_peer()
 {
-    const ucp_request_param_t param{};
-    finish(ucp_ep_close_nbx(_endpoint, &param));
+    ucp_request_param_t param{};
+    if (_has_device) {
+        finish(ucp_ep_close_nbx(_endpoint, &param));
+    } else {
+        param.op_attr_mask  = UCP_OP_ATTR_FIELD_FLAGS;
+        param.flags         = UCP_EP_CLOSE_FLAG_FORCE;
+        auto* const closing = ucp_ep_close_nbx(_endpoint, &param);
+        if (UCS_PTR_IS_PTR(closing)) {
+            ucp_request_free(closing);
+        }
+    }
     ucp_worker_destroy(_worker);
+}
+
+bool own_peer::has_ended(ucs_status_ptr_t request, std::chrono::milliseconds patience)
+{
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) {
+        if (std::chrono::steady_clock::now() > deadline) {
+            return false;
+        }
+        ucp_worker_progress(_worker);
+    }
+    return true;
 }
 
 ucs_status_t own_peer::finish(ucs_status_ptr_t request)
 {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    return test::finish(request, [&] {
-        ucp_worker_progress(_worker);
-        check(std::chrono::steady_clock::now() < deadline, "a request did not end");
-    });
+    check(has_ended(request, std::chrono::seconds(10)), "a request did not end");
+    return test::finish(request, [] {});
 }
 
 ucs_status_t own_peer::send(const void* from, void* to, std::size_t length)
@@ -47,6 +65,25 @@ ucs_status_t own_peer::send(const void* from, void* to, std::size_t length)
     }
     const auto done = finish(received);
     return sent != UCS_OK ? sent : done;
+}
+
+ucs_status_t own_peer::try_send(const void* from, void* to, std::size_t length, std::chrono::milliseconds patience)
+{
+    const ucp_request_param_t param{};
+    ++_tag;
+    ucs_status_t first_error = UCS_OK;
+    for (auto* const request : {ucp_tag_recv_nbx(_worker, to, length, _tag, UINT64_MAX, &param),
+                                ucp_tag_send_nbx(_endpoint, from, length, _tag, &param)}) {
+        ucs_status_t status = UCS_ERR_TIMED_OUT;
+        if (has_ended(request, patience)) {
+            status = UCS_PTR_IS_PTR(request) ? ucp_request_check_status(request) : UCS_PTR_STATUS(request);
+        }
+        first_error = first_error == UCS_OK ? status : first_error;
+        if (UCS_PTR_IS_PTR(request)) {
+            ucp_request_free(request); // when it ends
+        }
+    }
+    return first_error;
 }
 
 } // namespace ucxl::test
