@@ -22,17 +22,8 @@ own_peer::own_peer(const own_peer_options& options) : _context("rc_x,lay_copy"),
 
 own_peer::~own_peer()
 {
-    ucp_request_param_t param{};
-    if (_has_device) {
-        finish(ucp_ep_close_nbx(_endpoint, &param));
-    } else {
-        param.op_attr_mask  = UCP_OP_ATTR_FIELD_FLAGS;
-        param.flags         = UCP_EP_CLOSE_FLAG_FORCE;
-        auto* const closing = ucp_ep_close_nbx(_endpoint, &param);
-        if (UCS_PTR_IS_PTR(closing)) {
-            ucp_request_free(closing);
-        }
-    }
+    const ucp_request_param_t param{};
+    finish(ucp_ep_close_nbx(_endpoint, &param));
     ucp_worker_destroy(_worker);
 }
 

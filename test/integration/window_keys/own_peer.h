@@ -30,9 +30,6 @@ public:
     // The same, UCS_ERR_TIMED_OUT if it takes longer than that. Then nothing else works but to end this object.
     ucs_status_t try_send(const void* from, void* to, std::size_t length, std::chrono::milliseconds patience);
 
-    // From now on the device does nothing: this object ends without it.
-    void has_lost_device() { _has_device = false; }
-
 private:
     bool has_ended(ucs_status_ptr_t request, std::chrono::milliseconds patience);
     ucs_status_t finish(ucs_status_ptr_t request);
@@ -40,8 +37,7 @@ private:
     test::context _context;
     ucp_worker_h _worker;
     ucp_ep_h _endpoint;
-    ucp_tag_t _tag   = 0;
-    bool _has_device = true;
+    ucp_tag_t _tag = 0;
     // Memory that ends has its registration ended by the next call that needs one.
     std::vector<std::byte> _first_messages = std::vector<std::byte>(2 << 20);
 };
