@@ -1,8 +1,11 @@
 // main() of the tests of windows with keys that look into the software device while they use it.
+#include "lost_device.h"
+
 #include "support/run_tests.h"
 #include "support/software_device.h"
 
 #include <cstdlib>
+#include <string_view>
 
 int main(int argc, char** argv)
 {
@@ -10,5 +13,8 @@ int main(int argc, char** argv)
     setenv("UCX_RNDV_THRESH", "0", 1); // long and short messages go by the keys
     setenv("UCX_LAYOUT_KEYS_WINDOWS", "keys", 1);
     setenv("UCX_LAYOUT_KEYS_SPARE", "2", 1); // so that keys are also made when a window needs one
+    if (argc == 4 && std::string_view(argv[1]) == "--lose-device") {
+        ucxl::test::lose_device(argv[2], argv[3]);
+    }
     return ucxl::test::run_tests(argc, argv);
 }
