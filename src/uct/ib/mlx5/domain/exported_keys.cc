@@ -60,6 +60,8 @@ exported_keys::~exported_keys()
     for (auto& [memh, key] : _buffers) {
         take_back(std::move(key));
     }
+    _domain.exported.clear(); // they were opened with this token
+    _domain.exported.prepare_keys({});
 }
 
 void exported_keys::fill()

@@ -69,6 +69,13 @@ std::size_t key_pool::num_unused(std::uint32_t entries) const
     return _unused[class_of(std::max<std::uint32_t>(entries, 1))].size();
 }
 
+void key_pool::clear() noexcept
+{
+    for (std::vector<key>& same : _unused) {
+        same.clear();
+    }
+}
+
 std::size_t key_pool::num_unused() const
 {
     std::size_t all = 0;

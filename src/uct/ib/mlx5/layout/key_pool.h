@@ -30,7 +30,7 @@ public:
         std::uint64_t created = 0; // counts the keys of the pool: the device may use a number again
     };
 
-    // To be called before the first key is made.
+    // To be called while there are no unused keys.
     void prepare_keys(preparation prepare) { _prepare = std::move(prepare); }
     // Of each size, `most` unused keys stay; further ones are destroyed.
     void keep(std::size_t most) { _max_kept = most; }
@@ -40,6 +40,8 @@ public:
     void give_back(key&& unused) noexcept;
     // Makes a key with room for at least that many entries, for give_back(). Needs no lock.
     result<key> create(std::uint32_t entries);
+    // Destroys all unused keys.
+    void clear() noexcept;
     std::size_t num_unused() const;
     // Of those with room for at least that many entries, and with the least such room.
     std::size_t num_unused(std::uint32_t entries) const;
