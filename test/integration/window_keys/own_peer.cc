@@ -5,7 +5,9 @@
 namespace ucxl::test
 {
 
-own_peer::own_peer(const own_peer_options& options) : _context("rc_x,lay_copy"), _worker(open_worker(_context.get()))
+own_peer::own_peer(const own_peer_options& options)
+    : _context({.config = {{"TLS", "rc_x,lay_copy"}}, .for_threads = options.for_threads}),
+      _worker(open_worker(_context.get()))
 {
     ucp_ep_params_t params{};
     if (options.error_handling) {

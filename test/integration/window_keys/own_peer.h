@@ -13,6 +13,7 @@ namespace ucxl::test
 
 struct own_peer_options {
     bool error_handling = false; // UCP_ERR_HANDLING_MODE_PEER
+    bool for_threads    = false; // its context, not its worker
 };
 
 class own_peer

@@ -89,17 +89,27 @@ auto window_domain::act_on(const window_record& record, Action&& act)
     return act(*record.key);
 }
 
+result<bool> window_domain::resume_if_known(const window_content& content)
+{
+    const auto known = find(content.address);
+    if (known == nullptr) {
+        return false;
+    }
+    if (known->key->content().shape != content.shape || known->key->content().bases != content.bases) {
+        remove_locked(content.address);
+        return false;
+    }
+    UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
+    return true;
+}
+
 result<bool> window_domain::make(const window_content& content, key_choice choice)
 {
     device_side* device = nullptr;
     {
         const std::lock_guard guard(_lock);
-        if (const auto known = find(content.address)) {
-            if (known->key->content().shape == content.shape && known->key->content().bases == content.bases) {
-                UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
-                return false;
-            }
-            remove_locked(content.address);
+        if (UCXL_TRY(resume_if_known(content))) {
+            return false;
         }
         device = UCXL_TRY(this->device());
     }
@@ -107,7 +117,10 @@ result<bool> window_domain::make(const window_content& content, key_choice choic
     UCXL_TRY(window_key::check(device->keys, content, choice));
     auto shown = UCXL_TRY(window_key::hold(*device->memory, content.shape, content.bases));
     const std::lock_guard guard(_lock);
-    remove_locked(content.address);
+    // A user of the window in another context, or in none, may have registered it meanwhile, and sends with its key.
+    if (UCXL_TRY(resume_if_known(content))) {
+        return false;
+    }
     UCXL_TRY(add_record(content, std::move(shown)));
     return true;
 }

@@ -93,6 +93,8 @@ private:
     result<memic_allocation> allocate_memory(std::uint64_t length);
     card_memory* existing_card() const;
     std::optional<memic_allocation> find_card_memory(const void* address, std::uint64_t length) const;
+    // Whether the window has its key. A key of other content at its address is removed.
+    result<bool> resume_if_known(const window_content& content);
     void remove_locked(const std::byte* address) noexcept;
     std::shared_ptr<window_record> find(const std::byte* address) const;
     result<std::shared_ptr<window_record>> add_record(const window_content& content, window_key::shown_memory&& shown);
