@@ -1,6 +1,7 @@
-// Reserved addresses for pools, counted. It refuses on demand.
+// Reserved addresses for pools, counted, also for threads. It refuses on demand.
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
 
 #include <sys/mman.h>
@@ -35,9 +36,9 @@ public:
         bytes -= length;
     }
 
-    bool refuses           = false;
-    std::uint64_t reserved = 0; // so often
-    std::uint64_t bytes    = 0; // reserved now
+    bool refuses = false;
+    std::atomic<std::uint64_t> reserved{0}; // so often
+    std::atomic<std::uint64_t> bytes{0};    // reserved now
 };
 
 } // namespace ucxl::test
