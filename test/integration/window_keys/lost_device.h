@@ -1,5 +1,5 @@
-// A process whose device is lost while windows have keys. It is one of its own, because UCX's worker can neither be used
-// nor destroyed then (test_lost_device.cc).
+// A process whose device is lost while windows have keys. It is one of its own, because UCX's worker can neither be
+// used nor destroyed then (test_lost_device.cc).
 #pragma once
 
 namespace ucxl::test
