@@ -427,21 +427,37 @@ protected:
         }
     }
 
+    // Returns what the device counted.
+    static nlohmann::json run(pair_config config)
+    {
+        device_fabric fabric({"--functions", "2"});
+        fabric.add_to(config.variables);
+        EXPECT_PAIR(config);
+        return fabric.end();
+    }
+
     // Commands to the device for so many rounds.
     static int commands(const char* scenario, unsigned rounds)
     {
-        device_fabric fabric({"--functions", "2"});
         auto config   = export_config(scenario, GetParam());
         config.rounds = rounds;
-        fabric.add_to(config.variables);
-        EXPECT_PAIR(config);
-        auto counts = fabric.end();
+        auto counts   = run(config);
         EXPECT_EQ(counts["keys_live"], 0);
         int all = 0;
         for (const auto& [name, command] : counts["commands"].items()) {
             all += command["count"].get<int>();
         }
         return all;
+    }
+
+    // The other role sees its peer die.
+    static void run_killing(int role, const char* scenario)
+    {
+        auto config                          = export_config(scenario, GetParam());
+        config.expected[role].signal         = SIGKILL;
+        config.expected[1 - role].any_output = true; // UCX logs the error of the request, or that the peer is gone
+        notice_failures_soon(config.variables);
+        run(config);
     }
 };
 
@@ -454,55 +470,34 @@ TEST_P(exported_memory, is_moved_by_a_dpu_without_a_command_for_each_transfer)
 
 TEST_P(exported_memory, is_sent_over_endpoints_with_error_handling)
 {
-    device_fabric fabric({"--functions", "2"});
     auto config = export_config("export.send", GetParam());
     config.variables.emplace_back("UCX_RNDV_THRESH", "0");
-    fabric.add_to(config.variables);
-    EXPECT_PAIR(config);
-    EXPECT_EQ(fabric.end()["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_live"], 0);
 }
 
 TEST_P(exported_memory, is_lost_to_the_dpu_when_the_host_unmaps_it)
 {
-    device_fabric fabric({"--functions", "2"});
     auto config                   = export_config("export.lose", GetParam());
     config.expected[1].any_output = true; // UCX logs the error of the request
     config.expected[0].any_output = true;
-    fabric.add_to(config.variables);
-    EXPECT_PAIR(config);
-    EXPECT_EQ(fabric.end()["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_live"], 0);
 }
 
 TEST_P(exported_memory, of_a_host_that_was_killed_ends_requests_with_an_error)
 {
-    device_fabric fabric({"--functions", "2"});
-    auto config                   = export_config("export.host_dies", GetParam());
-    config.expected[0].signal     = SIGKILL;
-    config.expected[1].any_output = true; // UCX logs the error of the request
-    notice_failures_soon(config.variables);
-    fabric.add_to(config.variables);
-    EXPECT_PAIR(config);
+    run_killing(0, "export.host_dies");
 }
 
 TEST_P(exported_memory, is_the_hosts_again_when_the_dpu_was_killed)
 {
-    device_fabric fabric({"--functions", "2"});
-    auto config                   = export_config("export.dpu_dies", GetParam());
-    config.expected[1].signal     = SIGKILL;
-    config.expected[0].any_output = true; // UCX may log that the peer is gone
-    notice_failures_soon(config.variables);
-    fabric.add_to(config.variables);
-    EXPECT_PAIR(config);
+    run_killing(1, "export.dpu_dies");
 }
 
 TEST_P(exported_memory, is_not_imported_with_a_changed_handle)
 {
-    device_fabric fabric({"--functions", "2"});
     auto config                   = export_config("export.forge", GetParam());
     config.expected[1].any_output = true; // UCX logs that no domain takes it
-    fabric.add_to(config.variables);
-    EXPECT_PAIR(config);
-    EXPECT_EQ(fabric.end()["keys_live"], 0);
+    EXPECT_EQ(run(config)["keys_live"], 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(transports, exported_memory, testing::Values("rc_x,lay_copy", "dc_x,ud_x,lay_copy"));

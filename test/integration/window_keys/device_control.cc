@@ -1,12 +1,9 @@
 #include "device_control.h"
 
-#include "softhca/core/arena/arena.h"
 #include "softhca/shim/fault_spec.h"
-#include "softhca/shim/host/fabric_memory.h"
-#include "softhca/shim/settings.h"
+#include "support/fabric_records.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
@@ -20,18 +17,8 @@ void PrintTo(const device_objects& objects, std::ostream* to)
         << " memory objects, " << objects.memic_bytes << " bytes of device memory";
 }
 
-device_control::device_control()
+device_control::device_control() : _records(&fabric_records())
 {
-    const char* const text = std::getenv(softhca::fabric_variable);
-    const auto place       = softhca::parse_fabric_place(text == nullptr ? "" : text);
-    if (!place) {
-        throw std::runtime_error("not below softhca-run");
-    }
-    const auto memory = softhca::fabric_memory::open(place->process, place->file);
-    if (!memory) {
-        throw std::runtime_error(memory.error());
-    }
-    _records = &memory->records();
 }
 
 device_objects device_control::objects() const

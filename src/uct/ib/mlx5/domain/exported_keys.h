@@ -38,7 +38,7 @@ public:
     // Nobody reaches it any more. Returns false if it was not added.
     bool remove(const void* memh) noexcept;
 
-    // What others have to know of a region that was made with region_options::is_exported.
+    // What others have to know of a region whose pool is domain::exported.
     exported_handle handle_of(const region& region) const;
 
     std::size_t num_buffers() const { return _num_buffers.load(std::memory_order_relaxed); }

@@ -11,16 +11,13 @@ namespace ucxl::mlx5
 namespace
 {
 
-region_options options_for(const domain& domain, const window_content& content, bool is_exported)
+region_options options_for(const domain& keys, const window_content& content, bool is_exported)
 {
-    return {.rights      = {.local_write   = true,
-                            .remote_read   = true,
-                            .remote_write  = true,
-                            .remote_atomic = domain.found.atomics},
-            .max_entries = window_key_octowords,
-            .address     = reinterpret_cast<std::uintptr_t>(content.address),
-            .is_window   = !is_exported,
-            .is_exported = is_exported};
+    return {
+        .rights = {.local_write = true, .remote_read = true, .remote_write = true, .remote_atomic = keys.found.atomics},
+        .max_entries = window_key_octowords,
+        .address     = reinterpret_cast<std::uintptr_t>(content.address),
+        .pool        = is_exported ? &domain::exported : &domain::roots};
 }
 
 } // namespace

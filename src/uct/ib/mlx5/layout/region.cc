@@ -21,17 +21,12 @@ constexpr key_rights nested_rights{.local_write = true};
 
 } // namespace
 
-key_pool& region::pool_of(domain& domain, const region_options& options)
-{
-    return options.is_exported ? domain.exported : domain.roots;
-}
-
 result<std::unique_ptr<region>> region::create(domain& domain, const region_options& options)
 {
     key_pool::key root;
-    if (options.is_pooled()) {
+    if (options.pool != nullptr) {
         const std::lock_guard guard(domain.lock);
-        root = UCXL_TRY(pool_of(domain, options).take(options.max_entries));
+        root = UCXL_TRY((domain.*options.pool).take(options.max_entries));
     } else {
         root = {.mkey = UCXL_TRY(create_key(domain.pd, options.max_entries)), .room = options.max_entries};
     }
@@ -49,9 +44,9 @@ region::~region()
     release(_bound);
     release(_prepared);
     _domain.bound.erase(key());
-    if (_options.is_pooled() && !_is_bound) {
+    if (_options.pool != nullptr && !_is_bound) {
         _overlay.reset();
-        pool_of(_domain, _options).give_back(std::move(_root));
+        (_domain.*_options.pool).give_back(std::move(_root));
     }
 }
 
@@ -222,7 +217,7 @@ void region::adopt() noexcept
 {
     release(_bound);
     _bound = std::move(_prepared);
-    if (_options.is_pooled()) {
+    if (_options.pool != nullptr) {
         _bound.requests.erase(_bound.requests.begin(), _bound.requests.end() - 1);
     } else {
         _bound.requests.clear();

@@ -23,13 +23,10 @@ struct region_options {
     key_rights rights;
     std::uint32_t max_entries = 64;
     std::uint64_t address     = 0;
-    // For regions that come and go: the key is a spare one of the domain and becomes one again, and the region keeps
-    // what suspension needs. The address must not be used again soon: it is all that tells old users of the key apart.
-    bool is_window = false;
-    // The same, with a key that other functions of the device may use.
-    bool is_exported = false;
-
-    bool is_pooled() const { return is_window || is_exported; }
+    // For regions that come and go: the key is a spare one of this pool (domain::roots, or domain::exported for keys
+    // that other functions of the device may use) and becomes one again, and the region keeps what suspension needs.
+    // The address must not be used again soon: it is all that tells old users of the key apart. Null: a key of its own.
+    key_pool domain::* pool = nullptr;
 };
 
 class region
@@ -96,7 +93,6 @@ private:
     result<void> add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to);
     result<void> add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
                              std::span<const resolved_entry> entries, binding& to);
-    static key_pool& pool_of(domain& domain, const region_options& options);
     void release(binding& unused) noexcept;
 
     domain& _domain;
