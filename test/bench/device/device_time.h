@@ -9,7 +9,7 @@ namespace ucxl::bench
 
 struct device_time {
     std::uint64_t nanoseconds = 0; // CPU time in the handler
-    std::uint64_t doorbells   = 0; // the kernel's share of each comes on top
+    std::uint64_t doorbells   = 0; // the kernel's share of each comes on top, see trap_ns()
 
     device_time operator-(const device_time& before) const
     {
@@ -21,6 +21,10 @@ struct device_time {
 void watch_device();
 
 device_time time_in_device();
+
+// CPU time that a trap costs outside the device: the kernel's part, and that of watching it. A card has none of it.
+// Measured with stores to a page that nobody may write. To be called after watch_device().
+double trap_ns();
 
 // Whether the calling thread is in the handler. In any thread, at any time.
 bool is_in_device();

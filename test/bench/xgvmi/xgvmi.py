@@ -4,9 +4,10 @@ cost by five schemes, on a software device with two functions, beside what is pu
 
 All schemes go through calls of stock UCP. Two of them are stock UCX's own, two of them its older ones, and two ours.
 Times are modelled: to the time of this machine the profile bf3 adds the published time of each command and each
-registration. CPU time is that of this machine without that of the software device; it contains the kernel's part of a
-trap for each doorbell, which a card does not have. Commands and work requests are counted; those of the registration
-are not among them. A key is invalidated when UCX deregisters, which is with its next call.
+registration. CPU time is that of this machine without the software device and its traps, which a card does not have;
+waiting for the card is not in it, either, because this device has done its work when the trap ends. Commands and work
+requests are counted; those of the registration are not among them. A key is invalidated when UCX deregisters, which is
+with its next call.
 
 usage: xgvmi.py BUILD_DIR [--repeats N] [--csv FILE]
 """

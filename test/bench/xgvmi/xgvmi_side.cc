@@ -39,18 +39,25 @@ constexpr const char* step_names[] = {"map", "export", "import", "release_import
 // Of the calling thread.
 struct spent {
     double wall_us[num_steps] = {};
-    double own_us[num_steps]  = {}; // CPU time without that of the device
+    double own_us[num_steps]  = {}; // CPU time without that of the device, and without its traps
+    double trap_ns            = 0;  // of one doorbell
+    std::uint64_t doorbells   = 0;
+    double nothing_ns         = 0; // what the clocks themselves cost in a step
 
     template <typename Body>
     void add(step which, Body&& body)
     {
+        watch_device(); // a new object of the device may have put the device's own handler back
         const auto begin        = std::chrono::steady_clock::now();
         const auto device_begin = time_in_device();
         const auto cpu_begin    = cpu_ns();
         body();
         const auto cpu    = cpu_ns() - cpu_begin;
         const auto device = time_in_device() - device_begin;
-        own_us[which] += static_cast<double>(cpu - std::min(cpu, device.nanoseconds)) / 1e3;
+        own_us[which] += (static_cast<double>(cpu) - static_cast<double>(device.nanoseconds) -
+                          static_cast<double>(device.doorbells) * trap_ns - nothing_ns) /
+                         1e3;
+        doorbells += device.doorbells;
         wall_us[which] += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
     }
 };
@@ -158,16 +165,32 @@ double sum(const double (&steps)[num_steps])
     return all;
 }
 
+// The clocks of an empty step, and a trap.
+spent calibrated()
+{
+    constexpr unsigned times = 2000;
+    spent nothing;
+    for (unsigned i = 0; i < times; ++i) {
+        nothing.add(map, [] {});
+    }
+    spent total;
+    total.nothing_ns = nothing.own_us[map] * 1e3 / times;
+    total.trap_ns    = trap_ns();
+    return total;
+}
+
 void measure(const chosen_options& chosen, ucp_context_h host, ucp_context_h dpu, std::uint64_t length)
 {
     const device_counts device;
     cycle shared(host, dpu, length, true);
     cycle registered(host, dpu, length, false);
-    spent ignored, total, plain;
+    spent ignored, plain;
     // A pool is warm, and a cache full, when the same was done before.
     if (chosen.buffers != "held") {
         run_cycles(chosen, shared, 3, ignored);
     }
+    watch_device();
+    spent total         = calibrated();
     const counts before = device.now();
     run_cycles(chosen, shared, chosen.repeats, total);
     const counts cost = device.now() - before;
@@ -186,6 +209,10 @@ void measure(const chosen_options& chosen, ucp_context_h host, ucp_context_h dpu
                (total.own_us[pack] + total.own_us[import] + total.own_us[release_import]) / times,
                static_cast<double>(cost.commands) / times, static_cast<double>(plain_cost.commands) / times,
                static_cast<double>(cost.work_requests) / times);
+    fmt::print(stderr,
+               "trap {:.0f} nothing {:.0f} doorbells {} map {:.2f} pack {:.2f} import {:.2f} rel {:.2f} unmap {:.2f}\n",
+               total.trap_ns, total.nothing_ns, total.doorbells, total.own_us[map] / times, total.own_us[pack] / times,
+               total.own_us[import] / times, total.own_us[release_import] / times, total.own_us[unmap] / times);
     std::fflush(stdout);
 }
 
