@@ -84,17 +84,22 @@ bool is_card_memory(const void* address, std::uint64_t length)
     return found != nullptr && found->binding().indirect != nullptr;
 }
 
-void show_domain(const void* domain, const std::string& device, const std::string& unusable)
+shown_domain* show_domain(const std::string& device)
 {
-    window_figures::instance().show_domain(domain, device, unusable);
+    return window_figures::instance().show_domain(device);
 }
 
-void show_figures(const void* domain, const domain_figures& figures)
+void show_unusable(shown_domain* domain, const std::string& reason)
 {
-    window_figures::instance().show_figures(domain, figures);
+    window_figures::instance().show_unusable(*domain, reason);
 }
 
-void hide_domain(const void* domain)
+void show_figures(shown_domain* domain, const domain_figures& figures)
+{
+    window_figures::show_figures(*domain, figures);
+}
+
+void hide_domain(shown_domain* domain)
 {
     window_figures::instance().hide_domain(domain);
 }
@@ -108,6 +113,7 @@ constexpr window_directory directory = {
     .is_card_memory     = is_card_memory,
     .has_host_transport = has_host_interfaces,
     .show_domain        = show_domain,
+    .show_unusable      = show_unusable,
     .show_figures       = show_figures,
     .hide_domain        = hide_domain,
 };

@@ -192,7 +192,9 @@ void window_figures::move_to_own_page(bool is_child)
     process_figures content = copy_of(_page);
     if (is_child) {
         content.devices = {}; // their domains are the parent's
-        _domains.clear();
+        for (const auto& domain : _domains) {
+            domain->device = nullptr;
+        }
     }
     void* const memory = make_process_page(page_name, sizeof(process_figures));
     auto* const page   = memory != nullptr ? static_cast<process_figures*>(memory) : &private_page;
@@ -278,76 +280,54 @@ process_figures::device* window_figures::device_named(std::string_view name)
     return found == devices.end() ? nullptr : &*found;
 }
 
-void window_figures::show_sum(const std::string& device)
-{
-    process_figures::device* const shown = device_named(device);
-    if (shown == nullptr) {
-        return;
-    }
-    process_figures::device sum{};
-    std::string_view unusable;
-    for (const shown_domain& each : _domains) {
-        if (each.device == device) {
-            ++sum.domains;
-            for (const auto& [name, figure] : device_files) {
-                sum.sum.*figure += each.figures.*figure;
-            }
-            unusable = each.unusable.empty() ? unusable : each.unusable;
-        }
-    }
-    const auto index  = static_cast<std::size_t>(shown - _page.load()->devices.data());
-    const bool is_new = shown->name[0] == 0;
-    if (is_new && sum.domains != 0) {
-        publish_device(index, device.c_str());
-    } else if (!is_new && sum.domains == 0) {
-        ucs_vfs_obj_remove(&device_folders[index]);
-    }
-    set(shown->name, sum.domains == 0 ? "" : device);
-    set(shown->unusable, unusable);
-    set(shown->domains, sum.domains);
-    for (const auto& [name, figure] : device_files) {
-        set(shown->sum.*figure, sum.sum.*figure);
-    }
-}
-
-void window_figures::show_domain(const void* domain, const std::string& device, const std::string& unusable)
+shown_domain* window_figures::show_domain(const std::string& device)
 {
     const std::lock_guard guard(_lock);
-    const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
-    if (known == _domains.end()) {
-        _domains.push_back({.domain = domain, .device = device, .unusable = unusable, .figures = {}});
-    } else {
-        known->unusable = unusable;
+    auto& shown = *_domains.emplace_back(std::make_unique<shown_domain>(device_named(device)));
+    if (process_figures::device* const place = shown.device) {
+        if (place->domains == 0) {
+            publish_device(static_cast<std::size_t>(place - _page.load()->devices.data()), device.c_str());
+            set(place->name, device);
+        }
+        change(place->domains, 1);
     }
-    show_sum(device);
+    return &shown;
+}
+
+void window_figures::show_unusable(const shown_domain& domain, const std::string& reason)
+{
+    const std::lock_guard guard(_lock);
+    if (process_figures::device* const place = domain.device) {
+        set(place->unusable, reason);
+    }
 }
 
 // Only the difference is added to the sum of the device, because this runs whenever a window is mapped.
-void window_figures::show_figures(const void* domain, const domain_figures& figures) noexcept
+void window_figures::show_figures(shown_domain& domain, const domain_figures& figures) noexcept
 {
-    const std::lock_guard guard(_lock);
-    const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
-    if (known == _domains.end()) {
-        return;
-    }
-    process_figures::device* const shown = device_named(known->device);
+    process_figures::device* const place = domain.device.load(std::memory_order_relaxed);
     for (const auto& [name, figure] : device_files) {
-        if (shown != nullptr && figures.*figure != known->figures.*figure) {
-            change(shown->sum.*figure, static_cast<std::int64_t>(figures.*figure - known->figures.*figure));
+        const std::uint64_t difference = figures.*figure - domain.figures.*figure;
+        if (place != nullptr && difference != 0) {
+            std::atomic_ref(place->sum.*figure).fetch_add(difference, std::memory_order_relaxed);
         }
     }
-    known->figures = figures;
+    domain.figures = figures;
 }
 
-void window_figures::hide_domain(const void* domain) noexcept
+void window_figures::hide_domain(shown_domain* domain) noexcept
 {
+    show_figures(*domain, {});
     const std::lock_guard guard(_lock);
-    const auto known = std::ranges::find(_domains, domain, &shown_domain::domain);
-    if (known != _domains.end()) {
-        const std::string device = std::move(known->device);
-        _domains.erase(known);
-        show_sum(device);
+    if (process_figures::device* const place = domain->device) {
+        change(place->domains, -1);
+        if (place->domains == 0) {
+            ucs_vfs_obj_remove(&device_folders[static_cast<std::size_t>(place - _page.load()->devices.data())]);
+            set(place->name, "");
+            set(place->unusable, "");
+        }
     }
+    std::erase_if(_domains, [&](const auto& each) { return each.get() == domain; });
 }
 
 process_figures window_figures::read() const

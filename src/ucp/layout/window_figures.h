@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,12 @@ struct process_figures {
 // As text that can be printed, whatever is in it.
 std::string printable(const process_figures::text& text);
 
+// Guarded by the lock of the domain, but for the device: that is of the page, or null if there is no room in it.
+struct shown_domain {
+    std::atomic<process_figures::device*> device;
+    domain_figures figures{}; // that are part of the sum of the device
+};
+
 class window_figures
 {
 public:
@@ -64,34 +71,27 @@ public:
     // It has no user any more.
     void remove(cached_window& window) noexcept;
 
-    // Any thread.
-    void show_domain(const void* domain, const std::string& device, const std::string& unusable);
-    void show_figures(const void* domain, const domain_figures& figures) noexcept;
-    void hide_domain(const void* domain) noexcept;
+    // As the functions of window_directory.
+    shown_domain* show_domain(const std::string& device);
+    void show_unusable(const shown_domain& domain, const std::string& reason);
+    static void show_figures(shown_domain& domain, const domain_figures& figures) noexcept;
+    void hide_domain(shown_domain* domain) noexcept;
 
     process_figures read() const;
     // Of another process of this user. Returns false if there is none, or if it has never loaded this library.
     static bool read_of(pid_t pid, process_figures& figures);
 
 private:
-    struct shown_domain {
-        const void* domain;
-        std::string device;
-        std::string unusable;
-        domain_figures figures;
-    };
-
     window_figures();
     void move_to_own_page(bool is_child);
     carrier_count classify(const cached_window& window, bool was_asked);
     std::uint8_t reason_like(std::string_view reason);
     process_figures::device* device_named(std::string_view name);
-    void show_sum(const std::string& device);
     std::uint64_t& count_of(const cached_window& window);
 
     std::atomic<process_figures*> _page;
-    std::mutex _lock; // of what follows, and of the devices in the page
-    std::vector<shown_domain> _domains;
+    std::mutex _lock; // of what follows, and of the devices in the page but for their sums
+    std::vector<std::unique_ptr<shown_domain>> _domains;
 };
 
 } // namespace ucxl

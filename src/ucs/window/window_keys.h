@@ -48,6 +48,9 @@ struct domain_figures {
     std::uint64_t aliases          = 0; // of imported memory, in use or kept
 };
 
+// A domain as people see it; opaque to whoever shows it.
+struct shown_domain;
+
 // What the other library may ask about windows.
 struct window_directory {
     bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
@@ -62,11 +65,13 @@ struct window_directory {
     bool (*is_card_memory)(const void* address, std::uint64_t length);
     // Whether this process and a peer on its host have a faster way than the device.
     bool (*has_host_transport)();
-    // Shows a domain to people: first its device, and why it makes no keys (empty if it does), then its figures
-    // whenever they change. The domain may hold its lock.
-    void (*show_domain)(const void* domain, const std::string& device, const std::string& unusable);
-    void (*show_figures)(const void* domain, const domain_figures& figures);
-    void (*hide_domain)(const void* domain);
+    // Shows a domain to people: first its device, then its figures whenever they change, and why it makes no keys, if
+    // so. The domain may hold its lock. Figures of one domain come one by one, which costs no lock. Throws
+    // std::bad_alloc.
+    shown_domain* (*show_domain)(const std::string& device);
+    void (*show_unusable)(shown_domain* domain, const std::string& reason);
+    void (*show_figures)(shown_domain* domain, const domain_figures& figures);
+    void (*hide_domain)(shown_domain* domain);
 };
 
 enum class key_choice : std::uint8_t {

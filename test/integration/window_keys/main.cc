@@ -12,7 +12,8 @@ int main(int argc, char** argv)
     ucxl::test::use_shared_software_device(SOFTHCA_RUN, argc, argv);
     setenv("UCX_RNDV_THRESH", "0", 1); // long and short messages go by the keys
     setenv("UCX_LAYOUT_KEYS_WINDOWS", "keys", 1);
-    setenv("UCX_LAYOUT_KEYS_SPARE", "2", 1); // so that keys are also made when a window needs one
+    setenv("UCX_LAYOUT_KEYS_SPARE", "2", 1);        // so that keys are also made when a window needs one
+    setenv("UCX_LAYOUT_KEYS_EXPORT_SPARE", "0", 1); // no thread uses the device beside a test
     if (argc == 4 && std::string_view(argv[1]) == "--lose-device") {
         ucxl::test::lose_device(argv[2], argv[3]);
     }

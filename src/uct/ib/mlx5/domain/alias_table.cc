@@ -1,71 +1,145 @@
 #include "alias_table.h"
 
+#include "sys/hash.h"
+#include "uct/abi/log.h"
+
+#include <cstring>
+#include <exception>
+
 namespace ucxl::mlx5
 {
 
-namespace
+// The beginning of a token is as good as all of it: tokens are random.
+std::size_t alias_table::hash_of_key::operator()(const exported_key& owner) const
 {
-
-std::pair<std::uint64_t, std::uint64_t> number_of(const exported_handle& handle)
-{
-    return {std::uint64_t{handle.vhca_id} << 32 | handle.key, handle.created};
+    std::uint64_t start = 0;
+    std::memcpy(&start, owner.token.data(), sizeof(start));
+    return mix((std::uint64_t{owner.vhca_id} << 32 | owner.key) ^ (owner.created << 40) ^ start);
 }
 
-} // namespace
-
-result<alias_table::entry*> alias_table::take(const exported_handle& handle)
+alias_table::alias_table(ibv_pd* pd, std::size_t max_unused) : _pd(pd), _max_unused(max_unused)
 {
-    const std::lock_guard guard(_lock);
-    const auto [first, last] = _entries.equal_range(number_of(handle));
-    for (auto known = first; known != last; ++known) {
-        entry& found = known->second;
-        if (found.handle.token == handle.token) {
-            if (found.users++ == 0) {
-                _unused.erase(found.unused_position);
-            }
-            return &found;
+    ucs_list_head_init(&_unused);
+}
+
+alias_table::entry* alias_table::find(const exported_key& owner)
+{
+    const auto found = _entries.find(owner);
+    if (found == _entries.end()) {
+        return nullptr;
+    }
+    entry& known = found->second;
+    if (known.users++ == 0) {
+        ucs_list_del(&known.unused);
+        --_num_unused;
+    }
+    return &known;
+}
+
+alias_table::entry* alias_table::put(const exported_key& owner, key_alias&& alias)
+{
+    if (entry* const made_meanwhile = find(owner)) {
+        return made_meanwhile;
+    }
+    entry fresh{.unused = {}, .alias = std::move(alias), .owner = owner, .users = 1};
+    entry& put = _entries.emplace(owner, std::move(fresh)).first->second;
+    _size.store(_entries.size(), std::memory_order_relaxed);
+    return &put;
+}
+
+result<alias_table::entry*> alias_table::take(const exported_key& owner)
+{
+    {
+        const std::lock_guard guard(_lock);
+        if (entry* const known = find(owner)) {
+            return known;
         }
     }
-    auto alias = UCXL_TRY(key_alias::create(_pd, handle.vhca_id, handle.key, handle.token));
-    entry made{.alias = std::move(alias), .handle = handle};
-    return &_entries.emplace(number_of(handle), std::move(made))->second;
+    auto alias = UCXL_TRY(key_alias::create(_pd, owner.vhca_id, owner.key, owner.token));
+    const std::lock_guard guard(_lock);
+    return put(owner, std::move(alias));
+}
+
+void alias_table::hold(entry* used)
+{
+    const std::lock_guard guard(_lock);
+    ++used->users;
+}
+
+alias_table::entries::node_type alias_table::keep_unused(entry& unused) noexcept
+{
+    ucs_list_add_tail(&_unused, &unused.unused);
+    if (++_num_unused <= _max_unused) {
+        return {};
+    }
+    entry* const oldest = ucs_list_extract_head(&_unused, entry, unused);
+    --_num_unused;
+    auto dropped = _entries.extract(oldest->owner);
+    _size.store(_entries.size(), std::memory_order_relaxed);
+    return dropped;
 }
 
 void alias_table::give_back(entry* used) noexcept
 {
+    entries::node_type dropped;
     const std::lock_guard guard(_lock);
-    if (--used->users != 0) {
+    if (--used->users == 0) {
+        dropped = keep_unused(*used);
+    }
+}
+
+void alias_table::expect(const exported_handle& handle) noexcept
+{
+    if (handle.num_announced == 0) {
         return;
     }
     try {
-        used->unused_position = _unused.insert(_unused.end(), used);
-    } catch (const std::bad_alloc&) {
-        _unused.clear(); // keeping them was only an optimisation
-        std::erase_if(_entries, [](const auto& each) { return each.second.users == 0; });
-        return;
-    }
-    while (_unused.size() > _max_unused) {
-        drop_oldest();
+        const std::lock_guard guard(_lock);
+        for (std::size_t i = 0; i < handle.num_announced && _expected.size() < max_expected; ++i) {
+            exported_key& owner = _expected.emplace_back(handle.key);
+            owner.key           = handle.announced[i].key;
+            owner.created       = handle.announced[i].created;
+        }
+        if (!_maker.joinable()) {
+            _maker = std::jthread([this](const std::stop_token& stop) { make_expected(stop); });
+        }
+        _is_expected.notify_one();
+    } catch (const std::exception& failure) {
+        ucs_debug("announced keys get their aliases later: %s", failure.what());
     }
 }
 
-void alias_table::drop_oldest() noexcept
+void alias_table::make_expected(const std::stop_token& stop)
 {
-    entry* const oldest      = _unused.front();
-    const auto [first, last] = _entries.equal_range(number_of(oldest->handle));
-    _unused.pop_front();
-    for (auto each = first; each != last; ++each) {
-        if (&each->second == oldest) {
-            _entries.erase(each);
-            return;
+    for (;;) {
+        exported_key owner;
+        {
+            std::unique_lock guard(_lock);
+            if (!_is_expected.wait(guard, stop, [&] { return !_expected.empty(); })) {
+                return;
+            }
+            owner = _expected.front();
+            _expected.pop_front();
+            if (_entries.contains(owner) || _num_unused >= _max_unused) {
+                continue;
+            }
+        }
+        auto alias = key_alias::create(_pd, owner.vhca_id, owner.key, owner.token);
+        if (!alias) {
+            ucs_debug("an announced key has no alias: %s", alias.error().message.c_str());
+            continue;
+        }
+        try {
+            entries::node_type dropped;
+            const std::lock_guard guard(_lock);
+            entry* const made = put(owner, std::move(*alias));
+            if (--made->users == 0) {
+                dropped = keep_unused(*made);
+            }
+        } catch (const std::exception& failure) {
+            ucs_debug("an announced key has no alias: %s", failure.what());
         }
     }
-}
-
-std::size_t alias_table::size() const
-{
-    const std::lock_guard guard(_lock);
-    return _entries.size();
 }
 
 } // namespace ucxl::mlx5

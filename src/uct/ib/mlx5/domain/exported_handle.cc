@@ -2,8 +2,8 @@
 
 #include "sys/hash.h"
 
+#include <bit>
 #include <cstring>
-#include <string_view>
 
 namespace ucxl::mlx5
 {
@@ -13,7 +13,12 @@ namespace
 
 constexpr std::uint32_t no_index = 0xffffffff;
 constexpr std::uint16_t our_mark = 0x786c; // "lx"
-constexpr std::uint8_t version   = 1;
+constexpr std::uint8_t version   = 2;
+
+struct [[gnu::packed]] wire_announcement {
+    std::uint32_t key;
+    std::uint64_t created;
+};
 
 // In the byte order of the host: both processes are on one device, and so of one kind of host. Mixed hosts fail at the
 // mark or the checksum.
@@ -21,38 +26,51 @@ struct [[gnu::packed]] wire {
     std::uint32_t no_key; // where stock UCX has the key
     std::uint16_t mark;   // and the function
     std::uint8_t version;
-    std::uint8_t unused;
+    std::uint8_t num_announced;
     std::uint32_t key;
     std::uint16_t vhca_id;
     std::uint16_t reserved;
     std::uint64_t created;
     access_token token;
-    std::uint64_t reserved_too;
+    std::uint64_t address;
+    std::uint64_t memory_bytes;
+    std::array<wire_announcement, exported_handle::max_announced> announced; // those beyond the number are zeros
     std::uint64_t checksum; // of all before; against accidents, not against forgery
 };
 
-static_assert(sizeof(wire) == exported_handle::length);
+static_assert(sizeof(wire) == exported_handle::length && sizeof(wire) % sizeof(std::uint64_t) == 0);
 
 std::uint64_t checksum_of(const wire& packed)
 {
-    return mix(hash_text({reinterpret_cast<const char*>(&packed), offsetof(wire, checksum)}));
+    std::array<std::uint64_t, sizeof(wire) / sizeof(std::uint64_t) - 1> words;
+    std::memcpy(words.data(), &packed, sizeof(words));
+    std::uint64_t value = 0;
+    for (const std::uint64_t word : words) {
+        value = (std::rotl(value, 29) ^ word) * 0x9e3779b97f4a7c15;
+    }
+    return mix(value);
 }
 
 } // namespace
 
 void pack(const exported_handle& handle, std::span<std::byte, exported_handle::length> bytes)
 {
-    wire packed{.no_key       = no_index,
-                .mark         = our_mark,
-                .version      = version,
-                .unused       = 0,
-                .key          = handle.key,
-                .vhca_id      = handle.vhca_id,
-                .reserved     = 0,
-                .created      = handle.created,
-                .token        = handle.token,
-                .reserved_too = 0,
-                .checksum     = 0};
+    wire packed{.no_key        = no_index,
+                .mark          = our_mark,
+                .version       = version,
+                .num_announced = handle.num_announced,
+                .key           = handle.key.key,
+                .vhca_id       = handle.key.vhca_id,
+                .reserved      = 0,
+                .created       = handle.key.created,
+                .token         = handle.key.token,
+                .address       = handle.address,
+                .memory_bytes  = handle.memory_bytes,
+                .announced     = {},
+                .checksum      = 0};
+    for (std::size_t i = 0; i < handle.num_announced; ++i) {
+        packed.announced[i] = {.key = handle.announced[i].key, .created = handle.announced[i].created};
+    }
     packed.checksum = checksum_of(packed);
     std::memcpy(bytes.data(), &packed, sizeof(packed));
 }
@@ -75,11 +93,27 @@ result<exported_handle> unpack_exported(const void* bytes)
     if (packed.checksum != checksum_of(packed)) {
         return fail(errc::malformed, "checksum is wrong");
     }
-    if (packed.unused != 0 || packed.reserved != 0 || packed.reserved_too != 0) {
+    if (packed.reserved != 0) {
         return fail(errc::malformed, "a reserved field is not 0");
     }
-    return exported_handle{
-        .key = packed.key, .vhca_id = packed.vhca_id, .created = packed.created, .token = packed.token};
+    if (packed.num_announced > exported_handle::max_announced) {
+        return fail(errc::malformed, std::format("num_announced is {}, the limit is {}", unsigned{packed.num_announced},
+                                                 exported_handle::max_announced));
+    }
+    if (packed.memory_bytes > ~std::uint64_t{packed.address}) {
+        return fail(errc::malformed, std::format("{} bytes at 0x{:x} go beyond the last address",
+                                                 std::uint64_t{packed.memory_bytes}, std::uint64_t{packed.address}));
+    }
+    exported_handle handle{
+        .key     = {.key = packed.key, .vhca_id = packed.vhca_id, .created = packed.created, .token = packed.token},
+        .address = packed.address,
+        .memory_bytes  = packed.memory_bytes,
+        .announced     = {},
+        .num_announced = packed.num_announced};
+    for (std::size_t i = 0; i < packed.num_announced; ++i) {
+        handle.announced[i] = {.key = packed.announced[i].key, .created = packed.announced[i].created};
+    }
+    return handle;
 }
 
 } // namespace ucxl::mlx5

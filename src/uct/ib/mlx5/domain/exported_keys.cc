@@ -1,10 +1,12 @@
 #include "exported_keys.h"
 
-#include "sys/rollback.h"
 #include "uct/abi/log.h"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <exception>
+#include <limits>
 
 #include <sys/random.h>
 
@@ -14,23 +16,36 @@ namespace ucxl::mlx5
 namespace
 {
 
-constexpr std::size_t most_unused        = 256;                    // after a burst of exports
 constexpr std::uint32_t buffer_octowords = 4;                      // the least that a list has
 constexpr std::uint64_t entry_bytes      = std::uint64_t{1} << 31; // a buffer beyond has more entries
+constexpr std::size_t klm_bytes          = 16;
+constexpr std::size_t most_announced     = 256; // that wait for a handle
 
 std::size_t num_entries(std::uint64_t length)
 {
     return std::max<std::uint64_t>((length + entry_bytes - 1) / entry_bytes, 1);
 }
 
+std::uint32_t octowords_for(std::uint64_t length)
+{
+    return static_cast<std::uint32_t>(std::max<std::size_t>(num_entries(length), buffer_octowords));
+}
+
+std::chrono::steady_clock::duration duration_of(double seconds)
+{
+    constexpr double longest = 1e9;
+    return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+        std::chrono::duration<double>(std::min(seconds, longest)));
+}
+
 } // namespace
 
-result<std::unique_ptr<exported_keys>> exported_keys::create(domain& keys, unsigned spare)
+result<std::unique_ptr<exported_keys>> exported_keys::create(domain& keys, const export_options& options)
 {
     if (keys.found.address != address_method::umr) {
         return fail(errc::unsupported, "the address of a key that others may use cannot be chosen by its bind request");
     }
-    std::unique_ptr<exported_keys> created(new exported_keys(keys, spare));
+    std::unique_ptr<exported_keys> created(new exported_keys(keys, options));
     UCXL_TRY(created->start());
     return created;
 }
@@ -40,16 +55,19 @@ result<void> exported_keys::start()
     if (getrandom(_token.data(), _token.size(), 0) != static_cast<ssize_t>(_token.size())) {
         return fail_errno("a random token");
     }
-    _domain.exported.keep(std::max<std::size_t>(most_unused, 2 * std::size_t{_spare}));
-    _domain.exported.prepare_keys(
+    key_pool& pool = _domain.exported;
+    pool.keep(std::numeric_limits<std::size_t>::max()); // until they are idle
+    pool.limit(_options.max);
+    pool.prepare_keys(
         [this](const mlx5dv_mkey& fresh) { return allow_access(_domain.pd->context, fresh.lkey, _token); });
-    auto first = UCXL_TRY(_domain.exported.create(buffer_octowords)); // tells whether the device allows it
+    auto first = UCXL_TRY(pool.create(buffer_octowords)); // tells whether the device allows it
+    _unused_nodes.reserve(most_unused_nodes);
+    _sizes.push_back(buffer_octowords);
     {
         const std::lock_guard guard(_domain.lock);
-        _domain.exported.give_back(std::move(first));
+        pool.give_back(std::move(first));
     }
-    fill();
-    _filler = std::jthread([this](const std::stop_token& stop) { keep_full(stop); });
+    _filler = std::jthread([this](const std::stop_token& stop) { run_filler(stop); });
     return {};
 }
 
@@ -64,46 +82,67 @@ exported_keys::~exported_keys()
     _domain.exported.prepare_keys({});
 }
 
+// Keys are made without the lock, one after the other, so that others wait for none.
 void exported_keys::fill()
 {
     for (;;) {
+        std::uint32_t wanted = 0;
         {
             const std::lock_guard guard(_domain.lock);
-            if (_domain.exported.num_unused(buffer_octowords) >= _spare) {
+            const auto is_short = [&](std::uint32_t size) {
+                return _domain.exported.num_unused(size) < _options.spare;
+            };
+            const auto found = std::ranges::find_if(_sizes, is_short);
+            if (found == _sizes.end()) {
                 return;
             }
+            wanted = *found;
         }
-        auto key = _domain.exported.create(buffer_octowords);
+        auto key = _domain.exported.create(wanted);
         if (!key) {
             ucs_debug("spare keys for export: %s", key.error().message.c_str());
             return;
         }
         const std::lock_guard guard(_domain.lock);
+        if (_announced.size() < most_announced) {
+            _announced.push_back({.key = key->mkey->lkey, .created = key->created});
+        }
         _domain.exported.give_back(std::move(*key));
     }
 }
 
-void exported_keys::keep_full(const std::stop_token& stop)
+void exported_keys::end_idle()
 {
-    for (;;) {
+    std::vector<key_pool::key> idle;
+    const std::lock_guard guard(_domain.lock);
+    for (const std::uint32_t size : _sizes) {
+        std::ranges::move(_domain.exported.take_idle(size, _options.spare), std::back_inserter(idle));
+    }
+}
+
+void exported_keys::run_filler(const std::stop_token& stop)
+{
+    const auto period = duration_of(_options.idle);
+    auto next_end     = std::chrono::steady_clock::now() + period;
+    while (!stop.stop_requested()) {
+        bool wants_more = false;
         {
             std::unique_lock guard(_filler_lock);
-            if (!_is_low.wait(guard, stop, [&] { return _wants_more; })) {
-                return;
-            }
-            _wants_more = false;
+            _is_low.wait_until(guard, stop, next_end, [&] { return _wants_more; });
+            wants_more = std::exchange(_wants_more, false);
         }
         try {
-            fill();
+            if (wants_more && !stop.stop_requested()) {
+                fill();
+            }
+            if (const auto now = std::chrono::steady_clock::now(); now >= next_end) {
+                end_idle();
+                next_end = now + period;
+            }
         } catch (const std::exception& failure) {
             ucs_debug("spare keys for export: %s", failure.what());
         }
     }
-}
-
-bool exported_keys::is_running_low() const
-{
-    return _domain.exported.num_unused(buffer_octowords) * 2 < _spare;
 }
 
 void exported_keys::wake_filler()
@@ -113,29 +152,63 @@ void exported_keys::wake_filler()
     _is_low.notify_one();
 }
 
-exported_handle exported_keys::handle_of(std::uint32_t key, std::uint64_t created) const
+// From half of the spare keys on.
+void exported_keys::refill_if_low(std::uint32_t octowords)
 {
-    return {.key = key, .vhca_id = _domain.caps.vhca_id, .created = created, .token = _token};
+    if (_domain.exported.num_unused(octowords) * 2 < _options.spare) {
+        wake_filler();
+    }
 }
 
-exported_handle exported_keys::handle_of(const region& region) const
+exported_handle exported_keys::handle_of(std::uint32_t key, std::uint64_t created, std::uintptr_t address,
+                                         std::uint64_t length)
 {
-    return handle_of(region.key(), region.key_created());
+    exported_handle handle{.key = {.key = key, .vhca_id = _domain.caps.vhca_id, .created = created, .token = _token},
+                           .address      = address,
+                           .memory_bytes = length};
+    while (!_announced.empty() && handle.num_announced < exported_handle::max_announced) {
+        handle.announced[handle.num_announced++] = _announced.front();
+        _announced.pop_front();
+    }
+    return handle;
+}
+
+exported_handle exported_keys::handle_of(const region& region, std::uintptr_t address)
+{
+    const std::lock_guard guard(_domain.lock);
+    return handle_of(region.key(), region.key_created(), address, region.length());
+}
+
+result<void> exported_keys::prepare_for_region(std::uint32_t octowords)
+{
+    std::unique_lock lock(_domain.lock);
+    if (std::ranges::find(_sizes, octowords) == _sizes.end()) {
+        _sizes.push_back(octowords);
+        wake_filler();
+    }
+    refill_if_low(octowords);
+    if (_options.when_empty == empty_pool_option::wait &&
+        !_domain.exported.wait_for_unused(lock, octowords,
+                                          std::chrono::steady_clock::now() + duration_of(_options.wait))) {
+        return fail(errc::no_resource, "no key came back in time (UCX_LAYOUT_KEYS_EXPORT_WAIT)");
+    }
+    return {};
 }
 
 // A plain buffer needs neither a plan nor a region: its entries are known, and they fit into the request.
 result<void> exported_keys::bind(const key_pool::key& key, std::uintptr_t address, std::uint64_t length,
                                  std::uint32_t lkey)
 {
-    std::array<resolved_entry, max_buffer_entries> entries;
-    alignas(64) std::array<std::byte, max_request_bytes> encoded;
+    alignas(64) std::array<std::byte, max_buffer_entries * klm_bytes> encoded;
     const std::size_t count = num_entries(length);
+    const auto place        = std::span(encoded).first(entries_bytes(key_kind::klm, count));
+    std::ranges::fill(place, std::byte{0});
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t offset = i * entry_bytes;
-        entries[i] = {.key = lkey, .address = address + offset, .length = std::min(entry_bytes, length - offset)};
+        const resolved_entry entry{
+            .key = lkey, .address = address + offset, .length = std::min(entry_bytes, length - offset)};
+        UCXL_TRY(encode_entries(key_kind::klm, 0, std::span(&entry, 1), place.subspan(i * klm_bytes, klm_bytes)));
     }
-    const auto place = std::span(encoded).first(entries_bytes(key_kind::klm, count));
-    UCXL_TRY(encode_entries(key_kind::klm, 0, std::span(entries).first(count), place));
     const bind_request wanted{.key           = key.mkey->lkey,
                               .rights        = {.local_write   = true,
                                                 .remote_read   = true,
@@ -167,6 +240,40 @@ void exported_keys::take_back(key_pool::key&& key) noexcept
     }
 }
 
+result<key_pool::key> exported_keys::take(std::unique_lock<std::mutex>& lock, std::uint32_t octowords)
+{
+    key_pool& pool = _domain.exported;
+    if (pool.num_unused(octowords) == 0) {
+        wake_filler();
+        if (_options.when_empty == empty_pool_option::fresh) {
+            return fail(errc::no_resource, "no key is ready (UCX_LAYOUT_KEYS_EXPORT_EMPTY is fresh)");
+        }
+        if (_options.when_empty == empty_pool_option::wait) {
+            const auto deadline = std::chrono::steady_clock::now() + duration_of(_options.wait);
+            if (!pool.wait_for_unused(lock, octowords, deadline)) {
+                return fail(errc::no_resource, "no key came back in time (UCX_LAYOUT_KEYS_EXPORT_WAIT)");
+            }
+        }
+    }
+    auto key = UCXL_TRY(pool.take(octowords));
+    refill_if_low(octowords);
+    return key;
+}
+
+void exported_keys::put(const void* memh, key_pool::key&& key)
+{
+    if (_unused_nodes.empty()) {
+        _buffers.try_emplace(memh, std::move(key));
+    } else {
+        auto node = std::move(_unused_nodes.back());
+        _unused_nodes.pop_back();
+        node.key()    = memh;
+        node.mapped() = std::move(key);
+        _buffers.insert(std::move(node));
+    }
+    _num_buffers.store(_buffers.size(), std::memory_order_relaxed);
+}
+
 result<exported_handle> exported_keys::add(const void* memh, std::uintptr_t address, std::uint64_t length,
                                            std::uint32_t lkey)
 {
@@ -175,30 +282,32 @@ result<exported_handle> exported_keys::add(const void* memh, std::uintptr_t addr
     if (num_entries(length) > most) {
         return fail(errc::exceeds_limit, std::format("length is {}, the limit is {}", length, most * entry_bytes));
     }
-    const std::lock_guard guard(_lock);
-    const auto [place, is_new] = _buffers.try_emplace(memh);
-    key_pool::key& key         = place->second;
-    if (is_new) {
-        rollback undo([&] { _buffers.erase(place); });
-        bool is_low = false;
-        {
-            const std::lock_guard domain_guard(_domain.lock);
-            key             = UCXL_TRY(_domain.exported.take(
-                static_cast<std::uint32_t>(std::max<std::size_t>(num_entries(length), buffer_octowords))));
-            const auto done = bind(key, address, length, lkey);
-            if (!done) {
+    std::unique_lock lock(_domain.lock);
+    auto known = _buffers.find(memh);
+    if (known == _buffers.end()) {
+        auto key = UCXL_TRY(take(lock, octowords_for(length)));
+        known    = _buffers.find(memh); // another thread may have come first while this one waited
+        if (known != _buffers.end()) {
+            _domain.exported.give_back(std::move(key));
+        } else {
+            const std::uint32_t number  = key.mkey->lkey;
+            const std::uint64_t created = key.created;
+            if (const auto done = bind(key, address, length, lkey); !done) {
                 take_back(std::move(key));
                 return std::unexpected(done.error());
             }
-            is_low = is_running_low();
-        }
-        undo.cancel();
-        _num_buffers.fetch_add(1, std::memory_order_relaxed);
-        if (is_low) {
-            wake_filler();
+            try {
+                put(memh, std::move(key));
+            } catch (const std::bad_alloc&) {
+                if (key.mkey != nullptr) { // otherwise it ended in put()
+                    take_back(std::move(key));
+                }
+                throw;
+            }
+            return handle_of(number, created, address, length);
         }
     }
-    return handle_of(key.mkey->lkey, key.created);
+    return handle_of(known->second.mkey->lkey, known->second.created, address, length);
 }
 
 bool exported_keys::remove(const void* memh) noexcept
@@ -206,14 +315,17 @@ bool exported_keys::remove(const void* memh) noexcept
     if (num_buffers() == 0) {
         return false;
     }
-    const std::lock_guard guard(_lock);
+    const std::lock_guard guard(_domain.lock);
     auto found = _buffers.extract(memh);
     if (!found) {
         return false;
     }
-    _num_buffers.fetch_sub(1, std::memory_order_relaxed);
-    const std::lock_guard domain_guard(_domain.lock);
+    _num_buffers.store(_buffers.size(), std::memory_order_relaxed);
     take_back(std::move(found.mapped()));
+    if (_unused_nodes.size() < most_unused_nodes) {
+        found.mapped() = {};
+        _unused_nodes.push_back(std::move(found)); // has room
+    }
     return true;
 }
 

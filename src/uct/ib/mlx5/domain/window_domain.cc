@@ -18,10 +18,11 @@ thread_local std::vector<const void*>* window_domain::collected = nullptr;
 window_domain::window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::string device,
                              const window_directory& windows)
     : domain_layer(stock), _pd(pd), _device_name(std::move(device)), _windows(windows),
-      _aliases(pd, read_key_options().aliases)
+      _shown(windows.show_domain(_device_name)), _aliases(pd, read_key_options().aliases)
 {
+    rollback undo([&] { _windows.hide_domain(_shown); });
     device_window_keys::instance().add(this);
-    _windows.show_domain(this, _device_name, _unusable);
+    undo.cancel();
 }
 
 // UCP has given its handles back; those that it lost keep records without keys.
@@ -32,7 +33,7 @@ window_domain::~window_domain()
         --device_window_keys::instance().window_domain_offers;
     }
     const std::lock_guard guard(_lock);
-    _windows.hide_domain(this);
+    _windows.hide_domain(_shown);
     for (const auto& [address, record] : _records) {
         record->drop_own_keys();
         record->end_exported_keys();
@@ -48,7 +49,7 @@ result<window_domain::device_side*> window_domain::device()
         if (!registered) {
             _unusable = registered.error().message;
             ucs_diag("%s: windows get no hardware keys: %s", _device_name.c_str(), _unusable.c_str());
-            _windows.show_domain(this, _device_name, _unusable);
+            _windows.show_unusable(_shown, _unusable);
         } else {
             _device = std::make_unique<device_side>(_pd, std::move(*parts), std::move(*registered));
             stock_keys(_device->keys);
@@ -206,7 +207,7 @@ void window_domain::remove_locked(const std::byte* address) noexcept
 
 void window_domain::show() const
 {
-    _windows.show_figures(this, figures());
+    _windows.show_figures(_shown, figures());
 }
 
 domain_figures window_domain::figures() const
@@ -499,9 +500,9 @@ ucs_status_t window_domain::mem_advise(uct_mem_h memh, void* address, std::size_
 result<void> window_domain::give_own_key(window_handle& handle)
 {
     if (handle.alias != nullptr && !handle.own_alias) {
-        const exported_handle& imported = handle.alias->handle;
-        handle.own_alias = UCXL_TRY(key_alias::create(_pd, imported.vhca_id, imported.key, imported.token));
-        handle.rkey      = handle.own_alias->key();
+        const exported_key& owner = handle.alias->owner;
+        handle.own_alias          = UCXL_TRY(key_alias::create(_pd, owner.vhca_id, owner.key, owner.token));
+        handle.rkey               = handle.own_alias->key();
     }
     if (handle.own_key != nullptr || handle.record == nullptr || handle.record->key == nullptr) {
         return {};
@@ -575,16 +576,19 @@ ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t
 
 result<exported_keys*> window_domain::exports()
 {
+    if (exported_keys* const known = _exports.load(std::memory_order_acquire)) {
+        return known;
+    }
     const std::lock_guard guard(_lock);
     device_side& device = *UCXL_TRY(this->device());
     if (device.exports == nullptr && _not_exportable.empty()) {
-        auto made = exported_keys::create(device.keys, read_key_options().exported_spare);
+        auto made = exported_keys::create(device.keys, read_key_options().for_export());
         if (!made && made.error().code != errc::unsupported) {
             return std::unexpected(made.error()); // may work next time
         }
         if (made) {
             device.exports = std::move(*made);
-            _exports       = device.exports.get();
+            _exports.store(device.exports.get(), std::memory_order_release);
         } else {
             _not_exportable = made.error().message;
         }
@@ -599,7 +603,12 @@ result<exported_keys*> window_domain::exports()
 result<exported_handle> window_domain::export_window(window_handle& handle)
 {
     exported_keys* const exports = UCXL_TRY(this->exports());
-    const std::lock_guard guard(_lock);
+    std::unique_lock lock(_lock);
+    if (handle.exported_key == nullptr) {
+        lock.unlock(); // it may wait
+        UCXL_TRY(exports->prepare_for_region(window_key_octowords));
+        lock.lock();
+    }
     if (handle.record == nullptr) {
         return fail(errc::unsupported, "memory of a network card, imported memory and empty windows are not exported");
     }
@@ -625,8 +634,14 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
         key = UCXL_TRY(window_key::create(_device->keys, *_device->memory, content, std::move(memory), true));
         ++_num_exported_windows;
     }
-    show();
-    return exports->handle_of(key->shown_by());
+    return exports->handle_of(key->shown_by(), reinterpret_cast<std::uintptr_t>(shown->content().address));
+}
+
+result<exported_handle> window_domain::export_buffer(uct_mem_h memh, const void* address, std::size_t length)
+{
+    std::uint32_t lkey = 0;
+    std::memcpy(&lkey, memh, sizeof(lkey));
+    return UCXL_TRY(exports())->add(memh, reinterpret_cast<std::uintptr_t>(address), length, lkey);
 }
 
 // A plain buffer that cannot have a key of the pool gets what stock UCX exports.
@@ -636,30 +651,23 @@ ucs_status_t window_domain::export_memory(uct_mem_h memh, void* address, std::si
     constexpr auto name = "ucp_memh_pack for export";
     const std::span<std::byte, exported_handle::length> packed(static_cast<std::byte*>(buffer),
                                                                exported_handle::length);
-    const unsigned flags = abi::pack_flags(params);
-    if (handle_table::instance().holds(memh)) {
-        if (flags != abi::mkey_pack_params::exported) {
-            ucs_error("%s: a key that can be taken away from peers cannot be exported", name);
-            return UCS_ERR_INVALID_PARAM;
-        }
-        const auto handle = export_window(*static_cast<window_handle*>(memh));
-        if (!handle) {
-            return log_error(name, handle.error());
-        }
-        pack(*handle, packed);
-        return UCS_OK;
+    const bool is_window  = handle_table::instance().holds(memh);
+    const bool has_others = abi::pack_flags(params) != abi::mkey_pack_params::exported;
+    if (is_window && has_others) {
+        ucs_error("%s: a key that can be taken away from peers cannot be exported", name);
+        return UCS_ERR_INVALID_PARAM;
     }
-    if (flags == abi::mkey_pack_params::exported) {
-        std::uint32_t lkey = 0;
-        std::memcpy(&lkey, memh, sizeof(lkey));
-        auto handle = [&]() -> result<exported_handle> {
-            return UCXL_TRY(exports())->add(memh, reinterpret_cast<std::uintptr_t>(address), length, lkey);
-        }();
+    if (is_window || !has_others) {
+        const auto handle =
+            is_window ? export_window(*static_cast<window_handle*>(memh)) : export_buffer(memh, address, length);
         if (handle) {
             pack(*handle, packed);
             const std::lock_guard guard(_lock);
             show();
             return UCS_OK;
+        }
+        if (is_window) {
+            return log_error(name, handle.error());
         }
         ucs_debug("%s: a key of UCX, because %s", name, handle.error().message.c_str());
     }
@@ -682,12 +690,13 @@ ucs_status_t window_domain::mem_attach(const void* exported_key, abi::mem_attach
             return to_status(handle.error().code);
         }
         rollback undo([&] { handle_table::instance().give_back(*handle); });
-        const auto alias = _aliases.take(*unpacked);
+        const auto alias = _aliases.take(unpacked->key);
         if (!alias) {
             ucs_debug("%s: %s", name, alias.error().message.c_str());
             return to_status(alias.error().code);
         }
         undo.cancel();
+        _aliases.expect(*unpacked);
         (*handle)->alias = *alias;
         (*handle)->lkey = (*handle)->rkey = (*alias)->key();
         *memh                             = *handle;

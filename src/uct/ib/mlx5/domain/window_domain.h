@@ -104,6 +104,7 @@ private:
     result<void> give_own_key(window_handle& handle);
     result<exported_keys*> exports();
     result<exported_handle> export_window(window_handle& handle);
+    result<exported_handle> export_buffer(uct_mem_h memh, const void* address, std::size_t length);
     ucs_status_t export_memory(uct_mem_h memh, void* address, std::size_t length, const abi::mkey_pack_params* params,
                                void* buffer);
     bool may_hand_out(window_handle& handle, unsigned flags) noexcept;
@@ -112,6 +113,7 @@ private:
     mutable std::atomic<bool> _offers_memory{false}; // UCX was told so
     const std::string _device_name;
     const window_directory& _windows;
+    shown_domain* const _shown;
 
     mutable std::mutex _lock; // guards what follows, and the keys of all records
     std::unique_ptr<device_side> _device;

@@ -97,8 +97,8 @@ result<void> bind_queue::make()
     if (qp == nullptr) {
         return fail_errno("a queue pair for binding");
     }
-    _qp = std::move(qp); // ends the old one, which uses the old completion queue
-    _cq = std::move(cq);
+    _qp          = std::move(qp); // ends the old one, which uses the old completion queue
+    _cq          = std::move(cq);
     _max_request = longest_request(wanted.cap.max_inline_data);
     return connect();
 }
@@ -178,7 +178,7 @@ result<void> bind_queue::keep_waiting(clock::time_point since)
 
 result<ibv_wc> bind_queue::wait()
 {
-    const auto begin = clock::now();
+    clock::time_point begin{}; // when it turned out that it takes long
     ibv_wc completion{};
     for (unsigned polls = 1;; ++polls) {
         const int found = ibv_poll_cq(_cq.get(), 1, &completion);
@@ -189,6 +189,7 @@ result<ibv_wc> bind_queue::wait()
             return fail_errno("polling for bind requests", -found);
         }
         if (polls % polls_between_looks == 0) {
+            begin = begin == clock::time_point{} ? clock::now() : begin;
             UCXL_TRY(keep_waiting(begin));
         }
     }

@@ -2,19 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 namespace ucxl::mlx5
 {
-
-namespace
-{
-
-std::size_t class_of(std::uint32_t entries)
-{
-    return (static_cast<std::size_t>(std::bit_width(entries - 1)) + 1) / 2;
-}
-
-} // namespace
 
 result<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries)
 {
@@ -29,58 +20,106 @@ result<mkey_owner> create_key(ibv_pd* pd, std::uint32_t entries)
     return mkey;
 }
 
+std::size_t key_pool::class_of(std::uint32_t entries)
+{
+    return (static_cast<std::size_t>(std::bit_width(std::max<std::uint32_t>(entries, 1) - 1)) + 1) / 2;
+}
+
+key_pool::key key_pool::pop(size_class& same)
+{
+    key found = std::move(same.unused.back());
+    same.unused.pop_back();
+    same.fewest_unused = std::min(same.fewest_unused, same.unused.size());
+    return found;
+}
+
 result<key_pool::key> key_pool::take(std::uint32_t entries)
 {
-    const std::size_t index = class_of(std::max<std::uint32_t>(entries, 1));
-    if (std::vector<key>& unused = _unused[index]; !unused.empty()) {
-        key found = std::move(unused.back());
-        unused.pop_back();
-        return found;
+    const std::size_t index = class_of(entries);
+    if (!_classes[index].unused.empty()) {
+        return pop(_classes[index]);
+    }
+    if (num_existing() >= _max_existing) {
+        const auto has_keys = [](const size_class& each) { return !each.unused.empty(); };
+        const auto larger =
+            std::find_if(_classes.begin() + static_cast<std::ptrdiff_t>(index), _classes.end(), has_keys);
+        if (larger != _classes.end()) {
+            return pop(*larger);
+        }
+        if (const auto smaller = std::ranges::find_if(_classes, has_keys); smaller != _classes.end()) {
+            pop(*smaller); // ends
+        }
     }
     return create(entries);
 }
 
 result<key_pool::key> key_pool::create(std::uint32_t entries)
 {
-    const std::size_t index = class_of(std::max<std::uint32_t>(entries, 1));
+    const std::size_t others = _num_existing++;
+    counted existing(_num_existing);
+    if (others >= _max_existing) {
+        return fail(errc::no_resource, std::format("{} keys exist, the limit is {}", others, _max_existing));
+    }
     // The field for the number of entries has 16 bits.
-    const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * index), 65532);
+    const std::uint32_t room = std::min<std::uint32_t>(1U << (2 * class_of(entries)), 65532);
     auto created             = UCXL_TRY(create_key(_pd, room));
     if (_prepare) {
         UCXL_TRY(_prepare(*created));
     }
-    return key{std::move(created), room, ++_num_created};
+    return key{.existing = std::move(existing), .mkey = std::move(created), .room = room, .created = ++_num_created};
 }
 
 void key_pool::give_back(key&& unused) noexcept
 {
-    std::vector<key>& same = _unused[class_of(unused.room)];
+    std::vector<key>& same = _classes[class_of(unused.room)].unused;
     try {
         if (same.size() < _max_kept) {
             same.push_back(std::move(unused));
+            _returned.notify_all();
         }
     } catch (const std::bad_alloc&) {
         // Keeping it was only an optimisation.
     }
 }
 
+bool key_pool::wait_for_unused(std::unique_lock<std::mutex>& lock, std::uint32_t entries,
+                               std::chrono::steady_clock::time_point deadline)
+{
+    return _returned.wait_until(lock, deadline, [&] {
+        return num_unused(entries) != 0 || (num_existing() >= _max_existing && num_unused() != 0);
+    });
+}
+
+std::vector<key_pool::key> key_pool::take_idle(std::uint32_t entries, std::size_t least)
+{
+    size_class& same        = _classes[class_of(entries)];
+    const std::size_t spare = same.unused.size() - std::min(least, same.unused.size());
+    const auto count        = static_cast<std::ptrdiff_t>(std::min(spare, same.fewest_unused));
+    // The first ones were returned first.
+    const auto end = same.unused.begin() + count;
+    std::vector<key> idle(std::make_move_iterator(same.unused.begin()), std::make_move_iterator(end));
+    same.unused.erase(same.unused.begin(), end);
+    same.fewest_unused = same.unused.size();
+    return idle;
+}
+
 std::size_t key_pool::num_unused(std::uint32_t entries) const
 {
-    return _unused[class_of(std::max<std::uint32_t>(entries, 1))].size();
+    return _classes[class_of(entries)].unused.size();
 }
 
 void key_pool::clear() noexcept
 {
-    for (std::vector<key>& same : _unused) {
-        same.clear();
+    for (size_class& same : _classes) {
+        same.unused.clear();
     }
 }
 
 std::size_t key_pool::num_unused() const
 {
     std::size_t all = 0;
-    for (const std::vector<key>& same : _unused) {
-        all += same.size();
+    for (const size_class& same : _classes) {
+        all += same.unused.size();
     }
     return all;
 }

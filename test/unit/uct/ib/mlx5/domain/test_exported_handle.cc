@@ -14,12 +14,18 @@ using packed_bytes = std::array<std::byte, exported_handle::length>;
 
 exported_handle random_handle(ucxl::test::random& random)
 {
-    exported_handle made{.key     = static_cast<std::uint32_t>(random.next()),
-                         .vhca_id = static_cast<std::uint16_t>(random.next()),
-                         .created = random.next(),
-                         .token   = {}};
-    for (std::byte& each : made.token) {
+    exported_handle made{.key           = {.key     = static_cast<std::uint32_t>(random.next()),
+                                           .vhca_id = static_cast<std::uint16_t>(random.next()),
+                                           .created = random.next(),
+                                           .token   = {}},
+                         .address       = random.next() >> 1,
+                         .memory_bytes  = random.next() >> 1,
+                         .num_announced = static_cast<std::uint8_t>(random.below(exported_handle::max_announced + 1))};
+    for (std::byte& each : made.key.token) {
         each = static_cast<std::byte>(random.next());
+    }
+    for (std::size_t i = 0; i < made.num_announced; ++i) {
+        made.announced[i] = {.key = static_cast<std::uint32_t>(random.next()), .created = random.next()};
     }
     return made;
 }
@@ -57,7 +63,7 @@ TEST(exported_handle, of_another_version_is_refused_by_its_name)
     packed_bytes bytes;
     pack({}, bytes);
     bytes[6] = std::byte{9};
-    EXPECT_EQ(unpack_exported(bytes.data()).error().message, "version is 9, this library knows 1");
+    EXPECT_EQ(unpack_exported(bytes.data()).error().message, "version is 9, this library knows 2");
 }
 
 // Key 0xffffff of a function that has no such number: no stock UCX packs it.

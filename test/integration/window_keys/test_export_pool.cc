@@ -1,0 +1,248 @@
+// The pool of keys for memory that other functions of the device use: how many there are, and what an export does when
+// none is ready. The figures tell.
+#include "shown_memory.h"
+
+#include "support/log_guard.h"
+#include "support/wait_until.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/mman.h>
+
+namespace ucxl::test
+{
+namespace
+{
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t page = 4096;
+
+// Registered memory that UCX's cache does not know from an earlier life.
+class buffer
+{
+public:
+    explicit buffer(ucp_context_h context)
+        : _context(context), _memory(mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
+    {
+        check(_memory != MAP_FAILED, "mmap failed");
+        ucp_mem_map_params_t params{};
+        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        params.address    = _memory;
+        params.length     = page;
+        check_ok(ucp_mem_map(context, &params, &_memh), "ucp_mem_map");
+    }
+    ~buffer()
+    {
+        ucp_mem_unmap(_context, _memh);
+        munmap(_memory, page);
+    }
+    buffer(const buffer&)            = delete;
+    buffer& operator=(const buffer&) = delete;
+
+    ucp_mem_h memh() const { return _memh; }
+
+private:
+    ucp_context_h _context;
+    void* _memory;
+    ucp_mem_h _memh = nullptr;
+};
+
+enum class owner { library, ucx, nobody };
+
+// Whose key the exported handle has.
+owner exported(ucp_mem_h memh)
+{
+    const ucp_memh_pack_params_t params{.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS,
+                                        .flags      = UCP_MEMH_PACK_FLAG_EXPORT};
+    void* packed       = nullptr;
+    std::size_t length = 0;
+    if (ucp_memh_pack(memh, &params, &packed, &length) != UCS_OK) {
+        return owner::nobody;
+    }
+    constexpr std::array<unsigned char, 6> mark{0xff, 0xff, 0xff, 0xff, 0x6c, 0x78};
+    const auto* const first = static_cast<const unsigned char*>(packed);
+    const bool is_ours      = std::search(first, first + length, mark.begin(), mark.end()) != first + length;
+    const ucp_memh_buffer_release_params_t release{};
+    ucp_memh_buffer_release(packed, &release);
+    return is_ours ? owner::library : owner::ucx;
+}
+
+struct shown_figures {
+    unsigned long exported;
+    unsigned long spare;
+};
+
+shown_figures figures()
+{
+    char* text         = nullptr;
+    std::size_t length = 0;
+    FILE* const stream = open_memstream(&text, &length);
+    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
+    std::fclose(stream);
+    const std::string all(text, length);
+    std::free(text);
+    const auto number = [&](const std::string& name) {
+        const auto found = all.find("\n  " + name + " ");
+        check(found != std::string::npos, "no figure '{}' in:\n{}", name, all);
+        return std::stoul(all.substr(found + name.size() + 3));
+    };
+    return {.exported = number("exported"), .spare = number("keys ready to be exported")};
+}
+
+class export_pool : public ucx_test
+{
+protected:
+    ~export_pool() override
+    {
+        _held.clear();
+        _peer.reset();
+        for (const auto& [name, before] : _before) {
+            setenv(name.c_str(), before.c_str(), 1);
+        }
+    }
+
+    void set(const std::string& option, const char* value)
+    {
+        const std::string name      = "UCX_LAYOUT_KEYS_EXPORT_" + option;
+        const char* const before    = getenv(name.c_str());
+        static const auto& defaults = *new std::map<std::string, std::string>{
+            {"SPARE", "0"}, {"MAX", "65536"}, {"EMPTY", "grow"}, {"WAIT", "100ms"}, {"IDLE", "10s"}};
+        _before.try_emplace(name, before != nullptr ? before : defaults.at(option));
+        setenv(name.c_str(), value, 1);
+    }
+
+    ucp_context_h context()
+    {
+        if (_peer == nullptr) {
+            _peer = std::make_unique<own_peer>();
+        }
+        return _peer->context();
+    }
+
+    std::unique_ptr<buffer> fresh() { return std::make_unique<buffer>(context()); }
+    owner exported_fresh()
+    {
+        _held.push_back(fresh());
+        return exported(_held.back()->memh());
+    }
+    // UCX deregisters freed memory with its next registration.
+    void let_go()
+    {
+        _held.clear();
+        fresh();
+    }
+
+    std::vector<std::unique_ptr<buffer>> _held;
+
+private:
+    std::unique_ptr<own_peer> _peer;
+    std::map<std::string, std::string> _before;
+};
+
+TEST_F(export_pool, leaves_buffers_beyond_its_maximum_to_ucx_until_one_comes_back)
+{
+    set("MAX", "3");
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 3; ++i) {
+            EXPECT_EQ(exported_fresh(), owner::library) << round;
+        }
+        EXPECT_EQ(exported_fresh(), owner::ucx) << round;
+        EXPECT_EQ(figures().exported, 3u);
+        let_go();
+        EXPECT_EQ(figures().exported, 0u);
+        EXPECT_EQ(figures().spare, 3u);
+    }
+}
+
+TEST_F(export_pool, refuses_a_window_beyond_its_maximum)
+{
+    set("MAX", "1");
+    shown_memory memory(spec::strided(spec::block(64), {{77, 128}}));
+    check_ok(memory.map(context()), "ucp_layout_map");
+    ASSERT_EQ(exported_fresh(), owner::library);
+    logs().expect("1 keys exist, the limit is 1");
+    logs().allow("ucp_memh_pack");
+    EXPECT_EQ(exported(memory.window().memh()), owner::nobody);
+    let_go();
+    EXPECT_EQ(exported(memory.window().memh()), owner::library) << "the key of a buffer goes for one of a window";
+    EXPECT_EQ(exported_fresh(), owner::ucx);
+}
+
+TEST_F(export_pool, takes_no_time_for_a_key_if_told_so)
+{
+    set("EMPTY", "fresh");
+    EXPECT_EQ(exported_fresh(), owner::library);
+    EXPECT_EQ(exported_fresh(), owner::ucx);
+}
+
+TEST_F(export_pool, waits_for_a_key_that_comes_back)
+{
+    set("EMPTY", "wait");
+    set("WAIT", "100s");
+    set("MAX", "1");
+    ASSERT_EQ(exported_fresh(), owner::library);
+    const auto later = fresh(); // before the thread: UCX registers under its context's lock
+    std::jthread exporting([&] { EXPECT_EQ(exported(later->memh()), owner::library); });
+    std::this_thread::sleep_for(20ms);
+    let_go();
+}
+
+TEST_F(export_pool, waits_no_longer_than_told)
+{
+    set("EMPTY", "wait");
+    set("WAIT", "1ms");
+    set("MAX", "1");
+    EXPECT_EQ(exported_fresh(), owner::library);
+    EXPECT_EQ(exported_fresh(), owner::ucx);
+}
+
+TEST_F(export_pool, is_filled_up_for_buffers_and_for_windows)
+{
+    set("SPARE", "8");
+    EXPECT_EQ(exported_fresh(), owner::library);
+    const auto spare = [&] { // the figures change with the next export
+        exported(_held.front()->memh());
+        return figures().spare;
+    };
+    EXPECT_TRUE(wait_until([&] { return spare() >= 7; })) << "the first one may be of the eight";
+    for (int i = 0; i < 6; ++i) {
+        exported_fresh();
+    }
+    EXPECT_TRUE(wait_until([&] { return spare() >= 4; })) << "half of them";
+    shown_memory memory(spec::strided(spec::block(64), {{78, 128}}));
+    check_ok(memory.map(context()), "ucp_layout_map");
+    EXPECT_EQ(exported(memory.window().memh()), owner::library);
+    EXPECT_TRUE(wait_until([&] { return spare() >= 4 + 7; })) << spare();
+}
+
+TEST_F(export_pool, gets_rid_of_keys_that_nobody_needs)
+{
+    set("SPARE", "2");
+    set("IDLE", "30ms");
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(exported_fresh(), owner::library);
+    }
+    let_go();
+    EXPECT_GE(figures().spare, 2u);
+    exported_fresh();
+    const auto spare = [&] {
+        exported(_held.front()->memh());
+        return figures().spare;
+    };
+    EXPECT_TRUE(wait_until([&] { return spare() <= 3; })) << spare();
+    std::this_thread::sleep_for(100ms);
+    EXPECT_GE(spare(), 2u);
+}
+
+} // namespace
+} // namespace ucxl::test
