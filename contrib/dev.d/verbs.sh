@@ -25,6 +25,7 @@ usage: contrib/dev VERB [ARGS]
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
   run CMD...      build, then run a command that finds the built tools, examples and libraries first
   bench [NAME]    run a benchmark (no NAME: list them)
+  model [OPTIONS] model what a pool of keys gains for an alltoall that DPUs move (--help lists the options)
   asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan [FILTER]   thread tests under ThreadSanitizer
   fuzz [SECONDS]  run every fuzz target for SECONDS (default 60)
@@ -68,6 +69,7 @@ verb_packages() {
     lint) packages_of lint; packages_of conformance ;;
     fuzz) packages_of fuzz ;;
     bench) packages_of bench ;;
+    model) packages_of model ;;
     docs) packages_of docs ;;
     deb) packages_of docs; packages_of deb ;;
     shell) packages_of debug ;;
@@ -262,6 +264,7 @@ verb_bench() {
     exec "$top/test/bench/run" "$top/build/release" "$@"
 }
 
+verb_model() { exec "$top/contrib/model/model.py" "$@"; }
 verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}"; }
 verb_fmt() {
     cd "$top" || return

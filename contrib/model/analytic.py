@@ -8,11 +8,9 @@ from exchange import message_time_ns
 
 def time_ns(exchange, cost, scalars):
     parts = parts_of(exchange, cost, scalars)
-    return parts["setup"] + max(parts[name] for name in LIMITS) + parts["tail"]
-
-
-# What a phase of transfers can be limited by.
-LIMITS = ("link", "service", "host", "commands", "window")
+    busiest = max(parts[name] for name in ("link", "service", "host", "commands"))
+    # Who is busy all the time ends with one more transfer; the last step of a window is one.
+    return parts["setup"] + max(busiest + parts["drain"], parts["window"]) + parts["tail"]
 
 
 def parts_of(exchange, cost, scalars):
@@ -48,7 +46,8 @@ def of_call(exchange, cost, scalars):
     work = exchange.served * exchange.ranks * (4 * message + scalars["service_get"])
     link = exchange.processes * exchange.ranks * message_time_ns(scalars, exchange.message_bytes)
     return {"setup": setup, "link": link, "service": work, "host": 0.0, "commands": 0.0,
-            "window": -(-exchange.ranks // exchange.in_flight) * transfer, "tail": transfer + max(release, unmap)}
+            "window": -(-exchange.ranks // exchange.in_flight) * transfer, "drain": transfer,
+            "tail": max(release, unmap)}
 
 
 def of_messages(exchange, cost, scalars):
@@ -61,10 +60,11 @@ def of_messages(exchange, cost, scalars):
     transfer = transfer_of(exchange, scalars)
     link = exchange.processes * exchange.ranks * message_time_ns(scalars, exchange.message_bytes)
     messages = exchange.served * exchange.ranks
-    # Host, service and transfer of one step; the release is not waited for.
-    step = one_map + one_unmap + 2 * latency + one_import + message + transfer
+    # Host, service and transfer of one step. The host maps the send buffer first; the release is not waited for.
+    step = 2 * one_map + one_unmap + 2 * latency + one_import + message + transfer
     return {"setup": one_map + latency + one_import, "link": link,
             "service": messages * (4 * message + scalars["service_get"] + 2 * (one_import + one_release)),
             "host": exchange.ranks * 2 * (one_map + one_unmap),
             "commands": exchange.processes * exchange.ranks * 2 * commands / lanes,
-            "window": -(-exchange.ranks // exchange.in_flight) * step, "tail": transfer + one_release + one_unmap}
+            "window": -(-exchange.ranks // exchange.in_flight) * step, "drain": transfer,
+            "tail": one_release + one_unmap}

@@ -9,7 +9,6 @@ one it is that of the first one, beyond the last one the last two go on (as src/
 import csv
 import dataclasses
 import json
-import math
 
 import numpy
 
@@ -75,12 +74,19 @@ def read_rows(path):
         raise Refused(f"{path}: {error}") from None
 
 
-def read_json(path):
+def read_text(path):
     try:
         with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"{path}: {error}") from None
+
+
+def parse_json(text, name):
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{name}: not JSON: {error}") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +102,8 @@ class Table:
         points, scalars, sources = {}, {}, {}
         for line, row in enumerate(read_rows(path), 2):
             name = row.get("name")
-            if any(row.get(column) in (None, "") for column in ("value", "unit", "kind", "source")):
-                raise Refused(f"{path}:{line}: a row needs name, value, unit, kind and source")
+            if None in row or any(row.get(column) in (None, "") for column in ("value", "unit", "kind", "source")):
+                raise Refused(f"{path}:{line}: a row needs name, bytes, value, unit, kind and source, and no more")
             if name in CURVES:
                 length = number(row["bytes"], f"{path}:{line}: bytes", 0, MAX_BYTES)
                 points.setdefault(name, []).append((length, number(row["value"], f"{path}:{line}: {name}", 0, MAX_NS)))
@@ -151,8 +157,8 @@ class Scheme:
     host_unmap_commands: tuple = ()
     dpu_import: tuple = ()
     dpu_release: tuple = ()
-    map_requests: int = 0          # work requests on the queue pair of keys
-    unmap_requests: int = 0
+    map_requests: int = 0          # binds
+    unmap_requests: int = 0        # invalidations
     is_pool: bool = False          # keys, and so aliases, outlive buffers
     is_cache: bool = False         # so do registrations
 
@@ -174,8 +180,7 @@ SCHEMES = {
                   host_unmap_commands=("key_destruction",), map_requests=1, unmap_requests=1, **ALIAS),
     "pool": Scheme("pool", "pool", host_map=("registration", "bind"), host_unmap=("invalidation", "deregistration"),
                    map_requests=1, unmap_requests=1, is_pool=True),
-    "pool_cache": Scheme("pool + cache", "pool and cache", map_requests=1, unmap_requests=1, is_pool=True,
-                         is_cache=True),
+    "pool_cache": Scheme("pool + cache", "pool and cache", is_pool=True, is_cache=True),
 }
 REFERENCE = "mr_ksm"
 NOT_MODELLED = ("UMR keys, UCX's pool warm",)  # rows of the benchmark that no scheme stands for
@@ -190,7 +195,7 @@ class Measured:
     NEEDED = ("scheme", "length", "modelled_us", "import_us")
 
     def __init__(self, path):
-        rows = read_json(path) if path.endswith(".json") else read_rows(path)
+        rows = parse_json(read_text(path), path) if path.endswith(".json") else read_rows(path)
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise Refused(f"{path}: not the rows of a table")
         names = {scheme.benchmark: name for name, scheme in SCHEMES.items()}
@@ -236,4 +241,4 @@ def cost_of(name, table, length, measured=None):
 
 
 def is_whole(value):
-    return isinstance(value, int) and not isinstance(value, bool) and not math.isnan(value)
+    return isinstance(value, int) and not isinstance(value, bool)
