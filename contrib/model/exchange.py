@@ -13,8 +13,8 @@ Each process has at most `in_flight` sends and as many receives open. In step k 
 receives from (rank + k), as the pairwise algorithm of UCC does ("O(N) pairwise exchange with adjustable number of
 outstanding sends/recvs", openucx/ucc, src/components/tl/ucp/alltoallv).
 
-Buffers are temporary: with "call" a process allocates one buffer for all that it sends in a call and one for all that it
-receives; with "message" it allocates two for each message.
+Buffers are temporary: with "call" a process allocates one buffer for all that it sends in a call and one for all that
+it receives; with "message" it allocates two for each message.
 """
 import dataclasses
 

@@ -129,8 +129,8 @@ def studies_of(options):
 
 def print_further(options, study, exchange, sizes, schemes):
     if options.scaling:
-        scaled = [(nodes, [study.gain(dataclasses.replace(exchange, nodes=nodes, message_bytes=size)) for size in sizes])
-                  for nodes in nodes_of(options.scaling)]
+        scaled = [(nodes, [study.gain(dataclasses.replace(exchange, nodes=nodes, message_bytes=size))
+                           for size in sizes]) for nodes in nodes_of(options.scaling)]
         print(f"\nthe pool is faster, by nodes\n{report.of_scaling(scaled, sizes)}")
     if options.sensitivity:
         print("\nthe pool is faster, with one input changed\n"

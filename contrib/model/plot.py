@@ -1,4 +1,4 @@
-"""Draws the gain over MR + KSM and what decides it, by message size. Needs matplotlib; nothing else of the model does."""
+"""Draws the gain over MR + KSM and what decides it, by message size. Nothing else of the model needs matplotlib."""
 from costs import REFERENCE, SCHEMES, Refused
 from report import size_name
 from study import PUBLISHED_PERCENT

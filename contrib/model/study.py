@@ -1,5 +1,5 @@
-"""What is asked of the model: times of schemes by message size, the gain over MR + KSM beside what is published, the one
-unknown that this can choose, and what the result hangs on.
+"""What is asked of the model: times of schemes by message size, the gain over MR + KSM beside what is published, the
+one unknown that this can choose, and what the result hangs on.
 
     rows = Study(table).rows(Exchange(), sizes, ("mr_ksm", "pool"))
 """
