@@ -189,17 +189,18 @@ NOT_MODELLED = ("UMR keys, UCX's pool warm",)  # rows of the benchmark that no s
 class Measured:
     """Costs of schemes from `contrib/dev bench xgvmi --csv FILE`, or from the same rows as a JSON list.
 
-    The benchmark measures the host's part of map and unmap together. It is divided as the published costs are.
+    Export and import are taken from there. What registers the memory, and unmapping, keep their costs of the table: the
+    benchmark has their times on this machine, not those of a card's driver.
     """
 
-    NEEDED = ("scheme", "length", "modelled_us", "import_us")
+    NEEDED = ("scheme", "length", "export_us", "import_us")
 
     def __init__(self, path):
         rows = parse_json(read_text(path), path) if path.endswith(".json") else read_rows(path)
         if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
             raise Refused(f"{path}: not the rows of a table")
         names = {scheme.benchmark: name for name, scheme in SCHEMES.items()}
-        host, dpu = {}, {}
+        exports, imports = {}, {}
         for line, row in enumerate(rows, 1):
             missing = [column for column in self.NEEDED if row.get(column) in (None, "")]
             if missing:
@@ -210,34 +211,32 @@ class Measured:
                 raise Refused(f"{path}: row {line}: scheme '{row['scheme']}' is none of " + ", ".join(names))
             name = names[row["scheme"]]
             length = number(row["length"], f"{path}: row {line}: length", 1, MAX_BYTES)
-            all_us = number(row["modelled_us"], f"{path}: row {line}: modelled_us", 0, MAX_NS / 1e3)
-            dpu_us = number(row["import_us"], f"{path}: row {line}: import_us", 0, all_us)
-            host.setdefault(name, []).append((length, (all_us - dpu_us) * 1e3))
-            dpu.setdefault(name, []).append((length, dpu_us * 1e3))
-        self._host = {name: curve_of(points, f"{path}: {name}") for name, points in host.items()}
-        self._dpu = {name: curve_of(points, f"{path}: {name}") for name, points in dpu.items()}
+            for column, points in (("export_us", exports), ("import_us", imports)):
+                time_us = number(row[column], f"{path}: row {line}: {column}", 0, MAX_NS / 1e3)
+                points.setdefault(name, []).append((length, time_us * 1e3))
+        self._exports = {name: curve_of(points, f"{path}: {name}") for name, points in exports.items()}
+        self._imports = {name: curve_of(points, f"{path}: {name}") for name, points in imports.items()}
 
-    def cost(self, name, length, published):
-        """The cost of that scheme; None if the file has none."""
-        if name not in self._host:
-            return None
-        host_ns, dpu_ns = self._host[name].at(length), self._dpu[name].at(length)
-        all_host = published.host_map_ns + published.host_unmap_ns
-        host_scale = host_ns / all_host if all_host else 0.0
-        all_dpu = published.dpu_import + published.dpu_release
-        dpu_scale = dpu_ns / all_dpu if all_dpu else 0.0
-        if not all_host:  # what is published says nothing of how to divide it
-            return Cost(host_map=host_ns / 2, host_unmap=host_ns / 2, dpu_import=dpu_ns / 2, dpu_release=dpu_ns / 2)
-        return Cost(published.host_map * host_scale, published.host_map_commands * host_scale,
-                    published.host_unmap * host_scale, published.host_unmap_commands * host_scale,
-                    published.dpu_import * dpu_scale if all_dpu else dpu_ns / 2,
-                    published.dpu_release * dpu_scale if all_dpu else dpu_ns / 2)
+    def cost(self, name, table, length):
+        """The cost of that scheme; that of the table if the file has none."""
+        of_table = SCHEMES[name].cost(table, length)
+        if name not in self._exports:
+            return of_table
+        registered = table.curves["registration"].at(length) if "registration" in SCHEMES[name].host_map else 0.0
+        export, imported = self._exports[name].at(length), self._imports[name].at(length)
+        # Commands and the two parts of the DPU have the shares that they have in the table.
+        commands = export * share(of_table.host_map_commands, of_table.host_map_ns - registered, 0)
+        first = imported * share(of_table.dpu_import, of_table.dpu_import + of_table.dpu_release, 0.5)
+        return dataclasses.replace(of_table, host_map=registered + export - commands, host_map_commands=commands,
+                                   dpu_import=first, dpu_release=imported - first)
+
+
+def share(part, whole, otherwise):
+    return part / whole if whole else otherwise
 
 
 def cost_of(name, table, length, measured=None):
-    published = SCHEMES[name].cost(table, length)
-    own = measured.cost(name, length, published) if measured else None
-    return own or published
+    return measured.cost(name, table, length) if measured else SCHEMES[name].cost(table, length)
 
 
 def is_whole(value):

@@ -80,16 +80,17 @@ class Study:
         return dataclasses.replace(self, table=self.table.changed(name, value))
 
     def calibrated(self):
-        """The same with the network_efficiency at which the pool gains what is published for 16 KB."""
+        """The same with the network_efficiency at which the pool gains what is published for 16 KB, by the costs of the
+        table: what was measured elsewhere says nothing of that network."""
         wanted = PUBLISHED_PERCENT[CALIBRATED_BYTES]
-        closed = dataclasses.replace(self, engine="analytic")
+        closed = Study(self.table, engine="analytic")
         low, high = SCALARS["network_efficiency"][0], SCALARS["network_efficiency"][1]
 
         def gain(efficiency):
             return closed.with_value("network_efficiency", efficiency).gain(PUBLISHED_RUN)
         if not gain(low) < wanted <= gain(high):
-            raise Refused(f"--calibrate: no network_efficiency gives {wanted:g} % at 16 KB; it gives {gain(low):.1f} % "
-                          f"at {low:g} and {gain(high):.1f} % at {high:g}")
+            raise Refused(f"calibration (--no-calibrate leaves it out): no network_efficiency gives {wanted:g} % at "
+                          f"16 KB; it gives {gain(low):.1f} % at {low:g} and {gain(high):.1f} % at {high:g}")
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if gain(middle) < wanted else (low, middle)
