@@ -77,6 +77,16 @@ void free_addresses(const std::byte* address)
     window_registry::instance().destroy(const_cast<window*>(freed));
 }
 
+void set_foreign(const foreign_memory& memory)
+{
+    window_registry::instance().set_foreign(memory);
+}
+
+bool holds_windows(const void* address, std::uint64_t length)
+{
+    return window_registry::instance().holds_windows(address, length);
+}
+
 bool is_card_memory(const void* address, std::uint64_t length)
 {
     const reader_section section;
@@ -110,6 +120,8 @@ constexpr window_directory directory = {
     .types_of_copied    = types_of_copied_windows,
     .reserve_addresses  = reserve_addresses,
     .free_addresses     = free_addresses,
+    .set_foreign        = set_foreign,
+    .holds_windows      = holds_windows,
     .is_card_memory     = is_card_memory,
     .has_host_transport = has_host_interfaces,
     .show_domain        = show_domain,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 namespace ucxl
@@ -17,6 +18,20 @@ namespace
 
 constexpr int reserved_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 constexpr std::size_t slot   = slot_table::slot_length;
+
+// A process that imports windows of another one knows them by their addresses, so no two processes should have windows
+// at the same ones. The kernel puts all arenas near the end of the address space; in this range, which it leaves alone
+// unless it is asked, there is room to be apart. Where the range is not usable, it chooses another place itself.
+void* random_place()
+{
+    constexpr std::uintptr_t first  = std::uintptr_t{20} << 40;
+    constexpr std::uintptr_t length = std::uintptr_t{60} << 40;
+    std::uint64_t number            = 0;
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number)) {
+        return nullptr;
+    }
+    return reinterpret_cast<void*>((first + number % length) / slot * slot);
+}
 
 // Bytes between the outer margins.
 std::size_t length_of_parts(std::size_t slots_of_part, bool has_two_parts)
@@ -57,7 +72,7 @@ result<std::unique_ptr<arena>> arena::reserve(std::size_t length, std::optional<
     const std::size_t least     = std::min(now, min_length / slot / parts);
     for (;; now /= 2) {
         const std::size_t needed = length_of_parts(now, has_two_parts) + 2 * margin;
-        void* start              = mmap(nullptr, needed, PROT_NONE, reserved_flags, -1, 0);
+        void* start              = mmap(random_place(), needed, PROT_NONE, reserved_flags, -1, 0);
         if (start != MAP_FAILED) {
             std::unique_ptr<arena> created(new (std::nothrow) arena(static_cast<std::byte*>(start) + margin, now,
                                                                     has_two_parts ? staged_type : std::nullopt));

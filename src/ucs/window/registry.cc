@@ -1,11 +1,13 @@
 #include "window.h"
 
 #include "arena.h"
+#include "foreign_memory.h"
 #include "sys/rollback.h"
 #include "ucs/layout/build.h"
 #include "uct/abi/window_types.h"
 #include "window_config.h"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <pthread.h>
@@ -177,20 +179,57 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
         return fail(errc::no_memory, "no memory for a window");
     }
     const std::lock_guard guard(registry_lock());
-    auto range           = UCXL_TRY(_slots->allocate(needed, part));
-    created->_address    = _arena->base() + range.offset;
     created->_length     = length;
     created->_generation = new_generation();
-    created->_range      = range;
+    created->_range      = UCXL_TRY(find_addresses(needed, part));
+    created->_address    = _arena->base() + created->_range.offset;
     created->_carrier    = carrier;
     if (owned->indirect != nullptr) {
         owned->bases = {created->_address};
     }
     created->_owned = std::move(owned);
     created->_binding.store(created->_owned.get());
-    _slots->publish(range, created.get());
+    _slots->publish(created->_range, created.get());
     _num_live.fetch_add(1, std::memory_order_relaxed);
     return created.release();
+}
+
+// Addresses that memory of another process has are passed over. That memory becomes known before holds_windows() looks
+// for windows, which takes the same lock as this does: one of the two sees the other.
+result<window_range> window_registry::find_addresses(std::uint64_t needed, std::size_t part)
+{
+    std::vector<window_range> passed;
+    const rollback give_back([&] {
+        for (const window_range& range : passed) {
+            _slots->release(range);
+        }
+    });
+    for (;;) {
+        const auto range  = UCXL_TRY(_slots->allocate(needed, part));
+        const auto* other = foreign();
+        if (other == nullptr || !other->touches(_arena->base() + range.offset, range.length)) {
+            return range;
+        }
+        passed.push_back(range);
+    }
+}
+
+bool window_registry::holds_windows(const void* address, std::uint64_t length) const
+{
+    if (!touches_arena(address, length)) {
+        return false;
+    }
+    const std::lock_guard guard(registry_lock());
+    const std::uintptr_t base  = _base.load(std::memory_order_relaxed);
+    const std::uintptr_t start = std::max(reinterpret_cast<std::uintptr_t>(address), base);
+    const std::uintptr_t end   = std::min(reinterpret_cast<std::uintptr_t>(address) + length, base + arena_length());
+    constexpr std::uintptr_t chunk = std::uintptr_t{1} << slot_table::min_chunk_shift;
+    for (std::uintptr_t at = start; at < end; at = (at / chunk + 1) * chunk) {
+        if (_slots->lookup(at - base) != nullptr) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void window_registry::find_indirect_bases(window_binding& binding) const

@@ -40,6 +40,7 @@ namespace ucxl
 {
 
 class arena;
+class foreign_memory;
 
 // What a transport keeps for a window. The transport guards it with a lock of its own.
 struct window_attachment {
@@ -170,6 +171,13 @@ public:
     // no_memory, invalid_param (UCX_LAYOUT_ARENA_SIZE).
     result<void> reserve();
 
+    // Whether a live window of this process has bytes in the range.
+    bool holds_windows(const void* address, std::uint64_t length) const;
+    // From now on, for ever, no window is made at addresses that the memory has, and copies to and from these addresses
+    // are its own.
+    void set_foreign(const foreign_memory& memory) { _foreign.store(&memory); }
+    const foreign_memory* foreign() const { return _foreign.load(std::memory_order_acquire); }
+
     // Returns the live window that holds all of [address, address + length), or null. Wait-free, any thread. Call it
     // within a reader_section if another thread may destroy that window.
     const window* find(const void* address, std::uint64_t length) const;
@@ -205,11 +213,13 @@ private:
     window_registry();
 
     void find_indirect_bases(window_binding& binding) const;
+    result<window_range> find_addresses(std::uint64_t needed, std::size_t part);
     result<void> reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type);
 
     std::atomic<std::uintptr_t> _base{0};
     std::atomic<std::size_t> _arena_length{0};
     std::atomic<std::size_t> _num_live{0};
+    std::atomic<const foreign_memory*> _foreign{nullptr};
     // Set before the length.
     std::ptrdiff_t _staged_start   = PTRDIFF_MAX; // from the base
     ucs_memory_type_t _staged_type = UCS_MEMORY_TYPE_RDMA;

@@ -10,6 +10,7 @@
 //     why }
 #pragma once
 
+#include "foreign_memory.h"
 #include "indirect_memory.h"
 #include "sys/error.h"
 #include "ucs/layout/layout.h"
@@ -61,6 +62,9 @@ struct window_directory {
     // Addresses of the arena that stand for memory of a card. Errors: as window_registry::create_indirect().
     result<std::byte*> (*reserve_addresses)(std::uint64_t length, const indirect_memory& memory);
     void (*free_addresses)(const std::byte* address); // waits for readers
+    // Windows of other processes that this one has imported.
+    void (*set_foreign)(const foreign_memory& memory);
+    bool (*holds_windows)(const void* address, std::uint64_t length); // some byte of the range is in a live window
     // Whether the range is memory of some card.
     bool (*is_card_memory)(const void* address, std::uint64_t length);
     // Whether this process and a peer on its host have a faster way than the device.

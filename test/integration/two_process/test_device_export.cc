@@ -90,6 +90,18 @@ private:
     ucp_mem_h _memh = nullptr;
 };
 
+// The window shows the beginning of the message, and nothing else in its memory has changed.
+void expect_beginning(const strided_window& window, std::size_t length, unsigned salt, const char* call)
+{
+    const bytes wanted = strided_window::message(shape.length(), salt);
+    for (std::size_t i = 0; i < shape.span(); ++i) {
+        const std::size_t at      = i / (2 * shape.block) * shape.block + i % (2 * shape.block);
+        const bool is_in_message  = i % (2 * shape.block) < shape.block && at < length;
+        const std::byte should_be = is_in_message ? wanted[at] : strided_window::gap;
+        check(window.memory()[i] == should_be, "{} of {} bytes: byte {} of the memory", call, length, i);
+    }
+}
+
 // What the DPU needs to know of memory of the host.
 bytes described(ucp_mem_h memh, const void* address)
 {
@@ -278,6 +290,118 @@ void sent_by_the_dpu(const peer_arguments& arguments)
 }
 
 const scenario sending("export.send", sent_by_the_dpu);
+
+constexpr std::size_t short_lengths[] = {1, 8, 65, 500, 4000, 20000, shape.length()};
+
+ucp_request_param_t with_handle(const imported_memory& imported)
+{
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+    param.memh         = imported.get();
+    return param;
+}
+
+// The device does not reach a window that the host has unmapped, and UCP has no way to fail when the CPU copies a short
+// message: it carries zeros, and the failure is counted and logged.
+void short_after_unmap(const peer_arguments& arguments)
+{
+    constexpr std::size_t length = 8;
+    const context_handle context(arguments);
+    session session(arguments, context);
+    const ucp_request_param_t plain{};
+    if (arguments.plays(0)) {
+        strided_window window(context.get(), shape);
+        window.fill(1);
+        session.exchange(described(window.get().memh(), window.address()));
+        window.unmap();
+        session.barrier();
+        bytes received(length, strided_window::gap);
+        check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), received.data(), length, 1, UINT64_MAX, &plain)),
+                 "receive");
+        check(received == bytes(length, std::byte{0}), "something else than zeros came");
+    } else {
+        const described_memory window(session.exchange({}));
+        const imported_memory imported(context.get(), window.packed);
+        check_ok(imported.status(), "import of a window");
+        session.barrier();
+        const auto param = with_handle(imported);
+        check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), window.address, length, 1, &param)), "send");
+    }
+    session.close();
+}
+
+const scenario short_lost("export.short_lost", short_after_unmap);
+
+// Messages of all lengths, as UCP chooses to send them: short ones it copies by the CPU, which cannot reach the host's
+// memory. The DPU sends, puts and receives, and gets, all with windows of the host.
+void short_messages(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    const ucp_request_param_t plain{};
+    if (arguments.plays(0)) {
+        strided_window source(context.get(), shape);
+        strided_window sink(context.get(), shape);
+        plain_buffer buffer(context.get(), shape.length());
+        source.fill(1);
+        session.exchange(described(source.get().memh(), source.address()));
+        session.exchange(described(sink.get().memh(), sink.address()));
+        bytes key;
+        append_key(key, context.get(), buffer.memh(), buffer.content().data());
+        session.exchange(key);
+        const bytes wanted = strided_window::message(shape.length(), 1);
+        for (const std::size_t length : short_lengths) {
+            session.barrier(); // the DPU has put
+            check(std::equal(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(length),
+                             buffer.content().begin()),
+                  "put of {} bytes", length);
+            bytes received(length);
+            check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), received.data(), length, 1, UINT64_MAX, &plain)),
+                     "receive");
+            check(std::equal(received.begin(), received.end(), wanted.begin()), "message of {} bytes", length);
+            std::ranges::copy(strided_window::message(shape.length(), 2), buffer.content().begin());
+            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), buffer.content().data(), length, 2, &plain)),
+                     "send");
+            session.barrier(); // the DPU has received
+            expect_beginning(sink, length, 2, "receive");
+            std::fill_n(sink.memory(), shape.span(), strided_window::gap);
+            session.barrier();
+            session.barrier(); // the DPU has got
+            expect_beginning(sink, length, 2, "get");
+            std::fill_n(sink.memory(), shape.span(), strided_window::gap);
+        }
+        source.verify(1, "what the DPU has read");
+    } else {
+        const described_memory source(session.exchange({}));
+        const described_memory sink(session.exchange({}));
+        const bytes key                 = session.exchange({});
+        std::span<const std::byte> rest = key;
+        const remote_key remote(session.endpoint(), rest);
+        const imported_memory from(context.get(), source.packed);
+        const imported_memory to(context.get(), sink.packed);
+        check_ok(from.status(), "import");
+        check_ok(to.status(), "import");
+        const auto from_param = with_handle(from);
+        const auto to_param   = with_handle(to);
+        for (const std::size_t length : short_lengths) {
+            check_ok(put(session, source, from, length, remote), "put");
+            session.barrier();
+            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), source.address, length, 1, &from_param)),
+                     "send");
+            check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), sink.address, length, 2, UINT64_MAX, &to_param)),
+                     "receive");
+            session.barrier();
+            session.barrier();
+            check_ok(session.wait(ucp_get_nbx(session.endpoint(), sink.address, length, remote.address(), remote.get(),
+                                              &to_param)),
+                     "get");
+            session.barrier();
+        }
+    }
+    session.close();
+}
+
+const scenario short_ones("export.short", short_messages);
 
 const scenario losing("export.lose", lost_after_unmap);
 
@@ -474,6 +598,21 @@ TEST_P(exported_memory, is_sent_over_endpoints_with_error_handling)
 {
     auto config = export_config("export.send", GetParam());
     config.variables.emplace_back("UCX_RNDV_THRESH", "0");
+    EXPECT_EQ(run(config)["keys_live"], 0);
+}
+
+TEST_P(exported_memory, is_reached_by_short_messages_that_ucp_copies)
+{
+    auto config = export_config("export.short", GetParam());
+    std::erase_if(config.variables, [](const auto& each) { return each.first == "UCX_ZCOPY_THRESH"; });
+    EXPECT_EQ(run(config)["keys_live"], 0);
+}
+
+TEST_P(exported_memory, is_lost_to_short_messages_when_the_host_unmaps_it)
+{
+    auto config = export_config("export.short_lost", GetParam());
+    std::erase_if(config.variables, [](const auto& each) { return each.first == "UCX_ZCOPY_THRESH"; });
+    config.expected[1].output = "are memory of another process that the device cannot reach";
     EXPECT_EQ(run(config)["keys_live"], 0);
 }
 

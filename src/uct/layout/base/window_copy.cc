@@ -1,6 +1,7 @@
 #include "window_copy.h"
 
 #include "ucs/layout/walk.h"
+#include "ucs/window/foreign_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -156,12 +157,29 @@ bool move_counted(const transfer_side& to, const transfer_side& from, std::size_
     return true;
 }
 
+// The memory of other processes, if the range touches some that they have there, and no window of this process.
+const foreign_memory* foreign_at(const void* address, std::size_t length)
+{
+    const window_registry& registry   = window_registry::instance();
+    const foreign_memory* const other = registry.foreign();
+    return other != nullptr && other->touches(address, length) && !registry.holds_windows(address, length) ? other
+                                                                                                           : nullptr;
+}
+
+std::optional<refused_range> copied(bool is_done, const void* address, std::size_t length)
+{
+    return is_done ? std::nullopt : std::optional(refused_range{address, length, imported_memory_failed});
+}
+
 } // namespace
 
 std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
 {
     if (length == 0) {
         return std::nullopt;
+    }
+    if (const auto* const other = foreign_at(window_address, length)) [[unlikely]] {
+        return copied(other->write(window_address, length, source), window_address, length);
     }
     const reader_section section;
     const auto to   = window_side(section, window_address, length);
@@ -180,6 +198,9 @@ std::optional<refused_range> read_window(void* target, const void* window_addres
     if (length == 0) {
         return std::nullopt;
     }
+    if (const auto* const other = foreign_at(window_address, length)) [[unlikely]] {
+        return copied(other->read(window_address, length, target), window_address, length);
+    }
     const reader_section section;
     const auto from = window_side(section, window_address, length);
     const auto to   = local_side(section, target, length);
@@ -195,10 +216,10 @@ std::optional<refused_range> read_window(void* target, const void* window_addres
 std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length)
 {
     const auto& registry = window_registry::instance();
-    if (registry.touches_arena(target, length)) {
+    if (registry.touches_arena(target, length) || foreign_at(target, length) != nullptr) {
         return write_window(target, source, length);
     }
-    if (registry.touches_arena(source, length)) {
+    if (registry.touches_arena(source, length) || foreign_at(source, length) != nullptr) {
         return read_window(target, source, length);
     }
     if (length > 0) {

@@ -53,6 +53,8 @@ std::optional<transfer_side> local_side(const reader_section& section, const voi
 [[nodiscard]] bool write_side(const transfer_side& to, std::uint64_t at, std::uint64_t length, const void* source);
 
 inline constexpr const char* card_memory_failed = "are memory of a network card that is gone, or that failed";
-inline constexpr const char* not_in_a_window    = "are not inside a live window";
+inline constexpr const char* imported_memory_failed =
+    "are memory of another process that the device cannot reach (any more)";
+inline constexpr const char* not_in_a_window = "are not inside a live window";
 
 } // namespace ucxl

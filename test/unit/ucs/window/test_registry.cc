@@ -1,6 +1,7 @@
 #include "map_failure.h"
 #include "support/alloc_failure.h"
 #include "support/must.h"
+#include "ucs/window/foreign_memory.h"
 #include "window_helpers.h"
 
 #include <cstring>
@@ -52,6 +53,63 @@ TEST(registry, finds_every_byte_of_a_window_and_nothing_else)
         EXPECT_EQ(registry->find(at, 0), nullptr);
     }
     EXPECT_EQ(registry->num_live(), 0u);
+}
+
+class fake_foreign_memory final : public foreign_memory
+{
+public:
+    fake_foreign_memory(const std::byte* start, std::uint64_t length) : _start(start), _length(length) {}
+
+    bool touches(const void* address, std::uint64_t length) const override
+    {
+        const auto* const first = static_cast<const std::byte*>(address);
+        return first < _start + _length && _start < first + length;
+    }
+    bool read(const void*, std::uint64_t, void*) const override { return false; }
+    bool write(void*, std::uint64_t, const void*) const override { return false; }
+
+private:
+    const std::byte* _start;
+    std::uint64_t _length;
+};
+
+TEST(registry, makes_no_window_at_addresses_of_foreign_memory)
+{
+    const auto registry = private_registry(512 * mib);
+    const fake_foreign_memory other(registry->arena_base() + 64 * mib + 4096, 192 * mib);
+    registry->set_foreign(other);
+    std::vector<window*> made;
+    for (const std::uint64_t length : {4096 * std::uint64_t{1}, 64 * mib - 4096, 100 * mib, 4096 * std::uint64_t{1}}) {
+        made.push_back(must(registry->create(binding_of(length))));
+        EXPECT_FALSE(other.touches(made.back()->address(), length)) << length;
+    }
+    EXPECT_FALSE(registry->create(binding_of(200 * mib)).has_value()) << "they are all that is left";
+    for (window* const each : made) {
+        registry->destroy(each);
+    }
+    EXPECT_FALSE(registry->create(binding_of(250 * mib)).has_value());
+    registry->destroy(must(registry->create(binding_of(180 * mib))));
+}
+
+TEST(registry, knows_whether_a_range_holds_windows)
+{
+    const auto registry = private_registry(512 * mib);
+    EXPECT_FALSE(registry->holds_windows(registry->arena_base(), 512 * mib));
+    for (const std::uint64_t length : {std::uint64_t{100}, 130 * mib}) {
+        window* const one   = must(registry->create(binding_of(length)));
+        std::byte* const at = one->address();
+        // Small windows have a chunk of 64 KiB, large ones slots of 64 MiB.
+        const std::uint64_t taken = length < 65536 ? 65536 : (length / (64 * mib) + 1) * 64 * mib;
+        EXPECT_TRUE(registry->holds_windows(at, 1));
+        EXPECT_TRUE(registry->holds_windows(at + length - 1, 1));
+        EXPECT_TRUE(registry->holds_windows(at - 1, 2));
+        EXPECT_TRUE(registry->holds_windows(registry->arena_base() - 4096, 512 * mib + 8192));
+        EXPECT_FALSE(registry->holds_windows(at - 1, 1));
+        EXPECT_FALSE(registry->holds_windows(at + taken, 1));
+        registry->destroy(one);
+        EXPECT_FALSE(registry->holds_windows(at, 1));
+    }
+    EXPECT_FALSE(registry->holds_windows(&registry, 8));
 }
 
 TEST(registry, knows_the_edges_of_its_arena)

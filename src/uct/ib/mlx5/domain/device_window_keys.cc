@@ -165,6 +165,13 @@ void device_window_keys::free(const std::byte* address)
     }
 }
 
+bool device_window_keys::exports_with(const access_token& token)
+{
+    bool has_token = false;
+    for_all([&](window_domain& domain) { has_token = has_token || domain.exports_with(token); });
+    return has_token;
+}
+
 bool device_window_keys::copy_card_memory(std::byte* address, std::uint64_t length, std::byte* other,
                                           copy_direction direction)
 {

@@ -7,7 +7,8 @@
 //   4. the lock of mlx5::domain, and those of the registration cache: the device is waited for
 //   5. of src/ucs/window: the lock of the registries, then that of the list of readers
 //   6. memic_pool, its lock for its chunks
-//   7. the others, under which nothing is waited for: card_memory, device_memory, handle_table; window_figures of
+//   7. imported_windows: shared while the card copies, for others only while its table changes; so 5 may ask it
+//   8. the others, under which nothing is waited for: card_memory, device_memory, handle_table; window_figures of
 //      src/ucp/layout
 // Fork holds locks of src/ucp/layout, then those of 5, then window_figures. Who holds the list of readers waits for all
 // that are in a reader_section, and these copy memory of the card: so nothing under 6 waits for anything before it, nor
@@ -15,6 +16,7 @@
 #pragma once
 
 #include "ucs/window/window_keys.h"
+#include "uct/ib/mlx5/layout/vhca_access.h"
 
 #include <atomic>
 #include <cstdint>
@@ -47,6 +49,9 @@ public:
     result<std::byte*> allocate(std::span<const domain_id> domains, std::uint64_t length) override;
     void free(const std::byte* address) override;
     bool has_card_memory() const override { return window_domain_offers.load(std::memory_order_relaxed) != 0; }
+
+    // Whether a domain of this process exports keys with that token.
+    bool exports_with(const access_token& token);
 
     // Copies between memory of whatever card and other memory. False: no card has it, or the device failed.
     bool copy_card_memory(std::byte* address, std::uint64_t length, std::byte* other, copy_direction direction);

@@ -29,7 +29,7 @@ struct [[gnu::packed]] wire {
     std::uint8_t num_announced;
     std::uint32_t key;
     std::uint16_t vhca_id;
-    std::uint16_t reserved;
+    std::uint16_t is_window; // 0 or 1
     std::uint64_t created;
     access_token token;
     std::uint64_t address;
@@ -61,7 +61,7 @@ void pack(const exported_handle& handle, std::span<std::byte, exported_handle::l
                 .num_announced = handle.num_announced,
                 .key           = handle.key.key,
                 .vhca_id       = handle.key.vhca_id,
-                .reserved      = 0,
+                .is_window     = handle.is_window ? std::uint16_t{1} : std::uint16_t{0},
                 .created       = handle.key.created,
                 .token         = handle.key.token,
                 .address       = handle.address,
@@ -93,8 +93,8 @@ result<exported_handle> unpack_exported(const void* bytes)
     if (packed.checksum != checksum_of(packed)) {
         return fail(errc::malformed, "checksum is wrong");
     }
-    if (packed.reserved != 0) {
-        return fail(errc::malformed, "a reserved field is not 0");
+    if (packed.is_window > 1) {
+        return fail(errc::malformed, std::format("is_window is {}, the limit is 1", unsigned{packed.is_window}));
     }
     if (packed.num_announced > exported_handle::max_announced) {
         return fail(errc::malformed, std::format("num_announced is {}, the limit is {}", unsigned{packed.num_announced},
@@ -105,8 +105,9 @@ result<exported_handle> unpack_exported(const void* bytes)
                                                  std::uint64_t{packed.memory_bytes}, std::uint64_t{packed.address}));
     }
     exported_handle handle{
-        .key     = {.key = packed.key, .vhca_id = packed.vhca_id, .created = packed.created, .token = packed.token},
-        .address = packed.address,
+        .key       = {.key = packed.key, .vhca_id = packed.vhca_id, .created = packed.created, .token = packed.token},
+        .is_window = packed.is_window != 0,
+        .address   = packed.address,
         .memory_bytes  = packed.memory_bytes,
         .announced     = {},
         .num_announced = packed.num_announced};

@@ -42,6 +42,7 @@ struct exported_handle {
     };
 
     exported_key key;
+    bool is_window             = false; // whose address is not of memory that a CPU reaches
     std::uint64_t address      = 0;
     std::uint64_t memory_bytes = 0;
     // Further keys of the same function and token.

@@ -176,7 +176,9 @@ exported_handle exported_keys::handle_of(std::uint32_t key, std::uint64_t create
 exported_handle exported_keys::handle_of(const region& region, std::uintptr_t address)
 {
     const std::lock_guard guard(_domain.lock);
-    return handle_of(region.key(), region.key_created(), address, region.length());
+    auto handle      = handle_of(region.key(), region.key_created(), address, region.length());
+    handle.is_window = true;
+    return handle;
 }
 
 result<void> exported_keys::prepare_for_region(std::uint32_t octowords)

@@ -49,6 +49,7 @@ public:
     // What others have to know of such a region.
     exported_handle handle_of(const region& region, std::uintptr_t address);
 
+    bool has_token(const access_token& token) const { return _token == token; }
     std::size_t num_buffers() const { return _num_buffers.load(std::memory_order_relaxed); }
 
 private:

@@ -2,6 +2,7 @@
 
 #include "device_window_keys.h"
 #include "domain_options.h"
+#include "imported_windows.h"
 #include "key_mark.h"
 #include "sys/rollback.h"
 #include "ucs/sys/status.h"
@@ -466,6 +467,9 @@ ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
     const bool has_flags  = (params->field_mask & abi::mem_dereg_params::has_flags) != 0;
     const bool invalidate = has_flags && (params->flags & abi::mem_dereg_params::invalidate) != 0;
     if (handle->alias != nullptr) {
+        if (handle->imported_address) {
+            imported_windows::instance().remove(*handle->imported_address, *handle->alias);
+        }
         _aliases.give_back(handle->alias);
     }
     {
@@ -675,6 +679,37 @@ ucs_status_t window_domain::export_memory(uct_mem_h memh, void* address, std::si
     return domain_layer::mkey_pack(memh, address, length, params, buffer);
 }
 
+bool window_domain::exports_with(const access_token& token) const
+{
+    const exported_keys* const exports = _exports.load(std::memory_order_acquire);
+    return exports != nullptr && exports->has_token(token);
+}
+
+result<void> window_domain::show_imported(window_handle& handle, const exported_handle& imported)
+{
+    if (!imported.is_window || device_window_keys::instance().exports_with(imported.key.token)) {
+        return {}; // a CPU finds a window of this process anyway
+    }
+    staged_copies* copies = nullptr;
+    {
+        const std::lock_guard guard(_lock);
+        if (_device == nullptr || _device->copies == nullptr) {
+            const auto device = this->device();
+            auto made         = device ? staged_copies::create(_pd) : std::unexpected(device.error());
+            if (!made) {
+                ucs_diag("%s: messages that UCP copies by the CPU are refused for imported windows: %s",
+                         _device_name.c_str(), made.error().message.c_str());
+                return {};
+            }
+            _device->copies = std::move(*made);
+        }
+        copies = _device->copies.get();
+    }
+    UCXL_TRY(imported_windows::instance().add(imported, *handle.alias, *copies, _windows));
+    handle.imported_address = imported.address;
+    return {};
+}
+
 ucs_status_t window_domain::mem_attach(const void* exported_key, abi::mem_attach_params* params, uct_mem_h* memh)
 {
     if (!is_exported_handle(exported_key)) {
@@ -695,11 +730,16 @@ ucs_status_t window_domain::mem_attach(const void* exported_key, abi::mem_attach
             ucs_debug("%s: %s", name, alias.error().message.c_str());
             return to_status(alias.error().code);
         }
-        undo.cancel();
-        _aliases.expect(*unpacked);
         (*handle)->alias = *alias;
         (*handle)->lkey = (*handle)->rkey = (*alias)->key();
-        *memh                             = *handle;
+        if (const auto shown = show_imported(**handle, *unpacked); !shown) {
+            ucs_debug("%s: %s", name, shown.error().message.c_str());
+            _aliases.give_back(*alias);
+            return to_status(shown.error().code);
+        }
+        undo.cancel();
+        _aliases.expect(*unpacked);
+        *memh = *handle;
         const std::lock_guard guard(_lock);
         show();
         return UCS_OK;

@@ -11,6 +11,7 @@
 #include "base_memory.h"
 #include "card_memory.h"
 #include "exported_keys.h"
+#include "staged_copies.h"
 #include "ucs/window/window_keys.h"
 #include "uct/abi/domain_layer.h"
 #include "uct/ib/mlx5/layout/domain.h"
@@ -46,6 +47,7 @@ public:
     bool free(const std::byte* address); // false: it is not of this card
     // Copies between memory of this card and other memory. False: it is not of this card, or the device failed.
     bool copy_card_memory(std::byte* address, std::uint64_t length, std::byte* other, copy_direction direction);
+    bool exports_with(const access_token& token) const;
     // Registers memory, for local use.
     result<base_memory::held> hold(const memory_range& range);
 
@@ -77,6 +79,7 @@ private:
         domain keys;
         std::unique_ptr<base_memory> memory;
         std::unique_ptr<card_memory> card;      // made with the first allocation
+        std::unique_ptr<staged_copies> copies;  // made with the first imported window
         std::unique_ptr<exported_keys> exports; // made with the first export
     };
 
@@ -105,6 +108,8 @@ private:
     result<exported_keys*> exports();
     result<exported_handle> export_window(window_handle& handle);
     result<exported_handle> export_buffer(uct_mem_h memh, const void* address, std::size_t length);
+    // Lets the CPU copy the window, if the device can.
+    result<void> show_imported(window_handle& handle, const exported_handle& imported);
     ucs_status_t export_memory(uct_mem_h memh, void* address, std::size_t length, const abi::mkey_pack_params* params,
                                void* buffer);
     bool may_hand_out(window_handle& handle, unsigned flags) noexcept;

@@ -59,6 +59,8 @@ struct window_handle {
     std::unique_ptr<window_key> exported_key;
     // Of imported memory.
     alias_table::entry* alias = nullptr;
+    // Where a window of another process is that copies may reach.
+    std::optional<std::uintptr_t> imported_address;
     // Of imported memory that peers must lose while others use it.
     std::optional<key_alias> own_alias;
 

@@ -18,6 +18,7 @@ exported_handle random_handle(ucxl::test::random& random)
                                            .vhca_id = static_cast<std::uint16_t>(random.next()),
                                            .created = random.next(),
                                            .token   = {}},
+                         .is_window     = random.below(2) == 1,
                          .address       = random.next() >> 1,
                          .memory_bytes  = random.next() >> 1,
                          .num_announced = static_cast<std::uint8_t>(random.below(exported_handle::max_announced + 1))};

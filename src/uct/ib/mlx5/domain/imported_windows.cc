@@ -1,0 +1,122 @@
+#include "imported_windows.h"
+
+#include "uct/abi/log.h"
+
+#include <algorithm>
+#include <exception>
+
+namespace ucxl::mlx5
+{
+
+namespace
+{
+
+std::uintptr_t number_of(const void* address)
+{
+    return reinterpret_cast<std::uintptr_t>(address);
+}
+
+// Whether the device did it. Who asked reports the failure; this says why.
+template <typename Copy>
+bool succeeds(Copy&& copy) noexcept
+{
+    try {
+        const result<void> done = copy();
+        if (!done) {
+            ucs_debug("a copy of imported memory: %s", done.error().message.c_str());
+        }
+        return done.has_value();
+    } catch (const std::exception& failure) {
+        ucs_debug("a copy of imported memory: %s", failure.what());
+        return false;
+    }
+}
+
+} // namespace
+
+// Never destroyed: contexts may end while the process does.
+imported_windows& imported_windows::instance()
+{
+    static imported_windows& only = *new imported_windows;
+    return only;
+}
+
+result<void> imported_windows::add(const exported_handle& handle, const alias_table::entry& alias,
+                                   staged_copies& copies, const window_directory& windows)
+{
+    {
+        const std::lock_guard guard(_lock);
+        _ranges.emplace(handle.address, range{handle.memory_bytes, &alias, &copies});
+        _longest = std::max(_longest, handle.memory_bytes);
+    }
+    windows.set_foreign(*this);
+    if (windows.holds_windows(reinterpret_cast<const void*>(handle.address), handle.memory_bytes)) {
+        remove(handle.address, alias);
+        return fail(errc::unsupported,
+                    std::format("a window of this process is at the same address, 0x{:x}", handle.address));
+    }
+    return {};
+}
+
+void imported_windows::remove(std::uintptr_t address, const alias_table::entry& alias) noexcept
+{
+    const std::lock_guard guard(_lock);
+    const auto [first, last] = _ranges.equal_range(address);
+    const auto found         = std::find_if(first, last, [&](const auto& each) { return each.second.alias == &alias; });
+    if (found != last) {
+        _ranges.erase(found);
+    }
+}
+
+template <typename Visit>
+void imported_windows::for_each_near(std::uintptr_t address, std::uint64_t length, Visit&& visit) const
+{
+    const std::uintptr_t lowest = address - std::min<std::uint64_t>(address, _longest);
+    for (auto each = _ranges.lower_bound(lowest);
+         each != _ranges.end() && (each->first <= address || each->first - address < length); ++each) {
+        visit(each->first, each->second);
+    }
+}
+
+bool imported_windows::touches(const void* address, std::uint64_t length) const
+{
+    const std::uintptr_t wanted = number_of(address);
+    bool is_touched             = false;
+    const std::shared_lock guard(_lock);
+    for_each_near(wanted, length, [&](std::uintptr_t start, const range& known) {
+        is_touched = is_touched || start >= wanted || wanted - start < known.length;
+    });
+    return is_touched;
+}
+
+const imported_windows::range* imported_windows::find(std::uintptr_t address, std::uint64_t length) const
+{
+    const range* found = nullptr;
+    bool is_clear      = true;
+    for_each_near(address, length, [&](std::uintptr_t start, const range& known) {
+        if (start > address || address - start > known.length || length > known.length - (address - start)) {
+            return;
+        }
+        is_clear = is_clear && (found == nullptr || found->alias->owner.token == known.alias->owner.token);
+        found    = &known;
+    });
+    return is_clear ? found : nullptr;
+}
+
+bool imported_windows::read(const void* address, std::uint64_t length, void* target) const
+{
+    const std::shared_lock guard(_lock);
+    const range* const found = find(number_of(address), length);
+    return found != nullptr &&
+           succeeds([&] { return found->copies->read(found->alias->key(), number_of(address), length, target); });
+}
+
+bool imported_windows::write(void* address, std::uint64_t length, const void* source) const
+{
+    const std::shared_lock guard(_lock);
+    const range* const found = find(number_of(address), length);
+    return found != nullptr &&
+           succeeds([&] { return found->copies->write(found->alias->key(), number_of(address), length, source); });
+}
+
+} // namespace ucxl::mlx5

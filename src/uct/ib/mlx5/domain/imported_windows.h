@@ -1,0 +1,52 @@
+// The windows of other processes that this process has imported, by their addresses there. UCP knows them as memory of
+// type RDMA and copies short messages through lay_copy, which asks here: the device does it.
+//
+// Two processes may have windows at the same addresses. Then nobody can tell whose are meant, and copies are refused;
+// transfers by keys are not concerned.
+#pragma once
+
+#include "alias_table.h"
+#include "staged_copies.h"
+#include "ucs/window/window_keys.h"
+
+#include <map>
+#include <shared_mutex>
+
+namespace ucxl::mlx5
+{
+
+class imported_windows final : public foreign_memory
+{
+public:
+    // Of the process.
+    static imported_windows& instance();
+
+    // `alias` and `copies` stay until remove(). Errors: unsupported (a window of this process has such an address).
+    result<void> add(const exported_handle& handle, const alias_table::entry& alias, staged_copies& copies,
+                     const window_directory& windows);
+    // Waits for copies that are under way.
+    void remove(std::uintptr_t address, const alias_table::entry& alias) noexcept;
+
+    bool touches(const void* address, std::uint64_t length) const override;
+    bool read(const void* address, std::uint64_t length, void* target) const override;
+    bool write(void* address, std::uint64_t length, const void* source) const override;
+
+private:
+    struct range {
+        std::uint64_t length;
+        const alias_table::entry* alias;
+        staged_copies* copies;
+    };
+
+    // Calls visit(start, range) for those that may touch the range.
+    template <typename Visit>
+    void for_each_near(std::uintptr_t address, std::uint64_t length, Visit&& visit) const;
+    // The one that holds all of it, or null.
+    const range* find(std::uintptr_t address, std::uint64_t length) const;
+
+    mutable std::shared_mutex _lock; // shared while the device copies
+    std::multimap<std::uintptr_t, range> _ranges;
+    std::uint64_t _longest = 0;
+};
+
+} // namespace ucxl::mlx5
