@@ -3,6 +3,7 @@
 #include "packed_range.h"
 #include "stream.h"
 
+#include <bit>
 #include <cassert>
 #include <format>
 #include <new>
@@ -54,6 +55,29 @@ void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t len
     } else if (length > 0) {
         move_range<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     }
+}
+
+block_row pack_plan::row_at(base_list bases) const
+{
+    block_row row;
+    if (_program->steps.empty()) {
+        return row;
+    }
+    const step& only = _program->steps[_program->root.child];
+    if (only.kind != step_kind::run || only.is_panel || only.run.outer_count != 1) {
+        return row;
+    }
+    row._memory        = bases[_program->root.source] + _program->root.offset;
+    row._block         = only.run.length;
+    row._stride        = only.run.stride;
+    row._gather_limit  = _program->min_streamed_gather;
+    row._scatter_limit = _program->min_streamed_scatter;
+    row._shift =
+        std::has_single_bit(row._block) ? static_cast<unsigned>(std::countr_zero(row._block)) : block_row::no_shift;
+    row._gather  = only.kernels->gather;
+    row._scatter = only.kernels->scatter;
+    row._copy    = best_kernels().copy;
+    return row;
 }
 
 std::string pack_plan::describe() const

@@ -16,6 +16,7 @@
 // packed order; MPI leaves it undefined.
 #pragma once
 
+#include "block_row.h"
 #include "sys/error.h"
 #include "ucs/layout/layout.h"
 
@@ -53,6 +54,9 @@ public:
     // stay in the first-level cache. The two memories must not overlap.
     static void copy(const pack_plan& to, base_list to_bases, std::uint64_t to_offset, const pack_plan& from,
                      base_list from_bases, std::uint64_t from_offset, std::uint64_t length);
+
+    // The plan with these base addresses, if it is one row of equal blocks.
+    block_row row_at(base_list bases) const;
 
     // Names the chosen kernels for people, outermost loop first: "8192 x copy(8) stride 65536".
     std::string describe() const;

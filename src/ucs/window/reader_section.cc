@@ -23,26 +23,49 @@ detail::reader_slot* all_slots = nullptr;
 namespace detail
 {
 
-thread_local reader_slot this_reader;
+thread_local constinit reader_slot* this_reader = nullptr;
 std::atomic<std::uint64_t> reader_epoch{1};
 
-reader_slot::reader_slot()
+namespace
 {
-    const std::lock_guard guard(list_lock());
-    next = all_slots;
-    if (next != nullptr) {
-        next->prev = this;
-    }
-    all_slots = this;
-}
 
-reader_slot::~reader_slot()
+// The slot of a thread, in the list from its first section to the end of the thread.
+class listed_slot
 {
-    const std::lock_guard guard(list_lock());
-    (prev != nullptr ? prev->next : all_slots) = next;
-    if (next != nullptr) {
-        next->prev = prev;
+public:
+    listed_slot()
+    {
+        const std::lock_guard guard(list_lock());
+        _slot.next = all_slots;
+        if (_slot.next != nullptr) {
+            _slot.next->prev = &_slot;
+        }
+        all_slots   = &_slot;
+        this_reader = &_slot;
     }
+    ~listed_slot()
+    {
+        const std::lock_guard guard(list_lock());
+        (_slot.prev != nullptr ? _slot.prev->next : all_slots) = _slot.next;
+        if (_slot.next != nullptr) {
+            _slot.next->prev = _slot.prev;
+        }
+    }
+    listed_slot(const listed_slot&)            = delete;
+    listed_slot& operator=(const listed_slot&) = delete;
+
+    reader_slot& get() { return _slot; }
+
+private:
+    reader_slot _slot;
+};
+
+} // namespace
+
+reader_slot& make_slot()
+{
+    static thread_local listed_slot own;
+    return own.get();
 }
 
 } // namespace detail
@@ -65,7 +88,7 @@ void wait_for_readers()
 void readers_before_fork()
 {
     // Makes this thread's slot now, so that the child does not make it while the list is locked.
-    detail::this_reader.depth += 0;
+    static_cast<void>(detail::make_slot());
     list_lock().lock();
 }
 
@@ -77,7 +100,7 @@ void readers_after_fork_in_parent()
 void readers_after_fork_in_child()
 {
     // The other threads do not exist in the child. Their stacks, which may hold their slots, will be used again.
-    detail::reader_slot& mine = detail::this_reader;
+    detail::reader_slot& mine = detail::make_slot();
     mine.next = mine.prev = nullptr;
     all_slots             = &mine;
     list_lock().unlock();

@@ -20,18 +20,16 @@ namespace detail
 {
 
 struct reader_slot {
-    reader_slot();
-    ~reader_slot();
-    reader_slot(const reader_slot&)            = delete;
-    reader_slot& operator=(const reader_slot&) = delete;
-
     std::atomic<std::uint64_t> since{0}; // the epoch in which the open section began; 0: none is open
     std::uint32_t depth = 0;             // used by this thread only
     reader_slot* next   = nullptr;       // guarded by the lock of the list
     reader_slot* prev   = nullptr;
 };
 
-extern thread_local reader_slot this_reader;
+// Null until the thread's first section. Sections are opened for every fragment of a message: an access of this kind
+// costs no call, as the default one of a shared library does.
+extern thread_local constinit reader_slot* this_reader [[gnu::tls_model("initial-exec")]];
+reader_slot& make_slot();
 extern std::atomic<std::uint64_t> reader_epoch;
 
 } // namespace detail
@@ -39,25 +37,26 @@ extern std::atomic<std::uint64_t> reader_epoch;
 class reader_section
 {
 public:
-    reader_section()
+    reader_section() : _slot(detail::this_reader != nullptr ? *detail::this_reader : detail::make_slot())
     {
-        detail::reader_slot& mine = detail::this_reader;
-        if (mine.depth++ == 0) {
+        if (_slot.depth++ == 0) {
             // Sequentially consistent, as the reads that follow: either those reads see what a writer unpublished, or
             // the writer sees this section and waits for it. A section that has the epoch of a writer is not waited
             // for, but it sees everything the writer did before.
-            mine.since.store(detail::reader_epoch.load(std::memory_order_acquire));
+            _slot.since.store(detail::reader_epoch.load(std::memory_order_acquire));
         }
     }
     ~reader_section()
     {
-        detail::reader_slot& mine = detail::this_reader;
-        if (--mine.depth == 0) {
-            mine.since.store(0, std::memory_order_release);
+        if (--_slot.depth == 0) {
+            _slot.since.store(0, std::memory_order_release);
         }
     }
     reader_section(const reader_section&)            = delete;
     reader_section& operator=(const reader_section&) = delete;
+
+private:
+    detail::reader_slot& _slot;
 };
 
 // Returns when every section that was open at the time of the call is closed.

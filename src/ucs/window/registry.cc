@@ -72,9 +72,12 @@ window_registry::~window_registry()
     }
 }
 
-window_registry& window_registry::instance()
+// Never destroyed.
+window_registry& window_registry::make_instance()
 {
+    static_assert(margin == arena::margin);
     static window_registry& registry = *new window_registry;
+    _process.store(&registry, std::memory_order_release);
     return registry;
 }
 
@@ -120,17 +123,6 @@ result<void> window_registry::reserve_locked(std::size_t length, std::optional<u
     return {};
 }
 
-bool window_registry::touches_arena(const void* address, std::uint64_t length) const
-{
-    const std::size_t reserved = _arena_length.load(std::memory_order_acquire);
-    if (reserved == 0) {
-        return false;
-    }
-    const std::uintptr_t first = _base.load(std::memory_order_relaxed) - arena::margin;
-    const std::uintptr_t from  = reinterpret_cast<std::uintptr_t>(address);
-    return from - first < reserved + 2 * arena::margin || length > first - from;
-}
-
 ucs_memory_type_t window_registry::memory_type_at(const void* address) const
 {
     static_cast<void>(_arena_length.load(std::memory_order_acquire));
@@ -138,20 +130,6 @@ ucs_memory_type_t window_registry::memory_type_at(const void* address) const
     return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(address) - base) < _staged_start
                ? UCS_MEMORY_TYPE_RDMA
                : _staged_type;
-}
-
-const window* window_registry::find(const void* address, std::uint64_t length) const
-{
-    if (!in_arena(address)) {
-        return nullptr;
-    }
-    const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - _base.load(std::memory_order_relaxed);
-    const window* found        = _slots->lookup(offset);
-    if (found == nullptr) {
-        return nullptr;
-    }
-    const auto into = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->_address);
-    return into <= found->_length && length <= found->_length - into ? found : nullptr;
 }
 
 result<window*> window_registry::create(window_binding binding, window_carrier carrier)
@@ -187,6 +165,7 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
     if (owned->indirect != nullptr) {
         owned->bases = {created->_address};
     }
+    owned->row      = owned->plan->row_at(owned->bases);
     created->_owned = std::move(owned);
     created->_binding.store(created->_owned.get());
     _slots->publish(created->_range, created.get());
@@ -289,6 +268,7 @@ result<void> window_registry::rebind(window& window, window_binding binding)
     }
     find_indirect_bases(binding);
     binding.attachment = window.binding().attachment;
+    binding.row        = binding.plan->row_at(binding.bases);
     std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));
     if (next == nullptr) {
         return fail(errc::no_memory, "no memory for the bases of a window");

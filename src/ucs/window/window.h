@@ -56,6 +56,7 @@ struct window_binding {
     // Memory of a network card: the window is that memory itself, or some of its bases are inside such a window.
     const indirect_memory* indirect = nullptr;
     bool has_indirect_bases         = false; // set by the registry
+    block_row row{};                         // of the plan at the bases; the same
     std::shared_ptr<const void> owner{};     // holds other memory that belongs to the window
 
     // Whether the CPU can reach the bytes only by copies.
@@ -141,7 +142,11 @@ class window_registry
 {
 public:
     // The registry of the process. It costs nothing until the first window.
-    static window_registry& instance();
+    static window_registry& instance()
+    {
+        window_registry* const made = _process.load(std::memory_order_acquire);
+        return made != nullptr ? *made : make_instance();
+    }
     // From now on fork holds the lock of all registries. Fork takes the locks of the last handlers first, so whoever
     // has a lock that is taken before this one calls this before it installs handlers. False: no memory, and there
     // will be no window.
@@ -161,7 +166,13 @@ public:
         return reinterpret_cast<std::uintptr_t>(address) - _base.load(std::memory_order_relaxed) < length;
     }
     // Whether some byte of [address, address + length) is in the arena or its margins (arena.h).
-    bool touches_arena(const void* address, std::uint64_t length) const;
+    bool touches_arena(const void* address, std::uint64_t length) const
+    {
+        const std::size_t reserved = _arena_length.load(std::memory_order_acquire);
+        const std::uintptr_t first = _base.load(std::memory_order_relaxed) - margin;
+        const std::uintptr_t from  = reinterpret_cast<std::uintptr_t>(address);
+        return reserved != 0 && (from - first < reserved + 2 * margin || length > first - from);
+    }
     // The type that UCX knows the address as, which is in the arena or its margins. Wait-free.
     ucs_memory_type_t memory_type_at(const void* address) const;
     // Null until the first window is created, constant afterwards.
@@ -180,7 +191,19 @@ public:
 
     // Returns the live window that holds all of [address, address + length), or null. Wait-free, any thread. Call it
     // within a reader_section if another thread may destroy that window.
-    const window* find(const void* address, std::uint64_t length) const;
+    const window* find(const void* address, std::uint64_t length) const
+    {
+        if (!in_arena(address)) {
+            return nullptr;
+        }
+        const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - _base.load(std::memory_order_relaxed);
+        const window* const found   = _slots->lookup(offset);
+        if (found == nullptr) {
+            return nullptr;
+        }
+        const auto into = static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - found->_address);
+        return into <= found->_length && length <= found->_length - into ? found : nullptr;
+    }
 
     // Makes a window over the binding. An empty layout gets a window of length 0 with its own address. Errors:
     // no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit (longer than its part of
@@ -210,11 +233,16 @@ public:
     std::size_t num_live() const { return _num_live.load(std::memory_order_relaxed); }
 
 private:
+    static constexpr std::uintptr_t margin = slot_table::slot_length; // arena::margin
+
     window_registry();
+    static window_registry& make_instance();
 
     void find_indirect_bases(window_binding& binding) const;
     result<window_range> find_addresses(std::uint64_t needed, std::size_t part);
     result<void> reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type);
+
+    static inline constinit std::atomic<window_registry*> _process{nullptr};
 
     std::atomic<std::uintptr_t> _base{0};
     std::atomic<std::size_t> _arena_length{0};

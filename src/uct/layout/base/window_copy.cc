@@ -171,14 +171,11 @@ std::optional<refused_range> copied(bool is_done, const void* address, std::size
     return is_done ? std::nullopt : std::optional(refused_range{address, length, imported_memory_failed});
 }
 
-} // namespace
-
-std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
+// Not the usual case: the other side is a window too, or there is no such window of this process, or the CPU does not
+// reach it.
+std::optional<refused_range> write_any(void* window_address, const void* source, std::size_t length)
 {
-    if (length == 0) {
-        return std::nullopt;
-    }
-    if (const auto* const other = foreign_at(window_address, length)) [[unlikely]] {
+    if (const auto* const other = foreign_at(window_address, length)) {
         return copied(other->write(window_address, length, source), window_address, length);
     }
     const reader_section section;
@@ -193,12 +190,9 @@ std::optional<refused_range> write_window(void* window_address, const void* sour
     return std::nullopt;
 }
 
-std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length)
+std::optional<refused_range> read_any(void* target, const void* window_address, std::size_t length)
 {
-    if (length == 0) {
-        return std::nullopt;
-    }
-    if (const auto* const other = foreign_at(window_address, length)) [[unlikely]] {
+    if (const auto* const other = foreign_at(window_address, length)) {
         return copied(other->read(window_address, length, target), window_address, length);
     }
     const reader_section section;
@@ -211,6 +205,50 @@ std::optional<refused_range> read_window(void* target, const void* window_addres
         return refused_range{window_address, length, card_memory_failed};
     }
     return std::nullopt;
+}
+
+std::uint64_t offset_in(const window& window, const void* address)
+{
+    return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - window.address());
+}
+
+} // namespace
+
+// UCP stages a message in fragments of some KB, so these are called for each, and what they do besides copying counts.
+std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
+{
+    if (length == 0) {
+        return std::nullopt;
+    }
+    const window_registry& registry = window_registry::instance();
+    if (!registry.touches_arena(source, length)) [[likely]] {
+        const reader_section section;
+        const window* const to = registry.find(window_address, length);
+        if (to != nullptr && to->binding().row.can_scatter(length) && !to->binding().is_indirect()) [[likely]] {
+            to->binding().row.scatter(offset_in(*to, window_address), length, source);
+            to->traffic().count_write(length);
+            return std::nullopt;
+        }
+    }
+    return write_any(window_address, source, length);
+}
+
+std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length)
+{
+    if (length == 0) {
+        return std::nullopt;
+    }
+    const window_registry& registry = window_registry::instance();
+    if (!registry.touches_arena(target, length)) [[likely]] {
+        const reader_section section;
+        const window* const from = registry.find(window_address, length);
+        if (from != nullptr && from->binding().row.can_gather(length) && !from->binding().is_indirect()) [[likely]] {
+            from->binding().row.gather(offset_in(*from, window_address), length, target);
+            from->traffic().count_read(length);
+            return std::nullopt;
+        }
+    }
+    return read_any(target, window_address, length);
 }
 
 std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length)

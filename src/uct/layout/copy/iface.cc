@@ -129,8 +129,8 @@ void clear(void* target, std::size_t length)
 ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
 {
     auto* const target = reinterpret_cast<void*>(remote);
-    const auto refused =
-        is_plain(buffer, length) ? write_window(target, buffer, length) : copy_in_process(target, buffer, length);
+    const auto refused = is_plain(target, length) && !is_plain(buffer, length) ? copy_in_process(target, buffer, length)
+                                                                               : write_window(target, buffer, length);
     if (refused) {
         report(failure_kind::write, *refused, true);
     }
@@ -140,8 +140,8 @@ ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint6
 ucs_status_t get_short(uct_ep_h, void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
 {
     const auto* const source = reinterpret_cast<const void*>(remote);
-    const auto refused =
-        is_plain(buffer, length) ? read_window(buffer, source, length) : copy_in_process(buffer, source, length);
+    const auto refused = is_plain(source, length) && !is_plain(buffer, length) ? copy_in_process(buffer, source, length)
+                                                                               : read_window(buffer, source, length);
     if (refused) {
         clear(buffer, length);
         report(failure_kind::read, *refused, true);

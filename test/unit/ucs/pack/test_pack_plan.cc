@@ -41,6 +41,13 @@ void check_gather(const sample& of, const pack_plan& plan, const sample_memory& 
     ASSERT_TRUE(std::ranges::equal(memory.read(of, part.offset, part.length), packed.bytes()))
         << "gather [" << part.offset << ", +" << part.length << ")\n"
         << plan.describe();
+    if (const block_row row = plan.row_at(memory.bases()); row.can_gather(part.length) && part.length > 0) {
+        std::ranges::fill_n(packed.data(), static_cast<std::ptrdiff_t>(part.length), std::byte{0});
+        row.gather(part.offset, part.length, packed.data());
+        ASSERT_TRUE(std::ranges::equal(memory.read(of, part.offset, part.length), packed.bytes()))
+            << "gather of a row [" << part.offset << ", +" << part.length << ")\n"
+            << plan.describe();
+    }
 }
 
 void check_scatter(const sample& of, const pack_plan& plan, const sample_memory& memory, range part, guard_side side,
@@ -50,7 +57,12 @@ void check_scatter(const sample& of, const pack_plan& plan, const sample_memory&
     const std::vector<std::byte> data = random_bytes(numbers, part.length);
     std::ranges::copy(data, packed.data());
     const auto expected = memory.after_write(of, part.offset, data);
-    plan.scatter(memory.bases(), part.offset, part.length, packed.data());
+    const block_row row = plan.row_at(memory.bases());
+    if (row.can_scatter(part.length) && part.length > 0 && numbers.below(2) == 0) {
+        row.scatter(part.offset, part.length, packed.data());
+    } else {
+        plan.scatter(memory.bases(), part.offset, part.length, packed.data());
+    }
     ASSERT_EQ(memory.contents(), expected) << "scatter [" << part.offset << ", +" << part.length << ")\n"
                                            << plan.describe();
 }
