@@ -159,7 +159,7 @@ in_build() {
 
 use_install() {
     local dir=$top/build/$1/install examples=$top/build/$1/examples
-    export PATH=$dir/bin:$examples:$examples/halo3d:$PATH
+    export PATH=$dir/bin:$examples:$examples/halo3d:$examples/offload_alltoallv:$PATH
     export LD_LIBRARY_PATH=$dir/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export PKG_CONFIG_PATH=$dir/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 }

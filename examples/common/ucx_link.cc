@@ -9,13 +9,13 @@
 namespace examples
 {
 
-static ucp_context_h make_context()
+owned_context open_context(std::uint64_t features)
 {
     ucp_config_t* config = nullptr;
     check(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
     ucp_params_t params{};
     params.field_mask    = UCP_PARAM_FIELD_FEATURES;
-    params.features      = UCP_FEATURE_TAG | UCP_FEATURE_RMA;
+    params.features      = features;
     ucp_context_h result = nullptr;
     // UCX warns of programs that were compiled with a newer UCX.
     unsigned major, minor, release;
@@ -24,24 +24,24 @@ static ucp_context_h make_context()
         ucp_init_version(UCP_API_MAJOR, std::min<unsigned>(UCP_API_MINOR, minor), &params, config, &result);
     ucp_config_release(config);
     check(status, "ucp_init");
-    return result;
+    return owned_context(result);
 }
 
-static ucp_worker_h make_worker(ucp_context_h context)
+owned_worker open_worker(ucp_context_h context)
 {
     ucp_worker_params_t params{};
     params.field_mask   = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     params.thread_mode  = UCS_THREAD_MODE_SINGLE;
     ucp_worker_h result = nullptr;
     check(ucp_worker_create(context, &params, &result), "ucp_worker_create");
-    return result;
+    return owned_worker(result);
 }
 
 std::unique_ptr<ucx_link> ucx_link::create(team& all)
 {
-    auto link = std::unique_ptr<ucx_link>(new ucx_link(all));
-    link->_context.reset(make_context());
-    link->_worker.reset(make_worker(link->_context.get()));
+    auto link      = std::unique_ptr<ucx_link>(new ucx_link(all));
+    link->_context = open_context(UCP_FEATURE_TAG | UCP_FEATURE_RMA);
+    link->_worker  = open_worker(link->_context.get());
 
     ucp_address_t* address = nullptr;
     std::size_t length     = 0;

@@ -21,6 +21,13 @@ struct ucx_destroy {
     }
 };
 
+using owned_context = std::unique_ptr<ucp_context, ucx_destroy<ucp_cleanup>>;
+using owned_worker  = std::unique_ptr<ucp_worker, ucx_destroy<ucp_worker_destroy>>;
+
+// Both throw. features: those of ucp_params_t.
+owned_context open_context(std::uint64_t features);
+owned_worker open_worker(ucp_context_h context);
+
 class ucx_link
 {
 public:
@@ -51,8 +58,8 @@ private:
     void progress();
 
     team& _team;
-    std::unique_ptr<ucp_context, ucx_destroy<ucp_cleanup>> _context;
-    std::unique_ptr<ucp_worker, ucx_destroy<ucp_worker_destroy>> _worker;
+    owned_context _context;
+    owned_worker _worker;
     std::vector<ucp_ep_h> _endpoints;
     unsigned _idle_rounds = 0;
 };

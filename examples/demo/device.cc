@@ -1,13 +1,12 @@
 #include "device.h"
 
 #include "examples/common/check.h"
+#include "examples/common/software_device.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <uct/api/uct.h>
 #include <unistd.h>
@@ -18,29 +17,10 @@ namespace examples
 
 namespace fs = std::filesystem;
 
-static bool is_active(const fs::path& port)
-{
-    std::string state;
-    std::getline(std::ifstream(port / "state"), state); // "4: ACTIVE"
-    return state.contains("ACTIVE");
-}
-
 std::string find_device()
 {
-    std::error_code none;
-    for (const auto& device : fs::directory_iterator("/sys/class/infiniband", none)) {
-        for (const auto& port : fs::directory_iterator(device.path() / "ports", none)) {
-            if (device.path().filename().string().starts_with("mlx5_") && is_active(port.path())) {
-                return device.path().filename();
-            }
-        }
-    }
-    return {};
-}
-
-bool is_software_device()
-{
-    return std::getenv("SOFTHCA_FABRIC") != nullptr; // softhca-run sets it
+    const std::vector<std::string> found = active_devices();
+    return found.empty() ? std::string() : found.front();
 }
 
 bool ucx_has_devices()
@@ -56,30 +36,6 @@ bool ucx_has_devices()
     }
     uct_release_component_list(components);
     return found;
-}
-
-// Beside this program, or where the shell would find it.
-static std::string find_softhca_run()
-{
-    constexpr const char* name = "softhca-run";
-    std::vector<fs::path> folders;
-    const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
-    folders.push_back(own);
-    if (own.filename() == ".libs") { // of a build
-        folders.push_back(own.parent_path());
-    }
-    const char* const path = std::getenv("PATH");
-    for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
-        const std::size_t end = std::min(rest.find(':'), rest.size());
-        folders.emplace_back(rest.substr(0, end));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    for (const fs::path& folder : folders) {
-        if (access((folder / name).c_str(), X_OK) == 0) {
-            return folder / name;
-        }
-    }
-    return {};
 }
 
 void restart_with_device(char** argv)

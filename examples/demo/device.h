@@ -9,9 +9,6 @@ namespace examples
 // The first mlx5 device with an active port; empty if there is none.
 std::string find_device();
 
-// Whether that is the software device: its times are those of this machine's processor.
-bool is_software_device();
-
 // Whether this UCX can use network cards at all.
 bool ucx_has_devices();
 

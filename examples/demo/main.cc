@@ -2,6 +2,7 @@
 // and, for comparison, with hand-written packing loops. The last line is "demo: N patterns, N verified".
 #include "device.h"
 #include "examples/common/shared.h"
+#include "examples/common/software_device.h"
 #include "measure.h"
 #include "report.h"
 
