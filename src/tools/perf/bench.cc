@@ -1,11 +1,12 @@
 #include "bench.h"
 
+#include "method_imported.h"
 #include "tools/common/failure.h"
 
 namespace ucxl::perf
 {
 
-bench::bench(session& session, agreed_run run)
+bench::bench(session& session, agreed_run run, memory_owner* owner)
     : _session(session), _run(std::move(run)),
       _images{.source =
                   layout_image::create(session.context(), std::move(_run.layouts.send), _run.test_settings.allocate),
@@ -13,27 +14,24 @@ bench::bench(session& session, agreed_run run)
                   layout_image::create(session.context(), std::move(_run.layouts.receive), _run.test_settings.allocate)}
 {
     for (const method_kind kind : _run.test_settings.chosen) {
-        lane one{.driver = make_method(kind, session, _images, _run.test_settings), .test = nullptr};
-        one.test = make_exchange(_run.test_settings, session, *one.driver);
-        one.driver->source().fill(0);
-        one.driver->publish();
+        lane one;
+        one.driver = owner != nullptr ? make_imported_method(session, *owner, _lanes.size(), _images)
+                                      : make_method(kind, session, _images, _run.test_settings);
+        one.test   = make_exchange(_run.test_settings, session, *one.driver);
+        one.driver->fill(0);
         _lanes.push_back(std::move(one));
     }
 }
 
 void bench::fill(std::size_t index, std::uint64_t own)
 {
-    const lane& one = _lanes[index];
-    one.driver->source().fill(own);
-    one.driver->destination().clear();
-    one.driver->publish();
+    _lanes[index].driver->fill(own);
 }
 
 void bench::check(std::size_t index, std::uint64_t expected)
 {
-    const lane& one = _lanes[index];
-    one.driver->collect();
-    const std::string wrong = one.driver->destination().check(expected, one.test->signal_of_first());
+    const lane& one         = _lanes[index];
+    const std::string wrong = one.driver->check(expected, one.test->signal_of_first());
     if (!wrong.empty()) {
         tools::give_up("validation failed, method {}: {}", info_of(_run.test_settings.chosen[index]).name, wrong);
     }

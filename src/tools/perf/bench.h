@@ -4,6 +4,7 @@
 #pragma once
 
 #include "exchange.h"
+#include "memory_owner.h"
 
 #include <memory>
 #include <vector>
@@ -14,7 +15,8 @@ namespace ucxl::perf
 class bench
 {
 public:
-    bench(session& session, agreed_run run);
+    // owner: of the memory that this side uses, if that is another process.
+    bench(session& session, agreed_run run, memory_owner* owner = nullptr);
 
     const settings& test_settings() const { return _run.test_settings; }
     std::size_t num_methods() const { return _lanes.size(); }

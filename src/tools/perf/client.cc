@@ -2,12 +2,15 @@
 
 #include "bench.h"
 #include "mem_map.h"
+#include "memory_owner.h"
 #include "report.h"
 #include "tools/common/failure.h"
 #include "tools/common/load_layout.h"
+#include "xgvmi_map.h"
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 namespace ucxl::perf
 {
@@ -35,8 +38,8 @@ double since(clock::time_point begin)
 class client_run
 {
 public:
-    client_run(const options& options, session& session, reporter& report)
-        : _options(options), _session(session), _report(report)
+    client_run(const options& options, session& session, reporter& report, memory_owner* owner)
+        : _options(options), _session(session), _report(report), _owner(owner)
     {
     }
 
@@ -60,6 +63,7 @@ private:
     const options& _options;
     session& _session;
     reporter& _report;
+    memory_owner* _owner; // null: the memory is that of this process
     std::unique_ptr<bench> _bench;
     std::vector<lane> _lanes;
     std::uint64_t _next_number = 1;
@@ -176,8 +180,11 @@ void client_run::run(agreed_run agreed)
 {
     agree(agreed);
     _report.begin(agreed.test_settings, agreed.layouts);
+    if (_owner != nullptr) {
+        _owner->begin(agreed.test_settings, agreed.layouts);
+    }
     const settings run_settings = agreed.test_settings;
-    _bench                      = std::make_unique<bench>(_session, std::move(agreed));
+    _bench                      = std::make_unique<bench>(_session, std::move(agreed), _owner);
     for (const method_kind kind : run_settings.chosen) {
         _lanes.push_back({.row = {.name = std::string(info_of(kind).name), .statistics = method_statistics(ways())}});
     }
@@ -204,6 +211,9 @@ void client_run::run(agreed_run agreed)
     order(command_kind::end_run, 0, 0);
     _session.barrier();
     _bench.reset();
+    if (_owner != nullptr) {
+        _owner->end();
+    }
     _report.finish(run_settings, rows);
 }
 
@@ -227,7 +237,21 @@ settings settings_for(const options& options, const layout_pair& base, std::uint
     return settings;
 }
 
-void run_size(const options& options, session& session, reporter& report, const layout_pair& base, std::uint64_t size)
+void share_size(const options& options, session& session, reporter& report, agreed_run agreed, memory_owner& owner)
+{
+    const method_kind kind = options.methods.front();
+    if (const auto reason = refusal(kind, agreed.test_settings, agreed.layouts)) {
+        give_up("method {}: {}", info_of(kind).name, *reason);
+    }
+    report.begin(agreed.test_settings, agreed.layouts);
+    owner.begin(agreed.test_settings, agreed.layouts);
+    const std::vector<report_row> rows = measure_xgvmi_map(options, session, owner, kind);
+    owner.end();
+    report.finish(agreed.test_settings, rows);
+}
+
+void run_size(const options& options, session& session, reporter& report, const layout_pair& base, std::uint64_t size,
+              memory_owner* owner)
 {
     const settings wanted = settings_for(options, base, size);
     agreed_run agreed{.test_settings = wanted,
@@ -237,6 +261,10 @@ void run_size(const options& options, session& session, reporter& report, const 
     if (options.test == test_kind::mem_map) {
         report.begin(agreed.test_settings, agreed.layouts);
         report.finish(agreed.test_settings, measure_mem_map(options, session, agreed.layouts.send, report));
+        return;
+    }
+    if (options.test == test_kind::xgvmi_map) {
+        share_size(options, session, report, std::move(agreed), *owner);
         return;
     }
     std::vector<skipped_method> skipped;
@@ -251,7 +279,7 @@ void run_size(const options& options, session& session, reporter& report, const 
     if (agreed.test_settings.chosen.empty()) {
         give_up("method {}: {}", skipped.front().name, skipped.front().reason);
     }
-    client_run(options, session, report).run(std::move(agreed));
+    client_run(options, session, report, owner).run(std::move(agreed));
     for (const skipped_method& method : skipped) {
         report.skipped(method);
     }
@@ -267,7 +295,7 @@ layout_pair load_pair(const options& options)
 
 } // namespace
 
-void run_client(const options& options, oob_socket& peer)
+void run_client(const options& options, oob_socket& peer, oob_socket* owner)
 {
     const layout_pair base                 = load_pair(options);
     const bool is_atomic                   = info_of(options.test).carried_by == carrier::atomic;
@@ -282,12 +310,20 @@ void run_client(const options& options, oob_socket& peer)
     }
     const std::unique_ptr<reporter> report = make_reporter(options);
     session link(peer);
+    std::optional<memory_owner> imported;
+    if (owner != nullptr) {
+        link.also_check(*owner);
+        imported.emplace(*owner);
+    }
     link.open(features_of(errand_of(options)));
     for (const std::uint64_t size : sizes) {
-        run_size(options, link, *report, base, size);
+        run_size(options, link, *report, base, size, imported ? &*imported : nullptr);
     }
     peer.send(oob_kind::setup, {}); // no further run
     link.close();
+    if (imported) {
+        imported->leave();
+    }
     report->end();
 }
 

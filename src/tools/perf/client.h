@@ -7,6 +7,7 @@
 namespace ucxl::perf
 {
 
-void run_client(const options& options, oob_socket& peer);
+// owner: of the local memory, in xgvmi tests; otherwise null.
+void run_client(const options& options, oob_socket& peer, oob_socket* owner);
 
 } // namespace ucxl::perf

@@ -5,6 +5,8 @@
 #include "server.h"
 #include "tools/common/failure.h"
 #include "tools/common/log.h"
+#include "tools/common/number.h"
+#include "xgvmi_setup.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -42,16 +44,19 @@ void run_on(std::span<const int> cpus)
 }
 
 // Runs one side. Reports its error here and, if possible, to the peer.
-int run_side(const options& options, oob_socket& peer, bool is_server)
+int run_side(const options& options, oob_socket& peer, bool is_server, oob_socket* owner = nullptr)
 {
     try {
         const errand theirs = peer.greet(errand_of(options));
+        if (owner != nullptr) {
+            owner->greet(errand::exports);
+        }
         if (is_server) {
             run_server(options, peer, theirs);
         } else if (errand_of(options) == errand::contention) {
             add_to_variable(options, peer);
         } else {
-            run_client(options, peer);
+            run_client(options, peer, owner);
         }
         return EXIT_SUCCESS;
     } catch (const peer_failure& error) {
@@ -62,15 +67,20 @@ int run_side(const options& options, oob_socket& peer, bool is_server)
     } catch (const std::exception& error) {
         fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
         peer.send_failure(error.what());
+        if (owner != nullptr) {
+            owner->send_failure(error.what());
+        }
     }
     return EXIT_FAILURE;
 }
 
 // Runs in the child: becomes this program with these arguments, on the inherited socket. It executes a fresh program,
 // so that no state of UCX in this process, above all no lock, is carried over the fork.
-[[noreturn]] void execute_again(int fd, std::vector<std::string> arguments, std::span<const int> cpus)
+[[noreturn]] void execute_again(int fd, std::vector<std::string> arguments, std::span<const int> cpus,
+                                const variables& environment)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    set_defaults(environment);
     arguments.insert(arguments.begin(), {"ucx_layout_perftest", "--inherited", std::to_string(fd)});
     for (const int cpu : cpus) {
         arguments.insert(arguments.end(), {"-c", std::to_string(cpu)});
@@ -87,7 +97,8 @@ struct child_process {
     oob_socket socket;
 };
 
-child_process start_child(const std::vector<std::string>& arguments, std::span<const int> cpus)
+child_process start_child(const std::vector<std::string>& arguments, std::span<const int> cpus,
+                          const variables& environment = {})
 {
     auto [own_end, child_end] = oob_socket::pair();
     const pid_t child         = fork();
@@ -95,28 +106,45 @@ child_process start_child(const std::vector<std::string>& arguments, std::span<c
         give_up("fork: {}", std::strerror(errno));
     }
     if (child == 0) {
-        execute_again(child_end.inheritable(), arguments, cpus);
+        execute_again(child_end.inheritable(), arguments, cpus, environment);
     }
     return {.pid = child, .socket = std::move(own_end)};
+}
+
+// Returns its exit status, and reports one that no text of its own explains.
+int wait_for(child_process child, const char* name)
+{
+    {
+        const oob_socket unused = std::move(child.socket); // it may still wait for a word
+    }
+    int status = 0;
+    while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFSIGNALED(status)) {
+        fmt::print(stderr, "ucx_layout_perftest: the {} process (pid {}) was ended by signal {}\n", name, child.pid,
+                   WTERMSIG(status));
+    }
+    return status == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int run_both(const options& options)
 {
     const std::span cpus(options.cpus);
     const std::size_t one = std::min<std::size_t>(1, cpus.size());
-    child_process server  = start_child({}, cpus.last(one));
+    std::optional<child_process> owner;
+    variables own_variables;
+    if (has_owner(options.test)) {
+        const variables for_owner = owner_variables(options);
+        own_variables             = dpu_variables(options);
+        owner.emplace(start_child({}, cpus.last(one), for_owner));
+        owner->socket.set_peer_name("the host process");
+    }
+    child_process server = start_child({}, cpus.last(one), own_variables);
+    set_defaults(own_variables);
     run_on(cpus.first(one));
-    const int own_status = run_side(options, server.socket, false);
-    {
-        const oob_socket unused = std::move(server.socket); // the server may still wait for a word
-    }
-    int child_status = 0;
-    while (waitpid(server.pid, &child_status, 0) < 0 && errno == EINTR) {
-    }
-    if (own_status == EXIT_SUCCESS && child_status != 0) {
-        give_up("the server process ended with wait status {:#x}", static_cast<unsigned>(child_status));
-    }
-    return own_status;
+    const int own_status = run_side(options, server.socket, false, owner ? &owner->socket : nullptr);
+    const int ended_well = wait_for(std::move(server), "server") + (owner ? wait_for(*std::move(owner), "host") : 0);
+    return own_status == EXIT_SUCCESS && ended_well != 0 ? EXIT_FAILURE : own_status;
 }
 
 // The variable of contended_fadd is in this process.
@@ -199,6 +227,20 @@ int run_contention_server(const options& options)
     return serve_contention(options, sockets);
 }
 
+oob_socket connect_to_owner(const options& options)
+{
+    const std::size_t colon           = options.owner.rfind(':');
+    const std::string host            = options.owner.substr(0, colon);
+    std::optional<std::uint64_t> port = options.port;
+    if (colon != std::string::npos) {
+        port = ucxl::tools::parse_size(options.owner.substr(colon + 1));
+    }
+    if (!port || *port == 0 || *port > UINT16_MAX || host.empty()) {
+        give_up("--owner: \"{}\" is not HOST or HOST:PORT", options.owner);
+    }
+    return oob_socket::connect(host, static_cast<std::uint16_t>(*port));
+}
+
 int run(const options& options)
 {
     const bool is_contention = errand_of(options) == errand::contention;
@@ -220,7 +262,12 @@ int run(const options& options)
         return run_side(options, peer, true);
     }
     oob_socket peer = oob_socket::connect(options.host, options.port);
-    return run_side(options, peer, false);
+    if (!has_owner(options.test)) {
+        return run_side(options, peer, false);
+    }
+    set_dpu_defaults();
+    oob_socket owner = connect_to_owner(options);
+    return run_side(options, peer, false, &owner);
 }
 
 } // namespace

@@ -64,6 +64,20 @@ public:
     virtual void publish() {}
     virtual void collect() {}
 
+    // The pattern of a message into the source, and nothing into the destination.
+    virtual void fill(std::uint64_t message)
+    {
+        source().fill(message);
+        destination().clear();
+        publish();
+    }
+    // As layout_image::check, of the destination.
+    virtual std::string check(std::uint64_t message, std::optional<std::byte> last)
+    {
+        collect();
+        return destination().check(message, last);
+    }
+
     layout_image& source() const { return _images.source; }
     layout_image& destination() const { return _images.destination; }
 

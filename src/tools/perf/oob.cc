@@ -28,7 +28,7 @@ namespace
 constexpr std::uint32_t frame_magic = 0x4c584355;
 constexpr std::array<char, 8> hello_magic{'U', 'C', 'X', 'L', 'P', 'E', 'R', 'F'};
 // Increases with every change of the messages between the two sides.
-constexpr std::uint32_t protocol_version = 2;
+constexpr std::uint32_t protocol_version = 3;
 constexpr std::size_t max_failure_length = 4096;
 // The time limit of one read. A test may take long, but the peer shows its progress on the UCX side, not here.
 constexpr int greeting_timeout_ms = 10000;

@@ -23,10 +23,22 @@
 namespace ucxl::perf
 {
 
-enum class oob_kind : std::uint32_t { failed = 1, setup, address, key, command, status, done, account, contention };
+enum class oob_kind : std::uint32_t {
+    failed = 1,
+    setup,
+    address,
+    key,
+    command,
+    status,
+    done,
+    account,
+    contention,
+    exported,
+    times
+};
 
 // What a client comes for. The server has to know before it starts UCX.
-enum class errand : std::uint32_t { transfers, atomics, contention };
+enum class errand : std::uint32_t { transfers, atomics, contention, exports };
 
 // The last words of a peer, which prints them itself, too.
 class peer_failure : public tools::failure

@@ -72,6 +72,7 @@ struct raw_options {
     std::string methods;
     std::string memory;
     std::string cpus;
+    std::string devices;
     unsigned threads = 1;
     bool json        = false;
     bool csv         = false;
@@ -201,6 +202,44 @@ void check_contention(const CLI::App& app, const options& into)
     }
 }
 
+// The owner's memory is the local one of xgvmi tests.
+void check_owner(const CLI::App& app, const raw_options& raw, options& into)
+{
+    const bool is_client = into.self || !into.host.empty();
+    if (!into.test_is_set || !has_owner(into.test)) {
+        for (const char* const name : {"--devices", "--owner"}) {
+            if (app.get_option(name)->count() != 0) {
+                reject(fmt::format("{}: only xgvmi tests take it", name));
+            }
+        }
+        return;
+    }
+    if (into.memory.has(memory_kind::rdma)) {
+        reject("-m: xgvmi tests are about memory of the host");
+    }
+    if (into.test == test_kind::xgvmi_map && into.methods.size() > 1) {
+        reject("--method: xgvmi_map takes one method");
+    }
+    if (into.self && !into.owner.empty()) {
+        reject("--owner: --self starts this process itself");
+    }
+    if (is_client && !into.self && into.owner.empty()) {
+        reject("--owner: names the server that has the memory, HOST or HOST:PORT; or use --self");
+    }
+    if (!raw.devices.empty()) {
+        const std::vector<std::string> parts = split(raw.devices);
+        if (!into.self) {
+            reject("--devices: only with --self; otherwise each process has its own UCX_NET_DEVICES");
+        }
+        if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
+            reject(fmt::format("--devices: \"{}\" is not two devices, that of the host and that of the DPU process",
+                               raw.devices));
+        }
+        into.host_device = parts[0];
+        into.dpu_device  = parts[1];
+    }
+}
+
 void interpret(const raw_options& raw, options& into)
 {
     if (!raw.test.empty()) {
@@ -299,6 +338,11 @@ void add_setup_options(CLI::App& app, raw_options& raw, options& into)
                    "processes of contended_fadd (4 with --self); a server with it serves as many clients")
         ->check(CLI::Range(1U, max_processes))
         ->type_name("N");
+    app.add_option("--devices", raw.devices,
+                   "of xgvmi tests with --self: network device of the host, and of the DPU process (mlx5_0,mlx5_1)")
+        ->type_name("HOST,DPU");
+    app.add_option("--owner", into.owner, "of xgvmi tests: the server that has the memory of the host")
+        ->type_name("HOST[:PORT]");
     app.add_flag("-z", into.pass_memh, "give registered memory handles to every call");
     app.add_flag("--allocate", into.allocate,
                  "let ucp_layout_map allocate the memory, so that transports may share it");
@@ -333,7 +377,7 @@ errand errand_of(const options& options)
 
 std::uint64_t features_of(errand purpose)
 {
-    return purpose == errand::transfers ? base_features : base_features | atomic_features;
+    return purpose == errand::transfers || purpose == errand::exports ? base_features : base_features | atomic_features;
 }
 
 std::optional<options> parse_options(int argc, char** argv, int* exit_status)
@@ -354,6 +398,7 @@ std::optional<options> parse_options(int argc, char** argv, int* exit_status)
         if (result.test_is_set && result.test == test_kind::contended_fadd) {
             check_contention(app, result);
         }
+        check_owner(app, raw, result);
     } catch (const CLI::CallForHelp& help) {
         *exit_status = app.exit(help);
         return std::nullopt;

@@ -35,6 +35,9 @@ struct options {
     bool allocate      = false;
     bool pass_memh     = false;
     memory_pair memory;
+    std::string host_device = "mlx5_0";     // of xgvmi tests with --self: of the owner of the memory,
+    std::string dpu_device  = "mlx5_1";     // and of the DPU process and its peer
+    std::string owner;                      // where its server is, HOST or HOST:PORT; empty: --self starts it
     std::optional<std::uint32_t> processes; // that add to one variable; a server with it owns the variable
     output_format format = output_format::table;
     std::optional<int> inherited; // in the server of --self: its end of the socket

@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include "bench.h"
+#include "owner_process.h"
 #include "report.h"
 #include "tools/common/failure.h"
 #include "tools/common/load_layout.h"
@@ -120,6 +121,10 @@ void announce(const agreed_run& run)
 
 void run_server(const options& own, oob_socket& peer, errand wanted)
 {
+    if (wanted == errand::exports) {
+        run_owner(peer);
+        return;
+    }
     if (wanted != errand::transfers && wanted != errand::atomics) {
         tools::give_up("contended_fadd needs a server that was started with --processes N");
     }

@@ -96,10 +96,18 @@ void session::barrier()
     _peer.receive(oob_kind::done, 0);
 }
 
+void session::check_others()
+{
+    _peer.check_peer();
+    if (_other != nullptr) {
+        _other->check_peer();
+    }
+}
+
 void session::rest()
 {
     _idle = 0;
-    _peer.check_peer();
+    check_others();
     // The peer may be waiting for this processor.
     sched_yield();
 }

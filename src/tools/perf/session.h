@@ -21,6 +21,10 @@ public:
 
     // Exchanges worker addresses and connects; both sides call it.
     void open(std::uint64_t features);
+    // Only UCP of this process: without a worker of the peer and an endpoint to it.
+    void open_alone(std::uint64_t features) { _own = ucp_process::create(features); }
+    // Waits end with an error when this one dies, too. It must outlive them.
+    void also_check(oob_socket& other) { _other = &other; }
     // Flushes and closes the endpoint, after a barrier; both sides call it.
     void close();
 
@@ -39,7 +43,7 @@ public:
             rest();
         }
         if (++_rounds % rounds_per_check == 0) {
-            _peer.check_peer();
+            check_others();
         }
     }
     template <typename Predicate>
@@ -62,8 +66,10 @@ private:
     static constexpr unsigned rounds_per_check = 1 << 16;
 
     void rest();
+    void check_others();
 
     oob_socket& _peer;
+    oob_socket* _other = nullptr;
     ucp_process _own;
     ucp_ep_h _endpoint = nullptr;
     unsigned _idle     = 0;

@@ -158,6 +158,9 @@ std::optional<std::string> refusal(method_kind method, const settings& settings,
     if (test.carried_by == carrier::atomic && method != method_kind::window && method != method_kind::contig) {
         return fmt::format("{} works on words where they are: in a window, or in plain memory", test.name);
     }
+    if (has_owner(settings.test) && method != method_kind::window && method != method_kind::contig) {
+        return fmt::format("{} uses the memory of the host where it is: a window, or plain memory", test.name);
+    }
     const bool one_sided = test.carried_by == carrier::put || test.carried_by == carrier::get;
     if (one_sided && (method == method_kind::datatype || method == method_kind::iov)) {
         return fmt::format("{} puts and gets contiguous memory only: UCP takes {} for tag, stream and active messages",

@@ -82,6 +82,18 @@ void method_statistics::end(std::uint64_t iterations)
     _rounds.push_back(seconds / static_cast<double>(iterations) / _ways);
 }
 
+void method_statistics::add_round(std::span<const double> seconds)
+{
+    double sum = 0;
+    for (const double each : seconds) {
+        _histogram.add(static_cast<std::uint64_t>(each / seconds_per_tick()));
+        sum += each;
+    }
+    _iterations += seconds.size();
+    _seconds += sum;
+    _rounds.push_back(sum / static_cast<double>(seconds.size()) / _ways);
+}
+
 double method_statistics::percentile(double rank) const
 {
     return static_cast<double>(_histogram.percentile(rank)) * seconds_per_tick() / _ways;

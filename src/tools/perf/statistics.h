@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace ucxl::perf
@@ -49,6 +50,8 @@ public:
         _last = now;
     }
     void end(std::uint64_t iterations);
+    // A round whose messages were timed elsewhere.
+    void add_round(std::span<const double> seconds);
 
     std::uint64_t iterations() const { return _iterations; }
     std::size_t rounds() const { return _rounds.size(); }

@@ -25,6 +25,9 @@ enum class test_kind : std::uint32_t {
     swap,
     cswap,
     contended_fadd,
+    xgvmi_map,
+    xgvmi_get,
+    xgvmi_put,
 };
 
 enum class carrier : std::uint32_t { tag, am, stream, put, get, atomic, none };
@@ -56,11 +59,23 @@ inline constexpr std::array tests{
     test_info{test_kind::cswap, "ucp_cswap", "atomic compare-and-swap", carrier::atomic, false, "latency", 1},
     test_info{test_kind::contended_fadd, "contended_fadd", "fetch-and-add of several processes on one variable",
               carrier::none, false, "latency", 1},
+    test_info{test_kind::xgvmi_map, "xgvmi_map", "cost of giving memory of a host to a DPU", carrier::none, false,
+              "cost", 1},
+    test_info{test_kind::xgvmi_get, "xgvmi_get", "get of a DPU into memory of its host", carrier::get, false, "latency",
+              1},
+    test_info{test_kind::xgvmi_put, "xgvmi_put", "put of a DPU from memory of its host", carrier::put, false,
+              "overhead", 32},
 };
 
 inline const test_info& info_of(test_kind kind)
 {
     return tests[static_cast<std::size_t>(kind)];
+}
+
+// Whether a third process, the owner, has the memory that the client uses.
+inline bool has_owner(test_kind kind)
+{
+    return kind == test_kind::xgvmi_map || kind == test_kind::xgvmi_get || kind == test_kind::xgvmi_put;
 }
 
 enum class method_kind : std::uint8_t { window, datatype, pack, iov, contig };

@@ -181,7 +181,7 @@ TEST(perftest_setup, announced_length_is_bounded)
     const std::string port = free_port();
     process server(program_path(tool), {"-p", port});
     raw_client client(port);
-    client.greet(2);
+    client.greet(3);
     client.send(frame{.kind = kind_address, .length = std::uint64_t{1} << 60});
     const outcome served = server.wait();
     EXPECT_EQ(1, served.status);
@@ -193,7 +193,7 @@ TEST(perftest_setup, last_words_of_the_peer_cannot_control_the_terminal)
     const std::string port = free_port();
     process server(program_path(tool), {"-p", port});
     raw_client client(port);
-    client.greet(2);
+    client.greet(3);
     client.send(frame{.kind = kind_failed, .length = 8});
     client.send(std::array<char, 8>{'\033', '[', '2', 'J', 'b', 'y', 'e', '\n'});
     const outcome served = server.wait();

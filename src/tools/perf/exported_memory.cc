@@ -1,0 +1,72 @@
+#include "exported_memory.h"
+
+#include <cstring>
+#include <memory>
+
+namespace ucxl::perf
+{
+
+using tools::check;
+
+namespace
+{
+
+constexpr std::size_t max_handle_length = 1 << 16;
+
+struct exported_header {
+    std::uint64_t address;
+    std::uint64_t length;
+};
+
+} // namespace
+
+exported_memory exported_memory::create(ucp_mem_h memh, std::uint64_t address, std::uint64_t length)
+{
+    const ucp_memh_pack_params_t params{.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS,
+                                        .flags      = UCP_MEMH_PACK_FLAG_EXPORT};
+    void* buffer              = nullptr;
+    std::size_t handle_length = 0;
+    check(ucp_memh_pack(memh, &params, &buffer, &handle_length),
+          "ucp_memh_pack with EXPORT (needs an mlx5 device, and for a window a hardware key)");
+    const auto* const first = static_cast<const std::byte*>(buffer);
+    exported_memory made{.address = address, .length = length, .handle = {first, first + handle_length}};
+    const ucp_memh_buffer_release_params_t release{};
+    ucp_memh_buffer_release(buffer, &release);
+    return made;
+}
+
+void exported_memory::send(oob_socket& peer) const
+{
+    const exported_header header{.address = address, .length = length};
+    const auto header_bytes = std::as_bytes(std::span(&header, 1));
+    std::vector<std::byte> message(header_bytes.begin(), header_bytes.end());
+    message.insert(message.end(), handle.begin(), handle.end());
+    peer.send(oob_kind::exported, message);
+}
+
+exported_memory exported_memory::receive(oob_socket& peer)
+{
+    const std::vector<std::byte> message = peer.receive(oob_kind::exported, max_handle_length);
+    exported_header header{};
+    if (message.size() <= sizeof(header)) {
+        tools::give_up("{} sent an exported handle of {} bytes", peer.peer_name(), message.size());
+    }
+    std::memcpy(&header, message.data(), sizeof(header));
+    return {.address = header.address,
+            .length  = header.length,
+            .handle  = {message.begin() + sizeof(header), message.end()}};
+}
+
+imported_memory imported_memory::create(ucp_context_h context, const exported_memory& exported)
+{
+    ucp_mem_map_params_t params{};
+    params.field_mask           = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER;
+    params.exported_memh_buffer = exported.handle.data();
+    imported_memory made;
+    made._context = context;
+    check(ucp_mem_map(context, &params, &made._memh),
+          "ucp_mem_map of exported memory (needs another function of the same device, --devices)");
+    return made;
+}
+
+} // namespace ucxl::perf
