@@ -22,7 +22,7 @@ static std::string address_of(ucp_worker_h worker)
 }
 
 dpu_link::dpu_link(control& launcher, unsigned rank, unsigned size)
-    // Not UCP_FEATURE_EXPORTED_MEMH: it only adds a cache of imported memory, and that of UCX 1.18 to 1.23 ends the
+    // Not UCP_FEATURE_EXPORTED_MEMH: it only adds a cache of imported memory, and that of UCX 1.18.1 ends the
     // process when a new buffer overlaps an old one that it still knows. The library has its own cache of aliases.
     : _context(open_context(UCP_FEATURE_TAG | UCP_FEATURE_RMA)), _worker(open_worker(_context.get())), _rank(rank),
       _outgoing(size, std::string(max_text_bytes, '\0')), _incoming(_outgoing), _tried(2)
