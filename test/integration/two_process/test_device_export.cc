@@ -7,10 +7,14 @@
 #include "transports.h"
 
 #include "support/random.h"
+#include "support/wait_until.h"
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -501,6 +505,55 @@ void dpu_dies(const peer_arguments& arguments)
 
 const scenario dying_dpu("export.dpu_dies", dpu_dies);
 
+unsigned long num_aliases()
+{
+    char* text         = nullptr;
+    std::size_t length = 0;
+    FILE* const stream = open_memstream(&text, &length);
+    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
+    std::fclose(stream);
+    const std::string all(text, length);
+    std::free(text);
+    const std::string name = "\n  aliases ";
+    const auto found       = all.find(name);
+    return found == std::string::npos ? 0 : std::stoul(all.substr(found + name.size()));
+}
+
+// The handles that the DPU has imported told it of the keys that come next: it makes their aliases by itself.
+void announced(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    constexpr unsigned most = 40; // handles, until the host has made keys that they can announce
+    if (arguments.plays(0)) {
+        std::vector<std::unique_ptr<plain_buffer>> buffers;
+        for (unsigned i = 0; i < most; ++i) {
+            auto& buffer = *buffers.emplace_back(std::make_unique<plain_buffer>(context.get(), 4096));
+            session.exchange(described(buffer.memh(), buffer.content().data()));
+            if (session.exchange({}) != bytes{}) {
+                break;
+            }
+        }
+        session.barrier();
+    } else {
+        std::vector<std::unique_ptr<imported_memory>> imported;
+        bool has_more = false;
+        for (unsigned i = 0; i < most && !has_more; ++i) {
+            const described_memory buffer(session.exchange({}));
+            imported.push_back(std::make_unique<imported_memory>(context.get(), buffer.packed));
+            check_ok(imported.back()->status(), "import");
+            has_more =
+                test::wait_until([&] { return num_aliases() > imported.size(); }, std::chrono::seconds(i < 20 ? 0 : 1));
+            session.exchange(has_more ? bytes(1) : bytes{});
+        }
+        check(has_more, "{} handles, {} aliases", imported.size(), num_aliases());
+        session.barrier();
+    }
+    session.close();
+}
+
+const scenario announcing("export.announce", announced);
+
 // Garbage, handles cut off and handles of another process are refused.
 void forged(const peer_arguments& arguments)
 {
@@ -606,6 +659,11 @@ TEST_P(exported_memory, is_reached_by_short_messages_that_ucp_copies)
     auto config = export_config("export.short", GetParam());
     std::erase_if(config.variables, [](const auto& each) { return each.first == "UCX_ZCOPY_THRESH"; });
     EXPECT_EQ(run(config)["keys_live"], 0);
+}
+
+TEST_P(exported_memory, announces_keys_whose_aliases_the_dpu_makes_in_advance)
+{
+    EXPECT_EQ(run(export_config("export.announce", GetParam()))["keys_live"], 0);
 }
 
 TEST_P(exported_memory, is_lost_to_short_messages_when_the_host_unmaps_it)
