@@ -1,4 +1,5 @@
 // main() of the tests of windows with keys that look into the software device while they use it.
+#include "dpu.h"
 #include "lost_device.h"
 
 #include "support/run_tests.h"
@@ -9,7 +10,9 @@
 
 int main(int argc, char** argv)
 {
+    setenv("SOFTHCA_FUNCTIONS", "2", 1); // the second one is that of a DPU
     ucxl::test::use_shared_software_device(SOFTHCA_RUN, argc, argv);
+    setenv("UCX_NET_DEVICES", ucxl::test::host_device, 0);
     setenv("UCX_RNDV_THRESH", "0", 1); // long and short messages go by the keys
     setenv("UCX_LAYOUT_KEYS_WINDOWS", "keys", 1);
     setenv("UCX_LAYOUT_KEYS_SPARE", "2", 1);        // so that keys are also made when a window needs one

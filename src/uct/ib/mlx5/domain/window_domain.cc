@@ -313,7 +313,12 @@ ucs_status_t window_domain::mem_reg(void* address, std::size_t length, const abi
                                     uct_mem_h* memh)
 {
     if (!_windows.in_arena(address, length)) {
-        return domain_layer::mem_reg(address, length, params, memh);
+        const auto status = domain_layer::mem_reg(address, length, params, memh);
+        if (status == UCS_OK) {
+            const auto start = reinterpret_cast<std::uintptr_t>(address);
+            _ranges.add(*memh, {.start = start, .end = start + length});
+        }
+        return status;
     }
     return guarded("ucp_mem_map of a window", [&] {
         const auto handle = register_range(address, length);
@@ -461,6 +466,7 @@ ucs_status_t window_domain::mem_dereg(const abi::mem_dereg_params* params)
             const std::lock_guard guard(_lock);
             show();
         }
+        _ranges.remove(params->memh);
         return domain_layer::mem_dereg(params);
     }
     auto* const handle    = static_cast<window_handle*>(params->memh);
@@ -643,9 +649,14 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
 
 result<exported_handle> window_domain::export_buffer(uct_mem_h memh, const void* address, std::size_t length)
 {
+    const auto registered = _ranges.find(memh);
+    const auto start      = reinterpret_cast<std::uintptr_t>(address);
+    if (!registered || start < registered->start || length > registered->end - start) {
+        return fail(errc::unsupported, "the memory was not registered by its address");
+    }
     std::uint32_t lkey = 0;
     std::memcpy(&lkey, memh, sizeof(lkey));
-    return UCXL_TRY(exports())->add(memh, reinterpret_cast<std::uintptr_t>(address), length, lkey);
+    return UCXL_TRY(exports())->add(memh, registered->start, registered->length(), lkey);
 }
 
 // A plain buffer that cannot have a key of the pool gets what stock UCX exports.

@@ -11,6 +11,7 @@
 #include "base_memory.h"
 #include "card_memory.h"
 #include "exported_keys.h"
+#include "registered_ranges.h"
 #include "staged_copies.h"
 #include "ucs/window/window_keys.h"
 #include "uct/abi/domain_layer.h"
@@ -127,6 +128,7 @@ private:
     std::string _not_exportable; // why there are no exports, after the first try
     std::map<const std::byte*, std::shared_ptr<window_record>> _records; // by the address of the window
     alias_table _aliases;                                                // has its own lock
+    registered_ranges _ranges;                                           // of plain memory, with its own lock
     std::atomic<exported_keys*> _exports{nullptr};                       // those of the device side
     // Of the keys of all handles and records.
     std::uint64_t _num_exported_windows = 0;
