@@ -37,6 +37,15 @@ bool device_control::is_bound(std::uint32_t key) const
     return found != nullptr && !found->free;
 }
 
+std::uint64_t device_control::failed_commands() const
+{
+    std::uint64_t all = 0;
+    for (auto& each : _records->counts.failed_commands) {
+        all += std::atomic_ref(each).load(std::memory_order_relaxed);
+    }
+    return all;
+}
+
 // The device reads its rules whenever something happens, so the kind is written last.
 void device_control::fail(std::string_view fault) const
 {

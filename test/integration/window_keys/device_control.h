@@ -40,6 +40,8 @@ public:
     device_objects objects() const;
     // Whether the key exists and shows memory.
     bool is_bound(std::uint32_t key) const;
+    // Commands that were answered with a status other than ok, in all processes.
+    std::uint64_t failed_commands() const;
 
     // As softhca-run --fault, from now on.
     void fail(std::string_view fault) const;

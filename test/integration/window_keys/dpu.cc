@@ -85,11 +85,22 @@ imported_memory::~imported_memory()
 }
 
 // Nothing of imported memory may be copied by the CPU.
-dpu_side::dpu_side(bool for_threads)
-    : _context({.features    = context_options{}.features | UCP_FEATURE_EXPORTED_MEMH,
-                .config      = {{"TLS", "rc_x,lay_copy"}, {"NET_DEVICES", dpu_device}, {"ZCOPY_THRESH", "0"}},
-                .for_threads = for_threads}),
-      _worker(open_worker(_context.get())), _staging(_context.get(), staging_bytes)
+context_options dpu_context(bool caches_imports)
+{
+    context_options options{.config = {{"TLS", "rc_x,lay_copy"}, {"NET_DEVICES", dpu_device}, {"ZCOPY_THRESH", "0"}}};
+    options.features |= caches_imports ? UCP_FEATURE_EXPORTED_MEMH : 0;
+    return options;
+}
+
+dpu_side::dpu_side(ucp_context_h shared)
+    : _context(shared), _worker(open_worker(_context)), _staging(_context, staging_bytes)
+{
+    connect();
+}
+
+dpu_side::dpu_side()
+    : _own(std::make_unique<test::context>(dpu_context())), _context(_own->get()), _worker(open_worker(_context)),
+      _staging(_context, staging_bytes)
 {
     connect();
 }
@@ -121,11 +132,16 @@ void dpu_side::close()
 
 ucs_status_t dpu_side::finish(ucs_status_ptr_t request)
 {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    return test::finish(request, [&] {
+    const bool may_hang = _patience != std::chrono::milliseconds(0);
+    const auto deadline = std::chrono::steady_clock::now() + (may_hang ? _patience : std::chrono::seconds(10));
+    while (UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS) {
         ucp_worker_progress(_worker);
-        check(std::chrono::steady_clock::now() < deadline, "a request of the DPU did not end");
-    });
+        if (std::chrono::steady_clock::now() > deadline) {
+            check(may_hang, "a request of the DPU did not end");
+            return UCS_ERR_TIMED_OUT;
+        }
+    }
+    return test::finish(request, [] {});
 }
 
 ucs_status_t dpu_side::put(const void* from, ucp_mem_h local, std::size_t length, void* to, ucp_mem_h remote)
@@ -141,8 +157,14 @@ ucs_status_t dpu_side::put(const void* from, ucp_mem_h local, std::size_t length
     param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
     param.memh         = local;
     const auto status  = finish(ucp_put_nbx(_endpoint, from, length, reinterpret_cast<std::uint64_t>(to), key, &param));
+    if (status == UCS_ERR_TIMED_OUT) {
+        return status;
+    }
     const ucp_request_param_t plain{};
     const auto flushed = finish(ucp_ep_flush_nbx(_endpoint, &plain));
+    if (flushed == UCS_ERR_TIMED_OUT) {
+        return flushed;
+    }
     ucp_rkey_destroy(key);
     const auto first = status != UCS_OK ? status : flushed;
     if (first != UCS_OK) {

@@ -9,7 +9,9 @@
 
 #include "support/ucp.h"
 
+#include <chrono>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -62,15 +64,24 @@ private:
     ucs_status_t _status;
 };
 
+// Options of a context of the DPU. Without a cache of imported memory each import gets to the memory domain.
+context_options dpu_context(bool caches_imports = true);
+
 class dpu_side
 {
 public:
-    explicit dpu_side(bool for_threads = false);
+    dpu_side();
+    // With a worker of its own in a context of dpu_context().
+    explicit dpu_side(ucp_context_h shared);
     ~dpu_side();
     dpu_side(const dpu_side&)            = delete;
     dpu_side& operator=(const dpu_side&) = delete;
 
-    ucp_context_h context() const { return _context.get(); }
+    ucp_context_h context() const { return _context; }
+
+    // From now on a request that takes longer than that ends with UCS_ERR_TIMED_OUT. Then nothing else works, not even
+    // the destructor.
+    void lose_patience_after(std::chrono::milliseconds time) { _patience = time; }
 
     // Moves bytes of the host to `to`, or `from` to the host. After an error there is another endpoint. Throws
     // std::runtime_error if a request does not end.
@@ -83,7 +94,9 @@ private:
     void connect();
     void close();
 
-    test::context _context;
+    std::unique_ptr<test::context> _own;
+    ucp_context_h _context;
+    std::chrono::milliseconds _patience{0}; // 0: much, and then it is an error of the test
     ucp_worker_h _worker;
     ucp_ep_h _endpoint = nullptr;
     plain_buffer _staging;

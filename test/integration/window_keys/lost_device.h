@@ -9,4 +9,7 @@ namespace ucxl::test
 // "umr"). Says what is wrong, and does not return.
 [[noreturn]] void lose_device(const char* kind, const char* occasion);
 
+// The same, while the DPU uses memory of the host.
+void lose_device_of_imports(const char* kind);
+
 } // namespace ucxl::test

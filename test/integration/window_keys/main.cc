@@ -18,6 +18,9 @@ int main(int argc, char** argv)
     setenv("UCX_LAYOUT_KEYS_SPARE", "2", 1);        // so that keys are also made when a window needs one
     setenv("UCX_LAYOUT_KEYS_EXPORT_SPARE", "0", 1); // no thread uses the device beside a test
     if (argc == 4 && std::string_view(argv[1]) == "--lose-device") {
+        if (argv[3] == std::string_view("import")) {
+            ucxl::test::lose_device_of_imports(argv[2]);
+        }
         ucxl::test::lose_device(argv[2], argv[3]);
     }
     return ucxl::test::run_tests(argc, argv);

@@ -6,7 +6,8 @@ namespace ucxl::test
 {
 
 own_peer::own_peer(const own_peer_options& options)
-    : _context({.config = {{"TLS", "rc_x,lay_copy"}}, .for_threads = options.for_threads}),
+    : _context({.config      = {{"TLS", "rc_x,lay_copy"}, {"RCACHE_ENABLE", options.keeps_memory ? "try" : "n"}},
+                .for_threads = options.for_threads}),
       _worker(open_worker(_context.get()))
 {
     ucp_ep_params_t params{};

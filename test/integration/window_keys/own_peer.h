@@ -14,6 +14,7 @@ namespace ucxl::test
 struct own_peer_options {
     bool error_handling = false; // UCP_ERR_HANDLING_MODE_PEER
     bool for_threads    = false; // its context, not its worker
+    bool keeps_memory   = true;  // registered after it was unmapped
 };
 
 class own_peer
