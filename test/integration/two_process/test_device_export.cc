@@ -647,6 +647,12 @@ TEST_P(exported_memory, is_moved_by_a_dpu_without_a_command_for_each_transfer)
     EXPECT_EQ(commands("export.fresh", 30) + 2 * 30, commands("export.fresh", 60));
 }
 
+// The same in short, for many orders of the device (test/adversarial).
+TEST_P(exported_memory, is_moved_by_a_dpu)
+{
+    EXPECT_EQ(run(export_config("export.move", GetParam()))["keys_live"], 0);
+}
+
 TEST_P(exported_memory, is_sent_over_endpoints_with_error_handling)
 {
     auto config = export_config("export.send", GetParam());

@@ -113,7 +113,7 @@ protected:
             std::this_thread::sleep_for(std::chrono::microseconds(random.below(60'000)));
         } else {
             ASSERT_TRUE(partner.wait_for_output("sharing\n")) << partner.out();
-            std::this_thread::sleep_for(std::chrono::microseconds(random.below(12'000)));
+            std::this_thread::sleep_for(std::chrono::microseconds(random.below(40'000)));
         }
         partner.kill(SIGKILL);
         const auto ended = partner.wait();
