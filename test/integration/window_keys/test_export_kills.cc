@@ -29,6 +29,7 @@ namespace
 {
 
 constexpr unsigned rounds_with_the_last = 10;
+constexpr unsigned until_killed         = ~0u;
 
 unsigned num_kills()
 {
@@ -95,12 +96,12 @@ private:
 class killed_side : public testing::TestWithParam<const char*>
 {
 protected:
-    static std::unique_ptr<process> start(const std::string& role, unsigned killed, const std::vector<int>& channels,
-                                          std::uint64_t seed)
+    static std::unique_ptr<process> start(const std::string& role, unsigned killed, unsigned rounds,
+                                          const std::vector<int>& channels, std::uint64_t seed)
     {
         return std::make_unique<process>(
             program_path(),
-            std::vector<std::string>{"--share", role, std::to_string(killed), std::to_string(rounds_with_the_last),
+            std::vector<std::string>{"--share", role, std::to_string(killed), std::to_string(rounds),
                                      std::to_string(seed)},
             process_options{.variables   = {{"UCX_LAYOUT_KEYS_EXPORT_SPARE", "4"}, {"UCX_LOG_LEVEL", "fatal"}},
                             .descriptors = channels});
@@ -130,10 +131,11 @@ TEST_P(killed_side, ends_calls_of_the_other_one_soon_and_leaves_it_working)
     const auto before = device.objects();
     sockets channels(kills + 1);
     random random(derive_seed(run_seed(), killed == "host" ? 0 : 1));
-    const auto survivor = start(survives, kills, channels.of_survivor(), random.next());
+    const auto survivor = start(survives, kills, rounds_with_the_last, channels.of_survivor(), random.next());
     channels.close_ends_of_survivor();
     for (unsigned i = 0; i <= kills && !HasFailure(); ++i) {
-        const auto partner = start(killed, 0, {channels.of_partner(i)}, random.next());
+        const auto rounds  = i < kills ? until_killed : rounds_with_the_last;
+        const auto partner = start(killed, 0, rounds, {channels.of_partner(i)}, random.next());
         channels.close_end_of_partner(i);
         if (i < kills) {
             kill_some_time(*partner, random);
