@@ -1,5 +1,5 @@
-// A host exports a plain buffer, a DPU imports it and moves its bytes to another buffer of the host. Both sides run with
-// the library or with stock UCX only: scenario "export.plain". It uses nothing of the library.
+// A host exports a plain buffer, a DPU imports it and moves its bytes to another buffer of the host. Both sides run
+// with the library or with stock UCX only: scenario "export.plain". It uses nothing of the library.
 #pragma once
 
 namespace ucxl::two_process

@@ -16,8 +16,8 @@ struct sharing_process {
     std::uint64_t seed;
 };
 
-// main() of such a process. The survivor has a channel (two_process/channel.h) to each partner; a partner has one. Prints
-// "sharing" when it begins, and what took longest. Says what is wrong, and does not return.
+// main() of such a process. The survivor has a channel (two_process/channel.h) to each partner; a partner has one.
+// Prints "sharing" when it begins, and what took longest. Says what is wrong, and does not return.
 [[noreturn]] void share(const sharing_process& process);
 
 } // namespace ucxl::test

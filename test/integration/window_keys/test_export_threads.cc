@@ -1,5 +1,5 @@
-// Several threads of one context export, import and unmap at once, while the pool's own thread makes keys and ends those
-// that are idle for a millisecond.
+// Several threads of one context export, import and unmap at once, while the pool's own thread makes keys and ends
+// those that are idle for a millisecond.
 #include "device_control.h"
 #include "dpu.h"
 #include "own_peer.h"

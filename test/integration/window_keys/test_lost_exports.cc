@@ -2,8 +2,8 @@
 // together, so that of the host and that of the DPU are lost at once. Errors surface, nothing hangs or stays on the
 // device, and new contexts work when the card is back.
 //
-// The contexts that are lost have no workers: UCX 1.18.1 cannot end those (test_lost_device.cc). What the DPU's requests
-// do is seen in a process of its own.
+// The contexts that are lost have no workers: UCX 1.18.1 cannot end those (test_lost_device.cc). What requests of
+// the DPU do is seen in a process of its own.
 #include "device_control.h"
 #include "dpu.h"
 #include "lost_device.h"

@@ -38,8 +38,8 @@ public:
     exported_keys(const exported_keys&)            = delete;
     exported_keys& operator=(const exported_keys&) = delete;
 
-    // Exports a registration of the process, all of it. The same one again costs a look-up. Errors: exceeds_limit (of the
-    // length), no_resource (no key, see export_options), io_error, no_memory.
+    // Exports a registration of the process, all of it. The same one again costs a look-up. Errors: exceeds_limit (of
+    // the length), no_resource (no key, see export_options), io_error, no_memory.
     result<exported_handle> add(const void* memh, std::uintptr_t address, std::uint64_t length, std::uint32_t lkey);
     // Nobody reaches it any more. Returns false if it was not added.
     bool remove(const void* memh) noexcept;
