@@ -286,10 +286,12 @@ void share(const sharing_process& process)
     try {
         run(process);
         if (process.num_killed > 0) {
-            // The partners are gone, and the contexts are closed.
-            const auto left = device_control().objects();
-            check(left.keys == 0 && left.queue_pairs == 0, "{} keys and {} queue pairs stay on the device", left.keys,
-                  left.queue_pairs);
+            // The contexts are closed, and the last partner is about to end.
+            const device_control device;
+            const bool is_empty =
+                wait_until([&] { return device.objects() == device_objects{}; }, std::chrono::seconds(10));
+            check(is_empty, "{} keys and {} queue pairs stay on the device", device.objects().keys,
+                  device.objects().queue_pairs);
         }
         std::fflush(stdout);
         _exit(0);
