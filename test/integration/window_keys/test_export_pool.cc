@@ -206,6 +206,15 @@ TEST_F(export_pool, waits_no_longer_than_told)
     EXPECT_EQ(exported_fresh(), owner::ucx);
 }
 
+TEST_F(export_pool, waits_for_nothing_if_no_key_can_come)
+{
+    set("EMPTY", "wait");
+    set("WAIT", "100s");
+    shown_memory memory(spec::strided(spec::block(64), {{79, 128}}));
+    check_ok(memory.map(context()), "ucp_layout_map");
+    EXPECT_EQ(exported(memory.window().memh()), owner::library) << "there is one of the other size only";
+}
+
 TEST_F(export_pool, is_filled_up_for_buffers_and_for_windows)
 {
     set("SPARE", "8");

@@ -16,10 +16,11 @@ namespace ucxl::mlx5
 namespace
 {
 
-constexpr std::uint32_t buffer_octowords = 4;                      // the least that a list has
-constexpr std::uint64_t entry_bytes      = std::uint64_t{1} << 31; // a buffer beyond has more entries
-constexpr std::size_t klm_bytes          = 16;
-constexpr std::size_t most_announced     = 256; // that wait for a handle
+constexpr std::uint32_t buffer_octowords      = 4; // the least that a list has
+constexpr std::uint32_t long_buffer_octowords = 32;
+constexpr std::uint64_t entry_bytes           = std::uint64_t{1} << 31; // a buffer beyond has more entries
+constexpr std::size_t klm_bytes               = 16;
+constexpr std::size_t most_announced          = 256; // that wait for a handle
 
 std::size_t num_entries(std::uint64_t length)
 {
@@ -28,7 +29,8 @@ std::size_t num_entries(std::uint64_t length)
 
 std::uint32_t octowords_for(std::uint64_t length)
 {
-    return static_cast<std::uint32_t>(std::max<std::size_t>(num_entries(length), buffer_octowords));
+    const std::size_t needed = num_entries(length);
+    return needed <= buffer_octowords ? buffer_octowords : long_buffer_octowords;
 }
 
 std::chrono::steady_clock::duration duration_of(double seconds)
@@ -181,20 +183,35 @@ exported_handle exported_keys::handle_of(const region& region, std::uintptr_t ad
     return handle;
 }
 
-result<void> exported_keys::prepare_for_region(std::uint32_t octowords)
+// Keeps keys of that size ready from now on.
+void exported_keys::expect_size(std::uint32_t octowords)
 {
-    std::unique_lock lock(_domain.lock);
     if (std::ranges::find(_sizes, octowords) == _sizes.end()) {
         _sizes.push_back(octowords);
         wake_filler();
     }
-    refill_if_low(octowords);
-    if (_options.when_empty == empty_pool_option::wait &&
-        !_domain.exported.wait_for_unused(lock, octowords,
-                                          std::chrono::steady_clock::now() + duration_of(_options.wait))) {
+}
+
+// If one may come: from somebody who uses it, or from the thread.
+result<void> exported_keys::wait_for_key(std::unique_lock<std::mutex>& lock, std::uint32_t octowords)
+{
+    key_pool& pool        = _domain.exported;
+    const bool comes_back = pool.num_existing() > pool.num_unused();
+    if (_options.when_empty != empty_pool_option::wait || (_options.spare == 0 && !comes_back)) {
+        return {};
+    }
+    if (!pool.wait_for_unused(lock, octowords, std::chrono::steady_clock::now() + duration_of(_options.wait))) {
         return fail(errc::no_resource, "no key came back in time (UCX_LAYOUT_KEYS_EXPORT_WAIT)");
     }
     return {};
+}
+
+result<void> exported_keys::prepare_for_region(std::uint32_t octowords)
+{
+    std::unique_lock lock(_domain.lock);
+    expect_size(octowords);
+    refill_if_low(octowords);
+    return wait_for_key(lock, octowords);
 }
 
 // A plain buffer needs neither a plan nor a region: its entries are known, and they fit into the request.
@@ -246,16 +263,12 @@ result<key_pool::key> exported_keys::take(std::unique_lock<std::mutex>& lock, st
 {
     key_pool& pool = _domain.exported;
     if (pool.num_unused(octowords) == 0) {
+        expect_size(octowords);
         wake_filler();
         if (_options.when_empty == empty_pool_option::fresh) {
             return fail(errc::no_resource, "no key is ready (UCX_LAYOUT_KEYS_EXPORT_EMPTY is fresh)");
         }
-        if (_options.when_empty == empty_pool_option::wait) {
-            const auto deadline = std::chrono::steady_clock::now() + duration_of(_options.wait);
-            if (!pool.wait_for_unused(lock, octowords, deadline)) {
-                return fail(errc::no_resource, "no key came back in time (UCX_LAYOUT_KEYS_EXPORT_WAIT)");
-            }
-        }
+        UCXL_TRY(wait_for_key(lock, octowords));
     }
     auto key = UCXL_TRY(pool.take(octowords));
     refill_if_low(octowords);

@@ -69,6 +69,8 @@ private:
     void take_back(key_pool::key&& key) noexcept;
     void put(const void* memh, key_pool::key&& key);
     void refill_if_low(std::uint32_t octowords);
+    void expect_size(std::uint32_t octowords);
+    result<void> wait_for_key(std::unique_lock<std::mutex>& lock, std::uint32_t octowords);
 
     // Without it.
     void wake_filler();
