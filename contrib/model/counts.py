@@ -18,6 +18,10 @@ FORMS, PLAIN = 3, 0    # of its memory; the others are windows
 SIZES = {"hosts": MAX_HOSTS, "rounds": MAX_ROUNDS, "max_bytes": 1 << 40, "message_bytes": 1 << 40}
 
 
+# Spare keys of a host process: UCX_LAYOUT_KEYS_EXPORT_SPARE for buffers, and as many for windows.
+MOST_ANNOUNCED = 2 * 16
+
+
 @dataclasses.dataclass(frozen=True)
 class Traffic:
     """Of each round, sender and receiver: how long the message is, whether the receiver's service gets it (the sender's
@@ -92,7 +96,8 @@ def expected(traffic):
         per_dpu.append({"imports": exports, "gets": gets, "puts": puts, "get_bytes": int(get_bytes[host]),
                         "put_bytes": int(put_bytes[host]), "keys_packed": asked, "keys_unpacked": gets + puts,
                         # A key of the pool that is used again needs no other alias. Those in use together differ.
-                        "aliases": (int(buffers[:, host].max()), exports)})
+                        # Keys that the host has announced have aliases before they are used.
+                        "aliases": (int(buffers[:, host].max()), exports + MOST_ANNOUNCED)})
     return per_host, per_dpu
 
 
