@@ -18,6 +18,8 @@
 #include <optional>
 #include <string>
 
+#include <sys/mman.h>
+
 namespace ucxl::two_process
 {
 
@@ -519,6 +521,81 @@ unsigned long num_aliases()
     return found == std::string::npos ? 0 : std::stoul(all.substr(found + name.size()));
 }
 
+// Registered memory of the host that takes pages only where it is touched.
+class sparse_buffer
+{
+public:
+    sparse_buffer(ucp_context_h context, std::size_t length)
+        : _context(context), _length(length),
+          _memory(static_cast<std::byte*>(
+              mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)))
+    {
+        check(_memory != MAP_FAILED, "mmap of {} bytes", length);
+        ucp_mem_map_params_t params{};
+        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        params.address    = _memory;
+        params.length     = length;
+        check_ok(ucp_mem_map(context, &params, &_memh), "ucp_mem_map");
+    }
+    ~sparse_buffer()
+    {
+        ucp_mem_unmap(_context, _memh);
+        munmap(_memory, _length);
+    }
+    sparse_buffer(const sparse_buffer&)            = delete;
+    sparse_buffer& operator=(const sparse_buffer&) = delete;
+
+    ucp_mem_h memh() const { return _memh; }
+    std::byte* memory() const { return _memory; }
+
+private:
+    ucp_context_h _context;
+    std::size_t _length;
+    std::byte* _memory;
+    ucp_mem_h _memh = nullptr;
+};
+
+// An entry of a key has up to 2 GiB, so a longer buffer has several.
+void long_buffer(const peer_arguments& arguments)
+{
+    constexpr std::size_t gib = std::size_t{1} << 30, length = 2 * gib + gib / 4, part = 8192;
+    constexpr std::size_t places[] = {0, 2 * gib - part, 2 * gib - 1000, 2 * gib, length - part};
+    const context_handle context(arguments);
+    session session(arguments, context);
+    if (arguments.plays(0)) {
+        const sparse_buffer memory(context.get(), length);
+        plain_buffer target(context.get(), part);
+        session.exchange(described(memory.memh(), memory.memory()));
+        bytes key;
+        append_key(key, context.get(), target.memh(), target.content().data());
+        session.exchange(key);
+        for (unsigned i = 0; i < std::size(places); ++i) {
+            const bytes wanted = strided_window::message(part, i);
+            std::ranges::copy(wanted, memory.memory() + places[i]);
+            session.barrier();
+            session.barrier(); // the DPU has put
+            check(target.content() == wanted, "at {}", places[i]);
+        }
+    } else {
+        const described_memory memory(session.exchange({}));
+        const bytes key                 = session.exchange({});
+        std::span<const std::byte> rest = key;
+        const remote_key to_target(session.endpoint(), rest);
+        const imported_memory imported(context.get(), memory.packed);
+        check_ok(imported.status(), "import");
+        for (const std::size_t at : places) {
+            session.barrier();
+            auto there    = memory;
+            there.address = static_cast<std::byte*>(memory.address) + at;
+            check_ok(put(session, there, imported, part, to_target), "put");
+            session.barrier();
+        }
+    }
+    session.close();
+}
+
+const scenario long_ones("export.long", long_buffer);
+
 // The handles that the DPU has imported told it of the keys that come next: it makes their aliases by itself.
 void announced(const peer_arguments& arguments)
 {
@@ -665,6 +742,11 @@ TEST_P(exported_memory, is_reached_by_short_messages_that_ucp_copies)
     auto config = export_config("export.short", GetParam());
     std::erase_if(config.variables, [](const auto& each) { return each.first == "UCX_ZCOPY_THRESH"; });
     EXPECT_EQ(run(config)["keys_live"], 0);
+}
+
+TEST_P(exported_memory, of_more_than_2_gib_is_reached_everywhere)
+{
+    EXPECT_EQ(run(export_config("export.long", GetParam()))["keys_live"], 0);
 }
 
 TEST_P(exported_memory, announces_keys_whose_aliases_the_dpu_makes_in_advance)
