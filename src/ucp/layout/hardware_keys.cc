@@ -77,9 +77,10 @@ void free_addresses(const std::byte* address)
     window_registry::instance().destroy(const_cast<window*>(freed));
 }
 
-void set_foreign(const foreign_memory& memory)
+result<void> set_foreign(const foreign_memory& memory)
 {
     window_registry::instance().set_foreign(memory);
+    return window_registry::instance().reserve();
 }
 
 bool holds_windows(const void* address, std::uint64_t length)

@@ -62,8 +62,9 @@ struct window_directory {
     // Addresses of the arena that stand for memory of a card. Errors: as window_registry::create_indirect().
     result<std::byte*> (*reserve_addresses)(std::uint64_t length, const indirect_memory& memory);
     void (*free_addresses)(const std::byte* address); // waits for readers
-    // Windows of other processes that this one has imported.
-    void (*set_foreign)(const foreign_memory& memory);
+    // Windows of other processes that this one has imported. From now on UCP looks for the type of each address, which
+    // it does only where there is memory of some type. Errors: those of window_registry::reserve().
+    result<void> (*set_foreign)(const foreign_memory& memory);
     bool (*holds_windows)(const void* address, std::uint64_t length); // some byte of the range is in a live window
     // Whether the range is memory of some card.
     bool (*is_card_memory)(const void* address, std::uint64_t length);

@@ -49,7 +49,10 @@ result<void> imported_windows::add(const exported_handle& handle, const alias_ta
         _ranges.emplace(handle.address, range{handle.memory_bytes, &alias, &copies});
         _longest = std::max(_longest, handle.memory_bytes);
     }
-    windows.set_foreign(*this);
+    if (auto known = windows.set_foreign(*this); !known) {
+        remove(handle.address, alias);
+        return known;
+    }
     if (windows.holds_windows(reinterpret_cast<const void*>(handle.address), handle.memory_bytes)) {
         remove(handle.address, alias);
         return fail(errc::unsupported,
