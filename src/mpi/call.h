@@ -1,0 +1,38 @@
+// What the definitions of MPI's functions share.
+#pragma once
+
+#include "known_type.h"
+#include "mpi_functions.h"
+#include "type_table.h"
+
+// Begins the definition of a function that programs call.
+#define UCXL_MPI_CALL extern "C" [[gnu::visibility("default")]] int
+
+namespace ucxl::mpi
+{
+
+// MPICH copies messages within a communicator of one process by the CPU, which a window does not allow.
+inline bool can_take_windows(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL) {
+        return false;
+    }
+#ifdef OPEN_MPI
+    return true;
+#else
+    int size = 0;
+    return PMPI_Comm_size(comm, &size) == MPI_SUCCESS && size > 1;
+#endif
+}
+
+// A window over a buffer of a call that goes to this communicator; none if MPI shall move the buffer.
+inline window_use borrow(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm, direction way)
+{
+    known_type* const known = find_known(type);
+    if (known == nullptr || !can_take_windows(comm)) [[likely]] {
+        return {};
+    }
+    return known->borrow(buffer, count, way);
+}
+
+} // namespace ucxl::mpi

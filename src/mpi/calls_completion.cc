@@ -1,0 +1,91 @@
+// The calls that may end requests, which then give back their windows.
+#include "call.h"
+#include "requests.h"
+
+using ucxl::mpi::ending_requests;
+using ucxl::mpi::requests;
+
+UCXL_MPI_CALL MPI_Wait(MPI_Request* request, MPI_Status* status)
+{
+    ending_requests ending(1, request);
+    const int result = PMPI_Wait(request, status);
+    ending.settle();
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Waitall(int count, MPI_Request array[], MPI_Status statuses[])
+{
+    ending_requests ending(count, array);
+    const int result = PMPI_Waitall(count, array, statuses);
+    ending.settle();
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)
+{
+    ending_requests ending(count, array);
+    const int result = PMPI_Waitany(count, array, index, status);
+    ending.settle();
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Waitsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
+{
+    ending_requests ending(count, array);
+    const int result = PMPI_Waitsome(count, array, num_ended, indices, statuses);
+    ending.settle();
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Test(MPI_Request* request, int* flag, MPI_Status* status)
+{
+    ending_requests ending(1, request);
+    const int result = PMPI_Test(request, flag, status);
+    ending.settle();
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Testall(int count, MPI_Request array[], int* flag, MPI_Status statuses[])
+{
+    ending_requests ending(count, array);
+    const int result = PMPI_Testall(count, array, flag, statuses);
+    ending.settle();
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Testany(int count, MPI_Request array[], int* index, int* flag, MPI_Status* status)
+{
+    ending_requests ending(count, array);
+    const int result = PMPI_Testany(count, array, index, flag, status);
+    ending.settle();
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Testsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
+{
+    ending_requests ending(count, array);
+    const int result = PMPI_Testsome(count, array, num_ended, indices, statuses);
+    ending.settle();
+    return result;
+}
+
+// The request goes on if it has not ended, and nobody will hear when it does.
+UCXL_MPI_CALL MPI_Request_free(MPI_Request* request)
+{
+    if (!requests::any() || request == nullptr || *request == MPI_REQUEST_NULL) [[likely]] {
+        return PMPI_Request_free(request);
+    }
+    const MPI_Request freed = *request;
+    auto things             = requests::take(freed);
+    int has_ended           = 0;
+    if (things != nullptr) {
+        PMPI_Request_get_status(*request, &has_ended, MPI_STATUS_IGNORE);
+    }
+    const int result = PMPI_Request_free(request);
+    if (things != nullptr && result != MPI_SUCCESS) {
+        requests::hold(freed, std::move(things));
+    } else if (things != nullptr && has_ended == 0) {
+        requests::keep_to_the_end(std::move(things));
+    }
+    return result;
+}

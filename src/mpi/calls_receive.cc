@@ -1,0 +1,198 @@
+// Receives: into a window over the caller's buffer, if its datatype is worth one.
+#include "call.h"
+#include "requests.h"
+
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <set>
+
+namespace
+{
+
+using namespace ucxl::mpi;
+
+template <typename Next, typename Count>
+int receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+            MPI_Status* status)
+{
+    if (find_known(type) == nullptr) [[likely]] {
+        return next(buffer, count, type, source, tag, comm, status);
+    }
+    const window_use window = borrow(buffer, count, type, comm, direction::receive);
+    return window ? next(window.address(), count, window.packed_type(), source, tag, comm, status)
+                  : next(buffer, count, type, source, tag, comm, status);
+}
+
+// Also the call that makes a persistent request: it holds its window until it is freed.
+template <typename Next, typename Count>
+int start_receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                  MPI_Request* request)
+{
+    if (find_known(type) == nullptr) [[likely]] {
+        return next(buffer, count, type, source, tag, comm, request);
+    }
+    window_use window = borrow(buffer, count, type, comm, direction::receive);
+    held_ptr things(window ? new (std::nothrow) held : nullptr);
+    if (things == nullptr) {
+        return next(buffer, count, type, source, tag, comm, request);
+    }
+    const int result = next(window.address(), count, window.packed_type(), source, tag, comm, request);
+    if (result == MPI_SUCCESS) {
+        things->windows[0] = std::move(window);
+        requests::hold(*request, std::move(things));
+    }
+    return result;
+}
+
+// Messages that were matched in communicators that take no windows: a receive of one names no communicator.
+struct own_messages {
+    std::mutex lock;
+    std::set<MPI_Message> all;
+    std::atomic<std::size_t> number{0};
+};
+
+own_messages& without_windows()
+{
+    static own_messages& only = *new own_messages;
+    return only;
+}
+
+void note_message(MPI_Comm comm, MPI_Message message)
+{
+    if (message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC || can_take_windows(comm)) {
+        return;
+    }
+    try {
+        auto& messages = without_windows();
+        const std::lock_guard guard(messages.lock);
+        messages.all.insert(message);
+        messages.number = messages.all.size();
+    } catch (const std::bad_alloc&) {
+        return; // such a message is received by a program that has no memory left
+    }
+}
+
+bool takes_window(MPI_Message message)
+{
+    auto& messages = without_windows();
+    if (messages.number.load() == 0) {
+        return true;
+    }
+    const std::lock_guard guard(messages.lock);
+    const bool is_own = messages.all.erase(message) > 0;
+    messages.number   = messages.all.size();
+    return !is_own;
+}
+
+template <typename Next, typename Count>
+int receive_matched(Next* next, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status)
+{
+    known_type* const known = find_known(type);
+    if (message == nullptr || !takes_window(*message) || known == nullptr) {
+        return next(buffer, count, type, message, status);
+    }
+    const window_use window = known->borrow(buffer, count, direction::receive);
+    return window ? next(window.address(), count, window.packed_type(), message, status)
+                  : next(buffer, count, type, message, status);
+}
+
+template <typename Next, typename Count>
+int start_receive_matched(Next* next, void* buffer, Count count, MPI_Datatype type, MPI_Message* message,
+                          MPI_Request* request)
+{
+    known_type* const known = find_known(type);
+    if (message == nullptr || !takes_window(*message) || known == nullptr) {
+        return next(buffer, count, type, message, request);
+    }
+    window_use window = known->borrow(buffer, count, direction::receive);
+    held_ptr things(window ? new (std::nothrow) held : nullptr);
+    if (things == nullptr) {
+        return next(buffer, count, type, message, request);
+    }
+    const int result = next(window.address(), count, window.packed_type(), message, request);
+    if (result == MPI_SUCCESS) {
+        things->windows[0] = std::move(window);
+        requests::hold(*request, std::move(things));
+    }
+    return result;
+}
+
+} // namespace
+
+UCXL_MPI_CALL MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status)
+{
+    const int result = PMPI_Mprobe(source, tag, comm, message, status);
+    if (result == MPI_SUCCESS) {
+        note_message(comm, *message);
+    }
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status)
+{
+    const int result = PMPI_Improbe(source, tag, comm, flag, message, status);
+    if (result == MPI_SUCCESS && *flag != 0) {
+        note_message(comm, *message);
+    }
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                       MPI_Status* status)
+{
+    return receive(PMPI_Recv, buffer, count, type, source, tag, comm, status);
+}
+
+UCXL_MPI_CALL MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                        MPI_Request* request)
+{
+    return start_receive(PMPI_Irecv, buffer, count, type, source, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                            MPI_Request* request)
+{
+    return start_receive(PMPI_Recv_init, buffer, count, type, source, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status)
+{
+    return receive_matched(PMPI_Mrecv, buffer, count, type, message, status);
+}
+
+UCXL_MPI_CALL MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* request)
+{
+    return start_receive_matched(PMPI_Imrecv, buffer, count, type, message, request);
+}
+
+#if UCXL_LARGE_COUNTS
+UCXL_MPI_CALL MPI_Recv_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                         MPI_Status* status)
+{
+    return receive(PMPI_Recv_c, buffer, count, type, source, tag, comm, status);
+}
+
+UCXL_MPI_CALL MPI_Irecv_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                          MPI_Request* request)
+{
+    return start_receive(PMPI_Irecv_c, buffer, count, type, source, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Recv_init_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                              MPI_Request* request)
+{
+    return start_receive(PMPI_Recv_init_c, buffer, count, type, source, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Mrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status)
+{
+    return receive_matched(PMPI_Mrecv_c, buffer, count, type, message, status);
+}
+
+UCXL_MPI_CALL MPI_Imrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* request)
+{
+    return start_receive_matched(PMPI_Imrecv_c, buffer, count, type, message, request);
+}
+
+#endif

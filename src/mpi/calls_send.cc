@@ -1,0 +1,177 @@
+// Sends: from a window over the caller's buffer, if its datatype is worth one.
+#include "call.h"
+#include "packed_side.h"
+#include "requests.h"
+
+#include <new>
+
+namespace
+{
+
+using namespace ucxl::mpi;
+
+template <typename Next, typename Count>
+int send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
+{
+    if (find_known(type) == nullptr) [[likely]] {
+        return next(buffer, count, type, destination, tag, comm);
+    }
+    const window_use window = borrow(buffer, count, type, comm, direction::send);
+    return window ? next(window.address(), count, window.packed_type(), destination, tag, comm)
+                  : next(buffer, count, type, destination, tag, comm);
+}
+
+// Also the calls that make a persistent request: it holds its window until it is freed.
+template <typename Next, typename Count>
+int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+               MPI_Request* request)
+{
+    if (find_known(type) == nullptr) [[likely]] {
+        return next(buffer, count, type, destination, tag, comm, request);
+    }
+    window_use window = borrow(buffer, count, type, comm, direction::send);
+    held_ptr things(window ? new (std::nothrow) held : nullptr);
+    if (things == nullptr) {
+        return next(buffer, count, type, destination, tag, comm, request);
+    }
+    const int result = next(window.address(), count, window.packed_type(), destination, tag, comm, request);
+    if (result == MPI_SUCCESS) {
+        things->windows[0] = std::move(window);
+        requests::hold(*request, std::move(things));
+    }
+    return result;
+}
+
+// MPI copies the message into the buffer that the program attached, with the CPU. So it gets packed bytes.
+template <typename Next, typename Count>
+int send_buffered(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag,
+                  MPI_Comm comm)
+{
+    const auto packed = packed_side::of(buffer, count, type, direction::send);
+    if (!packed) {
+        return next(buffer, count, type, destination, tag, comm);
+    }
+    packed->pack();
+    return next(packed->data(), count, packed->type(0), destination, tag, comm);
+}
+
+} // namespace
+
+UCXL_MPI_CALL MPI_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
+{
+    return send(PMPI_Send, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
+{
+    return send(PMPI_Ssend, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
+{
+    return send(PMPI_Rsend, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
+{
+    return send_buffered(PMPI_Bsend, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Isend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                        MPI_Request* request)
+{
+    return start_send(PMPI_Isend, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Issend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                         MPI_Request* request)
+{
+    return start_send(PMPI_Issend, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                         MPI_Request* request)
+{
+    return start_send(PMPI_Irsend, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                            MPI_Request* request)
+{
+    return start_send(PMPI_Send_init, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Ssend_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                             MPI_Request* request)
+{
+    return start_send(PMPI_Ssend_init, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Rsend_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                             MPI_Request* request)
+{
+    return start_send(PMPI_Rsend_init, buffer, count, type, destination, tag, comm, request);
+}
+
+#if UCXL_LARGE_COUNTS
+UCXL_MPI_CALL MPI_Send_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                         MPI_Comm comm)
+{
+    return send(PMPI_Send_c, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Ssend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                          MPI_Comm comm)
+{
+    return send(PMPI_Ssend_c, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Rsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                          MPI_Comm comm)
+{
+    return send(PMPI_Rsend_c, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Bsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                          MPI_Comm comm)
+{
+    return send_buffered(PMPI_Bsend_c, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Isend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                          MPI_Comm comm, MPI_Request* request)
+{
+    return start_send(PMPI_Isend_c, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Issend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                           MPI_Comm comm, MPI_Request* request)
+{
+    return start_send(PMPI_Issend_c, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Irsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                           MPI_Comm comm, MPI_Request* request)
+{
+    return start_send(PMPI_Irsend_c, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Send_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                              MPI_Comm comm, MPI_Request* request)
+{
+    return start_send(PMPI_Send_init_c, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Ssend_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                               MPI_Comm comm, MPI_Request* request)
+{
+    return start_send(PMPI_Ssend_init_c, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Rsend_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                               MPI_Comm comm, MPI_Request* request)
+{
+    return start_send(PMPI_Rsend_init_c, buffer, count, type, destination, tag, comm, request);
+}
+
+#endif

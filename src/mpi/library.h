@@ -1,0 +1,34 @@
+// Whether this library does anything in this process, and what it needs of MPI: from MPI_Init to MPI_Finalize.
+//
+// It is active if the MPI below moves messages by UCX and UCX knows windows. Otherwise no datatype is ever known
+// (type_table.h), and every call goes to MPI as it is.
+#pragma once
+
+#include "mpi_functions.h"
+
+#include <ucp/api/ucp.h>
+
+namespace ucxl::mpi
+{
+
+class library
+{
+public:
+    // Before MPI starts: what it reads from the environment.
+    static void prepare();
+    // After MPI has started.
+    static void start();
+    // Before MPI ends: gives back all that is MPI's or UCX's.
+    static void stop();
+
+    static bool is_active();
+    // Notes a datatype that was committed.
+    static void learn(MPI_Datatype type);
+    // The context of MPI's own UCX where network cards can carry windows, otherwise null.
+    static ucp_context_h context_of_windows();
+    // Whether a window may stay mapped while no transfer uses it. One with hardware keys may not: the application is
+    // free to release the memory below.
+    static bool keeps_idle_windows() { return context_of_windows() == nullptr; }
+};
+
+} // namespace ucxl::mpi

@@ -1,0 +1,149 @@
+// The MPI library below this one: its functions by their profiling names, PMPI_*.
+//
+// All are weak. So this library can be preloaded into programs without MPI, such as mpirun or a shell: it names
+// functions that are not there, and nobody calls them.
+#pragma once
+
+#include <mpi.h>
+
+#define UCXL_BELOW(name) extern "C" [[gnu::weak]] decltype(PMPI_##name) PMPI_##name
+
+UCXL_BELOW(Allgather);
+UCXL_BELOW(Allgatherv);
+UCXL_BELOW(Alltoall);
+UCXL_BELOW(Alltoallv);
+UCXL_BELOW(Alltoallw);
+UCXL_BELOW(Bcast);
+UCXL_BELOW(Bsend);
+UCXL_BELOW(Bsend_init);
+UCXL_BELOW(Cartdim_get);
+UCXL_BELOW(Comm_rank);
+UCXL_BELOW(Comm_remote_size);
+UCXL_BELOW(Comm_size);
+UCXL_BELOW(Comm_test_inter);
+UCXL_BELOW(Dist_graph_neighbors_count);
+UCXL_BELOW(Finalize);
+UCXL_BELOW(Gather);
+UCXL_BELOW(Gatherv);
+UCXL_BELOW(Get_library_version);
+UCXL_BELOW(Graph_neighbors_count);
+UCXL_BELOW(Ibsend);
+UCXL_BELOW(Improbe);
+UCXL_BELOW(Imrecv);
+UCXL_BELOW(Init);
+UCXL_BELOW(Init_thread);
+UCXL_BELOW(Irecv);
+UCXL_BELOW(Irsend);
+UCXL_BELOW(Isend);
+UCXL_BELOW(Isendrecv);
+UCXL_BELOW(Isendrecv_replace);
+UCXL_BELOW(Issend);
+UCXL_BELOW(Mprobe);
+UCXL_BELOW(Mrecv);
+UCXL_BELOW(Neighbor_allgather);
+UCXL_BELOW(Neighbor_allgatherv);
+UCXL_BELOW(Neighbor_alltoall);
+UCXL_BELOW(Neighbor_alltoallv);
+UCXL_BELOW(Neighbor_alltoallw);
+UCXL_BELOW(Pack);
+UCXL_BELOW(Query_thread);
+UCXL_BELOW(Recv);
+UCXL_BELOW(Recv_init);
+UCXL_BELOW(Request_free);
+UCXL_BELOW(Request_get_status);
+UCXL_BELOW(Rsend);
+UCXL_BELOW(Rsend_init);
+UCXL_BELOW(Scatter);
+UCXL_BELOW(Scatterv);
+UCXL_BELOW(Send);
+UCXL_BELOW(Send_init);
+UCXL_BELOW(Sendrecv);
+UCXL_BELOW(Sendrecv_replace);
+UCXL_BELOW(Ssend);
+UCXL_BELOW(Ssend_init);
+UCXL_BELOW(Test);
+UCXL_BELOW(Testall);
+UCXL_BELOW(Testany);
+UCXL_BELOW(Testsome);
+UCXL_BELOW(Topo_test);
+UCXL_BELOW(Type_commit);
+UCXL_BELOW(Type_contiguous);
+UCXL_BELOW(Type_create_keyval);
+UCXL_BELOW(Type_dup);
+UCXL_BELOW(Type_free);
+UCXL_BELOW(Type_free_keyval);
+UCXL_BELOW(Type_get_contents);
+UCXL_BELOW(Type_get_envelope);
+UCXL_BELOW(Type_get_extent_x);
+UCXL_BELOW(Type_get_name);
+UCXL_BELOW(Type_get_true_extent_x);
+UCXL_BELOW(Type_set_attr);
+UCXL_BELOW(Type_size_x);
+UCXL_BELOW(Unpack);
+UCXL_BELOW(Wait);
+UCXL_BELOW(Waitall);
+UCXL_BELOW(Waitany);
+UCXL_BELOW(Waitsome);
+
+// Counts of any size came with MPI 4.
+#if MPI_VERSION >= 4
+#define UCXL_LARGE_COUNTS 1
+UCXL_BELOW(Allgather_c);
+UCXL_BELOW(Allgatherv_c);
+UCXL_BELOW(Alltoall_c);
+UCXL_BELOW(Alltoallv_c);
+UCXL_BELOW(Alltoallw_c);
+UCXL_BELOW(Bcast_c);
+UCXL_BELOW(Bsend_c);
+UCXL_BELOW(Bsend_init_c);
+UCXL_BELOW(Gather_c);
+UCXL_BELOW(Gatherv_c);
+UCXL_BELOW(Ibsend_c);
+UCXL_BELOW(Imrecv_c);
+UCXL_BELOW(Irecv_c);
+UCXL_BELOW(Irsend_c);
+UCXL_BELOW(Isend_c);
+UCXL_BELOW(Isendrecv_c);
+UCXL_BELOW(Isendrecv_replace_c);
+UCXL_BELOW(Issend_c);
+UCXL_BELOW(Mrecv_c);
+UCXL_BELOW(Neighbor_allgather_c);
+UCXL_BELOW(Neighbor_allgatherv_c);
+UCXL_BELOW(Neighbor_alltoall_c);
+UCXL_BELOW(Neighbor_alltoallv_c);
+UCXL_BELOW(Neighbor_alltoallw_c);
+UCXL_BELOW(Pack_c);
+UCXL_BELOW(Recv_c);
+UCXL_BELOW(Recv_init_c);
+UCXL_BELOW(Rsend_c);
+UCXL_BELOW(Rsend_init_c);
+UCXL_BELOW(Scatter_c);
+UCXL_BELOW(Scatterv_c);
+UCXL_BELOW(Send_c);
+UCXL_BELOW(Send_init_c);
+UCXL_BELOW(Sendrecv_c);
+UCXL_BELOW(Sendrecv_replace_c);
+UCXL_BELOW(Ssend_c);
+UCXL_BELOW(Ssend_init_c);
+UCXL_BELOW(Type_get_contents_c);
+UCXL_BELOW(Type_get_envelope_c);
+UCXL_BELOW(Unpack_c);
+#else
+#define UCXL_LARGE_COUNTS 0
+#endif
+
+#ifdef OPEN_MPI
+// Handles of Open MPI are addresses of its objects.
+extern "C" [[gnu::weak]] decltype(ompi_message_no_proc) ompi_message_no_proc;
+extern "C" [[gnu::weak]] decltype(ompi_message_null) ompi_message_null;
+extern "C" [[gnu::weak]] decltype(ompi_mpi_byte) ompi_mpi_byte;
+extern "C" [[gnu::weak]] decltype(ompi_mpi_comm_null) ompi_mpi_comm_null;
+extern "C" [[gnu::weak]] decltype(ompi_mpi_comm_self) ompi_mpi_comm_self;
+extern "C" [[gnu::weak]] decltype(ompi_mpi_comm_world) ompi_mpi_comm_world;
+extern "C" [[gnu::weak]] decltype(ompi_mpi_datatype_null) ompi_mpi_datatype_null;
+extern "C" [[gnu::weak]] decltype(ompi_mpi_short_int) ompi_mpi_short_int;
+extern "C" [[gnu::weak]] decltype(ompi_request_null) ompi_request_null;
+extern "C" [[gnu::weak]] decltype(OMPI_C_MPI_TYPE_NULL_COPY_FN) OMPI_C_MPI_TYPE_NULL_COPY_FN;
+#endif
+
+#undef UCXL_BELOW

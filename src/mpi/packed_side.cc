@@ -1,0 +1,196 @@
+#include "packed_side.h"
+
+#include "mpi_functions.h"
+#include "rule.h"
+#include "type_contents.h"
+#include "type_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace ucxl::mpi
+{
+
+void* packed_side::block::base() const
+{
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) +
+                                   static_cast<std::uintptr_t>(layout->origin));
+}
+
+// False if the elements cannot be packed here.
+bool packed_side::describe(const element_block& elements, direction way, block& made)
+{
+    made = {.address     = elements.address,
+            .count       = elements.count,
+            .size        = 0,
+            .offset      = 0,
+            .layout      = nullptr,
+            .known       = find_known(elements.type),
+            .packed_type = elements.type};
+    if (elements.count < 0) {
+        return false;
+    }
+    if (elements.count == 0) {
+        made.packed_type = MPI_BYTE;
+        return true;
+    }
+    if (made.known != nullptr) {
+        made.layout = made.known->layout_to_copy(elements.count, way);
+        if (made.layout == nullptr) {
+            return false;
+        }
+        made.size        = made.known->layout()->size;
+        made.packed_type = made.known->packed_type();
+        return true;
+    }
+    // A datatype of MPI itself. The caller may also have given none at all, of which MPI has to complain.
+    if (elements.type == MPI_DATATYPE_NULL) {
+        return false;
+    }
+    const auto combiner = combiner_of(elements.type);
+    MPI_Count lb = 0, extent = 0;
+    if (!combiner || !is_named(*combiner) || PMPI_Type_size_x(elements.type, &made.size) != MPI_SUCCESS ||
+        PMPI_Type_get_extent_x(elements.type, &lb, &extent) != MPI_SUCCESS) {
+        return false;
+    }
+    return extent == made.size && lb == 0;
+}
+
+std::optional<packed_side> packed_side::plan(const element_block* blocks, std::size_t number, direction way)
+{
+    bool has_known = false;
+    for (std::size_t i = 0; i < number; ++i) {
+        has_known = has_known || find_known(blocks[i].type) != nullptr;
+    }
+    if (!has_known) {
+        return std::nullopt;
+    }
+    packed_side made;
+    made._blocks.reserve(number);
+    traffic moved;
+    const char* reason = "contiguous";
+    for (std::size_t i = 0; i < number; ++i) {
+        block each{};
+        if (!describe(blocks[i], way, each)) {
+            return std::nullopt;
+        }
+        each.offset = made._length;
+        made._length += each.count * each.size;
+        if (each.known != nullptr && each.layout != nullptr && !each.layout->is_block) {
+            moved = {.length     = moved.length + each.length(),
+                     .num_blocks = moved.num_blocks + 2,
+                     .depth      = std::max(moved.depth, each.layout->depth)};
+        }
+        made._blocks.push_back(std::move(each));
+    }
+    reason = why_not_worth(moved, means::copy);
+    if (reason != nullptr) {
+        return std::nullopt;
+    }
+    for (const block& each : made._blocks) {
+        if (each.known != nullptr) {
+            each.known->note_copy(each.count * each.size);
+        }
+    }
+    return made;
+}
+
+std::optional<packed_side> packed_side::of(const std::vector<element_block>& blocks, direction way) noexcept
+{
+    try {
+        auto made = plan(blocks.data(), blocks.size(), way);
+        if (made) {
+            made->_memory = staging::acquire(static_cast<std::size_t>(made->_length));
+        }
+        return made && made->_memory != nullptr ? std::move(made) : std::nullopt;
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<packed_side> packed_side::of(const void* address, MPI_Count count, MPI_Datatype type,
+                                           direction way) noexcept
+{
+    auto made = without_memory(address, count, type, way);
+    if (made) {
+        made->_memory = staging::acquire(static_cast<std::size_t>(made->_length));
+    }
+    return made && made->_memory != nullptr ? std::move(made) : std::nullopt;
+}
+
+std::optional<packed_side> packed_side::without_memory(const void* address, MPI_Count count, MPI_Datatype type,
+                                                       direction way) noexcept
+{
+    try {
+        const element_block only{static_cast<std::byte*>(const_cast<void*>(address)), count, type};
+        return plan(&only, 1, way);
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;
+    }
+}
+
+void packed_side::gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed)
+{
+    if (length == 0) {
+        return;
+    }
+    if (elements.layout == nullptr) {
+        std::memcpy(packed, static_cast<const std::byte*>(elements.address) + offset, length);
+        return;
+    }
+    void* const base = elements.base();
+    ucp_layout_gather(elements.layout->layout.get(), &base, 1, offset, length, packed);
+}
+
+void packed_side::scatter(const block& elements, const std::byte* packed)
+{
+    if (elements.length() == 0) {
+        return;
+    }
+    if (elements.layout == nullptr) {
+        std::memcpy(elements.address, packed, elements.length());
+        return;
+    }
+    void* const base = elements.base();
+    ucp_layout_scatter(elements.layout->layout.get(), &base, 1, 0, elements.length(), packed);
+}
+
+void packed_side::pack() const
+{
+    for (const block& each : _blocks) {
+        gather(each, 0, each.length(), _memory.get() + each.offset);
+    }
+}
+
+void packed_side::pack_block(std::size_t index) const
+{
+    const block& one = _blocks[index];
+    gather(one, 0, one.length(), _memory.get() + one.offset);
+}
+
+void packed_side::unpack() const
+{
+    for (const block& each : _blocks) {
+        scatter(each, _memory.get() + each.offset);
+    }
+}
+
+void packed_side::pack_some(MPI_Count first, MPI_Count count) const
+{
+    const block& only = _blocks.front();
+    const auto offset = static_cast<std::size_t>(first * only.size);
+    gather(only, offset, static_cast<std::size_t>(count * only.size), _memory.get() + offset);
+}
+
+void packed_side::pack_into(void* packed) const
+{
+    gather(_blocks.front(), 0, _blocks.front().length(), static_cast<std::byte*>(packed));
+}
+
+void packed_side::unpack_from(const void* packed) const
+{
+    scatter(_blocks.front(), static_cast<const std::byte*>(packed));
+}
+
+} // namespace ucxl::mpi

@@ -1,0 +1,82 @@
+// One side of a call, what it sends or what it receives, as packed bytes: the way of those calls in which MPI itself
+// may read or write the buffer with the CPU, which a window does not allow.
+//
+//     auto side = packed_side::of(blocks, direction::send);
+//     if (side) {
+//         side->pack();
+//         PMPI_Alltoallw(side->data(), counts, displacements, types, ...);
+//     }
+//
+// Each element becomes an element of as many contiguous bytes. So counts stay, and MPI chooses the algorithm that it
+// would have chosen, in agreement with processes whose datatypes are left to it.
+#pragma once
+
+#include "known_type.h"
+#include "staging.h"
+
+#include <optional>
+#include <vector>
+
+namespace ucxl::mpi
+{
+
+// Elements of the caller's buffer.
+struct element_block {
+    std::byte* address;
+    MPI_Count count;
+    MPI_Datatype type;
+};
+
+class packed_side
+{
+public:
+    // None if MPI shall work on the caller's buffer. Does not throw.
+    static std::optional<packed_side> of(const std::vector<element_block>& blocks, direction way) noexcept;
+    // The same for one block.
+    static std::optional<packed_side> of(const void* address, MPI_Count count, MPI_Datatype type,
+                                         direction way) noexcept;
+
+    // The same without memory for the packed bytes: for pack_into() and unpack_from().
+    static std::optional<packed_side> without_memory(const void* address, MPI_Count count, MPI_Datatype type,
+                                                     direction way) noexcept;
+
+    std::byte* data() const { return _memory.get(); }
+    MPI_Count length() const { return _length; }
+    // Of one block: where its packed bytes begin, and the datatype of its packed elements.
+    MPI_Count offset(std::size_t index) const { return _blocks[index].offset; }
+    MPI_Datatype type(std::size_t index) const { return _blocks[index].packed_type; }
+
+    void pack() const;
+    void unpack() const;
+    void pack_block(std::size_t index) const;
+    // Packs elements of the only block.
+    void pack_some(MPI_Count first, MPI_Count count) const;
+    // Copies into or out of memory of the caller, without memory of its own.
+    void pack_into(void* packed) const;
+    void unpack_from(const void* packed) const;
+
+private:
+    struct block {
+        void* address;
+        MPI_Count count;
+        MPI_Count size;         // of an element
+        MPI_Count offset;       // in the packed bytes
+        type_layout_ptr layout; // null: contiguous
+        known_type* known;
+        MPI_Datatype packed_type;
+
+        std::size_t length() const { return static_cast<std::size_t>(count * size); }
+        void* base() const;
+    };
+
+    static std::optional<packed_side> plan(const element_block* blocks, std::size_t number, direction way);
+    static bool describe(const element_block& elements, direction way, block& made);
+    static void gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed);
+    static void scatter(const block& elements, const std::byte* packed);
+
+    std::vector<block> _blocks;
+    MPI_Count _length = 0;
+    staging::buffer _memory;
+};
+
+} // namespace ucxl::mpi

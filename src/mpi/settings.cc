@@ -1,0 +1,196 @@
+#include "settings.h"
+
+#include <cctype>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+namespace ucxl::mpi
+{
+
+namespace
+{
+
+void log_line(const char* level, const char* format, va_list arguments)
+{
+    char text[512];
+    std::vsnprintf(text, sizeof(text), format, arguments);
+    std::fprintf(stderr, "ucx-layout-mpi %s  %s\n", level, text);
+}
+
+std::string lower(const char* text)
+{
+    std::string made(text);
+    for (char& each : made) {
+        each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+    }
+    return made;
+}
+
+void complain(const char* name, const char* value, const char* allowed)
+{
+    log_error("%s=%s is not one of: %s; the default is used", name, value, allowed);
+}
+
+void read_yes(const char* name, const char* value, bool& setting)
+{
+    if (value == nullptr) {
+        return;
+    }
+    const std::string text = lower(value);
+    if (text == "y" || text == "yes" || text == "1" || text == "on") {
+        setting = true;
+    } else if (text == "n" || text == "no" || text == "0" || text == "off") {
+        setting = false;
+    } else {
+        complain(name, value, "y, n");
+    }
+}
+
+// A number of bytes with a suffix of UCX (k, m, g), or "inf".
+std::optional<std::size_t> size_of(const char* value)
+{
+    const std::string text = lower(value);
+    if (text == "inf") {
+        return SIZE_MAX;
+    }
+    std::size_t digits        = 0;
+    unsigned long long number = 0;
+    try {
+        number = std::stoull(text, &digits);
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+    std::string suffix = text.substr(digits);
+    if (!suffix.empty() && suffix.back() == 'b') {
+        suffix.pop_back();
+    }
+    const std::string_view known = "kmg";
+    if (text.front() == '-' || suffix.size() > 1 || (suffix.size() == 1 && known.find(suffix[0]) == known.npos)) {
+        return std::nullopt;
+    }
+    const unsigned shift = suffix.empty() ? 0 : 10 * (static_cast<unsigned>(known.find(suffix[0])) + 1);
+    return static_cast<std::size_t>(number) << shift;
+}
+
+void read_size(const char* name, const char* value, const char* automatic, std::optional<std::size_t>& setting)
+{
+    if (value == nullptr || (automatic != nullptr && lower(value) == automatic)) {
+        return;
+    }
+    if (const auto size = size_of(value)) {
+        setting = *size;
+    } else {
+        complain(name, value, "a number of bytes such as 4k, auto, inf");
+    }
+}
+
+void read_calls(const char* name, const char* value, settings& made)
+{
+    if (value == nullptr) {
+        return;
+    }
+    settings chosen       = made;
+    chosen.takes_messages = chosen.takes_packs = chosen.takes_collectives = false;
+    const std::string text                                                = lower(value) + ",";
+    for (std::size_t start = 0, end = 0; (end = text.find(',', start)) != text.npos; start = end + 1) {
+        const std::string word = text.substr(start, end - start);
+        if (word == "messages") {
+            chosen.takes_messages = true;
+        } else if (word == "pack") {
+            chosen.takes_packs = true;
+        } else if (word == "collectives") {
+            chosen.takes_collectives = true;
+        } else if (!word.empty()) {
+            complain(name, value, "messages, pack, collectives, or several of them with commas");
+            return;
+        }
+    }
+    made = chosen;
+}
+
+settings read()
+{
+    settings made;
+    read_yes("UCX_LAYOUT_MPI_ENABLE", std::getenv("UCX_LAYOUT_MPI_ENABLE"), made.is_enabled);
+    read_calls("UCX_LAYOUT_MPI_CALLS", std::getenv("UCX_LAYOUT_MPI_CALLS"), made);
+    if (const char* const types = std::getenv("UCX_LAYOUT_MPI_TYPES")) {
+        if (lower(types) == "all") {
+            made.takes_all_types = true;
+        } else if (lower(types) != "auto") {
+            complain("UCX_LAYOUT_MPI_TYPES", types, "auto, all");
+        }
+    }
+    read_size("UCX_LAYOUT_MPI_MIN_SIZE", std::getenv("UCX_LAYOUT_MPI_MIN_SIZE"), "auto", made.min_size);
+    std::optional<std::size_t> windows;
+    read_size("UCX_LAYOUT_MPI_WINDOWS", std::getenv("UCX_LAYOUT_MPI_WINDOWS"), nullptr, windows);
+    made.idle_windows = windows.value_or(made.idle_windows);
+    read_yes("UCX_LAYOUT_MPI_REPORT", std::getenv("UCX_LAYOUT_MPI_REPORT"), made.has_report);
+    return made;
+}
+
+} // namespace
+
+const settings& settings::get()
+{
+    static const settings only = read();
+    return only;
+}
+
+hidden_options::hidden_options()
+{
+    settings::get();
+    constexpr std::string_view prefix = "UCX_LAYOUT_MPI_";
+    for (char** each = environ; *each != nullptr; ++each) {
+        const std::string_view line(*each);
+        const std::size_t end = line.find('=');
+        if (line.starts_with(prefix) && end != line.npos) {
+            _options.emplace_back(line.substr(0, end), line.substr(end + 1));
+        }
+    }
+    for (const auto& [name, value] : _options) {
+        unsetenv(name.c_str());
+    }
+}
+
+hidden_options::~hidden_options()
+{
+    for (const auto& [name, value] : _options) {
+        setenv(name.c_str(), value.c_str(), 1);
+    }
+}
+
+bool is_logged_info()
+{
+    static const bool is_logged = [] {
+        const char* const level = std::getenv("UCX_LOG_LEVEL");
+        const std::string text  = lower(level == nullptr ? "warn" : level);
+        return text != "fatal" && text != "error" && text != "warn" && text != "diag";
+    }();
+    return is_logged;
+}
+
+void log_info(const char* format, ...)
+{
+    if (is_logged_info()) {
+        va_list arguments;
+        va_start(arguments, format);
+        log_line("INFO", format, arguments);
+        va_end(arguments);
+    }
+}
+
+void log_error(const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log_line("ERROR", format, arguments);
+    va_end(arguments);
+}
+
+} // namespace ucxl::mpi

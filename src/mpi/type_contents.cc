@@ -1,0 +1,194 @@
+#include "type_contents.h"
+
+#include <utility>
+
+namespace ucxl::mpi
+{
+
+namespace
+{
+
+struct envelope {
+    MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+};
+
+std::optional<envelope> envelope_of(MPI_Datatype type)
+{
+    envelope read;
+#if UCXL_LARGE_COUNTS
+    if (PMPI_Type_get_envelope_c(type, &read.integers, &read.addresses, &read.counts, &read.types, &read.combiner) !=
+        MPI_SUCCESS) {
+        return std::nullopt;
+    }
+#else
+    int integers = 0, addresses = 0, types = 0;
+    if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &read.combiner) != MPI_SUCCESS) {
+        return std::nullopt;
+    }
+    read.integers  = integers;
+    read.addresses = addresses;
+    read.types     = types;
+#endif
+    return read;
+}
+
+} // namespace
+
+bool is_named(int combiner)
+{
+    switch (combiner) {
+    case MPI_COMBINER_NAMED:
+    case MPI_COMBINER_F90_REAL:
+    case MPI_COMBINER_F90_COMPLEX:
+    case MPI_COMBINER_F90_INTEGER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+std::optional<int> combiner_of(MPI_Datatype type)
+{
+    const auto found = envelope_of(type);
+    return found ? std::optional(found->combiner) : std::nullopt;
+}
+
+type_contents::type_contents(type_contents&& moved) noexcept
+    : combiner(moved.combiner), integers(std::move(moved.integers)), addresses(std::move(moved.addresses)),
+      types(std::exchange(moved.types, {}))
+{
+}
+
+// MPI gives references to derived types, which have to be freed, and its own types, which must not be.
+type_contents::~type_contents()
+{
+    for (MPI_Datatype& each : types) {
+        const auto its_combiner = combiner_of(each);
+        if (its_combiner && !is_named(*its_combiner)) {
+            PMPI_Type_free(&each);
+        }
+    }
+}
+
+std::optional<type_contents> type_contents::read(MPI_Datatype type)
+{
+    const auto sizes = envelope_of(type);
+    if (!sizes) {
+        return std::nullopt;
+    }
+    type_contents made;
+    made.combiner = sizes->combiner;
+    if (is_named(made.combiner)) {
+        return made;
+    }
+#if UCXL_LARGE_COUNTS
+    if (sizes->counts > 0) {
+        return made.read_large(type, sizes->integers, sizes->addresses, sizes->counts, sizes->types)
+                   ? std::optional(std::move(made))
+                   : std::nullopt;
+    }
+#endif
+    return made.read_small(type, static_cast<int>(sizes->integers), static_cast<int>(sizes->addresses),
+                           static_cast<int>(sizes->types))
+               ? std::optional(std::move(made))
+               : std::nullopt;
+}
+
+bool type_contents::read_small(MPI_Datatype type, int num_integers, int num_addresses, int num_types)
+{
+    std::vector<int> small(static_cast<std::size_t>(num_integers) + 1); // never empty, for MPI checks the pointers
+    std::vector<MPI_Aint> places(static_cast<std::size_t>(num_addresses) + 1);
+    std::vector<MPI_Datatype> parts(static_cast<std::size_t>(num_types) + 1);
+    if (PMPI_Type_get_contents(type, num_integers, num_addresses, num_types, small.data(), places.data(),
+                               parts.data()) != MPI_SUCCESS) {
+        return false;
+    }
+    parts.resize(static_cast<std::size_t>(num_types));
+    types = std::move(parts);
+    integers.assign(small.begin(), small.end() - 1);
+    addresses.assign(places.begin(), places.end() - 1);
+    return true;
+}
+
+#if UCXL_LARGE_COUNTS
+bool type_contents::read_large(MPI_Datatype type, MPI_Count num_integers, MPI_Count num_addresses, MPI_Count num_counts,
+                               MPI_Count num_types)
+{
+    std::vector<int> small(static_cast<std::size_t>(num_integers) + 1);
+    std::vector<MPI_Aint> places(static_cast<std::size_t>(num_addresses) + 1);
+    std::vector<MPI_Count> counts(static_cast<std::size_t>(num_counts) + 1);
+    std::vector<MPI_Datatype> parts(static_cast<std::size_t>(num_types) + 1);
+    if (PMPI_Type_get_contents_c(type, num_integers, num_addresses, num_counts, num_types, small.data(), places.data(),
+                                 counts.data(), parts.data()) != MPI_SUCCESS) {
+        return false;
+    }
+    parts.resize(static_cast<std::size_t>(num_types));
+    types = std::move(parts);
+    integers.assign(small.begin(), small.end() - 1);
+    addresses.assign(places.begin(), places.end() - 1);
+    counts.pop_back();
+    return sort_counts(counts);
+}
+
+// The tables of MPI 4.1, section 5.1.13: the order of counts is that of the constructor's arguments.
+bool type_contents::sort_counts(const std::vector<MPI_Count>& counts)
+{
+    const auto first = counts.begin();
+    switch (combiner) {
+    case MPI_COMBINER_CONTIGUOUS:
+    case MPI_COMBINER_VECTOR:
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_INDEXED_BLOCK:
+        integers = counts;
+        return true;
+    case MPI_COMBINER_HVECTOR:
+        if (counts.size() != 3) {
+            return false;
+        }
+        integers.assign(first, first + 2);
+        addresses.assign(first + 2, counts.end());
+        return true;
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_STRUCT: {
+        const MPI_Count parts = counts.empty() ? -1 : counts[0];
+        if (static_cast<MPI_Count>(counts.size()) != 2 * parts + 1) {
+            return false;
+        }
+        integers.assign(first, first + 1 + parts);
+        addresses.assign(first + 1 + parts, counts.end());
+        return true;
+    }
+    case MPI_COMBINER_HINDEXED_BLOCK:
+        if (counts.size() < 2) {
+            return false;
+        }
+        integers.assign(first, first + 2);
+        addresses.assign(first + 2, counts.end());
+        return true;
+    case MPI_COMBINER_SUBARRAY: { // ndims and order are small; sizes, subsizes and starts are counts
+        if (integers.size() != 2) {
+            return false;
+        }
+        const MPI_Count order = integers[1];
+        integers.resize(1);
+        integers.insert(integers.end(), counts.begin(), counts.end());
+        integers.push_back(order);
+        return true;
+    }
+    case MPI_COMBINER_DARRAY: // size, rank, ndims, then gsizes among the small ones
+        if (integers.size() < 3) {
+            return false;
+        }
+        integers.insert(integers.begin() + 3, counts.begin(), counts.end());
+        return true;
+    case MPI_COMBINER_RESIZED:
+        addresses = counts;
+        return true;
+    default:
+        return false;
+    }
+}
+#endif
+
+} // namespace ucxl::mpi
