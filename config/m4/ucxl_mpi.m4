@@ -8,6 +8,7 @@ AC_DEFUN([UCXL_CHECK_MPI], [
     UCXL_FIND_MPI([OPENMPI], [openmpi], [OPEN_MPI])
     UCXL_FIND_MPI([MPICH], [mpich], [MPICH])
     have_mpi=`echo $have_OPENMPI $have_MPICH`
+    AM_CONDITIONAL([HAVE_MPI], [test -n "$have_mpi"])
     AS_CASE([$enable_mpi,$have_OPENMPI,$have_MPICH],
             [no,*], [have_mpi="no (--disable-mpi)"],
             [yes,,], [have_mpi="no (missing: libopenmpi-dev or libmpich-dev)"],
@@ -19,7 +20,9 @@ AC_DEFUN([UCXL_CHECK_MPI], [
 AC_DEFUN([UCXL_FIND_MPI], [
     have_$1=
     $1_CPPFLAGS=
-    AS_IF([test "$enable_mpi" != no], [
+    $1_LIBS=
+    # A wrapper is for the processor that it runs on.
+    AS_IF([test "$enable_mpi,$cross_compiling" = yes,no], [
         for wrapper in mpicc.$2 mpicc; do
             flags=`$wrapper -show 2> /dev/null | tr ' ' '\n' | sed -n 's/^-I/-isystem/p; /^-D/p' | tr '\n' ' '`
             test -n "$flags" || continue
@@ -32,12 +35,14 @@ AC_DEFUN([UCXL_FIND_MPI], [
                                                 #error "another MPI"
                                                 #endif]])],
                               [have_$1=$2
-                               $1_CPPFLAGS=$flags])
+                               $1_CPPFLAGS=$flags
+                               $1_LIBS=`$wrapper -show | tr ' ' '\n' | grep '^-@<:@Ll@:>@' | tr '\n' ' '`])
             CPPFLAGS=$save_CPPFLAGS
             AC_MSG_RESULT([${have_$1:-no}])
             test -z "$have_$1" || break
         done
     ])
     AC_SUBST([$1_CPPFLAGS])
+    AC_SUBST([$1_LIBS])
     AM_CONDITIONAL([HAVE_$1], [test -n "$have_$1"])
 ])

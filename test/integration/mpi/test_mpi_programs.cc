@@ -1,0 +1,252 @@
+// Unmodified MPI programs with the library preloaded, run by the launcher of each MPI that is installed.
+#include "support/process.h"
+#include "support/random.h"
+
+#include <cstdlib>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace ucxl::test
+{
+
+namespace
+{
+
+using testing::HasSubstr;
+using testing::Not;
+using namespace std::chrono_literals;
+
+struct mpi {
+    const char* name;
+    std::vector<std::string> launcher;
+    std::vector<std::string> with_ucx; // further arguments
+    std::vector<std::string> without_ucx;
+};
+
+void PrintTo(const mpi& each, std::ostream* stream)
+{
+    *stream << each.name;
+}
+
+const mpi openmpi{
+    "openmpi",
+    {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe"},
+    {"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "osc", "^ucx"},
+    {"--mca", "pml", "ob1", "--mca", "btl", "self,sm"}};
+const mpi mpich{"mpich", {"mpiexec.mpich"}, {}, {}};
+
+std::string preload_of(const mpi& chosen)
+{
+    // Its own library has to be the first one of a process.
+    const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY");
+    return (sanitizer != nullptr ? std::string(sanitizer) + ":" : "") + MPI_LAYOUT_BUILD + "/.libs/libmpi_layout_" +
+           chosen.name + ".so";
+}
+
+environment variables_of(const mpi& chosen, const environment& more)
+{
+    environment variables{{"LD_PRELOAD", preload_of(chosen)},
+                          {"LD_LIBRARY_PATH", std::string(MPI_LAYOUT_BUILD) + "/.libs"},
+                          {"OMPI_MCA_rmaps_base_oversubscribe", "1"}};
+    if (std::getenv("UCXL_SANITIZER_LIBRARY") != nullptr) {
+        // MPI frees little at its end, and it is not what is tested. mpirun is not instrumented.
+        variables.emplace_back("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0");
+    }
+    variables.insert(variables.end(), more.begin(), more.end());
+    return variables;
+}
+
+std::string path_of(const std::string& name)
+{
+    for (const char* const folder : {"/usr/bin/", "/usr/local/bin/"}) {
+        if (access((folder + name).c_str(), X_OK) == 0) {
+            return folder + name;
+        }
+    }
+    return name;
+}
+
+ended_process run(const mpi& chosen, int num_ranks, const std::vector<std::string>& launch,
+                  const std::vector<std::string>& program, const environment& more = {})
+{
+    std::vector<std::string> arguments(chosen.launcher.begin() + 1, chosen.launcher.end());
+    arguments.insert(arguments.end(), {"-n", std::to_string(num_ranks)});
+    arguments.insert(arguments.end(), launch.begin(), launch.end());
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    return process(path_of(chosen.launcher[0]), arguments, {.variables = variables_of(chosen, more)}).wait(120s);
+}
+
+std::string calls_program(const mpi& chosen)
+{
+    return std::string(MPI_LAYOUT_BUILD) + "/mpi_datatype_calls_" + chosen.name;
+}
+
+class mpi_program : public testing::TestWithParam<mpi>
+{
+protected:
+    ended_process calls(int num_ranks, const std::string& rounds, const std::string& call = {},
+                        const environment& more = {}) const
+    {
+        std::vector<std::string> program{calls_program(GetParam()), std::to_string(run_seed()), rounds};
+        if (!call.empty()) {
+            program.push_back(call);
+        }
+        environment all{{"UCX_LAYOUT_MPI_TYPES", "all"}};
+        all.insert(all.end(), more.begin(), more.end());
+        return run(GetParam(), num_ranks, GetParam().with_ucx, program, all);
+    }
+};
+
+TEST_P(mpi_program, all_calls_move_random_datatypes_between_two_processes)
+{
+    const auto ended = calls(2, "6");
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+}
+
+TEST_P(mpi_program, all_calls_move_random_datatypes_among_four_processes)
+{
+    const auto ended = calls(4, "2");
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+}
+
+TEST_P(mpi_program, threads_use_datatypes_at_the_same_time)
+{
+    const auto ended = calls(2, "2", "threads");
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+}
+
+// One window for each datatype and count: every other buffer needs the same one.
+TEST_P(mpi_program, windows_are_bound_to_other_buffers)
+{
+    const auto ended = calls(2, "4", "waitall", {{"UCX_LAYOUT_MPI_WINDOWS", "1"}});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+}
+
+// The sum of a column of the report, over its rows and processes.
+std::uint64_t reported(const std::string& text, const std::string& title)
+{
+    std::uint64_t sum = 0;
+    std::size_t end   = 0; // of the column in the rows of this table
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (const std::size_t at = line.find(title); line.starts_with("name ") && at != line.npos) {
+            end = at + title.size();
+        } else if (end > 0 && line.size() >= end && line.find(" comparisons") == line.npos) {
+            const std::size_t start = line.find_last_of(' ', end - 1) + 1;
+            sum += std::strtoull(line.c_str() + start, nullptr, 10);
+        }
+    }
+    return sum;
+}
+
+TEST_P(mpi_program, the_report_tells_what_was_taken)
+{
+    const auto messages = calls(2, "3", "sendrecv", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_GT(reported(messages.err, "messages"), 4u) << messages.output();
+    EXPECT_EQ(reported(messages.err, "copies"), 0u) << messages.output();
+    const auto copies = calls(2, "3", "alltoallw", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_GT(reported(copies.err, "copies"), 4u) << copies.output();
+}
+
+TEST_P(mpi_program, options_choose_calls_and_datatypes)
+{
+    const environment report{{"UCX_LAYOUT_MPI_REPORT", "y"}};
+    const auto with = [&](const std::string& call, const char* name, const char* value) {
+        auto all = report;
+        all.emplace_back(name, value);
+        return calls(2, "3", call, all);
+    };
+    const auto no_messages = with("sendrecv", "UCX_LAYOUT_MPI_CALLS", "pack,collectives");
+    EXPECT_EQ(reported(no_messages.err, "messages"), 0u) << no_messages.output();
+    const auto no_collectives = with("alltoallw", "UCX_LAYOUT_MPI_CALLS", "messages,pack");
+    EXPECT_EQ(reported(no_collectives.err, "copies"), 0u) << no_collectives.output();
+    const auto no_packs = with("pack", "UCX_LAYOUT_MPI_CALLS", "messages");
+    EXPECT_EQ(reported(no_packs.err, "copies"), 0u) << no_packs.output();
+    const auto long_only = with("sendrecv", "UCX_LAYOUT_MPI_MIN_SIZE", "1g");
+    EXPECT_EQ(reported(long_only.err, "messages"), 0u) << long_only.output();
+    const auto off = with("sendrecv", "UCX_LAYOUT_MPI_ENABLE", "n");
+    EXPECT_THAT(off.err, Not(HasSubstr("datatypes of rank")));
+    const auto bad = with("sendrecv", "UCX_LAYOUT_MPI_CALLS", "everything");
+    EXPECT_THAT(bad.err, HasSubstr("UCX_LAYOUT_MPI_CALLS=everything is not one of"));
+    for (const auto& each : {no_messages, no_collectives, no_packs, long_only, off, bad}) {
+        EXPECT_THAT(each.output(), HasSubstr(" comparisons, 0 wrong"));
+    }
+}
+
+TEST_P(mpi_program, a_list_of_transports_without_ours_is_completed)
+{
+    const auto ended = calls(2, "2", "isend-irecv",
+                             {{"UCX_TLS", "posix,self"}, {"UCX_LOG_LEVEL", "info"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+    EXPECT_THAT(ended.err, HasSubstr("UCX_TLS=posix,self,lay_copy"));
+    EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
+}
+
+TEST_P(mpi_program, without_ucx_below_everything_is_left_to_mpi)
+{
+    if (GetParam().without_ucx.empty()) {
+        GTEST_SKIP() << "this MPI has nothing but UCX";
+    }
+    const auto ended =
+        run(GetParam(), 2, GetParam().without_ucx, {calls_program(GetParam()), std::to_string(run_seed()), "1"},
+            {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LOG_LEVEL", "info"}});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+    EXPECT_THAT(ended.err, HasSubstr("datatypes are left to MPI: Open MPI does not move messages by UCX"));
+}
+
+TEST_P(mpi_program, a_process_without_mpi_does_not_notice_the_library)
+{
+    for (const char* const binding : {"", "1"}) {
+        const auto ended =
+            process("/bin/sh", {"-c", "echo still here"},
+                    {.variables = variables_of(GetParam(), {{"LD_BIND_NOW", binding}, {"UCX_LAYOUT_MPI_REPORT", "y"}})})
+                .wait();
+        EXPECT_EQ(ended.status, 0);
+        EXPECT_EQ(ended.out, "still here\n");
+        EXPECT_EQ(ended.err, "");
+    }
+}
+
+const std::vector<mpi>& installed()
+{
+    static const std::vector<mpi> all = [] {
+        std::vector<mpi> found;
+#ifdef HAVE_OPENMPI
+        found.push_back(openmpi);
+#endif
+#ifdef HAVE_MPICH
+        found.push_back(mpich);
+#endif
+        return found;
+    }();
+    return all;
+}
+
+TEST(mpi_library, the_one_for_another_mpi_is_refused)
+{
+    if (installed().size() < 2) {
+        GTEST_SKIP() << "this needs Open MPI and MPICH";
+    }
+    const auto refused = [](const mpi& program, const mpi& preloaded) {
+        return process(calls_program(program), {"1", "1"}, {.variables = variables_of(preloaded, {})}).wait();
+    };
+    EXPECT_THAT(refused(openmpi, mpich).err, HasSubstr("libmpi_layout_mpich.so is for another MPI"));
+    EXPECT_THAT(refused(mpich, openmpi).err, HasSubstr("libmpi_layout_openmpi.so is for another MPI"));
+}
+
+INSTANTIATE_TEST_SUITE_P(, mpi_program, testing::ValuesIn(installed()),
+                         [](const auto& each) { return std::string(each.param.name); });
+
+} // namespace
+
+} // namespace ucxl::test
