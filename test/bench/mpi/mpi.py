@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""MPI datatypes with and without libmpi_layout: the same unmodified program, two processes on this host.
+
+Every row is measured with and without the library in turn, round by round; its ratio is the median over the rounds of
+the time without divided by the time with it. So more than 1 means that the library is faster. Bytes are compared first.
+
+usage: mpi.py BUILD_DIR [--only TEXT] [--by NAME] [--rounds N] [--quick] [--summary] [--csv F] [--json F] [--plot PREFIX]
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+OPENMPI = ["mpirun.openmpi", "-n", "2", "--bind-to", "none", "--oversubscribe"]
+# name: (MPI, launcher)
+WAYS = {
+    "openmpi-ucx": ("openmpi", OPENMPI + ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",
+                                          "pml_ucx_devices", "any"]),
+    "openmpi-sm": ("openmpi", OPENMPI + ["--mca", "pml", "ob1", "--mca", "btl", "self,sm"]),
+    "mpich": ("mpich", ["mpiexec.mpich", "-n", "2"]),
+}
+KINDS = ("ping-pong", "exchange")
+FIELDS = ("mpi", "kind", "family", "pattern", "packed", "without_us", "with_us", "ratio")
+
+
+class Job:
+    """One mpirun, which waits for commands."""
+
+    def __init__(self, build, folder, way, with_library):
+        mpi, launcher = WAYS[way]
+        self.prefix = os.path.join(folder, f"{way}-{'with' if with_library else 'without'}")
+        for end in ("0", "1", "out"):
+            os.mkfifo(f"{self.prefix}.{end}")
+        env = dict(os.environ)
+        if os.geteuid() == 0:
+            env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        if with_library:
+            env["LD_PRELOAD"] = os.path.join(build, "install", "lib", f"libmpi_layout_{mpi}.so")
+        self.process = subprocess.Popen([*launcher, os.path.join(build, f"bench_mpi_exchange_{mpi}"), self.prefix],
+                                        env=env, stdin=subprocess.DEVNULL)
+        self.commands = [open(f"{self.prefix}.{rank}", "w", encoding="ascii") for rank in (0, 1)]
+        self.answers = open(f"{self.prefix}.out", encoding="ascii")
+
+    def ask(self, command, index=0, number=0):
+        for pipe in self.commands:
+            pipe.write(f"{command} {index} {number}\n")
+            pipe.flush()
+        answer = self.answers.readline().strip()
+        if not answer:
+            sys.exit(f"bench mpi: {os.path.basename(self.prefix)} ended")
+        return answer
+
+    def rows(self):
+        lines = [self.ask("list")]
+        while lines[-1] != "end":
+            lines.append(self.answers.readline().strip())
+        return [line.split("\t") for line in lines[:-1]]
+
+    def end(self):
+        for pipe in self.commands:
+            pipe.close()
+        self.process.wait()
+
+
+def measure_row(jobs, kind, index, options):
+    """Seconds of each round, for each job."""
+    numbers = []
+    for job in jobs:
+        job.ask(kind, index, 3)
+        numbers.append(max(3, int(options.slice / max(float(job.ask(kind, index, 5)), 1e-7))))
+    rounds = [[float(job.ask(kind, index, number)) for job, number in zip(jobs, numbers)]
+              for _ in range(options.rounds)]
+    return list(zip(*rounds))
+
+
+def measure(build, options):
+    rows = []
+    for way in WAYS:
+        mpi = WAYS[way][0]
+        if options.by and options.by != way:
+            continue
+        program = os.path.join(build, f"bench_mpi_exchange_{mpi}")
+        if not os.path.exists(program) or shutil.which(WAYS[way][1][0]) is None:
+            print(f"bench mpi: without {way}: there is no {program}", file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            jobs = [Job(build, folder, way, with_library) for with_library in (False, True)]
+            for index, (family, packed, name) in enumerate(jobs[0].rows()):
+                if options.only and not any(text in name for text in options.only):
+                    continue
+                if any(job.ask("check", index) != "right" for job in jobs):
+                    sys.exit(f"bench mpi: {way}: wrong bytes in {name}")
+                for kind in KINDS:
+                    without, with_library = measure_row(jobs, kind, index, options)
+                    ratio = statistics.median(a / b for a, b in zip(without, with_library))
+                    rows.append(dict(zip(FIELDS, (way, kind, family, name, int(packed), statistics.median(without) * 1e6,
+                                                  statistics.median(with_library) * 1e6, ratio))))
+                    print(f"{way:12} {kind:10} {name:22} {int(packed):8} B {rows[-1]['without_us']:10.2f} us "
+                          f"{rows[-1]['with_us']:10.2f} us {ratio:8.2f}", flush=True)
+            for job in jobs:
+                job.end()
+    return rows
+
+
+def geomean(ratios):
+    return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
+
+
+def summary(rows):
+    for way in dict.fromkeys(row["mpi"] for row in rows):
+        own = [row for row in rows if row["mpi"] == way]
+        worst = min(own, key=lambda row: row["ratio"])
+        deep = [row["ratio"] for row in own if row["family"] in ("nested", "panel")]
+        print(f"{way}: geomean {geomean([row['ratio'] for row in own]):.2f} of {len(own)} rows, "
+              + (f"{geomean(deep):.2f} of {len(deep)} nested and panel rows, " if deep else "")
+              + f"worst {worst['ratio']:.2f} ({worst['kind']} {worst['pattern']})")
+    worst = min(rows, key=lambda row: row["ratio"])
+    print(f"geomean {geomean([row['ratio'] for row in rows]):.2f} of {len(rows)} rows, worst {worst['ratio']:.2f} "
+          f"({worst['mpi']} {worst['kind']} {worst['pattern']})")
+
+
+def plot(rows, prefix):
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    for kind in KINDS:
+        own = [row for row in rows if row["kind"] == kind]
+        names, ways = list(dict.fromkeys(row["pattern"] for row in own)), list(dict.fromkeys(row["mpi"] for row in own))
+        figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.3 * len(names)))
+        height = 0.85 / len(ways)
+        for number, way in enumerate(ways):
+            ratios = {row["pattern"]: row["ratio"] for row in own if row["mpi"] == way}
+            axes.barh([i + number * height for i in range(len(names))], [ratios[name] for name in names], height,
+                      label=way)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_yticks([i + 0.4 for i in range(len(names))], names, fontsize=7)
+        axes.set_xscale("log")
+        axes.set_xlabel("time without the library / time with it")
+        axes.set_title(kind)
+        axes.invert_yaxis()
+        axes.legend(fontsize=7)
+        figure.tight_layout()
+        figure.savefig(f"{prefix}-{kind}.png", dpi=110)
+        print(f"{prefix}-{kind}.png")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench mpi")
+    parser.add_argument("build", help=argparse.SUPPRESS)
+    parser.add_argument("--only", action="append", metavar="TEXT", help="only patterns whose name contains TEXT")
+    parser.add_argument("--by", choices=WAYS, help="only this MPI")
+    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of every row")
+    parser.add_argument("--quick", action="store_true", help="three short rounds")
+    parser.add_argument("--summary", action="store_true", help="end with the geometric means and the worst rows")
+    parser.add_argument("--csv", metavar="FILE", help="write the figures as CSV")
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--plot", metavar="PREFIX", help="draw PREFIX-ping-pong.png and PREFIX-exchange.png")
+    options = parser.parse_args()
+    options.slice = 0.004 if options.quick else 0.02  # seconds of one job in one round
+    if options.quick:
+        options.rounds = 3
+    rows = measure(options.build, options)
+    if not rows:
+        sys.exit("bench mpi: nothing was measured")
+    if options.summary:
+        summary(rows)
+    if options.csv:
+        with open(options.csv, "w", newline="", encoding="utf-8") as file:
+            lines = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            lines.writeheader()
+            lines.writerows(rows)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump(rows, file, indent=1)
+    if options.plot:
+        plot(rows, options.plot)
+
+
+if __name__ == "__main__":
+    main()
