@@ -40,6 +40,17 @@ bool query(counted_type& counted)
     return true;
 }
 
+// What the CPU moved through the window, also before this mapping.
+std::uint64_t bytes_by_cpu(ucp_layout_window_h window)
+{
+    ucp_layout_window_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
+    if (!settings::get().has_report || ucp_layout_window_query(window, &attr) != UCS_OK) {
+        return 0;
+    }
+    return attr.statistics.bytes_read + attr.statistics.bytes_written;
+}
+
 bool map(bound_window& window, const counted_type& counted, void* base)
 {
     ucp_layout_map_params_t params{};
@@ -59,6 +70,7 @@ bool map(bound_window& window, const counted_type& counted, void* base)
     window.base    = base;
     window.handle  = handle;
     window.address = attr.address;
+    window.copied  = bytes_by_cpu(handle);
     return true;
 }
 
@@ -85,17 +97,6 @@ bound_window* bind(counted_type& counted, void* base)
     auto made = std::make_unique<bound_window>();
     windows.reserve(windows.size() + 1);
     return map(*made, counted, base) ? windows.emplace_back(std::move(made)).get() : nullptr;
-}
-
-void unmap_unused(counted_type& counted)
-{
-    std::erase_if(counted.windows, [](const auto& each) {
-        if (each->users > 0) {
-            return false;
-        }
-        ucp_layout_unmap(each->handle);
-        return true;
-    });
 }
 
 } // namespace
@@ -130,6 +131,23 @@ window_use::~window_use()
 MPI_Datatype window_use::packed_type() const
 {
     return _type->packed_type();
+}
+
+void known_type::unmap(bound_window& window)
+{
+    _by_cpu += bytes_by_cpu(window.handle) - window.copied;
+    ucp_layout_unmap(window.handle);
+}
+
+void known_type::unmap_unused(counted_type& counted)
+{
+    std::erase_if(counted.windows, [this](const auto& each) {
+        if (each->users > 0) {
+            return false;
+        }
+        unmap(*each);
+        return true;
+    });
 }
 
 known_type::~known_type()
@@ -278,7 +296,7 @@ void known_type::release(counted_type& counted, bound_window& window)
         return;
     }
     if (window.users == 0) {
-        ucp_layout_unmap(window.handle);
+        unmap(window);
         std::erase_if(counted.windows, [&](const auto& each) { return each.get() == &window; });
     }
 }
@@ -363,6 +381,7 @@ type_figures known_type::figures()
     made.copies        = _copies;
     made.bytes         = _bytes;
     made.left          = _left;
+    made.by_cpu        = _by_cpu;
     made.why_not       = _why_not == nullptr ? "" : _why_not;
     made.seconds_saved = _saved_per_byte * static_cast<double>(_bytes);
     for (const auto& each : _counted) {

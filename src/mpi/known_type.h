@@ -36,6 +36,7 @@ struct bound_window {
     void* address              = nullptr;
     unsigned users             = 0;
     std::uint64_t last_use     = 0;
+    std::uint64_t copied       = 0; // what the CPU had moved through it when it was mapped
 };
 
 // A number of elements of a datatype.
@@ -77,8 +78,9 @@ struct type_figures {
     std::string name;
     std::size_t length = 0, num_blocks = 0; // of the longest transfer
     std::uint64_t messages = 0, copies = 0, bytes = 0;
-    std::uint64_t left = 0; // transfers that MPI did
-    std::string why_not;    // the reason for the last one of these
+    std::uint64_t by_cpu = 0; // bytes of messages that the CPU moved through windows, as far as these have ended
+    std::uint64_t left   = 0; // transfers that MPI did
+    std::string why_not;      // the reason for the last one of these
     double seconds_saved = 0;
 };
 
@@ -114,6 +116,8 @@ private:
     ~known_type();
     counted_type* counted(MPI_Count count);
     std::unique_ptr<counted_type> count_anew(MPI_Count count);
+    void unmap(bound_window& window);
+    void unmap_unused(counted_type& counted);
     void drop_oldest_count();
     void learn();
     void note_why_not(const char* reason);
@@ -129,7 +133,7 @@ private:
     std::atomic<MPI_Datatype> _packed{MPI_DATATYPE_NULL};
     std::vector<std::unique_ptr<counted_type>> _counted; // the latest one first
     std::uint64_t _uses     = 0;
-    std::uint64_t _messages = 0, _copies = 0, _bytes = 0, _left = 0;
+    std::uint64_t _messages = 0, _copies = 0, _bytes = 0, _left = 0, _by_cpu = 0;
     double _saved_per_byte = 0;
     bool _is_measured      = false;
     std::string _name;

@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -22,7 +24,11 @@ namespace
 {
 
 std::atomic<bool> is_started{false};
+std::atomic<bool> has_cards{false};
 std::atomic<ucp_context_h> card_context{nullptr};
+// Of the workers that are created while MPI starts.
+std::atomic<bool> is_starting{false};
+std::atomic<ucp_context_h> context_of_mpi{nullptr};
 int type_keyval = MPI_KEYVAL_INVALID;
 
 // The handle may be given to another datatype from now on.
@@ -77,25 +83,29 @@ bool is_other_mpi()
 }
 #endif
 
-// Null if UCX has windows in this process; what is wrong was logged otherwise.
-const char* why_without_windows()
+// Maps a window for a try, and tells who would carry it.
+std::optional<ucp_layout_carrier_t> carrier_in(ucp_context_h context)
 {
-    char memory[3]   = {};
-    void* const base = memory;
+    constexpr std::size_t block = 4096, number = 4;
+    std::vector<std::byte> memory(2 * block * number);
+    void* base = memory.data();
     ucp_layout_map_params_t params{};
     params.field_mask          = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES;
     params.bases               = &base;
     params.num_bases           = 1;
     ucp_layout_window_h window = nullptr;
-    if (ucp_layout_strided(1, 2, 2, &params.layout) != UCS_OK) {
-        return "no layout could be made";
+    if (ucp_layout_strided(block, number, 2 * block, &params.layout) != UCS_OK) {
+        return std::nullopt;
     }
     const layout_ptr owner = owned_layout(params.layout);
-    if (ucp_layout_map(nullptr, &params, &window) != UCS_OK) {
-        return "this UCX has no windows";
+    if (ucp_layout_map(context, &params, &window) != UCS_OK) {
+        return std::nullopt;
     }
+    ucp_layout_window_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
+    ucp_layout_window_query(window, &attr);
     ucp_layout_unmap(window);
-    return nullptr;
+    return attr.carrier;
 }
 
 // Windows need one transport of this project in MPI's UCX. A list of transports that leaves it out gets it.
@@ -122,6 +132,11 @@ ucp_context_h library::context_of_windows()
     return card_context.load(std::memory_order_acquire);
 }
 
+bool library::keeps_idle_windows()
+{
+    return !has_cards.load(std::memory_order_acquire);
+}
+
 void library::prepare()
 {
     if (is_other_mpi()) {
@@ -131,6 +146,7 @@ void library::prepare()
     }
     if (settings::get().is_enabled) {
         complete_transports();
+        is_starting.store(true, std::memory_order_release);
     }
 }
 
@@ -143,9 +159,20 @@ void library::start()
         log_info("datatypes are left to MPI: %s", reason);
         return;
     }
-    if (const char* const reason = why_without_windows()) {
-        log_info("datatypes are left to MPI: %s", reason);
+    is_starting.store(false, std::memory_order_release);
+    const ucp_context_h context = context_of_mpi.load(std::memory_order_acquire);
+    const auto carrier          = carrier_in(context);
+    if (!carrier) {
+        log_info("datatypes are left to MPI: its UCX has no windows");
         return;
+    }
+    int threads = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&threads);
+    has_cards.store(context != nullptr && *carrier == UCP_LAYOUT_CARRIER_KEYS, std::memory_order_release);
+    if (keeps_idle_windows() || threads == MPI_THREAD_MULTIPLE) {
+        card_context.store(nullptr, std::memory_order_release);
+    } else {
+        card_context.store(context, std::memory_order_release);
     }
     if (PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &type_keyval, nullptr) != MPI_SUCCESS) {
         return;
@@ -192,3 +219,20 @@ void library::learn(MPI_Datatype type)
 }
 
 } // namespace ucxl::mpi
+
+// MPI does not tell its context. This function of UCP does, because MPI makes its workers while it starts.
+extern "C" [[gnu::visibility("default")]] ucs_status_t
+ucp_worker_create(ucp_context_h context, const ucp_worker_params_t* params, ucp_worker_h* worker)
+{
+    using namespace ucxl::mpi;
+    using function         = decltype(&ucp_worker_create);
+    static const auto next = reinterpret_cast<function>(dlsym(RTLD_NEXT, "ucp_worker_create"));
+    if (next == nullptr) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    const ucs_status_t status = next(context, params, worker);
+    if (status == UCS_OK && is_starting.load(std::memory_order_acquire)) {
+        context_of_mpi.store(context, std::memory_order_release);
+    }
+    return status;
+}

@@ -41,6 +41,7 @@ void add(const type_figures& figures)
     row.copies += figures.copies;
     row.bytes += figures.bytes;
     row.left += figures.left;
+    row.by_cpu += figures.by_cpu;
     row.seconds_saved += figures.seconds_saved;
     row.why_not = figures.why_not.empty() ? row.why_not : figures.why_not;
 }
@@ -48,9 +49,9 @@ void add(const type_figures& figures)
 std::string text_of(const row_key& key, const type_figures& row)
 {
     const auto& [name, size] = key;
-    return std::format("{:<24} {:>12} {:>10} {:>10} {:>10} {:>14} {:>10.3f} {:>10}  {}\n",
+    return std::format("{:<24} {:>12} {:>10} {:>10} {:>10} {:>14} {:>14} {:>10.3f} {:>10}  {}\n",
                        name.empty() ? "-" : name.substr(0, 24), size.first, size.second, row.messages, row.copies,
-                       row.bytes, row.seconds_saved * 1e3, row.left, row.left > 0 ? row.why_not : "");
+                       row.bytes, row.by_cpu, row.seconds_saved * 1e3, row.left, row.left > 0 ? row.why_not : "");
 }
 
 } // namespace
@@ -61,6 +62,7 @@ void report::note_end(known_type& type) noexcept
         return;
     }
     try {
+        type.release_windows();
         const std::lock_guard guard(kept().lock);
         add(type.figures());
     } catch (const std::bad_alloc&) {
@@ -79,10 +81,11 @@ void report::print(const std::vector<known_type*>& types)
     const std::lock_guard guard(kept().lock);
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    std::string text = std::format("ucx-layout-mpi: datatypes of rank {}\n{:<24} {:>12} {:>10} {:>10} {:>10} {:>14} "
-                                   "{:>10} {:>10}  {}\n",
-                                   rank, "name", "longest, B", "blocks", "messages", "copies", "bytes", "saved, ms",
-                                   "left", "why left to MPI");
+    std::string text =
+        std::format("ucx-layout-mpi: datatypes of rank {}\n{:<24} {:>12} {:>10} {:>10} {:>10} {:>14} {:>14} "
+                    "{:>10} {:>10}  {}\n",
+                    rank, "name", "longest, B", "blocks", "messages", "copies", "bytes", "by CPU", "saved, ms", "left",
+                    "why left to MPI");
     for (const auto& [key, row] : kept().all) {
         text += text_of(key, row);
     }

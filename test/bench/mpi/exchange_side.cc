@@ -92,15 +92,20 @@ private:
     std::vector<char> _from, _into;
 };
 
+// Of some batches the fastest one: processes that wait for each other lose whole time slices to any third one.
 double seconds_of(moved_pattern& moved, bool is_ping_pong, long number)
 {
-    MPI_Barrier(MPI_COMM_WORLD);
-    const auto start = clock_type::now();
-    for (long i = 0; i < number; ++i) {
-        is_ping_pong ? moved.ping_pong() : moved.exchange();
+    constexpr int num_batches = 10;
+    double fastest            = 1e9;
+    for (int batch = 0; batch < num_batches; ++batch) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        const auto start = clock_type::now();
+        for (long i = 0; i < number; ++i) {
+            is_ping_pong ? moved.ping_pong() : moved.exchange();
+        }
+        fastest = std::min(fastest, std::chrono::duration<double>(clock_type::now() - start).count());
     }
-    const std::chrono::duration<double> taken = clock_type::now() - start;
-    return taken.count() / static_cast<double>(number) / (is_ping_pong ? 2 : 1);
+    return fastest / static_cast<double>(number) / (is_ping_pong ? 2 : 1);
 }
 
 void serve(int rank, const std::string& prefix)

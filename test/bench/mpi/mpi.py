@@ -72,8 +72,7 @@ def measure_row(jobs, kind, index, options):
     """Seconds of each round, for each job."""
     numbers = []
     for job in jobs:
-        job.ask(kind, index, 3)
-        numbers.append(max(3, int(options.slice / max(float(job.ask(kind, index, 5)), 1e-7))))
+        numbers.append(max(1, int(options.slice / max(float(job.ask(kind, index, 1)), 1e-7))))
     rounds = [[float(job.ask(kind, index, number)) for job, number in zip(jobs, numbers)]
               for _ in range(options.rounds)]
     return list(zip(*rounds))
@@ -162,7 +161,7 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--plot", metavar="PREFIX", help="draw PREFIX-ping-pong.png and PREFIX-exchange.png")
     options = parser.parse_args()
-    options.slice = 0.004 if options.quick else 0.02  # seconds of one job in one round
+    options.slice = 0.0003 if options.quick else 0.001  # seconds of one of the ten batches of a round
     if options.quick:
         options.rounds = 3
     rows = measure(options.build, options)

@@ -924,6 +924,28 @@ void run_threads(round_seed seed)
     expect(wrong == 0, std::to_string(wrong) + " wrong messages");
 }
 
+// Long messages of long blocks, in memory that comes and goes.
+void run_long(round_seed seed)
+{
+    constexpr int number = 4096, block = 256;
+    now = "long";
+    MPI_Datatype type;
+    MPI_Type_create_hvector(number, block, 2 * block, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    for (int turn = 0; turn < 3; ++turn) {
+        typed_memory own(type, 1), wanted(type, 1);
+        fill_for(own, seed + static_cast<std::uint64_t>(turn), own_rank);
+        if (own_rank % 2 == 0) {
+            MPI_Send(own.buffer(), 1, type, own_rank + 1, 1, MPI_COMM_WORLD);
+        } else {
+            fill_for(wanted, seed + static_cast<std::uint64_t>(turn), own_rank - 1);
+            MPI_Recv(own.buffer(), 1, type, own_rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            expect(own.packed() == wanted.packed(), "wrong bytes");
+        }
+    }
+    MPI_Type_free(&type);
+}
+
 struct call_test {
     std::string name;
     std::function<void(round_seed)> run;
@@ -962,6 +984,7 @@ std::vector<call_test> all_calls()
     calls.push_back({"neighbor", run_neighbors});
     calls.push_back({"between-groups", run_between_groups});
     calls.push_back({"threads", run_threads});
+    calls.push_back({"long", run_long});
     return calls;
 }
 

@@ -3,8 +3,10 @@
 #include "support/random.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
 #include <string>
@@ -140,6 +142,8 @@ std::uint64_t reported(const std::string& text, const std::string& title)
     for (std::string line; std::getline(lines, line);) {
         if (const std::size_t at = line.find(title); line.starts_with("name ") && at != line.npos) {
             end = at + title.size();
+        } else if (line.starts_with("ucx-layout-mpi")) {
+            end = 0;
         } else if (end > 0 && line.size() >= end && line.find(" comparisons") == line.npos) {
             const std::size_t start = line.find_last_of(' ', end - 1) + 1;
             sum += std::strtoull(line.c_str() + start, nullptr, 10);
@@ -190,6 +194,39 @@ TEST_P(mpi_program, a_list_of_transports_without_ours_is_completed)
     EXPECT_THAT(ended.err, HasSubstr("UCX_TLS=posix,self,lay_copy"));
     EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
 }
+
+TEST_P(mpi_program, the_cpu_copies_windows_in_shared_memory)
+{
+    const auto ended = calls(2, "1", "long", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+    EXPECT_EQ(reported(ended.err, "by CPU"), 6u << 20) << ended.output();
+}
+
+#ifdef SOFTHCA_RUN
+// A network card follows the layout: the device moves the bytes, and no CPU does.
+TEST_P(mpi_program, no_cpu_copies_a_byte_where_a_card_carries_windows)
+{
+    const std::string stats = testing::TempDir() + "mpi-stats-" + GetParam().name + ".json";
+    std::vector<std::string> arguments{"--stats", stats, "--", path_of(GetParam().launcher[0])};
+    arguments.insert(arguments.end(), GetParam().launcher.begin() + 1, GetParam().launcher.end());
+    arguments.insert(arguments.end(), {"-n", "2"});
+    arguments.insert(arguments.end(), GetParam().with_ucx.begin(), GetParam().with_ucx.end());
+    const std::string preload = "LD_PRELOAD=" SOFTHCA_LIBRARY ":" + preload_of(GetParam());
+    arguments.insert(arguments.end(),
+                     {"/usr/bin/env", preload, calls_program(GetParam()), std::to_string(run_seed()), "1", "long"});
+    const environment variables{{"LD_LIBRARY_PATH", std::string(MPI_LAYOUT_BUILD) + "/.libs"},
+                                {"UCX_TLS", "rc"},
+                                {"UCX_LAYOUT_KEYS_SAME_HOST", "always"},
+                                {"UCX_LAYOUT_MPI_REPORT", "y"}};
+    const auto ended = process(SOFTHCA_RUN, arguments, {.variables = variables}).wait(120s);
+    EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+    EXPECT_EQ(reported(ended.err, "messages"), 6u) << ended.output();
+    EXPECT_EQ(reported(ended.err, "by CPU"), 0u) << ended.output();
+    std::ifstream file(stats);
+    const auto counted = nlohmann::json::parse(file);
+    EXPECT_GE(counted.at("bytes_moved").get<std::uint64_t>(), 3u << 20);
+}
+#endif
 
 TEST_P(mpi_program, without_ucx_below_everything_is_left_to_mpi)
 {
