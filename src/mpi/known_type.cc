@@ -28,14 +28,16 @@ void* base_of(const void* buffer, const type_layout& layout)
 bool query(counted_type& counted)
 {
     ucp_layout_attr_t attr{};
-    attr.field_mask = UCP_LAYOUT_ATTR_FIELD_BLOCKS | UCP_LAYOUT_ATTR_FIELD_DEPTH | UCP_LAYOUT_ATTR_FIELD_OVERLAP;
+    attr.field_mask =
+        UCP_LAYOUT_ATTR_FIELD_BLOCKS | UCP_LAYOUT_ATTR_FIELD_OVERLAP | UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH;
     if (ucp_layout_query(counted.layout->layout.get(), &attr) != UCS_OK) {
         return false;
     }
-    counted.moved     = {.length     = static_cast<std::size_t>(counted.layout->size),
-                         .num_blocks = attr.num_blocks,
-                         .depth      = attr.depth,
-                         .is_list    = attr.min_block_length != attr.max_block_length};
+    counted.moved     = {.length      = static_cast<std::size_t>(counted.layout->size),
+                         .num_blocks  = attr.num_blocks,
+                         .span        = static_cast<std::size_t>(counted.layout->span),
+                         .list_length = attr.serialized_length,
+                         .is_mixed    = attr.min_block_length != attr.max_block_length};
     counted.is_unique = attr.overlap == UCP_LAYOUT_OVERLAP_NONE;
     return true;
 }

@@ -13,10 +13,16 @@ namespace ucxl::mpi
 
 // What a message or a packed buffer of one datatype and count consists of.
 struct traffic {
-    std::size_t length     = 0; // bytes
-    std::size_t num_blocks = 0;
-    unsigned depth         = 0;     // loops of the normal form
-    bool is_list           = false; // not one block repeated in loops
+    std::size_t length      = 0; // bytes
+    std::size_t num_blocks  = 0;
+    std::size_t span        = 0;     // of memory, from the first byte to the last one
+    std::size_t list_length = 0;     // bytes that describe the layout: many for a list without a pattern
+    bool is_mixed           = false; // blocks of several lengths
+
+    double mean_block() const { return static_cast<double>(length) / static_cast<double>(num_blocks); }
+    double mean_distance() const { return static_cast<double>(span) / static_cast<double>(num_blocks); }
+    // Blocks of several lengths that repeat in loops, as those of records.
+    bool is_nested() const { return is_mixed && list_length < 2 * num_blocks; }
 };
 
 enum class means : unsigned char {

@@ -108,14 +108,25 @@ MPI_Datatype mg()
     return done(subarray({side, side, side}, parts, starts, MPI_DOUBLE));
 }
 
+// Increasing places with gaps of no pattern, some `gap` apart.
+std::vector<int> scattered(int number, int gap)
+{
+    std::vector<int> places;
+    unsigned state = 1;
+    int place      = 0;
+    for (int i = 0; i < number; ++i) {
+        places.push_back(place);
+        state = state * 1664525u + 1013904223u;
+        place += 1 + static_cast<int>((state >> 16) % static_cast<unsigned>(2 * gap - 1));
+    }
+    return places;
+}
+
 // LAMMPS: atoms from a list, of each some variables in arrays of their own.
 MPI_Datatype lammps(const std::vector<int>& doubles, int num_integers)
 {
-    constexpr int num_atoms = 1500, all_atoms = 20000;
-    std::vector<int> atoms;
-    for (int i = 0; i < num_atoms; ++i) {
-        atoms.push_back(i * 13 % all_atoms);
-    }
+    constexpr int num_atoms = 1500, gap = 6, all_atoms = num_atoms * 2 * gap;
+    const std::vector<int> atoms = scattered(num_atoms, gap);
     std::vector<MPI_Datatype> parts;
     const auto add = [&](int length, MPI_Datatype child) {
         std::vector<int> places;
@@ -152,9 +163,9 @@ MPI_Datatype lammps_atomic()
 // SPECFEM3D: points of a mesh from lists, with a float (outer core) or three of two arrays (crust and mantle).
 MPI_Datatype points(int number, int length)
 {
-    std::vector<int> places;
-    for (int i = 0; i < number; ++i) {
-        places.push_back((i * 7 + i % 3) * length);
+    std::vector<int> places = scattered(number, 4);
+    for (int& each : places) {
+        each *= length;
     }
     MPI_Datatype type;
     MPI_Type_create_indexed_block(number, length, places.data(), MPI_FLOAT, &type);
@@ -169,7 +180,7 @@ MPI_Datatype specfem_oc()
 MPI_Datatype specfem_cm()
 {
     std::vector<MPI_Datatype> parts{points(3000, 3), points(2000, 3)};
-    const MPI_Datatype type = structure(parts, MPI_Aint{3000} * 7 * 3 * 4 + 4096);
+    const MPI_Datatype type = structure(parts, MPI_Aint{3000} * 2 * 4 * 3 * 4);
     MPI_Type_free(&parts[0]);
     MPI_Type_free(&parts[1]);
     return done(type);
