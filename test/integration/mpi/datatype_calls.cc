@@ -661,6 +661,37 @@ std::unique_ptr<collective> draw_collective(round_seed seed, int number, bool ar
     }
 }
 
+// Many buffers of one datatype at a time.
+void run_buffers(round_seed seed)
+{
+    constexpr int number = 6;
+    const int peer       = own_rank ^ 1;
+    const auto call      = draw_collective(seed, 1, true);
+    const int count      = call->counts[0];
+    now                  = "buffers of " + call->type.text();
+    std::vector<typed_memory> sent, received;
+    std::vector<MPI_Request> requests(2 * number);
+    for (int i = 0; i < number; ++i) {
+        sent.emplace_back(call->handle(), count);
+        received.emplace_back(call->handle(), count);
+        fill_for(sent.back(), seed + static_cast<std::uint64_t>(i), own_rank);
+    }
+    for (std::size_t i = 0; i < number; ++i) {
+        MPI_Irecv(received[i].buffer(), count, call->handle(), peer, static_cast<int>(i), MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (std::size_t i = 0; i < number; ++i) {
+        MPI_Isend(sent[i].buffer(), count, call->handle(), peer, static_cast<int>(i), MPI_COMM_WORLD,
+                  &requests[number + i]);
+    }
+    MPI_Waitall(2 * number, requests.data(), MPI_STATUSES_IGNORE);
+    for (std::size_t i = 0; i < number; ++i) {
+        typed_memory other(call->handle(), count);
+        fill_for(other, seed + i, peer);
+        expect(other.packed() == received[i].packed(), "wrong bytes in buffer " + std::to_string(i));
+    }
+}
+
 void run_bcast(round_seed seed)
 {
     const auto call = draw_collective(seed, num_ranks, true);
@@ -686,10 +717,11 @@ void run_gathers(round_seed seed, bool are_equal)
         for (const bool in_place : {false, true}) {
             now = std::string(to_all ? "allgather" : "gather") + (are_equal ? "" : "v") +
                   (in_place ? " in place" : "") + " of " + call->type.text();
-            const bool receives = to_all || own_rank == root;
+            const round_seed data = seed + 2 * to_all + in_place; // packed bytes of the last call would be right
+            const bool receives   = to_all || own_rank == root;
             typed_memory own(call->handle(), call->total), into(call->handle(), call->total),
                 wanted(call->handle(), call->total);
-            fill_for(own, seed, own_rank);
+            fill_for(own, data, own_rank);
             random junk(seed + 1);
             into.fill(junk);
             if (in_place && receives) {
@@ -699,7 +731,7 @@ void run_gathers(round_seed seed, bool are_equal)
             wanted.bytes() = into.bytes();
             for (int i = 0; receives && i < num_ranks; ++i) {
                 typed_memory other(call->handle(), call->total);
-                fill_for(other, seed, i);
+                fill_for(other, data, i);
                 const int part = call->counts[static_cast<std::size_t>(i)];
                 unpack_part(wanted, *call, call->places[static_cast<std::size_t>(i)], part,
                             packed_part(other, *call, 0, part));
@@ -754,6 +786,7 @@ void run_scatters(round_seed seed, bool are_equal)
 // Every rank sends block i of its memory to rank i. With unequal blocks the count between two ranks is symmetric.
 void run_alltoalls(round_seed seed, int kind, MPI_Comm comm, bool in_place)
 {
+    const round_seed data     = seed + in_place;
     const char* const names[] = {"alltoall", "alltoallv", "alltoallw"};
     const auto call           = draw_collective(seed, num_ranks, true);
     now                       = std::string(names[kind]) + (in_place ? " in place" : "") + " of " + call->type.text();
@@ -768,7 +801,7 @@ void run_alltoalls(round_seed seed, int kind, MPI_Comm comm, bool in_place)
     }
     const int total = num_ranks * count;
     typed_memory own(call->handle(), total), into(call->handle(), total), wanted(call->handle(), total);
-    fill_for(own, seed, own_rank);
+    fill_for(own, data, own_rank);
     random junk(seed + 1);
     into.fill(junk);
     if (in_place) {
@@ -777,7 +810,7 @@ void run_alltoalls(round_seed seed, int kind, MPI_Comm comm, bool in_place)
     wanted.bytes() = into.bytes();
     for (int i = 0; i < num_ranks; ++i) {
         typed_memory other(call->handle(), total);
-        fill_for(other, seed, i);
+        fill_for(other, data, i);
         const int part = counts[static_cast<std::size_t>(i)];
         unpack_part(wanted, *call, i * count, part, packed_part(other, *call, own_rank * count, part));
     }
@@ -961,6 +994,7 @@ std::vector<call_test> all_calls()
     calls.push_back({"isendrecv", run_isendrecv});
     calls.push_back({"sendrecv-replace", run_sendrecv_replace});
     calls.push_back({"waitall", run_waitall});
+    calls.push_back({"buffers", run_buffers});
     calls.push_back({"self", [](round_seed seed) { run_self(seed, MPI_COMM_SELF); }});
     calls.push_back({"self-in-world", [](round_seed seed) { run_self(seed, MPI_COMM_WORLD); }});
     calls.push_back({"errors", run_errors});
