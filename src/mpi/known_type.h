@@ -78,7 +78,7 @@ struct type_figures {
     std::string name;
     std::size_t length = 0, num_blocks = 0; // of the longest transfer
     std::uint64_t messages = 0, copies = 0, bytes = 0;
-    std::uint64_t by_cpu = 0; // bytes of messages that the CPU moved through windows, as far as these have ended
+    std::uint64_t by_cpu = 0; // bytes that the CPU moved through windows, as far as these have ended
     std::uint64_t left   = 0; // transfers that MPI did
     std::string why_not;      // the reason for the last one of these
     double seconds_saved = 0;

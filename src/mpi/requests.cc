@@ -33,8 +33,8 @@ void requests::hold(MPI_Request request, held_ptr things) noexcept
     held_ptr ended; // released after the lock
     const std::lock_guard guard(table().lock);
     try {
-        // A handle that is there already is that of a request that ended unseen, or of one that MPI has for all requests
-        // that end at once.
+        // A handle that is there already is that of a request that ended unseen, or the one that MPI gives to all
+        // requests that end at once.
         auto& place = table().running[request];
         ended       = std::exchange(place, std::move(things));
         _number.store(table().running.size(), std::memory_order_relaxed);

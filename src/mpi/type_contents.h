@@ -1,7 +1,7 @@
 // How a datatype was made: the arguments of its constructor, as MPI_Type_get_contents returns them.
 //
-// Constructors with large counts (MPI_Type_vector_c and so on) return counts in another array. Here both forms look like
-// the small one: `integers` and `addresses` are in the order that MPI 4.1, section 5.1.13, lists for it.
+// Constructors with large counts (MPI_Type_vector_c and so on) return counts in another array. Here both forms look
+// like the small one: `integers` and `addresses` are in the order that MPI 4.1, section 5.1.13, lists for it.
 #pragma once
 
 #include "mpi_functions.h"

@@ -4,7 +4,7 @@
 Every row is measured with and without the library in turn, round by round; its ratio is the median over the rounds of
 the time without divided by the time with it. So more than 1 means that the library is faster. Bytes are compared first.
 
-usage: mpi.py BUILD_DIR [--only TEXT] [--by NAME] [--rounds N] [--quick] [--summary] [--csv F] [--json F] [--plot PREFIX]
+usage: mpi.py BUILD_DIR [OPTIONS], see --help
 """
 import argparse
 import csv
@@ -98,8 +98,8 @@ def measure(build, options):
                 for kind in KINDS:
                     without, with_library = measure_row(jobs, kind, index, options)
                     ratio = statistics.median(a / b for a, b in zip(without, with_library))
-                    rows.append(dict(zip(FIELDS, (way, kind, family, name, int(packed), statistics.median(without) * 1e6,
-                                                  statistics.median(with_library) * 1e6, ratio))))
+                    times = (statistics.median(seconds) * 1e6 for seconds in (without, with_library))
+                    rows.append(dict(zip(FIELDS, (way, kind, family, name, int(packed), *times, ratio))))
                     print(f"{way:12} {kind:10} {name:22} {int(packed):8} B {rows[-1]['without_us']:10.2f} us "
                           f"{rows[-1]['with_us']:10.2f} us {ratio:8.2f}", flush=True)
             for job in jobs:

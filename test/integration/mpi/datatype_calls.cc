@@ -35,8 +35,8 @@ void expect(bool is_right, const std::string& text)
     }
 }
 
-// A datatype, a number of elements, and the memory that one rank has for them. Each rank makes those of the others, too:
-// they know what they should get.
+// A datatype, a number of elements, and the memory that one rank has for them. Each rank makes those of the others, too
+// to know what it should get.
 struct elements {
     random numbers;
     random_type type;
