@@ -99,7 +99,7 @@ public:
     type_layout_ptr layout() noexcept;
     // A layout of at least `count` elements, of which a prefix may be copied; null if MPI shall do it.
     type_layout_ptr layout_to_copy(MPI_Count count, direction way) noexcept;
-    // `size` bytes: the same count of these is as many bytes, so all that MPI derives from sizes and counts is the same.
+    // As many bytes as an element: the same count of these is as many bytes, so what MPI derives from them is the same.
     MPI_Datatype packed_type() const { return _packed.load(std::memory_order_acquire); }
 
     void note_copy(MPI_Count bytes);

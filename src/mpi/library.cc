@@ -24,7 +24,7 @@ namespace
 {
 
 std::atomic<bool> is_started{false};
-std::atomic<bool> has_cards{false};
+std::atomic<bool> cards_carry{false};
 std::atomic<ucp_context_h> card_context{nullptr};
 // Of the workers that are created while MPI starts.
 std::atomic<bool> is_starting{false};
@@ -132,9 +132,9 @@ ucp_context_h library::context_of_windows()
     return card_context.load(std::memory_order_acquire);
 }
 
-bool library::keeps_idle_windows()
+bool library::has_cards()
 {
-    return !has_cards.load(std::memory_order_acquire);
+    return cards_carry.load(std::memory_order_acquire);
 }
 
 void library::prepare()
@@ -168,7 +168,7 @@ void library::start()
     }
     int threads = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&threads);
-    has_cards.store(context != nullptr && *carrier == UCP_LAYOUT_CARRIER_KEYS, std::memory_order_release);
+    cards_carry.store(context != nullptr && *carrier == UCP_LAYOUT_CARRIER_KEYS, std::memory_order_release);
     if (keeps_idle_windows() || threads == MPI_THREAD_MULTIPLE) {
         card_context.store(nullptr, std::memory_order_release);
     } else {

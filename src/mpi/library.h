@@ -24,12 +24,14 @@ public:
     static bool is_active();
     // Notes a datatype that was committed.
     static void learn(MPI_Datatype type);
+    // Whether network cards carry windows in MPI's UCX.
+    static bool has_cards();
     // The context of MPI's own UCX where network cards carry windows, so that it is decided for each window who does.
     // Otherwise null, and with MPI_THREAD_MULTIPLE: MPI does not let others use its context at the same time.
     static ucp_context_h context_of_windows();
     // Whether a window may stay mapped while no transfer uses it. One with hardware keys may not: the application is
     // free to release the memory below.
-    static bool keeps_idle_windows();
+    static bool keeps_idle_windows() { return !has_cards(); }
 };
 
 } // namespace ucxl::mpi

@@ -22,7 +22,9 @@ struct traffic {
     double mean_block() const { return static_cast<double>(length) / static_cast<double>(num_blocks); }
     double mean_distance() const { return static_cast<double>(span) / static_cast<double>(num_blocks); }
     // Blocks of several lengths that repeat in loops, as those of records.
-    bool is_nested() const { return is_mixed && list_length < 2 * num_blocks; }
+    bool is_nested() const { return is_mixed && !is_list(); }
+    // Places without a pattern.
+    bool is_list() const { return list_length >= 2 * num_blocks; }
 };
 
 enum class means : unsigned char {
