@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <list>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 namespace ucxl::mpi
 {
@@ -15,7 +17,10 @@ namespace ucxl::mpi
 namespace
 {
 
-// Turns a tree of datatypes into layouts, each datatype once. Valid as long as the outermost datatype is.
+// Turns a tree of datatypes into layouts, each handle once.
+//
+// The contents of all datatypes are kept to the end: Open MPI returns copies of the inner datatypes, and would give the
+// handle of one that was freed to the next one.
 class type_converter
 {
 public:
@@ -36,15 +41,20 @@ public:
     }
 
 private:
-    static constexpr unsigned max_nesting = 200;
+    static constexpr unsigned max_nesting      = 200;
+    static constexpr std::size_t max_datatypes = 100000;
 
     type_layout_result convert_new(MPI_Datatype type)
     {
-        const auto contents = type_contents::read(type);
-        if (!contents) {
+        auto read = type_contents::read(type);
+        if (!read) {
             return std::unexpected("MPI does not tell how it was made");
         }
-        auto made = is_named(contents->combiner) ? named(type) : derived(*contents);
+        if (_contents.size() >= max_datatypes) {
+            return std::unexpected("it consists of too many datatypes");
+        }
+        const type_contents& contents = _contents.emplace_back(std::move(*read));
+        auto made                     = is_named(contents.combiner) ? named(type) : derived(contents);
         return made ? checked(type, **made) : made;
     }
 
@@ -199,6 +209,7 @@ private:
         return parts.together();
     }
 
+    std::list<type_contents> _contents;
     std::map<MPI_Datatype, type_layout_ptr> _known;
     unsigned _depth = 0;
 };

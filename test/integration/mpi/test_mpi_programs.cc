@@ -2,6 +2,7 @@
 #include "support/process.h"
 #include "support/random.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -98,8 +99,10 @@ protected:
         if (!call.empty()) {
             program.push_back(call);
         }
-        environment all{{"UCX_LAYOUT_MPI_TYPES", "all"}};
-        all.insert(all.end(), more.begin(), more.end());
+        environment all = more;
+        if (std::ranges::find(more, "UCX_LAYOUT_MPI_TYPES", &environment::value_type::first) == more.end()) {
+            all.emplace_back("UCX_LAYOUT_MPI_TYPES", "all");
+        }
         return run(GetParam(), num_ranks, GetParam().with_ucx, program, all);
     }
 };
