@@ -2,14 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace ucxl::bench
 {
 
-double median(std::vector<double> of)
+quartiles quartiles_of(std::vector<double> values)
 {
-    std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2));
-    return of[of.size() / 2];
+    std::erase_if(values, [](double value) { return !std::isfinite(value); });
+    if (values.empty()) {
+        throw std::invalid_argument("no round was measured");
+    }
+    std::ranges::sort(values);
+    const std::size_t num = values.size();
+    return {values[(num - 1) / 4], values[num / 2], values[num * 3 / 4]};
+}
+
+double median(std::vector<double> values)
+{
+    return quartiles_of(std::move(values)).middle;
 }
 
 namespace
@@ -39,13 +50,49 @@ pace pace_of(const effort& how, const contender& who)
 
 } // namespace
 
-double ratio_between(const measured& of, const measured& to)
+quartiles ratios_between(const measured& of, const measured& to)
 {
     std::vector<double> ratios;
     for (std::size_t round = 0; round < std::min(of.rounds.size(), to.rounds.size()); ++round) {
-        ratios.push_back(of.rounds[round] / to.rounds[round]);
+        const double time = of.rounds[round], base = to.rounds[round];
+        ratios.push_back(time > 0 && base > 0 ? time / base : not_measured);
     }
-    return median(std::move(ratios));
+    return quartiles_of(std::move(ratios));
+}
+
+double ratio_between(const measured& of, const measured& to)
+{
+    return ratios_between(of, to).middle;
+}
+
+namespace
+{
+
+void summarize(std::vector<measured>& results)
+{
+    for (measured& one : results) {
+        one.time  = median(one.rounds);
+        one.ratio = ratio_between(one, results[0]);
+    }
+}
+
+} // namespace
+
+void append_rounds(std::vector<measured>& results, const std::vector<measured>& again)
+{
+    if (!std::ranges::equal(results, again, {}, &measured::name, &measured::name)) {
+        throw std::invalid_argument("rounds of other contenders");
+    }
+    std::size_t longest = 0;
+    for (const measured& one : results) {
+        longest = std::max(longest, one.rounds.size());
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        std::vector<double>& rounds = results[i].rounds;
+        rounds.resize(longest, not_measured);
+        rounds.insert(rounds.end(), again[i].rounds.begin(), again[i].rounds.end());
+    }
+    summarize(results);
 }
 
 std::vector<measured> alternate(const effort& how, const std::vector<contender>& contenders)
@@ -65,10 +112,7 @@ std::vector<measured> alternate(const effort& how, const std::vector<contender>&
             }
         }
     }
-    for (measured& one : made) {
-        one.time  = median(one.rounds);
-        one.ratio = ratio_between(one, made[0]);
-    }
+    summarize(made);
     return made;
 }
 

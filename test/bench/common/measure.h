@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,29 @@ struct measured {
     std::string name;
     double time  = 0;             // seconds, median
     double ratio = 0;             // to the first contender, median of rounds
-    std::vector<double> rounds{}; // seconds
+    std::vector<double> rounds{}; // seconds; not_measured where it sat a round out
 };
+
+inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<measured> alternate(const effort& how, const std::vector<contender>& contenders);
 
-double median(std::vector<double> of);
+// More rounds of the same contenders; their round i stays beside the others' round i. `again` has the same names in
+// the same order, otherwise throws std::invalid_argument.
+void append_rounds(std::vector<measured>& results, const std::vector<measured>& again);
 
-// Median of the rounds that both have had.
+// Nearest ranks: each of them is one of the values. Of the middle two the upper one is the median.
+struct quartiles {
+    double low, middle, high;
+};
+
+// Of the finite ones of these. Throws std::invalid_argument when there are none.
+quartiles quartiles_of(std::vector<double> values);
+double median(std::vector<double> values);
+
+// Of the rounds that both have had, with times above zero. Throws std::invalid_argument when there are none.
+quartiles ratios_between(const measured& of, const measured& to);
+// Their median.
 double ratio_between(const measured& of, const measured& to);
 
 } // namespace ucxl::bench
