@@ -27,6 +27,7 @@ public:
     void receive_packed() override { receive(_packed_target); }
     void send_strided() override { send(_source); }
     void receive_strided() override { receive(_target); }
+    void progress() override { _with.progress(); }
     bool moves_alone() const override { return true; }
     void move(alone how, bool to_strided) override;
 

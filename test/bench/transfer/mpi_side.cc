@@ -1,6 +1,6 @@
 // A peer of `bench transfer`: the two processes by one MPI library, with datatypes or packed by hand.
 //
-// usage: mpirun -n 2 bench_mpi_transfer FIFO
+// usage: mpirun -n 2 bench_mpi_transfer FIFO MEMORY
 #include "bench/common/mpi_type.h"
 
 #include "sides.h"
@@ -32,6 +32,12 @@ public:
     void receive_packed() override { receive(_memory.packed_target.data(), _length, MPI_BYTE); }
     void send_strided() override { send(_memory.source.data(), 1, _type); }
     void receive_strided() override { receive(_memory.target.data(), 1, _type); }
+
+    void progress() override
+    {
+        int arrived = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
+    }
 
 private:
     void send(const void* from, int count, MPI_Datatype type) const

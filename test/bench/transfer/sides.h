@@ -1,20 +1,23 @@
 // The two processes of a transfer, as `bench transfer` tells them line by line:
 //
-//     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; when both have done so,
-//                        answers with its bytes
+//     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; answers with its bytes
 //     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get and copy, which the
 //                        first process does alone, so many of these and all their seconds
 //
-// The first process reads standard input and hands each line to the second one through a FIFO. Both sleep between
-// lines, so that others can be measured. All pairs work in the same pages, given to each by path: where pages happen to
-// lie decides how long strided memory takes. Without UCX: the peers' programs include it too.
+// The first process reads standard input and hands each line to the second one through a FIFO. It answers when both
+// have done what the line says: what the second one still had to do for its last message would run on the CPU and in
+// the memory of whoever is measured next, and nobody's time would hold it. Both sleep between lines, so that others can
+// be measured. All pairs work in the same pages, given to each by path: where pages happen to lie decides how long
+// strided memory takes. Without UCX: the peers' programs include it too.
 #pragma once
 
 #include "bench/common/layout_case.h"
 #include "bench/common/shared_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -35,9 +38,22 @@ struct side_memory {
 // between source and target of its own by nothing but a copy.
 enum class alone { put, get, copy };
 
-// Memory of the two processes of a pair.
-inline constexpr std::size_t side_memory_length = std::size_t{256} << 20;
-inline constexpr std::size_t pair_memory_length = 2 * side_memory_length;
+// Memory of the two processes of a pair: one after the other, then what they meet in.
+inline constexpr std::size_t side_memory_length    = std::size_t{256} << 20;
+inline constexpr std::size_t meeting_memory_length = 4096;
+
+constexpr std::size_t pair_length(std::size_t side_length)
+{
+    return 2 * side_length + meeting_memory_length;
+}
+
+inline constexpr std::size_t pair_memory_length = pair_length(side_memory_length);
+
+// Zeroed memory is one.
+struct meeting {
+    alignas(64) std::atomic<std::uint64_t> finished; // how often the second process was, since the line came
+};
+static_assert(sizeof(meeting) <= meeting_memory_length && std::atomic<std::uint64_t>::is_always_lock_free);
 
 // How one library moves bytes between the two. Calls return when the memory can be used again, and when a put is there.
 class side
@@ -70,6 +86,9 @@ public:
     virtual void send_strided()                                            = 0;
     virtual void receive_strided()                                         = 0;
 
+    // What a process does while it waits for the other one, which may need it.
+    virtual void progress() {}
+
     virtual bool moves_alone() const { return false; }
     // From strided memory, to strided memory or to packed bytes.
     virtual void move(alone, bool) {}
@@ -80,7 +99,8 @@ class side_loop
 public:
     // `memory`: the path of shared_memory that every pair is given, of which each of its processes has `length`.
     side_loop(side& by, bool is_first, const std::string& memory, std::size_t length = side_memory_length)
-        : _by(by), _is_first(is_first), _length(length), _shared(memory, 2 * length)
+        : _by(by), _is_first(is_first), _length(length), _shared(memory, pair_length(length)),
+          _meeting(*reinterpret_cast<meeting*>(_shared.data() + 2 * length))
     {
     }
 
@@ -91,6 +111,8 @@ public:
             std::ofstream second(fifo);
             std::cout.precision(15);
             for (std::string line; std::getline(std::cin, line);) {
+                // All pairs meet in this number, each one while the others sleep.
+                _meeting.finished.store(0, std::memory_order_release);
                 second << line << std::endl;
                 std::cout << obey(line) << std::endl;
             }
@@ -124,6 +146,14 @@ private:
 
     double obey(const std::string& line)
     {
+        _num_meetings       = 0;
+        const double answer = answer_to(line);
+        meet();
+        return answer;
+    }
+
+    double answer_to(const std::string& line)
+    {
         std::istringstream words(line);
         std::string verb, name;
         words >> verb;
@@ -135,17 +165,35 @@ private:
         }
         unsigned times = 0;
         words >> name >> times;
+        return run(name, times);
+    }
+
+    double run(const std::string& name, unsigned times)
+    {
         for (const method& by : methods) {
             if (by.name == name) {
-                return seconds(times, [&] { ping_pong(by); }) / 2;
+                return seconds_of_both(times, [&] { ping_pong(by); }) / 2;
             }
         }
         for (const lone_method& by : lone_methods) {
             if (by.name == name && _by.moves_alone()) {
-                return _is_first ? seconds(times, [&] { _by.move(by.how, by.to_strided); }) : 0;
+                return seconds_alone(times, [&] { _by.move(by.how, by.to_strided); });
             }
         }
         throw std::runtime_error("no method " + name);
+    }
+
+    // The first process returns when the second one has come here as often; the second one does not wait.
+    void meet()
+    {
+        ++_num_meetings;
+        if (!_is_first) {
+            _meeting.finished.store(_num_meetings, std::memory_order_release);
+            return;
+        }
+        while (_meeting.finished.load(std::memory_order_acquire) < _num_meetings) {
+            _by.progress();
+        }
     }
 
     void take(std::size_t number)
@@ -167,8 +215,6 @@ private:
                 check(by);
             }
         }
-        // The second process may still be comparing; once the first one has answered, others work in these pages.
-        ping_pong(methods[0]);
     }
 
     void clear()
@@ -237,10 +283,27 @@ private:
         }
     }
 
-    // The first one wakes the other side up, or brings memory into the caches.
+    // Of both processes: from when both are ready until both are done. The first one wakes the other side up, or brings
+    // memory into the caches.
     template <typename Fn>
-    double seconds(unsigned times, Fn&& move)
+    double seconds_of_both(unsigned times, Fn&& move)
     {
+        move();
+        meet();
+        const auto begin = std::chrono::steady_clock::now();
+        for (unsigned i = 0; i < times; ++i) {
+            move();
+        }
+        meet();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+    template <typename Fn>
+    double seconds_alone(unsigned times, Fn&& move)
+    {
+        if (!_is_first) {
+            return 0;
+        }
         move();
         const auto begin = std::chrono::steady_clock::now();
         for (unsigned i = 0; i < times; ++i) {
@@ -253,6 +316,8 @@ private:
     bool _is_first;
     std::size_t _length;
     shared_memory _shared;
+    meeting& _meeting;
+    std::uint64_t _num_meetings = 0; // since the line came
     layout_case _case;
     side_memory _memory;
 };

@@ -20,13 +20,15 @@ namespace
 {
 
 constexpr std::size_t side_length = std::size_t{1} << 20;
+constexpr double slow_seconds     = 0.1;
 constexpr const char* small_case  = "case 1\n"; // 4 KB of 8 bytes each
 
 // Bytes through a socket. The second process is slow to return from what it sent.
 class socket_side : public side
 {
 public:
-    socket_side(int socket, bool is_slow) : _socket(socket), _is_slow(is_slow) {}
+    // Slow where there is something to count what it has sent.
+    socket_side(int socket, std::atomic<unsigned>* num_sent) : _socket(socket), _num_sent(num_sent) {}
 
     void prepare(const layout_case& moved, const side_memory& memory) override
     {
@@ -56,8 +58,9 @@ private:
         if (::send(_socket, from, _case.length, MSG_NOSIGNAL) != static_cast<ssize_t>(_case.length)) {
             throw std::runtime_error("send");
         }
-        if (_is_slow) { // synchronises nothing: a slow side is what the test is about
-            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        if (_num_sent != nullptr) { // synchronises nothing: a slow side is what the test is about
+            std::this_thread::sleep_for(std::chrono::duration<double>(slow_seconds));
+            ++*_num_sent;
         }
     }
 
@@ -69,17 +72,24 @@ private:
     }
 
     int _socket;
-    bool _is_slow;
+    std::atomic<unsigned>* _num_sent;
     layout_case _case;
     side_memory _memory;
     std::vector<std::byte> _bytes;
 };
 
-int serve(int socket, bool is_first, const std::string& memory, const std::string& fifo)
+// How many sends of the second process have returned. Behind what small_case takes of its memory.
+std::atomic<unsigned>& num_sent(const shared_memory& memory)
+{
+    return *reinterpret_cast<std::atomic<unsigned>*>(memory.data() + 2 * side_length - 64);
+}
+
+int serve(int socket, bool is_first, const std::string& path, const std::string& fifo)
 {
     try {
-        socket_side by(socket, !is_first);
-        side_loop(by, is_first, memory, side_length).serve(fifo);
+        const shared_memory memory(path, pair_length(side_length));
+        socket_side by(socket, is_first ? nullptr : &num_sent(memory));
+        side_loop(by, is_first, path, side_length).serve(fifo);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s process: %s\n", is_first ? "first" : "second", error.what());
         return 1;
@@ -87,13 +97,17 @@ int serve(int socket, bool is_first, const std::string& memory, const std::strin
     return 0;
 }
 
-TEST(transfer_sides, the_first_process_answers_when_the_second_one_has_compared)
+// The answers to these lines. then(memory): as soon as the last one is there.
+template <typename Fn>
+std::string answers_to(const std::string& text, Fn&& then)
 {
     scratch_folder folder;
     const std::string fifo = folder.add_fifo("lines");
-    const shared_memory memory(2 * side_length);
+    const shared_memory memory(pair_length(side_length));
     int sockets[2];
-    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) != 0) {
+        throw std::runtime_error("socketpair");
+    }
     const std::string path = memory.path();
     const pid_t second     = fork();
     if (second == 0) {
@@ -101,22 +115,53 @@ TEST(transfer_sides, the_first_process_answers_when_the_second_one_has_compared)
         _exit(serve(sockets[1], false, path, fifo));
     }
     close(sockets[1]);
-    std::istringstream lines(small_case);
+    std::istringstream lines(text);
     std::ostringstream answers;
     std::streambuf* const input  = std::cin.rdbuf(lines.rdbuf());
     std::streambuf* const output = std::cout.rdbuf(answers.rdbuf());
     const int status             = serve(sockets[0], true, path, fifo);
-    // As the next pair does; no two places have the same.
-    for (std::size_t i = 0; i < memory.length(); ++i) {
-        memory.data()[i] = static_cast<std::byte>(i * 13 + i / 256);
-    }
+    then(memory);
     std::cin.rdbuf(input);
     std::cout.rdbuf(output);
     EXPECT_EQ(status, 0);
-    EXPECT_EQ(answers.str(), "4096\n");
     int ended = -1;
-    ASSERT_EQ(waitpid(second, &ended, 0), second);
+    EXPECT_EQ(waitpid(second, &ended, 0), second);
     EXPECT_EQ(ended, 0) << "the second process compared what others had written";
+    close(sockets[0]);
+    return answers.str();
+}
+
+TEST(transfer_sides, the_first_process_answers_when_the_second_one_has_compared)
+{
+    EXPECT_EQ(answers_to(small_case,
+                         [](const shared_memory& memory) {
+                             // As the next pair does; no two places have the same.
+                             for (std::size_t i = 0; i < 2 * side_length; ++i) {
+                                 memory.data()[i] = static_cast<std::byte>(i * 13 + i / 256);
+                             }
+                         }),
+              "4096\n");
+}
+
+TEST(transfer_sides, the_first_process_answers_when_the_second_one_has_sent)
+{
+    constexpr unsigned num_methods = 5;
+    unsigned sent_at_answer = 0, sent_after_case = 0;
+    answers_to(small_case, [&](const shared_memory& memory) { sent_after_case = num_sent(memory); });
+    EXPECT_EQ(sent_after_case, num_methods);
+    answers_to(std::string(small_case) + "run contiguous 1\n",
+               [&](const shared_memory& memory) { sent_at_answer = num_sent(memory); });
+    EXPECT_EQ(sent_at_answer, num_methods + 2) << "one to begin with and one that is measured";
+}
+
+TEST(transfer_sides, a_time_ends_when_both_have_finished)
+{
+    std::istringstream answers(answers_to(std::string(small_case) + "run contiguous 1\n", [](const shared_memory&) {}));
+    double length = 0, seconds = 0;
+    answers >> length >> seconds;
+    // Half of a ping-pong. A time that began before the second process was ready for it would be twice as long.
+    EXPECT_GE(seconds, slow_seconds / 2);
+    EXPECT_LT(seconds, slow_seconds);
 }
 
 } // namespace

@@ -38,6 +38,7 @@ public:
     void receive_packed() override { _with.receive(_memory.packed_target.data(), _memory.packed_target.size()); }
     void send_strided() override { _with.send(_source->address(), _source->length()); }
     void receive_strided() override { _with.receive(_target->address(), _target->length()); }
+    void progress() override { _with.progress(); }
 
 private:
     std::unique_ptr<ucx_layout::window> map(const ucx_layout::layout& strided, std::span<std::byte> memory)
