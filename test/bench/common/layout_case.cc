@@ -283,6 +283,11 @@ std::vector<case_maker> pack_cases()
     return all;
 }
 
+layout_case contiguous_case(std::size_t length)
+{
+    return strided("contiguous", length, length, 1, 1);
+}
+
 std::vector<case_maker> transfer_cases()
 {
     std::vector<case_maker> all;

@@ -52,6 +52,8 @@ struct case_maker {
 
 // For packing, at these sizes and the sizes that some have by themselves.
 std::vector<case_maker> pack_cases();
+// No layout at all.
+layout_case contiguous_case(std::size_t length);
 // For transfers between two processes.
 std::vector<case_maker> transfer_cases();
 

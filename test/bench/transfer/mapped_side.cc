@@ -38,8 +38,9 @@ side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte>)
     return {make(_source, strided), make(_target, strided), make(_packed_source, packed), make(_packed_target, packed)};
 }
 
-void mapped_side::prepare(const layout_case& of, const side_memory&)
+void mapped_side::prepare(const layout_case& of, const side_memory& memory)
 {
+    _pass.prepare(of, memory);
     _plan = test::must(pack_plan::compile(layout_of(*of.type)));
     for (twin_window* window : {&_source, &_target, &_packed_target}) {
         trade_keys(*window);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/common/ucp_pair.h"
+#include "one_pass.h"
 #include "sides.h"
 
 #include "ucs/pack/pack_plan.h"
@@ -19,7 +20,7 @@ class mapped_side : public side
 {
 public:
     // With UCP_FEATURE_TAG and UCP_FEATURE_RMA.
-    explicit mapped_side(ucp_pair& with) : _with(with) {}
+    mapped_side(ucp_pair& with, bool is_first) : _with(with), _pass(is_first) {}
 
     side_memory allocate(const layout_case& of, std::span<std::byte> all) override;
     void prepare(const layout_case& of, const side_memory& memory) override;
@@ -30,6 +31,15 @@ public:
     void progress() override { _with.progress(); }
     bool moves_alone() const override { return true; }
     void move(alone how, bool to_strided) override;
+    // Of memory of the library: what it may lie in, and its page tables, are part of the limit.
+    bool measures(limit by) const override { return by != limit::queue; }
+    void share(std::span<std::byte> both) override
+    {
+        _pass.share(both.subspan(queue_memory_length, one_pass::flags_length));
+    }
+    void send_limit(const limit_way&) override { _pass.offer(); }
+    void receive_limit(const limit_way& way) override { _pass.take(way); }
+    void pass(const limit_way& way) override { _pass.copy(way); }
 
 private:
     using remote_key = std::unique_ptr<ucp_rkey, decltype(&ucp_rkey_destroy)>;
@@ -51,6 +61,7 @@ private:
     void copy(bool to_strided);
 
     ucp_pair& _with;
+    one_pass _pass;
     pack_plan_ptr _plan;
     twin_window _source, _target, _packed_source, _packed_target;
 };

@@ -76,6 +76,7 @@ int main(int argc, char** argv)
         return 2;
     }
     try {
+        take_one(rank == 0);
         mpi_side by(1 - rank);
         side_loop(by, rank == 0, argv[2]).serve(argv[1]);
     } catch (const std::exception& error) {

@@ -1,8 +1,11 @@
 // The two processes of a transfer, as `bench transfer` tells them line by line:
 //
 //     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; answers with its bytes
-//     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get and copy, which the
-//                        first process does alone, so many of these and all their seconds
+//     bytes LENGTH       the same of contiguous memory
+//     cpus               answers with the CPU to which the first process is pinned, plus cpu_factor times that of the
+//                        second one; -1: one of them is not pinned
+//     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get, copy and
+//                        limit-pass, which the first process does alone, so many of these and all their seconds
 //
 // The first process reads standard input and hands each line to the second one through a FIFO. It answers when both
 // have done what the line says: what the second one still had to do for its last message would run on the CPU and in
@@ -11,6 +14,7 @@
 // strided memory takes. Without UCX: the peers' programs include it too.
 #pragma once
 
+#include "bench/common/cpus.h"
 #include "bench/common/layout_case.h"
 #include "bench/common/shared_memory.h"
 
@@ -38,13 +42,33 @@ struct side_memory {
 // between source and target of its own by nothing but a copy.
 enum class alone { put, get, copy };
 
-// Memory of the two processes of a pair: one after the other, then what they meet in.
+// What limits a method, see limit_side.h.
+enum class limit { queue, direct, pass };
+
+struct limit_way {
+    limit by;
+    bool streaming, to_strided;
+};
+
+// As `run` and the results have it, without the ending of the other methods' names: -sc or -ss.
+inline std::string name_of(limit by, bool streaming)
+{
+    const std::string name = by == limit::queue ? "limit-queue" : by == limit::direct ? "limit-direct" : "limit-pass";
+    return name + (streaming ? "-streaming" : "");
+}
+
+inline constexpr int cpu_factor = 1 << 16;
+
+// Memory of the two processes of a pair: one after the other, then what they meet in, then that of the limits.
 inline constexpr std::size_t side_memory_length    = std::size_t{256} << 20;
 inline constexpr std::size_t meeting_memory_length = 4096;
+inline constexpr std::size_t queue_memory_length   = std::size_t{5} << 20; // of limit_side
+inline constexpr std::size_t flag_memory_length    = 4096;                 // of mapped_side
+inline constexpr std::size_t limit_memory_length   = queue_memory_length + flag_memory_length;
 
 constexpr std::size_t pair_length(std::size_t side_length)
 {
-    return 2 * side_length + meeting_memory_length;
+    return 2 * side_length + meeting_memory_length + limit_memory_length;
 }
 
 inline constexpr std::size_t pair_memory_length = pair_length(side_memory_length);
@@ -52,6 +76,7 @@ inline constexpr std::size_t pair_memory_length = pair_length(side_memory_length
 // Zeroed memory is one.
 struct meeting {
     alignas(64) std::atomic<std::uint64_t> finished; // how often the second process was, since the line came
+    alignas(64) std::atomic<int> second_cpu;
 };
 static_assert(sizeof(meeting) <= meeting_memory_length && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -92,6 +117,14 @@ public:
     virtual bool moves_alone() const { return false; }
     // From strided memory, to strided memory or to packed bytes.
     virtual void move(alone, bool) {}
+
+    virtual bool moves_strided() const { return true; }
+    virtual bool measures(limit) const { return false; }
+    // Memory of both processes, zeroed, before the first call. All pairs are given the same.
+    virtual void share(std::span<std::byte>) {}
+    virtual void send_limit(const limit_way&) {}
+    virtual void receive_limit(const limit_way&) {}
+    virtual void pass(const limit_way&) {}
 };
 
 class side_loop
@@ -102,6 +135,7 @@ public:
         : _by(by), _is_first(is_first), _length(length), _shared(memory, pair_length(length)),
           _meeting(*reinterpret_cast<meeting*>(_shared.data() + 2 * length))
     {
+        _by.share({_shared.data() + 2 * length + meeting_memory_length, limit_memory_length});
     }
 
     // Until standard input ends.
@@ -157,11 +191,14 @@ private:
         std::istringstream words(line);
         std::string verb, name;
         words >> verb;
-        if (verb == "case") {
+        if (verb == "case" || verb == "bytes") {
             std::size_t number = 0;
             words >> number;
-            take(number);
+            take(verb == "case" ? transfer_cases().at(number).make() : contiguous_case(number));
             return static_cast<double>(_case.length);
+        }
+        if (verb == "cpus") {
+            return cpus();
         }
         unsigned times = 0;
         words >> name >> times;
@@ -171,7 +208,7 @@ private:
     double run(const std::string& name, unsigned times)
     {
         for (const method& by : methods) {
-            if (by.name == name) {
+            if (by.name == name && can(by)) {
                 return seconds_of_both(times, [&] { ping_pong(by); }) / 2;
             }
         }
@@ -180,7 +217,26 @@ private:
                 return seconds_alone(times, [&] { _by.move(by.how, by.to_strided); });
             }
         }
+        for (const limit_way& by : limit_ways()) {
+            if (name_of(by.by, by.streaming) + (by.to_strided ? "-ss" : "-sc") == name) {
+                return by.by == limit::pass ? seconds_alone(times, [&] { _by.pass(by); })
+                                            : seconds_of_both(times, [&] { ping_pong(by); }) / 2;
+            }
+        }
         throw std::runtime_error("no method " + name);
+    }
+
+    bool can(const method& by) const { return _by.moves_strided() || by.by_hand || !by.from_strided; }
+
+    std::vector<limit_way> limit_ways() const
+    {
+        std::vector<limit_way> made;
+        for (const limit by : {limit::queue, limit::direct, limit::pass}) {
+            if (_by.measures(by)) {
+                made.insert(made.end(), {{by, false, false}, {by, false, true}, {by, true, false}, {by, true, true}});
+            }
+        }
+        return made;
     }
 
     // The first process returns when the second one has come here as often; the second one does not wait.
@@ -196,9 +252,20 @@ private:
         }
     }
 
-    void take(std::size_t number)
+    double cpus()
     {
-        _case   = transfer_cases().at(number).make();
+        const int own = pinned_to();
+        if (!_is_first) {
+            _meeting.second_cpu.store(own, std::memory_order_relaxed);
+        }
+        meet();
+        const int second = _meeting.second_cpu.load(std::memory_order_relaxed);
+        return own < 0 || second < 0 ? -1 : own + cpu_factor * second;
+    }
+
+    void take(layout_case moved)
+    {
+        _case   = std::move(moved);
         _memory = _by.allocate(_case, {_shared.data() + (_is_first ? 0 : _length), _length});
         for (std::size_t i = 0; i < _case.length; ++i) {
             _memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
@@ -206,14 +273,19 @@ private:
         _case.hand.unpack(_memory.source.data(), _memory.packed_source.data());
         _by.prepare(_case, _memory);
         for (const method& by : methods) {
-            clear();
-            ping_pong(by);
-            compare(by.name, by.to_strided);
+            if (can(by)) {
+                clear();
+                ping_pong(by);
+                compare(by.name, by.to_strided);
+            }
         }
         if (_by.moves_alone()) {
             for (const lone_method& by : lone_methods) {
                 check(by);
             }
+        }
+        for (const limit_way& by : limit_ways()) {
+            check(by);
         }
     }
 
@@ -248,6 +320,22 @@ private:
         }
     }
 
+    // Where both ends are the same lines of memory, these carry the right bytes; a slot of the queue is too short.
+    void check(const limit_way& by)
+    {
+        clear();
+        ping_pong(methods[0]); // the other process has cleared its own, too
+        if (by.by != limit::pass) {
+            ping_pong(by);
+        } else if (_is_first) {
+            _by.pass(by);
+        }
+        if (by.to_strided && by.by != limit::queue && (_is_first || by.by != limit::pass)) {
+            compare(name_of(by.by, by.streaming).c_str(), true);
+        }
+        ping_pong(methods[0]);
+    }
+
     void send(const method& by)
     {
         if (by.from_strided && !by.by_hand) {
@@ -272,7 +360,11 @@ private:
         }
     }
 
-    void ping_pong(const method& by)
+    void send(const limit_way& by) { _by.send_limit(by); }
+    void receive(const limit_way& by) { _by.receive_limit(by); }
+
+    template <typename Way>
+    void ping_pong(const Way& by)
     {
         if (_is_first) {
             send(by);

@@ -1,7 +1,7 @@
 #include "tax.h"
 
-#include "bench/common/scratch_folder.h"
-#include "bench/common/worker.h"
+#include "sides.h"
+#include "transfer_pairs.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +23,7 @@ namespace
 
 constexpr const char* without_library = "not loaded";
 constexpr const char* with_library    = "loaded";
+constexpr const char* by_limit        = "limit-queue";
 constexpr std::size_t lengths[]       = {8, 4096, 65536, 1 << 20};
 constexpr double most_more            = 20e-9; // an operation
 constexpr double operations           = 2;     // a message: to send and to receive it
@@ -61,14 +62,16 @@ unsigned times_of(worker& by, std::size_t length, double sample_time)
 }
 
 // One pair of process pairs, all lengths; every second round in the other order.
-void measure_pair(const effort& how, std::vector<row>& rows)
+void measure_pair(const effort& how, worker& limit, std::vector<row>& rows)
 {
     worker plain = start(false, {}), loaded = start(true, {});
     expect_loaded(plain, false);
     expect_loaded(loaded, true);
     for (row& one : rows) {
         const unsigned times     = times_of(plain, one.length, how.sample_time);
-        std::vector<double>&ours = one.results[0].rounds, &others = one.results[1].rounds;
+        std::vector<double>&ours = one.results[0].rounds, &others = one.results[1].rounds,
+        &least = one.results[2].rounds;
+        limit.ask(fmt::format("bytes {}", one.length));
         for (unsigned round = 0; round < how.rounds; ++round) {
             if (round % 2 == 0) {
                 others.push_back(one_way(plain, one.length, times));
@@ -77,6 +80,7 @@ void measure_pair(const effort& how, std::vector<row>& rows)
             if (round % 2 != 0) {
                 others.push_back(one_way(plain, one.length, times));
             }
+            least.push_back(limit.ask(fmt::format("run contiguous {}", times)) / times);
         }
     }
 }
@@ -140,22 +144,17 @@ std::set<std::string> protocol_tables(bool loaded)
 }
 
 // Of an operation.
-struct spread {
-    double low, middle, high; // quartiles
-};
-
-spread difference_of(const row& one)
+quartiles difference_of(const row& one)
 {
     std::vector<double> more;
     for (std::size_t i = 0; i < one.results[0].rounds.size(); ++i) {
         more.push_back((one.results[0].rounds[i] - one.results[1].rounds[i]) / operations);
     }
-    std::ranges::sort(more);
-    return {more[more.size() / 4], more[more.size() / 2], more[more.size() * 3 / 4]};
+    return quartiles_of(std::move(more));
 }
 
 // Most pairs agree, or the machine was too busy to tell.
-const char* verdict(const spread& of)
+const char* verdict(const quartiles& of)
 {
     return of.high <= most_more ? "yes" : of.low <= most_more ? "not settled" : "no";
 }
@@ -171,10 +170,14 @@ tax measure_tax(const effort& how, unsigned num_pairs)
                              1,
                              "host to host",
                              "contiguous",
-                             {{.name = with_library}, {.name = without_library}}});
+                             {{.name = with_library}, {.name = without_library}, {.name = by_limit}},
+                             {{with_library, {by_limit}}}});
     }
+    scratch_folder folder;
+    const shared_memory memory(pair_memory_length);
+    const pair limit = start_limit(folder, memory.path());
     for (unsigned i = 0; i < num_pairs; ++i) {
-        measure_pair(how, paid.rows);
+        measure_pair(how, *limit.process, paid.rows);
     }
     for (row& one : paid.rows) {
         for (measured& by : one.results) {
@@ -200,14 +203,15 @@ std::string tax_table(const tax& paid)
 {
     std::string table = fmt::format(
         "\ncontiguous memory, host to host, with the library loaded and not: a message, and what each of its two "
-        "operations costs more\n"
-        "{:>10} {:>14} {:>10} {:>9} {:>22}  {}\n",
-        "bytes", "not loaded us", "loaded us", "more ns", "half of the pairs ns", "20 ns at most");
+        "operations costs more;\nof limit: time of a bare queue / loaded\n"
+        "{:>10} {:>14} {:>10} {:>9} {:>22} {:>9}  {}\n",
+        "bytes", "not loaded us", "loaded us", "more ns", "half of the pairs ns", "of limit", "20 ns at most");
     for (const row& one : paid.rows) {
-        const spread more = difference_of(one);
-        table += fmt::format("{:>10} {:14.3f} {:10.3f} {:9.1f} {:>22}  {}\n", one.length, one.results[1].time * 1e6,
+        const quartiles more = difference_of(one);
+        table += fmt::format("{:>10} {:14.3f} {:10.3f} {:9.1f} {:>22} {}  {}\n", one.length, one.results[1].time * 1e6,
                              one.results[0].time * 1e6, more.middle * 1e9,
-                             fmt::format("{:.1f} to {:.1f}", more.low * 1e9, more.high * 1e9), verdict(more));
+                             fmt::format("{:.1f} to {:.1f}", more.low * 1e9, more.high * 1e9),
+                             ratio_text(one.of_the_limit(with_library), 9), verdict(more));
     }
     return table + fmt::format("{} tables of protocols by UCX_PROTO_INFO: {}\n{}", paid.num_tables,
                                paid.differing_tables.empty() ? "the same with the library loaded" : "DIFFERENT",

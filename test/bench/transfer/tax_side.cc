@@ -2,6 +2,7 @@
 //
 //     loaded             answers with 1 if libucp_layout is in this process, which only preloading can do, otherwise 0
 //     run BYTES TIMES    so many ping-pongs; answers with the seconds of that, halved
+#include "bench/common/cpus.h"
 #include "bench/common/ucp_pair.h"
 
 #include <dlfcn.h>
@@ -98,6 +99,7 @@ int main(int argc, char** argv)
         return 2;
     }
     return run_pair(argc, argv, 0, [](int socket, bool is_first) {
+        take_one(is_first);
         ucp_pair with(socket, UCP_FEATURE_TAG);
         is_first ? lead(with) : follow(with);
     });

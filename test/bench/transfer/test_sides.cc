@@ -164,5 +164,17 @@ TEST(transfer_sides, a_time_ends_when_both_have_finished)
     EXPECT_LT(seconds, slow_seconds);
 }
 
+TEST(transfer_sides, contiguous_memory_is_a_case_of_any_length)
+{
+    EXPECT_EQ(answers_to("bytes 8\nbytes 4097\n", [](const shared_memory&) {}), "8\n4097\n");
+}
+
+TEST(transfer_sides, pairs_say_that_they_are_not_pinned)
+{
+    if (allowed_cpus().size() > 1) {
+        EXPECT_EQ(answers_to("cpus\n", [](const shared_memory&) {}), "-1\n");
+    }
+}
+
 } // namespace
 } // namespace ucxl::bench

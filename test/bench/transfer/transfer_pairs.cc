@@ -1,8 +1,12 @@
 #include "transfer_pairs.h"
 
+#include "sides.h"
+
 #include <fmt/format.h>
 
 #include <unistd.h>
+
+#include <stdexcept>
 
 namespace ucxl::bench
 {
@@ -28,20 +32,41 @@ const launcher launchers[] = {
     {"mpich", "mpich", {"mpiexec.mpich", "-n", "2"}},
 };
 
+pair start_side(scratch_folder& folder, const std::string& memory, const std::string& name, const std::string& kind,
+                const std::string& setting)
+{
+    const std::string side = BENCH_FOLDER "/bench_transfer_side";
+    const std::vector<std::string> command{"env", setting, side, folder.add_fifo(name), memory, kind};
+    return {name, std::make_unique<worker>(command)};
+}
+
 } // namespace
+
+pair start_limit(scratch_folder& folder, const std::string& memory)
+{
+    return start_side(folder, memory, "limit", "limit", "--");
+}
+
+void expect_pinned(all_pairs& pairs, const std::optional<cpu_pair>& cpus)
+{
+    pairs.for_each([&](pair& by) {
+        if (cpus && by.process->ask("cpus") != cpus->first + cpu_factor * cpus->second) {
+            throw std::runtime_error("the processes of " + by.name + " are not where they were pinned to");
+        }
+    });
+}
 
 all_pairs start_all(scratch_folder& folder, const std::string& memory)
 {
     const auto start_own = [&](const std::string& name, const std::string& kind, const std::string& setting) {
-        const std::string side = BENCH_FOLDER "/bench_transfer_side";
-        const std::vector<std::string> command{"env", setting, side, folder.add_fifo(name), memory, kind};
-        return pair{name, std::make_unique<worker>(command)};
+        return start_side(folder, memory, name, kind, setting);
     };
     // All but one with what is set for this program.
     all_pairs made{.window = start_own("window", "window", "--"),
                    .mapped = start_own("mapped", "mapped", "--"),
                    .posix  = start_own("posix", "window", "UCX_TLS=posix,lay_copy"),
                    .stock  = start_own("ucp", "iov", "--"),
+                   .limit  = start_limit(folder, memory),
                    .peers  = {}};
     for (const launcher& by : launchers) {
         const std::string program = std::string(BENCH_FOLDER "/bench_mpi_transfer_") + by.library;

@@ -1,10 +1,12 @@
 // The pairs of processes that `bench transfer` measures: ours and those of MPI libraries.
 #pragma once
 
+#include "bench/common/cpus.h"
 #include "bench/common/scratch_folder.h"
 #include "bench/common/worker.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +22,14 @@ struct pair {
 struct all_pairs {
     pair window, mapped, posix; // ours; of the last one no transport but posix
     pair stock;                 // UCP without windows
+    pair limit;                 // nothing but what all of them must do
     std::vector<pair> peers;    // those whose programs were built
 
     // fn(pair) for each.
     template <typename Fn>
     void for_each(Fn&& fn)
     {
-        for (pair* own : {&window, &mapped, &posix, &stock}) {
+        for (pair* own : {&window, &mapped, &posix, &stock, &limit}) {
             fn(*own);
         }
         for (pair& peer : peers) {
@@ -35,7 +38,13 @@ struct all_pairs {
     }
 };
 
+// Of limits: see limit_side.h.
+pair start_limit(scratch_folder& folder, const std::string& memory);
+
 // `memory`: the path of shared memory for all of them.
 all_pairs start_all(scratch_folder& folder, const std::string& memory);
+
+// Where the processes of all pairs say they are. Throws std::runtime_error when one of them is elsewhere.
+void expect_pinned(all_pairs& pairs, const std::optional<cpu_pair>& cpus);
 
 } // namespace ucxl::bench

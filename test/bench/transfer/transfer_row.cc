@@ -1,8 +1,13 @@
 #include "transfer_row.h"
 
 #include "bench/common/comparison.h"
+#include "bench/common/machine_load.h"
+#include "sides.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
 
 namespace ucxl::bench
 {
@@ -19,6 +24,11 @@ std::string microseconds(const row& one, const char* by)
 std::string place(const transfer_row& row)
 {
     return fmt::format("{:28} {:>8} {:>4}", row.layout, size_text(row.length), row.to_strided ? "ss" : "sc");
+}
+
+std::string part_text(const std::optional<double>& part)
+{
+    return part ? fmt::format("{:.0f} %{}", *part * 100, *part >= idle_part ? "!" : "") : "-";
 }
 
 bool is_64_kilobytes(const row& one)
@@ -55,13 +65,19 @@ std::string transfer_head(const std::vector<std::string>& peers)
 {
     std::string head = "window: one-way time over memory of the application, mapped: over memory of the library; "
                        "others: their time /\n"
-                       "that of the window; R, M: the best of the MPI libraries / window, mapped\n";
+                       "that of the window; R, M: the best of the MPI libraries / window, mapped, and the middle half "
+                       "of its rounds;\n"
+                       "of limit, M of l.: time of the limit / window, mapped: a bare queue, or for mapped one pass if "
+                       "that is faster;\n"
+                       "others: of the two CPUs' time, what other processes took; again: how often the row was "
+                       "measured again\n";
     head += fmt::format("{:28} {:>8} {:>4} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", "layout", "packed", "to",
                         "window us", "mapped us", "contiguous", "posix", by_iov, by_hand);
     for (const std::string& peer : peers) {
         head += fmt::format(" {:>16}", peer);
     }
-    return head + fmt::format(" {:>6} {:>6}", "R", "M");
+    return head + fmt::format(" {:>6} {:>13} {:>6} {:>13} {:>9} {:>9} {:>6} {:>5}", "R", "its rounds", "M",
+                              "its rounds", "of limit", "M of l.", "others", "again");
 }
 
 std::string transfer_line(const transfer_row& row, const std::vector<std::string>& peers)
@@ -73,29 +89,82 @@ std::string transfer_line(const transfer_row& row, const std::vector<std::string
     for (const std::string& peer : peers) {
         line += ' ' + ratio_text(row.against(peer), 16);
     }
-    return line +
-           fmt::format(" {} {}", ratio_text(row.against(peers), 6), ratio_text(row.against(peers, by_mapped), 6));
+    for (const char* mine : {by_window, by_mapped}) {
+        line += fmt::format(" {} {}", ratio_text(row.against(peers, mine), 6),
+                            spread_text(row.spread_against(peers, mine), 13));
+    }
+    return line + fmt::format(" {} {} {:>6} {:>5}", ratio_text(row.of_the_limit(by_window), 9),
+                              ratio_text(row.of_the_limit(by_mapped), 9), part_text(row.others_part), row.repeats);
 }
 
 std::string mapped_table(const transfer_rows& rows, const std::vector<std::string>& peers)
 {
-    std::string table =
-        fmt::format("\nmemory of the library, that one process reaches while the other one sleeps; of copy: of the "
-                    "same within one\n"
-                    "process; of peers: the best one-way time of the MPI libraries / that\n{:28} {:>8} {:>4}",
-                    "layout", "packed", "to");
+    std::string table = fmt::format(
+        "\nmemory of the library, that one process reaches while the other one sleeps; of copy: of the "
+        "same within one\n"
+        "process; of limit: of one pass over the same cache lines by memcpy or past the caches; of peers: the "
+        "best one-way\n"
+        "time of the MPI libraries / that\n{:28} {:>8} {:>4}",
+        "layout", "packed", "to");
     for (const char* by : {by_copy, by_put, by_get}) {
         table += fmt::format(" {:>10}", fmt::format("{} us", by));
     }
-    table +=
-        fmt::format(" {:>11} {:>11} {:>13} {:>13}\n", "put of copy", "get of copy", "put of peers", "get of peers");
+    table += fmt::format(" {:>11} {:>11} {:>12} {:>12} {:>13} {:>13}\n", "put of copy", "get of copy", "put of limit",
+                         "get of limit", "put of peers", "get of peers");
     for (const transfer_row& row : rows) {
-        table += fmt::format("{} {} {} {} {} {} {} {}\n", place(row), microseconds(row, by_copy),
+        table += fmt::format("{} {} {} {} {} {} {} {} {} {}\n", place(row), microseconds(row, by_copy),
                              microseconds(row, by_put), microseconds(row, by_get),
                              ratio_text(row.against(by_copy, by_put), 11), ratio_text(row.against(by_copy, by_get), 11),
+                             ratio_text(row.of_the_limit(by_put), 12), ratio_text(row.of_the_limit(by_get), 12),
                              ratio_text(row.against(peers, by_put), 13), ratio_text(row.against(peers, by_get), 13));
     }
     return table;
+}
+
+std::vector<limited> transfer_limits()
+{
+    const auto both                 = [](limit by) { return std::vector{name_of(by, false), name_of(by, true)}; };
+    std::vector<std::string> either = both(limit::queue);
+    std::ranges::copy(both(limit::direct), std::back_inserter(either));
+    return {
+        {by_window, both(limit::queue)}, {by_mapped, either}, {by_put, both(limit::pass)}, {by_get, both(limit::pass)}};
+}
+
+bool is_below(const row& one, const std::vector<std::string>& peers)
+{
+    for (const char* by : {by_window, by_mapped}) {
+        if (one.against(peers, by).value_or(as_fast) < as_fast) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string repeats_text(const transfer_rows& rows, const std::vector<std::string>& peers)
+{
+    unsigned repeated = 0, times = 0, still = 0;
+    for (const transfer_row& row : rows) {
+        repeated += row.repeats > 0 ? 1 : 0;
+        times += row.repeats;
+        still += row.repeats > 0 && is_below(row, peers) ? 1 : 0;
+    }
+    return fmt::format("measured again, because R or M was below {}: {} of {} rows, {} times in all; {} of them stayed "
+                       "below; their figures are of all rounds together\n",
+                       as_fast, repeated, rows.size(), times, still);
+}
+
+std::string load_text(const transfer_rows& rows, std::optional<double> whole_run)
+{
+    if (!whole_run) {
+        return "machine: the kernel does not tell what other processes took of the two CPUs\n";
+    }
+    const auto busy =
+        std::ranges::count_if(rows, [](const row& one) { return one.others_part.value_or(0) >= idle_part; });
+    const bool idle = *whole_run < idle_part && busy == 0;
+    return fmt::format(
+        "machine: {}; other processes took {:.1f} % of the two CPUs' time, and {:.0f} % or more in {} of "
+        "{} rows (!)\n",
+        idle ? "idle but for this" : "NOT IDLE", *whole_run * 100, idle_part * 100, busy, rows.size());
 }
 
 std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers)
@@ -103,7 +172,7 @@ std::string judge(const transfer_rows& rows, const std::vector<std::string>& pee
     const std::vector<row> plain(rows.begin(), rows.end());
     std::string text;
     for (const char* by : {by_window, by_mapped}) {
-        text += judge_by(rows, fmt::format("{}, of the best peer (0.97 counts as equal)", by), 0.97,
+        text += judge_by(rows, fmt::format("{}, of the best peer ({} counts as equal)", by, as_fast), as_fast,
                          [&](const row& one) { return one.against(peers, by); });
     }
     text += judge_by(
@@ -111,7 +180,7 @@ std::string judge(const transfer_rows& rows, const std::vector<std::string>& pee
         [](const transfer_row& row) { return row.judged_as == family::blocks ? row.against(by_posix) : std::nullopt; });
     text += judge_mapped(rows, peers);
     text += fmt::format("mapped: {}\n", geomean(plain, [&](const row& one) { return one.against(peers, by_mapped); }));
-    return text + geomean(plain, peers);
+    return text + of_the_limit(plain) + '\n' + geomean(plain, peers);
 }
 
 } // namespace ucxl::bench

@@ -20,12 +20,23 @@ inline constexpr const char* by_put  = "put";
 inline constexpr const char* by_get  = "get";
 inline constexpr const char* by_copy = "copy";
 
+// From here on a window counts as no slower than the best peer.
+inline constexpr double as_fast = 0.97;
+
 struct transfer_row : row {
     family judged_as;
     bool to_strided;
 };
 
 using transfer_rows = std::vector<transfer_row>;
+
+// Which methods of a row are limited, and by what. Messages over memory of the application: by a queue, for neither
+// process can reach the other one's. Messages over memory of the library: by a queue or by one pass, whichever takes
+// less. Put and get: by one pass within one process.
+std::vector<limited> transfer_limits();
+
+// Windows lose to the best of these, or seem to.
+bool is_below(const row& one, const std::vector<std::string>& peers);
 
 // A line each, as they come.
 std::string transfer_head(const std::vector<std::string>& peers);
@@ -34,7 +45,13 @@ std::string transfer_line(const transfer_row& row, const std::vector<std::string
 // Put and get against what one process can copy.
 std::string mapped_table(const transfer_rows& rows, const std::vector<std::string>& peers);
 
-// The misses of each goal, and the geomeans.
+// How often rows were measured again, and what became of them.
+std::string repeats_text(const transfer_rows& rows, const std::vector<std::string>& peers);
+
+// What other processes took of the CPUs: of the whole run, and in how many rows it was too much.
+std::string load_text(const transfer_rows& rows, std::optional<double> whole_run);
+
+// The misses of each goal, how near to the limits all is, and the geomeans.
 std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers);
 
 } // namespace ucxl::bench

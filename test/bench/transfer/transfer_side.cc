@@ -1,9 +1,10 @@
 // The two processes of `bench transfer` by UCP: strided memory as windows or as UCP's lists of blocks, everything else
-// as stock UCP does it.
+// as stock UCP does it. Or nothing but what these cannot be faster than.
 //
-// usage: bench_transfer_side FIFO MEMORY window|mapped|iov; windows over memory of the application or of the library,
-// or lists
+// usage: bench_transfer_side FIFO MEMORY window|mapped|iov|limit; windows over memory of the application or of the
+// library, or lists
 #include "iov_side.h"
+#include "limit_side.h"
 #include "mapped_side.h"
 
 #include <cstdio>
@@ -55,9 +56,15 @@ private:
 
 void run(const char* fifo, const std::string& memory, const std::string& kind, int socket, bool is_first)
 {
+    take_one(is_first);
+    if (kind == "limit") {
+        limit_side by(is_first);
+        side_loop(by, is_first, memory).serve(fifo);
+        return;
+    }
     ucp_pair with(socket, kind == "mapped" ? UCP_FEATURE_TAG | UCP_FEATURE_RMA : UCP_FEATURE_TAG);
     if (kind == "mapped") {
-        mapped_side by(with);
+        mapped_side by(with, is_first);
         side_loop(by, is_first, memory).serve(fifo);
     } else if (kind == "iov") {
         iov_side by(with);
@@ -75,7 +82,8 @@ void run(const char* fifo, const std::string& memory, const std::string& kind, i
 int main(int argc, char** argv)
 {
     if (argc != 4 && argc != 5) {
-        std::fprintf(stderr, "usage: bench_transfer_side FIFO MEMORY window|mapped|iov; `bench transfer` runs it\n");
+        std::fprintf(stderr,
+                     "usage: bench_transfer_side FIFO MEMORY window|mapped|iov|limit; `bench transfer` runs it\n");
         return 2;
     }
     return ucxl::bench::run_pair(argc, argv, 3, [&](int socket, bool is_first) {
