@@ -116,11 +116,8 @@ void fabric::doorbell(std::uint32_t uar, std::size_t offset, std::uint64_t value
             const auto bell = std::span(bytes).first<prm::cq_doorbell::size_bytes>();
             return ring_completion_queue(_device, uar, prm::const_view<prm::cq_doorbell>(bell));
         }
-        qp_record* const qp = _device.memory.qps.find(qpn);
-        sends               = offset >= prm::uar_send_doorbell_offset && qp != nullptr && qp->uar == uar;
-        if (sends) {
-            qp->send.is_record_old = false;
-        }
+        const qp_record* const qp = _device.memory.qps.find(qpn);
+        sends                     = offset >= prm::uar_send_doorbell_offset && qp != nullptr && qp->uar == uar;
     }
     if (sends) {
         progress_queue_pair(qpn);
