@@ -106,7 +106,8 @@ public:
 
     // Executes everything of this process that can continue: send queues with new producer counters, retries that are
     // due, receives posted to queue pairs in error. Cheap when there is nothing. Returns whether anything happened.
-    bool progress();
+    // `doorbells_missed`: any queue may have been rung since the last call.
+    bool progress(bool doorbells_missed = false);
 
     // A WQE was posted to this queue pair and its doorbell record was written: the same as its doorbell.
     bool progress_queue_pair(std::uint32_t qpn);

@@ -250,7 +250,11 @@ struct send_queue_state {
     bool present           = false;
     std::uint16_t consumed = 0; // blocks executed, modulo 2^16
     std::uint16_t rung     = 0; // the last producer counter seen
-    std::uint64_t offset   = 0;
+    // The producer counter in the doorbell record is that of before the queue pair was reset: UCX leaves it there until
+    // it posts again, and the device looks at the record without a doorbell, which a card does not do.
+    bool is_record_old       = false;
+    std::uint16_t old_record = 0;
+    std::uint64_t offset     = 0;
     wqe_progress progress{};     // of the current WQE
     std::uint32_t psn       = 0; // of the next packet
     std::uint32_t in_flight = 0; // of the adversarial order: identifies the WQEs in flight, 0 for none

@@ -326,13 +326,17 @@ command_status to_reset(command_call& call, prm::const_view<prm::plain_qp_in> in
         return call.refuse(command_status::bad_resource, "no such queue pair");
     }
     release_completions(call.device, *qp);
-    qp_record changed         = *qp;
-    changed.state             = qp_state::reset;
-    changed.send              = {.log_size = qp->send.log_size, .present = qp->send.present, .offset = qp->send.offset};
-    changed.receive.consumed  = 0;
-    changed.expected_psn      = 0;
-    changed.message           = 0;
-    changed.last_receive_told = false;
+    qp_record changed          = *qp;
+    changed.state              = qp_state::reset;
+    changed.send               = {.log_size      = qp->send.log_size,
+                                  .present       = qp->send.present,
+                                  .is_record_old = true,
+                                  .old_record    = qp->send.is_record_old ? qp->send.old_record : qp->send.rung,
+                                  .offset        = qp->send.offset};
+    changed.receive.consumed   = 0;
+    changed.expected_psn       = 0;
+    changed.message            = 0;
+    changed.last_receive_told  = false;
     changed.dc.errored_streams = 0;
     changed.communication_told = false;
     *qp                        = changed;

@@ -76,7 +76,12 @@ posted read_first(environment& device, qp_record& qp, std::uint16_t at, posted_s
     if (access != queue_access::ok) {
         return posted_of(access);
     }
-    qp.send.rung = (*record).get(prm::qp_doorbell_record::send_counter);
+    const std::uint16_t counter = (*record).get(prm::qp_doorbell_record::send_counter);
+    if (qp.send.is_record_old && counter == qp.send.old_record) {
+        return posted::none;
+    }
+    qp.send.is_record_old = false;
+    qp.send.rung          = counter;
     if (qp.send.rung == at) {
         return posted::none;
     }

@@ -267,7 +267,7 @@ void device_process::posted(std::uint32_t qpn)
         return;
     }
     if (_host.held_here()) {
-        _host.wake_now();
+        missed_some();
         return;
     }
     _fabric->progress_queue_pair(qpn);
@@ -277,7 +277,8 @@ void device_process::progress()
 {
     const visit inside(*this);
     if (inside && !_host.held_here()) {
-        _fabric->progress();
+        const bool missed = _missed.exchange(false) || _watching.load();
+        _fabric->progress(missed);
     }
 }
 
@@ -288,7 +289,7 @@ void device_process::ring(std::uint32_t uar, std::size_t offset, std::uint64_t v
         return;
     }
     if (_host.held_here()) {
-        _host.wake_now();
+        missed_some();
         return;
     }
     _fabric->doorbell(uar, offset, value);
@@ -296,6 +297,7 @@ void device_process::ring(std::uint32_t uar, std::size_t offset, std::uint64_t v
 
 void device_process::missed_some()
 {
+    _missed.store(true);
     _host.wake_now();
 }
 

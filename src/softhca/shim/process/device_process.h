@@ -118,6 +118,7 @@ private:
     std::atomic<unsigned> _visitors = 0; // threads inside the fabric
     std::atomic<bool> _ended        = false;
     std::atomic<bool> _watching     = false; // doorbells may be missed
+    std::atomic<bool> _missed       = false; // doorbells were missed since progress() last looked
     std::atomic<pid_t> _child       = 0;     // the child of fork() whose copy this is
 };
 

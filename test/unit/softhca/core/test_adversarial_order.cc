@@ -526,6 +526,31 @@ TEST_F(adversarial, a_reset_drops_what_is_in_flight)
     }
 }
 
+// UCX resets an initiator of dynamic connections and leaves its doorbell record alone.
+TEST_F(adversarial, a_doorbell_record_from_before_a_reset_posts_nothing)
+{
+    choose(1);
+    a.post(write_of(std::byte{1}, 0, 1, target_key));
+    a.post(write_of(std::byte{1}, 0, 1, target_key));
+    (void)complete(2);
+    qp_record& record = a.record();
+    record.send       = {.log_size      = record.send.log_size,
+                         .present       = true,
+                         .is_record_old = true,
+                         .old_record    = record.send.rung,
+                         .offset        = record.send.offset,
+                         .psn           = b.record().expected_psn};
+    for (int i = 0; i < 20; i++) {
+        pass(a);
+    }
+    EXPECT_FALSE(a_sends.poll().has_value());
+    EXPECT_EQ(record.state, qp_state::rts);
+    a.produced                = 0;
+    const std::uint16_t first = a.post(write_of(std::byte{2}, 0, 1, target_key));
+    EXPECT_EQ(complete(1).front().counter(), first);
+    EXPECT_EQ(target[0], std::byte{2});
+}
+
 TEST_F(adversarial, a_key_destroyed_in_flight_is_missing)
 {
     EXPECT_GT(times([&] {

@@ -326,6 +326,8 @@ TEST_F(command_qp, is_as_new_after_a_reset)
     EXPECT_EQ(device.plain(command::to_rst_qp, qpn), command_status::ok);
     EXPECT_EQ(record(qpn).send.consumed, 0);
     EXPECT_EQ(record(qpn).send.rung, 0);
+    EXPECT_TRUE(record(qpn).send.is_record_old);
+    EXPECT_EQ(record(qpn).send.old_record, 7);
     EXPECT_EQ(record(qpn).send.progress.waiting, requester_wait::none);
     EXPECT_EQ(record(qpn).send.log_size, 4);
     EXPECT_TRUE(record(qpn).send.present);
