@@ -42,25 +42,34 @@ window_domain::~window_domain()
     }
 }
 
+result<std::unique_ptr<window_domain::device_side>> window_domain::open_device()
+{
+    auto parts      = UCXL_TRY(domain::open(_pd, domain::default_port, domain::default_depth));
+    auto registered = UCXL_TRY(base_memory::create(_pd));
+    auto opened     = std::make_unique<device_side>(_pd, std::move(parts), std::move(registered));
+    stock_keys(opened->keys);
+    return opened;
+}
+
 result<window_domain::device_side*> window_domain::device()
 {
-    if (_device == nullptr && _unusable.empty()) {
-        auto parts      = domain::open(_pd, domain::default_port, domain::default_depth);
-        auto registered = parts ? base_memory::create(_pd) : std::unexpected(parts.error());
-        if (!registered) {
-            _unusable = registered.error().message;
-            ucs_diag("%s: windows get no hardware keys: %s", _device_name.c_str(), _unusable.c_str());
-            _windows.show_unusable(_shown, _unusable);
-        } else {
-            _device = std::make_unique<device_side>(_pd, std::move(*parts), std::move(*registered));
-            stock_keys(_device->keys);
-            show();
+    const bool was_open = _device.existing() != nullptr;
+    auto device         = _device.get([this] { return open_device(); });
+    if (!device) {
+        const std::string& reason = device.error().message;
+        if (!std::exchange(_was_unusable, true)) {
+            ucs_diag("%s: windows get no hardware keys: %s", _device_name.c_str(), reason.c_str());
         }
+        _windows.show_unusable(_shown, reason);
+        return fail(errc::no_device, _device_name + ": " + reason);
     }
-    if (_device == nullptr) {
-        return fail(errc::no_device, _device_name + ": " + _unusable);
+    if (!was_open) {
+        if (_was_unusable) {
+            _windows.show_unusable(_shown, "");
+        }
+        show();
     }
-    return _device.get();
+    return device;
 }
 
 std::shared_ptr<window_record> window_domain::find(const std::byte* address) const
@@ -164,7 +173,7 @@ result<void> window_domain::rebind(const window_content& content)
         if (find(content.address) == nullptr) {
             return {};
         }
-        memory = _device->memory.get();
+        memory = _device.existing()->memory.get();
     }
     auto shown = UCXL_TRY(window_key::hold(*memory, content.shape, content.bases)); // without the lock, as in make()
     const std::lock_guard guard(_lock);
@@ -214,25 +223,27 @@ void window_domain::show() const
 domain_figures window_domain::figures() const
 {
     domain_figures figures;
-    figures.keys_live      = _num_live;
-    figures.keys_suspended = _num_suspended;
-    figures.entries        = _num_entries;
-    figures.aliases        = _aliases.size();
-    if (_device != nullptr && _device->card != nullptr) {
-        const auto memory    = _device->card->statistics();
+    figures.keys_live               = _num_live;
+    figures.keys_suspended          = _num_suspended;
+    figures.entries                 = _num_entries;
+    figures.aliases                 = _aliases.size();
+    const device_side* const device = _device.existing();
+    if (device == nullptr) {
+        return figures;
+    }
+    if (const card_memory* const card = device->card.existing()) {
+        const auto memory    = card->statistics();
         figures.memic_chunks = memory.chunks;
         figures.memic_bytes  = memory.bytes;
         figures.memic_free   = memory.free_bytes;
     }
-    if (_device != nullptr) {
-        figures.bases_registered = _device->memory->bytes();
-        const std::lock_guard keys_guard(_device->keys.lock);
-        figures.keys_spare = _device->keys.keys.num_unused() + _device->keys.roots.num_unused();
-        figures.exported = _num_exported_windows + (_device->exports != nullptr ? _device->exports->num_buffers() : 0);
-        figures.exported_spare = _device->keys.exported.num_unused();
-        figures.binds          = _device->keys.num_binds;
-        figures.invalidations  = _device->keys.num_invalidations;
-    }
+    const exported_keys* const exports = device->exports.existing();
+    figures.bases_registered           = device->memory->bytes();
+    figures.keys_spare                 = device->keys.keys.num_unused() + device->keys.roots.num_unused();
+    figures.exported                   = _num_exported_windows + (exports != nullptr ? exports->num_buffers() : 0);
+    figures.exported_spare             = device->keys.exported.num_unused();
+    figures.binds                      = device->keys.num_binds.load(std::memory_order_relaxed);
+    figures.invalidations              = device->keys.num_invalidations.load(std::memory_order_relaxed);
     return figures;
 }
 
@@ -334,26 +345,25 @@ result<card_memory*> window_domain::card()
 {
     const std::lock_guard guard(_lock);
     device_side& device = *UCXL_TRY(this->device());
-    if (device.card == nullptr && _card_unusable.empty()) {
+    const auto card     = device.card.get([&] {
         auto made = card_memory::create(device.keys, _windows);
         if (made) {
-            device.card = std::move(*made);
-            device.memory->set_card(*device.card);
-        } else {
-            _card_unusable = made.error().message;
+            device.memory->set_card(**made);
         }
+        return made;
+    });
+    if (!card) {
+        return fail(card.error().code, _device_name + ": " + card.error().message);
     }
-    if (device.card == nullptr) {
-        return fail(errc::unsupported, _device_name + ": " + _card_unusable);
-    }
-    return device.card.get();
+    return card;
 }
 
 // It stays until the domain closes, so it needs the lock no longer than it takes to find it.
 card_memory* window_domain::existing_card() const
 {
     const std::lock_guard guard(_lock);
-    return _device != nullptr ? _device->card.get() : nullptr;
+    const device_side* const device = _device.existing();
+    return device != nullptr ? device->card.existing() : nullptr;
 }
 
 std::optional<memic_allocation> window_domain::find_card_memory(const void* address, std::uint64_t length) const
@@ -399,10 +409,11 @@ result<std::byte*> window_domain::allocate(std::uint64_t length)
 
 bool window_domain::free(const std::byte* address)
 {
-    if (!find_card_memory(address, 1)) {
+    card_memory* const card = existing_card();
+    if (card == nullptr || !card->find(address, 1)) {
         return false;
     }
-    if (const auto released = _device->card->release(address); !released) {
+    if (const auto released = card->release(address); !released) {
         ucs_warn("%s: %s", _device_name.c_str(), released.error().message.c_str());
     }
     const std::lock_guard guard(_lock);
@@ -591,23 +602,14 @@ result<exported_keys*> window_domain::exports()
     }
     const std::lock_guard guard(_lock);
     device_side& device = *UCXL_TRY(this->device());
-    if (device.exports == nullptr && _not_exportable.empty()) {
-        auto made = exported_keys::create(device.keys, read_key_options().for_export());
-        if (!made && made.error().code != errc::unsupported) {
-            return std::unexpected(made.error()); // may work next time
-        }
-        if (made) {
-            device.exports = std::move(*made);
-            _exports.store(device.exports.get(), std::memory_order_release);
-        } else {
-            _not_exportable = made.error().message;
-        }
-        show();
+    const auto made =
+        device.exports.get([&] { return exported_keys::create(device.keys, read_key_options().for_export()); });
+    if (!made) {
+        return fail(made.error().code, _device_name + ": " + made.error().message);
     }
-    if (device.exports == nullptr) {
-        return fail(errc::unsupported, _device_name + ": " + _not_exportable);
-    }
-    return device.exports.get();
+    _exports.store(*made, std::memory_order_release);
+    show();
+    return made;
 }
 
 result<exported_handle> window_domain::export_window(window_handle& handle)
@@ -640,8 +642,9 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
         key.reset();
         handle.record->note_with_own_keys(handle);
         const window_content& content = shown->content();
-        auto memory                   = UCXL_TRY(window_key::hold(*_device->memory, content.shape, content.bases));
-        key = UCXL_TRY(window_key::create(_device->keys, *_device->memory, content, std::move(memory), true));
+        device_side& device           = *UCXL_TRY(this->device());
+        auto memory                   = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
+        key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, std::move(memory), true));
         ++_num_exported_windows;
     }
     return exports->handle_of(key->shown_by(), reinterpret_cast<std::uintptr_t>(shown->content().address));
@@ -696,27 +699,25 @@ bool window_domain::exports_with(const access_token& token) const
     return exports != nullptr && exports->has_token(token);
 }
 
+result<staged_copies*> window_domain::copies()
+{
+    const std::lock_guard guard(_lock);
+    device_side& device = *UCXL_TRY(this->device());
+    return device.copies.get([this] { return staged_copies::create(_pd); });
+}
+
 result<void> window_domain::show_imported(window_handle& handle, const exported_handle& imported)
 {
     if (!imported.is_window || device_window_keys::instance().exports_with(imported.key.token)) {
         return {}; // a CPU finds a window of this process anyway
     }
-    staged_copies* copies = nullptr;
-    {
-        const std::lock_guard guard(_lock);
-        if (_device == nullptr || _device->copies == nullptr) {
-            const auto device = this->device();
-            auto made         = device ? staged_copies::create(_pd) : std::unexpected(device.error());
-            if (!made) {
-                ucs_diag("%s: messages that UCP copies by the CPU are refused for imported windows: %s",
-                         _device_name.c_str(), made.error().message.c_str());
-                return {};
-            }
-            _device->copies = std::move(*made);
-        }
-        copies = _device->copies.get();
+    const auto copies = this->copies();
+    if (!copies) {
+        ucs_diag("%s: messages that UCP copies by the CPU are refused for imported windows: %s", _device_name.c_str(),
+                 copies.error().message.c_str());
+        return {};
     }
-    UCXL_TRY(imported_windows::instance().add(imported, *handle.alias, *copies, _windows));
+    UCXL_TRY(imported_windows::instance().add(imported, *handle.alias, **copies, _windows));
     handle.imported_address = imported.address;
     return {};
 }

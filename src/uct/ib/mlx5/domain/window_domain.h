@@ -11,6 +11,7 @@
 #include "base_memory.h"
 #include "card_memory.h"
 #include "exported_keys.h"
+#include "late_part.h"
 #include "registered_ranges.h"
 #include "staged_copies.h"
 #include "ucs/window/window_keys.h"
@@ -79,9 +80,9 @@ private:
 
         domain keys;
         std::unique_ptr<base_memory> memory;
-        std::unique_ptr<card_memory> card;      // made with the first allocation
-        std::unique_ptr<staged_copies> copies;  // made with the first imported window
-        std::unique_ptr<exported_keys> exports; // made with the first export
+        late_part<card_memory> card;      // made with the first allocation
+        late_part<staged_copies> copies;  // made with the first imported window
+        late_part<exported_keys> exports; // made with the first export
     };
 
     // The caller holds the lock, also of what follows.
@@ -92,6 +93,7 @@ private:
     // Does what may change the state of the key, and shows it.
     template <typename Action>
     auto act_on(const window_record& record, Action&& act);
+    result<std::unique_ptr<device_side>> open_device();
     result<device_side*> device();
     result<card_memory*> card();
     result<memic_allocation> allocate_memory(std::uint64_t length);
@@ -107,6 +109,7 @@ private:
     result<window_handle*> register_range(const void* address, std::uint64_t length);
     result<void> give_own_key(window_handle& handle);
     result<exported_keys*> exports();
+    result<staged_copies*> copies();
     result<exported_handle> export_window(window_handle& handle);
     result<exported_handle> export_buffer(uct_mem_h memh, const void* address, std::size_t length);
     // Lets the CPU copy the window, if the device can.
@@ -122,10 +125,8 @@ private:
     shown_domain* const _shown;
 
     mutable std::mutex _lock; // guards what follows, and the keys of all records
-    std::unique_ptr<device_side> _device;
-    std::string _card_unusable;  // why there is no card memory, after the first try
-    std::string _unusable;       // why there is no device side, after the first try
-    std::string _not_exportable; // why there are no exports, after the first try
+    late_part<device_side> _device;
+    bool _was_unusable = false;                                          // the device side could not be made, at first
     std::map<const std::byte*, std::shared_ptr<window_record>> _records; // by the address of the window
     alias_table _aliases;                                                // has its own lock
     registered_ranges _ranges;                                           // of plain memory, with its own lock

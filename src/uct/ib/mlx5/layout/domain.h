@@ -1,6 +1,7 @@
 // What the regions of one protection domain share: capabilities, bind queue, spare keys, and memory for entries.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -48,8 +49,8 @@ struct domain {
     key_pool exported; // first keys that other functions of the device may use
     staging memory;
     std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, or with one prepared, by key
-    std::uint64_t num_binds         = 0;                    // requests that were executed
-    std::uint64_t num_invalidations = 0;
+    std::atomic<std::uint64_t> num_binds{0};                // requests that were executed; any thread may ask
+    std::atomic<std::uint64_t> num_invalidations{0};
 };
 
 } // namespace ucxl::mlx5

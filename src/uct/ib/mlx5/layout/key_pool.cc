@@ -25,10 +25,17 @@ std::size_t key_pool::class_of(std::uint32_t entries)
     return (static_cast<std::size_t>(std::bit_width(std::max<std::uint32_t>(entries, 1) - 1)) + 1) / 2;
 }
 
+// By who holds the lock of the domain.
+void key_pool::count_unused(std::size_t difference)
+{
+    _num_unused.store(num_unused() + difference, std::memory_order_relaxed);
+}
+
 key_pool::key key_pool::pop(size_class& same)
 {
     key found = std::move(same.unused.back());
     same.unused.pop_back();
+    count_unused(~std::size_t{0}); // minus one
     same.fewest_unused = std::min(same.fewest_unused, same.unused.size());
     return found;
 }
@@ -75,6 +82,7 @@ void key_pool::give_back(key&& unused) noexcept
     try {
         if (same.size() < _max_kept) {
             same.push_back(std::move(unused));
+            count_unused(1);
             _returned.notify_all();
         }
     } catch (const std::bad_alloc&) {
@@ -99,6 +107,7 @@ std::vector<key_pool::key> key_pool::take_idle(std::uint32_t entries, std::size_
     const auto end = same.unused.begin() + count;
     std::vector<key> idle(std::make_move_iterator(same.unused.begin()), std::make_move_iterator(end));
     same.unused.erase(same.unused.begin(), end);
+    count_unused(0 - idle.size());
     same.fewest_unused = same.unused.size();
     return idle;
 }
@@ -113,15 +122,7 @@ void key_pool::clear() noexcept
     for (size_class& same : _classes) {
         same.unused.clear();
     }
-}
-
-std::size_t key_pool::num_unused() const
-{
-    std::size_t all = 0;
-    for (const size_class& same : _classes) {
-        all += same.unused.size();
-    }
-    return all;
+    _num_unused.store(0, std::memory_order_relaxed);
 }
 
 } // namespace ucxl::mlx5

@@ -83,7 +83,8 @@ public:
     // end with the result, which needs no lock.
     std::vector<key> take_idle(std::uint32_t entries, std::size_t least);
 
-    std::size_t num_unused() const;
+    // Any thread may ask.
+    std::size_t num_unused() const { return _num_unused.load(std::memory_order_relaxed); }
     // Of those with room for at least that many entries, and with the least such room.
     std::size_t num_unused(std::uint32_t entries) const;
     std::size_t num_existing() const { return _num_existing.load(std::memory_order_relaxed); }
@@ -97,12 +98,14 @@ private:
     };
 
     static std::size_t class_of(std::uint32_t entries);
-    static key pop(size_class& same);
+    key pop(size_class& same);
+    void count_unused(std::size_t difference);
 
     ibv_pd* _pd;
     preparation _prepare;
     std::atomic<std::uint64_t> _num_created{0};
     std::atomic<std::size_t> _num_existing{0};
+    std::atomic<std::size_t> _num_unused{0};
     std::size_t _max_kept     = 64;
     std::size_t _max_existing = std::numeric_limits<std::size_t>::max();
     std::array<size_class, num_classes> _classes;

@@ -16,6 +16,7 @@ namespace
 
 constexpr std::size_t pattern_bytes = 32;
 constexpr std::size_t target_bytes  = 1024;
+constexpr unsigned max_tries        = 3;
 
 struct scratch {
     std::array<std::uint8_t, pattern_bytes> pattern;
@@ -136,12 +137,16 @@ private:
         return {};
     }
 
-    // Sets `to` to whether all steps return true; stops at the first that returns false or fails.
+    // Sets `to` to whether all steps return true; stops at the first that returns false or fails. A request also fails
+    // for reasons that pass, so what did not work is tried again.
     template <typename... Step>
     static result<void> all_of(bool& to, const Step&... steps)
     {
-        result<bool> all = true;
-        (((all = steps()), all && *all) && ...);
+        result<bool> all = false;
+        for (unsigned tries = 0; tries < max_tries && all && !*all; ++tries) {
+            all = true;
+            (((all = steps()), all && *all) && ...);
+        }
         to = UCXL_TRY(std::move(all));
         return {};
     }
