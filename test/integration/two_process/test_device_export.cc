@@ -6,6 +6,7 @@
 #include "strided_window.h"
 #include "transports.h"
 
+#include "support/exported_memory.h"
 #include "support/random.h"
 #include "support/wait_until.h"
 
@@ -28,72 +29,19 @@ namespace
 
 constexpr strided_shape shape{.block = 64, .number = 1024};
 
-bytes exported(ucp_mem_h memh)
-{
-    const ucp_memh_pack_params_t params{.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS,
-                                        .flags      = UCP_MEMH_PACK_FLAG_EXPORT};
-    void* buffer       = nullptr;
-    std::size_t length = 0;
-    check_ok(ucp_memh_pack(memh, &params, &buffer, &length), "ucp_memh_pack");
-    const auto* const first = static_cast<const std::byte*>(buffer);
-    bytes packed(first, first + length);
-    const ucp_memh_buffer_release_params_t release{};
-    ucp_memh_buffer_release(buffer, &release);
-    return packed;
-}
-
-// A memory handle of the DPU for memory of the host.
-class imported_memory
-{
-public:
-    imported_memory(ucp_context_h context, const bytes& packed) : _context(context)
-    {
-        ucp_mem_map_params_t params{};
-        params.field_mask           = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER;
-        params.exported_memh_buffer = packed.data();
-        _status                     = ucp_mem_map(context, &params, &_memh);
-    }
-    ~imported_memory()
-    {
-        if (_status == UCS_OK) {
-            ucp_mem_unmap(_context, _memh);
-        }
-    }
-    imported_memory(const imported_memory&)            = delete;
-    imported_memory& operator=(const imported_memory&) = delete;
-
-    ucs_status_t status() const { return _status; }
-    ucp_mem_h get() const { return _memh; }
-
-private:
-    ucp_context_h _context;
-    ucp_mem_h _memh = nullptr;
-    ucs_status_t _status;
-};
+using test::exported;
+using test::imported_memory;
 
 // Registered memory of the host, filled with `gap`.
-class plain_buffer
+class host_buffer : public test::plain_buffer
 {
 public:
-    plain_buffer(ucp_context_h context, std::size_t length) : _context(context), _bytes(length, strided_window::gap)
+    host_buffer(ucp_context_h context, std::size_t length) : test::plain_buffer(context, length)
     {
-        ucp_mem_map_params_t params{};
-        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
-        params.address    = _bytes.data();
-        params.length     = length;
-        check_ok(ucp_mem_map(context, &params, &_memh), "ucp_mem_map");
+        std::ranges::fill(bytes(), strided_window::gap);
     }
-    ~plain_buffer() { ucp_mem_unmap(_context, _memh); }
-    plain_buffer(const plain_buffer&)            = delete;
-    plain_buffer& operator=(const plain_buffer&) = delete;
 
-    ucp_mem_h memh() const { return _memh; }
-    bytes& content() { return _bytes; }
-
-private:
-    ucp_context_h _context;
-    bytes _bytes;
-    ucp_mem_h _memh = nullptr;
+    bool holds(std::span<const std::byte> wanted) const { return std::ranges::equal(bytes(), wanted); }
 };
 
 // The window shows the beginning of the message, and nothing else in its memory has changed.
@@ -114,6 +62,7 @@ bytes described(ucp_mem_h memh, const void* address)
     bytes message(sizeof(address));
     std::memcpy(message.data(), &address, sizeof(address));
     const bytes packed = exported(memh);
+    check(!packed.empty(), "ucp_memh_pack failed");
     message.insert(message.end(), packed.begin(), packed.end());
     return message;
 }
@@ -149,17 +98,17 @@ void moved_by_the_dpu(const peer_arguments& arguments)
     if (arguments.plays(0)) {
         strided_window window(context.get(), shape);
         strided_window sink(context.get(), shape);
-        plain_buffer buffer(context.get(), shape.length());
+        host_buffer buffer(context.get(), shape.length());
         for (unsigned round = 0; round < arguments.rounds; ++round) {
             window.fill(round);
             session.exchange(described(window.get().memh(), window.address()));
-            session.exchange(described(buffer.memh(), buffer.content().data()));
+            session.exchange(described(buffer.memh(), buffer.address()));
             bytes keys;
-            append_key(keys, context.get(), buffer.memh(), buffer.content().data());
+            append_key(keys, context.get(), buffer.memh(), buffer.address());
             append_key(keys, context.get(), sink.get().memh(), sink.address());
             session.exchange(keys);
             session.barrier(); // the DPU has moved everything
-            check(buffer.content() == strided_window::message(shape.length(), round), "round {}: the buffer", round);
+            check(buffer.holds(strided_window::message(shape.length(), round)), "round {}: the buffer", round);
             sink.verify(round, "what the DPU has put from the buffer");
             window.verify(round, "what the DPU has read");
         }
@@ -190,12 +139,12 @@ void moved_from_fresh_memory(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
     session session(arguments, context);
-    std::optional<plain_buffer> target;
+    std::optional<host_buffer> target;
     std::optional<remote_key> to_target;
     if (arguments.plays(0)) {
         target.emplace(context.get(), shape.length());
         bytes key;
-        append_key(key, context.get(), target->memh(), target->content().data());
+        append_key(key, context.get(), target->memh(), target->address());
         session.exchange(key);
     } else {
         const bytes key                 = session.exchange({});
@@ -208,7 +157,7 @@ void moved_from_fresh_memory(const peer_arguments& arguments)
             window.fill(round);
             session.exchange(described(window.get().memh(), window.address()));
             session.barrier();
-            check(target->content() == strided_window::message(shape.length(), round), "round {}", round);
+            check(target->holds(strided_window::message(shape.length(), round)), "round {}", round);
         } else {
             const described_memory window(session.exchange({}));
             const imported_memory imported(context.get(), window.packed);
@@ -233,16 +182,16 @@ void lost_after_unmap(const peer_arguments& arguments)
     session session(arguments, context, {.error_handling = true});
     if (arguments.plays(0)) {
         strided_window window(context.get(), shape);
-        plain_buffer buffer(context.get(), shape.length());
+        host_buffer buffer(context.get(), shape.length());
         window.fill(1);
         session.exchange(described(window.get().memh(), window.address()));
         bytes keys;
-        append_key(keys, context.get(), buffer.memh(), buffer.content().data());
+        append_key(keys, context.get(), buffer.memh(), buffer.address());
         session.exchange(keys);
         window.unmap();
         session.barrier();
         session.barrier(); // the DPU has tried
-        check(std::ranges::count(buffer.content(), strided_window::gap) == static_cast<std::ptrdiff_t>(shape.length()),
+        check(std::ranges::count(buffer.bytes(), strided_window::gap) == static_cast<std::ptrdiff_t>(shape.length()),
               "the DPU has moved bytes of a window that is not mapped");
     } else {
         const described_memory window(session.exchange({}));
@@ -352,26 +301,25 @@ void short_messages(const peer_arguments& arguments)
     if (arguments.plays(0)) {
         strided_window source(context.get(), shape);
         strided_window sink(context.get(), shape);
-        plain_buffer buffer(context.get(), shape.length());
+        host_buffer buffer(context.get(), shape.length());
         source.fill(1);
         session.exchange(described(source.get().memh(), source.address()));
         session.exchange(described(sink.get().memh(), sink.address()));
         bytes key;
-        append_key(key, context.get(), buffer.memh(), buffer.content().data());
+        append_key(key, context.get(), buffer.memh(), buffer.address());
         session.exchange(key);
         const bytes wanted = strided_window::message(shape.length(), 1);
         for (const std::size_t length : short_lengths) {
             session.barrier(); // the DPU has put
             check(std::equal(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(length),
-                             buffer.content().begin()),
+                             buffer.bytes().begin()),
                   "put of {} bytes", length);
             bytes received(length);
             check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), received.data(), length, 1, UINT64_MAX, &plain)),
                      "receive");
             check(std::equal(received.begin(), received.end(), wanted.begin()), "message of {} bytes", length);
-            std::ranges::copy(strided_window::message(shape.length(), 2), buffer.content().begin());
-            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), buffer.content().data(), length, 2, &plain)),
-                     "send");
+            std::ranges::copy(strided_window::message(shape.length(), 2), buffer.bytes().begin());
+            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), buffer.address(), length, 2, &plain)), "send");
             session.barrier(); // the DPU has received
             expect_beginning(sink, length, 2, "receive");
             std::fill_n(sink.memory(), shape.span(), strided_window::gap);
@@ -441,7 +389,7 @@ void host_dies(const peer_arguments& arguments)
     const described_memory window(session.exchange({}));
     std::optional<imported_memory> imported(std::in_place, context.get(), window.packed);
     check_ok(imported->status(), "import of a window");
-    plain_buffer buffer(context.get(), shape.length());
+    host_buffer buffer(context.get(), shape.length());
     ucp_ep_params_t params{};
     params.field_mask      = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
     params.err_mode        = UCP_ERR_HANDLING_MODE_PEER;
@@ -451,7 +399,7 @@ void host_dies(const peer_arguments& arguments)
         ucs_status_t status = UCS_OK;
         {
             bytes key;
-            append_key(key, context.get(), buffer.memh(), buffer.content().data());
+            append_key(key, context.get(), buffer.memh(), buffer.address());
             std::span<const std::byte> rest = key;
             const remote_key target(self, rest);
             ucp_request_param_t param{};
@@ -469,17 +417,17 @@ void host_dies(const peer_arguments& arguments)
         return status;
     };
     check_ok(put_to_self(window.address, imported->get()), "a put from memory of the host while it lives");
-    check(buffer.content() == strided_window::message(shape.length(), 1), "the put brought other bytes");
-    std::ranges::fill(buffer.content(), strided_window::gap);
+    check(buffer.holds(strided_window::message(shape.length(), 1)), "the put brought other bytes");
+    std::ranges::fill(buffer.bytes(), strided_window::gap);
     session.barrier();
     wait_for_end(session);
     check(put_to_self(window.address, imported->get()) != UCS_OK, "a put from memory of a dead host was UCS_OK");
-    check(std::ranges::count(buffer.content(), strided_window::gap) == static_cast<std::ptrdiff_t>(shape.length()),
+    check(std::ranges::count(buffer.bytes(), strided_window::gap) == static_cast<std::ptrdiff_t>(shape.length()),
           "bytes of a dead host have come");
     imported.reset();
-    plain_buffer source(context.get(), shape.length());
-    std::ranges::fill(source.content(), std::byte{0x33});
-    check_ok(put_to_self(source.content().data(), source.memh()), "a put from memory of the DPU");
+    host_buffer source(context.get(), shape.length());
+    std::ranges::fill(source.bytes(), std::byte{0x33});
+    check_ok(put_to_self(source.address(), source.memh()), "a put from memory of the DPU");
     session.abandon();
 }
 
@@ -568,17 +516,17 @@ void long_buffer(const peer_arguments& arguments)
     session session(arguments, context);
     if (arguments.plays(0)) {
         const sparse_buffer memory(context.get(), length);
-        plain_buffer target(context.get(), part);
+        host_buffer target(context.get(), part);
         session.exchange(described(memory.memh(), memory.memory()));
         bytes key;
-        append_key(key, context.get(), target.memh(), target.content().data());
+        append_key(key, context.get(), target.memh(), target.address());
         session.exchange(key);
         for (unsigned i = 0; i < std::size(places); ++i) {
             const bytes wanted = strided_window::message(part, i);
             std::ranges::copy(wanted, memory.memory() + places[i]);
             session.barrier();
             session.barrier(); // the DPU has put
-            check(target.content() == wanted, "at {}", places[i]);
+            check(target.holds(wanted), "at {}", places[i]);
         }
     } else {
         const described_memory memory(session.exchange({}));
@@ -607,10 +555,10 @@ void announced(const peer_arguments& arguments)
     session session(arguments, context);
     constexpr unsigned most = 40; // handles, until the host has made keys that they can announce
     if (arguments.plays(0)) {
-        std::vector<std::unique_ptr<plain_buffer>> buffers;
+        std::vector<std::unique_ptr<host_buffer>> buffers;
         for (unsigned i = 0; i < most; ++i) {
-            auto& buffer = *buffers.emplace_back(std::make_unique<plain_buffer>(context.get(), 4096));
-            session.exchange(described(buffer.memh(), buffer.content().data()));
+            auto& buffer = *buffers.emplace_back(std::make_unique<host_buffer>(context.get(), 4096));
+            session.exchange(described(buffer.memh(), buffer.address()));
             if (session.exchange({}) != bytes{}) {
                 break;
             }

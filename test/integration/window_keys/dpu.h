@@ -7,7 +7,7 @@
 //     check_ok(dpu.read(imported, buffer.address(), bytes), "read");
 #pragma once
 
-#include "support/ucp.h"
+#include "support/exported_memory.h"
 
 #include <chrono>
 #include <cstddef>
@@ -20,49 +20,6 @@ namespace ucxl::test
 
 inline constexpr const char* host_device = "mlx5_0:1";
 inline constexpr const char* dpu_device  = "mlx5_1:1";
-
-// The bytes of ucp_memh_pack with UCP_MEMH_PACK_FLAG_EXPORT; empty if it failed.
-std::vector<std::byte> exported(ucp_mem_h memh);
-// Whether the handle is of this library, not of stock UCX.
-bool is_of_the_library(std::span<const std::byte> packed);
-
-// Registered memory of its own pages, which UCX's cache does not know from an earlier life.
-class plain_buffer
-{
-public:
-    explicit plain_buffer(ucp_context_h context, std::size_t length = 4096);
-    ~plain_buffer();
-    plain_buffer(const plain_buffer&)            = delete;
-    plain_buffer& operator=(const plain_buffer&) = delete;
-
-    ucp_mem_h memh() const { return _memh; }
-    std::byte* address() const { return _bytes.data(); }
-    std::span<std::byte> bytes() const { return _bytes; }
-    // Its registration ends with UCX's next one, or at once if the cache is off.
-    void unmap();
-
-private:
-    ucp_context_h _context;
-    std::span<std::byte> _bytes;
-    ucp_mem_h _memh = nullptr;
-};
-
-class imported_memory
-{
-public:
-    imported_memory(ucp_context_h context, std::span<const std::byte> packed);
-    ~imported_memory();
-    imported_memory(const imported_memory&)            = delete;
-    imported_memory& operator=(const imported_memory&) = delete;
-
-    ucs_status_t status() const { return _status; }
-    ucp_mem_h get() const { return _memh; }
-
-private:
-    ucp_context_h _context;
-    ucp_mem_h _memh = nullptr;
-    ucs_status_t _status;
-};
 
 // Options of a context of the DPU. Without a cache of imported memory each import gets to the memory domain.
 context_options dpu_context(bool caches_imports = true);

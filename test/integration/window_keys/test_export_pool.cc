@@ -1,12 +1,13 @@
 // The pool of keys for memory that other functions of the device use: how many there are, and what an export does when
 // none is ready. The figures tell.
+#include "device_control.h"
+#include "dpu.h"
 #include "shown_memory.h"
 
 #include "support/log_guard.h"
 #include "support/wait_until.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,8 +17,6 @@
 #include <thread>
 #include <vector>
 
-#include <sys/mman.h>
-
 namespace ucxl::test
 {
 namespace
@@ -25,56 +24,13 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t page = 4096;
-
-// Registered memory that UCX's cache does not know from an earlier life.
-class buffer
-{
-public:
-    explicit buffer(ucp_context_h context)
-        : _context(context), _memory(mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))
-    {
-        check(_memory != MAP_FAILED, "mmap failed");
-        ucp_mem_map_params_t params{};
-        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
-        params.address    = _memory;
-        params.length     = page;
-        check_ok(ucp_mem_map(context, &params, &_memh), "ucp_mem_map");
-    }
-    ~buffer()
-    {
-        ucp_mem_unmap(_context, _memh);
-        munmap(_memory, page);
-    }
-    buffer(const buffer&)            = delete;
-    buffer& operator=(const buffer&) = delete;
-
-    ucp_mem_h memh() const { return _memh; }
-
-private:
-    ucp_context_h _context;
-    void* _memory;
-    ucp_mem_h _memh = nullptr;
-};
-
 enum class owner { library, ucx, nobody };
 
 // Whose key the exported handle has.
-owner exported(ucp_mem_h memh)
+owner owner_of_export(ucp_mem_h memh)
 {
-    const ucp_memh_pack_params_t params{.field_mask = UCP_MEMH_PACK_PARAM_FIELD_FLAGS,
-                                        .flags      = UCP_MEMH_PACK_FLAG_EXPORT};
-    void* packed       = nullptr;
-    std::size_t length = 0;
-    if (ucp_memh_pack(memh, &params, &packed, &length) != UCS_OK) {
-        return owner::nobody;
-    }
-    constexpr std::array<unsigned char, 6> mark{0xff, 0xff, 0xff, 0xff, 0x6c, 0x78};
-    const auto* const first = static_cast<const unsigned char*>(packed);
-    const bool is_ours      = std::search(first, first + length, mark.begin(), mark.end()) != first + length;
-    const ucp_memh_buffer_release_params_t release{};
-    ucp_memh_buffer_release(packed, &release);
-    return is_ours ? owner::library : owner::ucx;
+    const auto packed = exported(memh);
+    return packed.empty() ? owner::nobody : is_of_the_library(packed) ? owner::library : owner::ucx;
 }
 
 struct shown_figures {
@@ -129,11 +85,11 @@ protected:
         return _peer->context();
     }
 
-    std::unique_ptr<buffer> fresh() { return std::make_unique<buffer>(context()); }
+    std::unique_ptr<plain_buffer> fresh() { return std::make_unique<plain_buffer>(context()); }
     owner exported_fresh()
     {
         _held.push_back(fresh());
-        return exported(_held.back()->memh());
+        return owner_of_export(_held.back()->memh());
     }
     // UCX deregisters freed memory with its next registration.
     void let_go()
@@ -142,7 +98,7 @@ protected:
         fresh();
     }
 
-    std::vector<std::unique_ptr<buffer>> _held;
+    std::vector<std::unique_ptr<plain_buffer>> _held;
 
 private:
     std::unique_ptr<own_peer> _peer;
@@ -172,10 +128,27 @@ TEST_F(export_pool, refuses_a_window_beyond_its_maximum)
     ASSERT_EQ(exported_fresh(), owner::library);
     logs().expect("1 keys exist, the limit is 1");
     logs().allow("ucp_memh_pack");
-    EXPECT_EQ(exported(memory.window().memh()), owner::nobody);
+    EXPECT_EQ(owner_of_export(memory.window().memh()), owner::nobody);
     let_go();
-    EXPECT_EQ(exported(memory.window().memh()), owner::library) << "the key of a buffer goes for one of a window";
+    EXPECT_EQ(owner_of_export(memory.window().memh()), owner::library)
+        << "the key of a buffer goes for one of a window";
     EXPECT_EQ(exported_fresh(), owner::ucx);
+}
+
+TEST_F(export_pool, loses_no_key_when_binding_fails)
+{
+    set("MAX", "2");
+    ASSERT_EQ(exported_fresh(), owner::library);
+    logs().allow("ibv_poll_cq(UMR CQ");
+    logs().allow("failed to export");
+    const device_control device;
+    for (int i = 0; i < 5; ++i) {
+        device.fail("wqe:umr,first=1");
+        EXPECT_NE(exported_fresh(), owner::library);
+        EXPECT_TRUE(device.stop_failing());
+    }
+    EXPECT_EQ(exported_fresh(), owner::library);
+    EXPECT_EQ(figures().exported, 2u);
 }
 
 TEST_F(export_pool, takes_no_time_for_a_key_if_told_so)
@@ -192,7 +165,7 @@ TEST_F(export_pool, waits_for_a_key_that_comes_back)
     set("MAX", "1");
     ASSERT_EQ(exported_fresh(), owner::library);
     const auto later = fresh(); // before the thread: UCX registers under its context's lock
-    std::jthread exporting([&] { EXPECT_EQ(exported(later->memh()), owner::library); });
+    std::jthread exporting([&] { EXPECT_EQ(owner_of_export(later->memh()), owner::library); });
     std::this_thread::sleep_for(20ms);
     let_go();
 }
@@ -212,7 +185,7 @@ TEST_F(export_pool, waits_for_nothing_if_no_key_can_come)
     set("WAIT", "100s");
     shown_memory memory(spec::strided(spec::block(64), {{79, 128}}));
     check_ok(memory.map(context()), "ucp_layout_map");
-    EXPECT_EQ(exported(memory.window().memh()), owner::library) << "there is one of the other size only";
+    EXPECT_EQ(owner_of_export(memory.window().memh()), owner::library) << "there is one of the other size only";
 }
 
 TEST_F(export_pool, is_filled_up_for_buffers_and_for_windows)
@@ -220,7 +193,7 @@ TEST_F(export_pool, is_filled_up_for_buffers_and_for_windows)
     set("SPARE", "8");
     EXPECT_EQ(exported_fresh(), owner::library);
     const auto spare = [&] { // the figures change with the next export
-        exported(_held.front()->memh());
+        owner_of_export(_held.front()->memh());
         return figures().spare;
     };
     EXPECT_TRUE(wait_until([&] { return spare() >= 7; })) << "the first one may be of the eight";
@@ -230,7 +203,7 @@ TEST_F(export_pool, is_filled_up_for_buffers_and_for_windows)
     EXPECT_TRUE(wait_until([&] { return spare() >= 4; })) << "half of them";
     shown_memory memory(spec::strided(spec::block(64), {{78, 128}}));
     check_ok(memory.map(context()), "ucp_layout_map");
-    EXPECT_EQ(exported(memory.window().memh()), owner::library);
+    EXPECT_EQ(owner_of_export(memory.window().memh()), owner::library);
     EXPECT_TRUE(wait_until([&] { return spare() >= 4 + 7; })) << spare();
 }
 
@@ -245,7 +218,7 @@ TEST_F(export_pool, gets_rid_of_keys_that_nobody_needs)
     EXPECT_GE(figures().spare, 2u);
     exported_fresh();
     const auto spare = [&] {
-        exported(_held.front()->memh());
+        owner_of_export(_held.front()->memh());
         return figures().spare;
     };
     EXPECT_TRUE(wait_until([&] { return spare() <= 3; })) << spare();
