@@ -73,10 +73,9 @@ struct kind_name {
 };
 
 constexpr kind_name kinds[] = {
-    {"command", fault_kind::command}, {"wqe", fault_kind::wqe},
-    {"delay", fault_kind::delay},     {"drop", fault_kind::drop},
-    {"refuse", fault_kind::refuse},   {"fatal", fault_kind::fatal},
-    {"remove", fault_kind::remove},   {"port_down", fault_kind::port_down},
+    {"command", fault_kind::command}, {"wqe", fault_kind::wqe},           {"delay", fault_kind::delay},
+    {"drop", fault_kind::drop},       {"refuse", fault_kind::refuse},     {"fatal", fault_kind::fatal},
+    {"remove", fault_kind::remove},   {"reset", fault_kind::reset},       {"port_down", fault_kind::port_down},
     {"keys", fault_kind::key_limit},  {"memic", fault_kind::memic_limit},
 };
 
@@ -116,7 +115,7 @@ std::expected<fault_rule, std::string> parse_head(std::string_view text)
     if (rule.kind == fault_kind::none) {
         return std::unexpected(
             std::format("'{}' is not a kind of fault: command, wqe, delay, drop, refuse, port_down, fatal, remove, "
-                        "keys or memic",
+                        "reset, keys or memic",
                         name));
     }
     const char mark             = end == text.npos ? '\0' : text[end];
@@ -210,7 +209,7 @@ std::expected<void, std::string> parse_field(fault_rule& rule, std::string_view 
     if (name == "syndrome" && rule.kind == fault_kind::wqe) {
         return assign(rule.status, parse_name<prm::cqe_syndrome>(name, value, 0xff));
     }
-    if (name == "time" && (rule.kind == fault_kind::delay || is_device_change(rule.kind))) {
+    if (name == "time" && (rule.kind == fault_kind::delay || end_of(change_of(rule.kind)) != change_kind::none)) {
         return assign(rule.amount, parse_time(name, value));
     }
     if (name == "after" && is_device_change(rule.kind)) {
@@ -280,11 +279,9 @@ std::expected<asked_change, std::string> parse_change(std::string_view text)
     constexpr struct {
         std::string_view name;
         change_kind kind;
-    } words[] = {{"port_down", change_kind::port_down},
-                 {"port_up", change_kind::port_up},
-                 {"fatal", change_kind::fatal},
-                 {"remove", change_kind::remove},
-                 {"recover", change_kind::recover}};
+    } words[] = {{"port_down", change_kind::port_down}, {"port_up", change_kind::port_up},
+                 {"fatal", change_kind::fatal},         {"remove", change_kind::remove},
+                 {"recover", change_kind::recover},     {"reset", change_kind::reset}};
     asked_change asked;
     auto end                    = std::min(text.find_first_of(":,"), text.size());
     const std::string_view name = text.substr(0, end);
@@ -294,7 +291,7 @@ std::expected<asked_change, std::string> parse_change(std::string_view text)
         }
     }
     if (asked.change.kind == change_kind::none) {
-        return std::unexpected(std::format("'{}' is not port_down, port_up, fatal, remove or recover", name));
+        return std::unexpected(std::format("'{}' is not port_down, port_up, fatal, remove, recover or reset", name));
     }
     const bool names_device = end < text.size() && text[end] == ':';
     for (bool first = names_device; end < text.size(); first = false) {

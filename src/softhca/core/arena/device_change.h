@@ -1,5 +1,5 @@
 // What an operator sees happen to a device: its port goes down and up, its firmware fails, it leaves the bus and comes
-// back. --fault and softhca-run --change bring it about, at a work request, at a time, or now.
+// back, one of its functions is reset. --fault and softhca-run --change bring it about, at a work request, at a time, or now.
 #pragma once
 
 #include <array>
@@ -18,6 +18,7 @@ enum class change_kind : std::uint8_t {
     fatal,   // the firmware of the card fails, with all functions of it
     remove,  // the card leaves the bus
     recover, // the card is back, with all functions; contexts from before stay dead
+    reset,   // of one function, which works on at once; contexts from before are dead
 };
 
 struct device_change {

@@ -122,6 +122,14 @@ void recover(environment& device, function_id first)
     });
 }
 
+// The driver resets the function (pci_reset_function): its contexts end, and the new ones find it as it was.
+void reset(environment& device, function_id function)
+{
+    if (device.memory.function_table[function].condition == device_condition::working) {
+        cut_off(device, function);
+    }
+}
+
 // The earliest change that is due, taken out of the schedule.
 std::optional<device_change> take_due(change_schedule& schedule, std::uint64_t now_ns)
 {
@@ -144,6 +152,8 @@ change_kind change_of(fault_kind kind)
         return change_kind::fatal;
     case fault_kind::remove:
         return change_kind::remove;
+    case fault_kind::reset:
+        return change_kind::reset;
     case fault_kind::port_down:
         return change_kind::port_down;
     default:
@@ -189,6 +199,8 @@ void change_device(environment& device, const device_change& change)
         return remove(device, change.function);
     case change_kind::recover:
         return recover(device, change.function);
+    case change_kind::reset:
+        return reset(device, change.function);
     }
 }
 
@@ -228,7 +240,7 @@ bool suffer_device_fault(environment& device, const ownership& owner, std::uint3
     if (device.memory.faults.rules.front().kind == fault_kind::none) {
         return is_dead(device.memory, owner);
     }
-    for (const fault_kind kind : {fault_kind::port_down, fault_kind::fatal, fault_kind::remove}) {
+    for (const fault_kind kind : {fault_kind::port_down, fault_kind::fatal, fault_kind::remove, fault_kind::reset}) {
         const fault_rule* const rule = strike(device.memory, kind, opcode);
         if (rule == nullptr) {
             continue;

@@ -21,13 +21,16 @@ enum class fault_kind : std::uint8_t {
     refuse,      // a `refusable` as opcode: refused, as by a firmware that lacks it
     fatal,       // the firmware of the device of a WQE, by opcode, fails when the WQE is executed
     remove,      // the same, and the device leaves the bus
+    reset,       // the function of a WQE, by opcode, is reset when the WQE is executed
     port_down,   // the port of a WQE, by opcode, goes down when the WQE is executed
 };
 
-// Whether it changes a device, and `amount` is the time until the device recovers or the port is up, 0 for never.
+// Whether it changes a device, and `amount` is the time until the device recovers or the port is up, 0 for never. A
+// function that is reset works on at once.
 constexpr bool is_device_change(fault_kind kind)
 {
-    return kind == fault_kind::fatal || kind == fault_kind::remove || kind == fault_kind::port_down;
+    return kind == fault_kind::fatal || kind == fault_kind::remove || kind == fault_kind::reset ||
+           kind == fault_kind::port_down;
 }
 
 // Features that a firmware may refuse although no capability says so.

@@ -172,6 +172,23 @@ TEST_F(device_change_test, a_card_that_is_back_works_for_new_contexts_only)
     EXPECT_NE(device.alloc_pd(), 0u);
 }
 
+TEST_F(device_change_test, a_function_that_is_reset_works_for_new_contexts_at_once)
+{
+    change(change_kind::reset);
+    EXPECT_EQ(told(near), (codes{fatal_event, channel_ends}));
+    a.post(write(0, 8));
+    EXPECT_FALSE(a.run()) << "made before";
+    EXPECT_FALSE(a_sends.poll());
+    EXPECT_TRUE(near.device().cut_off(0, 0));
+    EXPECT_FALSE(near.device().cut_off(0, 1));
+    commander device(near, 0, 1);
+    EXPECT_NE(device.alloc_pd(), 0u);
+    change(change_kind::remove);
+    (void)told(near);
+    change(change_kind::reset);
+    EXPECT_EQ(told(near), codes{}) << "of a card that is not there";
+}
+
 TEST_F(device_change_test, recovery_from_a_failure_cuts_contexts_off_a_second_time)
 {
     change(change_kind::fatal);

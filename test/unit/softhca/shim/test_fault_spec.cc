@@ -152,6 +152,8 @@ TEST(fault_spec, changes_of_devices_come_at_a_request_or_at_a_time)
     EXPECT_THAT(parse_fault("fatal,first=2,after=2s").error(), HasSubstr("after: what comes at a time"));
     EXPECT_THAT(parse_fault("fatal,device=mlx5_1").error(), HasSubstr("device: only what comes at a time"));
     EXPECT_THAT(parse_fault("fatal,after=0s").error(), HasSubstr("after: '0s' is not a time of at most 60s"));
+    EXPECT_TRUE(parse_fault("reset:umr,first=3").has_value());
+    EXPECT_THAT(parse_fault("reset,time=1s").error(), HasSubstr("'time' is not a field of this kind"));
     EXPECT_THAT(parse_fault("wqe,after=1s").error(), HasSubstr("'after' is not a field of this kind"));
 }
 
@@ -166,7 +168,7 @@ TEST(fault_spec, changes_name_their_device_first)
     ASSERT_TRUE(down.has_value()) << down.error();
     EXPECT_EQ(down->change.function, 0U);
     EXPECT_EQ(down->time_ns, 5'000'000'000U);
-    for (const char* const word : {"fatal", "remove", "recover"}) {
+    for (const char* const word : {"fatal", "remove", "recover", "reset"}) {
         EXPECT_TRUE(parse_change(word).has_value()) << word;
     }
     const std::pair<const char*, const char*> wrong[] = {
@@ -175,6 +177,7 @@ TEST(fault_spec, changes_name_their_device_first)
         {"remove:mlx4_0", "device: 'mlx4_0' is not one of mlx5_0 to mlx5_31"},
         {"remove:mlx5_32", "device: 'mlx5_32'"},
         {"recover,time=1s", "'time=1s' is not a field"},
+        {"reset,time=1s", "'time=1s' is not a field"},
         {"port_up,lid=0xc000", "lid: '0xc000' is not a local identifier from 1 to 0xbfff"},
         {"port_up,", "'' is not a field"},
     };
