@@ -1,11 +1,11 @@
 // Receives: into a window over the caller's buffer, if its datatype is worth one.
-#include "call.h"
-#include "requests.h"
+#include "start_call.h"
 
 #include <atomic>
 #include <mutex>
 #include <new>
 #include <set>
+#include <tuple>
 
 namespace
 {
@@ -19,12 +19,12 @@ int receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source
     if (find_known(type) == nullptr) [[likely]] {
         return next(buffer, count, type, source, tag, comm, status);
     }
-    const window_use window = borrow(buffer, count, type, comm, direction::receive);
-    return window ? next(window.address(), count, window.packed_type(), source, tag, comm, status)
-                  : next(buffer, count, type, source, tag, comm, status);
+    const message_side side{buffer, count, type};
+    const window_use window = side.borrow(comm, direction::receive);
+    return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(source, tag, comm, status)));
 }
 
-// Also the call that makes a persistent request: it holds its window until it is freed.
+// Also the call that makes a persistent request.
 template <typename Next, typename Count>
 int start_receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                   MPI_Request* request)
@@ -32,17 +32,10 @@ int start_receive(Next* next, void* buffer, Count count, MPI_Datatype type, int 
     if (find_known(type) == nullptr) [[likely]] {
         return next(buffer, count, type, source, tag, comm, request);
     }
-    window_use window = borrow(buffer, count, type, comm, direction::receive);
-    held_ptr things(window ? new (std::nothrow) held : nullptr);
-    if (things == nullptr) {
-        return next(buffer, count, type, source, tag, comm, request);
-    }
-    const int result = next(window.address(), count, window.packed_type(), source, tag, comm, request);
-    if (result == MPI_SUCCESS) {
-        things->windows[0] = std::move(window);
-        requests::hold(*request, std::move(things));
-    }
-    return result;
+    const message_side side{buffer, count, type};
+    return start_on({side.borrow(comm, direction::receive)}, request, [&](const held_windows& windows) {
+        return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(source, tag, comm, request)));
+    });
 }
 
 // Messages that were matched in communicators that take no windows: a receive of one names no communicator.
@@ -92,9 +85,9 @@ int receive_matched(Next* next, void* buffer, Count count, MPI_Datatype type, MP
     if (message == nullptr || !takes_window(*message) || known == nullptr) {
         return next(buffer, count, type, message, status);
     }
+    const message_side side{buffer, count, type};
     const window_use window = known->borrow(buffer, count, direction::receive);
-    return window ? next(window.address(), count, window.packed_type(), message, status)
-                  : next(buffer, count, type, message, status);
+    return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(message, status)));
 }
 
 template <typename Next, typename Count>
@@ -105,17 +98,10 @@ int start_receive_matched(Next* next, void* buffer, Count count, MPI_Datatype ty
     if (message == nullptr || !takes_window(*message) || known == nullptr) {
         return next(buffer, count, type, message, request);
     }
-    window_use window = known->borrow(buffer, count, direction::receive);
-    held_ptr things(window ? new (std::nothrow) held : nullptr);
-    if (things == nullptr) {
-        return next(buffer, count, type, message, request);
-    }
-    const int result = next(window.address(), count, window.packed_type(), message, request);
-    if (result == MPI_SUCCESS) {
-        things->windows[0] = std::move(window);
-        requests::hold(*request, std::move(things));
-    }
-    return result;
+    const message_side side{buffer, count, type};
+    return start_on({known->borrow(buffer, count, direction::receive)}, request, [&](const held_windows& windows) {
+        return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(message, request)));
+    });
 }
 
 } // namespace

@@ -1,9 +1,8 @@
 // Sends: from a window over the caller's buffer, if its datatype is worth one.
-#include "call.h"
 #include "packed_side.h"
-#include "requests.h"
+#include "start_call.h"
 
-#include <new>
+#include <tuple>
 
 namespace
 {
@@ -16,12 +15,12 @@ int send(Next* next, const void* buffer, Count count, MPI_Datatype type, int des
     if (find_known(type) == nullptr) [[likely]] {
         return next(buffer, count, type, destination, tag, comm);
     }
-    const window_use window = borrow(buffer, count, type, comm, direction::send);
-    return window ? next(window.address(), count, window.packed_type(), destination, tag, comm)
-                  : next(buffer, count, type, destination, tag, comm);
+    const message_side side{buffer, count, type};
+    const window_use window = side.borrow(comm, direction::send);
+    return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(destination, tag, comm)));
 }
 
-// Also the calls that make a persistent request: it holds its window until it is freed.
+// Also the calls that make a persistent request.
 template <typename Next, typename Count>
 int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
                MPI_Request* request)
@@ -29,17 +28,11 @@ int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, i
     if (find_known(type) == nullptr) [[likely]] {
         return next(buffer, count, type, destination, tag, comm, request);
     }
-    window_use window = borrow(buffer, count, type, comm, direction::send);
-    held_ptr things(window ? new (std::nothrow) held : nullptr);
-    if (things == nullptr) {
-        return next(buffer, count, type, destination, tag, comm, request);
-    }
-    const int result = next(window.address(), count, window.packed_type(), destination, tag, comm, request);
-    if (result == MPI_SUCCESS) {
-        things->windows[0] = std::move(window);
-        requests::hold(*request, std::move(things));
-    }
-    return result;
+    const message_side side{buffer, count, type};
+    return start_on({side.borrow(comm, direction::send)}, request, [&](const held_windows& windows) {
+        return std::apply(next,
+                          std::tuple_cat(side.arguments(windows[0]), std::tuple(destination, tag, comm, request)));
+    });
 }
 
 // MPI copies the message into the buffer that the program attached, with the CPU. So it gets packed bytes.

@@ -1,7 +1,12 @@
 // The sides of collective calls as MPI names them, and the packed bytes that take their places.
 //
-// A side that is left to MPI is empty: it packs and unpacks nothing, and its `..._or` functions return the caller's
-// argument. The two sides of a call do not depend on each other.
+//     one_block sent{buffer, count, type};
+//     packed from(sent);                          // empty: its arguments are the caller's
+//     from.take(number_of_blocks, direction::send);
+//     from.pack();
+//     std::apply(PMPI_..., from.arguments());     // those of the packed bytes, unless MPI shall work on the buffer
+//
+// The two sides of a call do not depend on each other.
 #pragma once
 
 #include "call.h"
@@ -13,6 +18,7 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,6 +35,12 @@ inline bool is_taken(MPI_Datatype type)
     return find_known(type) != nullptr && takes_collectives();
 }
 
+// The other side of calls with one buffer.
+struct no_side {
+    bool is_taken() const { return false; }
+    std::tuple<> arguments() const { return {}; }
+};
+
 // One block, or the same number of elements for each process.
 template <typename Count>
 struct one_block {
@@ -36,10 +48,8 @@ struct one_block {
     Count count;
     MPI_Datatype type;
 
-    one_block<MPI_Count> times(std::size_t number) const
-    {
-        return {buffer, static_cast<MPI_Count>(count) * static_cast<MPI_Count>(number), type};
-    }
+    bool is_taken() const { return mpi::is_taken(type); }
+    std::tuple<void*, Count, MPI_Datatype> arguments() const { return {buffer, count, type}; }
 };
 
 // A block for each process, displaced by extents of the datatype: the calls with a v.
@@ -49,6 +59,12 @@ struct blocks {
     const Count* counts;
     const Place* places;
     MPI_Datatype type;
+
+    bool is_taken() const { return mpi::is_taken(type); }
+    std::tuple<void*, const Count*, const Place*, MPI_Datatype> arguments() const
+    {
+        return {buffer, counts, places, type};
+    }
 };
 
 // A block for each process with a datatype of its own, displaced by bytes: the calls with a w.
@@ -58,121 +74,159 @@ struct typed_blocks {
     const Count* counts;
     const Place* places;
     const MPI_Datatype* types;
+
+    // Perhaps: only the call knows how many datatypes there are.
+    bool is_taken() const { return !known_types.is_empty() && takes_collectives(); }
+    std::tuple<void*, const Count*, const Place*, const MPI_Datatype*> arguments() const
+    {
+        return {buffer, counts, places, types};
+    }
 };
 
-class packed_block
+// What packed sides of all kinds do with their bytes. One that is left to MPI has none, and does nothing.
+class packed_bytes
 {
 public:
-    packed_block() = default;
-    template <typename Count>
-    packed_block(const one_block<Count>& whole, direction way) noexcept
-        : _side(packed_side::of(whole.buffer, whole.count, whole.type, way))
-    {
-    }
-
-    void* buffer_or(const void* own) const { return _side ? _side->data() : const_cast<void*>(own); }
-    MPI_Datatype type_or(MPI_Datatype own) const { return _side ? _side->type(0) : own; }
-
+    // What has to be there when MPI begins: all that is sent, and what was kept of the side that receives.
     void pack() const
     {
-        if (_side) {
+        if (_side && _first < _end) {
+            _side->pack_some(_block, _first, _end - _first);
+        } else if (_side && _packs_all) {
             _side->pack();
-        }
-    }
-    void pack_some(MPI_Count first, MPI_Count count) const
-    {
-        if (_side) {
-            _side->pack_some(first, count);
         }
     }
     void unpack() const
     {
-        if (_side) {
+        if (_side && _way == direction::receive) {
             _side->unpack();
         }
     }
+    bool is_empty() const { return !_side; }
+    // MPI reads, or leaves, what the receive buffer has.
+    void keep_all() { _packs_all = true; }
+
+protected:
+    void set(std::optional<packed_side>&& side, direction way)
+    {
+        _side      = std::move(side);
+        _way       = way;
+        _packs_all = way == direction::send;
+    }
+    // The same of some elements of one block.
+    void keep(std::size_t block, MPI_Count first, MPI_Count count)
+    {
+        _block = block;
+        _first = first;
+        _end   = first + count;
+    }
+
+    std::optional<packed_side> _side;
 
 private:
-    std::optional<packed_side> _side;
+    direction _way     = direction::send;
+    bool _packs_all    = false;
+    std::size_t _block = 0;
+    MPI_Count _first = 0, _end = 0;
+};
+
+template <typename Side>
+class packed;
+
+template <>
+class packed<no_side> : public packed_bytes
+{
+public:
+    explicit packed(no_side /*own*/) {}
+    std::tuple<> arguments() const { return {}; }
+};
+
+template <typename Count>
+class packed<one_block<Count>> : public packed_bytes
+{
+public:
+    explicit packed(const one_block<Count>& own) : _own(own) {}
+
+    void take(std::size_t number, direction way) noexcept
+    {
+        const auto count = static_cast<MPI_Count>(_own.count) * static_cast<MPI_Count>(number);
+        set(packed_side::of(_own.buffer, count, _own.type, way), way);
+    }
+    // The part of one process is there already.
+    void keep_block(int rank) { keep(0, rank * static_cast<MPI_Count>(_own.count), _own.count); }
+
+    auto arguments() const
+    {
+        return _side ? one_block<Count>{_side->data(), _own.count, _side->type(0)}.arguments() : _own.arguments();
+    }
+
+private:
+    one_block<Count> _own;
 };
 
 template <typename Count, typename Place>
-class packed_blocks
+class packed<blocks<Count, Place>> : public packed_bytes
 {
 public:
-    packed_blocks() = default;
-    packed_blocks(const blocks<Count, Place>& all, std::size_t number, direction way) noexcept
+    explicit packed(const blocks<Count, Place>& own) : _own(own) {}
+
+    void take(std::size_t number, direction way) noexcept
     {
-        known_type* const known = find_known(all.type);
+        known_type* const known = find_known(_own.type);
         const auto layout       = known == nullptr ? nullptr : known->layout();
-        if (layout == nullptr || all.counts == nullptr || all.places == nullptr) {
+        if (layout == nullptr || _own.counts == nullptr || _own.places == nullptr) {
             return;
         }
         try {
             std::vector<element_block> list;
             MPI_Count elements = 0;
             for (std::size_t i = 0; i < number; ++i) {
-                const MPI_Count distance = static_cast<MPI_Count>(all.places[i]) * layout->extent;
-                list.push_back(
-                    {static_cast<std::byte*>(all.buffer) + distance, static_cast<MPI_Count>(all.counts[i]), all.type});
+                const MPI_Count distance = static_cast<MPI_Count>(_own.places[i]) * layout->extent;
+                list.push_back({static_cast<std::byte*>(_own.buffer) + distance, static_cast<MPI_Count>(_own.counts[i]),
+                                _own.type});
                 _places.push_back(static_cast<Place>(elements));
-                elements += all.counts[i];
+                elements += _own.counts[i];
                 if (elements > std::numeric_limits<Place>::max()) {
                     return;
                 }
             }
-            _side = packed_side::of(list, way);
+            set(packed_side::of(list, way), way);
             _type = known->packed_type();
         } catch (const std::bad_alloc&) {
-            _side.reset();
+            return;
         }
     }
+    void keep_block(int rank) { keep(static_cast<std::size_t>(rank), 0, _side ? _own.counts[rank] : 0); }
 
-    void* buffer_or(const void* own) const { return _side ? _side->data() : const_cast<void*>(own); }
-    const Place* places_or(const Place* own) const { return _side ? _places.data() : own; }
-    MPI_Datatype type_or(MPI_Datatype own) const { return _side ? _type : own; }
-
-    void pack() const
+    auto arguments() const
     {
-        if (_side) {
-            _side->pack();
-        }
-    }
-    void pack_block(int block) const
-    {
-        if (_side) {
-            _side->pack_block(static_cast<std::size_t>(block));
-        }
-    }
-    void unpack() const
-    {
-        if (_side) {
-            _side->unpack();
-        }
+        return _side ? blocks<Count, Place>{_side->data(), _own.counts, _places.data(), _type}.arguments()
+                     : _own.arguments();
     }
 
 private:
-    std::optional<packed_side> _side;
+    blocks<Count, Place> _own;
     std::vector<Place> _places;
     MPI_Datatype _type = MPI_DATATYPE_NULL;
 };
 
 template <typename Count, typename Place>
-class packed_typed_blocks
+class packed<typed_blocks<Count, Place>> : public packed_bytes
 {
 public:
-    packed_typed_blocks() = default;
-    packed_typed_blocks(const typed_blocks<Count, Place>& all, std::size_t number, direction way) noexcept
+    explicit packed(const typed_blocks<Count, Place>& own) : _own(own) {}
+
+    void take(std::size_t number, direction way) noexcept
     {
-        if (all.counts == nullptr || all.places == nullptr || all.types == nullptr ||
-            std::none_of(all.types, all.types + number, find_known)) {
+        if (_own.counts == nullptr || _own.places == nullptr || _own.types == nullptr ||
+            std::none_of(_own.types, _own.types + number, find_known)) {
             return;
         }
         try {
             std::vector<element_block> list;
             for (std::size_t i = 0; i < number; ++i) {
-                list.push_back({static_cast<std::byte*>(all.buffer) + all.places[i],
-                                static_cast<MPI_Count>(all.counts[i]), all.types[i]});
+                list.push_back({static_cast<std::byte*>(_own.buffer) + _own.places[i],
+                                static_cast<MPI_Count>(_own.counts[i]), _own.types[i]});
             }
             auto side = packed_side::of(list, way);
             if (!side || side->length() > std::numeric_limits<Place>::max()) {
@@ -182,31 +236,20 @@ public:
                 _places.push_back(static_cast<Place>(side->offset(i)));
                 _types.push_back(side->type(i));
             }
-            _side = std::move(side);
+            set(std::move(side), way);
         } catch (const std::bad_alloc&) {
-            _side.reset();
+            return;
         }
     }
 
-    void* buffer_or(const void* own) const { return _side ? _side->data() : const_cast<void*>(own); }
-    const Place* places_or(const Place* own) const { return _side ? _places.data() : own; }
-    const MPI_Datatype* types_or(const MPI_Datatype* own) const { return _side ? _types.data() : own; }
-
-    void pack() const
+    auto arguments() const
     {
-        if (_side) {
-            _side->pack();
-        }
-    }
-    void unpack() const
-    {
-        if (_side) {
-            _side->unpack();
-        }
+        return _side ? typed_blocks<Count, Place>{_side->data(), _own.counts, _places.data(), _types.data()}.arguments()
+                     : _own.arguments();
     }
 
 private:
-    std::optional<packed_side> _side;
+    typed_blocks<Count, Place> _own;
     std::vector<Place> _places;
     std::vector<MPI_Datatype> _types;
 };

@@ -162,12 +162,6 @@ void packed_side::pack() const
     }
 }
 
-void packed_side::pack_block(std::size_t index) const
-{
-    const block& one = _blocks[index];
-    gather(one, 0, one.length(), _memory.get() + one.offset);
-}
-
 void packed_side::unpack() const
 {
     for (const block& each : _blocks) {
@@ -175,11 +169,11 @@ void packed_side::unpack() const
     }
 }
 
-void packed_side::pack_some(MPI_Count first, MPI_Count count) const
+void packed_side::pack_some(std::size_t index, MPI_Count first, MPI_Count count) const
 {
-    const block& only = _blocks.front();
-    const auto offset = static_cast<std::size_t>(first * only.size);
-    gather(only, offset, static_cast<std::size_t>(count * only.size), _memory.get() + offset);
+    const block& one  = _blocks[index];
+    const auto offset = static_cast<std::size_t>(first * one.size);
+    gather(one, offset, static_cast<std::size_t>(count * one.size), _memory.get() + one.offset + offset);
 }
 
 void packed_side::pack_into(void* packed) const

@@ -48,9 +48,8 @@ public:
 
     void pack() const;
     void unpack() const;
-    void pack_block(std::size_t index) const;
-    // Packs elements of the only block.
-    void pack_some(MPI_Count first, MPI_Count count) const;
+    // Packs elements of one block.
+    void pack_some(std::size_t index, MPI_Count first, MPI_Count count) const;
     // Copies into or out of memory of the caller, without memory of its own.
     void pack_into(void* packed) const;
     void unpack_from(const void* packed) const;

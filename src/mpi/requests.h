@@ -8,6 +8,7 @@
 #include "known_type.h"
 #include "mpi_functions.h"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -16,8 +17,10 @@
 namespace ucxl::mpi
 {
 
+using held_windows = std::array<window_use, 2>;
+
 struct held {
-    window_use windows[2];
+    held_windows windows;
     std::unique_ptr<std::byte[]> packed;
 };
 using held_ptr = std::unique_ptr<held>;
