@@ -8,10 +8,10 @@ namespace
 
 using namespace ucxl::mpi;
 
-template <typename Next, typename Side>
-int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm)
+template <typename Next, typename Side, typename Form>
+int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm, Form form)
 {
-    return call_packed(next, whole, no_side(), std::tuple(root, comm), [&](auto& side, auto& /*none*/) {
+    return call_packed(next, whole, no_side(), std::tuple(root, comm), form, [&](auto& side, auto& /*none*/) {
         const peers others(comm);
         if (others.is_valid && !(others.has_two_groups && root == MPI_PROC_NULL)) {
             side.take(1, others.is_root(root) ? direction::send : direction::receive);
@@ -20,10 +20,10 @@ int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm)
 }
 
 // The part of this process may be in the receive buffer already.
-template <typename Next, typename Sent, typename Received>
-int gather(Next* next, const Sent& sent, const Received& received, int root, MPI_Comm comm)
+template <typename Next, typename Sent, typename Received, typename Form>
+int gather(Next* next, const Sent& sent, const Received& received, int root, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(root, comm), [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into) {
         const peers others(comm);
         if (others.is_valid && others.faces_root(root) && sent.buffer != MPI_IN_PLACE) {
             from.take(1, direction::send);
@@ -37,10 +37,10 @@ int gather(Next* next, const Sent& sent, const Received& received, int root, MPI
     });
 }
 
-template <typename Next, typename Sent, typename Received>
-int scatter(Next* next, const Sent& sent, const Received& received, int root, MPI_Comm comm)
+template <typename Next, typename Sent, typename Received, typename Form>
+int scatter(Next* next, const Sent& sent, const Received& received, int root, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(root, comm), [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into) {
         const peers others(comm);
         if (others.is_valid && others.is_root(root)) {
             from.take(others.number, direction::send);
@@ -51,10 +51,10 @@ int scatter(Next* next, const Sent& sent, const Received& received, int root, MP
     });
 }
 
-template <typename Next, typename Sent, typename Received>
-int gather_to_all(Next* next, const Sent& sent, const Received& received, MPI_Comm comm)
+template <typename Next, typename Sent, typename Received, typename Form>
+int gather_to_all(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(comm), [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
         const peers others(comm);
         if (!others.is_valid) {
             return;
@@ -68,10 +68,10 @@ int gather_to_all(Next* next, const Sent& sent, const Received& received, MPI_Co
     });
 }
 
-template <typename Next, typename Side>
-int exchange(Next* next, const Side& sent, const Side& received, MPI_Comm comm)
+template <typename Next, typename Sent, typename Received, typename Form>
+int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(comm), [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
         const peers others(comm);
         if (!others.is_valid) {
             return;
@@ -87,151 +87,62 @@ int exchange(Next* next, const Side& sent, const Side& received, MPI_Comm comm)
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    return broadcast(PMPI_Bcast, one_block{buffer, count, type}, root, comm);
-}
+// `c` ends the names of the calls with large counts.
+#define UCXL_COLLECTIVES(c, Count, Place)                                                                              \
+    UCXL_MPI_COLLECTIVE(Bcast##c, Ibcast##c, Bcast_init##c,                                                            \
+                        (void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm),                       \
+                        broadcast(next, one_block{buffer, count, type}, root, comm, form))                             \
+    UCXL_MPI_COLLECTIVE(Gather##c, Igather##c, Gather_init##c,                                                         \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into, Count receive_count,  \
+                         MPI_Datatype receive_type, int root, MPI_Comm comm),                                          \
+                        gather(next, one_block{from, send_count, send_type},                                           \
+                               one_block{into, receive_count, receive_type}, root, comm, form))                        \
+    UCXL_MPI_COLLECTIVE(Gatherv##c, Igatherv##c, Gatherv_init##c,                                                      \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into,                       \
+                         const Count receive_counts[], const Place places[], MPI_Datatype receive_type, int root,      \
+                         MPI_Comm comm),                                                                               \
+                        gather(next, one_block{from, send_count, send_type},                                           \
+                               blocks{into, receive_counts, places, receive_type}, root, comm, form))                  \
+    UCXL_MPI_COLLECTIVE(Scatter##c, Iscatter##c, Scatter_init##c,                                                      \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into, Count receive_count,  \
+                         MPI_Datatype receive_type, int root, MPI_Comm comm),                                          \
+                        scatter(next, one_block{from, send_count, send_type},                                          \
+                                one_block{into, receive_count, receive_type}, root, comm, form))                       \
+    UCXL_MPI_COLLECTIVE(Scatterv##c, Iscatterv##c, Scatterv_init##c,                                                   \
+                        (const void* from, const Count send_counts[], const Place places[], MPI_Datatype send_type,    \
+                         void* into, Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm),         \
+                        scatter(next, blocks{from, send_counts, places, send_type},                                    \
+                                one_block{into, receive_count, receive_type}, root, comm, form))                       \
+    UCXL_MPI_COLLECTIVE(Allgather##c, Iallgather##c, Allgather_init##c,                                                \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into, Count receive_count,  \
+                         MPI_Datatype receive_type, MPI_Comm comm),                                                    \
+                        gather_to_all(next, one_block{from, send_count, send_type},                                    \
+                                      one_block{into, receive_count, receive_type}, comm, form))                       \
+    UCXL_MPI_COLLECTIVE(Allgatherv##c, Iallgatherv##c, Allgatherv_init##c,                                             \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into,                       \
+                         const Count receive_counts[], const Place places[], MPI_Datatype receive_type,                \
+                         MPI_Comm comm),                                                                               \
+                        gather_to_all(next, one_block{from, send_count, send_type},                                    \
+                                      blocks{into, receive_counts, places, receive_type}, comm, form))                 \
+    UCXL_MPI_COLLECTIVE(Alltoall##c, Ialltoall##c, Alltoall_init##c,                                                   \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into, Count receive_count,  \
+                         MPI_Datatype receive_type, MPI_Comm comm),                                                    \
+                        exchange(next, one_block{from, send_count, send_type},                                         \
+                                 one_block{into, receive_count, receive_type}, comm, form))                            \
+    UCXL_MPI_COLLECTIVE(Alltoallv##c, Ialltoallv##c, Alltoallv_init##c,                                                \
+                        (const void* from, const Count send_counts[], const Place send_places[],                       \
+                         MPI_Datatype send_type, void* into, const Count receive_counts[],                             \
+                         const Place receive_places[], MPI_Datatype receive_type, MPI_Comm comm),                      \
+                        exchange(next, blocks{from, send_counts, send_places, send_type},                              \
+                                 blocks{into, receive_counts, receive_places, receive_type}, comm, form))              \
+    UCXL_MPI_COLLECTIVE(Alltoallw##c, Ialltoallw##c, Alltoallw_init##c,                                                \
+                        (const void* from, const Count send_counts[], const Place send_places[],                       \
+                         const MPI_Datatype send_types[], void* into, const Count receive_counts[],                    \
+                         const Place receive_places[], const MPI_Datatype receive_types[], MPI_Comm comm),             \
+                        exchange(next, typed_blocks{from, send_counts, send_places, send_types},                       \
+                                 typed_blocks{into, receive_counts, receive_places, receive_types}, comm, form))
 
-UCXL_MPI_CALL MPI_Gather(const void* from, int send_count, MPI_Datatype send_type, void* into, int receive_count,
-                         MPI_Datatype receive_type, int root, MPI_Comm comm)
-{
-    return gather(PMPI_Gather, one_block{const_cast<void*>(from), send_count, send_type},
-                  one_block{into, receive_count, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Gatherv(const void* from, int send_count, MPI_Datatype send_type, void* into,
-                          const int receive_counts[], const int displacements[], MPI_Datatype receive_type, int root,
-                          MPI_Comm comm)
-{
-    return gather(PMPI_Gatherv, one_block{const_cast<void*>(from), send_count, send_type},
-                  blocks{into, receive_counts, displacements, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Scatter(const void* from, int send_count, MPI_Datatype send_type, void* into, int receive_count,
-                          MPI_Datatype receive_type, int root, MPI_Comm comm)
-{
-    return scatter(PMPI_Scatter, one_block{const_cast<void*>(from), send_count, send_type},
-                   one_block{into, receive_count, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Scatterv(const void* from, const int send_counts[], const int displacements[], MPI_Datatype send_type,
-                           void* into, int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
-{
-    return scatter(PMPI_Scatterv, blocks{const_cast<void*>(from), send_counts, displacements, send_type},
-                   one_block{into, receive_count, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Allgather(const void* from, int send_count, MPI_Datatype send_type, void* into, int receive_count,
-                            MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return gather_to_all(PMPI_Allgather, one_block{const_cast<void*>(from), send_count, send_type},
-                         one_block{into, receive_count, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Allgatherv(const void* from, int send_count, MPI_Datatype send_type, void* into,
-                             const int receive_counts[], const int displacements[], MPI_Datatype receive_type,
-                             MPI_Comm comm)
-{
-    return gather_to_all(PMPI_Allgatherv, one_block{const_cast<void*>(from), send_count, send_type},
-                         blocks{into, receive_counts, displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Alltoall(const void* from, int send_count, MPI_Datatype send_type, void* into, int receive_count,
-                           MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Alltoall, one_block{const_cast<void*>(from), send_count, send_type},
-                    one_block{into, receive_count, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Alltoallv(const void* from, const int send_counts[], const int send_displacements[],
-                            MPI_Datatype send_type, void* into, const int receive_counts[],
-                            const int receive_displacements[], MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Alltoallv, blocks{const_cast<void*>(from), send_counts, send_displacements, send_type},
-                    blocks{into, receive_counts, receive_displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Alltoallw(const void* from, const int send_counts[], const int send_displacements[],
-                            const MPI_Datatype send_types[], void* into, const int receive_counts[],
-                            const int receive_displacements[], const MPI_Datatype receive_types[], MPI_Comm comm)
-{
-    return exchange(PMPI_Alltoallw, typed_blocks{const_cast<void*>(from), send_counts, send_displacements, send_types},
-                    typed_blocks{into, receive_counts, receive_displacements, receive_types}, comm);
-}
-
+UCXL_COLLECTIVES(, int, int)
 #if UCXL_LARGE_COUNTS
-UCXL_MPI_CALL MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    return broadcast(PMPI_Bcast_c, one_block{buffer, count, type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Gather_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                           MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
-{
-    return gather(PMPI_Gather_c, one_block{const_cast<void*>(from), send_count, send_type},
-                  one_block{into, receive_count, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Gatherv_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                            const MPI_Count receive_counts[], const MPI_Aint displacements[], MPI_Datatype receive_type,
-                            int root, MPI_Comm comm)
-{
-    return gather(PMPI_Gatherv_c, one_block{const_cast<void*>(from), send_count, send_type},
-                  blocks{into, receive_counts, displacements, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Scatter_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                            MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
-{
-    return scatter(PMPI_Scatter_c, one_block{const_cast<void*>(from), send_count, send_type},
-                   one_block{into, receive_count, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Scatterv_c(const void* from, const MPI_Count send_counts[], const MPI_Aint displacements[],
-                             MPI_Datatype send_type, void* into, MPI_Count receive_count, MPI_Datatype receive_type,
-                             int root, MPI_Comm comm)
-{
-    return scatter(PMPI_Scatterv_c, blocks{const_cast<void*>(from), send_counts, displacements, send_type},
-                   one_block{into, receive_count, receive_type}, root, comm);
-}
-
-UCXL_MPI_CALL MPI_Allgather_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                              MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return gather_to_all(PMPI_Allgather_c, one_block{const_cast<void*>(from), send_count, send_type},
-                         one_block{into, receive_count, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Allgatherv_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                               const MPI_Count receive_counts[], const MPI_Aint displacements[],
-                               MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return gather_to_all(PMPI_Allgatherv_c, one_block{const_cast<void*>(from), send_count, send_type},
-                         blocks{into, receive_counts, displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Alltoall_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                             MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Alltoall_c, one_block{const_cast<void*>(from), send_count, send_type},
-                    one_block{into, receive_count, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Alltoallv_c(const void* from, const MPI_Count send_counts[], const MPI_Aint send_displacements[],
-                              MPI_Datatype send_type, void* into, const MPI_Count receive_counts[],
-                              const MPI_Aint receive_displacements[], MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Alltoallv_c, blocks{const_cast<void*>(from), send_counts, send_displacements, send_type},
-                    blocks{into, receive_counts, receive_displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Alltoallw_c(const void* from, const MPI_Count send_counts[], const MPI_Aint send_displacements[],
-                              const MPI_Datatype send_types[], void* into, const MPI_Count receive_counts[],
-                              const MPI_Aint receive_displacements[], const MPI_Datatype receive_types[], MPI_Comm comm)
-{
-    return exchange(PMPI_Alltoallw_c,
-                    typed_blocks{const_cast<void*>(from), send_counts, send_displacements, send_types},
-                    typed_blocks{into, receive_counts, receive_displacements, receive_types}, comm);
-}
-
+UCXL_COLLECTIVES(_c, MPI_Count, MPI_Aint)
 #endif

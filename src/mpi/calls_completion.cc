@@ -69,6 +69,68 @@ UCXL_MPI_CALL MPI_Testsome(int count, MPI_Request array[], int* num_ended, int i
     return result;
 }
 
+// The program may use what arrived, though the request stays.
+UCXL_MPI_CALL MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status)
+{
+    const int result = PMPI_Request_get_status(request, flag, status);
+    if (result == MPI_SUCCESS && *flag != 0) {
+        requests::note_end(request);
+    }
+    return result;
+}
+
+#if UCXL_STATUS_OF_MANY
+UCXL_MPI_CALL MPI_Request_get_status_all(int count, UCXL_PARAMETER(1, Request_get_status_all) array, int* flag,
+                                         MPI_Status statuses[])
+{
+    const int result = PMPI_Request_get_status_all(count, array, flag, statuses);
+    for (int i = 0; result == MPI_SUCCESS && *flag != 0 && i < count; ++i) {
+        requests::note_end(array[i]);
+    }
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Request_get_status_any(int count, UCXL_PARAMETER(1, Request_get_status_any) array, int* index,
+                                         int* flag, MPI_Status* status)
+{
+    const int result = PMPI_Request_get_status_any(count, array, index, flag, status);
+    if (result == MPI_SUCCESS && *flag != 0 && *index != MPI_UNDEFINED) {
+        requests::note_end(array[*index]);
+    }
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Request_get_status_some(int count, UCXL_PARAMETER(1, Request_get_status_some) array, int* num_ended,
+                                          int indices[], MPI_Status statuses[])
+{
+    const int result = PMPI_Request_get_status_some(count, array, num_ended, indices, statuses);
+    for (int i = 0; result == MPI_SUCCESS && *num_ended != MPI_UNDEFINED && i < *num_ended; ++i) {
+        requests::note_end(array[indices[i]]);
+    }
+    return result;
+}
+#endif
+
+UCXL_MPI_CALL MPI_Start(MPI_Request* request)
+{
+    requests::begin(1, request);
+    const int result = PMPI_Start(request);
+    if (result != MPI_SUCCESS) {
+        requests::cancel_begin(1, request);
+    }
+    return result;
+}
+
+UCXL_MPI_CALL MPI_Startall(int count, MPI_Request array[])
+{
+    requests::begin(count, array);
+    const int result = PMPI_Startall(count, array);
+    if (result != MPI_SUCCESS) {
+        requests::cancel_begin(count, array);
+    }
+    return result;
+}
+
 // The request goes on if it has not ended, and nobody will hear when it does.
 UCXL_MPI_CALL MPI_Request_free(MPI_Request* request)
 {

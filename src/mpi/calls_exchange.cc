@@ -1,5 +1,4 @@
 // Sends and receives of one call.
-#include "packed_side.h"
 #include "start_call.h"
 
 #include <optional>
@@ -76,6 +75,29 @@ int replace(Next* next, Exchange* by, received_side<Count> side, partner to, par
     return next(side.buffer, side.count, side.type, to.rank, to.tag, from.rank, from.tag, comm, status);
 }
 
+template <typename Next, typename Exchange, typename Count>
+int start_replace(Next* next, Exchange* by, received_side<Count> side, partner to, partner from, MPI_Comm comm,
+                  MPI_Request* request)
+{
+    if (side.is_taken()) [[unlikely]] {
+        window_use into = side.borrow(comm, direction::receive);
+        auto things =
+            into ? hold_packed(packed_side::of(side.buffer, side.count, side.type, direction::send)) : nullptr;
+        if (things != nullptr) {
+            things->begin();
+            const int result = std::apply(
+                by, std::tuple_cat(std::tuple(things->side().data(), side.count, things->side().type(0)),
+                                   to.arguments(), side.arguments(into), from.arguments(), std::tuple(comm, request)));
+            if (result == MPI_SUCCESS) {
+                things->windows[0] = std::move(into);
+                requests::hold(*request, std::move(things));
+            }
+            return result;
+        }
+    }
+    return next(side.buffer, side.count, side.type, to.rank, to.tag, from.rank, from.tag, comm, request);
+}
+
 } // namespace
 
 UCXL_MPI_CALL MPI_Sendrecv(const void* send_buffer, int send_count, MPI_Datatype send_type, int destination,
@@ -91,6 +113,13 @@ UCXL_MPI_CALL MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, i
 {
     return replace(PMPI_Sendrecv_replace, PMPI_Sendrecv, received_side<int>{buffer, count, type},
                    {destination, send_tag}, {source, receive_tag}, comm, status);
+}
+
+UCXL_MPI_CALL MPI_Isendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag,
+                                    int source, int receive_tag, MPI_Comm comm, MPI_Request* request)
+{
+    return start_replace(PMPI_Isendrecv_replace, PMPI_Isendrecv, received_side<int>{buffer, count, type},
+                         {destination, send_tag}, {source, receive_tag}, comm, request);
 }
 
 UCXL_MPI_CALL MPI_Isendrecv(const void* send_buffer, int send_count, MPI_Datatype send_type, int destination,
@@ -115,6 +144,13 @@ UCXL_MPI_CALL MPI_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype
 {
     return replace(PMPI_Sendrecv_replace_c, PMPI_Sendrecv_c, received_side<MPI_Count>{buffer, count, type},
                    {destination, send_tag}, {source, receive_tag}, comm, status);
+}
+
+UCXL_MPI_CALL MPI_Isendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag,
+                                      int source, int receive_tag, MPI_Comm comm, MPI_Request* request)
+{
+    return start_replace(PMPI_Isendrecv_replace_c, PMPI_Isendrecv_c, received_side<MPI_Count>{buffer, count, type},
+                         {destination, send_tag}, {source, receive_tag}, comm, request);
 }
 
 UCXL_MPI_CALL MPI_Isendrecv_c(const void* send_buffer, MPI_Count send_count, MPI_Datatype send_type, int destination,

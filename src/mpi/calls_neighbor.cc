@@ -9,114 +9,75 @@ namespace
 
 using namespace ucxl::mpi;
 
-template <typename Next, typename Sent, typename Received>
-int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm)
+// Where there is no neighbour, MPI leaves the receive buffer as it is.
+template <typename Packed>
+void keep_borders(const neighbors& others, Packed& into)
 {
-    return call_packed(next, sent, received, std::tuple(comm), [&](auto& from, auto& into) {
+    if (others.may_lack_some) {
+        into.keep_all();
+    }
+}
+
+template <typename Next, typename Sent, typename Received, typename Form>
+int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
+{
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
         const neighbors others(comm);
         if (others.is_valid) {
             from.take(1, direction::send);
             into.take(others.sources, direction::receive);
+            keep_borders(others, into);
         }
     });
 }
 
-template <typename Next, typename Side>
-int exchange(Next* next, const Side& sent, const Side& received, MPI_Comm comm)
+template <typename Next, typename Sent, typename Received, typename Form>
+int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(comm), [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
         const neighbors others(comm);
         if (others.is_valid) {
             from.take(others.destinations, direction::send);
             into.take(others.sources, direction::receive);
+            keep_borders(others, into);
         }
     });
 }
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Neighbor_allgather(const void* from, int send_count, MPI_Datatype send_type, void* into,
-                                     int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return gather(PMPI_Neighbor_allgather, one_block{const_cast<void*>(from), send_count, send_type},
-                  one_block{into, receive_count, receive_type}, comm);
-}
+// `c` ends the names of the calls with large counts.
+#define UCXL_NEIGHBOR_CALLS(c, Count, Place)                                                                           \
+    UCXL_MPI_COLLECTIVE(Neighbor_allgather##c, Ineighbor_allgather##c, Neighbor_allgather_init##c,                     \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into, Count receive_count,  \
+                         MPI_Datatype receive_type, MPI_Comm comm),                                                    \
+                        gather(next, one_block{from, send_count, send_type},                                           \
+                               one_block{into, receive_count, receive_type}, comm, form))                              \
+    UCXL_MPI_COLLECTIVE(Neighbor_allgatherv##c, Ineighbor_allgatherv##c, Neighbor_allgatherv_init##c,                  \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into,                       \
+                         const Count receive_counts[], const Place places[], MPI_Datatype receive_type,                \
+                         MPI_Comm comm),                                                                               \
+                        gather(next, one_block{from, send_count, send_type},                                           \
+                               blocks{into, receive_counts, places, receive_type}, comm, form))                        \
+    UCXL_MPI_COLLECTIVE(Neighbor_alltoall##c, Ineighbor_alltoall##c, Neighbor_alltoall_init##c,                        \
+                        (const void* from, Count send_count, MPI_Datatype send_type, void* into, Count receive_count,  \
+                         MPI_Datatype receive_type, MPI_Comm comm),                                                    \
+                        exchange(next, one_block{from, send_count, send_type},                                         \
+                                 one_block{into, receive_count, receive_type}, comm, form))                            \
+    UCXL_MPI_COLLECTIVE(Neighbor_alltoallv##c, Ineighbor_alltoallv##c, Neighbor_alltoallv_init##c,                     \
+                        (const void* from, const Count send_counts[], const Place send_places[],                       \
+                         MPI_Datatype send_type, void* into, const Count receive_counts[],                             \
+                         const Place receive_places[], MPI_Datatype receive_type, MPI_Comm comm),                      \
+                        exchange(next, blocks{from, send_counts, send_places, send_type},                              \
+                                 blocks{into, receive_counts, receive_places, receive_type}, comm, form))              \
+    UCXL_MPI_COLLECTIVE(Neighbor_alltoallw##c, Ineighbor_alltoallw##c, Neighbor_alltoallw_init##c,                     \
+                        (const void* from, const Count send_counts[], const MPI_Aint send_places[],                    \
+                         const MPI_Datatype send_types[], void* into, const Count receive_counts[],                    \
+                         const MPI_Aint receive_places[], const MPI_Datatype receive_types[], MPI_Comm comm),          \
+                        exchange(next, typed_blocks{from, send_counts, send_places, send_types},                       \
+                                 typed_blocks{into, receive_counts, receive_places, receive_types}, comm, form))
 
-UCXL_MPI_CALL MPI_Neighbor_allgatherv(const void* from, int send_count, MPI_Datatype send_type, void* into,
-                                      const int receive_counts[], const int displacements[], MPI_Datatype receive_type,
-                                      MPI_Comm comm)
-{
-    return gather(PMPI_Neighbor_allgatherv, one_block{const_cast<void*>(from), send_count, send_type},
-                  blocks{into, receive_counts, displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Neighbor_alltoall(const void* from, int send_count, MPI_Datatype send_type, void* into,
-                                    int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Neighbor_alltoall, one_block{const_cast<void*>(from), send_count, send_type},
-                    one_block{into, receive_count, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Neighbor_alltoallv(const void* from, const int send_counts[], const int send_displacements[],
-                                     MPI_Datatype send_type, void* into, const int receive_counts[],
-                                     const int receive_displacements[], MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Neighbor_alltoallv,
-                    blocks{const_cast<void*>(from), send_counts, send_displacements, send_type},
-                    blocks{into, receive_counts, receive_displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Neighbor_alltoallw(const void* from, const int send_counts[], const MPI_Aint send_displacements[],
-                                     const MPI_Datatype send_types[], void* into, const int receive_counts[],
-                                     const MPI_Aint receive_displacements[], const MPI_Datatype receive_types[],
-                                     MPI_Comm comm)
-{
-    return exchange(PMPI_Neighbor_alltoallw,
-                    typed_blocks{const_cast<void*>(from), send_counts, send_displacements, send_types},
-                    typed_blocks{into, receive_counts, receive_displacements, receive_types}, comm);
-}
-
+UCXL_NEIGHBOR_CALLS(, int, int)
 #if UCXL_LARGE_COUNTS
-UCXL_MPI_CALL MPI_Neighbor_allgather_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                                       MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return gather(PMPI_Neighbor_allgather_c, one_block{const_cast<void*>(from), send_count, send_type},
-                  one_block{into, receive_count, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Neighbor_allgatherv_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                                        const MPI_Count receive_counts[], const MPI_Aint displacements[],
-                                        MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return gather(PMPI_Neighbor_allgatherv_c, one_block{const_cast<void*>(from), send_count, send_type},
-                  blocks{into, receive_counts, displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Neighbor_alltoall_c(const void* from, MPI_Count send_count, MPI_Datatype send_type, void* into,
-                                      MPI_Count receive_count, MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Neighbor_alltoall_c, one_block{const_cast<void*>(from), send_count, send_type},
-                    one_block{into, receive_count, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Neighbor_alltoallv_c(const void* from, const MPI_Count send_counts[],
-                                       const MPI_Aint send_displacements[], MPI_Datatype send_type, void* into,
-                                       const MPI_Count receive_counts[], const MPI_Aint receive_displacements[],
-                                       MPI_Datatype receive_type, MPI_Comm comm)
-{
-    return exchange(PMPI_Neighbor_alltoallv_c,
-                    blocks{const_cast<void*>(from), send_counts, send_displacements, send_type},
-                    blocks{into, receive_counts, receive_displacements, receive_type}, comm);
-}
-
-UCXL_MPI_CALL MPI_Neighbor_alltoallw_c(const void* from, const MPI_Count send_counts[],
-                                       const MPI_Aint send_displacements[], const MPI_Datatype send_types[], void* into,
-                                       const MPI_Count receive_counts[], const MPI_Aint receive_displacements[],
-                                       const MPI_Datatype receive_types[], MPI_Comm comm)
-{
-    return exchange(PMPI_Neighbor_alltoallw_c,
-                    typed_blocks{const_cast<void*>(from), send_counts, send_displacements, send_types},
-                    typed_blocks{into, receive_counts, receive_displacements, receive_types}, comm);
-}
-
+UCXL_NEIGHBOR_CALLS(_c, MPI_Count, MPI_Aint)
 #endif

@@ -20,7 +20,7 @@ int send(Next* next, const void* buffer, Count count, MPI_Datatype type, int des
     return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(destination, tag, comm)));
 }
 
-// Also the calls that make a persistent request.
+// Also the calls that make a persistent request, which uses the same window whenever it starts.
 template <typename Next, typename Count>
 int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
                MPI_Request* request)
@@ -48,6 +48,29 @@ int send_buffered(Next* next, const void* buffer, Count count, MPI_Datatype type
     return next(packed->data(), count, packed->type(0), destination, tag, comm);
 }
 
+// A persistent request copies anew whenever it starts.
+template <typename Next, typename Count>
+int start_send_buffered(Next* next, bool is_persistent, const void* buffer, Count count, MPI_Datatype type,
+                        int destination, int tag, MPI_Comm comm, MPI_Request* request)
+{
+    if (find_known(type) == nullptr) [[likely]] {
+        return next(buffer, count, type, destination, tag, comm, request);
+    }
+    auto things = hold_packed(packed_side::of(buffer, count, type, direction::send));
+    if (things == nullptr) {
+        return next(buffer, count, type, destination, tag, comm, request);
+    }
+    things->is_persistent = is_persistent;
+    if (!is_persistent) {
+        things->begin();
+    }
+    const int result = next(things->side().data(), count, things->side().type(0), destination, tag, comm, request);
+    if (result == MPI_SUCCESS) {
+        requests::hold(*request, std::move(things));
+    }
+    return result;
+}
+
 } // namespace
 
 UCXL_MPI_CALL MPI_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
@@ -68,6 +91,18 @@ UCXL_MPI_CALL MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int de
 UCXL_MPI_CALL MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
 {
     return send_buffered(PMPI_Bsend, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Ibsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                         MPI_Request* request)
+{
+    return start_send_buffered(PMPI_Ibsend, false, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Bsend_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
+                             MPI_Request* request)
+{
+    return start_send_buffered(PMPI_Bsend_init, true, buffer, count, type, destination, tag, comm, request);
 }
 
 UCXL_MPI_CALL MPI_Isend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
@@ -129,6 +164,18 @@ UCXL_MPI_CALL MPI_Bsend_c(const void* buffer, MPI_Count count, MPI_Datatype type
                           MPI_Comm comm)
 {
     return send_buffered(PMPI_Bsend_c, buffer, count, type, destination, tag, comm);
+}
+
+UCXL_MPI_CALL MPI_Ibsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                           MPI_Comm comm, MPI_Request* request)
+{
+    return start_send_buffered(PMPI_Ibsend_c, false, buffer, count, type, destination, tag, comm, request);
+}
+
+UCXL_MPI_CALL MPI_Bsend_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
+                               MPI_Comm comm, MPI_Request* request)
+{
+    return start_send_buffered(PMPI_Bsend_init_c, true, buffer, count, type, destination, tag, comm, request);
 }
 
 UCXL_MPI_CALL MPI_Isend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,

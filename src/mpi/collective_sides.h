@@ -42,46 +42,51 @@ struct no_side {
 };
 
 // One block, or the same number of elements for each process.
-template <typename Count>
+template <typename Buffer, typename Count>
 struct one_block {
-    void* buffer;
+    Buffer buffer;
     Count count;
     MPI_Datatype type;
 
     bool is_taken() const { return mpi::is_taken(type); }
-    std::tuple<void*, Count, MPI_Datatype> arguments() const { return {buffer, count, type}; }
+    std::tuple<Buffer, Count, MPI_Datatype> arguments() const { return {buffer, count, type}; }
 };
 
 // A block for each process, displaced by extents of the datatype: the calls with a v.
-template <typename Count, typename Place>
+template <typename Buffer, typename Count, typename Place>
 struct blocks {
-    void* buffer;
+    Buffer buffer;
     const Count* counts;
     const Place* places;
     MPI_Datatype type;
 
     bool is_taken() const { return mpi::is_taken(type); }
-    std::tuple<void*, const Count*, const Place*, MPI_Datatype> arguments() const
+    std::tuple<Buffer, const Count*, const Place*, MPI_Datatype> arguments() const
     {
         return {buffer, counts, places, type};
     }
 };
 
 // A block for each process with a datatype of its own, displaced by bytes: the calls with a w.
-template <typename Count, typename Place>
+template <typename Buffer, typename Count, typename Place>
 struct typed_blocks {
-    void* buffer;
+    Buffer buffer;
     const Count* counts;
     const Place* places;
     const MPI_Datatype* types;
 
     // Perhaps: only the call knows how many datatypes there are.
     bool is_taken() const { return !known_types.is_empty() && takes_collectives(); }
-    std::tuple<void*, const Count*, const Place*, const MPI_Datatype*> arguments() const
+    std::tuple<Buffer, const Count*, const Place*, const MPI_Datatype*> arguments() const
     {
         return {buffer, counts, places, types};
     }
 };
+
+inline std::byte* first_byte(const void* buffer)
+{
+    return static_cast<std::byte*>(const_cast<void*>(buffer));
+}
 
 // What packed sides of all kinds do with their bytes. One that is left to MPI has none, and does nothing.
 class packed_bytes
@@ -98,11 +103,12 @@ public:
     }
     void unpack() const
     {
-        if (_side && _way == direction::receive) {
+        if (is_received()) {
             _side->unpack();
         }
     }
     bool is_empty() const { return !_side; }
+    bool is_received() const { return _side && _way == direction::receive; }
     // MPI reads, or leaves, what the receive buffer has.
     void keep_all() { _packs_all = true; }
 
@@ -141,11 +147,11 @@ public:
     std::tuple<> arguments() const { return {}; }
 };
 
-template <typename Count>
-class packed<one_block<Count>> : public packed_bytes
+template <typename Buffer, typename Count>
+class packed<one_block<Buffer, Count>> : public packed_bytes
 {
 public:
-    explicit packed(const one_block<Count>& own) : _own(own) {}
+    explicit packed(const one_block<Buffer, Count>& own) : _own(own) {}
 
     void take(std::size_t number, direction way) noexcept
     {
@@ -157,18 +163,19 @@ public:
 
     auto arguments() const
     {
-        return _side ? one_block<Count>{_side->data(), _own.count, _side->type(0)}.arguments() : _own.arguments();
+        return _side ? one_block<Buffer, Count>{_side->data(), _own.count, _side->type(0)}.arguments()
+                     : _own.arguments();
     }
 
 private:
-    one_block<Count> _own;
+    one_block<Buffer, Count> _own;
 };
 
-template <typename Count, typename Place>
-class packed<blocks<Count, Place>> : public packed_bytes
+template <typename Buffer, typename Count, typename Place>
+class packed<blocks<Buffer, Count, Place>> : public packed_bytes
 {
 public:
-    explicit packed(const blocks<Count, Place>& own) : _own(own) {}
+    explicit packed(const blocks<Buffer, Count, Place>& own) : _own(own) {}
 
     void take(std::size_t number, direction way) noexcept
     {
@@ -182,8 +189,7 @@ public:
             MPI_Count elements = 0;
             for (std::size_t i = 0; i < number; ++i) {
                 const MPI_Count distance = static_cast<MPI_Count>(_own.places[i]) * layout->extent;
-                list.push_back({static_cast<std::byte*>(_own.buffer) + distance, static_cast<MPI_Count>(_own.counts[i]),
-                                _own.type});
+                list.push_back({first_byte(_own.buffer) + distance, static_cast<MPI_Count>(_own.counts[i]), _own.type});
                 _places.push_back(static_cast<Place>(elements));
                 elements += _own.counts[i];
                 if (elements > std::numeric_limits<Place>::max()) {
@@ -200,21 +206,21 @@ public:
 
     auto arguments() const
     {
-        return _side ? blocks<Count, Place>{_side->data(), _own.counts, _places.data(), _type}.arguments()
+        return _side ? blocks<Buffer, Count, Place>{_side->data(), _own.counts, _places.data(), _type}.arguments()
                      : _own.arguments();
     }
 
 private:
-    blocks<Count, Place> _own;
+    blocks<Buffer, Count, Place> _own;
     std::vector<Place> _places;
     MPI_Datatype _type = MPI_DATATYPE_NULL;
 };
 
-template <typename Count, typename Place>
-class packed<typed_blocks<Count, Place>> : public packed_bytes
+template <typename Buffer, typename Count, typename Place>
+class packed<typed_blocks<Buffer, Count, Place>> : public packed_bytes
 {
 public:
-    explicit packed(const typed_blocks<Count, Place>& own) : _own(own) {}
+    explicit packed(const typed_blocks<Buffer, Count, Place>& own) : _own(own) {}
 
     void take(std::size_t number, direction way) noexcept
     {
@@ -225,8 +231,8 @@ public:
         try {
             std::vector<element_block> list;
             for (std::size_t i = 0; i < number; ++i) {
-                list.push_back({static_cast<std::byte*>(_own.buffer) + _own.places[i],
-                                static_cast<MPI_Count>(_own.counts[i]), _own.types[i]});
+                list.push_back(
+                    {first_byte(_own.buffer) + _own.places[i], static_cast<MPI_Count>(_own.counts[i]), _own.types[i]});
             }
             auto side = packed_side::of(list, way);
             if (!side || side->length() > std::numeric_limits<Place>::max()) {
@@ -244,12 +250,13 @@ public:
 
     auto arguments() const
     {
-        return _side ? typed_blocks<Count, Place>{_side->data(), _own.counts, _places.data(), _types.data()}.arguments()
+        return _side ? typed_blocks<Buffer, Count, Place>{_side->data(), _own.counts, _places.data(), _types.data()}
+                           .arguments()
                      : _own.arguments();
     }
 
 private:
-    typed_blocks<Count, Place> _own;
+    typed_blocks<Buffer, Count, Place> _own;
     std::vector<Place> _places;
     std::vector<MPI_Datatype> _types;
 };

@@ -4,18 +4,36 @@
 // functions that are not there, and nobody calls them.
 #pragma once
 
+#include <cstddef>
 #include <mpi.h>
+#include <tuple>
 
 #define UCXL_BELOW(name) extern "C" [[gnu::weak]] decltype(PMPI_##name) PMPI_##name
+// A collective call, its nonblocking form and its persistent form.
+#define UCXL_FORMS_BELOW(name, nonblocking, persistent)                                                                \
+    UCXL_BELOW(name);                                                                                                  \
+    UCXL_BELOW(nonblocking);                                                                                           \
+    UCXL_BELOW(persistent)
 
-UCXL_BELOW(Allgather);
-UCXL_BELOW(Allgatherv);
-UCXL_BELOW(Alltoall);
-UCXL_BELOW(Alltoallv);
-UCXL_BELOW(Alltoallw);
-UCXL_BELOW(Bcast);
+UCXL_FORMS_BELOW(Allgather, Iallgather, Allgather_init);
+UCXL_FORMS_BELOW(Allgatherv, Iallgatherv, Allgatherv_init);
+UCXL_FORMS_BELOW(Alltoall, Ialltoall, Alltoall_init);
+UCXL_FORMS_BELOW(Alltoallv, Ialltoallv, Alltoallv_init);
+UCXL_FORMS_BELOW(Alltoallw, Ialltoallw, Alltoallw_init);
+UCXL_FORMS_BELOW(Bcast, Ibcast, Bcast_init);
+UCXL_FORMS_BELOW(Gather, Igather, Gather_init);
+UCXL_FORMS_BELOW(Gatherv, Igatherv, Gatherv_init);
+UCXL_FORMS_BELOW(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init);
+UCXL_FORMS_BELOW(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init);
+UCXL_FORMS_BELOW(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init);
+UCXL_FORMS_BELOW(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init);
+UCXL_FORMS_BELOW(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init);
+UCXL_FORMS_BELOW(Scatter, Iscatter, Scatter_init);
+UCXL_FORMS_BELOW(Scatterv, Iscatterv, Scatterv_init);
+
 UCXL_BELOW(Bsend);
 UCXL_BELOW(Bsend_init);
+UCXL_BELOW(Cart_shift);
 UCXL_BELOW(Cartdim_get);
 UCXL_BELOW(Comm_rank);
 UCXL_BELOW(Comm_remote_size);
@@ -23,8 +41,6 @@ UCXL_BELOW(Comm_size);
 UCXL_BELOW(Comm_test_inter);
 UCXL_BELOW(Dist_graph_neighbors_count);
 UCXL_BELOW(Finalize);
-UCXL_BELOW(Gather);
-UCXL_BELOW(Gatherv);
 UCXL_BELOW(Get_library_version);
 UCXL_BELOW(Graph_neighbors_count);
 UCXL_BELOW(Ibsend);
@@ -40,11 +56,6 @@ UCXL_BELOW(Isendrecv_replace);
 UCXL_BELOW(Issend);
 UCXL_BELOW(Mprobe);
 UCXL_BELOW(Mrecv);
-UCXL_BELOW(Neighbor_allgather);
-UCXL_BELOW(Neighbor_allgatherv);
-UCXL_BELOW(Neighbor_alltoall);
-UCXL_BELOW(Neighbor_alltoallv);
-UCXL_BELOW(Neighbor_alltoallw);
 UCXL_BELOW(Pack);
 UCXL_BELOW(Query_thread);
 UCXL_BELOW(Recv);
@@ -53,14 +64,14 @@ UCXL_BELOW(Request_free);
 UCXL_BELOW(Request_get_status);
 UCXL_BELOW(Rsend);
 UCXL_BELOW(Rsend_init);
-UCXL_BELOW(Scatter);
-UCXL_BELOW(Scatterv);
 UCXL_BELOW(Send);
 UCXL_BELOW(Send_init);
 UCXL_BELOW(Sendrecv);
 UCXL_BELOW(Sendrecv_replace);
 UCXL_BELOW(Ssend);
 UCXL_BELOW(Ssend_init);
+UCXL_BELOW(Start);
+UCXL_BELOW(Startall);
 UCXL_BELOW(Test);
 UCXL_BELOW(Testall);
 UCXL_BELOW(Testany);
@@ -88,16 +99,24 @@ UCXL_BELOW(Waitsome);
 // Counts of any size came with MPI 4.
 #if MPI_VERSION >= 4
 #define UCXL_LARGE_COUNTS 1
-UCXL_BELOW(Allgather_c);
-UCXL_BELOW(Allgatherv_c);
-UCXL_BELOW(Alltoall_c);
-UCXL_BELOW(Alltoallv_c);
-UCXL_BELOW(Alltoallw_c);
-UCXL_BELOW(Bcast_c);
+UCXL_FORMS_BELOW(Allgather_c, Iallgather_c, Allgather_init_c);
+UCXL_FORMS_BELOW(Allgatherv_c, Iallgatherv_c, Allgatherv_init_c);
+UCXL_FORMS_BELOW(Alltoall_c, Ialltoall_c, Alltoall_init_c);
+UCXL_FORMS_BELOW(Alltoallv_c, Ialltoallv_c, Alltoallv_init_c);
+UCXL_FORMS_BELOW(Alltoallw_c, Ialltoallw_c, Alltoallw_init_c);
+UCXL_FORMS_BELOW(Bcast_c, Ibcast_c, Bcast_init_c);
+UCXL_FORMS_BELOW(Gather_c, Igather_c, Gather_init_c);
+UCXL_FORMS_BELOW(Gatherv_c, Igatherv_c, Gatherv_init_c);
+UCXL_FORMS_BELOW(Neighbor_allgather_c, Ineighbor_allgather_c, Neighbor_allgather_init_c);
+UCXL_FORMS_BELOW(Neighbor_allgatherv_c, Ineighbor_allgatherv_c, Neighbor_allgatherv_init_c);
+UCXL_FORMS_BELOW(Neighbor_alltoall_c, Ineighbor_alltoall_c, Neighbor_alltoall_init_c);
+UCXL_FORMS_BELOW(Neighbor_alltoallv_c, Ineighbor_alltoallv_c, Neighbor_alltoallv_init_c);
+UCXL_FORMS_BELOW(Neighbor_alltoallw_c, Ineighbor_alltoallw_c, Neighbor_alltoallw_init_c);
+UCXL_FORMS_BELOW(Scatter_c, Iscatter_c, Scatter_init_c);
+UCXL_FORMS_BELOW(Scatterv_c, Iscatterv_c, Scatterv_init_c);
+
 UCXL_BELOW(Bsend_c);
 UCXL_BELOW(Bsend_init_c);
-UCXL_BELOW(Gather_c);
-UCXL_BELOW(Gatherv_c);
 UCXL_BELOW(Ibsend_c);
 UCXL_BELOW(Imrecv_c);
 UCXL_BELOW(Irecv_c);
@@ -107,18 +126,11 @@ UCXL_BELOW(Isendrecv_c);
 UCXL_BELOW(Isendrecv_replace_c);
 UCXL_BELOW(Issend_c);
 UCXL_BELOW(Mrecv_c);
-UCXL_BELOW(Neighbor_allgather_c);
-UCXL_BELOW(Neighbor_allgatherv_c);
-UCXL_BELOW(Neighbor_alltoall_c);
-UCXL_BELOW(Neighbor_alltoallv_c);
-UCXL_BELOW(Neighbor_alltoallw_c);
 UCXL_BELOW(Pack_c);
 UCXL_BELOW(Recv_c);
 UCXL_BELOW(Recv_init_c);
 UCXL_BELOW(Rsend_c);
 UCXL_BELOW(Rsend_init_c);
-UCXL_BELOW(Scatter_c);
-UCXL_BELOW(Scatterv_c);
 UCXL_BELOW(Send_c);
 UCXL_BELOW(Send_init_c);
 UCXL_BELOW(Sendrecv_c);
@@ -130,6 +142,16 @@ UCXL_BELOW(Type_get_envelope_c);
 UCXL_BELOW(Unpack_c);
 #else
 #define UCXL_LARGE_COUNTS 0
+#endif
+
+// Requests of which some or all are asked at once came with MPI 4.1.
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define UCXL_STATUS_OF_MANY 1
+UCXL_BELOW(Request_get_status_all);
+UCXL_BELOW(Request_get_status_any);
+UCXL_BELOW(Request_get_status_some);
+#else
+#define UCXL_STATUS_OF_MANY 0
 #endif
 
 #ifdef OPEN_MPI
@@ -146,4 +168,15 @@ extern "C" [[gnu::weak]] decltype(ompi_request_null) ompi_request_null;
 extern "C" [[gnu::weak]] decltype(OMPI_C_MPI_TYPE_NULL_COPY_FN) OMPI_C_MPI_TYPE_NULL_COPY_FN;
 #endif
 
+namespace ucxl::mpi
+{
+
+// The type of a parameter, which is const in newer releases of an MPI.
+template <std::size_t index, typename... Parameters>
+std::tuple_element_t<index, std::tuple<Parameters...>> parameter(int (*function)(Parameters...));
+
+} // namespace ucxl::mpi
+#define UCXL_PARAMETER(index, name) decltype(ucxl::mpi::parameter<index>(&PMPI_##name))
+
+#undef UCXL_FORMS_BELOW
 #undef UCXL_BELOW

@@ -1,25 +1,67 @@
 // A collective call with packed bytes in the places of its sides: packs, calls MPI, and unpacks what arrived.
 //
-//     return call_packed(PMPI_Alltoall, sent, received, std::tuple(comm), [&](auto& from, auto& into) {
+//     return call_packed(PMPI_Alltoall, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
 //         from.take(number, direction::send);
 //         into.take(number, direction::receive);
 //     });
 #pragma once
 
 #include "collective_sides.h"
+#include "requests.h"
 
+#include <memory>
+#include <new>
 #include <tuple>
 
 namespace ucxl::mpi
 {
 
-// `take` chooses the sides that are packed. `tail` are the arguments after the sides.
-template <typename Next, typename Sent, typename Received, typename Tail, typename Take>
-int call_packed(Next* next, const Sent& sent, const Received& received, const Tail& tail, Take take)
+// The forms of a call, by the arguments that come last.
+struct blocking {
+    std::tuple<> arguments() const { return {}; }
+};
+
+struct nonblocking {
+    static constexpr bool is_persistent = false;
+    MPI_Request* request;
+
+    std::tuple<MPI_Request*> arguments() const { return {request}; }
+};
+
+struct persistent {
+    static constexpr bool is_persistent = true;
+    MPI_Info info;
+    MPI_Request* request;
+
+    std::tuple<MPI_Info, MPI_Request*> arguments() const { return {info, request}; }
+};
+
+// The sides of a call that goes on.
+template <typename Sent, typename Received>
+class held_sides final : public held
 {
-    if (!sent.is_taken() && !received.is_taken()) [[likely]] {
-        return std::apply(next, std::tuple_cat(sent.arguments(), received.arguments(), tail));
+public:
+    held_sides(const Sent& sent, const Received& received) : from(sent), into(received) {}
+
+    void begin() override
+    {
+        from.pack();
+        into.pack();
     }
+    void end() override
+    {
+        from.unpack();
+        into.unpack();
+    }
+    bool must_end() const override { return from.is_received() || into.is_received(); }
+
+    packed<Sent> from;
+    packed<Received> into;
+};
+
+template <typename Next, typename Sent, typename Received, typename Tail, typename Take>
+int call_sides(Next* next, const Sent& sent, const Received& received, const Tail& tail, blocking /*form*/, Take take)
+{
     packed<Sent> from(sent);
     packed<Received> into(received);
     take(from, into);
@@ -33,4 +75,61 @@ int call_packed(Next* next, const Sent& sent, const Received& received, const Ta
     return result;
 }
 
+template <typename Next, typename Sent, typename Received, typename Tail, typename Form, typename Take>
+int call_sides(Next* next, const Sent& sent, const Received& received, const Tail& tail, Form form, Take take)
+{
+    const auto end_of_call = std::tuple_cat(tail, form.arguments());
+    using sides            = held_sides<Sent, Received>;
+    std::unique_ptr<sides> things(new (std::nothrow) sides(sent, received));
+    if (things != nullptr) {
+        take(things->from, things->into);
+    }
+    if (things == nullptr || (things->from.is_empty() && things->into.is_empty())) {
+        return std::apply(next, std::tuple_cat(sent.arguments(), received.arguments(), end_of_call));
+    }
+    things->is_persistent = Form::is_persistent;
+    // Also of a persistent call: MPICH copies some of what this process sends to itself when the request is made.
+    things->begin();
+    const int result =
+        std::apply(next, std::tuple_cat(things->from.arguments(), things->into.arguments(), end_of_call));
+    if (result == MPI_SUCCESS) {
+        requests::hold(*form.request, std::move(things));
+    }
+    return result;
+}
+
+// `take` chooses the sides that are packed. `tail` are the arguments after the sides.
+template <typename Next, typename Sent, typename Received, typename Tail, typename Form, typename Take>
+int call_packed(Next* next, const Sent& sent, const Received& received, const Tail& tail, Form form, Take take)
+{
+    if (!sent.is_taken() && !received.is_taken()) [[likely]] {
+        return std::apply(next, std::tuple_cat(sent.arguments(), received.arguments(), tail, form.arguments()));
+    }
+    return call_sides(next, sent, received, tail, form, take);
+}
+
 } // namespace ucxl::mpi
+
+#define UCXL_WITHOUT_PARENTHESES(...) __VA_ARGS__
+
+// Defines a collective call, its nonblocking form and its persistent form. `call` is an expression with `next` and
+// `form` for what differs.
+#define UCXL_MPI_COLLECTIVE(name, nonblocking_name, persistent_name, parameters, call)                                 \
+    UCXL_MPI_CALL MPI_##name(UCXL_WITHOUT_PARENTHESES parameters)                                                      \
+    {                                                                                                                  \
+        const auto next = PMPI_##name;                                                                                 \
+        const blocking form;                                                                                           \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    UCXL_MPI_CALL MPI_##nonblocking_name(UCXL_WITHOUT_PARENTHESES parameters, MPI_Request* request)                    \
+    {                                                                                                                  \
+        const auto next = PMPI_##nonblocking_name;                                                                     \
+        const nonblocking form{request};                                                                               \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    UCXL_MPI_CALL MPI_##persistent_name(UCXL_WITHOUT_PARENTHESES parameters, MPI_Info info, MPI_Request* request)      \
+    {                                                                                                                  \
+        const auto next = PMPI_##persistent_name;                                                                      \
+        const persistent form{info, request};                                                                          \
+        return call;                                                                                                   \
+    }

@@ -37,6 +37,7 @@ struct neighbors {
     std::size_t sources      = 0;
     std::size_t destinations = 0;
     bool is_valid            = false;
+    bool may_lack_some       = false; // at a border, where nothing arrives
 
     explicit neighbors(MPI_Comm comm)
     {
@@ -45,8 +46,9 @@ struct neighbors {
             return;
         }
         if (kind == MPI_CART) {
-            is_valid = PMPI_Cartdim_get(comm, &in) == MPI_SUCCESS;
-            out      = in *= 2;
+            is_valid      = PMPI_Cartdim_get(comm, &in) == MPI_SUCCESS;
+            may_lack_some = is_at_border(comm, in);
+            out           = in *= 2;
         } else if (kind == MPI_GRAPH) {
             is_valid = PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS &&
                        PMPI_Graph_neighbors_count(comm, rank, &in) == MPI_SUCCESS;
@@ -56,6 +58,19 @@ struct neighbors {
         }
         sources      = static_cast<std::size_t>(in);
         destinations = static_cast<std::size_t>(out);
+    }
+
+private:
+    static bool is_at_border(MPI_Comm comm, int dims)
+    {
+        for (int i = 0; i < dims; ++i) {
+            int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
+            if (PMPI_Cart_shift(comm, i, 1, &before, &after) != MPI_SUCCESS || before == MPI_PROC_NULL ||
+                after == MPI_PROC_NULL) {
+                return true;
+            }
+        }
+        return false;
     }
 };
 

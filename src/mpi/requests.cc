@@ -1,9 +1,7 @@
 #include "requests.h"
 
 #include <mutex>
-#include <new>
-#include <unordered_map>
-#include <utility>
+#include <span>
 
 namespace ucxl::mpi
 {
@@ -11,10 +9,24 @@ namespace ucxl::mpi
 namespace
 {
 
+// Chains of what requests hold, by handle. Nothing is allocated to add to it, so adding cannot fail: a request whose
+// bytes are not unpacked would be a wrong result.
 struct request_table {
+    static constexpr std::size_t num_chains = 1024;
+
     std::mutex lock;
-    std::unordered_map<MPI_Request, held_ptr> running;
-    std::vector<held_ptr> to_the_end;
+    std::array<held*, num_chains> chains{};
+    held* to_the_end = nullptr;
+
+    held*& chain_of(MPI_Request request)
+    {
+#ifdef OPEN_MPI
+        const auto key = reinterpret_cast<std::uintptr_t>(request);
+#else
+        const auto key = static_cast<std::uintptr_t>(static_cast<unsigned>(request));
+#endif
+        return chains[((key * 0x9e3779b97f4a7c15ULL) >> 40) % num_chains];
+    }
 };
 
 // Not destroyed at exit: other threads may still be in MPI.
@@ -28,81 +40,186 @@ request_table& table()
 
 constinit std::atomic<std::size_t> requests::_number{0};
 
-void requests::hold(MPI_Request request, held_ptr things) noexcept
+// Under the lock.
+held* requests::remove(MPI_Request request) noexcept
+{
+    for (held** link = &table().chain_of(request); *link != nullptr; link = &(*link)->_next) {
+        if ((*link)->_request == request) {
+            held* const found = *link;
+            *link             = found->_next;
+            _number.fetch_sub(1, std::memory_order_relaxed);
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+void requests::insert(held* things) noexcept
 {
     held_ptr ended; // released after the lock
     const std::lock_guard guard(table().lock);
-    try {
-        // A handle that is there already is that of a request that ended unseen, or the one that MPI gives to all
-        // requests that end at once.
-        auto& place = table().running[request];
-        ended       = std::exchange(place, std::move(things));
-        _number.store(table().running.size(), std::memory_order_relaxed);
-    } catch (const std::bad_alloc&) {
-        static_cast<void>(things.release());
+    // A handle that is there already is that of a request that ended unseen, or the one that MPI gives to all requests
+    // that end at once.
+    ended.reset(remove(things->_request));
+    held*& chain  = table().chain_of(things->_request);
+    things->_next = chain;
+    chain         = things;
+    _number.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool requests::has_ended(MPI_Request request) noexcept
+{
+    int has_ended = 0;
+    return PMPI_Request_get_status(request, &has_ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && has_ended != 0;
+}
+
+void requests::end(held& things) noexcept
+{
+    if (things._is_running) {
+        things._is_running = false;
+        things.end();
     }
 }
 
-held_ptr requests::take(MPI_Request request)
+void requests::hold(MPI_Request request, held_ptr things) noexcept
+{
+    things->_request    = request;
+    things->_is_running = !things->is_persistent;
+    // MPI may give one handle to all requests that end at once, so what is to be done at their end is done now.
+    if (things->_is_running && things->must_end() && has_ended(request)) {
+        end(*things);
+        return;
+    }
+    insert(things.release());
+}
+
+held_ptr requests::take(MPI_Request request) noexcept
 {
     const std::lock_guard guard(table().lock);
-    const auto found = table().running.find(request);
-    if (found == table().running.end()) {
-        return nullptr;
+    return held_ptr(remove(request));
+}
+
+held* requests::find(MPI_Request request) noexcept
+{
+    const std::lock_guard guard(table().lock);
+    return look_up(request);
+}
+
+// Under the lock.
+held* requests::look_up(MPI_Request request) noexcept
+{
+    for (held* each = table().chain_of(request); each != nullptr; each = each->_next) {
+        if (each->_request == request) {
+            return each;
+        }
     }
-    held_ptr things = std::move(found->second);
-    table().running.erase(found);
-    _number.store(table().running.size(), std::memory_order_relaxed);
-    return things;
+    return nullptr;
+}
+
+void requests::begin(int count, const MPI_Request* array) noexcept
+{
+    if (!any() || count <= 0 || array == nullptr) [[likely]] {
+        return;
+    }
+    for (const MPI_Request each : std::span(array, static_cast<std::size_t>(count))) {
+        held* const things = find(each);
+        if (things != nullptr && things->is_persistent) {
+            things->begin();
+            things->_is_running = true;
+        }
+    }
+}
+
+void requests::cancel_begin(int count, const MPI_Request* array) noexcept
+{
+    if (!any() || count <= 0 || array == nullptr) [[likely]] {
+        return;
+    }
+    for (const MPI_Request each : std::span(array, static_cast<std::size_t>(count))) {
+        held* const things = find(each);
+        if (things != nullptr && things->is_persistent) {
+            things->_is_running = false;
+        }
+    }
+}
+
+void requests::note_end(MPI_Request request) noexcept
+{
+    if (any()) [[unlikely]] {
+        if (held* const things = find(request)) {
+            end(*things);
+        }
+    }
 }
 
 void requests::keep_to_the_end(held_ptr things) noexcept
 {
     const std::lock_guard guard(table().lock);
-    try {
-        table().to_the_end.push_back(nullptr);
-        table().to_the_end.back() = std::move(things);
-    } catch (const std::bad_alloc&) {
-        static_cast<void>(things.release());
+    things->_next      = table().to_the_end;
+    table().to_the_end = things.release();
+}
+
+void requests::forget_all() noexcept
+{
+    held* all = nullptr;
+    {
+        const std::lock_guard guard(table().lock);
+        std::swap(all, table().to_the_end);
+        for (held*& chain : table().chains) {
+            while (chain != nullptr) {
+                held* const next = chain->_next;
+                chain->_next     = all;
+                all              = chain;
+                chain            = next;
+            }
+        }
+        _number.store(0, std::memory_order_relaxed);
+    }
+    while (all != nullptr) {
+        const held_ptr ended(all);
+        all = ended->_next;
     }
 }
 
-void requests::forget_all()
+void ending_requests::take() noexcept
 {
-    std::unordered_map<MPI_Request, held_ptr> running;
-    std::vector<held_ptr> to_the_end;
     const std::lock_guard guard(table().lock);
-    running.swap(table().running);
-    to_the_end.swap(table().to_the_end);
-    _number.store(0, std::memory_order_relaxed);
-}
-
-void ending_requests::take(int count, MPI_Request* array) noexcept
-{
-    try {
-        for (int i = 0; i < count; ++i) {
-            if (array[i] == MPI_REQUEST_NULL) {
-                continue;
-            }
-            _taken.reserve(_taken.size() + 1);
-            if (auto things = requests::take(array[i])) {
-                _taken.push_back({&array[i], array[i], std::move(things)});
-            }
+    for (MPI_Request& each : std::span(_array, static_cast<std::size_t>(_count))) {
+        held* const things = each == MPI_REQUEST_NULL ? nullptr : requests::look_up(each);
+        if (things != nullptr && things->is_persistent) {
+            _has_persistent = true;
+        } else if (things != nullptr) {
+            requests::remove(each);
+            things->_place = &each;
+            things->_next  = _taken;
+            _taken         = things;
         }
-    } catch (const std::bad_alloc&) {
-        // What was not taken stays in the table, and ends with the next request of its handle.
-        return;
     }
 }
 
 void ending_requests::put_back() noexcept
 {
-    for (taken& each : _taken) {
-        if (*each.place == each.request) { // still running, or persistent
-            requests::hold(each.request, std::move(each.things));
+    while (_taken != nullptr) {
+        held_ptr things(_taken);
+        _taken = things->_next;
+        if (*things->_place == things->_request) { // still running
+            requests::insert(things.release());
+        } else {
+            requests::end(*things);
         }
     }
-    _taken.clear();
+}
+
+// MPI does not say in all calls which of them ended. One that ended during this call only is unpacked a little early.
+void ending_requests::end_persistent() noexcept
+{
+    for (const MPI_Request each : std::span(_array, static_cast<std::size_t>(_count))) {
+        held* const things = each == MPI_REQUEST_NULL ? nullptr : requests::find(each);
+        if (things != nullptr && things->is_persistent && things->_is_running && things->must_end() &&
+            requests::has_ended(each)) {
+            requests::end(*things);
+        }
+    }
 }
 
 } // namespace ucxl::mpi

@@ -1,8 +1,9 @@
-// What running requests hold: windows, and memory for packed bytes. It is given back when MPI says that the request has
-// ended, in whichever call that is.
+// What requests hold: windows, and packed bytes. It is given back when MPI says that the request has ended, in whichever
+// call that is, or when a persistent one is freed.
 //
 // A call that may end requests takes out what they hold before it asks MPI, and puts back what is still needed: once a
-// request has ended, MPI may give its handle to the next one of another thread.
+// request has ended, MPI may give its handle to the next one of another thread. Handles of persistent requests stay
+// until these are freed, so what they hold stays in the table.
 #pragma once
 
 #include "known_type.h"
@@ -12,31 +13,67 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <vector>
 
 namespace ucxl::mpi
 {
 
 using held_windows = std::array<window_use, 2>;
 
-struct held {
+class held
+{
+public:
+    held()                       = default;
+    virtual ~held()              = default;
+    held(const held&)            = delete;
+    held& operator=(const held&) = delete;
+
+    // Before MPI starts the request, each time: packs what it sends.
+    virtual void begin() {}
+    // When it has ended, each time: unpacks what it received.
+    virtual void end() {}
+    // Whether end() does anything.
+    virtual bool must_end() const { return false; }
+
     held_windows windows;
-    std::unique_ptr<std::byte[]> packed;
+    bool is_persistent = false;
+
+private:
+    friend class requests;
+    friend class ending_requests;
+    bool _is_running     = false;
+    MPI_Request _request = MPI_REQUEST_NULL;
+    MPI_Request* _place  = nullptr; // where the caller of a call that may end it has it
+    held* _next          = nullptr; // in a chain of the table, or of an ending_requests
 };
 using held_ptr = std::unique_ptr<held>;
 
 class requests
 {
 public:
-    // Does not throw: without memory for it the windows stay until MPI ends.
+    // What a new request holds. One that is not persistent is running, or has ended.
     static void hold(MPI_Request request, held_ptr things) noexcept;
     static bool any() { return _number.load(std::memory_order_relaxed) > 0; }
-    static held_ptr take(MPI_Request request);
+    static held_ptr take(MPI_Request request) noexcept;
+    // Stays in the table. Null if the request holds nothing.
+    static held* find(MPI_Request request) noexcept;
+    // Before persistent requests are started.
+    static void begin(int count, const MPI_Request* array) noexcept;
+    // They could not be started.
+    static void cancel_begin(int count, const MPI_Request* array) noexcept;
+    // MPI said that the request has ended, but keeps it.
+    static void note_end(MPI_Request request) noexcept;
     // A request that nobody will ask about may use its windows until MPI ends.
     static void keep_to_the_end(held_ptr things) noexcept;
-    static void forget_all();
+    static void forget_all() noexcept;
 
 private:
+    friend class ending_requests;
+    static void insert(held* things) noexcept;
+    static held* remove(MPI_Request request) noexcept;
+    static held* look_up(MPI_Request request) noexcept;
+    static bool has_ended(MPI_Request request) noexcept;
+    static void end(held& things) noexcept;
+
     static std::atomic<std::size_t> _number;
 };
 
@@ -48,30 +85,32 @@ private:
 class ending_requests
 {
 public:
-    ending_requests(int count, MPI_Request* array) noexcept
+    ending_requests(int count, MPI_Request* array) noexcept : _count(count), _array(array)
     {
         if (requests::any() && count > 0 && array != nullptr) [[unlikely]] {
-            take(count, array);
+            take();
         }
     }
     // Puts back what requests still need, and releases the rest.
     void settle() noexcept
     {
-        if (!_taken.empty()) [[unlikely]] {
+        if (_taken != nullptr) [[unlikely]] {
             put_back();
+        }
+        if (_has_persistent) [[unlikely]] {
+            end_persistent();
         }
     }
 
 private:
-    struct taken {
-        MPI_Request* place;
-        MPI_Request request;
-        held_ptr things;
-    };
-    void take(int count, MPI_Request* array) noexcept;
+    void take() noexcept;
     void put_back() noexcept;
+    void end_persistent() noexcept;
 
-    std::vector<taken> _taken;
+    const int _count;
+    MPI_Request* const _array;
+    held* _taken         = nullptr;
+    bool _has_persistent = false;
 };
 
 } // namespace ucxl::mpi

@@ -1,11 +1,14 @@
-// A call that starts a request on windows in the places of its buffers. The request holds them until it ends, or, if it
-// is persistent, until it is freed.
+// A call that starts a request on windows or packed bytes in the places of its buffers. The request holds them until it
+// ends, or, if it is persistent, until it is freed.
 #pragma once
 
 #include "call.h"
+#include "packed_side.h"
 #include "requests.h"
 
+#include <memory>
 #include <new>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -43,6 +46,24 @@ int start_on(held_windows&& windows, MPI_Request* request, Call call)
         requests::hold(*request, std::move(things));
     }
     return result;
+}
+
+// What is sent, packed at each start.
+class held_packed final : public held
+{
+public:
+    explicit held_packed(packed_side&& side) : _side(std::move(side)) {}
+    void begin() override { _side.pack(); }
+    const packed_side& side() const { return _side; }
+
+private:
+    packed_side _side;
+};
+
+// Null if MPI shall work on the caller's buffer.
+inline std::unique_ptr<held_packed> hold_packed(std::optional<packed_side>&& side)
+{
+    return std::unique_ptr<held_packed>(side ? new (std::nothrow) held_packed(std::move(*side)) : nullptr);
 }
 
 } // namespace ucxl::mpi

@@ -164,8 +164,11 @@ TEST_P(mpi_program, the_report_tells_what_was_taken)
     const auto messages = calls(2, "3", "sendrecv", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
     EXPECT_GT(reported(messages.err, "messages"), 4u) << messages.output();
     EXPECT_EQ(reported(messages.err, "copies"), 0u) << messages.output();
-    const auto copies = calls(2, "3", "alltoallw", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
-    EXPECT_GT(reported(copies.err, "copies"), 4u) << copies.output();
+    for (const char* const call : {"alltoallw", "alltoallw-nonblocking", "bcast-persistent", "bsend-recv",
+                                   "ibsend-recv", "persistent-bsend", "isendrecv-replace"}) {
+        const auto copies = calls(2, "3", call, {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_GT(reported(copies.err, "copies"), 4u) << call << copies.output();
+    }
 }
 
 TEST_P(mpi_program, options_choose_calls_and_datatypes)
