@@ -6,6 +6,7 @@
 #include "tools/common/value_of.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace ucxl::perf
 {
@@ -24,7 +25,9 @@ class window_method : public method
 {
 public:
     window_method(session& session, image_pair& images, bool pass_memh)
-        : method(images), _source(map(session, images.source)), _destination(map(session, images.destination)),
+        : method(images), _own_source(map(session, images.source)), _own_destination(map(session, images.destination)),
+          _source(_own_source ? *_own_source : *images.source.allocated()),
+          _destination(_own_destination ? *_own_destination : *images.destination.allocated()),
           _copied_before(copied(_source) + copied(_destination)), _pass_memh(pass_memh)
     {
     }
@@ -48,8 +51,12 @@ private:
         }
         return attr.statistics.bytes_read + attr.statistics.bytes_written;
     }
-    static ucx_layout::window map(session& session, const layout_image& image)
+    // Nothing for memory of the library: peers can share it only through the window that owns it.
+    static std::optional<ucx_layout::window> map(session& session, const layout_image& image)
     {
+        if (image.allocated() != nullptr) {
+            return std::nullopt;
+        }
         const tools::held_log log;
         return tools::value_of(ucx_layout::window::map(session.context(), image.layout(), image.bases()), log,
                                "mapping a window");
@@ -63,8 +70,10 @@ private:
         return {.memh = window.memh(), .address = reinterpret_cast<std::uintptr_t>(window.address())};
     }
 
-    ucx_layout::window _source;
-    ucx_layout::window _destination;
+    std::optional<ucx_layout::window> _own_source;
+    std::optional<ucx_layout::window> _own_destination;
+    const ucx_layout::window& _source;
+    const ucx_layout::window& _destination;
     std::uint64_t _copied_before; // a window that was mapped before goes on counting
     bool _pass_memh;
 };
