@@ -7,6 +7,7 @@
 #include "uct/abi/log.h"
 
 #include <mutex>
+#include <optional>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,10 +82,10 @@ result<void> exporter::prepare()
 // The record of a window is its attachment.
 struct exported_record {
     std::shared_ptr<record_file> file;
-    pid_t owner              = 0;
-    std::uint64_t generation = 0;
-    std::uint64_t offset     = 0;
-    std::uint32_t length     = 0;
+    pid_t owner          = 0;
+    std::uint64_t offset = 0;
+    std::uint32_t length = 0;
+    shm_key key{};
 
     exported_record()                                  = default;
     exported_record(const exported_record&)            = delete;
@@ -135,16 +136,25 @@ result<std::vector<std::byte>> make_record(const exported_window& exported, std:
     });
 }
 
-result<record_ptr> add_record(exporter& exporter, const exported_window& exported)
+result<record_ptr> add_record(exporter& exporter, const exported_window& exported, shm_access access)
 {
-    auto bytes          = UCXL_TRY(make_record(exported, exporter.last_generation + 1));
-    auto created        = std::make_shared<exported_record>();
-    const auto at       = UCXL_TRY(exporter.records->add(bytes));
-    created->owner      = exporter.owner.pid;
-    created->generation = ++exporter.last_generation;
-    created->offset     = at;
-    created->length     = static_cast<std::uint32_t>(bytes.size());
-    created->file       = exporter.records;
+    auto bytes      = UCXL_TRY(make_record(exported, exporter.last_generation + 1));
+    auto created    = std::make_shared<exported_record>();
+    const auto at   = UCXL_TRY(exporter.records->add(bytes));
+    created->owner  = exporter.owner.pid;
+    created->offset = at;
+    created->length = static_cast<std::uint32_t>(bytes.size());
+    created->file   = exporter.records;
+    created->key    = {.magic         = shm_key::form,
+                       .access        = access,
+                       .owner         = exporter.owner,
+                       .address       = reinterpret_cast<std::uintptr_t>(exported.address),
+                       .length        = exported.length,
+                       .generation    = ++exporter.last_generation,
+                       .records_inode = exporter.records->inode(),
+                       .record_offset = at,
+                       .record_length = created->length,
+                       .records_fd    = exporter.records->fd()};
     return created;
 }
 
@@ -155,40 +165,53 @@ record_ptr known_record(const window_attachment& attachment)
     return known != nullptr && known->owner == own_pid() ? known : nullptr;
 }
 
-result<record_ptr> record_of(exporter& exporter, const exported_window& exported)
+result<record_ptr> record_of(exporter& exporter, const exported_window& exported, shm_access access)
 {
     if (auto known = known_record(*exported.attachment)) {
         return known;
     }
-    auto added = add_record(exporter, exported);
+    auto added = add_record(exporter, exported, access);
     if (added) {
         exported.attachment->value = *added;
     }
     return added;
 }
 
+// A rendezvous packs the keys of its window with each message. Nothing of the window is copied if it has no such key, or
+// has it already. Call it under the lock, or, if it may answer nothing, without.
+std::optional<shm_key> quick_key_of(const void* address, shm_access access, std::size_t min_block, bool is_locked)
+{
+    const reader_section guard;
+    const window* const window = window_registry::instance().find(address, 1);
+    if (window == nullptr || !is_exportable(window->binding(), access, min_block)) {
+        return no_access_key();
+    }
+    if (!is_locked) {
+        return std::nullopt;
+    }
+    const auto* const known = static_cast<const exported_record*>(window->binding().attachment->value.get());
+    return known != nullptr && known->owner == own_pid() ? std::optional(known->key) : std::nullopt;
+}
+
 // Looks the window up under the lock, so that its record has the bases of the last rebinding.
 result<shm_key> key_of(const void* address, shm_access access, std::size_t min_block)
 {
+    if (const auto none = quick_key_of(address, access, min_block, false)) {
+        return *none;
+    }
     exporter& owner = exporter::instance();
     exported_window exported; // outlives the lock, with everything left of the window
     const std::lock_guard guard(owner.lock);
+    if (const auto known = quick_key_of(address, access, min_block, true)) {
+        return *known;
+    }
     exported = find_window(address, access, min_block);
     if (exported.address == nullptr) {
-        return no_access_key();
+        return no_access_key(); // it ended meanwhile
     }
     UCXL_TRY(owner.prepare());
-    const auto record = UCXL_TRY(record_of(owner, exported));
-    return shm_key{.magic         = shm_key::form,
-                   .access        = access,
-                   .owner         = owner.owner,
-                   .address       = reinterpret_cast<std::uintptr_t>(exported.address),
-                   .length        = exported.length,
-                   .generation    = record->generation,
-                   .records_inode = owner.records->inode(),
-                   .record_offset = record->offset,
-                   .record_length = record->length,
-                   .records_fd    = owner.records->fd()};
+    const auto record = UCXL_TRY(record_of(owner, exported, access));
+    return record->key;
 }
 
 shm_key export_or_none(const void* address, shm_access access, std::size_t min_block)

@@ -5,8 +5,10 @@
 #include "ucs/layout/walk.h"
 #include "ucs/window/arena.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <format>
 #include <map>
 #include <mutex>
@@ -25,12 +27,31 @@ struct shm_peer {
     peer_file records;
     watched_process process;
 
+    // Asks the kernel once in each of its clock ticks. It gives a number again only after all others, which takes longer.
+    bool is_alive() const
+    {
+        timespec now{};
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+        const std::int64_t tick = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+        if (_seen_alive.load(std::memory_order_relaxed) == tick) {
+            return true;
+        }
+        const bool is_alive = process.is_alive();
+        if (is_alive) {
+            _seen_alive.store(tick, std::memory_order_relaxed);
+        }
+        return is_alive;
+    }
+
     bool still_has(const shm_key& key) const
     {
         std::uint64_t generation = 0;
         return records.read(key.record_offset, std::as_writable_bytes(std::span(&generation, 1))) &&
                generation == key.generation;
     }
+
+private:
+    mutable std::atomic<std::int64_t> _seen_alive{-1};
 };
 
 namespace
@@ -50,17 +71,19 @@ struct importer {
     std::map<window_name, std::unique_ptr<imported_window>> windows;
     std::map<peer_name, std::weak_ptr<const shm_peer>> peers;
     std::list<imported_window*> idle; // oldest first
+    std::list<imported_window*> used;
     std::uint64_t idle_bytes   = 0;
     std::uint64_t mapped_bytes = 0;
 
     static importer& instance();
     result<imported_window*> acquire(const shm_key& key);
+    imported_window* find(const shm_key& key) noexcept;
     void release(imported_window* imported) noexcept;
     void drop_idle() noexcept;
 
 private:
     result<std::shared_ptr<const shm_peer>> find_peer(const shm_key& key);
-    result<imported_window*> use_again(imported_window& known, const shm_key& key);
+    void add_use(imported_window& known) noexcept;
     result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
     result<owned_mapping> map_memory(const shm_key& key, const shm_record& record);
     result<void> add_memory(imported_window& to, const shm_record& record);
@@ -189,20 +212,35 @@ result<imported_window*> importer::import(const shm_key& key)
     auto created = UCXL_TRY(map_record(key, std::move(peer), record));
     UCXL_TRY(key.access == shm_access::mapping ? add_memory(*created, record) : try_copy(*created));
     auto* const window = created.get();
+    std::list<imported_window*> place{window};
     windows.emplace(name_of(key), std::move(created));
+    window->position = place.begin();
+    used.splice(used.end(), place);
     mapped_bytes += window->mapped_length();
     return window;
 }
 
-result<imported_window*> importer::use_again(imported_window& known, const shm_key& key)
+bool is_usable(const imported_window& known, const shm_key& key)
 {
-    if (known.key != key || !is_published(known)) {
-        return fail(errc::malformed, "the window of the key is gone, or never matched the key");
-    }
+    return known.key == key && is_published(known);
+}
+
+void importer::add_use(imported_window& known) noexcept
+{
     if (known.users++ == 0) {
         remove_from_idle(known);
     }
-    return &known;
+}
+
+imported_window* importer::find(const shm_key& key) noexcept
+{
+    const std::lock_guard guard(lock);
+    const auto known = windows.find(name_of(key));
+    if (known == windows.end() || !is_usable(*known->second, key)) {
+        return nullptr;
+    }
+    add_use(*known->second);
+    return known->second.get();
 }
 
 result<imported_window*> importer::acquire(const shm_key& key)
@@ -210,7 +248,11 @@ result<imported_window*> importer::acquire(const shm_key& key)
     UCXL_TRY(check_key(key));
     const std::lock_guard guard(lock);
     if (const auto known = windows.find(name_of(key)); known != windows.end()) {
-        return use_again(*known->second, key);
+        if (!is_usable(*known->second, key)) {
+            return fail(errc::malformed, "the window of the key is gone, or never matched the key");
+        }
+        add_use(*known->second);
+        return known->second.get();
     }
     auto created = import(key);
     std::erase_if(peers, [](const auto& pair) { return pair.second.expired(); });
@@ -219,7 +261,7 @@ result<imported_window*> importer::acquire(const shm_key& key)
 
 void importer::remove_from_idle(imported_window& imported) noexcept
 {
-    idle.erase(imported.idle_position);
+    used.splice(used.end(), idle, imported.position);
     idle_bytes -= imported.mapped_length();
 }
 
@@ -227,6 +269,7 @@ void importer::remove_from_idle(imported_window& imported) noexcept
 void importer::drop(imported_window* imported) noexcept
 {
     remove_from_idle(*imported);
+    used.erase(imported->position);
     mapped_bytes -= imported->mapped_length();
     windows.erase(name_of(imported->key));
 }
@@ -243,13 +286,7 @@ void importer::release(imported_window* imported) noexcept
     if (--imported->users > 0) {
         return;
     }
-    try {
-        imported->idle_position = idle.insert(idle.end(), imported);
-    } catch (const std::bad_alloc&) {
-        mapped_bytes -= imported->mapped_length();
-        windows.erase(name_of(imported->key)); // out of memory; keeping it was only an optimisation
-        return;
-    }
+    idle.splice(idle.end(), used, imported->position);
     idle_bytes += imported->mapped_length();
     while (!idle.empty() && (is_idle_full() || !is_published(*idle.front()))) {
         drop(idle.front());
@@ -274,7 +311,7 @@ bool is_published(const imported_window& imported)
 
 bool is_exported(const imported_window& imported)
 {
-    return is_published(imported) && imported.owner->process.is_alive();
+    return is_published(imported) && imported.owner->is_alive();
 }
 
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source)
@@ -286,6 +323,11 @@ std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t sourc
 result<imported_window*> import_window(const shm_key& key)
 {
     return importer::instance().acquire(key);
+}
+
+imported_window* find_imported(const shm_key& key) noexcept
+{
+    return importer::instance().find(key);
 }
 
 void release_window(imported_window* imported) noexcept

@@ -38,13 +38,15 @@ struct imported_window {
     std::vector<std::byte*> bases{}; // in this process
     std::byte* contiguous = nullptr; // the window's first byte if its layout is one block, otherwise null
     unsigned users        = 1;       // number of keys; 0: the window is on the idle list
-    std::list<imported_window*>::iterator idle_position{};
+    std::list<imported_window*>::iterator position{}; // in the list of idle windows or in that of all others
 
     std::uint64_t mapped_length() const { return memory ? memory->length() : 0; } // bytes of its memory
 };
 
 // Errors: the reason why this one key is useless; the window must be reached in another way. Throws std::bad_alloc.
 result<imported_window*> import_window(const shm_key& key);
+// The window of such a key if it is imported already: all that has to be checked was checked then. Otherwise null.
+imported_window* find_imported(const shm_key& key) noexcept;
 void release_window(imported_window* imported) noexcept;
 
 // Whether the owner, if it lives, still allows use of the window. Two loads, wait-free.
