@@ -3,6 +3,7 @@
 
 #include "window_cache.h"
 
+#include <optional>
 #include <string>
 
 namespace ucxl
@@ -12,6 +13,11 @@ struct carrier_choice {
     bool has_key = false;
     std::string why_copied; // empty if it has a key
 };
+
+// Of a window without a hardware key: whether peers of this host reach its memory in one pass, or all copies go through
+// a buffer. None: they may try, but gain nothing. Memory of the application is reached by the kernel, which is fast for
+// long blocks only. Throws std::bad_alloc.
+std::optional<window_carrier> carrier_without_keys(const layout& layout, bool has_shared_memory);
 
 // At present. Throws std::bad_alloc.
 carrier_choice carrier_of(const cached_window& cached);

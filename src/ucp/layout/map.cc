@@ -1,4 +1,5 @@
 // ucp_layout_map, ucp_layout_unmap and ucp_layout_rebind.
+#include "carrier.h"
 #include "handle.h"
 #include "map_state.h"
 #include "options.h"
@@ -123,9 +124,22 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
     return check_bases(name, *params.layout->value, request.bases);
 }
 
-window_carrier carrier_of_new_windows()
+// Of a window that has no hardware key in this context.
+window_carrier carrier_of_new_window(map_state& state, ucp_context_h context, const layout& layout, bool has_own_memory)
 {
-    return carrier_option() == window_carrier_option::copies ? window_carrier::copies : window_carrier::keys;
+    switch (carrier_option()) {
+    case window_carrier_option::copies:
+        return window_carrier::copies;
+    case window_carrier_option::keys:
+        return window_carrier::keys;
+    case window_carrier_option::automatic:
+        break;
+    }
+    // In another context it may get a key.
+    if (context == nullptr || !state.memory.key_domains(context).empty()) {
+        return window_carrier::keys;
+    }
+    return carrier_without_keys(layout, has_own_memory).value_or(window_carrier::keys);
 }
 
 // Memory of a network card for every source, until the object ends.
@@ -172,13 +186,16 @@ result<cached_window*> allocate_on_card(map_state& state, ucp_context_h context,
 {
     const auto owner = std::make_shared<card_sources>();
     auto bases       = UCXL_TRY(owner->allocate(state.memory.key_domains(context), *request.layout->value));
-    return state.cache.adopt(*request.layout, std::move(bases), owner, carrier_of_new_windows());
+    return state.cache.adopt(*request.layout, std::move(bases), owner,
+                             carrier_option() == window_carrier_option::copies ? window_carrier::copies
+                                                                               : window_carrier::keys);
 }
 
 result<cached_window*> make_window(map_state& state, ucp_context_h context, const map_request& request)
 {
-    const window_carrier carrier = carrier_of_new_windows();
-    if (!request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
+    const bool is_allocated = request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE);
+    const auto carrier      = carrier_of_new_window(state, context, *request.layout->value, is_allocated);
+    if (!is_allocated) {
         return state.cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
     }
     if (request.is_of_card) {
@@ -196,7 +213,7 @@ result<cached_window*> make_window(map_state& state, ucp_context_h context, cons
 ucs_status_t choose_carrier(map_state& state, const window_user& user)
 {
     cached_window& window = *user.window;
-    if (window.target->carrier() == window_carrier::copies || state.memory.has_handle(user.context, window)) {
+    if (window.target->carrier() != window_carrier::keys || state.memory.has_handle(user.context, window)) {
         return UCS_OK;
     }
     // Another user knows the address, so the window stays where it is.

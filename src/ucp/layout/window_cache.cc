@@ -1,5 +1,6 @@
 #include "window_cache.h"
 
+#include "carrier.h"
 #include "hardware_keys.h"
 #include "sys/hash.h"
 #include "sys/rollback.h"
@@ -143,12 +144,15 @@ result<void> window_cache::carry_by_copies(cached_window& cached, error reason)
     auto& registry                = window_registry::instance();
     const window_binding& binding = cached.target->binding();
     window* moved                 = nullptr;
-    if (binding.memory != nullptr) {
-        moved = UCXL_TRY(registry.allocate(binding.plan, window_carrier::copies));
+    const bool has_shared_memory  = binding.memory != nullptr;
+    const auto carrier =
+        carrier_without_keys(*cached.layout->value, has_shared_memory).value_or(window_carrier::copies);
+    if (has_shared_memory) {
+        moved = UCXL_TRY(registry.allocate(binding.plan, carrier));
     } else {
         window_binding copied{binding.plan, binding.bases};
         copied.owner = binding.owner;
-        moved        = UCXL_TRY(registry.create(std::move(copied), window_carrier::copies));
+        moved        = UCXL_TRY(registry.create(std::move(copied), carrier));
     }
     _ends(cached); // handles of contexts that used it before are for its old address
     registry.destroy(std::exchange(cached.target, moved));

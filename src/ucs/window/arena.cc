@@ -34,9 +34,9 @@ void* random_place()
 }
 
 // Bytes between the outer margins.
-std::size_t length_of_parts(std::size_t slots_of_part, bool has_two_parts)
+std::size_t length_of_parts(std::size_t slots_of_part, std::size_t num_parts)
 {
-    return has_two_parts ? 2 * slots_of_part * slot + arena::margin : slots_of_part * slot;
+    return num_parts * slots_of_part * slot + (num_parts - 1) * arena::margin;
 }
 
 } // namespace
@@ -52,30 +52,33 @@ std::uint64_t round_to_pages(std::uint64_t length)
     return (length + page_length() - 1) & ~std::uint64_t{page_length() - 1};
 }
 
-arena::arena(std::byte* base, std::size_t slots_of_part, std::optional<ucs_memory_type_t> staged_type)
-    : _base(base), _length(length_of_parts(slots_of_part, staged_type.has_value())), _staged_type(staged_type)
+arena::arena(std::byte* base, std::size_t slots_of_part, std::size_t num_parts, const type_list& types)
+    : _base(base), _length(length_of_parts(slots_of_part, num_parts)), _num_parts(num_parts), _parts{}, _types(types)
 {
     const auto count = static_cast<std::uint32_t>(slots_of_part);
-    _parts           = {{{0, count}, {count + 1, count}}}; // one slot is the margin between them
+    for (std::uint32_t part = 0; part < num_parts; ++part) {
+        _parts[part] = {part * (count + 1), count}; // one slot is the margin between them
+    }
 }
 
-result<std::unique_ptr<arena>> arena::reserve(std::size_t length, std::optional<ucs_memory_type_t> staged_type)
+result<std::unique_ptr<arena>> arena::reserve(std::size_t length, const part_types& types)
 {
     if (length < slot) {
         return fail(errc::invalid_param, "UCX_LAYOUT_ARENA_SIZE is " + std::to_string(length) + " bytes; at least " +
                                              std::to_string(slot) + " are needed");
     }
-    const std::size_t num_slots = std::min(length / slot, std::size_t{slot_table::max_slots} - 1);
-    const bool has_two_parts    = staged_type.has_value() && num_slots >= 2;
-    const std::size_t parts     = has_two_parts ? 2 : 1;
+    constexpr auto rdma         = UCS_MEMORY_TYPE_RDMA;
+    const std::size_t num_slots = std::min(length / slot, std::size_t{slot_table::max_slots} - num_window_carriers);
+    const std::size_t parts     = std::min(types.staged ? (types.direct ? 3uz : 2uz) : 1uz, num_slots);
     std::size_t now             = num_slots / parts; // slots of each part
     const std::size_t least     = std::min(now, min_length / slot / parts);
     for (;; now /= 2) {
-        const std::size_t needed = length_of_parts(now, has_two_parts) + 2 * margin;
+        const std::size_t needed = length_of_parts(now, parts) + 2 * margin;
         void* start              = mmap(random_place(), needed, PROT_NONE, reserved_flags, -1, 0);
         if (start != MAP_FAILED) {
-            std::unique_ptr<arena> created(new (std::nothrow) arena(static_cast<std::byte*>(start) + margin, now,
-                                                                    has_two_parts ? staged_type : std::nullopt));
+            std::unique_ptr<arena> created(new (std::nothrow)
+                                               arena(static_cast<std::byte*>(start) + margin, now, parts,
+                                                     {rdma, types.staged.value_or(rdma), types.direct.value_or(rdma)}));
             if (created == nullptr) {
                 munmap(start, needed);
                 return fail(errc::no_memory, "no memory for the window arena");
@@ -99,10 +102,13 @@ arena::~arena()
 
 void arena::announce() const
 {
-    const std::size_t keyed = margin + _parts[0].count * slot + margin;
-    abi::announce_memory(_base - margin, keyed, UCS_MEMORY_TYPE_RDMA);
-    if (_staged_type) {
-        abi::announce_memory(_base - margin + keyed, _length + 2 * margin - keyed, *_staged_type);
+    // The margin between two parts is of the type of the first one.
+    const std::byte* begin = _base - margin;
+    for (std::size_t part = 0; part < _num_parts; ++part) {
+        const slot_area& slots     = _parts[part];
+        const std::byte* const end = _base + (slots.first + slots.count) * slot + margin;
+        abi::announce_memory(begin, static_cast<std::size_t>(end - begin), _types[part]);
+        begin = end;
     }
 }
 

@@ -1,7 +1,7 @@
 // The arena: one range of reserved addresses without memory, which UCX knows as memory of types of its own. It has one
-// part for each window_carrier, or only one part for all windows.
+// part for each window_carrier, or fewer: as many as there are types.
 //
-//     margin | windows with keys: type RDMA | margin | windows without: the staged type | margin
+//     margin | windows with keys: type RDMA | margin | staged type | margin | direct type | margin
 //
 // Stock UCP takes an address for host memory, and reads it, unless the memory type cache says otherwise. So the parts
 // have entries in that cache, with their margins, made together with the arena. UCM's events for mapping and unmapping
@@ -12,6 +12,7 @@
 #pragma once
 
 #include "slot_table.h"
+#include "window_carrier.h"
 
 #include "sys/error.h"
 
@@ -19,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include <ucs/memory/memory_type.h>
@@ -31,11 +31,10 @@ class arena
 {
 public:
     // Reserves whole slots of the slot table: the length is rounded down to slots, then halved until the system grants
-    // it, but not below min_length (or the requested length, if that is less). With a staged type, each part gets half
-    // of it; less than two slots have only the part for keys. Errors: no_memory, invalid_param (less than one slot).
+    // it, but not below min_length (or the requested length, if that is less). All parts are of one length; there are no
+    // more than slots. Errors: no_memory, invalid_param (less than one slot).
     static constexpr std::size_t min_length = std::size_t{1} << 30;
-    static result<std::unique_ptr<arena>> reserve(std::size_t length,
-                                                  std::optional<ucs_memory_type_t> staged_type = std::nullopt);
+    static result<std::unique_ptr<arena>> reserve(std::size_t length, const part_types& types = {});
     // Reserved addresses before and behind each part. No window gets them, so an address that a peer computes just
     // outside a window is nobody's memory.
     static constexpr std::size_t margin = slot_table::slot_length;
@@ -45,9 +44,9 @@ public:
 
     std::byte* base() const { return _base; }      // behind the first margin
     std::size_t length() const { return _length; } // with the margin between the parts
-    // The slots of each part, by window_carrier. The staged part may be missing.
-    std::span<const slot_area> parts() const { return {_parts.data(), _staged_type ? 2u : 1u}; }
-    std::optional<ucs_memory_type_t> staged_type() const { return _staged_type; } // none: there is one part
+    // The slots of each part, by window_carrier, and its memory type. The last ones may be missing.
+    std::span<const slot_area> parts() const { return {_parts.data(), _num_parts}; }
+    ucs_memory_type_t type_of(std::size_t part) const { return _types[part]; }
 
     // Adds the entries to the memory type cache. Repeating it costs little and changes nothing.
     void announce() const;
@@ -58,12 +57,15 @@ public:
     result<void> map_file(std::uint64_t offset, std::size_t length, int fd, std::uint64_t file_offset) const;
 
 private:
-    arena(std::byte* base, std::size_t slots_of_part, std::optional<ucs_memory_type_t> staged_type);
+    using type_list = std::array<ucs_memory_type_t, num_window_carriers>;
+
+    arena(std::byte* base, std::size_t slots_of_part, std::size_t num_parts, const type_list& types);
 
     std::byte* _base;
     std::size_t _length;
-    std::array<slot_area, 2> _parts;
-    std::optional<ucs_memory_type_t> _staged_type;
+    std::size_t _num_parts;
+    std::array<slot_area, num_window_carriers> _parts;
+    type_list _types;
 };
 
 std::size_t page_length();

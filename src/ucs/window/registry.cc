@@ -82,14 +82,14 @@ window_registry& window_registry::make_instance()
 }
 
 result<std::unique_ptr<window_registry>> window_registry::create_private(std::size_t arena_length,
-                                                                         std::optional<ucs_memory_type_t> staged_type)
+                                                                         const part_types& types)
 {
     std::unique_ptr<window_registry> registry(new (std::nothrow) window_registry);
     if (registry == nullptr) {
         return fail(errc::no_memory, "no memory for a window registry");
     }
     const std::lock_guard guard(registry_lock());
-    UCXL_TRY(registry->reserve_locked(arena_length, staged_type));
+    UCXL_TRY(registry->reserve_locked(arena_length, types));
     return registry;
 }
 
@@ -98,25 +98,33 @@ result<void> window_registry::reserve()
     if (arena_base() != nullptr) {
         return {};
     }
-    auto config            = UCXL_TRY(read_window_config());
-    const auto staged_type = abi::types_of_windows().staged; // without the lock: it may load modules
+    auto config                     = UCXL_TRY(read_window_config());
+    const abi::window_types& chosen = abi::types_of_windows(); // without the lock: it may load modules
     const std::lock_guard guard(registry_lock());
-    return _arena != nullptr ? result<void>() : reserve_locked(config.arena_length, staged_type);
+    return _arena != nullptr ? result<void>() : reserve_locked(config.arena_length, {chosen.staged, chosen.direct});
 }
 
-result<void> window_registry::reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type)
+result<void> window_registry::reserve_locked(std::size_t length, const part_types& types)
 {
     if (!hold_lock_over_fork()) {
         return fail(errc::no_memory, "no memory for the fork handlers of the window registry");
     }
-    auto reserved = UCXL_TRY(arena::reserve(length, staged_type));
+    auto reserved = UCXL_TRY(arena::reserve(length, types));
     auto slots = UCXL_TRY(slot_table::create(static_cast<std::uint32_t>(reserved->length() / slot_table::slot_length),
                                              reserved->parts()));
     _arena     = std::move(reserved);
     _slots     = std::move(slots);
-    if (_arena->staged_type()) {
-        _staged_type  = *_arena->staged_type();
-        _staged_start = static_cast<std::ptrdiff_t>(_arena->parts()[1].first * slot_table::slot_length);
+    const auto parts    = _arena->parts();
+    const auto start_of = [&](std::size_t part) {
+        return static_cast<std::ptrdiff_t>(parts[part].first * slot_table::slot_length);
+    };
+    if (parts.size() > 1) {
+        _staged_type  = _arena->type_of(1);
+        _staged_start = start_of(1);
+    }
+    if (parts.size() > 2) {
+        _direct_type  = _arena->type_of(2);
+        _direct_start = start_of(2);
     }
     _base.store(reinterpret_cast<std::uintptr_t>(_arena->base()));
     _arena_length.store(_arena->length(), std::memory_order_release);
@@ -127,9 +135,8 @@ ucs_memory_type_t window_registry::memory_type_at(const void* address) const
 {
     static_cast<void>(_arena_length.load(std::memory_order_acquire));
     const std::uintptr_t base = _base.load(std::memory_order_relaxed);
-    return static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(address) - base) < _staged_start
-               ? UCS_MEMORY_TYPE_RDMA
-               : _staged_type;
+    const auto offset         = static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(address) - base);
+    return offset < _staged_start ? UCS_MEMORY_TYPE_RDMA : offset < _direct_start ? _staged_type : _direct_type;
 }
 
 result<window*> window_registry::create(window_binding binding, window_carrier carrier)
@@ -139,7 +146,7 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
     const std::uint64_t length = binding.plan->packed_length();
     const std::uint64_t needed = round_to_pages(length) + page_length();
     const auto parts           = _arena->parts(); // constant from now on
-    if (parts.size() == 1) {
+    if (static_cast<std::size_t>(carrier) >= parts.size()) {
         carrier = window_carrier::keys;
     }
     const auto part               = static_cast<std::size_t>(carrier);

@@ -153,8 +153,8 @@ public:
     static bool hold_lock_over_fork();
     // A registry with an arena of its own, for tests. The length is in bytes, at least one slot. Errors: no_memory,
     // invalid_param.
-    static result<std::unique_ptr<window_registry>>
-    create_private(std::size_t arena_length, std::optional<ucs_memory_type_t> staged_type = std::nullopt);
+    static result<std::unique_ptr<window_registry>> create_private(std::size_t arena_length,
+                                                                   const part_types& types = {});
     // Only for private registries. Destroys the windows that are left.
     ~window_registry();
     window_registry(const window_registry&)            = delete;
@@ -208,7 +208,7 @@ public:
     // Makes a window over the binding. An empty layout gets a window of length 0 with its own address. Errors:
     // no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit (longer than its part of
     // the arena). Throws std::bad_alloc.
-    // Without a staged part (arena.h) every window is in the other one, and says so.
+    // A window whose part is missing (arena.h) is in the part for keys, and says so.
     result<window*> create(window_binding binding, window_carrier carrier = window_carrier::keys);
     // Makes a window over zeroed memory of its own, which is freed with it. Over one contiguous block it is an identity
     // window. Errors: those of create() and of layout_memory. Throws std::bad_alloc.
@@ -240,7 +240,7 @@ private:
 
     void find_indirect_bases(window_binding& binding) const;
     result<window_range> find_addresses(std::uint64_t needed, std::size_t part);
-    result<void> reserve_locked(std::size_t length, std::optional<ucs_memory_type_t> staged_type);
+    result<void> reserve_locked(std::size_t length, const part_types& types);
 
     static inline constinit std::atomic<window_registry*> _process{nullptr};
 
@@ -250,7 +250,9 @@ private:
     std::atomic<const foreign_memory*> _foreign{nullptr};
     // Set before the length.
     std::ptrdiff_t _staged_start   = PTRDIFF_MAX; // from the base
+    std::ptrdiff_t _direct_start   = PTRDIFF_MAX;
     ucs_memory_type_t _staged_type = UCS_MEMORY_TYPE_RDMA;
+    ucs_memory_type_t _direct_type = UCS_MEMORY_TYPE_RDMA;
     std::unique_ptr<slot_table> _slots;
     std::unique_ptr<arena> _arena;
 };

@@ -13,7 +13,7 @@ namespace
 
 constexpr abi::option fields[] = {
     {"ARENA_SIZE", "1t",
-     "Bytes of addresses to reserve for windows, half of them for windows that network cards never register.\n"
+     "Bytes of addresses to reserve for windows, two thirds of them for windows that network cards never register.\n"
      "They use no memory. If the system refuses, the library tries half as many, and so on.",
      offsetof(window_config, arena_length), abi::option_type::memory_units},
     {"STREAM_MIN", "auto",

@@ -20,17 +20,14 @@ const interface& self_of(uct_iface_h iface)
     return *reinterpret_cast<const interface*>(iface);
 }
 
-// Nothing of ours serves other memory than windows and host memory, and all windows alike. The number of an unknown
-// type differs between releases, and may be that of a known type in another one.
+// Nothing of ours serves other memory than windows and host memory. The number of an unknown type differs between
+// releases, and may be that of a known type in another one.
 std::optional<ucs_memory_type_t> type_in(ucs_memory_type_t told)
 {
     if (static_cast<unsigned>(told) == attached()->num_memory_types) {
         return UCS_MEMORY_TYPE_UNKNOWN;
     }
-    if (told == UCS_MEMORY_TYPE_HOST) {
-        return told;
-    }
-    return types_of_windows().serves(told) ? std::optional(UCS_MEMORY_TYPE_RDMA) : std::nullopt;
+    return told == UCS_MEMORY_TYPE_HOST || types_of_windows().serves(told) ? std::optional(told) : std::nullopt;
 }
 
 // Nothing if the question is about memory that nothing of ours serves.

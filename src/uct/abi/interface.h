@@ -11,7 +11,7 @@
 namespace ucxl::abi
 {
 
-// The operation whose price UCX asks for. Each side is host memory, a window (RDMA, whatever type it has), or unknown:
+// The operation whose price UCX asks for. Each side is host memory, a window of any type, or unknown:
 // before 1.19 UCX does not tell the types.
 struct perf_question {
     ep_operation operation; // last: not told

@@ -20,22 +20,27 @@ namespace
 // UCX's numbers; its oldest headers lack the second one.
 constexpr auto rocm      = UCS_MEMORY_TYPE_ROCM;
 constexpr auto ze_device = static_cast<ucs_memory_type_t>(7);
+constexpr auto cuda      = UCS_MEMORY_TYPE_CUDA;
 
 struct candidate {
     ucs_memory_type_t type;
     std::string_view components; // the names of UCX's components for such memory begin so
     const char* name;
+    bool may_be_staged;
 };
 
-// The best one first: every release knows ROCM.
-constexpr std::array candidates = {candidate{rocm, "rocm", "rocm"}, candidate{ze_device, "ze", "ze-device"}};
+// The best one first: every release knows ROCM and CUDA, and most GPUs are of the last type. Staged windows are never of
+// that type, so what is staged for one process is direct for another one only if one of them has AMD's GPUs.
+constexpr std::array candidates = {candidate{rocm, "rocm", "rocm", true}, candidate{ze_device, "ze", "ze-device", true},
+                                   candidate{cuda, "cuda", "cuda", false}};
 
 bool is_free(const candidate& wanted, const gpu_facts& facts)
 {
     const bool is_of_a_gpu = std::ranges::any_of(
         facts.components, [&](const std::string& name) { return name.starts_with(wanted.components); });
     return wanted.type < static_cast<int>(facts.num_memory_types) && !is_of_a_gpu &&
-           !(wanted.type == rocm && facts.cards_register_rocm) && !facts.old_protocols;
+           !(wanted.type == rocm && facts.cards_register_rocm) && !(wanted.type == cuda && facts.cards_register_cuda) &&
+           !facts.old_protocols;
 }
 
 // A component of a GPU may be there without the GPU. Then it has no domains, and serves nothing.
@@ -63,8 +68,10 @@ std::vector<std::string> gpu_components()
     unsigned num_components     = 0;
     if (find_function<decltype(&uct_query_components)>("uct_query_components")(&components, &num_components) !=
         UCS_OK) {
-        return {std::string(candidates[0].components),
-                std::string(candidates[1].components)}; // nothing is known to be free
+        for (const candidate& each : candidates) {
+            names.emplace_back(each.components); // nothing is known to be free
+        }
+        return names;
     }
     for (unsigned i = 0; i < num_components; ++i) {
         std::string name = name_of(components[i]);
@@ -85,14 +92,28 @@ bool has_rocm_driver()
     return access("/dev/kfd", F_OK) == 0;
 }
 
+// The same for CUDA: uct_ib_check_gpudirect_driver() is called for these.
+bool has_cuda_driver()
+{
+    return std::ranges::any_of(std::array{"/sys/kernel/mm/memory_peers/nv_mem/version",
+                                          "/sys/module/nvidia_peermem/version", "/sys/module/nv_peer_mem/version"},
+                               [](const char* file) { return access(file, F_OK) == 0; });
+}
+
+const char* name_of(std::optional<ucs_memory_type_t> type)
+{
+    const auto* const named =
+        std::ranges::find_if(candidates, [&](const candidate& each) { return type == each.type; });
+    return named != candidates.end() ? named->name : "rdma, as all others: no other type is free";
+}
+
 window_types choose_and_log()
 {
-    const auto chosen = choose_window_types(
-        {attached()->num_memory_types, gpu_components(), has_rocm_driver(), is_off("UCX_PROTO_ENABLE")});
-    const auto* const staged =
-        std::ranges::find_if(candidates, [&](const candidate& each) { return chosen.staged == each.type; });
-    ucs_debug("ucx-layout: windows without hardware keys have the memory type %s",
-              staged != candidates.end() ? staged->name : "rdma, as all others: no other type is free");
+    const auto chosen = choose_window_types({attached()->num_memory_types, gpu_components(), has_rocm_driver(),
+                                             has_cuda_driver(), is_off("UCX_PROTO_ENABLE")});
+    ucs_debug("ucx-layout: windows without hardware keys have the memory type %s; those that peers of the host copy in "
+              "one pass: %s",
+              name_of(chosen.staged), name_of(chosen.direct));
     return chosen;
 }
 
@@ -100,24 +121,30 @@ window_types choose_and_log()
 
 std::uint64_t window_types::own() const
 {
-    return UCS_BIT(UCS_MEMORY_TYPE_RDMA) | (staged ? UCS_BIT(*staged) : 0);
+    return UCS_BIT(UCS_MEMORY_TYPE_RDMA) | (staged ? UCS_BIT(*staged) : 0) | (direct ? UCS_BIT(*direct) : 0);
 }
 
 window_types choose_window_types(const gpu_facts& facts)
 {
-    window_types chosen{.staged = std::nullopt, .served = UCS_BIT(UCS_MEMORY_TYPE_RDMA)};
+    window_types chosen{.staged = std::nullopt, .direct = std::nullopt, .served = UCS_BIT(UCS_MEMORY_TYPE_RDMA)};
     for (const candidate& each : candidates) {
-        if (is_free(each, facts)) {
-            chosen.staged = chosen.staged.value_or(each.type);
-            chosen.served |= UCS_BIT(each.type);
+        if (!is_free(each, facts)) {
+            continue;
         }
+        if (!chosen.staged && each.may_be_staged) {
+            chosen.staged = each.type;
+        } else if (chosen.staged && !chosen.direct) {
+            chosen.direct = each.type;
+        }
+        chosen.served |= UCS_BIT(each.type);
     }
     return chosen;
 }
 
 const window_types& types_of_windows()
 {
-    static constexpr window_types only_rdma{.staged = std::nullopt, .served = UCS_BIT(UCS_MEMORY_TYPE_RDMA)};
+    static constexpr window_types only_rdma{
+        .staged = std::nullopt, .direct = std::nullopt, .served = UCS_BIT(UCS_MEMORY_TYPE_RDMA)};
     if (attached() == nullptr) {
         return only_rdma;
     }

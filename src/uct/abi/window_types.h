@@ -1,12 +1,13 @@
 // The memory types that windows have for UCX.
 //
-// A window that network cards may register is memory of type RDMA. A window that they must never register (staged) is
-// memory of another type. UCX has none to spare, so it is the type of a GPU that this process cannot have: a process
-// that served such memory itself would take windows for it. It is no type that the CPU could access, because UCX would
-// then read windows like host memory.
+// A window that network cards may register is memory of type RDMA. A window that they must never register is memory of
+// another type: one for those that are copied through a buffer (staged), and one for those that a peer of this host can
+// copy in one pass (direct), because UCX chooses how to send by the type. UCX has none to spare, so they are types of
+// GPUs that this process cannot have: a process that served such memory itself would take windows for it. They are no
+// types that the CPU could access, because UCX would then read windows like host memory.
 //
-// Peers may have made another choice. So a process serves every type that a staged window may have, except those of
-// GPUs of its own.
+// Peers may have made another choice. So a process serves every type that such a window may have, except those of GPUs
+// of its own.
 //
 // Example: if (const auto staged = types_of_windows().staged) { reserve_part_for(*staged); }
 #pragma once
@@ -25,6 +26,7 @@ namespace ucxl::abi
 // access; without one they end the process (rndv.c). So there is no staged type with them.
 struct window_types {
     std::optional<ucs_memory_type_t> staged; // none: every type is taken
+    std::optional<ucs_memory_type_t> direct; // none without a staged one, or if all others are taken
     std::uint64_t served;                    // UCS_BIT(type) of all windows, here and at peers
     // What a memory domain has to detect: the windows of this process.
     std::uint64_t own() const;
@@ -36,6 +38,7 @@ struct gpu_facts {
     unsigned num_memory_types;           // that UCX knows
     std::vector<std::string> components; // of UCX, those with memory domains
     bool cards_register_rocm;            // UCX's network cards take memory of type ROCM
+    bool cards_register_cuda;            // the same, CUDA
     bool old_protocols;                  // UCX_PROTO_ENABLE=n
 };
 

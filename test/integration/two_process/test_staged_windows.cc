@@ -9,8 +9,10 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include <ucp/api/ucp.h>
+#include <ucp_layout.hpp>
 
 namespace ucxl::two_process
 {
@@ -20,6 +22,44 @@ namespace
 
 constexpr auto option = "UCX_LAYOUT_KEYS_WINDOWS";
 
+ucs_memory_type_t type_of(const ucx_layout::window& window)
+{
+    ucp_mem_attr_t attr{};
+    attr.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE;
+    check_ok(ucp_mem_query(window.memh(), &attr), "ucp_mem_query");
+    return attr.mem_type;
+}
+
+// What one pass is good for: memory that the peer can map, unless one number of each cache line is sent, and long blocks
+// in other memory.
+struct shape {
+    const char* name;
+    std::uint64_t length, count;
+    std::int64_t stride;
+    bool of_library;
+    bool is_direct; // otherwise, in memory of the library: staged
+};
+
+constexpr std::array shapes = {
+    shape{"blocks", 64, 100, 128, false, false},
+    shape{"long blocks", 20000, 3, 30000, false, true},
+    shape{"one block", 20000, 1, 20000, false, true},
+    shape{"blocks of the library", 64, 100, 128, true, true},
+    shape{"numbers of the library, several in a line", 8, 100, 32, true, true},
+    shape{"numbers of the library", 8, 100, 1024, true, false},
+};
+
+ucx_layout::window make(const context_handle& context, const shape& shape, std::vector<std::byte>& memory)
+{
+    const auto layout = ucx_layout::layout::create_strided(shape.length, {{shape.count, shape.stride}});
+    check(layout.has_value(), "ucp_layout_create failed");
+    memory.resize(shape.count * static_cast<std::size_t>(shape.stride));
+    auto made = shape.of_library ? ucx_layout::window::allocate(context.get(), *layout)
+                                 : ucx_layout::window::map(context.get(), *layout, memory.data());
+    check(made.has_value(), "no window of {}", shape.name);
+    return std::move(*made);
+}
+
 // Without this, the tests below could pass with windows of the usual kind.
 void types(const peer_arguments& arguments)
 {
@@ -27,18 +67,54 @@ void types(const peer_arguments& arguments)
     session session(arguments, context);
     const char* const asked = std::getenv(option);
     const bool is_staged    = asked != nullptr && std::string_view(asked) == "copies" && protocols_know_memory_types();
-    for (const auto kind : {side_kind::window, side_kind::allocated}) {
-        const side window(session, {.kind = kind, .seed = arguments.seed}, 5000);
-        ucp_mem_attr_t attr{};
-        attr.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE;
-        check_ok(ucp_mem_query(window.memh(), &attr), "ucp_mem_query");
-        check((attr.mem_type == UCS_MEMORY_TYPE_RDMA) != is_staged && attr.mem_type != UCS_MEMORY_TYPE_HOST,
-              "a window has memory type {}", static_cast<int>(attr.mem_type));
+    const bool may_differ   = (asked == nullptr || std::string_view(asked) == "auto") && protocols_know_memory_types();
+    for (const shape& each : shapes) {
+        std::vector<std::byte> memory;
+        const auto type     = type_of(make(context, each, memory));
+        const auto expected = is_staged || (may_differ && each.of_library && !each.is_direct) ? UCS_MEMORY_TYPE_ROCM
+                                                                                              : UCS_MEMORY_TYPE_RDMA;
+        if (may_differ && each.is_direct) {
+            check(type != UCS_MEMORY_TYPE_RDMA && type != UCS_MEMORY_TYPE_ROCM && type != UCS_MEMORY_TYPE_HOST,
+                  "{}: memory type {} is not one of its own", each.name, static_cast<int>(type));
+        } else {
+            check(type == expected, "{}: memory type {}", each.name, static_cast<int>(type));
+        }
+    }
+    session.close();
+}
+
+// A message of 64 KB: the receiver of a direct one copies it in the memory of the sender, whose processor then reads
+// nothing. It arrives in host memory.
+void one_pass(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    const ucp_request_param_t param{};
+    for (const shape& each : {shape{"blocks", 64, 1024, 128, true, true}, shape{"numbers", 8, 8192, 1024, true, false},
+                              shape{"one block", 65536, 1, 65536, true, true},
+                              shape{"blocks of the application", 64, 1024, 128, false, false}}) {
+        const std::size_t length = each.length * each.count;
+        std::vector<std::byte> memory, received(length);
+        if (arguments.role == 0) {
+            const auto window = make(context, each, memory);
+            check_ok(session.wait(ucp_tag_send_nbx(session.endpoint(), window.address(), length, 1, &param)), "send");
+            session.barrier();
+            ucp_layout_window_attr_t attr{};
+            attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS;
+            check_ok(ucp_layout_window_query(window.get(), &attr), "ucp_layout_window_query");
+            check((attr.statistics.bytes_read == 0) == each.is_direct, "{}: the sender read {} bytes", each.name,
+                  attr.statistics.bytes_read);
+        } else {
+            check_ok(session.wait(ucp_tag_recv_nbx(session.worker(), received.data(), length, 1, ~ucp_tag_t{}, &param)),
+                     "receive");
+            session.barrier();
+        }
     }
     session.close();
 }
 
 const scenario types_of_windows("staged.types", types);
+const scenario messages_in_one_pass("staged.one_pass", one_pass);
 
 // What the two peers set the option to.
 struct peer_carriers {
@@ -121,6 +197,13 @@ INSTANTIATE_TEST_SUITE_P(old_protocols, staged_windows,
                                           testing::ValuesIn(transports({"posix", "tcp"})),
                                           testing::ValuesIn(only_old_protocols())),
                          staged_name);
+
+TEST(direct_windows, are_sent_in_one_pass)
+{
+    const pair_config config{.scenario  = "staged.one_pass",
+                             .variables = {{"UCX_TLS", "posix,lay_copy,lay_shm,lay_cma"}}};
+    EXPECT_PAIR(config);
+}
 
 TEST(staged_windows_alone, transfers_of_every_kind_within_a_process)
 {

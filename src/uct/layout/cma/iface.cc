@@ -12,12 +12,10 @@ namespace ucxl
 namespace
 {
 
-// UCP compares a copy by lay_cma with staging, which it believes to be faster than it is. It chooses by memory type,
-// before it knows the window. The overhead keeps messages eager that would gain little, and that would lose a round
-// trip where the window has short blocks.
+// As for lay_shm: UCP is to send long messages of direct windows in this way, and no others.
 constexpr abi::option config_table[] = {
     {"", "", nullptr, offsetof(host_interface_config, super), abi::option_type::iface_options},
-    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth),
+    {"BW", "5GBs", "Bandwidth as reported to UCP, which plans protocols with it", offsetof(host_interface_config, bandwidth),
      abi::option_type::bandwidth},
     {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
      abi::option_type::time},

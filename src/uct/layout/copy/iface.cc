@@ -5,6 +5,7 @@
 #include "uct/layout/base/window_copy.h"
 
 #include "uct/abi/log.h"
+#include "uct/abi/window_types.h"
 
 #include <climits>
 #include <cstring>
@@ -22,6 +23,7 @@ struct lay_copy_config {
     uct_iface_config super;
     double short_bandwidth; // bytes per second
     double zcopy_bandwidth;
+    double direct_bandwidth;
     double overhead; // seconds
     double latency;
 };
@@ -36,6 +38,10 @@ constexpr abi::option config_table[] = {
     {"ZCOPY_BW", "3GBs",
      "Bandwidth of zero-copy operations as reported to UCP, which plans rendezvous pipelines with it",
      offsetof(lay_copy_config, zcopy_bandwidth), abi::option_type::bandwidth},
+    {"DIRECT_BW", "4GBs",
+     "Bandwidth of short operations as reported to UCP for windows that a peer of this host can copy in one pass. The\n"
+     "less it is, the shorter are the messages that UCP sends in this way",
+     offsetof(lay_copy_config, direct_bandwidth), abi::option_type::bandwidth},
     {"OVERHEAD", "50ns", "CPU time to start an operation as reported to UCP", offsetof(lay_copy_config, overhead),
      abi::option_type::time},
     {"LATENCY", "50ns", "Latency of an operation as reported to UCP", offsetof(lay_copy_config, latency),
@@ -46,6 +52,7 @@ struct lay_copy_iface {
     std::uint64_t id; // identifies this interface, which reaches only itself
     double short_bandwidth;
     double zcopy_bandwidth;
+    double direct_bandwidth;
 };
 
 lay_copy_iface& self_of(uct_iface_h iface)
@@ -63,6 +70,11 @@ ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
     return UCS_OK;
 }
 
+bool is_type_of_direct_windows(ucs_memory_type_t type)
+{
+    return abi::types_of_windows().direct == type;
+}
+
 bool is_zcopy(abi::ep_operation operation)
 {
     return operation == abi::ep_operation::put_zcopy || operation == abi::ep_operation::get_zcopy;
@@ -75,9 +87,12 @@ ucs_status_t estimate(const abi::interface& interface, const abi::perf_question&
         return UCS_ERR_UNSUPPORTED;
     }
     const auto& self = reinterpret_cast<const lay_copy_iface&>(interface);
-    answer           = {.bandwidth = is_zcopy(question.operation) ? self.zcopy_bandwidth : self.short_bandwidth,
-                        .overhead  = self.base.overhead,
-                        .latency   = self.base.latency};
+    // With the prices of direct windows, UCP is to leave eager protocols, not to enter pipelines.
+    const bool is_direct  = is_type_of_direct_windows(question.local) || is_type_of_direct_windows(question.remote);
+    const double slowdown = is_direct ? self.short_bandwidth / self.direct_bandwidth : 1;
+    answer = {.bandwidth = (is_zcopy(question.operation) ? self.zcopy_bandwidth : self.short_bandwidth) / slowdown,
+              .overhead  = self.base.overhead,
+              .latency   = self.base.latency};
     return UCS_OK;
 }
 
@@ -199,10 +214,11 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
     if (self == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    self->short_bandwidth = config.short_bandwidth;
-    self->zcopy_bandwidth = config.zcopy_bandwidth;
-    self->base.overhead   = config.overhead;
-    self->base.latency    = config.latency;
+    self->short_bandwidth  = config.short_bandwidth;
+    self->zcopy_bandwidth  = config.zcopy_bandwidth;
+    self->direct_bandwidth = config.direct_bandwidth;
+    self->base.overhead    = config.overhead;
+    self->base.latency     = config.latency;
     if (getrandom(&self->id, sizeof(self->id), 0) != sizeof(self->id)) {
         ucs_error("lay_copy: getrandom failed: %m");
         delete self;

@@ -13,6 +13,9 @@ namespace ucxl
 namespace
 {
 
+// UCP chooses the lanes of an endpoint by this, once for all memory types. Bytes per second.
+constexpr double lane_bandwidth = 20e9;
+
 // When the last interface closes, nobody can use what is still imported.
 std::atomic<unsigned> num_ifaces{0};
 
@@ -71,7 +74,7 @@ void host_interface_ops(uct_iface_ops_t& ops)
 ucs_status_t query_host_interface(uct_iface_h iface, uct_iface_attr_t* attr)
 {
     host_interface& self = self_of(iface);
-    query_base_interface(self.base, sizeof(self.owner), self.bandwidth, *attr);
+    query_base_interface(self.base, sizeof(self.owner), lane_bandwidth, *attr);
     attr->cap.put.max_bcopy = host_bcopy_length;
     attr->cap.get.max_bcopy = host_bcopy_length;
     attr->cap.flags         = UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_PUT_SHORT | UCT_IFACE_FLAG_PUT_BCOPY |

@@ -12,10 +12,12 @@ namespace ucxl
 namespace
 {
 
-// The overhead keeps small messages on the eager protocols, which are faster for them.
+// UCP adds the bandwidths of lay_shm and lay_cma, though a window has a key of one of them only. The sum is less than
+// that of UCX's shared memory, so messages of windows that are priced as fast to copy (copy/iface.cc) stay eager. The
+// overhead keeps small messages on the eager protocols, which are faster for them.
 constexpr abi::option config_table[] = {
     {"", "", nullptr, offsetof(host_interface_config, super), abi::option_type::iface_options},
-    {"BW", "20GBs", "Bandwidth as reported to UCP", offsetof(host_interface_config, bandwidth),
+    {"BW", "5GBs", "Bandwidth as reported to UCP, which plans protocols with it", offsetof(host_interface_config, bandwidth),
      abi::option_type::bandwidth},
     {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
      abi::option_type::time},

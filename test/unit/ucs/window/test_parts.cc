@@ -7,6 +7,7 @@
 
 #include <iterator>
 #include <map>
+#include <utility>
 #include <vector>
 
 using namespace ucxl;
@@ -21,7 +22,7 @@ constexpr auto staged = UCS_MEMORY_TYPE_ROCM;
 
 std::unique_ptr<window_registry> registry_of_two(std::size_t length)
 {
-    return must(window_registry::create_private(length, staged));
+    return must(window_registry::create_private(length, {.staged = staged, .direct = std::nullopt}));
 }
 
 ucs_memory_type_t type_of(window_carrier carrier)
@@ -31,7 +32,7 @@ ucs_memory_type_t type_of(window_carrier carrier)
 
 TEST(arena_parts, are_halves_with_a_margin_between_and_types_up_to_the_last_byte)
 {
-    auto made             = must(arena::reserve(256 * mib, staged));
+    auto made             = must(arena::reserve(256 * mib, {.staged = staged, .direct = std::nullopt}));
     const std::byte* base = made->base();
     ASSERT_EQ(made->parts().size(), 2u);
     EXPECT_EQ(made->length(), 256 * mib + arena::margin);
@@ -57,8 +58,8 @@ TEST(arena_parts, are_halves_with_a_margin_between_and_types_up_to_the_last_byte
 
 TEST(arena_parts, one_slot_has_no_second_part)
 {
-    EXPECT_EQ(must(arena::reserve(127 * mib, staged))->parts().size(), 1u);
-    EXPECT_EQ(must(arena::reserve(128 * mib, staged))->parts().size(), 2u);
+    EXPECT_EQ(must(arena::reserve(127 * mib, {.staged = staged, .direct = std::nullopt}))->parts().size(), 1u);
+    EXPECT_EQ(must(arena::reserve(128 * mib, {.staged = staged, .direct = std::nullopt}))->parts().size(), 2u);
 }
 
 TEST(registry_parts, a_window_tells_its_carrier_and_has_its_memory_type)
@@ -85,6 +86,38 @@ TEST(registry_parts, without_a_staged_type_all_windows_are_in_the_part_for_keys_
     const window* const one = must(registry->create(binding_of(128 * mib - 4096), copies));
     EXPECT_EQ(one->carrier(), keys);
     EXPECT_EQ(registry->memory_type_at(one->address()), UCS_MEMORY_TYPE_RDMA);
+}
+
+TEST(registry_parts, a_third_one_has_its_own_type_margin_and_addresses)
+{
+    constexpr auto direct = window_carrier::direct;
+    const auto type       = static_cast<ucs_memory_type_t>(7);
+    const auto registry   = must(window_registry::create_private(192 * mib, {.staged = staged, .direct = type}));
+    EXPECT_EQ(registry->arena_length(), 192 * mib + 2 * arena::margin);
+    const std::byte* last = registry->arena_base();
+    for (const auto& [carrier, of_windows] :
+         {std::pair{keys, UCS_MEMORY_TYPE_RDMA}, {copies, staged}, {direct, type}}) {
+        window* const one = must(registry->create(binding_of(64 * mib - 4096), carrier));
+        EXPECT_EQ(one->carrier(), carrier);
+        EXPECT_EQ(one->address(), last);
+        EXPECT_EQ(registry->memory_type_at(one->address()), of_windows);
+        EXPECT_EQ(registry->memory_type_at(one->address() + 64 * mib - 1), of_windows);
+        EXPECT_TRUE(ucxl::abi::is_known_as(of_windows, one->address()));
+        EXPECT_TRUE(ucxl::abi::is_known_as(of_windows, one->address() + 64 * mib + arena::margin - 1)) << "the margin";
+        EXPECT_EQ(registry->find(one->address() + 64 * mib - 4097, 1), one);
+        EXPECT_EQ(registry->find(one->address() + 64 * mib, 1), nullptr);
+        last = one->address() + 64 * mib + arena::margin;
+    }
+    EXPECT_FALSE(ucxl::abi::is_known_as(type, last));
+    for (const auto full : {keys, copies, direct}) {
+        EXPECT_FALSE(registry->create(binding_of(1), full).has_value()) << "each part has its own slots";
+    }
+}
+
+TEST(registry_parts, a_missing_direct_one_is_the_part_for_keys)
+{
+    const auto registry = registry_of_two(128 * mib);
+    EXPECT_EQ(must(registry->create(binding_of(1), window_carrier::direct))->carrier(), keys);
 }
 
 TEST(registry_parts, addresses_around_the_margin_between_the_parts_are_in_no_window)
