@@ -1,5 +1,5 @@
 // What an operator sees happen to a device: its port goes down and up, its firmware fails, it leaves the bus and comes
-// back, one of its functions is reset. --fault and softhca-run --change bring it about, at a work request, at a time, or now.
+// back, a function is reset. --fault and softhca-run --change bring it about, at a work request, at a time, or now.
 #pragma once
 
 #include <array>
