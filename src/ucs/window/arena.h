@@ -31,8 +31,8 @@ class arena
 {
 public:
     // Reserves whole slots of the slot table: the length is rounded down to slots, then halved until the system grants
-    // it, but not below min_length (or the requested length, if that is less). All parts are of one length; there are no
-    // more than slots. Errors: no_memory, invalid_param (less than one slot).
+    // it, but not below min_length (or the requested length, if that is less). All parts have one length; there are
+    // no more than slots. Errors: no_memory, invalid_param (less than one slot).
     static constexpr std::size_t min_length = std::size_t{1} << 30;
     static result<std::unique_ptr<arena>> reserve(std::size_t length, const part_types& types = {});
     // Reserved addresses before and behind each part. No window gets them, so an address that a peer computes just

@@ -29,8 +29,8 @@ struct candidate {
     bool may_be_staged;
 };
 
-// The best one first: every release knows ROCM and CUDA, and most GPUs are of the last type. Staged windows are never of
-// that type, so what is staged for one process is direct for another one only if one of them has AMD's GPUs.
+// The best one first: every release knows ROCM and CUDA, and most GPUs are of the last type. Staged windows are never
+// of that type, so what is staged for one process is direct for another one only if one of them has AMD's GPUs.
 constexpr std::array candidates = {candidate{rocm, "rocm", "rocm", true}, candidate{ze_device, "ze", "ze-device", true},
                                    candidate{cuda, "cuda", "cuda", false}};
 

@@ -30,8 +30,8 @@ ucs_memory_type_t type_of(const ucx_layout::window& window)
     return attr.mem_type;
 }
 
-// What one pass is good for: memory that the peer can map, unless one number of each cache line is sent, and long blocks
-// in other memory.
+// What one pass is good for: memory that the peer can map, unless one number of each cache line is sent, and long
+// blocks in other memory.
 struct shape {
     const char* name;
     std::uint64_t length, count;

@@ -177,8 +177,8 @@ result<record_ptr> record_of(exporter& exporter, const exported_window& exported
     return added;
 }
 
-// A rendezvous packs the keys of its window with each message. Nothing of the window is copied if it has no such key, or
-// has it already. Call it under the lock, or, if it may answer nothing, without.
+// A rendezvous packs the keys of its window with each message. Nothing of the window is copied if it has no such key,
+// or has it already. Call it under the lock, or, if it may answer nothing, without.
 std::optional<shm_key> quick_key_of(const void* address, shm_access access, std::size_t min_block, bool is_locked)
 {
     const reader_section guard;

@@ -27,7 +27,7 @@ struct shm_peer {
     peer_file records;
     watched_process process;
 
-    // Asks the kernel once in each of its clock ticks. It gives a number again only after all others, which takes longer.
+    // Asks the kernel once in each of its clock ticks. A number comes back only after all others, which is later.
     bool is_alive() const
     {
         timespec now{};

@@ -17,8 +17,8 @@ namespace
 // overhead keeps small messages on the eager protocols, which are faster for them.
 constexpr abi::option config_table[] = {
     {"", "", nullptr, offsetof(host_interface_config, super), abi::option_type::iface_options},
-    {"BW", "5GBs", "Bandwidth as reported to UCP, which plans protocols with it", offsetof(host_interface_config, bandwidth),
-     abi::option_type::bandwidth},
+    {"BW", "5GBs", "Bandwidth as reported to UCP, which plans protocols with it",
+     offsetof(host_interface_config, bandwidth), abi::option_type::bandwidth},
     {"OVERHEAD", "2us", "CPU time to start an operation as reported to UCP", offsetof(host_interface_config, overhead),
      abi::option_type::time},
     {"LATENCY", "50ns", "Latency of an operation as reported to UCP", offsetof(host_interface_config, latency),
