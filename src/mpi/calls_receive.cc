@@ -16,7 +16,7 @@ template <typename Next, typename Count>
 int receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
             MPI_Status* status)
 {
-    if (find_known(type) == nullptr) [[likely]] {
+    if (find_taken(type, count) == nullptr) [[likely]] {
         return next(buffer, count, type, source, tag, comm, status);
     }
     const message_side side{buffer, count, type};
@@ -29,7 +29,7 @@ template <typename Next, typename Count>
 int start_receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                   MPI_Request* request)
 {
-    if (find_known(type) == nullptr) [[likely]] {
+    if (find_taken(type, count) == nullptr) [[likely]] {
         return next(buffer, count, type, source, tag, comm, request);
     }
     const message_side side{buffer, count, type};

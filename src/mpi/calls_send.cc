@@ -12,7 +12,7 @@ using namespace ucxl::mpi;
 template <typename Next, typename Count>
 int send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
 {
-    if (find_known(type) == nullptr) [[likely]] {
+    if (find_taken(type, count) == nullptr) [[likely]] {
         return next(buffer, count, type, destination, tag, comm);
     }
     const message_side side{buffer, count, type};
@@ -25,7 +25,7 @@ template <typename Next, typename Count>
 int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
                MPI_Request* request)
 {
-    if (find_known(type) == nullptr) [[likely]] {
+    if (find_taken(type, count) == nullptr) [[likely]] {
         return next(buffer, count, type, destination, tag, comm, request);
     }
     const message_side side{buffer, count, type};

@@ -262,6 +262,9 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
     const std::lock_guard guard(_lock);
     try {
         counted_type& elements = *counted(count);
+        if (elements.why_not != nullptr && !settings::get().has_report) {
+            _left_count.store(count, std::memory_order_relaxed);
+        }
         if (elements.why_not != nullptr || (way == direction::receive && !elements.is_unique)) {
             note_why_not(elements.why_not != nullptr ? elements.why_not : "it names bytes twice");
             return {};

@@ -93,6 +93,8 @@ public:
 
     MPI_Datatype handle() const { return _type; }
 
+    // Whether MPI moves `count` elements, as was found out before. Takes no lock: this stands before every call.
+    bool is_left(MPI_Count count) const { return _left_count.load(std::memory_order_relaxed) == count; }
     // A window over `count` elements at the buffer; none if MPI shall move them. Does not throw.
     window_use borrow(const void* buffer, MPI_Count count, direction way) noexcept;
     // The layout of the datatype itself; null if it is none. Does not throw.
@@ -125,6 +127,7 @@ private:
 
     const MPI_Datatype _type;
     std::atomic<unsigned> _users{1};
+    std::atomic<MPI_Count> _left_count{-1}; // the latest count that is left to MPI; none while a report counts these
     std::mutex _lock;
     // All below: under the lock.
     bool _is_learned = false;

@@ -4,14 +4,13 @@
 #include "requests.h"
 #include "settings.h"
 #include "staging.h"
+#include "transports.h"
 #include "type_table.h"
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -108,18 +107,6 @@ std::optional<ucp_layout_carrier_t> carrier_in(ucp_context_h context)
     return attr.carrier;
 }
 
-// Windows need one transport of this project in MPI's UCX. A list of transports that leaves it out gets it.
-void complete_transports()
-{
-    const char* const set = std::getenv("UCX_TLS");
-    if (set == nullptr || set[0] == '^' || std::strstr(set, "lay_copy") != nullptr || std::strstr(set, "all") == set) {
-        return;
-    }
-    const std::string completed = std::string(set) + ",lay_copy";
-    setenv("UCX_TLS", completed.c_str(), 1);
-    log_info("UCX_TLS=%s, to which lay_copy was added", completed.c_str());
-}
-
 } // namespace
 
 bool library::is_active()
@@ -146,6 +133,7 @@ void library::prepare()
     }
     if (settings::get().is_enabled) {
         complete_transports();
+        lengthen_fragments();
         is_starting.store(true, std::memory_order_release);
     }
 }

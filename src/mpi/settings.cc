@@ -16,6 +16,8 @@ namespace ucxl::mpi
 namespace
 {
 
+constexpr std::size_t min_fragment = 4096, max_fragment = 1 << 20;
+
 void log_line(const char* level, const char* format, va_list arguments)
 {
     char text[512];
@@ -130,6 +132,13 @@ settings read()
     std::optional<std::size_t> windows;
     read_size("UCX_LAYOUT_MPI_WINDOWS", std::getenv("UCX_LAYOUT_MPI_WINDOWS"), nullptr, windows);
     made.idle_windows = windows.value_or(made.idle_windows);
+    std::optional<std::size_t> fragment;
+    read_size("UCX_LAYOUT_MPI_FRAGMENT", std::getenv("UCX_LAYOUT_MPI_FRAGMENT"), nullptr, fragment);
+    if (fragment && *fragment != 0 && (*fragment < min_fragment || *fragment > max_fragment)) {
+        complain("UCX_LAYOUT_MPI_FRAGMENT", std::getenv("UCX_LAYOUT_MPI_FRAGMENT"), "0, 4k to 1m");
+        fragment.reset();
+    }
+    made.fragment = fragment.value_or(made.fragment);
     read_yes("UCX_LAYOUT_MPI_REPORT", std::getenv("UCX_LAYOUT_MPI_REPORT"), made.has_report);
     return made;
 }

@@ -94,4 +94,11 @@ inline known_type* find_known(MPI_Datatype type)
     return known_types.find(type);
 }
 
+// Null also if MPI moves as many elements of it.
+inline known_type* find_taken(MPI_Datatype type, MPI_Count count)
+{
+    known_type* const known = find_known(type);
+    return known == nullptr || known->is_left(count) ? nullptr : known;
+}
+
 } // namespace ucxl::mpi
