@@ -92,12 +92,11 @@ private:
     std::vector<char> _from, _into;
 };
 
-// Of some batches the fastest one: processes that wait for each other lose whole time slices to any third one.
-double seconds_of(moved_pattern& moved, bool is_ping_pong, long number)
+// Of many short batches the fastest one: processes that wait for each other lose whole time slices to any third one.
+double seconds_of(moved_pattern& moved, bool is_ping_pong, long number, long num_batches)
 {
-    constexpr int num_batches = 10;
-    double fastest            = 1e9;
-    for (int batch = 0; batch < num_batches; ++batch) {
+    double fastest = 1e9;
+    for (long batch = 0; batch < num_batches; ++batch) {
         MPI_Barrier(MPI_COMM_WORLD);
         const auto start = clock_type::now();
         for (long i = 0; i < number; ++i) {
@@ -106,6 +105,30 @@ double seconds_of(moved_pattern& moved, bool is_ping_pong, long number)
         fastest = std::min(fastest, std::chrono::duration<double>(clock_type::now() - start).count());
     }
     return fastest / static_cast<double>(number) / (is_ping_pong ? 2 : 1);
+}
+
+// Of a send that goes nowhere: what the call itself takes.
+double seconds_of_call(MPI_Datatype type, long number, long num_batches)
+{
+    static char buffer[4096];
+    double fastest = 1e9;
+    for (long batch = 0; batch < num_batches; ++batch) {
+        const auto start = clock_type::now();
+        for (long i = 0; i < number; ++i) {
+            MPI_Send(buffer, 1, type, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+        }
+        fastest = std::min(fastest, std::chrono::duration<double>(clock_type::now() - start).count());
+    }
+    return fastest / static_cast<double>(number);
+}
+
+// A datatype that is left to MPI because it is short.
+MPI_Datatype short_vector()
+{
+    MPI_Datatype type;
+    MPI_Type_vector(8, 4, 16, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    return type;
 }
 
 void serve(int rank, const std::string& prefix)
@@ -119,13 +142,22 @@ void serve(int rank, const std::string& prefix)
     std::unique_ptr<moved_pattern> moved;
     std::string command;
     std::size_t index = 0;
-    long number       = 0;
-    while (commands >> command >> index >> number) {
+    long number = 0, num_batches = 0;
+    while (commands >> command >> index >> number >> num_batches) {
         if (command == "list") {
             for (const pattern& each : all_patterns()) {
                 answers << each.family << '\t' << moved_pattern(each, rank).size() << '\t' << each.name << '\n';
             }
             answers << "end" << std::endl;
+            continue;
+        }
+        if (command == "call-named" || command == "call-derived") {
+            MPI_Datatype type    = command == "call-named" ? MPI_DOUBLE : short_vector();
+            const double seconds = seconds_of_call(type, number, num_batches);
+            if (type != MPI_DOUBLE) {
+                MPI_Type_free(&type);
+            }
+            answers << seconds << std::endl;
             continue;
         }
         if (current != index) {
@@ -137,7 +169,7 @@ void serve(int rank, const std::string& prefix)
             const bool is_right = moved->is_right();
             answers << (is_right ? "right" : "wrong") << std::endl;
         } else {
-            answers << seconds_of(*moved, command == "ping-pong", number) << std::endl;
+            answers << seconds_of(*moved, command == "ping-pong", number, num_batches) << std::endl;
         }
     }
 }

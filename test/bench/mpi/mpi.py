@@ -17,14 +17,20 @@ import subprocess
 import sys
 import tempfile
 
-OPENMPI = ["mpirun.openmpi", "-n", "2", "--bind-to", "none", "--oversubscribe"]
+# Each process has a core of its own where there are two: what others do on a machine moves processes about.
+BIND = "core" if (os.cpu_count() or 1) > 1 else "none"
+OPENMPI = ["mpirun.openmpi", "-n", "2", "--bind-to", BIND, "--oversubscribe"]
 # name: (MPI, launcher)
 WAYS = {
     "openmpi-ucx": ("openmpi", OPENMPI + ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",
                                           "pml_ucx_devices", "any"]),
     "openmpi-sm": ("openmpi", OPENMPI + ["--mca", "pml", "ob1", "--mca", "btl", "self,sm"]),
-    "mpich": ("mpich", ["mpiexec.mpich", "-n", "2"]),
+    "mpich": ("mpich", ["mpiexec.mpich", "-n", "2", "-bind-to", BIND]),
 }
+# A round is many short batches, of which the fastest one counts.
+BATCH_SECONDS = 0.00025
+MAX_BATCHES = 40
+ROUND_SECONDS = 0.02
 KINDS = ("ping-pong", "exchange")
 FIELDS = ("mpi", "kind", "family", "pattern", "packed", "without_us", "with_us", "ratio")
 
@@ -32,7 +38,7 @@ FIELDS = ("mpi", "kind", "family", "pattern", "packed", "without_us", "with_us",
 class Job:
     """One mpirun, which waits for commands."""
 
-    def __init__(self, build, folder, way, with_library):
+    def __init__(self, build, folder, way, with_library, variables):
         mpi, launcher = WAYS[way]
         self.prefix = os.path.join(folder, f"{way}-{'with' if with_library else 'without'}")
         for end in ("0", "1", "out"):
@@ -41,15 +47,16 @@ class Job:
         if os.geteuid() == 0:
             env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         if with_library:
+            env.update(variables)
             env["LD_PRELOAD"] = os.path.join(build, "install", "lib", f"libmpi_layout_{mpi}.so")
         self.process = subprocess.Popen([*launcher, os.path.join(build, f"bench_mpi_exchange_{mpi}"), self.prefix],
                                         env=env, stdin=subprocess.DEVNULL)
         self.commands = [open(f"{self.prefix}.{rank}", "w", encoding="ascii") for rank in (0, 1)]
         self.answers = open(f"{self.prefix}.out", encoding="ascii")
 
-    def ask(self, command, index=0, number=0):
+    def ask(self, command, index=0, number=0, batches=1):
         for pipe in self.commands:
-            pipe.write(f"{command} {index} {number}\n")
+            pipe.write(f"{command} {index} {number} {batches}\n")
             pipe.flush()
         answer = self.answers.readline().strip()
         if not answer:
@@ -70,12 +77,22 @@ class Job:
 
 def measure_row(jobs, kind, index, options):
     """Seconds of each round, for each job."""
-    numbers = []
+    sizes = []
     for job in jobs:
-        numbers.append(max(1, int(options.slice / max(float(job.ask(kind, index, 1)), 1e-7))))
-    rounds = [[float(job.ask(kind, index, number)) for job, number in zip(jobs, numbers)]
-              for _ in range(options.rounds)]
+        one = max(float(job.ask(kind, index, 1)), 1e-7)
+        number = max(1, int(BATCH_SECONDS / one))
+        sizes.append((number, min(MAX_BATCHES, max(5, int(ROUND_SECONDS / one / number)))))
+    rounds = [[float(job.ask(kind, index, *size)) for job, size in zip(jobs, sizes)] for _ in range(options.rounds)]
     return list(zip(*rounds))
+
+
+def measure_calls(way, jobs, options):
+    """What a call takes that is left to MPI and moves nothing."""
+    for kind, name in (("call-named", "MPI_DOUBLE"), ("call-derived", "short vector")):
+        rounds = [[float(job.ask(kind, 0, 10000, 20)) * 1e9 for job in jobs] for _ in range(options.rounds)]
+        without, with_library = (statistics.median(ns) for ns in zip(*rounds))
+        more = statistics.median(b - a for a, b in rounds)
+        print(f"{way:12} call left to MPI, {name}: {without:.1f} ns without, {with_library:.1f} with, {more:+.1f} ns")
 
 
 def measure(build, options):
@@ -89,8 +106,11 @@ def measure(build, options):
             print(f"bench mpi: without {way}: there is no {program}", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory() as folder:
-            jobs = [Job(build, folder, way, with_library) for with_library in (False, True)]
-            for index, (family, packed, name) in enumerate(jobs[0].rows()):
+            variables = dict(each.split("=", 1) for each in options.set)
+            jobs = [Job(build, folder, way, with_library, variables) for with_library in (False, True)]
+            if options.calls:
+                measure_calls(way, jobs, options)
+            for index, (family, packed, name) in enumerate([] if options.calls else jobs[0].rows()):
                 if options.only and not any(text in name for text in options.only):
                     continue
                 if any(job.ask("check", index) != "right" for job in jobs):
@@ -154,20 +174,23 @@ def main():
     parser.add_argument("build", help=argparse.SUPPRESS)
     parser.add_argument("--only", action="append", metavar="TEXT", help="only patterns whose name contains TEXT")
     parser.add_argument("--by", choices=WAYS, help="only this MPI")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="an environment variable of the processes with the library")
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of every row")
-    parser.add_argument("--quick", action="store_true", help="three short rounds")
+    parser.add_argument("--quick", action="store_true", help="three rounds")
+    parser.add_argument("--calls", action="store_true",
+                        help="instead measure calls that move nothing and are left to MPI")
     parser.add_argument("--summary", action="store_true", help="end with the geometric means and the worst rows")
     parser.add_argument("--csv", metavar="FILE", help="write the figures as CSV")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--plot", metavar="PREFIX", help="draw PREFIX-ping-pong.png and PREFIX-exchange.png")
     options = parser.parse_args()
-    options.slice = 0.0003 if options.quick else 0.001  # seconds of one of the ten batches of a round
     if options.quick:
         options.rounds = 3
     rows = measure(options.build, options)
-    if not rows:
+    if not rows and not options.calls:
         sys.exit("bench mpi: nothing was measured")
-    if options.summary:
+    if options.summary and rows:
         summary(rows)
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
