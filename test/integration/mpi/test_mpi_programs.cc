@@ -3,6 +3,7 @@
 #include "support/random.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace ucxl::test
@@ -226,27 +228,50 @@ TEST_P(mpi_program, what_mpi_moves_as_fast_is_left_to_it)
 }
 
 #ifdef SOFTHCA_RUN
-// A network card follows the layout: the device moves the bytes, and no CPU does.
+// Runs the call "long" of both processes on the software device, with no other way between them.
+std::pair<ended_process, nlohmann::json> run_on_device(const mpi& chosen, const environment& more)
+{
+    const std::string stats = testing::TempDir() + "mpi-stats-" + chosen.name + ".json";
+    std::remove(stats.c_str());
+    std::vector<std::string> arguments{"--stats", stats, "--", path_of(chosen.launcher[0])};
+    arguments.insert(arguments.end(), chosen.launcher.begin() + 1, chosen.launcher.end());
+    arguments.insert(arguments.end(), {"-n", "2"});
+    arguments.insert(arguments.end(), chosen.with_ucx.begin(), chosen.with_ucx.end());
+    const std::string preload = "LD_PRELOAD=" SOFTHCA_LIBRARY ":" + preload_of(chosen);
+    arguments.insert(arguments.end(),
+                     {"/usr/bin/env", preload, calls_program(chosen), std::to_string(run_seed()), "1", "long"});
+    environment variables{{"LD_LIBRARY_PATH", std::string(MPI_LAYOUT_BUILD) + "/.libs"},
+                          {"UCX_TLS", "rc"},
+                          {"UCX_LAYOUT_KEYS_SAME_HOST", "always"},
+                          {"UCX_LAYOUT_MPI_REPORT", "y"}};
+    variables.insert(variables.end(), more.begin(), more.end());
+    auto ended = process(SOFTHCA_RUN, arguments, {.variables = variables}).wait(120s);
+    std::ifstream file(stats);
+    return {std::move(ended), nlohmann::json::parse(file, nullptr, false)};
+}
+
+// A network card follows the layout: the device moves the bytes, and no CPU does. The program compares all of them.
 TEST_P(mpi_program, no_cpu_copies_a_byte_where_a_card_carries_windows)
 {
-    const std::string stats = testing::TempDir() + "mpi-stats-" + GetParam().name + ".json";
-    std::vector<std::string> arguments{"--stats", stats, "--", path_of(GetParam().launcher[0])};
-    arguments.insert(arguments.end(), GetParam().launcher.begin() + 1, GetParam().launcher.end());
-    arguments.insert(arguments.end(), {"-n", "2"});
-    arguments.insert(arguments.end(), GetParam().with_ucx.begin(), GetParam().with_ucx.end());
-    const std::string preload = "LD_PRELOAD=" SOFTHCA_LIBRARY ":" + preload_of(GetParam());
-    arguments.insert(arguments.end(),
-                     {"/usr/bin/env", preload, calls_program(GetParam()), std::to_string(run_seed()), "1", "long"});
-    const environment variables{{"LD_LIBRARY_PATH", std::string(MPI_LAYOUT_BUILD) + "/.libs"},
-                                {"UCX_TLS", "rc"},
-                                {"UCX_LAYOUT_KEYS_SAME_HOST", "always"},
-                                {"UCX_LAYOUT_MPI_REPORT", "y"}};
-    const auto ended = process(SOFTHCA_RUN, arguments, {.variables = variables}).wait(120s);
+    const auto [ended, counted] = run_on_device(GetParam(), {});
     EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
     EXPECT_EQ(reported(ended.err, "messages"), 6u) << ended.output();
+    EXPECT_EQ(reported(ended.err, "copies"), 0u) << ended.output();
+    EXPECT_EQ(reported(ended.err, "left"), 0u) << ended.output();
     EXPECT_EQ(reported(ended.err, "by CPU"), 0u) << ended.output();
-    std::ifstream file(stats);
-    const auto counted = nlohmann::json::parse(file);
+    ASSERT_TRUE(counted.is_object());
+    EXPECT_GE(counted.at("bytes_moved").get<std::uint64_t>(), 3u << 20);
+}
+
+// What the test above would see if the CPU copied: the same device and program, without keys for windows.
+TEST_P(mpi_program, the_cpu_copies_windows_that_a_card_has_no_keys_for)
+{
+    const auto [ended, counted] =
+        run_on_device(GetParam(), {{"UCX_LAYOUT_KEYS_ENABLE", "n"}, {"UCX_LAYOUT_MPI_TYPES", "all"}});
+    EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+    EXPECT_EQ(reported(ended.err, "messages"), 6u) << ended.output();
+    EXPECT_EQ(reported(ended.err, "by CPU"), 6u << 20) << ended.output();
+    ASSERT_TRUE(counted.is_object());
     EXPECT_GE(counted.at("bytes_moved").get<std::uint64_t>(), 3u << 20);
 }
 #endif
