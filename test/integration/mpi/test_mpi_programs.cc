@@ -22,6 +22,7 @@ namespace ucxl::test
 namespace
 {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
@@ -208,6 +209,29 @@ TEST_P(mpi_program, a_list_of_transports_without_ours_is_completed)
     EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
     EXPECT_THAT(ended.err, HasSubstr("UCX_TLS=posix,self,lay_copy"));
     EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
+}
+
+// UCX tells how long a message may be that it sends in one piece of shared memory.
+TEST_P(mpi_program, pieces_within_a_host_have_the_length_that_was_chosen)
+{
+    const auto with = [&](environment more) {
+        more.emplace_back("UCX_PROTO_INFO", "y");
+        more.emplace_back("UCX_TLS", "posix,self,lay_copy");
+        return calls(2, "1", "long", more).output();
+    };
+    EXPECT_THAT(with({}), HasSubstr("..33016 | eager copy-in"));
+    EXPECT_THAT(with({{"UCX_LAYOUT_MPI_FRAGMENT", "16k"}}), HasSubstr("..16376 | eager copy-in"));
+    EXPECT_THAT(with({{"UCX_LAYOUT_MPI_FRAGMENT", "0"}}), HasSubstr("..8248 | eager copy-in"));
+    EXPECT_THAT(with({{"UCX_POSIX_SEG_SIZE", "20k"}}), HasSubstr("..20472 | eager copy-in"));
+    EXPECT_THAT(with({{"UCX_LAYOUT_MPI_FRAGMENT", "1g"}}),
+                AllOf(HasSubstr("UCX_LAYOUT_MPI_FRAGMENT=1g is not one of"), HasSubstr("..33016 | eager copy-in")));
+}
+
+TEST_P(mpi_program, options_of_transports_that_are_not_used_are_not_set)
+{
+    const auto ended = calls(2, "1", "long", {{"UCX_TLS", "tcp,self,lay_copy"}});
+    EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+    EXPECT_THAT(ended.output(), Not(HasSubstr("unused environment variable")));
 }
 
 TEST_P(mpi_program, the_cpu_copies_windows_in_shared_memory)
