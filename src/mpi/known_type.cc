@@ -1,5 +1,6 @@
 #include "known_type.h"
 
+#include "basic_type.h"
 #include "layout_parts.h"
 #include "library.h"
 #include "settings.h"
@@ -337,6 +338,36 @@ type_layout_ptr known_type::layout_to_copy(MPI_Count count, direction way) noexc
     }
 }
 
+bool known_type::is_worth_window(MPI_Count count) noexcept
+{
+    if (count <= 0) {
+        return false;
+    }
+    const std::lock_guard guard(_lock);
+    try {
+        const char* const reason = counted(count)->why_not;
+        if (reason != nullptr) {
+            note_why_not(reason);
+        }
+        return reason == nullptr;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+MPI_Datatype known_type::basic_type() noexcept
+{
+    const std::lock_guard guard(_lock);
+    try {
+        if (!_basic) {
+            _basic = basic_type_of(_type);
+        }
+        return *_basic;
+    } catch (const std::bad_alloc&) {
+        return MPI_DATATYPE_NULL;
+    }
+}
+
 void known_type::note_copy(MPI_Count bytes)
 {
     const std::lock_guard guard(_lock);
@@ -357,7 +388,8 @@ void known_type::measure_saving(const counted_type& counted, const void* base, c
 {
     using clock  = std::chrono::steady_clock;
     _is_measured = true;
-    if (counted.count > std::numeric_limits<int>::max() || counted.moved.length > std::numeric_limits<int>::max()) {
+    if (!library::has_world() || counted.count > std::numeric_limits<int>::max() ||
+        counted.moved.length > std::numeric_limits<int>::max()) {
         return;
     }
     std::vector<char> packed(counted.moved.length);

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,10 @@ public:
     type_layout_ptr layout() noexcept;
     // A layout of at least `count` elements, of which a prefix may be copied; null if MPI shall do it.
     type_layout_ptr layout_to_copy(MPI_Count count, direction way) noexcept;
+    // Whether it is worth a window, or packed bytes instead of one. Does not throw.
+    bool is_worth_window(MPI_Count count) noexcept;
+    // As basic_type_of(). Does not throw.
+    MPI_Datatype basic_type() noexcept;
     // As many bytes as an element: the same count of these is as many bytes, so what MPI derives from them is the same.
     MPI_Datatype packed_type() const { return _packed.load(std::memory_order_acquire); }
 
@@ -134,6 +139,7 @@ private:
     type_layout_ptr _layout;
     const char* _why_no_layout = nullptr;
     std::atomic<MPI_Datatype> _packed{MPI_DATATYPE_NULL};
+    std::optional<MPI_Datatype> _basic;
     std::vector<std::unique_ptr<counted_type>> _counted; // the latest one first
     std::uint64_t _uses     = 0;
     std::uint64_t _messages = 0, _copies = 0, _bytes = 0, _left = 0, _by_cpu = 0;

@@ -109,6 +109,12 @@ std::optional<ucp_layout_carrier_t> carrier_in(ucp_context_h context)
 
 } // namespace
 
+bool library::has_world()
+{
+    int is_initialized = 0;
+    return PMPI_Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0;
+}
+
 bool library::is_active()
 {
     return is_started.load(std::memory_order_acquire);
@@ -154,8 +160,10 @@ void library::start()
         log_info("datatypes are left to MPI: its UCX has no windows");
         return;
     }
-    int threads = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&threads);
+    int threads = MPI_THREAD_MULTIPLE; // as if, where only sessions could tell
+    if (has_world()) {
+        PMPI_Query_thread(&threads);
+    }
     cards_carry.store(context != nullptr && *carrier == UCP_LAYOUT_CARRIER_KEYS, std::memory_order_release);
     if (keeps_idle_windows() || threads == MPI_THREAD_MULTIPLE) {
         card_context.store(nullptr, std::memory_order_release);

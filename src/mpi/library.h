@@ -1,4 +1,5 @@
-// Whether this library does anything in this process, and what it needs of MPI: from MPI_Init to MPI_Finalize.
+// Whether this library does anything in this process, and what it needs of MPI: from MPI_Init to MPI_Finalize, or from
+// the first session to the last one.
 //
 // It is active if the MPI below moves messages by UCX and UCX knows windows. Otherwise no datatype is ever known
 // (type_table.h), and every call goes to MPI as it is.
@@ -22,6 +23,8 @@ public:
     static void stop();
 
     static bool is_active();
+    // Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: not in a program that has sessions only.
+    static bool has_world();
     // Notes a datatype that was committed.
     static void learn(MPI_Datatype type);
     // Whether network cards carry windows in MPI's UCX.

@@ -135,24 +135,24 @@ void packed_side::gather(const block& elements, std::size_t offset, std::size_t 
         return;
     }
     if (elements.layout == nullptr) {
-        std::memcpy(packed, static_cast<const std::byte*>(elements.address) + offset, length);
+        std::memcpy(packed, elements.address + offset, length);
         return;
     }
     void* const base = elements.base();
     ucp_layout_gather(elements.layout->layout.get(), &base, 1, offset, length, packed);
 }
 
-void packed_side::scatter(const block& elements, const std::byte* packed)
+void packed_side::scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed)
 {
-    if (elements.length() == 0) {
+    if (length == 0) {
         return;
     }
     if (elements.layout == nullptr) {
-        std::memcpy(elements.address, packed, elements.length());
+        std::memcpy(elements.address + offset, packed, length);
         return;
     }
     void* const base = elements.base();
-    ucp_layout_scatter(elements.layout->layout.get(), &base, 1, 0, elements.length(), packed);
+    ucp_layout_scatter(elements.layout->layout.get(), &base, 1, offset, length, packed);
 }
 
 void packed_side::pack() const
@@ -165,7 +165,7 @@ void packed_side::pack() const
 void packed_side::unpack() const
 {
     for (const block& each : _blocks) {
-        scatter(each, _memory.get() + each.offset);
+        scatter(each, 0, each.length(), _memory.get() + each.offset);
     }
 }
 
@@ -176,6 +176,13 @@ void packed_side::pack_some(std::size_t index, MPI_Count first, MPI_Count count)
     gather(one, offset, static_cast<std::size_t>(count * one.size), _memory.get() + one.offset + offset);
 }
 
+void packed_side::unpack_some(std::size_t index, MPI_Count first, MPI_Count count) const
+{
+    const block& one  = _blocks[index];
+    const auto offset = static_cast<std::size_t>(first * one.size);
+    scatter(one, offset, static_cast<std::size_t>(count * one.size), _memory.get() + one.offset + offset);
+}
+
 void packed_side::pack_into(void* packed) const
 {
     gather(_blocks.front(), 0, _blocks.front().length(), static_cast<std::byte*>(packed));
@@ -183,7 +190,7 @@ void packed_side::pack_into(void* packed) const
 
 void packed_side::unpack_from(const void* packed) const
 {
-    scatter(_blocks.front(), static_cast<const std::byte*>(packed));
+    scatter(_blocks.front(), 0, _blocks.front().length(), static_cast<const std::byte*>(packed));
 }
 
 } // namespace ucxl::mpi

@@ -48,15 +48,16 @@ public:
 
     void pack() const;
     void unpack() const;
-    // Packs elements of one block.
+    // The same of elements of one block.
     void pack_some(std::size_t index, MPI_Count first, MPI_Count count) const;
+    void unpack_some(std::size_t index, MPI_Count first, MPI_Count count) const;
     // Copies into or out of memory of the caller, without memory of its own.
     void pack_into(void* packed) const;
     void unpack_from(const void* packed) const;
 
 private:
     struct block {
-        void* address;
+        std::byte* address;
         MPI_Count count;
         MPI_Count size;         // of an element
         MPI_Count offset;       // in the packed bytes
@@ -71,7 +72,7 @@ private:
     static std::optional<packed_side> plan(const element_block* blocks, std::size_t number, direction way);
     static bool describe(const element_block& elements, direction way, block& made);
     static void gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed);
-    static void scatter(const block& elements, const std::byte* packed);
+    static void scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed);
 
     std::vector<block> _blocks;
     MPI_Count _length = 0;

@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include "library.h"
 #include "mpi_functions.h"
 #include "settings.h"
 
@@ -10,6 +11,8 @@
 #include <mutex>
 #include <new>
 #include <string>
+
+#include <unistd.h>
 
 namespace ucxl::mpi
 {
@@ -79,13 +82,14 @@ void report::print(const std::vector<known_type*>& types)
         note_end(*each);
     }
     const std::lock_guard guard(kept().lock);
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    std::string text =
-        std::format("ucx-layout-mpi: datatypes of rank {}\n{:<24} {:>12} {:>10} {:>10} {:>10} {:>14} {:>14} "
-                    "{:>10} {:>10}  {}\n",
-                    rank, "name", "longest, B", "blocks", "messages", "copies", "bytes", "by CPU", "saved, ms", "left",
-                    "why left to MPI");
+    std::string own = std::format("process {}", getpid());
+    if (int rank = 0; library::has_world() && PMPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS) {
+        own = std::format("rank {}", rank);
+    }
+    std::string text = std::format("ucx-layout-mpi: datatypes of {}\n{:<24} {:>12} {:>10} {:>10} {:>10} {:>14} {:>14} "
+                                   "{:>10} {:>10}  {}\n",
+                                   own, "name", "longest, B", "blocks", "messages", "copies", "bytes", "by CPU",
+                                   "saved, ms", "left", "why left to MPI");
     for (const auto& [key, row] : kept().all) {
         text += text_of(key, row);
     }

@@ -116,6 +116,12 @@ held* requests::look_up(MPI_Request request) noexcept
     return nullptr;
 }
 
+bool requests::is_over(MPI_Request request) noexcept
+{
+    const std::lock_guard guard(table().lock);
+    return look_up(request) != nullptr && has_ended(request);
+}
+
 void requests::begin(int count, const MPI_Request* array) noexcept
 {
     if (!any() || count <= 0 || array == nullptr) [[likely]] {

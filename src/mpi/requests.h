@@ -34,6 +34,9 @@ public:
     // Whether end() does anything.
     virtual bool must_end() const { return false; }
 
+    // Whether a persistent request was started and has not ended.
+    bool is_running() const { return _is_running; }
+
     held_windows windows;
     bool is_persistent = false;
 
@@ -60,6 +63,8 @@ public:
     static void begin(int count, const MPI_Request* array) noexcept;
     // They could not be started.
     static void cancel_begin(int count, const MPI_Request* array) noexcept;
+    // Whether it has ended, and no thread is in a call about it.
+    static bool is_over(MPI_Request request) noexcept;
     // MPI said that the request has ended, but keeps it.
     static void note_end(MPI_Request request) noexcept;
     // A request that nobody will ask about may use its windows until MPI ends.

@@ -98,8 +98,8 @@ void read_calls(const char* name, const char* value, settings& made)
         return;
     }
     settings chosen       = made;
-    chosen.takes_messages = chosen.takes_packs = chosen.takes_collectives = false;
-    const std::string text                                                = lower(value) + ",";
+    chosen.takes_messages = chosen.takes_packs = chosen.takes_collectives = chosen.takes_one_sided = false;
+    const std::string text                                                                         = lower(value) + ",";
     for (std::size_t start = 0, end = 0; (end = text.find(',', start)) != text.npos; start = end + 1) {
         const std::string word = text.substr(start, end - start);
         if (word == "messages") {
@@ -108,8 +108,10 @@ void read_calls(const char* name, const char* value, settings& made)
             chosen.takes_packs = true;
         } else if (word == "collectives") {
             chosen.takes_collectives = true;
+        } else if (word == "onesided") {
+            chosen.takes_one_sided = true;
         } else if (!word.empty()) {
-            complain(name, value, "messages, pack, collectives, or several of them with commas");
+            complain(name, value, "messages, pack, collectives, onesided, or several of them with commas");
             return;
         }
     }

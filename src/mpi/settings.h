@@ -15,6 +15,7 @@ struct settings {
     bool takes_messages    = true; // UCX_LAYOUT_MPI_CALLS
     bool takes_packs       = true;
     bool takes_collectives = true;
+    bool takes_one_sided   = true;
     bool takes_all_types   = false;      // UCX_LAYOUT_MPI_TYPES=all: also those that MPI moves as fast
     std::optional<std::size_t> min_size; // UCX_LAYOUT_MPI_MIN_SIZE in bytes; none: measured, see rule.h
     std::size_t idle_windows = 8;        // UCX_LAYOUT_MPI_WINDOWS, for each type and count

@@ -1,0 +1,316 @@
+// One-sided operations: the side of this process becomes packed bytes. The datatype of the target stays, because the
+// library knows nothing of the target's memory.
+#include "collective_sides.h"
+#include "operations.h"
+#include "packed_call.h"
+#include "requests.h"
+
+#include <limits>
+#include <new>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace
+{
+
+using namespace ucxl::mpi;
+
+template <typename Count>
+struct target_side {
+    int rank;
+    MPI_Aint place;
+    Count count;
+    MPI_Datatype type;
+
+    std::tuple<int, MPI_Aint, Count, MPI_Datatype> arguments() const { return {rank, place, count, type}; }
+};
+
+// Memory that other processes read and write during the calls that complete an operation. What arrives there must not
+// wait until these calls return.
+template <typename Buffer, typename Count>
+bool is_exposed(const one_block<Buffer, Count>& result, MPI_Win win)
+{
+    void *base = nullptr, *size = nullptr, *flavor = nullptr;
+    int has_base = 0, has_size = 0, has_flavor = 0;
+    if (PMPI_Win_get_attr(win, MPI_WIN_BASE, static_cast<void*>(&base), &has_base) != MPI_SUCCESS ||
+        PMPI_Win_get_attr(win, MPI_WIN_SIZE, static_cast<void*>(&size), &has_size) != MPI_SUCCESS ||
+        PMPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, static_cast<void*>(&flavor), &has_flavor) != MPI_SUCCESS ||
+        has_base == 0 || has_size == 0 || has_flavor == 0) {
+        return true;
+    }
+    const int kind = *static_cast<const int*>(flavor);
+    if (kind != MPI_WIN_FLAVOR_CREATE && kind != MPI_WIN_FLAVOR_ALLOCATE) {
+        return true; // its memory is not known, or that of others is shared, too
+    }
+    known_type* const known = find_known(result.type);
+    const auto layout       = known == nullptr ? nullptr : known->layout_to_copy(result.count, direction::receive);
+    if (layout == nullptr) {
+        return true;
+    }
+    const auto start = reinterpret_cast<std::intptr_t>(base);
+    const auto first = reinterpret_cast<std::intptr_t>(result.buffer) + layout->origin;
+    return first < start + *static_cast<const MPI_Aint*>(size) && start < first + layout->span;
+}
+
+template <typename Side>
+bool is_known(const Side& side)
+{
+    if constexpr (std::is_same_v<Side, no_side>) {
+        return false;
+    } else {
+        return find_known(side.type) != nullptr;
+    }
+}
+
+// The packed bytes of one side, and what MPI gets in the place of its arguments.
+template <typename Side>
+class operation_side;
+
+template <>
+class operation_side<no_side>
+{
+public:
+    explicit operation_side(no_side /*own*/) {}
+    std::tuple<> arguments() const { return {}; }
+};
+
+template <typename Buffer, typename Count>
+class operation_side<one_block<Buffer, Count>>
+{
+public:
+    explicit operation_side(const one_block<Buffer, Count>& own) : _passed(own) {}
+
+    // None if MPI shall work on the caller's buffer. `is_reduced`: MPI has to know the numbers in it.
+    std::optional<packed_side> take(direction way, bool is_reduced) noexcept
+    {
+        known_type* const known = find_known(_passed.type);
+        if (known == nullptr || !known->is_worth_window(_passed.count)) {
+            return std::nullopt;
+        }
+        auto side = packed_side::of(_passed.buffer, _passed.count, _passed.type, way);
+        if (!side) {
+            return std::nullopt;
+        }
+        const auto basic = known->basic_type();
+        MPI_Count size   = 0;
+        if (basic != MPI_DATATYPE_NULL && PMPI_Type_size_x(basic, &size) == MPI_SUCCESS &&
+            side->length() / size <= std::numeric_limits<Count>::max()) {
+            _passed = {side->data(), static_cast<Count>(side->length() / size), basic};
+        } else if (is_reduced) {
+            return std::nullopt;
+        } else {
+            _passed = {side->data(), _passed.count, side->type(0)};
+        }
+        return side;
+    }
+    std::optional<packed_side> take_unless_exposed(bool is_reduced, MPI_Win win) noexcept
+    {
+        return is_known(_passed) && !is_exposed(_passed, win) ? take(direction::receive, is_reduced) : std::nullopt;
+    }
+    auto arguments() const { return _passed.arguments(); }
+
+private:
+    one_block<Buffer, Count> _passed;
+};
+
+// The request of an operation, which may complete before it or with it.
+class held_operation final : public held
+{
+public:
+    explicit held_operation(operation_ptr moved) : _moved(std::move(moved)) {}
+    void end() override { _moved->finish(); }
+    bool must_end() const override { return true; }
+
+private:
+    operation_ptr _moved;
+};
+
+template <typename Origin>
+bool pack_origin(operation_side<Origin>& origin, bool is_reduced, operation& moved) noexcept
+{
+    if constexpr (!std::is_same_v<Origin, no_side>) {
+        if (auto side = origin.take(direction::send, is_reduced)) {
+            side->pack();
+            moved.set_origin(std::move(*side));
+            return true;
+        }
+    }
+    return false;
+}
+
+template <typename Result>
+bool replace_result(operation_side<Result>& result, bool is_reduced, MPI_Win win, operation& moved) noexcept
+{
+    if constexpr (!std::is_same_v<Result, no_side>) {
+        if (auto side = result.take_unless_exposed(is_reduced, win)) {
+            moved.set_result(std::move(*side));
+            return true;
+        }
+    }
+    return false;
+}
+
+struct operator_of {
+    MPI_Op op;
+    // MPI reads nothing of the origin then.
+    bool reads_origin() const { return op != MPI_NO_OP; }
+    std::tuple<MPI_Op> arguments() const { return {op}; }
+};
+
+// Puts and gets move bytes.
+struct no_operator {
+    bool reads_origin() const { return true; }
+    std::tuple<> arguments() const { return {}; }
+};
+
+// MPICH gives puts and gets with a derived datatype at the target a request that has ended when it has not.
+template <typename Operator, typename Form>
+constexpr bool has_true_request(const Operator& /*reduced*/, const Form& /*form*/)
+{
+#ifdef OPEN_MPI
+    return true;
+#else
+    return std::is_same_v<Form, blocking> || std::is_same_v<Operator, operator_of>;
+#endif
+}
+
+template <typename Next, typename Origin, typename Result, typename Target, typename Operator, typename Form>
+int operate(Next* next, const Origin& own_origin, const Result& own_result, const Target& target, Operator reduced,
+            MPI_Win win, Form form)
+{
+    operation_side<Origin> origin(own_origin);
+    operation_side<Result> result(own_result);
+    pending_operations pending;
+    held_ptr held_by_request;
+    if ((is_known(own_origin) || is_known(own_result)) && settings::get().takes_one_sided && win != MPI_WIN_NULL &&
+        target.rank != MPI_PROC_NULL && operations::has_room() &&
+        (has_true_request(reduced, form) || find_known(target.type) == nullptr)) [[unlikely]] {
+        constexpr bool is_reduced = std::is_same_v<Operator, operator_of>;
+        try {
+            pending.push_back({win, target.rank, std::make_shared<operation>()});
+            operation& moved = *pending.front().moved;
+            if constexpr (std::is_same_v<Form, nonblocking>) {
+                held_by_request = std::make_unique<held_operation>(pending.front().moved);
+            }
+            const bool sends = reduced.reads_origin() && pack_origin(origin, is_reduced, moved);
+            if (!replace_result(result, is_reduced, win, moved) && !sends) {
+                pending.clear();
+            }
+        } catch (const std::bad_alloc&) {
+            pending.clear();
+        }
+    }
+    const int status = std::apply(next, std::tuple_cat(origin.arguments(), result.arguments(), target.arguments(),
+                                                       reduced.arguments(), std::tuple(win), form.arguments()));
+    if (status == MPI_SUCCESS && !pending.empty()) {
+        if constexpr (std::is_same_v<Form, nonblocking>) {
+            pending.front().moved->set_request(*form.request);
+            requests::hold(*form.request, std::move(held_by_request));
+        }
+        operations::add(std::move(pending));
+    }
+    return status;
+}
+
+} // namespace
+
+// Defines an operation and its form with a request. `call` is an expression with `next` and `form` for what differs.
+#define UCXL_MPI_OPERATION(name, request_name, parameters, call)                                                       \
+    UCXL_MPI_CALL MPI_##name(UCXL_WITHOUT_PARENTHESES parameters)                                                      \
+    {                                                                                                                  \
+        const auto next = PMPI_##name;                                                                                 \
+        const blocking form;                                                                                           \
+        return call;                                                                                                   \
+    }                                                                                                                  \
+    UCXL_MPI_CALL MPI_##request_name(UCXL_WITHOUT_PARENTHESES parameters, MPI_Request* request)                        \
+    {                                                                                                                  \
+        const auto next = PMPI_##request_name;                                                                         \
+        const nonblocking form{request};                                                                               \
+        return call;                                                                                                   \
+    }
+
+// `c` ends the names of the calls with large counts.
+#define UCXL_OPERATIONS(c, Count)                                                                                      \
+    UCXL_MPI_OPERATION(Put##c, Rput##c,                                                                                \
+                       (const void* origin, Count count, MPI_Datatype type, int target, MPI_Aint place,                \
+                        Count target_count, MPI_Datatype target_type, MPI_Win win),                                    \
+                       operate(next, one_block{origin, count, type}, no_side(),                                        \
+                               target_side{target, place, target_count, target_type}, no_operator(), win, form))       \
+    UCXL_MPI_OPERATION(Get##c, Rget##c,                                                                                \
+                       (void* result, Count count, MPI_Datatype type, int target, MPI_Aint place, Count target_count,  \
+                        MPI_Datatype target_type, MPI_Win win),                                                        \
+                       operate(next, no_side(), one_block{result, count, type},                                        \
+                               target_side{target, place, target_count, target_type}, no_operator(), win, form))       \
+    UCXL_MPI_OPERATION(Accumulate##c, Raccumulate##c,                                                                  \
+                       (const void* origin, Count count, MPI_Datatype type, int target, MPI_Aint place,                \
+                        Count target_count, MPI_Datatype target_type, MPI_Op op, MPI_Win win),                         \
+                       operate(next, one_block{origin, count, type}, no_side(),                                        \
+                               target_side{target, place, target_count, target_type}, operator_of{op}, win, form))     \
+    UCXL_MPI_OPERATION(Get_accumulate##c, Rget_accumulate##c,                                                          \
+                       (const void* origin, Count count, MPI_Datatype type, void* result, Count result_count,          \
+                        MPI_Datatype result_type, int target, MPI_Aint place, Count target_count,                      \
+                        MPI_Datatype target_type, MPI_Op op, MPI_Win win),                                             \
+                       operate(next, one_block{origin, count, type}, one_block{result, result_count, result_type},     \
+                               target_side{target, place, target_count, target_type}, operator_of{op}, win, form))
+
+UCXL_OPERATIONS(, int)
+#if UCXL_LARGE_COUNTS
+UCXL_OPERATIONS(_c, MPI_Count)
+#endif
+
+UCXL_MPI_CALL MPI_Win_fence(int assertion, MPI_Win win)
+{
+    ending_operations ending(win, ending_operations::all_targets);
+    return ending.settle(PMPI_Win_fence(assertion, win));
+}
+
+UCXL_MPI_CALL MPI_Win_complete(MPI_Win win)
+{
+    ending_operations ending(win, ending_operations::all_targets);
+    return ending.settle(PMPI_Win_complete(win));
+}
+
+UCXL_MPI_CALL MPI_Win_unlock(int rank, MPI_Win win)
+{
+    ending_operations ending(win, rank);
+    return ending.settle(PMPI_Win_unlock(rank, win));
+}
+
+UCXL_MPI_CALL MPI_Win_unlock_all(MPI_Win win)
+{
+    ending_operations ending(win, ending_operations::all_targets);
+    return ending.settle(PMPI_Win_unlock_all(win));
+}
+
+UCXL_MPI_CALL MPI_Win_flush(int rank, MPI_Win win)
+{
+    ending_operations ending(win, rank);
+    return ending.settle(PMPI_Win_flush(rank, win));
+}
+
+UCXL_MPI_CALL MPI_Win_flush_all(MPI_Win win)
+{
+    ending_operations ending(win, ending_operations::all_targets);
+    return ending.settle(PMPI_Win_flush_all(win));
+}
+
+UCXL_MPI_CALL MPI_Win_flush_local(int rank, MPI_Win win)
+{
+    ending_operations ending(win, rank);
+    return ending.settle(PMPI_Win_flush_local(rank, win));
+}
+
+UCXL_MPI_CALL MPI_Win_flush_local_all(MPI_Win win)
+{
+    ending_operations ending(win, ending_operations::all_targets);
+    return ending.settle(PMPI_Win_flush_local_all(win));
+}
+
+// Its handle may be given to the next window.
+UCXL_MPI_CALL MPI_Win_free(MPI_Win* win)
+{
+    ending_operations ending(win == nullptr ? MPI_WIN_NULL : *win, ending_operations::all_targets);
+    return ending.settle(PMPI_Win_free(win));
+}

@@ -1,0 +1,107 @@
+#include "operations.h"
+
+#include "requests.h"
+
+#include <utility>
+
+namespace ucxl::mpi
+{
+
+namespace
+{
+
+struct operation_table {
+    std::mutex lock;
+    pending_operations all;
+};
+
+// Not destroyed at exit: other threads may still be in MPI.
+operation_table& table()
+{
+    static operation_table& only = *new operation_table;
+    return only;
+}
+
+} // namespace
+
+constinit std::atomic<std::size_t> operations::_number{0}, operations::_length{0};
+
+void operation::set_origin(packed_side&& side)
+{
+    operations::_length.fetch_add(static_cast<std::size_t>(side.length()), std::memory_order_relaxed);
+    _origin.emplace(std::move(side));
+}
+
+void operation::set_result(packed_side&& side)
+{
+    operations::_length.fetch_add(static_cast<std::size_t>(side.length()), std::memory_order_relaxed);
+    _result.emplace(std::move(side));
+}
+
+void operation::finish_without_unpacking() noexcept
+{
+    for (auto* const side : {&_origin, &_result}) {
+        if (*side) {
+            operations::_length.fetch_sub(static_cast<std::size_t>((*side)->length()), std::memory_order_relaxed);
+            side->reset();
+        }
+    }
+    _is_done.store(true, std::memory_order_release);
+}
+
+bool operation::may_finish() const noexcept
+{
+    return _request == MPI_REQUEST_NULL || is_done() || requests::is_over(_request);
+}
+
+void operation::finish() noexcept
+{
+    const std::lock_guard guard(_lock);
+    if (_result) {
+        _result->unpack();
+    }
+    finish_without_unpacking();
+}
+
+void operations::add(pending_operations&& one) noexcept
+{
+    pending_operations done; // released after the lock
+    const std::lock_guard guard(table().lock);
+    auto& all = table().all;
+    // Those that ended with their requests.
+    while (!all.empty() && all.front().moved->is_done()) {
+        done.splice(done.end(), all, all.begin());
+    }
+    all.splice(all.end(), one);
+    _number.store(all.size(), std::memory_order_relaxed);
+}
+
+void ending_operations::take(MPI_Win win, int target) noexcept
+{
+    const std::lock_guard guard(table().lock);
+    auto& all = table().all;
+    for (auto each = all.begin(); each != all.end();) {
+        const auto current = each++;
+        if (current->win == win && (target == all_targets || current->target == target)) {
+            _taken.splice(_taken.end(), all, current);
+        }
+    }
+    operations::_number.store(all.size(), std::memory_order_relaxed);
+}
+
+int ending_operations::settle(int result) noexcept
+{
+    for (auto each = _taken.begin(); result == MPI_SUCCESS && each != _taken.end();) {
+        const auto current = each++;
+        if (current->moved->may_finish()) {
+            current->moved->finish();
+            _taken.erase(current);
+        }
+    }
+    if (!_taken.empty()) {
+        operations::add(std::move(_taken));
+    }
+    return result;
+}
+
+} // namespace ucxl::mpi
