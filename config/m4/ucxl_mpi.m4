@@ -45,4 +45,27 @@ AC_DEFUN([UCXL_FIND_MPI], [
     AC_SUBST([$1_CPPFLAGS])
     AC_SUBST([$1_LIBS])
     AM_CONDITIONAL([HAVE_$1], [test -n "$have_$1"])
+    UCXL_FIND_MPI_FORTRAN([$1], [$2])
+])
+
+# UCXL_FIND_MPI_FORTRAN(VARIABLE, NAME): the command that compiles Fortran programs for this MPI, which only a test needs.
+# The compiler may have a number in its name, which the wrapper does not know.
+AC_DEFUN([UCXL_FIND_MPI_FORTRAN], [
+    $1_FORTRAN=
+    AS_IF([test -n "$have_$1"], [
+        AC_MSG_CHECKING([for Fortran with $2])
+        AS_MKDIR_P([conftest.fortran])
+        AS_ECHO(["      use mpi_f08; call MPI_Init(); end"]) > conftest.fortran/program.f90
+        for wrapper in mpifort.$2 mpifort; do
+            for compiler in gfortran gfortran-15 gfortran-14 gfortran-13; do
+                command="env OMPI_FC=$compiler MPICH_FC=$compiler $wrapper"
+                AS_IF([(cd conftest.fortran && $command -o program program.f90) > /dev/null 2>&1],
+                      [$1_FORTRAN=$command; break 2])
+            done
+        done
+        rm -rf conftest.fortran
+        AC_MSG_RESULT([${$1_FORTRAN:-no}])
+    ])
+    AC_SUBST([$1_FORTRAN])
+    AM_CONDITIONAL([HAVE_$1_FORTRAN], [test -n "$$1_FORTRAN"])
 ])
