@@ -3,24 +3,50 @@
 #include "library.h"
 #include "settings.h"
 
+#include <mutex>
+
 namespace
 {
 
 using namespace ucxl::mpi;
 
-template <typename Init>
-int start_mpi(Init&& init)
+// A program may start MPI as a whole and, also instead of that, by sessions. The library is there from the first of
+// these until the last one has ended.
+std::mutex lock;
+unsigned num_users = 0;
+
+template <typename Start>
+int start_mpi(Start&& begin)
 {
+    const std::lock_guard guard(lock);
+    if (num_users > 0) {
+        const int result = begin();
+        num_users += result == MPI_SUCCESS ? 1 : 0;
+        return result;
+    }
     library::prepare();
     int result = MPI_SUCCESS;
     {
         const hidden_options hidden;
-        result = init();
+        result = begin();
     }
     if (result == MPI_SUCCESS) {
+        ++num_users;
         library::start();
     }
     return result;
+}
+
+template <typename End>
+int end_mpi(End&& end)
+{
+    {
+        const std::lock_guard guard(lock);
+        if (num_users > 0 && --num_users == 0) {
+            library::stop();
+        }
+    }
+    return end();
 }
 
 } // namespace
@@ -37,8 +63,17 @@ UCXL_MPI_CALL MPI_Init_thread(int* argc, char*** argv, int required, int* provid
 
 UCXL_MPI_CALL MPI_Finalize()
 {
-    library::stop();
-    return PMPI_Finalize();
+    return end_mpi([] { return PMPI_Finalize(); });
+}
+
+UCXL_MPI_CALL MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)
+{
+    return start_mpi([&] { return PMPI_Session_init(info, handler, session); });
+}
+
+UCXL_MPI_CALL MPI_Session_finalize(MPI_Session* session)
+{
+    return end_mpi([&] { return PMPI_Session_finalize(session); });
 }
 
 UCXL_MPI_CALL MPI_Type_commit(MPI_Datatype* type)
