@@ -108,9 +108,12 @@ void unpack_part(typed_memory& memory, const collective& call, int place, int co
 struct call_test {
     std::string name;
     std::function<void(round_seed)> run;
+    bool only_by_name = false;
 };
 
 void add_message_calls(std::vector<call_test>& calls);
 void add_collective_calls(std::vector<call_test>& calls);
+void add_one_sided_calls(std::vector<call_test>& calls);
+void add_partitioned_calls(std::vector<call_test>& calls);
 
 } // namespace ucxl::test

@@ -1,7 +1,7 @@
 // Every call that moves datatypes, with random ones, between the processes of one mpirun. What arrives is compared with
 // what MPI itself packs and unpacks (PMPI_Pack), and so are statuses.
 //
-// usage: mpirun -n N mpi_datatype_calls_MPI SEED ROUNDS [CALL]; "threads" only runs by its name
+// usage: mpirun -n N mpi_datatype_calls_MPI SEED ROUNDS [CALL]; some only run by their names
 // Prints what is wrong, and at the end "N comparisons, N wrong" by rank 0.
 #include "calls.h"
 
@@ -25,10 +25,12 @@ int run(int argc, char** argv)
     std::vector<call_test> calls;
     add_message_calls(calls);
     add_collective_calls(calls);
+    add_one_sided_calls(calls);
+    add_partitioned_calls(calls);
     for (const call_test& each : calls) {
         ++number;
         for (std::uint64_t round = 0; round < rounds; ++round) {
-            if (argc < 4 ? each.name != "threads" : each.name == argv[3]) {
+            if (argc < 4 ? !each.only_by_name : each.name == argv[3]) {
                 each.run(derive_seed(seed, number * 1000 + round));
             }
         }

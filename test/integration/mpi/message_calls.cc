@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <thread>
 
 namespace ucxl::test
@@ -653,6 +654,48 @@ void run_long(round_seed seed)
     MPI_Type_free(&type);
 }
 
+#if MPI_VERSION >= 4
+// More than 2 GB in one message: the same records again and again, into memory of their own. Only every thousandth byte
+// is looked at, which finds every wrong place by its length.
+void run_huge(round_seed /*seed*/)
+{
+    constexpr MPI_Count number = 33000, block = 65536, distance = block + 64;
+    constexpr std::size_t length = number * distance;
+    now                          = "more than 2 GB";
+    static_assert(number * block > std::numeric_limits<int>::max());
+    MPI_Datatype halves, record, repeated;
+    MPI_Type_vector(2, block / 2, distance / 2, MPI_BYTE, &halves);
+    MPI_Type_create_resized(halves, 0, distance, &record);
+    MPI_Type_create_resized(halves, 0, 0, &repeated); // all of them at one place
+    MPI_Type_commit(&record);
+    MPI_Type_commit(&repeated);
+    const auto byte_at = [](std::size_t i) { return static_cast<unsigned char>(i * 31 + i / 251); };
+    if (own_rank == 0) {
+        bytes memory(distance);
+        for (std::size_t i = 0; i < memory.size(); ++i) {
+            memory[i] = byte_at(i);
+        }
+        MPI_Send_c(memory.data(), number, repeated, 1, 1, MPI_COMM_WORLD);
+    } else if (own_rank == 1) {
+        bytes memory(length);
+        MPI_Status status;
+        MPI_Count count = 0;
+        MPI_Recv_c(memory.data(), number, record, 0, 1, MPI_COMM_WORLD, &status);
+        MPI_Get_count_c(&status, record, &count);
+        expect(count == number, "count " + std::to_string(count));
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < length; i += 997) {
+            const std::size_t place = i % distance, half = place % (distance / 2);
+            wrong += memory[i] != (half < block / 2 ? byte_at(place) : 0);
+        }
+        expect(wrong == 0, std::to_string(wrong) + " wrong bytes");
+    }
+    MPI_Type_free(&halves);
+    MPI_Type_free(&record);
+    MPI_Type_free(&repeated);
+}
+#endif
+
 } // namespace
 
 void add_message_calls(std::vector<call_test>& calls)
@@ -666,6 +709,7 @@ void add_message_calls(std::vector<call_test>& calls)
     calls.push_back({"isendrecv-replace", run_isendrecv_replace<MPI_Isendrecv_replace>});
     calls.push_back({"pack", run_pack<MPI_Pack, MPI_Unpack, int>});
 #if MPI_VERSION >= 4
+    calls.push_back({"huge", run_huge, true});
     calls.push_back({"large-sendrecv", run_sendrecv<MPI_Sendrecv_c>});
     calls.push_back({"large-isendrecv", run_isendrecv<MPI_Isendrecv_c>});
     calls.push_back({"large-sendrecv-replace", run_sendrecv_replace<MPI_Sendrecv_replace_c>});
@@ -679,7 +723,7 @@ void add_message_calls(std::vector<call_test>& calls)
     calls.push_back({"errors", run_errors});
     calls.push_back({"cancel", run_cancel});
     calls.push_back({"bottom", run_bottom});
-    calls.push_back({"threads", run_threads});
+    calls.push_back({"threads", run_threads, true});
     calls.push_back({"long", run_long});
 }
 

@@ -12,6 +12,7 @@
 #include <ostream>
 #include <sstream>
 #include <string>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -32,6 +33,7 @@ struct mpi {
     std::vector<std::string> launcher;
     std::vector<std::string> with_ucx; // further arguments
     std::vector<std::string> without_ucx;
+    bool has_fortran = false;
 };
 
 void PrintTo(const mpi& each, std::ostream* stream)
@@ -42,9 +44,20 @@ void PrintTo(const mpi& each, std::ostream* stream)
 const mpi openmpi{
     "openmpi",
     {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe"},
-    {"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "osc", "^ucx"},
-    {"--mca", "pml", "ob1", "--mca", "btl", "self,sm"}};
-const mpi mpich{"mpich", {"mpiexec.mpich"}, {}, {}};
+    {"--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any", "--mca", "osc", "ucx"},
+    {"--mca", "pml", "ob1", "--mca", "btl", "self,sm"},
+#ifdef HAVE_OPENMPI_FORTRAN
+    true
+#endif
+};
+const mpi mpich{"mpich",
+                {"mpiexec.mpich"},
+                {},
+                {},
+#ifdef HAVE_MPICH_FORTRAN
+                true
+#endif
+};
 
 std::string preload_of(const mpi& chosen)
 {
@@ -170,10 +183,71 @@ TEST_P(mpi_program, the_report_tells_what_was_taken)
     const auto messages = calls(2, "3", "sendrecv", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
     EXPECT_GT(reported(messages.err, "messages"), 4u) << messages.output();
     EXPECT_EQ(reported(messages.err, "copies"), 0u) << messages.output();
-    for (const char* const call : {"alltoallw", "alltoallw-nonblocking", "bcast-persistent", "bsend-recv",
-                                   "ibsend-recv", "persistent-bsend", "isendrecv-replace"}) {
+    for (const char* const call :
+         {"put-fence", "get-lock", "accumulate-request", "many-operations", "alltoallw", "alltoallw-nonblocking",
+          "bcast-persistent", "bsend-recv", "ibsend-recv", "persistent-bsend", "isendrecv-replace"}) {
         const auto copies = calls(2, "3", call, {{"UCX_LAYOUT_MPI_REPORT", "y"}});
         EXPECT_GT(reported(copies.err, "copies"), 4u) << call << copies.output();
+    }
+}
+
+// What arrives in memory of the window must be there when the call that completes it lets others on.
+TEST_P(mpi_program, a_get_into_its_own_window_is_left_to_mpi)
+{
+    const auto ended = calls(2, "4", "get-into-window", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+    EXPECT_EQ(reported(ended.err, "copies"), 0u) << ended.output();
+}
+
+TEST_P(mpi_program, partitions_are_packed_when_ready_and_unpacked_when_they_arrive)
+{
+    const auto ended = calls(2, "3", "partitioned", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+    EXPECT_GT(reported(ended.err, "copies"), 4u) << ended.output();
+}
+
+TEST_P(mpi_program, a_message_may_be_longer_than_an_int_counts)
+{
+    if (GetParam().name == std::string("openmpi")) {
+        GTEST_SKIP() << "this Open MPI has no calls with large counts";
+    }
+    struct sysinfo memory{};
+    sysinfo(&memory);
+    if ((memory.freeram + memory.bufferram) * memory.mem_unit < (5ULL << 30)) {
+        GTEST_SKIP() << "this needs 5 GB of free memory";
+    }
+    const auto ended = calls(2, "1", "huge", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_THAT(ended.output(), HasSubstr("2 comparisons, 0 wrong"));
+    EXPECT_EQ(reported(ended.err, "messages"), 2u) << ended.output();
+}
+
+TEST_P(mpi_program, sessions_alone_make_the_library_active)
+{
+    const auto ended = run(GetParam(), 2, GetParam().with_ucx,
+                           {std::string(MPI_LAYOUT_BUILD) + "/mpi_session_calls_" + GetParam().name},
+                           {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+    if (ended.output().find("does not support MPI sessions") != std::string::npos) {
+        GTEST_SKIP() << "this MPI makes no communicators from sessions over UCX";
+    }
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, HasSubstr("0 wrong\n0 wrong\n"));
+    EXPECT_EQ(reported(ended.err, "messages"), 8u) << ended.output();
+}
+
+TEST_P(mpi_program, fortran_programs_get_it_too)
+{
+    if (!GetParam().has_fortran) {
+        GTEST_SKIP() << "no Fortran for this MPI";
+    }
+    for (const char* const program : {"/mpi_fortran_calls_", "/mpi_fortran08_calls_"}) {
+        const auto ended =
+            run(GetParam(), 2, GetParam().with_ucx, {std::string(MPI_LAYOUT_BUILD) + program + GetParam().name},
+                {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_THAT(ended.out, HasSubstr("0 wrong\n0 wrong\n"));
+        EXPECT_EQ(reported(ended.err, "messages"), 4u) << ended.output();
+        EXPECT_EQ(reported(ended.err, "copies"), 4u) << ended.output();
     }
 }
 
@@ -187,8 +261,10 @@ TEST_P(mpi_program, options_choose_calls_and_datatypes)
     };
     const auto no_messages = with("sendrecv", "UCX_LAYOUT_MPI_CALLS", "pack,collectives");
     EXPECT_EQ(reported(no_messages.err, "messages"), 0u) << no_messages.output();
-    const auto no_collectives = with("alltoallw", "UCX_LAYOUT_MPI_CALLS", "messages,pack");
+    const auto no_collectives = with("alltoallw", "UCX_LAYOUT_MPI_CALLS", "messages,pack,onesided");
     EXPECT_EQ(reported(no_collectives.err, "copies"), 0u) << no_collectives.output();
+    const auto no_one_sided = with("put-fence", "UCX_LAYOUT_MPI_CALLS", "messages,pack,collectives");
+    EXPECT_EQ(reported(no_one_sided.err, "copies"), 0u) << no_one_sided.output();
     const auto no_packs = with("pack", "UCX_LAYOUT_MPI_CALLS", "messages");
     EXPECT_EQ(reported(no_packs.err, "copies"), 0u) << no_packs.output();
     const auto long_only = with("sendrecv", "UCX_LAYOUT_MPI_MIN_SIZE", "1g");
@@ -197,7 +273,7 @@ TEST_P(mpi_program, options_choose_calls_and_datatypes)
     EXPECT_THAT(off.err, Not(HasSubstr("datatypes of rank")));
     const auto bad = with("sendrecv", "UCX_LAYOUT_MPI_CALLS", "everything");
     EXPECT_THAT(bad.err, HasSubstr("UCX_LAYOUT_MPI_CALLS=everything is not one of"));
-    for (const auto& each : {no_messages, no_collectives, no_packs, long_only, off, bad}) {
+    for (const auto& each : {no_messages, no_collectives, no_one_sided, no_packs, long_only, off, bad}) {
         EXPECT_THAT(each.output(), HasSubstr(" comparisons, 0 wrong"));
     }
 }

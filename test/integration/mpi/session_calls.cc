@@ -1,0 +1,57 @@
+// A program that starts MPI by a session and never calls MPI_Init: a message of a derived datatype on a communicator of
+// all processes, twice, with a session in between that ends earlier.
+//
+// usage: mpirun -n 2 mpi_session_calls_MPI
+#include <cstdio>
+#include <mpi.h>
+#include <vector>
+
+namespace
+{
+
+MPI_Comm all_processes(MPI_Session session)
+{
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "ucx-layout", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Group_free(&group);
+    return comm;
+}
+
+long exchange(MPI_Comm comm)
+{
+    constexpr int number = 1000, stride = 3;
+    int rank = 0, size = 0;
+    long wrong = 0;
+    MPI_Datatype column;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Type_vector(number, 1, stride, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    std::vector<int> sent(number * stride, rank), received(number * stride, -1);
+    const int peer = (rank + 1) % size;
+    MPI_Sendrecv(sent.data(), 1, column, peer, 0, received.data(), 1, column, (rank + size - 1) % size, 0, comm,
+                 MPI_STATUS_IGNORE);
+    for (std::size_t i = 0; i < received.size(); ++i) {
+        wrong += received[i] != (i % stride == 0 && i < stride * number ? (rank + size - 1) % size : -1);
+    }
+    MPI_Type_free(&column);
+    return wrong;
+}
+
+} // namespace
+
+int main()
+{
+    MPI_Session first, second;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &first);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second);
+    MPI_Session_finalize(&second);
+    MPI_Comm comm    = all_processes(first);
+    const long wrong = exchange(comm) + exchange(comm);
+    std::printf("%ld wrong\n", wrong);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&first);
+    return wrong == 0 ? 0 : 1;
+}
