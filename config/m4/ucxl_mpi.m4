@@ -48,7 +48,7 @@ AC_DEFUN([UCXL_FIND_MPI], [
     UCXL_FIND_MPI_FORTRAN([$1], [$2])
 ])
 
-# UCXL_FIND_MPI_FORTRAN(VARIABLE, NAME): the command that compiles Fortran programs for this MPI, which only a test needs.
+# UCXL_FIND_MPI_FORTRAN(VARIABLE, NAME): the command that compiles Fortran programs for this MPI. Only a test needs it.
 # The compiler may have a number in its name, which the wrapper does not know.
 AC_DEFUN([UCXL_FIND_MPI_FORTRAN], [
     $1_FORTRAN=

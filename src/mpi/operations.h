@@ -33,7 +33,8 @@ public:
     void set_result(packed_side&& side);
     // It also completes with this one.
     void set_request(MPI_Request request) { _request = request; }
-    // False if a call that completes operations has not completed this one: flushes of MPICH leave out some with requests.
+    // False if a call that completes operations has not completed this one: flushes of MPICH leave out some with
+    // requests.
     bool may_finish() const noexcept;
     // The first of several calls unpacks. The others return when that is done.
     void finish() noexcept;

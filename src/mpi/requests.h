@@ -1,5 +1,5 @@
-// What requests hold: windows, and packed bytes. It is given back when MPI says that the request has ended, in whichever
-// call that is, or when a persistent one is freed.
+// What requests hold: windows, and packed bytes. It is given back when MPI says that the request has ended, in
+// whichever call that is, or when a persistent one is freed.
 //
 // A call that may end requests takes out what they hold before it asks MPI, and puts back what is still needed: once a
 // request has ended, MPI may give its handle to the next one of another thread. Handles of persistent requests stay

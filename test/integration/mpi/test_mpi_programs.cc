@@ -75,8 +75,8 @@ environment variables_of(const mpi& chosen, const environment& more)
     if (std::getenv("UCXL_SANITIZER_LIBRARY") != nullptr) {
         // MPI frees little at its end, and it is not what is tested. mpirun is not instrumented.
         variables.emplace_back("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0");
-        // Open MPI writes its memory hooks over the first bytes of munmap and others. Where these are the sanitizer's, of
-        // 8 bytes each, it destroys their neighbours.
+        // Open MPI writes its memory hooks over the first bytes of munmap and others. Where these are the sanitizer's,
+        // of 8 bytes each, it destroys their neighbours.
         variables.emplace_back("OMPI_MCA_memory", "^patcher");
     }
     variables.insert(variables.end(), more.begin(), more.end());
