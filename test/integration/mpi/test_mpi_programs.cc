@@ -183,11 +183,14 @@ TEST_P(mpi_program, the_report_tells_what_was_taken)
     const auto messages = calls(2, "3", "sendrecv", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
     EXPECT_GT(reported(messages.err, "messages"), 4u) << messages.output();
     EXPECT_EQ(reported(messages.err, "copies"), 0u) << messages.output();
+    const auto copies = calls(2, "3", "alltoallw", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_GT(reported(copies.err, "copies"), 4u) << copies.output();
+    // Some rounds of these have one block only, and a persistent request counts once.
     for (const char* const call :
-         {"put-fence", "get-lock", "accumulate-request", "many-operations", "alltoallw", "alltoallw-nonblocking",
-          "bcast-persistent", "bsend-recv", "ibsend-recv", "persistent-bsend", "isendrecv-replace"}) {
-        const auto copies = calls(2, "3", call, {{"UCX_LAYOUT_MPI_REPORT", "y"}});
-        EXPECT_GT(reported(copies.err, "copies"), 4u) << call << copies.output();
+         {"put-fence", "get-lock", "accumulate-request", "many-operations", "alltoallw-nonblocking", "bcast-persistent",
+          "bsend-recv", "ibsend-recv", "persistent-bsend", "isendrecv-replace"}) {
+        const auto some = calls(2, "3", call, {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_GT(reported(some.err, "copies"), 0u) << call << some.output();
     }
 }
 
