@@ -31,8 +31,11 @@ AC_DEFUN([UCXL_FIND_MPI], [
             AC_MSG_CHECKING([whether $wrapper is for $2])
             AC_PREPROC_IFELSE([AC_LANG_SOURCE([[#define MPICH_SKIP_MPICXX
                                                 #include <mpi.h>
-                                                #if !defined($3) || MPI_VERSION < 3
-                                                #error "another MPI"
+                                                #if !defined(OMPI_MAJOR_VERSION)
+                                                #define OMPI_MAJOR_VERSION 0
+                                                #endif
+                                                #if !defined($3) || (MPI_VERSION < 4 && OMPI_MAJOR_VERSION < 5)
+                                                #error "another MPI, or one without the calls of MPI 4"
                                                 #endif]])],
                               [have_$1=$2
                                $1_CPPFLAGS=$flags

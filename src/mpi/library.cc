@@ -132,8 +132,9 @@ bool library::has_cards()
 
 void library::prepare()
 {
-    if (is_other_mpi()) {
-        // Its handles have another size, so no call could be passed on.
+    // Also the standard ABI of MPI 5, which is in a library of its own.
+    if (is_other_mpi() || dlopen("libmpi_abi.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr) {
+        // Its handles are others, so no call could be passed on.
         log_error("%s is for another MPI than that of this program", own_name);
         std::exit(EXIT_FAILURE);
     }
