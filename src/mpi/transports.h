@@ -9,7 +9,8 @@ void complete_transports();
 
 // UCX cuts messages within a host into pieces. One of its 8 KB is a column of 1024 numbers, so nothing is gained from
 // the next columns in the same lines of the cache. The pieces become longer. Their length is no power of 2, because
-// they begin at multiples of it and would share few sets of the cache.
+// they begin at multiples of it and would share few sets of the cache. Processes tell each other how long theirs are;
+// one without this library does not, and is no peer then.
 void lengthen_fragments();
 
 } // namespace ucxl::mpi

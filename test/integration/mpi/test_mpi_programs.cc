@@ -306,6 +306,34 @@ TEST_P(mpi_program, pieces_within_a_host_have_the_length_that_was_chosen)
                 AllOf(HasSubstr("UCX_LAYOUT_MPI_FRAGMENT=1g is not one of"), HasSubstr("..33016 | eager copy-in")));
 }
 
+// The two processes of the call "long" after commands of the shell that differ for the second one.
+std::vector<std::string> with_commands(const mpi& chosen, const std::string& first, const std::string& second)
+{
+    const std::string choose =
+        "if [ ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} = 0 ]; then " + first + "; else " + second + "; fi; ";
+    return {"/bin/sh", "-c",  choose + R"(exec "$@")", "sh", calls_program(chosen), std::to_string(run_seed()),
+            "1",       "long"};
+}
+
+// A process writes its pieces into memory of the other one.
+TEST_P(mpi_program, pieces_of_processes_may_differ)
+{
+    for (const auto& [first, second] : {std::pair("100k", "8k"), {"8k", "100k"}, {"1m", "0"}}) {
+        const std::string set = "export UCX_LAYOUT_MPI_FRAGMENT=";
+        const auto ended = run(GetParam(), 2, GetParam().with_ucx, with_commands(GetParam(), set + first, set + second),
+                               {{"UCX_LAYOUT_MPI_TYPES", "all"}});
+        EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+    }
+}
+
+TEST_P(mpi_program, a_process_without_the_library_is_no_peer)
+{
+    const auto ended = run(GetParam(), 2, GetParam().with_ucx, with_commands(GetParam(), "true", "unset LD_PRELOAD"));
+    // Which status mpiexec.mpich ends with is chance.
+    EXPECT_THAT(ended.output(), Not(HasSubstr(" comparisons")));
+    EXPECT_THAT(ended.err, HasSubstr("runs without this library, but all need it"));
+}
+
 TEST_P(mpi_program, options_of_transports_that_are_not_used_are_not_set)
 {
     const auto ended = calls(2, "1", "long", {{"UCX_TLS", "tcp,self,lay_copy"}});
@@ -347,6 +375,12 @@ std::pair<ended_process, nlohmann::json> run_on_device(const mpi& chosen, const 
                           {"UCX_TLS", "rc"},
                           {"UCX_LAYOUT_KEYS_SAME_HOST", "always"},
                           {"UCX_LAYOUT_MPI_REPORT", "y"}};
+    if (const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY")) {
+        // The launcher needs it for the device. The device notices doorbells by SIGSEGV.
+        variables.emplace_back("LD_PRELOAD", sanitizer);
+        variables.emplace_back("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0:handle_segv=0");
+        variables.emplace_back("OMPI_MCA_memory", "^patcher");
+    }
     variables.insert(variables.end(), more.begin(), more.end());
     auto ended = process(SOFTHCA_RUN, arguments, {.variables = variables}).wait(120s);
     std::ifstream file(stats);
