@@ -380,8 +380,8 @@ void replace(round_seed seed, Exchange exchange)
     const int peer   = own_rank ^ 1;
     round_seed drawn = derive_seed(seed, 1);
 #ifdef MPICH
-    // MPI_Isendrecv_replace of 4.2.1 takes packed bytes for elements, and reads beyond them. The library stands before it
-    // for all that is more than one block.
+    // MPI_Isendrecv_replace of 4.2.1 takes packed bytes for elements, and reads beyond them. The library stands before
+    // it for all that is more than one block.
     for (;; drawn = derive_seed(drawn, 1)) {
         const elements looked_at(drawn);
         MPI_Aint lb = 0, extent = 0;
