@@ -1,10 +1,8 @@
-// Open MPI's Fortran bindings call MPI's functions by their profiling names, so no library can stand before them by
-// names alone. Here the entries of their tables of functions are changed to the functions of this library: as UCX does
-// to hear of memory that is released (ucm/util/reloc.c). MPICH's bindings call MPI_*, and need nothing.
+// Open MPI's Fortran bindings, and some of MPICH's, call MPI's functions by their profiling names, so no library can stand
+// before them by names alone. Here the entries of their tables of functions are changed to the functions of this library:
+// as UCX does to hear of memory that is released (ucm/util/reloc.c).
 #include "mpi_functions.h"
 #include "settings.h"
-
-#ifdef OPEN_MPI
 
 #include <cstdint>
 #include <cstring>
@@ -123,7 +121,7 @@ int look_at(dl_phdr_info* object, std::size_t /*size*/, void* total)
 {
     const std::string_view path(object->dlpi_name == nullptr ? "" : object->dlpi_name);
     const std::string_view name = path.substr(path.find_last_of('/') + 1);
-    if (!name.starts_with("libmpi_mpifh") && !name.starts_with("libmpi_usempi")) {
+    if (!name.starts_with("libmpi_mpifh") && !name.starts_with("libmpi_usempi") && !name.starts_with("libmpichfort")) {
         return 0;
     }
     for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -151,5 +149,3 @@ int look_at(dl_phdr_info* object, std::size_t /*size*/, void* total)
 } // namespace
 
 } // namespace ucxl::mpi
-
-#endif
