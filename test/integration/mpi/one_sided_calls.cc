@@ -340,9 +340,16 @@ void add_one_sided_calls(std::vector<call_test>& calls)
 {
     const char* const names[] = {"put", "get", "accumulate", "get-accumulate", "fetch"};
     const char* const ways[]  = {"fence", "post", "lock", "flush", "flush-local", "flush-all", "request"};
+#ifdef OPEN_MPI
+    // 5.0.7 over its own transports brings wrong bytes into some results of these.
+    constexpr int first_by_name = static_cast<int>(operation::get_accumulate);
+#else
+    constexpr int first_by_name = 5;
+#endif
     for (int what = 0; what < 5; ++what) {
         for (int how = 0; how < 7; ++how) {
-            calls.push_back({std::string(names[what]) + "-" + ways[how], [what, how](round_seed seed) {
+            calls.push_back({std::string(names[what]) + "-" + ways[how],
+                             [what, how](round_seed seed) {
                                  one_sided chosen{static_cast<operation>(what), static_cast<synchronization>(how)};
                                  chosen.is_typed     = seed % 2 == 0;
                                  chosen.is_large     = seed / 2 % 2 == 0;
@@ -352,7 +359,8 @@ void add_one_sided_calls(std::vector<call_test>& calls)
                                  chosen.is_typed = chosen.is_typed && chosen.how != synchronization::request;
 #endif
                                  run_one_sided(chosen, seed);
-                             }});
+                             },
+                             what >= first_by_name});
         }
     }
     calls.push_back({"get-into-window", run_get_into_window});

@@ -186,10 +186,11 @@ TEST_P(mpi_program, the_report_tells_what_was_taken)
     const auto copies = calls(2, "3", "alltoallw", {{"UCX_LAYOUT_MPI_REPORT", "y"}});
     EXPECT_GT(reported(copies.err, "copies"), 4u) << copies.output();
     // Some rounds of these have one block only, and a persistent request counts once.
-    for (const char* const call :
-         {"put-fence", "get-lock", "accumulate-request", "many-operations", "alltoallw-nonblocking", "bcast-persistent",
-          "bsend-recv", "ibsend-recv", "persistent-bsend", "isendrecv-replace"}) {
+    for (const char* const call : {"put-fence", "get-lock", "accumulate-request", "get-accumulate-lock", "fetch-post",
+                                   "many-operations", "alltoallw-nonblocking", "bcast-persistent", "bsend-recv",
+                                   "ibsend-recv", "persistent-bsend", "isendrecv-replace"}) {
         const auto some = calls(2, "3", call, {{"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_EQ(some.status, 0) << call << some.output();
         EXPECT_GT(reported(some.err, "copies"), 0u) << call << some.output();
     }
 }
