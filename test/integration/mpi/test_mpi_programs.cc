@@ -195,6 +195,15 @@ TEST_P(mpi_program, the_report_tells_what_was_taken)
     }
 }
 
+TEST_P(mpi_program, one_sided_operations_move_random_datatypes_in_epochs_of_all_kinds)
+{
+    for (const int num_ranks : {2, 4}) {
+        const auto ended = calls(num_ranks, num_ranks == 2 ? "6" : "1", "one-sided");
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+    }
+}
+
 // What arrives in memory of the window must be there when the call that completes it lets others on.
 TEST_P(mpi_program, a_get_into_its_own_window_is_left_to_mpi)
 {
