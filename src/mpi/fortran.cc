@@ -1,6 +1,6 @@
-// Open MPI's Fortran bindings, and some of MPICH's, call MPI's functions by their profiling names, so no library can stand
-// before them by names alone. Here the entries of their tables of functions are changed to the functions of this library:
-// as UCX does to hear of memory that is released (ucm/util/reloc.c).
+// Open MPI's Fortran bindings, and some of MPICH's, call MPI's functions by their profiling names, so no library can
+// stand before them by names alone. Here the entries of their tables of functions are changed to the functions of this
+// library, as UCX does to hear of memory that is released (ucm/util/reloc.c).
 #include "mpi_functions.h"
 #include "settings.h"
 
