@@ -267,7 +267,8 @@ void run_alltoalls(round_seed seed, int kind)
 {
     run_alltoall(seed, kind, false);
 #ifdef OPEN_MPI
-    // MPI_Ialltoallv and MPI_Ialltoallw in place of Open MPI 5.0.7 give wrong bytes among four processes.
+    // MPI_Ialltoallv and MPI_Ialltoallw in place of Open MPI 5.0.7, and their persistent forms, give wrong bytes among
+    // four processes.
     if (kind > 0 && current.how != form::blocking) {
         return;
     }
