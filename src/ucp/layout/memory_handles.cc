@@ -88,8 +88,11 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
     const auto registrations = md_observer::registrations();
     ucs_status_t status      = UCS_OK;
     memh_owner memh          = map_memory(context, *window.target, status);
-    if (status == UCS_OK) {
-        status = check_md(function, context, registrations);
+    const bool was_asked     = md_observer::registrations() != registrations;
+    // Some releases of UCX refuse memory of a type for which the context has no domain.
+    if (status == UCS_OK || (status == UCS_ERR_INVALID_PARAM && !was_asked)) {
+        const auto checked = check_md(function, context, registrations);
+        status             = checked != UCS_OK ? checked : status;
     }
     if (status != UCS_OK) {
         return status;
