@@ -100,66 +100,39 @@ int start_replace(Next* next, Exchange* by, received_side<Count> side, partner t
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Sendrecv(const void* send_buffer, int send_count, MPI_Datatype send_type, int destination,
-                           int send_tag, void* receive_buffer, int receive_count, MPI_Datatype receive_type, int source,
-                           int receive_tag, MPI_Comm comm, MPI_Status* status)
-{
-    return exchange(PMPI_Sendrecv, sent_side<int>{send_buffer, send_count, send_type}, {destination, send_tag},
-                    {receive_buffer, receive_count, receive_type}, {source, receive_tag}, comm, status);
-}
+// `c` ends the names of the calls with large counts.
+#define UCXL_EXCHANGES(c, Count)                                                                                       \
+    UCXL_MPI_CALL MPI_Sendrecv##c(const void* send_buffer, Count send_count, MPI_Datatype send_type, int destination,  \
+                                  int send_tag, void* receive_buffer, Count receive_count, MPI_Datatype receive_type,  \
+                                  int source, int receive_tag, MPI_Comm comm, MPI_Status* status)                      \
+    {                                                                                                                  \
+        return exchange(PMPI_Sendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},                        \
+                        {destination, send_tag}, {receive_buffer, receive_count, receive_type}, {source, receive_tag}, \
+                        comm, status);                                                                                 \
+    }                                                                                                                  \
+    UCXL_MPI_CALL MPI_Sendrecv_replace##c(void* buffer, Count count, MPI_Datatype type, int destination, int send_tag, \
+                                          int source, int receive_tag, MPI_Comm comm, MPI_Status* status)              \
+    {                                                                                                                  \
+        return replace(PMPI_Sendrecv_replace##c, PMPI_Sendrecv##c, received_side<Count>{buffer, count, type},          \
+                       {destination, send_tag}, {source, receive_tag}, comm, status);                                  \
+    }                                                                                                                  \
+    UCXL_MPI_CALL MPI_Isendrecv_replace##c(void* buffer, Count count, MPI_Datatype type, int destination,              \
+                                           int send_tag, int source, int receive_tag, MPI_Comm comm,                   \
+                                           MPI_Request* request)                                                       \
+    {                                                                                                                  \
+        return start_replace(PMPI_Isendrecv_replace##c, PMPI_Isendrecv##c, received_side<Count>{buffer, count, type},  \
+                             {destination, send_tag}, {source, receive_tag}, comm, request);                           \
+    }                                                                                                                  \
+    UCXL_MPI_CALL MPI_Isendrecv##c(const void* send_buffer, Count send_count, MPI_Datatype send_type, int destination, \
+                                   int send_tag, void* receive_buffer, Count receive_count, MPI_Datatype receive_type, \
+                                   int source, int receive_tag, MPI_Comm comm, MPI_Request* request)                   \
+    {                                                                                                                  \
+        return start_exchange(PMPI_Isendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},                 \
+                              {destination, send_tag}, {receive_buffer, receive_count, receive_type},                  \
+                              {source, receive_tag}, comm, request);                                                   \
+    }
 
-UCXL_MPI_CALL MPI_Sendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag,
-                                   int source, int receive_tag, MPI_Comm comm, MPI_Status* status)
-{
-    return replace(PMPI_Sendrecv_replace, PMPI_Sendrecv, received_side<int>{buffer, count, type},
-                   {destination, send_tag}, {source, receive_tag}, comm, status);
-}
-
-UCXL_MPI_CALL MPI_Isendrecv_replace(void* buffer, int count, MPI_Datatype type, int destination, int send_tag,
-                                    int source, int receive_tag, MPI_Comm comm, MPI_Request* request)
-{
-    return start_replace(PMPI_Isendrecv_replace, PMPI_Isendrecv, received_side<int>{buffer, count, type},
-                         {destination, send_tag}, {source, receive_tag}, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Isendrecv(const void* send_buffer, int send_count, MPI_Datatype send_type, int destination,
-                            int send_tag, void* receive_buffer, int receive_count, MPI_Datatype receive_type,
-                            int source, int receive_tag, MPI_Comm comm, MPI_Request* request)
-{
-    return start_exchange(PMPI_Isendrecv, sent_side<int>{send_buffer, send_count, send_type}, {destination, send_tag},
-                          {receive_buffer, receive_count, receive_type}, {source, receive_tag}, comm, request);
-}
-
+UCXL_EXCHANGES(, int)
 #if UCXL_LARGE_COUNTS
-UCXL_MPI_CALL MPI_Sendrecv_c(const void* send_buffer, MPI_Count send_count, MPI_Datatype send_type, int destination,
-                             int send_tag, void* receive_buffer, MPI_Count receive_count, MPI_Datatype receive_type,
-                             int source, int receive_tag, MPI_Comm comm, MPI_Status* status)
-{
-    return exchange(PMPI_Sendrecv_c, sent_side<MPI_Count>{send_buffer, send_count, send_type}, {destination, send_tag},
-                    {receive_buffer, receive_count, receive_type}, {source, receive_tag}, comm, status);
-}
-
-UCXL_MPI_CALL MPI_Sendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag,
-                                     int source, int receive_tag, MPI_Comm comm, MPI_Status* status)
-{
-    return replace(PMPI_Sendrecv_replace_c, PMPI_Sendrecv_c, received_side<MPI_Count>{buffer, count, type},
-                   {destination, send_tag}, {source, receive_tag}, comm, status);
-}
-
-UCXL_MPI_CALL MPI_Isendrecv_replace_c(void* buffer, MPI_Count count, MPI_Datatype type, int destination, int send_tag,
-                                      int source, int receive_tag, MPI_Comm comm, MPI_Request* request)
-{
-    return start_replace(PMPI_Isendrecv_replace_c, PMPI_Isendrecv_c, received_side<MPI_Count>{buffer, count, type},
-                         {destination, send_tag}, {source, receive_tag}, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Isendrecv_c(const void* send_buffer, MPI_Count send_count, MPI_Datatype send_type, int destination,
-                              int send_tag, void* receive_buffer, MPI_Count receive_count, MPI_Datatype receive_type,
-                              int source, int receive_tag, MPI_Comm comm, MPI_Request* request)
-{
-    return start_exchange(PMPI_Isendrecv_c, sent_side<MPI_Count>{send_buffer, send_count, send_type},
-                          {destination, send_tag}, {receive_buffer, receive_count, receive_type}, {source, receive_tag},
-                          comm, request);
-}
-
+UCXL_EXCHANGES(_c, MPI_Count)
 #endif

@@ -216,21 +216,6 @@ int operate(Next* next, const Origin& own_origin, const Result& own_result, cons
 
 } // namespace
 
-// Defines an operation and its form with a request. `call` is an expression with `next` and `form` for what differs.
-#define UCXL_MPI_OPERATION(name, request_name, parameters, call)                                                       \
-    UCXL_MPI_CALL MPI_##name(UCXL_WITHOUT_PARENTHESES parameters)                                                      \
-    {                                                                                                                  \
-        const auto next = PMPI_##name;                                                                                 \
-        const blocking form;                                                                                           \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    UCXL_MPI_CALL MPI_##request_name(UCXL_WITHOUT_PARENTHESES parameters, MPI_Request* request)                        \
-    {                                                                                                                  \
-        const auto next = PMPI_##request_name;                                                                         \
-        const nonblocking form{request};                                                                               \
-        return call;                                                                                                   \
-    }
-
 // `c` ends the names of the calls with large counts.
 #define UCXL_OPERATIONS(c, Count)                                                                                      \
     UCXL_MPI_OPERATION(Put##c, Rput##c,                                                                                \
@@ -260,53 +245,22 @@ UCXL_OPERATIONS(, int)
 UCXL_OPERATIONS(_c, MPI_Count)
 #endif
 
-UCXL_MPI_CALL MPI_Win_fence(int assertion, MPI_Win win)
-{
-    ending_operations ending(win, ending_operations::all_targets);
-    return ending.settle(PMPI_Win_fence(assertion, win));
-}
+// Defines a call that completes the operations on a window with one target, or with all.
+#define UCXL_MPI_COMPLETION(name, parameters, target, arguments)                                                       \
+    UCXL_MPI_CALL MPI_##name parameters                                                                                \
+    {                                                                                                                  \
+        ending_operations ending(win, target);                                                                         \
+        return ending.settle(PMPI_##name arguments);                                                                   \
+    }
 
-UCXL_MPI_CALL MPI_Win_complete(MPI_Win win)
-{
-    ending_operations ending(win, ending_operations::all_targets);
-    return ending.settle(PMPI_Win_complete(win));
-}
-
-UCXL_MPI_CALL MPI_Win_unlock(int rank, MPI_Win win)
-{
-    ending_operations ending(win, rank);
-    return ending.settle(PMPI_Win_unlock(rank, win));
-}
-
-UCXL_MPI_CALL MPI_Win_unlock_all(MPI_Win win)
-{
-    ending_operations ending(win, ending_operations::all_targets);
-    return ending.settle(PMPI_Win_unlock_all(win));
-}
-
-UCXL_MPI_CALL MPI_Win_flush(int rank, MPI_Win win)
-{
-    ending_operations ending(win, rank);
-    return ending.settle(PMPI_Win_flush(rank, win));
-}
-
-UCXL_MPI_CALL MPI_Win_flush_all(MPI_Win win)
-{
-    ending_operations ending(win, ending_operations::all_targets);
-    return ending.settle(PMPI_Win_flush_all(win));
-}
-
-UCXL_MPI_CALL MPI_Win_flush_local(int rank, MPI_Win win)
-{
-    ending_operations ending(win, rank);
-    return ending.settle(PMPI_Win_flush_local(rank, win));
-}
-
-UCXL_MPI_CALL MPI_Win_flush_local_all(MPI_Win win)
-{
-    ending_operations ending(win, ending_operations::all_targets);
-    return ending.settle(PMPI_Win_flush_local_all(win));
-}
+UCXL_MPI_COMPLETION(Win_fence, (int assertion, MPI_Win win), ending_operations::all_targets, (assertion, win))
+UCXL_MPI_COMPLETION(Win_complete, (MPI_Win win), ending_operations::all_targets, (win))
+UCXL_MPI_COMPLETION(Win_unlock, (int rank, MPI_Win win), rank, (rank, win))
+UCXL_MPI_COMPLETION(Win_unlock_all, (MPI_Win win), ending_operations::all_targets, (win))
+UCXL_MPI_COMPLETION(Win_flush, (int rank, MPI_Win win), rank, (rank, win))
+UCXL_MPI_COMPLETION(Win_flush_all, (MPI_Win win), ending_operations::all_targets, (win))
+UCXL_MPI_COMPLETION(Win_flush_local, (int rank, MPI_Win win), rank, (rank, win))
+UCXL_MPI_COMPLETION(Win_flush_local_all, (MPI_Win win), ending_operations::all_targets, (win))
 
 // Its handle may be given to the next window.
 UCXL_MPI_CALL MPI_Win_free(MPI_Win* win)

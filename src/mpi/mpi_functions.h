@@ -15,21 +15,25 @@
     UCXL_BELOW(nonblocking);                                                                                           \
     UCXL_BELOW(persistent)
 
-UCXL_FORMS_BELOW(Allgather, Iallgather, Allgather_init);
-UCXL_FORMS_BELOW(Allgatherv, Iallgatherv, Allgatherv_init);
-UCXL_FORMS_BELOW(Alltoall, Ialltoall, Alltoall_init);
-UCXL_FORMS_BELOW(Alltoallv, Ialltoallv, Alltoallv_init);
-UCXL_FORMS_BELOW(Alltoallw, Ialltoallw, Alltoallw_init);
-UCXL_FORMS_BELOW(Bcast, Ibcast, Bcast_init);
-UCXL_FORMS_BELOW(Gather, Igather, Gather_init);
-UCXL_FORMS_BELOW(Gatherv, Igatherv, Gatherv_init);
-UCXL_FORMS_BELOW(Neighbor_allgather, Ineighbor_allgather, Neighbor_allgather_init);
-UCXL_FORMS_BELOW(Neighbor_allgatherv, Ineighbor_allgatherv, Neighbor_allgatherv_init);
-UCXL_FORMS_BELOW(Neighbor_alltoall, Ineighbor_alltoall, Neighbor_alltoall_init);
-UCXL_FORMS_BELOW(Neighbor_alltoallv, Ineighbor_alltoallv, Neighbor_alltoallv_init);
-UCXL_FORMS_BELOW(Neighbor_alltoallw, Ineighbor_alltoallw, Neighbor_alltoallw_init);
-UCXL_FORMS_BELOW(Scatter, Iscatter, Scatter_init);
-UCXL_FORMS_BELOW(Scatterv, Iscatterv, Scatterv_init);
+// `c` ends the names of the calls with large counts.
+#define UCXL_COLLECTIVES_BELOW(c)                                                                                      \
+    UCXL_FORMS_BELOW(Allgather##c, Iallgather##c, Allgather_init##c);                                                  \
+    UCXL_FORMS_BELOW(Allgatherv##c, Iallgatherv##c, Allgatherv_init##c);                                               \
+    UCXL_FORMS_BELOW(Alltoall##c, Ialltoall##c, Alltoall_init##c);                                                     \
+    UCXL_FORMS_BELOW(Alltoallv##c, Ialltoallv##c, Alltoallv_init##c);                                                  \
+    UCXL_FORMS_BELOW(Alltoallw##c, Ialltoallw##c, Alltoallw_init##c);                                                  \
+    UCXL_FORMS_BELOW(Bcast##c, Ibcast##c, Bcast_init##c);                                                              \
+    UCXL_FORMS_BELOW(Gather##c, Igather##c, Gather_init##c);                                                           \
+    UCXL_FORMS_BELOW(Gatherv##c, Igatherv##c, Gatherv_init##c);                                                        \
+    UCXL_FORMS_BELOW(Neighbor_allgather##c, Ineighbor_allgather##c, Neighbor_allgather_init##c);                       \
+    UCXL_FORMS_BELOW(Neighbor_allgatherv##c, Ineighbor_allgatherv##c, Neighbor_allgatherv_init##c);                    \
+    UCXL_FORMS_BELOW(Neighbor_alltoall##c, Ineighbor_alltoall##c, Neighbor_alltoall_init##c);                          \
+    UCXL_FORMS_BELOW(Neighbor_alltoallv##c, Ineighbor_alltoallv##c, Neighbor_alltoallv_init##c);                       \
+    UCXL_FORMS_BELOW(Neighbor_alltoallw##c, Ineighbor_alltoallw##c, Neighbor_alltoallw_init##c);                       \
+    UCXL_FORMS_BELOW(Scatter##c, Iscatter##c, Scatter_init##c);                                                        \
+    UCXL_FORMS_BELOW(Scatterv##c, Iscatterv##c, Scatterv_init##c)
+
+UCXL_COLLECTIVES_BELOW();
 
 UCXL_BELOW(Accumulate);
 UCXL_BELOW(Bsend);
@@ -126,21 +130,7 @@ UCXL_BELOW(Win_unlock_all);
 // Counts of any size came with MPI 4.
 #if MPI_VERSION >= 4
 #define UCXL_LARGE_COUNTS 1
-UCXL_FORMS_BELOW(Allgather_c, Iallgather_c, Allgather_init_c);
-UCXL_FORMS_BELOW(Allgatherv_c, Iallgatherv_c, Allgatherv_init_c);
-UCXL_FORMS_BELOW(Alltoall_c, Ialltoall_c, Alltoall_init_c);
-UCXL_FORMS_BELOW(Alltoallv_c, Ialltoallv_c, Alltoallv_init_c);
-UCXL_FORMS_BELOW(Alltoallw_c, Ialltoallw_c, Alltoallw_init_c);
-UCXL_FORMS_BELOW(Bcast_c, Ibcast_c, Bcast_init_c);
-UCXL_FORMS_BELOW(Gather_c, Igather_c, Gather_init_c);
-UCXL_FORMS_BELOW(Gatherv_c, Igatherv_c, Gatherv_init_c);
-UCXL_FORMS_BELOW(Neighbor_allgather_c, Ineighbor_allgather_c, Neighbor_allgather_init_c);
-UCXL_FORMS_BELOW(Neighbor_allgatherv_c, Ineighbor_allgatherv_c, Neighbor_allgatherv_init_c);
-UCXL_FORMS_BELOW(Neighbor_alltoall_c, Ineighbor_alltoall_c, Neighbor_alltoall_init_c);
-UCXL_FORMS_BELOW(Neighbor_alltoallv_c, Ineighbor_alltoallv_c, Neighbor_alltoallv_init_c);
-UCXL_FORMS_BELOW(Neighbor_alltoallw_c, Ineighbor_alltoallw_c, Neighbor_alltoallw_init_c);
-UCXL_FORMS_BELOW(Scatter_c, Iscatter_c, Scatter_init_c);
-UCXL_FORMS_BELOW(Scatterv_c, Iscatterv_c, Scatterv_init_c);
+UCXL_COLLECTIVES_BELOW(_c);
 
 UCXL_BELOW(Accumulate_c);
 UCXL_BELOW(Bsend_c);

@@ -112,24 +112,23 @@ int call_packed(Next* next, const Sent& sent, const Received& received, const Ta
 
 #define UCXL_WITHOUT_PARENTHESES(...) __VA_ARGS__
 
-// Defines a collective call, its nonblocking form and its persistent form. `call` is an expression with `next` and
-// `form` for what differs.
-#define UCXL_MPI_COLLECTIVE(name, nonblocking_name, persistent_name, parameters, call)                                 \
-    UCXL_MPI_CALL MPI_##name(UCXL_WITHOUT_PARENTHESES parameters)                                                      \
+// Defines one form of a call. `call` is an expression with `next` and `form` for what differs between the forms.
+#define UCXL_MPI_FORM(name, parameters, form_of_call, call)                                                            \
+    UCXL_MPI_CALL MPI_##name parameters                                                                                \
     {                                                                                                                  \
         const auto next = PMPI_##name;                                                                                 \
-        const blocking form;                                                                                           \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    UCXL_MPI_CALL MPI_##nonblocking_name(UCXL_WITHOUT_PARENTHESES parameters, MPI_Request* request)                    \
-    {                                                                                                                  \
-        const auto next = PMPI_##nonblocking_name;                                                                     \
-        const nonblocking form{request};                                                                               \
-        return call;                                                                                                   \
-    }                                                                                                                  \
-    UCXL_MPI_CALL MPI_##persistent_name(UCXL_WITHOUT_PARENTHESES parameters, MPI_Info info, MPI_Request* request)      \
-    {                                                                                                                  \
-        const auto next = PMPI_##persistent_name;                                                                      \
-        const persistent form{info, request};                                                                          \
+        const auto form = form_of_call;                                                                                \
         return call;                                                                                                   \
     }
+
+// Defines a call and its nonblocking form.
+#define UCXL_MPI_OPERATION(name, nonblocking_name, parameters, call)                                                   \
+    UCXL_MPI_FORM(name, parameters, blocking(), call)                                                                  \
+    UCXL_MPI_FORM(nonblocking_name, (UCXL_WITHOUT_PARENTHESES parameters, MPI_Request * request),                      \
+                  nonblocking{request}, call)
+
+// Defines a collective call, its nonblocking form and its persistent form.
+#define UCXL_MPI_COLLECTIVE(name, nonblocking_name, persistent_name, parameters, call)                                 \
+    UCXL_MPI_OPERATION(name, nonblocking_name, parameters, call)                                                       \
+    UCXL_MPI_FORM(persistent_name, (UCXL_WITHOUT_PARENTHESES parameters, MPI_Info info, MPI_Request * request),        \
+                  (persistent{info, request}), call)
