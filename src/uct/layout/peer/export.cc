@@ -82,9 +82,6 @@ result<void> exporter::prepare()
 // The record of a window is its attachment.
 struct exported_record {
     std::shared_ptr<record_file> file;
-    pid_t owner          = 0;
-    std::uint64_t offset = 0;
-    std::uint32_t length = 0;
     shm_key key{};
 
     exported_record()                                  = default;
@@ -93,11 +90,14 @@ struct exported_record {
     // The lock must not be held here.
     ~exported_record()
     {
-        if (file != nullptr && owner == own_pid()) {
+        if (file != nullptr && is_own()) {
             const std::lock_guard guard(exporter::instance().lock);
-            file->erase(offset, length);
+            file->erase(key.record_offset, key.record_length);
         }
     }
+
+    // A record from before a fork belongs to the parent.
+    bool is_own() const { return key.owner.pid == own_pid(); }
 };
 
 using record_ptr = std::shared_ptr<const exported_record>;
@@ -138,31 +138,28 @@ result<std::vector<std::byte>> make_record(const exported_window& exported, std:
 
 result<record_ptr> add_record(exporter& exporter, const exported_window& exported, shm_access access)
 {
-    auto bytes      = UCXL_TRY(make_record(exported, exporter.last_generation + 1));
-    auto created    = std::make_shared<exported_record>();
-    const auto at   = UCXL_TRY(exporter.records->add(bytes));
-    created->owner  = exporter.owner.pid;
-    created->offset = at;
-    created->length = static_cast<std::uint32_t>(bytes.size());
-    created->file   = exporter.records;
-    created->key    = {.magic         = shm_key::form,
-                       .access        = access,
-                       .owner         = exporter.owner,
-                       .address       = reinterpret_cast<std::uintptr_t>(exported.address),
-                       .length        = exported.length,
-                       .generation    = ++exporter.last_generation,
-                       .records_inode = exporter.records->inode(),
-                       .record_offset = at,
-                       .record_length = created->length,
-                       .records_fd    = exporter.records->fd()};
+    auto bytes    = UCXL_TRY(make_record(exported, exporter.last_generation + 1));
+    auto created  = std::make_shared<exported_record>();
+    const auto at = UCXL_TRY(exporter.records->add(bytes));
+    created->file = exporter.records;
+    created->key  = {.magic         = shm_key::form,
+                     .access        = access,
+                     .owner         = exporter.owner,
+                     .address       = reinterpret_cast<std::uintptr_t>(exported.address),
+                     .length        = exported.length,
+                     .generation    = ++exporter.last_generation,
+                     .records_inode = exporter.records->inode(),
+                     .record_offset = at,
+                     .record_length = static_cast<std::uint32_t>(bytes.size()),
+                     .records_fd    = exporter.records->fd()};
     return created;
 }
 
-// Call it under the lock. A record from before a fork belongs to the parent.
+// Call it under the lock.
 record_ptr known_record(const window_attachment& attachment)
 {
     auto known = std::static_pointer_cast<const exported_record>(attachment.value);
-    return known != nullptr && known->owner == own_pid() ? known : nullptr;
+    return known != nullptr && known->is_own() ? known : nullptr;
 }
 
 result<record_ptr> record_of(exporter& exporter, const exported_window& exported, shm_access access)
@@ -190,7 +187,7 @@ std::optional<shm_key> quick_key_of(const void* address, shm_access access, std:
         return std::nullopt;
     }
     const auto* const known = static_cast<const exported_record*>(window->binding().attachment->value.get());
-    return known != nullptr && known->owner == own_pid() ? std::optional(known->key) : std::nullopt;
+    return known != nullptr && known->is_own() ? std::optional(known->key) : std::nullopt;
 }
 
 // Looks the window up under the lock, so that its record has the bases of the last rebinding.
@@ -256,7 +253,7 @@ void update_exported_window(const void* address) noexcept
     if (record == nullptr) {
         return;
     }
-    std::uint64_t at = record->offset + sizeof(shm_record_header);
+    std::uint64_t at = record->key.record_offset + sizeof(shm_record_header);
     for (const std::byte* base : binding.bases) {
         const auto value = reinterpret_cast<std::uintptr_t>(base);
         record->file->change(at, std::as_bytes(std::span(&value, 1)));
