@@ -51,6 +51,17 @@ protected:
         return types;
     }
 
+    void expect_only_new_contexts_work()
+    {
+        a.post(write(0, 8));
+        EXPECT_FALSE(a.run()) << "made before";
+        EXPECT_FALSE(a_sends.poll());
+        EXPECT_TRUE(near.device().cut_off(0, 0));
+        EXPECT_FALSE(near.device().cut_off(0, 1));
+        commander device(near, 0, 1);
+        EXPECT_NE(device.alloc_pd(), 0u);
+    }
+
     static std::uint32_t port(port_change subtype) { return event_code(event_type::port_state_change, subtype); }
     static constexpr std::uint32_t fatal_event = event_code(event_type::local_catastrophic);
 
@@ -163,26 +174,14 @@ TEST_F(device_change_test, a_card_that_is_back_works_for_new_contexts_only)
 {
     change(change_kind::remove);
     change(change_kind::recover);
-    a.post(write(0, 8));
-    EXPECT_FALSE(a.run()) << "made before";
-    EXPECT_FALSE(a_sends.poll());
-    EXPECT_TRUE(near.device().cut_off(0, 0));
-    EXPECT_FALSE(near.device().cut_off(0, 1));
-    commander device(near, 0, 1);
-    EXPECT_NE(device.alloc_pd(), 0u);
+    expect_only_new_contexts_work();
 }
 
 TEST_F(device_change_test, a_function_that_is_reset_works_for_new_contexts_at_once)
 {
     change(change_kind::reset);
     EXPECT_EQ(told(near), (codes{fatal_event, channel_ends}));
-    a.post(write(0, 8));
-    EXPECT_FALSE(a.run()) << "made before";
-    EXPECT_FALSE(a_sends.poll());
-    EXPECT_TRUE(near.device().cut_off(0, 0));
-    EXPECT_FALSE(near.device().cut_off(0, 1));
-    commander device(near, 0, 1);
-    EXPECT_NE(device.alloc_pd(), 0u);
+    expect_only_new_contexts_work();
     change(change_kind::remove);
     (void)told(near);
     change(change_kind::reset);
