@@ -1,7 +1,12 @@
 #include "reader_section.h"
 
+#include <chrono>
 #include <mutex>
 #include <thread>
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace ucxl
 {
@@ -18,6 +23,37 @@ std::mutex& list_lock()
 
 detail::reader_slot* all_slots = nullptr;
 
+bool membarrier(int command)
+{
+    return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+// Allows the process to interrupt its own threads. Without it, or where a tool could not know what the interruption
+// does, sections are shared from the beginning.
+bool can_interrupt_readers()
+{
+#ifdef __SANITIZE_THREAD__
+    return false;
+#else
+    return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+#endif
+}
+
+// Called under the lock of the list before a second thread opens a section, and before the first time that a thread
+// waits for another one. When it returns, the sections that are open are visible to this thread, and so will be all
+// that open from now on. Each running thread passes a full barrier during the call. A thread that has stored the start
+// of its section before that point has it visible; one that has not will load the flag after it, and find it set.
+void become_shared()
+{
+    if (detail::has_several_readers.exchange(true)) {
+        return;
+    }
+    if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
+        // Something took the right away, such as a filter of system calls. No store stays in a processor that long.
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+}
+
 } // namespace
 
 namespace detail
@@ -25,6 +61,7 @@ namespace detail
 
 thread_local constinit reader_slot* this_reader = nullptr;
 std::atomic<std::uint64_t> reader_epoch{1};
+std::atomic<bool> has_several_readers{!can_interrupt_readers()};
 
 namespace
 {
@@ -38,6 +75,7 @@ public:
         const std::lock_guard guard(list_lock());
         _slot.next = all_slots;
         if (_slot.next != nullptr) {
+            become_shared();
             _slot.next->prev = &_slot;
         }
         all_slots   = &_slot;
@@ -74,6 +112,9 @@ void wait_for_readers()
 {
     const std::uint64_t after = detail::reader_epoch.fetch_add(1) + 1;
     const std::lock_guard guard(list_lock());
+    if (all_slots != nullptr && all_slots != detail::this_reader) {
+        become_shared();
+    }
     for (detail::reader_slot* slot = all_slots; slot != nullptr; slot = slot->next) {
         for (;;) {
             const std::uint64_t since = slot->since.load();
@@ -103,6 +144,10 @@ void readers_after_fork_in_child()
     detail::reader_slot& mine = detail::make_slot();
     mine.next = mine.prev = nullptr;
     all_slots             = &mine;
+    // The right to interrupt belongs to the memory of a process, which is a new one.
+    if (!can_interrupt_readers()) {
+        detail::has_several_readers = true;
+    }
     list_lock().unlock();
 }
 

@@ -1,5 +1,9 @@
 // A reader section. While it is open, no window (or binding) that was found in it is freed, even if another thread
-// destroys it. Opening costs one atomic store and takes no lock; sections of one thread may nest.
+// destroys it. Opening takes no lock; sections of one thread may nest.
+//
+// In a process where one thread uses windows, a section is two plain stores. From the moment on when a second thread
+// opens a section or waits for those of others, each one also waits until its first store is visible to all threads,
+// which takes as long as copying some hundred bytes.
 //
 // A transfer between live windows needs no section, because its caller keeps them. Sections are for addresses from
 // elsewhere that may be stale: the answer of window_registry::find() stays usable until the section closes.
@@ -31,6 +35,8 @@ struct reader_slot {
 extern thread_local constinit reader_slot* this_reader [[gnu::tls_model("initial-exec")]];
 reader_slot& make_slot();
 extern std::atomic<std::uint64_t> reader_epoch;
+// Whether sections have to be visible to other threads at once. Never becomes false again.
+extern std::atomic<bool> has_several_readers;
 
 } // namespace detail
 
@@ -40,10 +46,16 @@ public:
     reader_section() : _slot(detail::this_reader != nullptr ? *detail::this_reader : detail::make_slot())
     {
         if (_slot.depth++ == 0) {
-            // Sequentially consistent, as the reads that follow: either those reads see what a writer unpublished, or
-            // the writer sees this section and waits for it. A section that has the epoch of a writer is not waited
-            // for, but it sees everything the writer did before.
-            _slot.since.store(detail::reader_epoch.load(std::memory_order_acquire));
+            const std::uint64_t epoch = detail::reader_epoch.load(std::memory_order_acquire);
+            _slot.since.store(epoch, std::memory_order_relaxed);
+            // The order of the store before and the load after is what a second thread relies on (become_shared()).
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            if (detail::has_several_readers.load(std::memory_order_relaxed)) {
+                // Sequentially consistent, as the reads that follow: either those reads see what a writer unpublished,
+                // or the writer sees this section and waits for it. A section that has the epoch of a writer is not
+                // waited for, but it sees everything the writer did before.
+                _slot.since.store(epoch);
+            }
         }
     }
     ~reader_section()

@@ -6,6 +6,9 @@
 
 #include <thread>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace ucxl;
 using namespace ucxl::test;
 
@@ -129,6 +132,56 @@ TEST(registry_threads, destroy_waits_for_an_open_section)
         EXPECT_EQ(found->length(), 8u);
     }
     destroyer.join();
+}
+
+// In a process where only this thread has opened sections so far. Another one takes the window away while they are
+// opened and closed, and so has to learn of them.
+bool section_holds_against_a_second_thread()
+{
+    const auto registry    = private_registry(64 * mib);
+    window* one            = must(registry->create(binding_of(8)));
+    const std::byte* where = one->address();
+    std::atomic<bool> is_reading{false};
+    std::atomic<bool> is_gone{false};
+    std::thread second([&] {
+        while (!is_reading.load(std::memory_order_relaxed)) {
+        }
+        registry->unpublish(*one);
+        is_gone.store(true, std::memory_order_relaxed);
+    });
+    bool was_held = true;
+    for (bool is_there = true; is_there;) {
+        const reader_section guard;
+        is_there = registry->find(where, 8) != nullptr;
+        is_reading.store(true, std::memory_order_relaxed);
+        for (unsigned look = 0; look < 20 && is_there; ++look) {
+            was_held = was_held && !is_gone.load(std::memory_order_relaxed);
+        }
+    }
+    second.join();
+    registry->publish(*one);
+    registry->destroy(one);
+    return was_held;
+}
+
+TEST(registry_threads, second_thread_of_a_process_waits_for_sections_of_the_first_one)
+{
+    // A new process, because threads of other tests have opened sections in this one.
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            bool all = true;
+            for (unsigned i = 0; i < 300 && all; ++i) {
+                const pid_t child = fork();
+                if (child == 0) {
+                    _exit(section_holds_against_a_second_thread() ? 0 : 1);
+                }
+                int status = 0;
+                all        = waitpid(child, &status, 0) == child && status == 0;
+            }
+            _exit(all ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "");
 }
 
 TEST(registry_threads, first_use_of_the_registry_of_the_process)
