@@ -139,6 +139,16 @@ ucs_memory_type_t window_registry::memory_type_at(const void* address) const
     return offset < _staged_start ? UCS_MEMORY_TYPE_RDMA : offset < _direct_start ? _staged_type : _direct_type;
 }
 
+namespace
+{
+
+block_row row_of(const window_binding& binding)
+{
+    return binding.is_indirect() ? block_row{} : binding.plan->row_at(binding.bases);
+}
+
+} // namespace
+
 result<window*> window_registry::create(window_binding binding, window_carrier carrier)
 {
     UCXL_TRY(check(binding));
@@ -172,7 +182,7 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
     if (owned->indirect != nullptr) {
         owned->bases = {created->_address};
     }
-    owned->row      = owned->plan->row_at(owned->bases);
+    owned->row      = row_of(*owned);
     created->_owned = std::move(owned);
     created->_binding.store(created->_owned.get());
     _slots->publish(created->_range, created.get());
@@ -275,7 +285,7 @@ result<void> window_registry::rebind(window& window, window_binding binding)
     }
     find_indirect_bases(binding);
     binding.attachment = window.binding().attachment;
-    binding.row        = binding.plan->row_at(binding.bases);
+    binding.row        = row_of(binding);
     std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));
     if (next == nullptr) {
         return fail(errc::no_memory, "no memory for the bases of a window");

@@ -39,6 +39,20 @@ slot_table::~slot_table()
     }
 }
 
+slot_table::chunk_table* slot_table::chunk_table::create(unsigned shift)
+{
+    const std::uint32_t num_chunks = 1u << (slot_shift - shift);
+    const std::size_t length       = sizeof(chunk_table) + num_chunks * sizeof(place);
+    void* const memory             = ::operator new(length, std::align_val_t{window_alignment}, std::nothrow);
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    std::unique_ptr<chunk_table> created(new (memory) chunk_table{.shift = shift, .num_chunks = num_chunks});
+    std::uninitialized_value_construct_n(created->windows(), num_chunks);
+    created->next.reset(new (std::nothrow) std::uint32_t[num_chunks]);
+    return created->next != nullptr ? created.release() : nullptr;
+}
+
 slot_table::area& slot_table::area_of(std::uint32_t slot)
 {
     return *std::ranges::find_if(_areas,
@@ -48,7 +62,7 @@ slot_table::area& slot_table::area_of(std::uint32_t slot)
 slot_table::chunk_table* slot_table::chunks_of(std::uint32_t slot) const
 {
     const std::uintptr_t value = _slots[slot].load(std::memory_order_relaxed);
-    return (value & chunk_tag) != 0 ? reinterpret_cast<chunk_table*>(value - chunk_tag) : nullptr;
+    return (value & shift_mask) != 0 ? &chunks_at(value) : nullptr;
 }
 
 std::uint32_t& slot_table::next_of(std::uint32_t chunk) const
@@ -96,7 +110,7 @@ void slot_table::publish(const window_range& range, const window* window)
 {
     const auto slot = static_cast<std::uint32_t>(range.offset >> slot_shift);
     if (chunk_table* chunks = chunks_of(slot); chunks != nullptr) {
-        chunks->windows[(range.offset & (slot_length - 1)) >> chunks->shift].store(window);
+        chunks->windows()[(range.offset & (slot_length - 1)) >> chunks->shift].store(window);
         return;
     }
     for (std::uint64_t i = 0; i < range.length >> slot_shift; ++i) {
@@ -151,19 +165,13 @@ result<std::uint32_t> slot_table::take_slots(area& area, std::uint32_t count)
 
 result<void> slot_table::carve(area& area, unsigned shift)
 {
-    std::unique_ptr<chunk_table> chunks(new (std::nothrow) chunk_table{});
-    if (chunks != nullptr) {
-        chunks->shift      = shift;
-        chunks->num_chunks = 1u << (slot_shift - shift);
-        chunks->windows.reset(new (std::nothrow) std::atomic<const window*>[chunks->num_chunks]());
-        chunks->next.reset(new (std::nothrow) std::uint32_t[chunks->num_chunks]);
-    }
-    if (chunks == nullptr || chunks->windows == nullptr || chunks->next == nullptr) {
+    std::unique_ptr<chunk_table> chunks(chunk_table::create(shift));
+    if (chunks == nullptr) {
         return fail(errc::no_memory, "no memory for a table of windows");
     }
     auto slot                      = UCXL_TRY(take_slots(area, 1));
     const std::uint32_t num_chunks = chunks->num_chunks;
-    _slots[slot].store(reinterpret_cast<std::uintptr_t>(chunks.release()) + chunk_tag);
+    _slots[slot].store(reinterpret_cast<std::uintptr_t>(chunks.release()) + shift);
     for (std::uint32_t i = 0; i < num_chunks; ++i) {
         push(area.free[shift], slot << chunk_bits | i);
     }

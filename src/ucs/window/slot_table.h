@@ -25,6 +25,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,8 @@ public:
     static constexpr unsigned max_chunk_shift  = slot_shift - 1;
     static constexpr std::uint64_t slot_length = std::uint64_t{1} << slot_shift;
     static constexpr std::uint32_t max_slots   = 1u << 20; // 64 TiB
+    // Of the windows that are published: the lowest bits of their addresses are used for something else.
+    static constexpr std::size_t window_alignment = 64;
 
     // num_slots <= max_slots, all of them in one area. Errors: no_memory.
     static result<std::unique_ptr<slot_table>> create(std::uint32_t num_slots);
@@ -64,12 +67,12 @@ public:
     // The window of the chunk or slot that holds the offset, or null. The offset must be inside the arena.
     const window* lookup(std::uint64_t offset) const
     {
-        const std::uintptr_t slot = _slots[offset >> slot_shift].load();
-        if ((slot & chunk_tag) == 0) {
+        const std::uintptr_t slot  = _slots[offset >> slot_shift].load();
+        const std::uintptr_t shift = slot & shift_mask;
+        if (shift == 0) {
             return reinterpret_cast<const window*>(slot);
         }
-        const auto& chunks = *reinterpret_cast<const chunk_table*>(slot - chunk_tag);
-        return chunks.windows[(offset & (slot_length - 1)) >> chunks.shift].load();
+        return chunks_at(slot).windows()[(offset & (slot_length - 1)) >> shift].load();
     }
 
     // Finds a free range of at least `length` > 0 bytes in the area of this number. Errors: no_memory.
@@ -86,10 +89,10 @@ public:
         std::uintptr_t before = 0; // a window over several slots is in each of them
         for (std::uint32_t number = 0; number < _num_slots; ++number) {
             const std::uintptr_t slot = _slots[number].load();
-            if ((slot & chunk_tag) != 0) {
-                const auto& chunks = *reinterpret_cast<const chunk_table*>(slot - chunk_tag);
+            if ((slot & shift_mask) != 0) {
+                const chunk_table& chunks = chunks_at(slot);
                 for (std::uint32_t chunk = 0; chunk < chunks.num_chunks; ++chunk) {
-                    if (const window* const window = chunks.windows[chunk].load()) {
+                    if (const window* const window = chunks.windows()[chunk].load()) {
                         fn(window);
                     }
                 }
@@ -101,18 +104,32 @@ public:
     }
 
 private:
-    static constexpr std::uintptr_t chunk_tag = 1;
-    static constexpr std::uint32_t no_chunk   = UINT32_MAX;
+    // What _slots holds: the address of a window over the slot, or that of a chunk table with the shift of its chunks
+    // in the lowest bits, so that a lookup finds both by one load; 0 for none.
+    static constexpr std::uintptr_t shift_mask = window_alignment - 1;
+    static constexpr std::uint32_t no_chunk    = UINT32_MAX;
+    static_assert(max_chunk_shift <= shift_mask);
     // The number of a chunk is slot << chunk_bits | chunk.
     static constexpr unsigned chunk_bits = slot_shift - min_chunk_shift;
 
-    struct chunk_table {
+    // The windows follow it.
+    struct alignas(window_alignment) chunk_table {
+        using place = std::atomic<const window*>;
+
         unsigned shift;
         std::uint32_t num_chunks;
-        std::uint32_t num_used;
-        std::unique_ptr<std::atomic<const window*>[]> windows;
-        std::unique_ptr<std::uint32_t[]> next; // the next free chunk of this size
+        std::uint32_t num_used                = 0;
+        std::unique_ptr<std::uint32_t[]> next = nullptr; // the next free chunk of this size
+
+        place* windows() { return reinterpret_cast<place*>(this + 1); }
+        const place* windows() const { return reinterpret_cast<const place*>(this + 1); }
+
+        // Null without memory.
+        static chunk_table* create(unsigned shift);
+        static void operator delete(void* memory) { ::operator delete(memory, std::align_val_t{window_alignment}); }
     };
+    static chunk_table& chunks_at(std::uintptr_t slot) { return *reinterpret_cast<chunk_table*>(slot & ~shift_mask); }
+
     struct chunk_queue {
         std::uint32_t head = no_chunk;
         std::uint32_t tail = no_chunk;

@@ -56,7 +56,7 @@ struct window_binding {
     // Memory of a network card: the window is that memory itself, or some of its bases are inside such a window.
     const indirect_memory* indirect = nullptr;
     bool has_indirect_bases         = false; // set by the registry
-    block_row row{};                         // of the plan at the bases; the same
+    block_row row{};                         // of the plan at the bases, if the CPU can reach them; the same
     std::shared_ptr<const void> owner{};     // holds other memory that belongs to the window
 
     // Whether the CPU can reach the bytes only by copies.
@@ -104,7 +104,7 @@ private:
     std::atomic<std::uint64_t> _bytes_written{0};
 };
 
-class window
+class alignas(slot_table::window_alignment) window
 {
 public:
     std::byte* address() const { return _address; }

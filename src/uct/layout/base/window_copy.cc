@@ -171,8 +171,7 @@ std::optional<refused_range> copied(bool is_done, const void* address, std::size
     return is_done ? std::nullopt : std::optional(refused_range{address, length, imported_memory_failed});
 }
 
-// Not the usual case: the other side is a window too, or there is no such window of this process, or the CPU does not
-// reach it.
+// All cases, also those of write_row() and read_row().
 std::optional<refused_range> write_any(void* window_address, const void* source, std::size_t length)
 {
     if (const auto* const other = foreign_at(window_address, length)) {
@@ -214,39 +213,58 @@ std::uint64_t offset_in(const window& window, const void* address)
 
 } // namespace
 
-// UCP stages a message in fragments of some KB, so these are called for each, and what they do besides copying counts.
+bool write_row(void* window_address, const void* source, std::size_t length) noexcept
+{
+    const window_registry& registry = window_registry::instance();
+    if (length == 0 || registry.touches_arena(source, length)) [[unlikely]] {
+        return false;
+    }
+    const reader_section section;
+    const window* const to = registry.find(window_address, length);
+    if (to == nullptr) [[unlikely]] {
+        return false;
+    }
+    const block_row& row = to->binding().row;
+    if (!row.can_scatter(length)) {
+        return false;
+    }
+    row.scatter(offset_in(*to, window_address), length, source);
+    to->traffic().count_write(length);
+    return true;
+}
+
+bool read_row(void* target, const void* window_address, std::size_t length) noexcept
+{
+    const window_registry& registry = window_registry::instance();
+    if (length == 0 || registry.touches_arena(target, length)) [[unlikely]] {
+        return false;
+    }
+    const reader_section section;
+    const window* const from = registry.find(window_address, length);
+    if (from == nullptr) [[unlikely]] {
+        return false;
+    }
+    const block_row& row = from->binding().row;
+    if (!row.can_gather(length)) {
+        return false;
+    }
+    row.gather(offset_in(*from, window_address), length, target);
+    from->traffic().count_read(length);
+    return true;
+}
+
 std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
 {
-    if (length == 0) {
+    if (length == 0 || write_row(window_address, source, length)) {
         return std::nullopt;
-    }
-    const window_registry& registry = window_registry::instance();
-    if (!registry.touches_arena(source, length)) [[likely]] {
-        const reader_section section;
-        const window* const to = registry.find(window_address, length);
-        if (to != nullptr && to->binding().row.can_scatter(length) && !to->binding().is_indirect()) [[likely]] {
-            to->binding().row.scatter(offset_in(*to, window_address), length, source);
-            to->traffic().count_write(length);
-            return std::nullopt;
-        }
     }
     return write_any(window_address, source, length);
 }
 
 std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length)
 {
-    if (length == 0) {
+    if (length == 0 || read_row(target, window_address, length)) {
         return std::nullopt;
-    }
-    const window_registry& registry = window_registry::instance();
-    if (!registry.touches_arena(target, length)) [[likely]] {
-        const reader_section section;
-        const window* const from = registry.find(window_address, length);
-        if (from != nullptr && from->binding().row.can_gather(length) && !from->binding().is_indirect()) [[likely]] {
-            from->binding().row.gather(offset_in(*from, window_address), length, target);
-            from->traffic().count_read(length);
-            return std::nullopt;
-        }
     }
     return read_any(target, window_address, length);
 }

@@ -26,6 +26,12 @@ struct refused_range {
 [[nodiscard]] std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length);
 [[nodiscard]] std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length);
 
+// The same for the most frequent case, a row of blocks and plain memory, by the fewest steps: UCP stages a message in
+// fragments of some KB, so what is done for each besides copying counts. False: it is another case, or the range is
+// refused, and nothing was copied.
+[[nodiscard]] bool write_row(void* window_address, const void* source, std::size_t length) noexcept;
+[[nodiscard]] bool read_row(void* target, const void* window_address, std::size_t length) noexcept;
+
 // Copies between two ranges of this process, each of them a range of one live window or plain memory.
 [[nodiscard]] std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length);
 

@@ -141,9 +141,8 @@ void clear(void* target, std::size_t length)
 // UCP stages fragments with the short operations and ends the process (ucs_fatal) if one fails. A window that is gone
 // must not end the process, least of all because of a peer. So these operations drop the bytes to write, read zeros,
 // and succeed. One side is a window, even if a peer said that plain memory is one.
-ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
+[[gnu::noinline]] ucs_status_t put_any(const void* buffer, std::size_t length, void* target)
 {
-    auto* const target = reinterpret_cast<void*>(remote);
     const auto refused = is_plain(target, length) && !is_plain(buffer, length) ? copy_in_process(target, buffer, length)
                                                                                : write_window(target, buffer, length);
     if (refused) {
@@ -152,9 +151,8 @@ ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint6
     return UCS_OK;
 }
 
-ucs_status_t get_short(uct_ep_h, void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
+[[gnu::noinline]] ucs_status_t get_any(void* buffer, std::size_t length, const void* source)
 {
-    const auto* const source = reinterpret_cast<const void*>(remote);
     const auto refused = is_plain(source, length) && !is_plain(buffer, length) ? copy_in_process(buffer, source, length)
                                                                                : read_window(buffer, source, length);
     if (refused) {
@@ -162,6 +160,18 @@ ucs_status_t get_short(uct_ep_h, void* buffer, unsigned length, std::uint64_t re
         report(failure_kind::read, *refused, true);
     }
     return UCS_OK;
+}
+
+ucs_status_t put_short(uct_ep_h, const void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
+{
+    auto* const target = reinterpret_cast<void*>(remote);
+    return write_row(target, buffer, length) ? UCS_OK : put_any(buffer, length, target);
+}
+
+ucs_status_t get_short(uct_ep_h, void* buffer, unsigned length, std::uint64_t remote, uct_rkey_t)
+{
+    const auto* const source = reinterpret_cast<const void*>(remote);
+    return read_row(buffer, source, length) ? UCS_OK : get_any(buffer, length, source);
 }
 
 // The pipelines that use the zero-copy operations ignore what these return: rndv_put.c and rndv_get.c check no status
