@@ -16,7 +16,8 @@ namespace ucxl::mpi
 namespace
 {
 
-constexpr std::size_t min_fragment = 4096, max_fragment = 1 << 20;
+// UCX keeps the length of a piece in 16 bits, and does not complain.
+constexpr std::size_t min_fragment = 4096, max_fragment = 65535;
 
 void log_line(const char* level, const char* format, va_list arguments)
 {
@@ -137,7 +138,7 @@ settings read()
     std::optional<std::size_t> fragment;
     read_size("UCX_LAYOUT_MPI_FRAGMENT", std::getenv("UCX_LAYOUT_MPI_FRAGMENT"), nullptr, fragment);
     if (fragment && *fragment != 0 && (*fragment < min_fragment || *fragment > max_fragment)) {
-        complain("UCX_LAYOUT_MPI_FRAGMENT", std::getenv("UCX_LAYOUT_MPI_FRAGMENT"), "0, 4k to 1m");
+        complain("UCX_LAYOUT_MPI_FRAGMENT", std::getenv("UCX_LAYOUT_MPI_FRAGMENT"), "0, 4k to 65535");
         fragment.reset();
     }
     made.fragment = fragment.value_or(made.fragment);
