@@ -7,6 +7,8 @@
 
 // Begins the definition of a function that programs call.
 #define UCXL_MPI_CALL extern "C" [[gnu::visibility("default")]] int
+// Becomes part of the call, which then is a look into the table and a jump where a datatype is left to MPI.
+#define UCXL_MPI_FAST [[gnu::always_inline]] inline
 
 namespace ucxl::mpi
 {

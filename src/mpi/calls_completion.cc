@@ -5,68 +5,65 @@
 using ucxl::mpi::ending_requests;
 using ucxl::mpi::requests;
 
-UCXL_MPI_CALL MPI_Wait(MPI_Request* request, MPI_Status* status)
+namespace
 {
-    ending_requests ending(1, request);
-    const int result = PMPI_Wait(request, status);
+
+template <typename Next, typename... Rest>
+[[gnu::noinline]] int end_held(int count, MPI_Request* array, Next* next, Rest... arguments)
+{
+    ending_requests ending(count, array);
+    const int result = next(arguments...);
     ending.settle();
     return result;
+}
+
+// `arguments` are those of `next`.
+template <typename Next, typename... Rest>
+UCXL_MPI_FAST int end_requests(int count, MPI_Request* array, Next* next, Rest... arguments)
+{
+    return requests::any() ? end_held(count, array, next, arguments...) : next(arguments...);
+}
+
+} // namespace
+
+UCXL_MPI_CALL MPI_Wait(MPI_Request* request, MPI_Status* status)
+{
+    return end_requests(1, request, PMPI_Wait, request, status);
 }
 
 UCXL_MPI_CALL MPI_Waitall(int count, MPI_Request array[], MPI_Status statuses[])
 {
-    ending_requests ending(count, array);
-    const int result = PMPI_Waitall(count, array, statuses);
-    ending.settle();
-    return result;
+    return end_requests(count, array, PMPI_Waitall, count, array, statuses);
 }
 
 UCXL_MPI_CALL MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)
 {
-    ending_requests ending(count, array);
-    const int result = PMPI_Waitany(count, array, index, status);
-    ending.settle();
-    return result;
+    return end_requests(count, array, PMPI_Waitany, count, array, index, status);
 }
 
 UCXL_MPI_CALL MPI_Waitsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
 {
-    ending_requests ending(count, array);
-    const int result = PMPI_Waitsome(count, array, num_ended, indices, statuses);
-    ending.settle();
-    return result;
+    return end_requests(count, array, PMPI_Waitsome, count, array, num_ended, indices, statuses);
 }
 
 UCXL_MPI_CALL MPI_Test(MPI_Request* request, int* flag, MPI_Status* status)
 {
-    ending_requests ending(1, request);
-    const int result = PMPI_Test(request, flag, status);
-    ending.settle();
-    return result;
+    return end_requests(1, request, PMPI_Test, request, flag, status);
 }
 
 UCXL_MPI_CALL MPI_Testall(int count, MPI_Request array[], int* flag, MPI_Status statuses[])
 {
-    ending_requests ending(count, array);
-    const int result = PMPI_Testall(count, array, flag, statuses);
-    ending.settle();
-    return result;
+    return end_requests(count, array, PMPI_Testall, count, array, flag, statuses);
 }
 
 UCXL_MPI_CALL MPI_Testany(int count, MPI_Request array[], int* index, int* flag, MPI_Status* status)
 {
-    ending_requests ending(count, array);
-    const int result = PMPI_Testany(count, array, index, flag, status);
-    ending.settle();
-    return result;
+    return end_requests(count, array, PMPI_Testany, count, array, index, flag, status);
 }
 
 UCXL_MPI_CALL MPI_Testsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
 {
-    ending_requests ending(count, array);
-    const int result = PMPI_Testsome(count, array, num_ended, indices, statuses);
-    ending.settle();
-    return result;
+    return end_requests(count, array, PMPI_Testsome, count, array, num_ended, indices, statuses);
 }
 
 // The program may use what arrived, though the request stays.

@@ -13,29 +13,40 @@ namespace
 using namespace ucxl::mpi;
 
 template <typename Next, typename Count>
-int receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-            MPI_Status* status)
+[[gnu::noinline]] int receive_taken(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag,
+                                    MPI_Comm comm, MPI_Status* status)
 {
-    if (find_taken(type, count) == nullptr) [[likely]] {
-        return next(buffer, count, type, source, tag, comm, status);
-    }
     const message_side side{buffer, count, type};
     const window_use window = side.borrow(comm, direction::receive);
     return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(source, tag, comm, status)));
 }
 
-// Also the call that makes a persistent request.
 template <typename Next, typename Count>
-int start_receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                  MPI_Request* request)
+UCXL_MPI_FAST int receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                          MPI_Status* status)
 {
-    if (find_taken(type, count) == nullptr) [[likely]] {
-        return next(buffer, count, type, source, tag, comm, request);
-    }
+    return find_taken(type, count) == nullptr ? next(buffer, count, type, source, tag, comm, status)
+                                              : receive_taken(next, buffer, count, type, source, tag, comm, status);
+}
+
+template <typename Next, typename Count>
+[[gnu::noinline]] int start_receive_taken(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag,
+                                          MPI_Comm comm, MPI_Request* request)
+{
     const message_side side{buffer, count, type};
     return start_on({side.borrow(comm, direction::receive)}, request, [&](const held_windows& windows) {
         return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(source, tag, comm, request)));
     });
+}
+
+// Also the call that makes a persistent request.
+template <typename Next, typename Count>
+UCXL_MPI_FAST int start_receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag,
+                                MPI_Comm comm, MPI_Request* request)
+{
+    return find_taken(type, count) == nullptr
+               ? next(buffer, count, type, source, tag, comm, request)
+               : start_receive_taken(next, buffer, count, type, source, tag, comm, request);
 }
 
 // Messages that were matched in communicators that take no windows: a receive of one names no communicator.

@@ -10,29 +10,41 @@ namespace
 using namespace ucxl::mpi;
 
 template <typename Next, typename Count>
-int send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
+[[gnu::noinline]] int send_taken(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination,
+                                 int tag, MPI_Comm comm)
 {
-    if (find_taken(type, count) == nullptr) [[likely]] {
-        return next(buffer, count, type, destination, tag, comm);
-    }
     const message_side side{buffer, count, type};
     const window_use window = side.borrow(comm, direction::send);
     return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(destination, tag, comm)));
 }
 
-// Also the calls that make a persistent request, which uses the same window whenever it starts.
 template <typename Next, typename Count>
-int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-               MPI_Request* request)
+UCXL_MPI_FAST int send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag,
+                       MPI_Comm comm)
 {
-    if (find_taken(type, count) == nullptr) [[likely]] {
-        return next(buffer, count, type, destination, tag, comm, request);
-    }
+    return find_taken(type, count) == nullptr ? next(buffer, count, type, destination, tag, comm)
+                                              : send_taken(next, buffer, count, type, destination, tag, comm);
+}
+
+template <typename Next, typename Count>
+[[gnu::noinline]] int start_send_taken(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination,
+                                       int tag, MPI_Comm comm, MPI_Request* request)
+{
     const message_side side{buffer, count, type};
     return start_on({side.borrow(comm, direction::send)}, request, [&](const held_windows& windows) {
         return std::apply(next,
                           std::tuple_cat(side.arguments(windows[0]), std::tuple(destination, tag, comm, request)));
     });
+}
+
+// Also the calls that make a persistent request, which uses the same window whenever it starts.
+template <typename Next, typename Count>
+UCXL_MPI_FAST int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag,
+                             MPI_Comm comm, MPI_Request* request)
+{
+    return find_taken(type, count) == nullptr
+               ? next(buffer, count, type, destination, tag, comm, request)
+               : start_send_taken(next, buffer, count, type, destination, tag, comm, request);
 }
 
 // MPI copies the message into the buffer that the program attached, with the CPU. So it gets packed bytes.
