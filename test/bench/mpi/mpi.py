@@ -3,6 +3,8 @@
 
 Every row is measured with and without the library in turn, round by round; its ratio is the median over the rounds of
 the time without divided by the time with it. So more than 1 means that the library is faster. Bytes are compared first.
+The processes are started several times, because a pair keeps by chance what its memory is like: two pairs without the
+library differ by some percent, and the one that was started first is often the slower one. So they take turns in that.
 
 usage: mpi.py BUILD_DIR [OPTIONS], see --help
 """
@@ -79,11 +81,10 @@ def measure_row(jobs, kind, index, options):
     """Seconds of each round, for each job."""
     sizes = []
     for job in jobs:
-        one = max(float(job.ask(kind, index, 1)), 1e-7)
+        one = max(min(float(job.ask(kind, index, 1, 3)) for _ in range(3)), 1e-7)
         number = max(1, int(BATCH_SECONDS / one))
         sizes.append((number, min(MAX_BATCHES, max(5, int(ROUND_SECONDS / one / number)))))
-    rounds = [[float(job.ask(kind, index, *size)) for job, size in zip(jobs, sizes)] for _ in range(options.rounds)]
-    return list(zip(*rounds))
+    return [[float(job.ask(kind, index, *size)) for job, size in zip(jobs, sizes)] for _ in range(options.rounds)]
 
 
 def measure_calls(way, jobs, options):
@@ -95,35 +96,57 @@ def measure_calls(way, jobs, options):
         print(f"{way:12} call left to MPI, {name}: {without:.1f} ns without, {with_library:.1f} with, {more:+.1f} ns")
 
 
-def measure(build, options):
-    rows = []
-    for way in WAYS:
-        mpi = WAYS[way][0]
-        if options.by and options.by != way:
-            continue
-        program = os.path.join(build, f"bench_mpi_exchange_{mpi}")
-        if not os.path.exists(program) or shutil.which(WAYS[way][1][0]) is None:
-            print(f"bench mpi: without {way}: there is no {program}", file=sys.stderr)
-            continue
+def start_jobs(build, folder, way, launch, options):
+    """The one without and the one with the library; the second launch starts the latter first, and so on."""
+    variables = dict(each.split("=", 1) for each in options.set)
+    jobs = {}
+    for with_library in (False, True) if launch % 2 == 0 else (True, False):
+        jobs[with_library] = Job(build, folder, way, with_library, variables)
+    return [jobs[False], jobs[True]]
+
+
+def row_of(way, kind, listed, rounds):
+    family, packed, name = listed
+    times = (statistics.median(seconds) * 1e6 for seconds in zip(*rounds))
+    row = dict(zip(FIELDS, (way, kind, family, name, int(packed), *times, statistics.median(a / b for a, b in rounds))))
+    print(f"{way:12} {kind:10} {name:22} {row['packed']:8} B {row['without_us']:10.2f} us {row['with_us']:10.2f} us "
+          f"{row['ratio']:8.2f}", flush=True)
+    return row
+
+
+def measure_way(build, way, options):
+    rounds, rows = {}, []
+    for launch in range(options.launches):
         with tempfile.TemporaryDirectory() as folder:
-            variables = dict(each.split("=", 1) for each in options.set)
-            jobs = [Job(build, folder, way, with_library, variables) for with_library in (False, True)]
-            if options.calls:
+            jobs = start_jobs(build, folder, way, launch, options)
+            if options.calls and launch == 0:
                 measure_calls(way, jobs, options)
-            for index, (family, packed, name) in enumerate([] if options.calls else jobs[0].rows()):
+            for index, listed in enumerate([] if options.calls else jobs[0].rows()):
+                name = listed[2]
                 if options.only and not any(text in name for text in options.only):
                     continue
                 if any(job.ask("check", index) != "right" for job in jobs):
                     sys.exit(f"bench mpi: {way}: wrong bytes in {name}")
                 for kind in KINDS:
-                    without, with_library = measure_row(jobs, kind, index, options)
-                    ratio = statistics.median(a / b for a, b in zip(without, with_library))
-                    times = (statistics.median(seconds) * 1e6 for seconds in (without, with_library))
-                    rows.append(dict(zip(FIELDS, (way, kind, family, name, int(packed), *times, ratio))))
-                    print(f"{way:12} {kind:10} {name:22} {int(packed):8} B {rows[-1]['without_us']:10.2f} us "
-                          f"{rows[-1]['with_us']:10.2f} us {ratio:8.2f}", flush=True)
+                    of_row = rounds.setdefault((index, kind), [])
+                    of_row += measure_row(jobs, kind, index, options)
+                    if launch == options.launches - 1:
+                        rows.append(row_of(way, kind, listed, of_row))
             for job in jobs:
                 job.end()
+    return rows
+
+
+def measure(build, options):
+    rows = []
+    for way, (mpi, launcher) in WAYS.items():
+        if options.by and options.by != way:
+            continue
+        program = os.path.join(build, f"bench_mpi_exchange_{mpi}")
+        if not os.path.exists(program) or shutil.which(launcher[0]) is None:
+            print(f"bench mpi: without {way}: there is no {program}", file=sys.stderr)
+            continue
+        rows += measure_way(build, way, options)
     return rows
 
 
@@ -176,8 +199,9 @@ def main():
     parser.add_argument("--by", choices=WAYS, help="only this MPI")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="an environment variable of the processes with the library")
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of every row")
-    parser.add_argument("--quick", action="store_true", help="three rounds")
+    parser.add_argument("--launches", type=int, default=4, metavar="N", help="how often the processes are started")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of every row in a launch")
+    parser.add_argument("--quick", action="store_true", help="one launch")
     parser.add_argument("--calls", action="store_true",
                         help="instead measure calls that move nothing and are left to MPI")
     parser.add_argument("--summary", action="store_true", help="end with the geometric means and the worst rows")
@@ -185,8 +209,8 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--plot", metavar="PREFIX", help="draw PREFIX-ping-pong.png and PREFIX-exchange.png")
     options = parser.parse_args()
-    if options.quick:
-        options.rounds = 3
+    if options.quick or options.calls:
+        options.launches = 1
     rows = measure(options.build, options)
     if not rows and not options.calls:
         sys.exit("bench mpi: nothing was measured")
