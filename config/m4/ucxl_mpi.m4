@@ -7,8 +7,9 @@ AC_DEFUN([UCXL_CHECK_MPI], [
                   [enable_mpi=yes])
     UCXL_FIND_MPI([OPENMPI], [openmpi], [OPEN_MPI])
     UCXL_FIND_MPI([MPICH], [mpich], [MPICH])
+    UCXL_CHECK_MPI_ABI
     have_mpi=`echo $have_OPENMPI $have_MPICH`
-    AM_CONDITIONAL([HAVE_MPI], [test -n "$have_mpi"])
+    AM_CONDITIONAL([HAVE_MPI], [test -n "$have_mpi" || test -n "$MPI_ABI_CPPFLAGS"])
     AS_CASE([$enable_mpi,$have_OPENMPI,$have_MPICH],
             [no,*], [have_mpi="no (--disable-mpi)"],
             [yes,,], [have_mpi="no (missing: libopenmpi-dev or libmpich-dev)"],

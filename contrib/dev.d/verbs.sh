@@ -23,6 +23,7 @@ usage: contrib/dev VERB [ARGS]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
+                  (--suite NAME FILTER: in a root of another Debian suite, forky has MPIs with the ABI of MPI 5)
   run CMD...      build, then run a command that finds the built tools, examples and libraries first
   bench [NAME]    run a benchmark (no NAME: list them)
   model [OPTIONS] model what a pool of keys gains for an alltoall that DPUs move (--help lists the options)
@@ -41,7 +42,7 @@ END
 # suite_of VERB [--suite NAME ...]: prints NAME if that is not the suite of the root.
 suite_of() {
     case "$1 ${2:-}" in
-    "check --suite" | "conformance --suite")
+    "check --suite" | "conformance --suite" | "test --suite")
         [ "${3:-}" = "$suite" ] || echo "${3:?the name of a Debian suite is missing}"
         ;;
     esac
@@ -241,9 +242,15 @@ verb_adversarial() {
 }
 
 verb_test() {
+    local of_suite=()
+    if [ "${1:-}" = --suite ]; then
+        [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy test "$@"
+        of_suite=("${@:1:2}")
+        shift 2
+    fi
     verb_build release
     in_build release check-programs
-    exec "$top/test/run-tests" --build "$top/build/release" --source "$top" --filter "${1:-}"
+    exec "$top/test/run-tests" --build "$top/build/release" --source "$top" "${of_suite[@]}" --filter "${1:-}"
 }
 
 sanitized() {

@@ -1,6 +1,7 @@
 // What the definitions of MPI's functions share.
 #pragma once
 
+#include "implementation.h"
 #include "known_type.h"
 #include "mpi_functions.h"
 #include "type_table.h"
@@ -19,12 +20,11 @@ inline bool can_take_windows(MPI_Comm comm)
     if (comm == MPI_COMM_NULL) {
         return false;
     }
-#ifdef OPEN_MPI
-    return true;
-#else
+    if (implementation_below() == implementation::openmpi) {
+        return true;
+    }
     int size = 0;
     return PMPI_Comm_size(comm, &size) == MPI_SUCCESS && size > 1;
-#endif
 }
 
 // A window over a buffer of a call that goes to this communicator; none if MPI shall move the buffer.

@@ -167,13 +167,10 @@ struct no_operator {
 
 // MPICH gives puts and gets with a derived datatype at the target a request that has ended when it has not.
 template <typename Operator, typename Form>
-constexpr bool has_true_request(const Operator& /*reduced*/, const Form& /*form*/)
+bool has_true_request(const Operator& /*reduced*/, const Form& /*form*/)
 {
-#ifdef OPEN_MPI
-    return true;
-#else
-    return std::is_same_v<Form, blocking> || std::is_same_v<Operator, operator_of>;
-#endif
+    return std::is_same_v<Form, blocking> || std::is_same_v<Operator, operator_of> ||
+           implementation_below() == implementation::openmpi;
 }
 
 template <typename Next, typename Origin, typename Result, typename Target, typename Operator, typename Form>

@@ -1,6 +1,7 @@
 #include "distributed_array.h"
 
 #include "layout_parts.h"
+#include "type_contents.h"
 
 namespace ucxl::mpi
 {
@@ -52,8 +53,9 @@ type_layout_result cyclic(const dimension& dim, const type_layout_ptr& child, MP
 
 type_layout_result distributed_array(const std::vector<MPI_Count>& integers, const type_layout_ptr& child)
 {
-    const auto num_dims = static_cast<std::size_t>(integers.at(2));
-    const auto value    = [&](std::size_t array, std::size_t dim) { return integers.at(3 + array * num_dims + dim); };
+    const listed_constants& constants = listed_constants::get();
+    const auto num_dims               = static_cast<std::size_t>(integers.at(2));
+    const auto value = [&](std::size_t array, std::size_t dim) { return integers.at(3 + array * num_dims + dim); };
     std::vector<dimension> dims(num_dims);
     MPI_Count rank = integers.at(1), processes = integers.at(0);
     for (std::size_t i = 0; i < num_dims; ++i) { // the order of ranks is that of C for both orders of arrays
@@ -64,20 +66,20 @@ type_layout_result distributed_array(const std::vector<MPI_Count>& integers, con
         processes /= dim.num_parts;
         dim.coordinate = rank / processes;
         rank %= processes;
-        if (distribution == MPI_DISTRIBUTE_NONE) {
+        if (distribution == constants.none) {
             dim.block      = dim.global;
             dim.num_parts  = 1;
             dim.coordinate = 0;
-        } else if (argument != MPI_DISTRIBUTE_DFLT_DARG) {
+        } else if (argument != constants.default_argument) {
             dim.block = argument;
         } else {
-            dim.block = distribution == MPI_DISTRIBUTE_BLOCK ? (dim.global + dim.num_parts - 1) / dim.num_parts : 1;
+            dim.block = distribution == constants.block ? (dim.global + dim.num_parts - 1) / dim.num_parts : 1;
         }
         if (dim.global <= 0 || dim.block <= 0) {
             return std::unexpected("a distributed array of no elements");
         }
     }
-    const bool is_c      = integers.at(3 + 4 * num_dims) == MPI_ORDER_C;
+    const bool is_c      = integers.at(3 + 4 * num_dims) == constants.order_c;
     type_layout_ptr made = child;
     MPI_Count extent     = child->extent;
     for (std::size_t i = 0; i < num_dims; ++i) { // from the fastest dimension to the slowest

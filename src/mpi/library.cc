@@ -1,5 +1,6 @@
 #include "library.h"
 
+#include "implementation.h"
 #include "report.h"
 #include "requests.h"
 #include "settings.h"
@@ -11,7 +12,6 @@
 #include <cstdlib>
 #include <new>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include <dlfcn.h>
@@ -41,46 +41,6 @@ int forget(MPI_Datatype type, int /*keyval*/, void* /*value*/, void* /*extra*/)
     }
     return MPI_SUCCESS;
 }
-
-#ifdef OPEN_MPI
-constexpr const char* own_name = "libmpi_layout_openmpi.so";
-
-// Open MPI has no call that tells which of its components moves messages. The chosen one begins with its name.
-const char* why_without_ucx()
-{
-    const auto* const chosen = static_cast<const char*>(dlsym(RTLD_DEFAULT, "mca_pml_base_selected_component"));
-    if (chosen == nullptr) {
-        return "this Open MPI does not tell how it moves messages";
-    }
-    constexpr std::string_view name("\0ucx\0", 5);
-    constexpr std::size_t head = 160; // versions, then names of project, framework and component
-    return std::string_view(chosen, head).find(name) == std::string_view::npos
-               ? "Open MPI does not move messages by UCX (it does with --mca pml ucx)"
-               : nullptr;
-}
-
-bool is_other_mpi()
-{
-    return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") == nullptr;
-}
-#else
-constexpr const char* own_name = "libmpi_layout_mpich.so";
-
-const char* why_without_ucx()
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    int length = 0;
-    PMPI_Get_library_version(text, &length);
-    const std::string_view version(text, static_cast<std::size_t>(length));
-    return version.find("ch4:ucx") == version.npos ? "this MPICH does not move messages by UCX (device ch4:ucx)"
-                                                   : nullptr;
-}
-
-bool is_other_mpi()
-{
-    return dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr;
-}
-#endif
 
 // Maps a window for a try, and tells who would carry it.
 std::optional<ucp_layout_carrier_t> carrier_in(ucp_context_h context)
@@ -132,10 +92,8 @@ bool library::has_cards()
 
 void library::prepare()
 {
-    // Also the standard ABI of MPI 5, which is in a library of its own.
-    if (is_other_mpi() || dlopen("libmpi_abi.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr) {
-        // Its handles are others, so no call could be passed on.
-        log_error("%s is for another MPI than that of this program", own_name);
+    if (has_other_handles()) {
+        log_error("%s is for another MPI than that of this program: it knows %s", own_name(), own_handles());
         std::exit(EXIT_FAILURE);
     }
     if (settings::get().is_enabled) {

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <mpi.h>
 #include <tuple>
+#include <type_traits>
 
 #define UCXL_BELOW(name) extern "C" [[gnu::weak]] decltype(PMPI_##name) PMPI_##name
 // A collective call, its nonblocking form and its persistent form.
@@ -100,6 +102,7 @@ UCXL_BELOW(Testsome);
 UCXL_BELOW(Topo_test);
 UCXL_BELOW(Type_commit);
 UCXL_BELOW(Type_contiguous);
+UCXL_BELOW(Type_create_darray);
 UCXL_BELOW(Type_create_keyval);
 UCXL_BELOW(Type_dup);
 UCXL_BELOW(Type_free);
@@ -179,6 +182,15 @@ UCXL_BELOW(Request_get_status_some);
 #define UCXL_STATUS_OF_MANY 0
 #endif
 
+// The standard ABI of MPI 5, whose handles are the same in all MPIs that have it. Another mpi.h of MPI 5 says -1, or
+// nothing.
+#if defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0
+#define UCXL_STANDARD_ABI 1
+UCXL_BELOW(Abi_get_version);
+#else
+#define UCXL_STANDARD_ABI 0
+#endif
+
 #ifdef OPEN_MPI
 // Handles of Open MPI are addresses of its objects.
 extern "C" [[gnu::weak]] decltype(ompi_message_no_proc) ompi_message_no_proc;
@@ -197,6 +209,17 @@ extern "C" [[gnu::weak]] decltype(OMPI_C_MPI_TYPE_NULL_COPY_FN) OMPI_C_MPI_TYPE_
 
 namespace ucxl::mpi
 {
+
+// Handles are addresses in some MPIs and numbers in others.
+template <typename Handle>
+std::uintptr_t number_of(Handle handle)
+{
+    if constexpr (std::is_pointer_v<Handle>) {
+        return reinterpret_cast<std::uintptr_t>(handle);
+    } else {
+        return static_cast<unsigned>(handle);
+    }
+}
 
 // The type of a parameter, which is const in newer releases of an MPI.
 template <std::size_t index, typename... Parameters>

@@ -20,12 +20,7 @@ struct request_table {
 
     held*& chain_of(MPI_Request request)
     {
-#ifdef OPEN_MPI
-        const auto key = reinterpret_cast<std::uintptr_t>(request);
-#else
-        const auto key = static_cast<std::uintptr_t>(static_cast<unsigned>(request));
-#endif
-        return chains[((key * 0x9e3779b97f4a7c15ULL) >> 40) % num_chains];
+        return chains[((number_of(request) * 0x9e3779b97f4a7c15ULL) >> 40) % num_chains];
     }
 };
 

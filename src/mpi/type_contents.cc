@@ -1,5 +1,6 @@
 #include "type_contents.h"
 
+#include <array>
 #include <utility>
 
 namespace ucxl::mpi
@@ -33,7 +34,44 @@ std::optional<envelope> envelope_of(MPI_Datatype type)
     return read;
 }
 
+#if UCXL_STANDARD_ABI
+// An array is made with each of them.
+listed_constants ask_for_constants()
+{
+    constexpr int num_dims = 2, num_integers = 3 + 4 * num_dims + 1;
+    using by_dim = std::array<int, num_dims>;
+    constexpr by_dim sizes{2, 2}, grid{1, 2}, kinds{MPI_DISTRIBUTE_NONE, MPI_DISTRIBUTE_BLOCK},
+        arguments{MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG};
+    std::array<int, num_integers> listed{};
+    MPI_Aint no_address = 0;
+    MPI_Datatype array = MPI_DATATYPE_NULL, part = MPI_DATATYPE_NULL;
+    listed_constants found;
+    if (PMPI_Type_create_darray(2, 0, num_dims, sizes.data(), kinds.data(), arguments.data(), grid.data(), MPI_ORDER_C,
+                                MPI_BYTE, &array) != MPI_SUCCESS) {
+        return found;
+    }
+    if (PMPI_Type_get_contents(array, num_integers, 0, 1, listed.data(), &no_address, &part) == MPI_SUCCESS) {
+        found = {.order_c          = listed.back(),
+                 .none             = listed[3 + num_dims],
+                 .block            = listed[3 + num_dims + 1],
+                 .default_argument = listed[3 + 2 * num_dims]};
+    }
+    PMPI_Type_free(&array);
+    return found;
+}
+#endif
+
 } // namespace
+
+const listed_constants& listed_constants::get()
+{
+#if UCXL_STANDARD_ABI
+    static const listed_constants only = ask_for_constants();
+#else
+    static constexpr listed_constants only;
+#endif
+    return only;
+}
 
 bool is_named(int combiner)
 {

@@ -38,6 +38,17 @@ private:
 #endif
 };
 
+// What `integers` of subarrays and distributed arrays have for the constants of MPI. Open MPI 6.0.0~rc2 lists numbers
+// of its own where the standard ABI has others, so an MPI with that is asked for them once.
+struct listed_constants {
+    MPI_Count order_c          = MPI_ORDER_C;
+    MPI_Count none             = MPI_DISTRIBUTE_NONE;
+    MPI_Count block            = MPI_DISTRIBUTE_BLOCK;
+    MPI_Count default_argument = MPI_DISTRIBUTE_DFLT_DARG;
+
+    static const listed_constants& get();
+};
+
 // Whether a datatype of this combiner is one of MPI's own, which has no contents and is not freed.
 bool is_named(int combiner);
 // The combiner of a datatype; none if MPI does not tell.

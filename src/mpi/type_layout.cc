@@ -190,7 +190,7 @@ private:
     static type_layout_result subarray(const std::vector<MPI_Count>& integers, const type_layout_ptr& child)
     {
         const auto num_dims  = static_cast<std::size_t>(integers.at(0));
-        const bool is_c      = integers.at(1 + 3 * num_dims) == MPI_ORDER_C;
+        const bool is_c      = integers.at(1 + 3 * num_dims) == listed_constants::get().order_c;
         type_layout_ptr made = child;
         MPI_Count stride     = child->extent;
         MPI_Count start      = 0;

@@ -59,7 +59,7 @@ void type_table::grow()
 bool type_table::add(MPI_Datatype handle, known_type* type)
 {
     const std::lock_guard guard(_lock);
-    const std::uintptr_t key = key_of(handle);
+    const std::uintptr_t key = number_of(handle);
     if (slot_of(key) != nullptr) {
         return false;
     }
@@ -75,7 +75,7 @@ bool type_table::add(MPI_Datatype handle, known_type* type)
 known_type* type_table::remove(MPI_Datatype handle)
 {
     const std::lock_guard guard(_lock);
-    slot* const found = slot_of(key_of(handle));
+    slot* const found = slot_of(number_of(handle));
     if (found == nullptr) {
         return nullptr;
     }

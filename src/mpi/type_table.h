@@ -26,7 +26,7 @@ public:
         if (current == nullptr) {
             return nullptr;
         }
-        const std::uintptr_t key = key_of(type);
+        const std::uintptr_t key = number_of(type);
         for (std::size_t at = place_of(key, *current);; at = (at + 1) & current->mask) {
             const std::uintptr_t found = current->all[at].key.load(std::memory_order_acquire);
             if (found == key) {
@@ -61,14 +61,6 @@ private:
         std::size_t mask;
     };
 
-    static std::uintptr_t key_of(MPI_Datatype type)
-    {
-#ifdef OPEN_MPI
-        return reinterpret_cast<std::uintptr_t>(type);
-#else
-        return static_cast<unsigned>(type);
-#endif
-    }
     static std::size_t place_of(std::uintptr_t key, const slots& table)
     {
         return ((key * 0x9e3779b97f4a7c15ULL) >> 40) & table.mask;

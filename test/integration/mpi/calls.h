@@ -21,6 +21,11 @@ extern std::string now; // what is being done, for messages
 
 void expect(bool is_right, const std::string& text);
 
+// Which MPI runs the program: one with the standard ABI may be run by either. What one of them does wrong by itself is
+// left out.
+bool is_openmpi();
+bool is_mpich();
+
 // A datatype, a number of elements, and the memory that one rank has for them. Each rank makes those of the others, too
 // to know what it should get.
 struct elements {

@@ -41,10 +41,8 @@ void end(MPI_Request& request)
     MPI_Request both[2] = {MPI_REQUEST_NULL, request};
     int index = 0, has_ended = 0, number = 0, indices[2] = {};
     unsigned turn = current.turn++ % 8;
-#ifdef MPICH
     // MPI_Testall of MPICH 4.2.1 ends the program when it meets a persistent collective call.
-    turn = turn == 5 && current.how == form::persistent ? 4 : turn;
-#endif
+    turn = turn == 5 && is_mpich() && current.how == form::persistent ? 4 : turn;
     switch (turn) {
     case 0:
         MPI_Wait(&both[1], MPI_STATUS_IGNORE);
@@ -185,13 +183,11 @@ void run_gathers(round_seed seed, bool are_equal)
 
 void run_scatters(round_seed seed, bool are_equal)
 {
-#ifdef MPICH
     // MPICH 4.2.1 frees the memory of a persistent scatter among more than two processes when it first ends.
-    current.num_starts = 1;
-#endif
-    const auto call = draw_collective(seed, num_ranks, are_equal);
-    const int root  = static_cast<int>(seed % static_cast<std::uint64_t>(num_ranks));
-    const auto rank = static_cast<std::size_t>(own_rank);
+    current.num_starts = is_mpich() ? 1 : current.num_starts;
+    const auto call    = draw_collective(seed, num_ranks, are_equal);
+    const int root     = static_cast<int>(seed % static_cast<std::uint64_t>(num_ranks));
+    const auto rank    = static_cast<std::size_t>(own_rank);
     for (const bool in_place : {false, true}) {
         now = std::string("scatter") + (are_equal ? "" : "v") + " of " + call->type.text();
         typed_memory all(call->handle(), call->total), into(call->handle(), call->total),
@@ -266,13 +262,11 @@ void run_alltoall(round_seed seed, int kind, bool in_place)
 void run_alltoalls(round_seed seed, int kind)
 {
     run_alltoall(seed, kind, false);
-#ifdef OPEN_MPI
     // MPI_Ialltoallv and MPI_Ialltoallw in place of Open MPI 5.0.7, and their persistent forms, give wrong bytes among
     // four processes.
-    if (kind > 0 && current.how != form::blocking) {
+    if (is_openmpi() && kind > 0 && current.how != form::blocking) {
         return;
     }
-#endif
     run_alltoall(seed, kind, true);
 }
 

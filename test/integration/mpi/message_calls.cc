@@ -379,10 +379,9 @@ void replace(round_seed seed, Exchange exchange)
 {
     const int peer   = own_rank ^ 1;
     round_seed drawn = derive_seed(seed, 1);
-#ifdef MPICH
-    // MPI_Isendrecv_replace of 4.2.1 takes packed bytes for elements, and reads beyond them. The library stands before
-    // it for all that is more than one block.
-    for (;; drawn = derive_seed(drawn, 1)) {
+    // MPI_Isendrecv_replace of MPICH 4.2.1 takes packed bytes for elements, and reads beyond them. The library stands
+    // before it for all that is more than one block.
+    for (; is_mpich(); drawn = derive_seed(drawn, 1)) {
         const elements looked_at(drawn);
         MPI_Aint lb = 0, extent = 0;
         MPI_Type_get_true_extent(looked_at.handle(), &lb, &extent);
@@ -390,7 +389,6 @@ void replace(round_seed seed, Exchange exchange)
             break;
         }
     }
-#endif
     elements own(drawn), other(drawn);
     now = "sendrecv_replace of " + own.type.text();
     random own_numbers(derive_seed(seed, 50 + static_cast<std::uint64_t>(own_rank)));

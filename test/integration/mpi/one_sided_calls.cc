@@ -176,14 +176,10 @@ bool is_usable(elements& drawn)
     if (!is_unique(drawn) || static_cast<unsigned char*>(drawn.buffer()) < drawn.memory.bytes().data()) {
         return false;
     }
-#ifdef OPEN_MPI
-    // Its accumulate over UCX (5.0.7) takes one block for one at the start of the buffer.
+    // Accumulate of Open MPI 5.0.7 over UCX takes one block for one at the start of the buffer.
     MPI_Aint lb = 0, extent = 0;
     MPI_Type_get_true_extent(drawn.handle(), &lb, &extent);
-    return extent > drawn.type.size();
-#else
-    return true;
-#endif
+    return !is_openmpi() || extent > drawn.type.size();
 }
 
 std::unique_ptr<elements> draw_elements(round_seed seed)
@@ -196,7 +192,6 @@ std::unique_ptr<elements> draw_elements(round_seed seed)
     }
 }
 
-#ifdef MPICH
 bool has_blocks_without_gaps(round_seed seed)
 {
     const auto looked_at = draw_elements(seed);
@@ -204,7 +199,6 @@ bool has_blocks_without_gaps(round_seed seed)
     MPI_Type_get_true_extent(looked_at->handle(), &lb, &extent);
     return extent <= looked_at->type.size();
 }
-#endif
 
 // Every process works on the memory of its peer, which works on its own.
 void run_one_sided(const one_sided& chosen, round_seed seed)
@@ -359,15 +353,13 @@ void add_one_sided_calls(std::vector<call_test>& calls)
                                chosen.is_typed     = seed % 2 == 0;
                                chosen.is_large     = seed / 2 % 2 == 0;
                                chosen.is_allocated = seed / 4 % 2 == 0 && how > 1;
-#ifdef MPICH
-                               // 4.2.1 says too early that MPI_Rget with a derived datatype has ended. The library
-                               // stands before it where the origin is more than one block.
-                               chosen.is_typed = chosen.is_typed && chosen.how != synchronization::request;
-                               if (chosen.what == operation::get && chosen.how == synchronization::request &&
-                                   has_blocks_without_gaps(seed)) {
+                               // MPICH 4.2.1 says too early that MPI_Rget with a derived datatype has ended. The
+                               // library stands before it where the origin is more than one block.
+                               const bool ends_early = is_mpich() && chosen.how == synchronization::request;
+                               chosen.is_typed       = chosen.is_typed && !ends_early;
+                               if (ends_early && chosen.what == operation::get && has_blocks_without_gaps(seed)) {
                                    return;
                                }
-#endif
                                run_one_sided(chosen, seed);
                            },
                            true});

@@ -46,11 +46,8 @@ void run_partitioned(round_seed seed, int kind)
         MPI_Precv_init(memory.buffer(), num_partitions, count, call->handle(), peer, 3, MPI_COMM_WORLD, MPI_INFO_NULL,
                        &request);
     }
-#ifdef OPEN_MPI
-    constexpr int num_turns = 1; // the second start of Open MPI 5.0.7 sends partitions that are not ready
-#else
-    constexpr int num_turns = 3;
-#endif
+    // The second start of Open MPI 5.0.7 sends partitions that are not ready.
+    const int num_turns = is_openmpi() ? 1 : 3;
     for (int turn = 0; turn < num_turns; ++turn) {
         const auto data = seed + 10 * static_cast<std::uint64_t>(turn);
         fill_for(source, data, 0);

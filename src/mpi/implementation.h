@@ -1,0 +1,40 @@
+// Which MPI is below: whether it is one that this library is for, and what one does and another one does not.
+//
+// The library for the handles of one MPI knows it when it is compiled. The one for the standard ABI asks MPI.
+#pragma once
+
+#include "mpi_functions.h"
+
+namespace ucxl::mpi
+{
+
+enum class implementation : unsigned char {
+    openmpi,
+    mpich,
+    unknown // an MPI with the standard ABI, to which all is left
+};
+
+#if UCXL_STANDARD_ABI
+// Asks MPI once, which answers also before it has started.
+implementation implementation_below() noexcept;
+#elif defined(OPEN_MPI)
+constexpr implementation implementation_below() noexcept
+{
+    return implementation::openmpi;
+}
+#else
+constexpr implementation implementation_below() noexcept
+{
+    return implementation::mpich;
+}
+#endif
+
+// The file name of this library, and what it is for.
+const char* own_name() noexcept;
+const char* own_handles() noexcept;
+// Whether MPI has other handles than this library, so that no call could be passed on.
+bool has_other_handles() noexcept;
+// Null if MPI moves messages by UCX, otherwise what to say. After MPI has started.
+const char* why_without_ucx() noexcept;
+
+} // namespace ucxl::mpi
