@@ -24,6 +24,7 @@ namespace
 {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
@@ -63,8 +64,8 @@ const mpi mpich{"mpich", "mpich", "libmpi_layout_mpich.so", {"mpiexec.mpich"}, {
 #endif
 };
 
-// The same MPI with the handles of the standard ABI.
-mpi with_abi(mpi made, const char* name, const char* folder)
+// The same MPI with the handles of the standard ABI; not used if none of them is installed.
+[[maybe_unused]] mpi with_abi(mpi made, const char* name, const char* folder)
 {
     made.name        = name;
     made.programs    = "abi";
@@ -344,7 +345,8 @@ TEST_P(mpi_program, pieces_within_a_host_have_the_length_that_was_chosen)
 TEST_P(mpi_program, the_longest_pieces_arrive_whole)
 {
     const auto ended = calls(2, "1", "long", {{"UCX_LAYOUT_MPI_FRAGMENT", "65535"}, {"UCX_PROTO_INFO", "y"}});
-    EXPECT_THAT(ended.output(), HasSubstr("..65527 | eager copy-in"));
+    // UCX rounds them down to whole cache lines, and has headers of its own in them.
+    EXPECT_THAT(ended.output(), ContainsRegex("[.]65[0-9]{3} [|] eager copy-in"));
     EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
 }
 
