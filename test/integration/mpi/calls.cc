@@ -43,6 +43,13 @@ bool is_mpich()
     return is_it;
 }
 
+bool has_gaps(const elements& drawn)
+{
+    MPI_Aint true_lb = 0, true_extent = 0;
+    MPI_Type_get_true_extent(drawn.handle(), &true_lb, &true_extent);
+    return true_extent > drawn.type.size();
+}
+
 bool is_unique(elements& room)
 {
     typed_memory marks(room.handle(), room.count);

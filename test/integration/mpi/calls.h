@@ -54,6 +54,8 @@ struct elements {
     std::size_t length() const { return static_cast<std::size_t>(count) * static_cast<std::size_t>(type.size()); }
 };
 
+// Whether the bytes of an element have gaps between them.
+bool has_gaps(const elements& drawn);
 // Receives of long random datatypes name bytes twice if their elements overlap. Only those that do not are received.
 bool is_unique(elements& room);
 // Room for a message, of another datatype than the message in most cases.

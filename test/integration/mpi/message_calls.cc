@@ -381,13 +381,8 @@ void replace(round_seed seed, Exchange exchange)
     round_seed drawn = derive_seed(seed, 1);
     // MPI_Isendrecv_replace of MPICH 4.2.1 takes packed bytes for elements, and reads beyond them. The library stands
     // before it for all that is more than one block.
-    for (; is_mpich(); drawn = derive_seed(drawn, 1)) {
-        const elements looked_at(drawn);
-        MPI_Aint lb = 0, extent = 0;
-        MPI_Type_get_true_extent(looked_at.handle(), &lb, &extent);
-        if (extent > looked_at.type.size()) {
-            break;
-        }
+    while (is_mpich() && !has_gaps(elements(drawn))) {
+        drawn = derive_seed(drawn, 1);
     }
     elements own(drawn), other(drawn);
     now = "sendrecv_replace of " + own.type.text();

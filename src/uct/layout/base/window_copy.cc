@@ -171,9 +171,13 @@ std::optional<refused_range> copied(bool is_done, const void* address, std::size
     return is_done ? std::nullopt : std::optional(refused_range{address, length, imported_memory_failed});
 }
 
-// All cases, also those of write_row() and read_row().
+} // namespace
+
 std::optional<refused_range> write_any(void* window_address, const void* source, std::size_t length)
 {
+    if (length == 0) {
+        return std::nullopt;
+    }
     if (const auto* const other = foreign_at(window_address, length)) {
         return copied(other->write(window_address, length, source), window_address, length);
     }
@@ -191,6 +195,9 @@ std::optional<refused_range> write_any(void* window_address, const void* source,
 
 std::optional<refused_range> read_any(void* target, const void* window_address, std::size_t length)
 {
+    if (length == 0) {
+        return std::nullopt;
+    }
     if (const auto* const other = foreign_at(window_address, length)) {
         return copied(other->read(window_address, length, target), window_address, length);
     }
@@ -206,67 +213,60 @@ std::optional<refused_range> read_any(void* target, const void* window_address, 
     return std::nullopt;
 }
 
-std::uint64_t offset_in(const window& window, const void* address)
+namespace
 {
-    return static_cast<std::uint64_t>(static_cast<const std::byte*>(address) - window.address());
+
+// Calls move(window, row, offset) if the range is part of a live window that is a row of blocks, `plain` is plain
+// memory, and `can_move` of the row is true.
+template <typename Move>
+[[gnu::always_inline]] inline bool with_row(const void* window_address, const void* plain, std::size_t length,
+                                            bool (block_row::*can_move)(std::uint64_t) const, Move move)
+{
+    const window_registry& registry = window_registry::instance();
+    if (length == 0 || registry.touches_arena(plain, length)) [[unlikely]] {
+        return false;
+    }
+    const reader_section section;
+    const window* const found = registry.find(window_address, length);
+    if (found == nullptr) [[unlikely]] {
+        return false;
+    }
+    const block_row& row = found->binding().row;
+    if (!(row.*can_move)(length)) {
+        return false;
+    }
+    move(*found, row, static_cast<std::uint64_t>(static_cast<const std::byte*>(window_address) - found->address()));
+    return true;
 }
 
 } // namespace
 
 bool write_row(void* window_address, const void* source, std::size_t length) noexcept
 {
-    const window_registry& registry = window_registry::instance();
-    if (length == 0 || registry.touches_arena(source, length)) [[unlikely]] {
-        return false;
-    }
-    const reader_section section;
-    const window* const to = registry.find(window_address, length);
-    if (to == nullptr) [[unlikely]] {
-        return false;
-    }
-    const block_row& row = to->binding().row;
-    if (!row.can_scatter(length)) {
-        return false;
-    }
-    row.scatter(offset_in(*to, window_address), length, source);
-    to->traffic().count_write(length);
-    return true;
+    return with_row(window_address, source, length, &block_row::can_scatter,
+                    [&](const window& to, const block_row& row, std::uint64_t offset) {
+                        row.scatter(offset, length, source);
+                        to.traffic().count_write(length);
+                    });
 }
 
 bool read_row(void* target, const void* window_address, std::size_t length) noexcept
 {
-    const window_registry& registry = window_registry::instance();
-    if (length == 0 || registry.touches_arena(target, length)) [[unlikely]] {
-        return false;
-    }
-    const reader_section section;
-    const window* const from = registry.find(window_address, length);
-    if (from == nullptr) [[unlikely]] {
-        return false;
-    }
-    const block_row& row = from->binding().row;
-    if (!row.can_gather(length)) {
-        return false;
-    }
-    row.gather(offset_in(*from, window_address), length, target);
-    from->traffic().count_read(length);
-    return true;
+    return with_row(window_address, target, length, &block_row::can_gather,
+                    [&](const window& from, const block_row& row, std::uint64_t offset) {
+                        row.gather(offset, length, target);
+                        from.traffic().count_read(length);
+                    });
 }
 
 std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
 {
-    if (length == 0 || write_row(window_address, source, length)) {
-        return std::nullopt;
-    }
-    return write_any(window_address, source, length);
+    return write_row(window_address, source, length) ? std::nullopt : write_any(window_address, source, length);
 }
 
 std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length)
 {
-    if (length == 0 || read_row(target, window_address, length)) {
-        return std::nullopt;
-    }
-    return read_any(target, window_address, length);
+    return read_row(target, window_address, length) ? std::nullopt : read_any(target, window_address, length);
 }
 
 std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length)

@@ -31,6 +31,9 @@ struct refused_range {
 // refused, and nothing was copied.
 [[nodiscard]] bool write_row(void* window_address, const void* source, std::size_t length) noexcept;
 [[nodiscard]] bool read_row(void* target, const void* window_address, std::size_t length) noexcept;
+// The same for all cases, for callers that tried these two.
+[[nodiscard]] std::optional<refused_range> write_any(void* window_address, const void* source, std::size_t length);
+[[nodiscard]] std::optional<refused_range> read_any(void* target, const void* window_address, std::size_t length);
 
 // Copies between two ranges of this process, each of them a range of one live window or plain memory.
 [[nodiscard]] std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length);

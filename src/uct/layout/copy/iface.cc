@@ -144,7 +144,7 @@ void clear(void* target, std::size_t length)
 [[gnu::noinline]] ucs_status_t put_any(const void* buffer, std::size_t length, void* target)
 {
     const auto refused = is_plain(target, length) && !is_plain(buffer, length) ? copy_in_process(target, buffer, length)
-                                                                               : write_window(target, buffer, length);
+                                                                               : write_any(target, buffer, length);
     if (refused) {
         report(failure_kind::write, *refused, true);
     }
@@ -154,7 +154,7 @@ void clear(void* target, std::size_t length)
 [[gnu::noinline]] ucs_status_t get_any(void* buffer, std::size_t length, const void* source)
 {
     const auto refused = is_plain(source, length) && !is_plain(buffer, length) ? copy_in_process(buffer, source, length)
-                                                                               : read_window(buffer, source, length);
+                                                                               : read_any(buffer, source, length);
     if (refused) {
         clear(buffer, length);
         report(failure_kind::read, *refused, true);

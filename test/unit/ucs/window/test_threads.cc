@@ -1,4 +1,5 @@
 // Create, destroy, rebind and find from many threads at once; meant for ThreadSanitizer too.
+#include "support/forked_process.h"
 #include "support/must.h"
 #include "support/random.h"
 #include "support/wait_until.h"
@@ -6,7 +7,6 @@
 
 #include <thread>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace ucxl;
@@ -186,13 +186,9 @@ TEST(registry_threads, second_thread_of_a_process_waits_for_sections_of_the_firs
     EXPECT_EXIT(
         {
             bool all = true;
-            for (unsigned i = 0; i < 100 && all; ++i) {
-                const pid_t child = fork();
-                if (child == 0) {
-                    _exit(section_holds_against_a_second_thread(i < 90 ? 1 : 20000) ? 0 : 1);
-                }
-                int status = 0;
-                all        = waitpid(child, &status, 0) == child && status == 0;
+            for (unsigned i = 0; i < 100; ++i) {
+                const unsigned num_rounds = i < 90 ? 1 : 20000;
+                all = all && holds_in_child([&] { return section_holds_against_a_second_thread(num_rounds); });
             }
             _exit(all ? 0 : 1);
         },
