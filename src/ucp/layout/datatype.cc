@@ -7,11 +7,13 @@
 #include "repeated_plans.h"
 #include "sys/rollback.h"
 #include "ucs/layout/walk.h"
+#include "ucs/pack/tile.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/base/failure.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -22,15 +24,40 @@ using namespace ucxl;
 namespace
 {
 
+// What UCP gets as the context of a datatype. Each operation is a user, and so is whoever made the datatype: programs
+// release datatypes while operations go on, as MPI lets them.
+struct layout_datatype {
+    repeated_plans plans;
+    ucp_datatype_t value = 0;
+    std::atomic<std::size_t> users{1};
+
+    layout_datatype(handle_ptr layout, pack_plan_ptr element) : plans(std::move(layout), std::move(element)) {}
+
+    void add_user() { users.fetch_add(1, std::memory_order_relaxed); }
+    // UCP does not look at a datatype again after it has called finish().
+    void remove_user()
+    {
+        if (users.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            ucp_dt_destroy(value);
+            delete this;
+        }
+    }
+};
+
 // One operation: the state that UCP keeps between start and finish.
 struct transfer {
+    layout_datatype* datatype;
     const pack_plan* plan;       // for all elements together, or for one element
     std::uint64_t total;         // packed bytes of all elements
     std::int64_t extent;         // from one element to the next, if the plan is for one
     std::byte* base;             // for a layout of one source
     std::byte* const* all_bases; // for a layout of several sources
+    bool is_send;
+    tile together;
 
+    bool is_one_plan() const { return plan->packed_length() == total; }
     base_list bases() const { return {all_bases == nullptr ? &base : all_bases, plan->source_layout()->num_sources()}; }
+    tile::side memory() const { return {*plan, bases(), total}; }
 };
 
 // Every operation needs a transfer, so each thread keeps finished ones for reuse.
@@ -76,7 +103,7 @@ void for_each_part(const transfer& moved, std::uint64_t offset, std::uint64_t le
 template <typename Run, typename Move>
 void for_each_run(const transfer& moved, std::uint64_t offset, std::uint64_t length, Run&& run, Move&& move)
 {
-    if (moved.plan->packed_length() == moved.total) {
+    if (moved.is_one_plan()) {
         run(moved.bases(), offset, length, std::uint64_t{0});
         return;
     }
@@ -95,22 +122,33 @@ void for_each_run(const transfer& moved, std::uint64_t offset, std::uint64_t len
                   });
 }
 
-// Returns why the operation cannot start, or null.
-const char* fill(transfer& started, repeated_plans& plans, const void* buffer, std::size_t count)
+// Offsets may also be whole addresses, as of MPI_BOTTOM. The system maps nothing in the first 64 KB.
+bool is_missing(const void* buffer, const layout& element)
 {
-    const layout& element = plans.element_layout();
+    constexpr std::int64_t first_address = 64 * 1024;
+    return buffer == nullptr && (element.num_sources() > 1 || element.bounds(0).true_lb < first_address);
+}
+
+// Returns why the operation cannot start, or null.
+const char* fill(transfer& started, layout_datatype& datatype, const void* buffer, std::size_t count, bool is_send)
+{
+    const layout& element = datatype.plans.element_layout();
     if (__builtin_mul_overflow(element.packed_length(), count, &started.total)) {
         return "are one element; the count makes the message too long";
     }
-    if (buffer == nullptr && started.total > 0) {
+    if (started.total > 0 && is_missing(buffer, element)) {
         return "are one element; the buffer is NULL";
     }
-    const bool several = element.num_sources() > 1;
-    started.plan       = &plans.get(count);
-    started.extent     = element.extent();
+    const bool several   = element.num_sources() > 1;
+    started.datatype     = &datatype;
+    const auto& repeated = datatype.plans.get(count);
+    started.plan         = repeated.plan.get();
+    started.extent       = element.extent();
     // UCP's start_pack gets a const pointer, but the memory is not const.
     started.base      = several ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer));
     started.all_bases = several ? static_cast<std::byte* const*>(buffer) : nullptr;
+    started.is_send   = is_send;
+    started.together.start(started.is_one_plan() ? repeated.tile_length : 0);
     return nullptr;
 }
 
@@ -118,20 +156,22 @@ const char* fill(transfer& started, repeated_plans& plans, const void* buffer, s
 // message; UCP reports any other message as truncated.
 void* start(void* context, const void* buffer, std::size_t count, bool is_send)
 {
-    auto& plans = *static_cast<repeated_plans*>(context);
+    auto& datatype = *static_cast<layout_datatype*>(context);
     std::unique_ptr<transfer> started;
     const char* reason = "are one element; there is no memory for the state of the operation";
     try {
         started = transfer_pool::of_thread().take();
-        reason  = fill(*started, plans, buffer, count);
+        reason  = fill(*started, datatype, buffer, count, is_send);
     } catch (const std::exception&) { // a container throws it without memory
         started.reset();
     }
     if (reason == nullptr) {
+        datatype.add_user();
         return started.release();
     }
     report_failure({failure_kind::datatype, is_send ? "send of a layout datatype" : "receive of a layout datatype",
-                    reinterpret_cast<std::uintptr_t>(buffer), plans.element_layout().packed_length(), reason, is_send});
+                    reinterpret_cast<std::uintptr_t>(buffer), datatype.plans.element_layout().packed_length(), reason,
+                    is_send});
     return nullptr;
 }
 
@@ -156,10 +196,14 @@ std::size_t pack(void* state, std::size_t offset, void* dest, std::size_t max_le
     if (state == nullptr) {
         return 0;
     }
-    const auto& sent              = *static_cast<const transfer*>(state);
+    auto& sent                    = *static_cast<transfer*>(state);
     auto* const to                = static_cast<std::byte*>(dest);
     const std::uint64_t available = sent.total - std::min<std::uint64_t>(offset, sent.total);
     const std::uint64_t length    = std::min<std::uint64_t>(max_length, available);
+    if (sent.together.is_used() && length < sent.total) {
+        sent.together.read(sent.memory(), offset, length, to);
+        return length;
+    }
     for_each_run(
         sent, offset, length,
         [&](base_list bases, std::uint64_t within, std::uint64_t part, std::uint64_t done) {
@@ -176,10 +220,14 @@ ucs_status_t unpack(void* state, std::size_t offset, const void* src, std::size_
     if (state == nullptr) {
         return UCS_ERR_NO_MEMORY;
     }
-    const auto& received   = *static_cast<const transfer*>(state);
+    auto& received         = *static_cast<transfer*>(state);
     const auto* const from = static_cast<const std::byte*>(src);
     if (offset > received.total || length > received.total - offset) {
         return UCS_ERR_MESSAGE_TRUNCATED;
+    }
+    if (received.together.is_used()) {
+        received.together.write(received.memory(), offset, length, from);
+        return UCS_OK;
     }
     for_each_run(
         received, offset, length,
@@ -195,16 +243,22 @@ ucs_status_t unpack(void* state, std::size_t offset, const void* src, std::size_
 void finish(void* state)
 {
     if (state != nullptr) {
-        transfer_pool::of_thread().give(std::unique_ptr<transfer>(static_cast<transfer*>(state)));
+        std::unique_ptr<transfer> ended(static_cast<transfer*>(state));
+        layout_datatype* const datatype = ended->datatype;
+        if (!ended->is_send && ended->together.is_used()) {
+            ended->together.flush(ended->memory());
+        }
+        transfer_pool::of_thread().give(std::move(ended));
+        datatype->remove_user();
     }
 }
 
 constexpr ucp_generic_dt_ops_t operations = {start_pack, start_unpack, packed_size, pack, unpack, finish};
 
-// UCP does not tell the context of a datatype, so this table finds the plans to release.
+// UCP does not tell the context of a datatype, so this table does.
 struct datatype_table {
     std::mutex lock;
-    std::unordered_map<ucp_datatype_t, std::unique_ptr<repeated_plans>> plans;
+    std::unordered_map<ucp_datatype_t, layout_datatype*> all;
 
     // Never destroyed: destructors that run later may release datatypes.
     static datatype_table& instance()
@@ -220,17 +274,16 @@ ucs_status_t create(ucp_layout& layout, ucp_datatype_t* datatype_p)
     if (!element) {
         return log_error("ucp_layout_datatype_create", element.error());
     }
-    auto plans  = std::make_unique<repeated_plans>(retain(&layout), std::move(*element));
+    auto made   = std::make_unique<layout_datatype>(retain(&layout), std::move(*element));
     auto& table = datatype_table::instance();
     const std::lock_guard guard(table.lock);
-    ucp_datatype_t datatype;
-    if (ucp_dt_create_generic(&operations, plans.get(), &datatype) != UCS_OK) {
+    if (ucp_dt_create_generic(&operations, made.get(), &made->value) != UCS_OK) {
         return log_no_memory("ucp_layout_datatype_create");
     }
-    rollback undo([&] { ucp_dt_destroy(datatype); });
-    table.plans.emplace(datatype, std::move(plans));
+    rollback undo([&] { ucp_dt_destroy(made->value); });
+    table.all.emplace(made->value, made.get());
     undo.cancel();
-    *datatype_p = datatype;
+    *datatype_p = made.release()->value;
     return UCS_OK;
 }
 
@@ -247,11 +300,18 @@ void ucp_layout_datatype_destroy(ucp_datatype_t datatype)
     if (datatype == 0) {
         return;
     }
-    auto& table = datatype_table::instance();
-    const std::lock_guard guard(table.lock);
-    if (table.plans.erase(datatype) == 0) {
+    auto& table               = datatype_table::instance();
+    layout_datatype* released = nullptr;
+    {
+        const std::lock_guard guard(table.lock);
+        if (const auto found = table.all.find(datatype); found != table.all.end()) {
+            released = found->second;
+            table.all.erase(found);
+        }
+    }
+    if (released == nullptr) {
         ucs_error("ucp_layout_datatype_destroy: datatype 0x%lx was not made from a layout", datatype);
         return;
     }
-    ucp_dt_destroy(datatype);
+    released->remove_user();
 }

@@ -30,13 +30,17 @@ extern "C" {
  * one before. For a layout of several sources, @e buffer is a pointer to the array of their base addresses (void *const
  * *); the array must not change until the operation has completed.
  *
- * UCP gives a datatype no way to refuse an operation. An operation cannot start with a NULL buffer, more than 2^64
- * bytes, or without memory for some 50 bytes of state. It then logs an error. A send sends an empty message and
+ * A message goes piece by piece, as UCP asks for its bytes. Where several pieces have bytes in the same lines of the
+ * cache, as the columns of a panel have, up to 32 KB of packed bytes are read ahead of the pieces, or written behind them:
+ * until an operation has completed, its memory belongs to UCP.
+ *
+ * UCP gives a datatype no way to refuse an operation. An operation cannot start with a NULL buffer (unless all offsets of
+ * the layout are at least 64 KB, as whole addresses are), more than 2^64 bytes, or without memory for some 100 bytes of
+ * state. It then logs an error. A send sends an empty message and
  * completes with UCS_OK; a receive takes no byte and ends with UCS_ERR_MESSAGE_TRUNCATED.
  *
  * @param [in]  layout      May be destroyed after the call.
- * @param [out] datatype_p  A generic datatype, to be released with @ref ucp_layout_datatype_destroy after all
- *                          operations on it.
+ * @param [out] datatype_p  A generic datatype, to be released with @ref ucp_layout_datatype_destroy.
  *
  * @return UCS_OK or UCS_ERR_NO_MEMORY.
  */
@@ -44,6 +48,8 @@ ucs_status_t ucp_layout_datatype_create(ucp_layout_h layout, ucp_datatype_t *dat
 
 /**
  * @brief Release a datatype made by @ref ucp_layout_datatype_create. Leaves any other alone and logs an error.
+ *
+ * Operations that have started go on and keep what they need of it. No other one may start.
  *
  * @param [in] datatype  The datatype; 0 does nothing.
  */

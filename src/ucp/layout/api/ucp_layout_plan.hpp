@@ -110,7 +110,7 @@ private:
     std::unique_ptr<ucp_layout_plan, destroy> _handle;
 };
 
-/** Owns a UCP datatype made from a layout. Release it after all operations on it. */
+/** Owns a UCP datatype made from a layout. Operations that have started may outlive it. */
 class datatype
 {
 public:

@@ -10,7 +10,11 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <string>
 #include <vector>
+
+#include <sys/mman.h>
 
 namespace
 {
@@ -209,6 +213,98 @@ TEST_F(layout_datatype, the_layout_may_be_destroyed_first)
     std::vector<unsigned char> received(16);
     ASSERT_EQ(loop.transfer({memory.data(), 1, type.get()}, contiguous(received.data(), 16)), UCS_OK);
     EXPECT_EQ(std::memcmp(received.data() + 8, memory.data() + 16, 8), 0);
+}
+
+// A panel: its columns share lines of the cache, and pieces of a transport are shorter than the panel.
+class datatype_of_columns : public ucx_test, public testing::WithParamInterface<const char*>
+{
+protected:
+    static constexpr std::size_t rows = 700, columns = 24, pitch = 4096;
+
+    static std::size_t place(std::size_t at) { return at / 8 % rows * pitch + at / 8 / rows * 8 + at % 8; }
+
+    ucp_pair _pair{{.config = {{"TLS", GetParam()}}}};
+    layout _panel       = must(layout::create_strided(8, {{columns, 8}, {rows, pitch}}));
+    datatype _type      = must(datatype::create(_panel));
+    std::size_t _packed = rows * columns * 8;
+};
+
+TEST_P(datatype_of_columns, sends_are_the_columns_one_after_another)
+{
+    auto memory = random_bytes(rows * pitch);
+    std::vector<unsigned char> received(_packed), expected(_packed);
+    for (std::size_t at = 0; at < _packed; ++at) {
+        expected[at] = memory[place(at)];
+    }
+    ASSERT_EQ(_pair.transfer({memory.data(), 1, _type.get()}, contiguous(received.data(), _packed)), UCS_OK);
+    EXPECT_EQ(received, expected);
+}
+
+TEST_P(datatype_of_columns, receives_write_all_that_came_and_nothing_else)
+{
+    for (const std::size_t length : {_packed, _packed - 8192, std::size_t{8264}, std::size_t{12}}) {
+        auto sent = random_bytes(length);
+        std::vector<unsigned char> memory(rows * pitch, 0xee), expected = memory;
+        for (std::size_t at = 0; at < length; ++at) {
+            expected[place(at)] = sent[at];
+        }
+        ASSERT_EQ(_pair.transfer(contiguous(sent.data(), length), {memory.data(), 1, _type.get()}), UCS_OK);
+        EXPECT_EQ(memory, expected) << length;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(transports, datatype_of_columns, testing::Values("posix", "posix,cma", "tcp"),
+                         [](const auto& each) {
+                             std::string name = each.param;
+                             std::ranges::replace(name, ',', '_');
+                             return name;
+                         });
+
+// As MPI lets programs do.
+TEST_F(layout_datatype, operations_that_have_started_may_outlive_it)
+{
+    ucp_pair pair({.config = {{"TLS", "posix,self"}}});
+    const std::size_t rows = 500000; // more than the queue of the transport holds
+    auto memory            = random_bytes(rows * 16);
+    std::vector<unsigned char> received(rows * 16, 0xee);
+    ucp_request_param_t param{};
+    param.op_attr_mask         = UCP_OP_ATTR_FIELD_DATATYPE;
+    ucs_status_ptr_t receiving = nullptr, sending = nullptr;
+    {
+        const auto type = must(datatype::create(must(layout::create_strided(8, {{rows, 16}}))));
+        param.datatype  = type.get();
+        receiving       = ucp_tag_recv_nbx(pair.worker(1), received.data(), 1, 7, ~ucp_tag_t{0}, &param);
+        ASSERT_TRUE(UCS_PTR_IS_PTR(receiving));
+        sending = ucp_tag_send_nbx(pair.ep(0), memory.data(), 1, 7, &param);
+        ASSERT_TRUE(UCS_PTR_IS_PTR(sending));
+    }
+    EXPECT_EQ(pair.finish(sending), UCS_OK);
+    EXPECT_EQ(pair.finish(receiving), UCS_OK);
+    for (std::size_t row = 0; row < rows; ++row) {
+        ASSERT_EQ(std::memcmp(&received[16 * row], &memory[16 * row], 8), 0) << row;
+        ASSERT_EQ(received[16 * row + 8], 0xee) << row;
+    }
+}
+
+TEST_F(layout_datatype, offsets_may_be_whole_addresses)
+{
+    ucp_pair loop({.self = true});
+    const std::size_t length = 1 << 16;
+    auto* const low = static_cast<unsigned char*>(mmap(reinterpret_cast<void*>(std::uintptr_t{1} << 32), length,
+                                                       PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(static_cast<void*>(low), MAP_FAILED);
+    const auto at = reinterpret_cast<std::uintptr_t>(low);
+    if (at >= std::uintptr_t{1} << 45) {
+        munmap(low, length);
+        GTEST_SKIP() << "the system gave an address beyond the limit of offsets";
+    }
+    std::ranges::fill(std::span(low, length), static_cast<unsigned char>(7));
+    const std::string text = "iov(100@" + std::to_string(at) + ")";
+    const auto type        = must(datatype::create(must(layout::parse(text.c_str()))));
+    std::vector<unsigned char> received(100);
+    EXPECT_EQ(loop.transfer({nullptr, 1, type.get()}, contiguous(received.data(), 100)), UCS_OK);
+    EXPECT_EQ(std::ranges::count(received, 7), 100);
+    munmap(low, length);
 }
 
 TEST_F(layout_datatype, destroy_of_a_foreign_datatype_is_refused)
