@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace
 {
@@ -57,20 +58,36 @@ int start_exchange(Next* next, sent_side<Count> sent, partner to, received_side<
     });
 }
 
+// A window for what is received; none also where MPI unpacks it by a layout.
+struct replaced_side {
+    window_use window;
+    bool is_taken;
+};
+
+template <typename Count>
+replaced_side borrow_replaced(const received_side<Count>& side, MPI_Comm comm)
+{
+    known_type* const known = find_known(side.type);
+    if (known == nullptr) [[likely]] {
+        return {{}, false};
+    }
+    window_use window   = side.borrow(comm, direction::receive);
+    const bool is_taken = window || known->is_moved_by_layout();
+    return {std::move(window), is_taken};
+}
+
 // MPI packs what it sends, with the CPU, to make room for what it receives. So it is packed here.
 template <typename Next, typename Exchange, typename Count>
 int replace(Next* next, Exchange* by, received_side<Count> side, partner to, partner from, MPI_Comm comm,
             MPI_Status* status)
 {
-    if (side.is_taken()) [[unlikely]] {
-        const window_use into = side.borrow(comm, direction::receive);
-        const auto packed = into ? packed_side::of(side.buffer, side.count, side.type, direction::send) : std::nullopt;
-        if (packed) {
-            packed->pack();
-            return std::apply(by,
-                              std::tuple_cat(std::tuple(packed->data(), side.count, packed->type(0)), to.arguments(),
-                                             side.arguments(into), from.arguments(), std::tuple(comm, status)));
-        }
+    const replaced_side into = borrow_replaced(side, comm);
+    const auto packed =
+        into.is_taken ? packed_side::of(side.buffer, side.count, side.type, direction::send) : std::nullopt;
+    if (packed) {
+        packed->pack();
+        return std::apply(by, std::tuple_cat(std::tuple(packed->data(), side.count, packed->type(0)), to.arguments(),
+                                             side.arguments(into.window), from.arguments(), std::tuple(comm, status)));
     }
     return next(side.buffer, side.count, side.type, to.rank, to.tag, from.rank, from.tag, comm, status);
 }
@@ -79,21 +96,19 @@ template <typename Next, typename Exchange, typename Count>
 int start_replace(Next* next, Exchange* by, received_side<Count> side, partner to, partner from, MPI_Comm comm,
                   MPI_Request* request)
 {
-    if (side.is_taken()) [[unlikely]] {
-        window_use into = side.borrow(comm, direction::receive);
-        auto things =
-            into ? hold_packed(packed_side::of(side.buffer, side.count, side.type, direction::send)) : nullptr;
-        if (things != nullptr) {
-            things->begin();
-            const int result = std::apply(
-                by, std::tuple_cat(std::tuple(things->side().data(), side.count, things->side().type(0)),
-                                   to.arguments(), side.arguments(into), from.arguments(), std::tuple(comm, request)));
-            if (result == MPI_SUCCESS) {
-                things->windows[0] = std::move(into);
-                requests::hold(*request, std::move(things));
-            }
-            return result;
+    replaced_side into = borrow_replaced(side, comm);
+    auto things =
+        into.is_taken ? hold_packed(packed_side::of(side.buffer, side.count, side.type, direction::send)) : nullptr;
+    if (things != nullptr) {
+        things->begin();
+        const int result = std::apply(
+            by, std::tuple_cat(std::tuple(things->side().data(), side.count, things->side().type(0)), to.arguments(),
+                               side.arguments(into.window), from.arguments(), std::tuple(comm, request)));
+        if (result == MPI_SUCCESS) {
+            things->windows[0] = std::move(into.window);
+            requests::hold(*request, std::move(things));
         }
+        return result;
     }
     return next(side.buffer, side.count, side.type, to.rank, to.tag, from.rank, from.tag, comm, request);
 }

@@ -4,6 +4,7 @@
 #include "layout_parts.h"
 #include "library.h"
 #include "settings.h"
+#include "ucp_datatypes.h"
 
 #include <algorithm>
 #include <bit>
@@ -41,6 +42,30 @@ bool query(counted_type& counted)
                          .is_mixed    = attr.min_block_length != attr.max_block_length};
     counted.is_unique = attr.overlap == UCP_LAYOUT_OVERLAP_NONE;
     return true;
+}
+
+// Bytes at absolute addresses are farther from the buffer than an offset of a layout may be.
+bool has_ucp_datatype(const type_layout_ptr& layout)
+{
+    constexpr MPI_Count max_offset = MPI_Count{1} << 45;
+    return layout != nullptr && layout->size > 0 && layout->extent >= 0 && std::abs(layout->origin) < max_offset;
+}
+
+// The layout at its place from the buffer, with the extent of the datatype. Null without memory.
+layout_ptr with_bounds(const type_layout& layout)
+{
+    const ucp_layout_iov_t only{.source  = 0,
+                                .offset  = static_cast<ptrdiff_t>(layout.origin),
+                                .element = {.length = 0, .layout = layout.layout.get()}};
+    ucp_layout_params_t params{};
+    params.field_mask   = UCP_LAYOUT_PARAM_FIELD_KIND | UCP_LAYOUT_PARAM_FIELD_IOV | UCP_LAYOUT_PARAM_FIELD_EXTENT;
+    params.kind         = UCP_LAYOUT_KIND_IOV;
+    params.iov          = &only;
+    params.num_iov      = 1;
+    params.lb           = static_cast<ptrdiff_t>(layout.origin);
+    params.extent       = static_cast<std::size_t>(layout.extent);
+    ucp_layout_h handle = nullptr;
+    return ucp_layout_create(&params, &handle) == UCS_OK ? owned_layout(handle) : nullptr;
 }
 
 // What the CPU moved through the window, also before this mapping.
@@ -189,6 +214,8 @@ void known_type::learn()
             _layout = *made;
         }
     }
+    _is_moved_by_layout = ucp_datatypes::are_used() && has_ucp_datatype(_layout) &&
+                          why_not_worth(count_anew(1)->moved, means::layout) == nullptr;
     if (settings::get().has_report) {
         char name[MPI_MAX_OBJECT_NAME] = {};
         int length                     = 0;
@@ -255,13 +282,34 @@ void known_type::note_why_not(const char* reason)
     ++_left;
 }
 
+// MPI moves it, by the layout that make_ucp_datatype() gives it. Only a report has to know of each message.
+void known_type::note_moved_by_layout(const void* buffer, MPI_Count count, direction way)
+{
+    if (!settings::get().has_report) {
+        _left_count.store(all_counts, std::memory_order_relaxed);
+        return;
+    }
+    const counted_type& elements = *counted(count);
+    ++_messages;
+    _bytes += elements.moved.length;
+    _by_cpu += elements.moved.length;
+    if (!_is_measured && way == direction::send && elements.layout != nullptr) {
+        measure_saving(elements, base_of(buffer, *elements.layout), buffer);
+    }
+}
+
 window_use known_type::borrow(const void* buffer, MPI_Count count, direction way) noexcept
 {
-    if (count <= 0 || !settings::get().takes_messages) {
+    if (count <= 0 || !settings::get().takes_messages || is_left(count)) {
         return {};
     }
     const std::lock_guard guard(_lock);
     try {
+        learn();
+        if (_is_moved_by_layout) {
+            note_moved_by_layout(buffer, count, way);
+            return {};
+        }
         counted_type& elements = *counted(count);
         if (elements.why_not != nullptr && !settings::get().has_report) {
             _left_count.store(count, std::memory_order_relaxed);
@@ -290,6 +338,27 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
         return {*this, elements, *window};
     } catch (const std::bad_alloc&) {
         return {};
+    }
+}
+
+bool known_type::is_moved_by_layout() noexcept
+{
+    return layout() != nullptr && _is_moved_by_layout;
+}
+
+ucp_datatype_t known_type::make_ucp_datatype() noexcept
+{
+    const std::lock_guard guard(_lock);
+    try {
+        learn();
+        if (!_is_moved_by_layout) {
+            return 0;
+        }
+        const layout_ptr element = with_bounds(*_layout);
+        ucp_datatype_t made      = 0;
+        return element != nullptr && ucp_layout_datatype_create(element.get(), &made) == UCS_OK ? made : 0;
+    } catch (const std::bad_alloc&) {
+        return 0;
     }
 }
 

@@ -95,11 +95,20 @@ public:
     MPI_Datatype handle() const { return _type; }
 
     // Whether MPI moves `count` elements, as was found out before. Takes no lock: this stands before every call.
-    bool is_left(MPI_Count count) const { return _left_count.load(std::memory_order_relaxed) == count; }
-    // A window over `count` elements at the buffer; none if MPI shall move them. Does not throw.
+    bool is_left(MPI_Count count) const
+    {
+        const MPI_Count left = _left_count.load(std::memory_order_relaxed);
+        return left == count || left == all_counts;
+    }
+    // A window over `count` elements at the buffer; none if MPI shall move them, also by a layout that it does not know
+    // of (make_ucp_datatype). Does not throw.
     window_use borrow(const void* buffer, MPI_Count count, direction way) noexcept;
     // The layout of the datatype itself; null if it is none. Does not throw.
     type_layout_ptr layout() noexcept;
+    // Whether Open MPI moves its messages by make_ucp_datatype(). Does not throw.
+    bool is_moved_by_layout() noexcept;
+    // For all messages of the datatype, see ucp_datatypes.h; 0 if there is none. Does not throw.
+    ucp_datatype_t make_ucp_datatype() noexcept;
     // A layout of at least `count` elements, of which a prefix may be copied; null if MPI shall do it.
     type_layout_ptr layout_to_copy(MPI_Count count, direction way) noexcept;
     // Whether it is worth a window, or packed bytes instead of one. Does not throw.
@@ -120,6 +129,8 @@ public:
     type_figures figures();
 
 private:
+    static constexpr MPI_Count all_counts = -2;
+
     ~known_type();
     counted_type* counted(MPI_Count count);
     std::unique_ptr<counted_type> count_anew(MPI_Count count);
@@ -128,14 +139,17 @@ private:
     void drop_oldest_count();
     void learn();
     void note_why_not(const char* reason);
+    void note_moved_by_layout(const void* buffer, MPI_Count count, direction way);
     void measure_saving(const counted_type& counted, const void* base, const void* buffer);
 
     const MPI_Datatype _type;
     std::atomic<unsigned> _users{1};
-    std::atomic<MPI_Count> _left_count{-1}; // the latest count that is left to MPI; none while a report counts these
+    // The latest count that is left to MPI, or all; none while a report counts these.
+    std::atomic<MPI_Count> _left_count{-1};
     std::mutex _lock;
     // All below: under the lock.
-    bool _is_learned = false;
+    bool _is_learned         = false;
+    bool _is_moved_by_layout = false;
     type_layout_ptr _layout;
     const char* _why_no_layout = nullptr;
     std::atomic<MPI_Datatype> _packed{MPI_DATATYPE_NULL};

@@ -7,6 +7,7 @@
 #include "staging.h"
 #include "transports.h"
 #include "type_table.h"
+#include "ucp_datatypes.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -98,7 +99,9 @@ void library::prepare()
     }
     if (settings::get().is_enabled) {
         complete_transports();
-        lengthen_fragments();
+        if (implementation_below() != implementation::openmpi || settings::get().always_takes_windows) {
+            require_library_of_peers();
+        }
         is_starting.store(true, std::memory_order_release);
     }
 }
@@ -132,6 +135,7 @@ void library::start()
     if (PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &type_keyval, nullptr) != MPI_SUCCESS) {
         return;
     }
+    ucp_datatypes::start();
     is_started.store(true, std::memory_order_release);
     log_info("datatypes are layouts");
 }
@@ -141,6 +145,7 @@ void library::stop()
     if (!is_active()) {
         return;
     }
+    ucp_datatypes::stop();
     const auto types = known_types.clear();
     report::print(types);
     requests::forget_all();

@@ -114,6 +114,7 @@ UCXL_BELOW(Type_get_name);
 UCXL_BELOW(Type_get_true_extent_x);
 UCXL_BELOW(Type_set_attr);
 UCXL_BELOW(Type_size_x);
+UCXL_BELOW(Type_vector);
 UCXL_BELOW(Unpack);
 UCXL_BELOW(Wait);
 UCXL_BELOW(Waitall);

@@ -1,4 +1,4 @@
-// Which datatypes are worth a window: those that MPI moves slower by its own means.
+// Which datatypes are worth a window, or a layout: those that MPI moves slower by its own means.
 //
 // The thresholds were measured with `contrib/dev bench mpi`; docs/mpi.md has the figures. UCX_LAYOUT_MPI_TYPES=all and
 // UCX_LAYOUT_MPI_MIN_SIZE overrule them.
@@ -29,6 +29,7 @@ struct traffic {
 
 enum class means : unsigned char {
     window, // a message from or into a window
+    layout, // messages of all counts that Open MPI moves by a layout, see ucp_datatypes.h
     copy    // gathered or scattered by this process, between which MPI moves contiguous bytes
 };
 

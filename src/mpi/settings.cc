@@ -17,7 +17,6 @@ namespace
 {
 
 // UCX keeps the length of a piece in 16 bits, and does not complain.
-constexpr std::size_t min_fragment = 4096, max_fragment = 65535;
 
 void log_line(const char* level, const char* format, va_list arguments)
 {
@@ -93,6 +92,19 @@ void read_size(const char* name, const char* value, const char* automatic, std::
     }
 }
 
+// "auto", or a word that sets the setting.
+void read_choice(const char* name, const char* value, const char* word, bool& setting)
+{
+    if (value == nullptr) {
+        return;
+    }
+    if (const std::string text = lower(value); text == word || text == "auto") {
+        setting = text == word;
+    } else {
+        complain(name, value, ("auto, " + std::string(word)).c_str());
+    }
+}
+
 void read_calls(const char* name, const char* value, settings& made)
 {
     if (value == nullptr) {
@@ -124,24 +136,12 @@ settings read()
     settings made;
     read_yes("UCX_LAYOUT_MPI_ENABLE", std::getenv("UCX_LAYOUT_MPI_ENABLE"), made.is_enabled);
     read_calls("UCX_LAYOUT_MPI_CALLS", std::getenv("UCX_LAYOUT_MPI_CALLS"), made);
-    if (const char* const types = std::getenv("UCX_LAYOUT_MPI_TYPES")) {
-        if (lower(types) == "all") {
-            made.takes_all_types = true;
-        } else if (lower(types) != "auto") {
-            complain("UCX_LAYOUT_MPI_TYPES", types, "auto, all");
-        }
-    }
+    read_choice("UCX_LAYOUT_MPI_TYPES", std::getenv("UCX_LAYOUT_MPI_TYPES"), "all", made.takes_all_types);
+    read_choice("UCX_LAYOUT_MPI_ENGINE", std::getenv("UCX_LAYOUT_MPI_ENGINE"), "windows", made.always_takes_windows);
     read_size("UCX_LAYOUT_MPI_MIN_SIZE", std::getenv("UCX_LAYOUT_MPI_MIN_SIZE"), "auto", made.min_size);
     std::optional<std::size_t> windows;
     read_size("UCX_LAYOUT_MPI_WINDOWS", std::getenv("UCX_LAYOUT_MPI_WINDOWS"), nullptr, windows);
     made.idle_windows = windows.value_or(made.idle_windows);
-    std::optional<std::size_t> fragment;
-    read_size("UCX_LAYOUT_MPI_FRAGMENT", std::getenv("UCX_LAYOUT_MPI_FRAGMENT"), nullptr, fragment);
-    if (fragment && *fragment != 0 && (*fragment < min_fragment || *fragment > max_fragment)) {
-        complain("UCX_LAYOUT_MPI_FRAGMENT", std::getenv("UCX_LAYOUT_MPI_FRAGMENT"), "0, 4k to 65535");
-        fragment.reset();
-    }
-    made.fragment = fragment.value_or(made.fragment);
     read_yes("UCX_LAYOUT_MPI_REPORT", std::getenv("UCX_LAYOUT_MPI_REPORT"), made.has_report);
     return made;
 }

@@ -18,9 +18,9 @@ struct settings {
     bool takes_one_sided   = true;
     bool takes_all_types   = false;      // UCX_LAYOUT_MPI_TYPES=all: also those that MPI moves as fast
     std::optional<std::size_t> min_size; // UCX_LAYOUT_MPI_MIN_SIZE in bytes; none: measured, see rule.h
-    std::size_t idle_windows = 8;        // UCX_LAYOUT_MPI_WINDOWS, for each type and count
-    std::size_t fragment = 33024; // UCX_LAYOUT_MPI_FRAGMENT in bytes; 0: as UCX has it. No power of 2, see library.cc
-    bool has_report      = false;
+    std::size_t idle_windows  = 8;       // UCX_LAYOUT_MPI_WINDOWS, for each type and count
+    bool always_takes_windows = false;   // UCX_LAYOUT_MPI_ENGINE=windows: also where ucp_datatypes.h would do
+    bool has_report           = false;
 
     // Reads the environment once. A bad value is told on stderr, and the default is used.
     static const settings& get();

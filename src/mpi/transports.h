@@ -7,10 +7,8 @@ namespace ucxl::mpi
 // Windows need one transport of this project in MPI's UCX. A list of transports that leaves it out gets it.
 void complete_transports();
 
-// UCX cuts messages within a host into pieces. One of its 8 KB is a column of 1024 numbers, so nothing is gained from
-// the next columns in the same lines of the cache. The pieces become longer. Their length is no power of 2, because
-// they begin at multiples of it and would share few sets of the cache. Processes tell each other how long theirs are;
-// one without this library does not, and is no peer then.
-void lengthen_fragments();
+// Both peers of a window need this library. Its processes write addresses of UCX's second format, from which others
+// know that they have it, and refuse a peer that does not.
+void require_library_of_peers();
 
 } // namespace ucxl::mpi

@@ -2,36 +2,23 @@
 #include "device_fabric.h"
 #include "scenario.h"
 
+#include "support/network_cards.h"
 #include "support/run_tests.h"
 #include "support/software_device.h"
 
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
 
-#include <dlfcn.h>
-
 #include <gtest/gtest.h>
-#include <uct/api/uct.h>
 
 namespace
 {
-
-// Distributions have releases of UCX without transports for network cards.
-bool ucx_has_network_cards()
-{
-    Dl_info object{};
-    if (dladdr(reinterpret_cast<const void*>(&uct_query_components), &object) == 0) {
-        return false;
-    }
-    return std::filesystem::exists(std::filesystem::path(object.dli_fname).parent_path() / "ucx/libuct_ib.so.0");
-}
 
 class network_cards : public testing::Environment
 {
     void SetUp() override
     {
-        if (!ucx_has_network_cards()) {
+        if (!ucxl::test::ucx_has_network_cards()) {
             GTEST_SKIP() << "this UCX has no transports for network cards";
         }
     }

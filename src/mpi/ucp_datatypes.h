@@ -1,0 +1,22 @@
+// Open MPI's messages by layouts without windows: UCX packs and unpacks a derived datatype piece by piece through
+// functions that it gets from Open MPI. This library gives it those of a layout in their place, when Open MPI makes the
+// UCX datatype of a datatype that a program committed.
+//
+// So the calls of a program go to Open MPI as they are, and UCX sends pieces as it does without this library. The engine
+// of a message is found once, when it starts.
+#pragma once
+
+namespace ucxl::mpi
+{
+
+class ucp_datatypes
+{
+public:
+    // Finds out, by a message of this process to itself, whether the MPI below works like that.
+    static void start();
+    static void stop();
+    // From now on the messages of all datatypes that known_type::make_ucp_datatype() makes one of.
+    static bool are_used();
+};
+
+} // namespace ucxl::mpi
