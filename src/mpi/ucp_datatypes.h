@@ -2,8 +2,7 @@
 // functions that it gets from Open MPI. This library gives it those of a layout in their place, when Open MPI makes the
 // UCX datatype of a datatype that a program committed.
 //
-// So the calls of a program go to Open MPI as they are, and UCX sends pieces as it does without this library. The engine
-// of a message is found once, when it starts.
+// So the calls of a program go to Open MPI as they are, and UCX sends pieces as it does without this library.
 #pragma once
 
 namespace ucxl::mpi

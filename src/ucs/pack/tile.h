@@ -42,8 +42,8 @@ public:
         std::uint64_t length; // packed bytes
     };
 
-    // Of these many bytes, at most max_tile_length. Without memory, or with 0, is_used() is false, and no other function
-    // may be called.
+    // Of these many bytes, at most max_tile_length. Without memory, or with 0, is_used() is false, and no other
+    // function may be called.
     void start(std::uint64_t length);
     bool is_used() const { return _length > 0; }
     void read(const side& memory, std::uint64_t offset, std::uint64_t length, std::byte* to);

@@ -31,12 +31,12 @@ extern "C" {
  * *); the array must not change until the operation has completed.
  *
  * A message goes piece by piece, as UCP asks for its bytes. Where several pieces have bytes in the same lines of the
- * cache, as the columns of a panel have, up to 32 KB of packed bytes are read ahead of the pieces, or written behind them:
- * until an operation has completed, its memory belongs to UCP.
+ * cache, as the columns of a panel have, up to 32 KB of packed bytes are read ahead of the pieces, or written behind
+ * them: until an operation has completed, its memory belongs to UCP.
  *
- * UCP gives a datatype no way to refuse an operation. An operation cannot start with a NULL buffer (unless all offsets of
- * the layout are at least 64 KB, as whole addresses are), more than 2^64 bytes, or without memory for some 100 bytes of
- * state. It then logs an error. A send sends an empty message and
+ * UCP gives a datatype no way to refuse an operation. An operation cannot start with a NULL buffer (unless all offsets
+ * of the layout are at least 64 KB, as whole addresses are), more than 2^64 bytes, or without memory for some 100 bytes
+ * of state. It then logs an error. A send sends an empty message and
  * completes with UCS_OK; a receive takes no byte and ends with UCS_ERR_MESSAGE_TRUNCATED.
  *
  * @param [in]  layout      May be destroyed after the call.
