@@ -17,8 +17,8 @@ namespace ucxl::perf
 struct report_row {
     std::string name;
     method_statistics statistics;
-    std::uint64_t validated = 0;         // messages
-    std::optional<std::uint64_t> copied; // bytes that this process's CPU moved through windows
+    std::uint64_t validated = 0;           // messages
+    std::optional<std::uint64_t> copied{}; // bytes that this process's CPU moved through windows
 };
 
 struct skipped_method {

@@ -27,6 +27,11 @@ constexpr std::uint64_t max_listed_entry = 4;
 constexpr std::uint32_t min_even_rows = 24;
 // Rows of blocks that are closer than this share cache lines.
 constexpr std::uint64_t cache_line = 64;
+// Of tables whose next rows are fetched ahead, by their mean. Measured: it is of no use where the second-level cache may
+// hold all of them, and for rows of which hardware itself fetches the most.
+constexpr std::uint64_t min_fetched_table = 256 * 1024;
+constexpr std::uint64_t min_fetched_row = 112, max_fetched_row = 4096, max_scattered_row = 511;
+constexpr std::uint64_t length_ahead = 8192;
 
 class program_compiler
 {
@@ -243,6 +248,16 @@ private:
         });
     }
 
+    static void fetch_ahead(step& table)
+    {
+        const std::uint64_t mean = table.packed_length / std::max<std::uint64_t>(table.size, 1);
+        if (table.packed_length < min_fetched_table || mean < min_fetched_row || mean > max_fetched_row) {
+            return;
+        }
+        table.rows_ahead_gather  = static_cast<std::uint8_t>(length_ahead / mean);
+        table.rows_ahead_scatter = mean <= max_scattered_row ? table.rows_ahead_gather : std::uint8_t{0};
+    }
+
     // Makes a table of the rows listed since `first`.
     std::uint32_t add_table(std::size_t first)
     {
@@ -254,6 +269,7 @@ private:
             table.packed_length += _program.rows[i].length;
             table.one_source = table.one_source && _program.rows[i].source == 0;
         }
+        fetch_ahead(table);
         return add(table);
     }
 

@@ -64,12 +64,44 @@ struct mover : block_mover<way> {
         }
         const bool streams           = policy == caches::passed && has_long_blocks(step);
         const table_kernels& kernels = streams ? best_kernels().streaming->tables : program.tables;
+        const std::size_t ahead      = way == direction::gather ? step.rows_ahead_gather
+                                       : streams                ? 0
+                                                                : step.rows_ahead_scatter;
+        if (ahead == 0) {
+            return some_rows(step, kernels, source, offset, from, count, packed);
+        }
+        const table_row* const end = &program.rows[step.first] + step.size;
+        for (std::size_t now; count > 0; count -= now) {
+            now                         = std::min(count, ahead);
+            const table_row* const next = from + now;
+            fetch_rows(next, std::min(ahead, static_cast<std::size_t>(end - next)), source, offset);
+            packed = some_rows(step, kernels, source, offset, from, now, packed);
+            from   = next;
+        }
+        return packed;
+    }
+
+    packed_t some_rows(const step& step, const table_kernels& kernels, std::uint32_t source, std::int64_t offset,
+                       const table_row* from, std::size_t count, packed_t packed) const
+    {
         if constexpr (way == direction::gather) {
             return step.one_source ? kernels.gather(packed, bases[source] + offset, from, count)
                                    : kernels.gather_sources(packed, bases + source, offset, from, count);
         } else {
             return step.one_source ? kernels.scatter(bases[source] + offset, packed, from, count)
                                    : kernels.scatter_sources(bases + source, offset, packed, from, count);
+        }
+    }
+
+    // Into the second-level cache. Hardware cannot know where the rows are.
+    void fetch_rows(const table_row* from, std::size_t count, std::uint32_t source, std::int64_t offset) const
+    {
+        constexpr std::uint64_t line = 64, max_length = 4096;
+        for (const table_row* row = from; row != from + count; ++row) {
+            const std::byte* const block = row_address(*row, source, offset);
+            for (std::uint64_t at = 0; at < std::min<std::uint64_t>(row->length, max_length); at += line) {
+                __builtin_prefetch(block + at, way == direction::scatter, 2);
+            }
         }
     }
 

@@ -44,6 +44,8 @@ struct step {
     std::uint32_t map              = 0;
     std::uint32_t row_length       = 0; // table: the length of every row, with kernels of its own; then one_source
     const row_kernels* rows        = nullptr;
+    // table: how many rows the caches get ahead while others are moved, 0 for none
+    std::uint8_t rows_ahead_gather = 0, rows_ahead_scatter = 0;
     block_run run{};
 };
 

@@ -100,6 +100,24 @@ spec_part at(std::uint32_t source, std::int64_t offset, spec_ptr item)
     return {.source = source, .offset = offset, .item = std::move(item), .dims = {}};
 }
 
+// So many bytes that rows are fetched ahead of those that are moved.
+TEST_P(pack_plan_random, any_range_of_long_lists_matches_the_oracle)
+{
+    test::random numbers(run_seed());
+    for (const std::uint64_t mean : {120, 400, 1000, 4000}) {
+        for (const std::uint32_t num_sources : {1, 3}) {
+            std::vector<spec_part> list;
+            const std::uint64_t number = 300000 / mean + 1;
+            for (std::uint64_t i = 0; i < number; ++i) {
+                const auto place = static_cast<std::int64_t>(i * 37 % number * (mean + 40));
+                list.push_back(at(static_cast<std::uint32_t>(i % num_sources), place,
+                                  spec::block(pick(numbers, mean - 8, mean + 30))));
+            }
+            ASSERT_NO_FATAL_FAILURE(check_ranges(sample_of(*spec::iov(list)), GetParam(), numbers, 6));
+        }
+    }
+}
+
 // One layout for each form a step can take, with odd sizes so that ranges cut everywhere.
 std::vector<sample> forms()
 {
