@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -28,8 +29,10 @@ constexpr std::uint32_t min_even_rows = 24;
 // Rows of blocks that are closer than this share cache lines.
 constexpr std::uint64_t cache_line = 64;
 // Of tables whose next rows are fetched ahead, by their mean. Measured: it is of no use where the second-level cache may
-// hold all of them, and for rows of which hardware itself fetches the most.
+// hold all of them, for rows of which hardware itself fetches the most, and for rows that follow each other: hardware
+// fetches on.
 constexpr std::uint64_t min_fetched_table = 256 * 1024;
+constexpr std::int64_t min_jump           = 4096;
 constexpr std::uint64_t min_fetched_row = 112, max_fetched_row = 4096, max_scattered_row = 511;
 constexpr std::uint64_t length_ahead = 8192;
 
@@ -248,10 +251,23 @@ private:
         });
     }
 
-    static void fetch_ahead(step& table)
+    // Whether most rows are far from the ones before them.
+    bool jumps(const step& table) const
+    {
+        const table_row* const rows = &_program.rows[table.first];
+        std::uint32_t number        = 0;
+        for (std::uint32_t i = 1; i < table.size; ++i) {
+            const std::int64_t distance = rows[i].offset - rows[i - 1].offset;
+            number += rows[i].source != rows[i - 1].source || std::abs(distance) >= min_jump ? 1 : 0;
+        }
+        return number > table.size / 2;
+    }
+
+    void fetch_ahead(step& table) const
     {
         const std::uint64_t mean = table.packed_length / std::max<std::uint64_t>(table.size, 1);
-        if (table.packed_length < min_fetched_table || mean < min_fetched_row || mean > max_fetched_row) {
+        if (table.packed_length < min_fetched_table || mean < min_fetched_row || mean > max_fetched_row ||
+            !jumps(table)) {
             return;
         }
         table.rows_ahead_gather  = static_cast<std::uint8_t>(length_ahead / mean);
