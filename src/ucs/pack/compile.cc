@@ -28,9 +28,9 @@ constexpr std::uint64_t max_listed_entry = 4;
 constexpr std::uint32_t min_even_rows = 24;
 // Rows of blocks that are closer than this share cache lines.
 constexpr std::uint64_t cache_line = 64;
-// Of tables whose next rows are fetched ahead, by their mean. Measured: it is of no use where the second-level cache may
-// hold all of them, for rows of which hardware itself fetches the most, and for rows that follow each other: hardware
-// fetches on.
+// Of tables whose next rows are fetched ahead, by their mean. Measured: it is of no use where the second-level cache
+// may hold all of them, for rows of which hardware itself fetches the most, and for rows that follow each other:
+// hardware fetches on.
 constexpr std::uint64_t min_fetched_table = 256 * 1024;
 constexpr std::int64_t min_jump           = 4096;
 constexpr std::uint64_t min_fetched_row = 112, max_fetched_row = 4096, max_scattered_row = 511;
