@@ -8,14 +8,13 @@
 #include "transports.h"
 #include "type_table.h"
 #include "ucp_datatypes.h"
+#include "ucx_function.h"
 
 #include <atomic>
 #include <cstdlib>
 #include <new>
 #include <optional>
 #include <vector>
-
-#include <dlfcn.h>
 
 namespace ucxl::mpi
 {
@@ -99,7 +98,7 @@ void library::prepare()
     }
     if (settings::get().is_enabled) {
         complete_transports();
-        if (implementation_below() != implementation::openmpi || settings::get().always_takes_windows) {
+        if (!ucp_datatypes::may_be_used()) {
             require_library_of_peers();
         }
         is_starting.store(true, std::memory_order_release);
@@ -185,8 +184,7 @@ extern "C" [[gnu::visibility("default")]] ucs_status_t
 ucp_worker_create(ucp_context_h context, const ucp_worker_params_t* params, ucp_worker_h* worker)
 {
     using namespace ucxl::mpi;
-    using function         = decltype(&ucp_worker_create);
-    static const auto next = reinterpret_cast<function>(dlsym(RTLD_NEXT, "ucp_worker_create"));
+    static const auto next = ucx_function(ucp_worker_create, "ucp_worker_create");
     if (next == nullptr) {
         return UCS_ERR_UNSUPPORTED;
     }

@@ -16,8 +16,6 @@ namespace ucxl::mpi
 namespace
 {
 
-// UCX keeps the length of a piece in 16 bits, and does not complain.
-
 void log_line(const char* level, const char* format, va_list arguments)
 {
     char text[512];

@@ -1,6 +1,7 @@
 #include "transports.h"
 
 #include "settings.h"
+#include "ucx_function.h"
 
 #include <atomic>
 #include <cstdint>
@@ -8,7 +9,6 @@
 #include <cstring>
 #include <string>
 
-#include <dlfcn.h>
 #include <ucp/api/ucp.h>
 
 namespace ucxl::mpi
@@ -58,8 +58,7 @@ extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_ep_create(ucp_worker_
                                                                      ucp_ep_h* endpoint)
 {
     using namespace ucxl::mpi;
-    using function         = decltype(&ucp_ep_create);
-    static const auto next = reinterpret_cast<function>(dlsym(RTLD_NEXT, "ucp_ep_create"));
+    static const auto next = ucx_function(ucp_ep_create, "ucp_ep_create");
     if (next == nullptr) {
         return UCS_ERR_UNSUPPORTED;
     }

@@ -4,15 +4,14 @@
 #include "library.h"
 #include "settings.h"
 #include "type_table.h"
+#include "ucx_function.h"
 
-#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <new>
 #include <type_traits>
 #include <unordered_set>
 
-#include <dlfcn.h>
 #include <ucp_layout.h>
 
 namespace ucxl::mpi
@@ -105,11 +104,15 @@ bool sends_to_itself()
 
 } // namespace
 
+bool ucp_datatypes::may_be_used()
+{
+    return implementation_below() == implementation::openmpi && !settings::get().always_takes_windows;
+}
+
 void ucp_datatypes::start()
 {
     // A card that carries windows moves bytes without the CPU, which no engine of datatypes does.
-    if (implementation_below() != implementation::openmpi || library::has_cards() || !library::has_world() ||
-        !settings::get().takes_messages || settings::get().always_takes_windows) {
+    if (!may_be_used() || library::has_cards() || !library::has_world() || !settings::get().takes_messages) {
         return;
     }
     is_used.store(sends_to_itself(), std::memory_order_release);
@@ -130,8 +133,7 @@ bool ucp_datatypes::are_used()
 extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t* operations,
                                                                              void* context, ucp_datatype_t* datatype_p)
 {
-    using function         = decltype(&ucp_dt_create_generic);
-    static const auto next = reinterpret_cast<function>(dlsym(RTLD_NEXT, "ucp_dt_create_generic"));
+    static const auto next = ucxl::mpi::ucx_function(ucp_dt_create_generic, "ucp_dt_create_generic");
     if (next == nullptr) {
         return UCS_ERR_UNSUPPORTED;
     }
@@ -144,8 +146,7 @@ extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_dt_create_generic(con
 
 extern "C" [[gnu::visibility("default")]] void ucp_dt_destroy(ucp_datatype_t datatype)
 {
-    using function         = decltype(&ucp_dt_destroy);
-    static const auto next = reinterpret_cast<function>(dlsym(RTLD_NEXT, "ucp_dt_destroy"));
+    static const auto next = ucxl::mpi::ucx_function(ucp_dt_destroy, "ucp_dt_destroy");
     if (ucxl::mpi::forget_made(datatype)) {
         ucp_layout_datatype_destroy(datatype);
     } else if (next != nullptr) {

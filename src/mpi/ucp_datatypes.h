@@ -11,6 +11,8 @@ namespace ucxl::mpi
 class ucp_datatypes
 {
 public:
+    // Whether start() tries at all, which is known before MPI starts.
+    static bool may_be_used();
     // Finds out, by a message of this process to itself, whether the MPI below works like that.
     static void start();
     static void stop();

@@ -139,16 +139,15 @@ const char* fill(transfer& started, layout_datatype& datatype, const void* buffe
     if (started.total > 0 && is_missing(buffer, element)) {
         return "are one element; the buffer is NULL";
     }
-    const bool several   = element.num_sources() > 1;
-    started.datatype     = &datatype;
-    const auto& repeated = datatype.plans.get(count);
-    started.plan         = repeated.plan.get();
-    started.extent       = element.extent();
+    const bool several = element.num_sources() > 1;
+    started.datatype   = &datatype;
+    started.plan       = &datatype.plans.get(count);
+    started.extent     = element.extent();
     // UCP's start_pack gets a const pointer, but the memory is not const.
     started.base      = several ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer));
     started.all_bases = several ? static_cast<std::byte* const*>(buffer) : nullptr;
     started.is_send   = is_send;
-    started.together.start(started.is_one_plan() ? repeated.tile_length : 0);
+    started.together.start(started.is_one_plan() ? started.plan->tile_length() : 0);
     return nullptr;
 }
 

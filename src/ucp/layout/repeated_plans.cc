@@ -1,7 +1,6 @@
 #include "repeated_plans.h"
 
 #include "ucs/layout/build.h"
-#include "ucs/pack/tile.h"
 
 #include <exception>
 #include <mutex>
@@ -9,55 +8,44 @@
 namespace ucxl
 {
 
-namespace
-{
-
-repeated_plans::repeated_plan with_tile(pack_plan_ptr plan)
-{
-    const std::uint64_t length = tile_length(*plan->source_layout());
-    return {std::move(plan), length};
-}
-
-} // namespace
-
 repeated_plans::repeated_plans(handle_ptr layout, pack_plan_ptr element)
-    : _layout(std::move(layout)), _element(with_tile(std::move(element)))
+    : _layout(std::move(layout)), _element(std::move(element))
 {
 }
 
-const repeated_plans::repeated_plan& repeated_plans::get(std::uint64_t count) noexcept
+const pack_plan& repeated_plans::get(std::uint64_t count) noexcept
 {
     try {
         return find_or_compile(count);
     } catch (const std::exception&) {
-        return _element;
+        return *_element;
     }
 }
 
-const repeated_plans::repeated_plan& repeated_plans::find_or_compile(std::uint64_t count)
+const pack_plan& repeated_plans::find_or_compile(std::uint64_t count)
 {
     if (count <= 1) {
-        return _element;
+        return *_element;
     }
     {
         const std::shared_lock reader(_lock);
         if (const auto known = _by_count.find(count); known != _by_count.end()) {
-            return known->second;
+            return *known->second;
         }
         if (_by_count.size() >= max_kept) {
-            return _element;
+            return *_element;
         }
     }
     const std::lock_guard writer(_lock);
     if (const auto known = _by_count.find(count); known != _by_count.end()) {
-        return known->second;
+        return *known->second;
     }
     const auto repeated = make_contig(count, {.nested = _layout->value});
     if (!repeated) {
-        return _element;
+        return *_element;
     }
     auto compiled = pack_plan::compile(*repeated);
-    return compiled ? _by_count.emplace(count, with_tile(std::move(*compiled))).first->second : _element;
+    return compiled ? *_by_count.emplace(count, std::move(*compiled)).first->second : *_element;
 }
 
 } // namespace ucxl

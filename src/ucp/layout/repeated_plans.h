@@ -15,11 +15,6 @@ namespace ucxl
 class repeated_plans
 {
 public:
-    struct repeated_plan {
-        pack_plan_ptr plan;
-        std::uint64_t tile_length; // see tile.h
-    };
-
     // How many plans are kept. An application with more counts gets the plan of one element for the rest.
     static constexpr std::size_t max_kept = 64;
 
@@ -28,15 +23,15 @@ public:
     const layout& element_layout() const { return *_layout->value; }
     // Returns the plan of `count` elements, or that of one element if there is no such plan (too many counts, a limit
     // of layouts, no memory).
-    const repeated_plan& get(std::uint64_t count) noexcept;
+    const pack_plan& get(std::uint64_t count) noexcept;
 
 private:
-    const repeated_plan& find_or_compile(std::uint64_t count);
+    const pack_plan& find_or_compile(std::uint64_t count);
 
     handle_ptr _layout;
-    repeated_plan _element;
+    pack_plan_ptr _element;
     std::shared_mutex _lock;
-    std::unordered_map<std::uint64_t, repeated_plan> _by_count;
+    std::unordered_map<std::uint64_t, pack_plan_ptr> _by_count;
 };
 
 } // namespace ucxl

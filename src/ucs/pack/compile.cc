@@ -26,14 +26,12 @@ constexpr std::uint64_t max_listed_loop = 64;
 constexpr std::uint64_t max_listed_entry = 4;
 // From this many entries on, single blocks of one length and source get a table of their own.
 constexpr std::uint32_t min_even_rows = 24;
-// Rows of blocks that are closer than this share cache lines.
-constexpr std::uint64_t cache_line = 64;
 // Of tables whose next rows are fetched ahead, by their mean. Measured: it is of no use where the second-level cache
 // may hold all of them, for rows of which hardware itself fetches the most, and for rows that follow each other:
 // hardware fetches on.
 constexpr std::uint64_t min_fetched_table = 256 * 1024;
 constexpr std::int64_t min_jump           = 4096;
-constexpr std::uint64_t min_fetched_row = 112, max_fetched_row = 4096, max_scattered_row = 511;
+constexpr std::uint64_t min_fetched_row = 112, max_scattered_row = 511;
 constexpr std::uint64_t length_ahead = 8192;
 
 class program_compiler
@@ -157,12 +155,6 @@ private:
         return _kernels.blocks(run).gather_panel != nullptr && run.outer_count > 1 && run.count > 1 &&
                outer_stride >= run.length && outer_stride < cache_line && stride > cache_line &&
                run.outer_count <= (stride - run.length) / outer_stride + 1;
-    }
-
-    static std::uint64_t magnitude(std::int64_t value)
-    {
-        const auto bits = static_cast<std::uint64_t>(value);
-        return value < 0 ? 0 - bits : bits;
     }
 
     std::uint32_t add_record(const layout_node& node)

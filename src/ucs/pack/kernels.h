@@ -18,6 +18,15 @@
 namespace ucxl
 {
 
+inline constexpr std::uint64_t cache_line = 64; // bytes
+
+// How far a stride reaches, in whichever direction.
+constexpr std::uint64_t magnitude(std::int64_t stride)
+{
+    const auto bits = static_cast<std::uint64_t>(stride);
+    return stride < 0 ? 0 - bits : bits;
+}
+
 // outer_count rows, each of count blocks. Packed order: row by row.
 struct block_run {
     std::uint64_t length      = 0; // bytes of a block

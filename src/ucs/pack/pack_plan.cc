@@ -2,6 +2,7 @@
 
 #include "packed_range.h"
 #include "stream.h"
+#include "tile.h"
 
 #include <bit>
 #include <cassert>
@@ -12,7 +13,7 @@ namespace ucxl
 {
 
 pack_plan::pack_plan(layout_ptr layout, std::unique_ptr<const program> code)
-    : _layout(std::move(layout)), _program(std::move(code))
+    : _layout(std::move(layout)), _program(std::move(code)), _tile_length(ucxl::tile_length(*_layout))
 {
 }
 

@@ -46,6 +46,8 @@ public:
 
     const layout_ptr& source_layout() const { return _layout; }
     std::uint64_t packed_length() const { return _layout->packed_length(); }
+    // Packed bytes that are better moved together, see tile.h; 0 for none.
+    std::uint64_t tile_length() const { return _tile_length; }
 
     // All three assert offset + length <= packed_length(). Lengths and offsets are in packed bytes.
     void gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to) const;
@@ -68,6 +70,7 @@ private:
 
     layout_ptr _layout;
     std::unique_ptr<const program> _program;
+    std::uint64_t _tile_length;
 };
 
 } // namespace ucxl

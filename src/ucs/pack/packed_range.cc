@@ -96,10 +96,9 @@ struct mover : block_mover<way> {
     // Into the second-level cache. Hardware cannot know where the rows are.
     void fetch_rows(const table_row* from, std::size_t count, std::uint32_t source, std::int64_t offset) const
     {
-        constexpr std::uint64_t line = 64, max_length = 4096;
         for (const table_row* row = from; row != from + count; ++row) {
             const std::byte* const block = row_address(*row, source, offset);
-            for (std::uint64_t at = 0; at < std::min<std::uint64_t>(row->length, max_length); at += line) {
+            for (std::uint64_t at = 0; at < std::min<std::uint64_t>(row->length, max_fetched_row); at += cache_line) {
                 __builtin_prefetch(block + at, way == direction::scatter, 2);
             }
         }

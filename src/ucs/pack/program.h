@@ -23,6 +23,9 @@
 namespace ucxl
 {
 
+// Of tables whose rows are fetched ahead: the mean, and how much is fetched of a row.
+inline constexpr std::uint64_t max_fetched_row = 4096;
+
 enum class step_kind : std::uint8_t { run, table, record, zip, loop };
 
 struct step {

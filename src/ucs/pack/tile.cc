@@ -10,19 +10,13 @@ namespace ucxl
 namespace
 {
 
-constexpr std::uint64_t line = 64;
 // Less than this stays in the first-level cache from one iteration to the next, and pieces of transports are longer.
 constexpr std::uint64_t min_cycle = 1024;
-
-std::uint64_t magnitude(std::int64_t stride)
-{
-    return stride < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
-}
 
 // Whether it is a loop over blocks, or more loops, that are in lines of their own.
 bool touches_many_lines(const layout& layout, const layout_node& node)
 {
-    return !node.is_block() && node.num_entries == 1 && magnitude(layout.entries_of(node).front().stride) >= line;
+    return !node.is_block() && node.num_entries == 1 && magnitude(layout.entries_of(node).front().stride) >= cache_line;
 }
 
 // Of a loop whose iterations touch the same lines: the packed bytes of some iterations.
@@ -30,11 +24,11 @@ std::uint64_t tile_of(const layout& layout, const layout_node& loop)
 {
     const layout_entry& entry  = layout.entries_of(loop).front();
     const std::uint64_t stride = magnitude(entry.stride), cycle = loop.cycle_length;
-    if (stride == 0 || stride > line / 2 || cycle < min_cycle || cycle > max_tile_length / 2 ||
+    if (stride == 0 || stride > cache_line / 2 || cycle < min_cycle || cycle > max_tile_length / 2 ||
         !touches_many_lines(layout, layout.nodes()[entry.child])) {
         return 0;
     }
-    return cycle * std::min({line / stride, loop.count, max_tile_length / cycle});
+    return cycle * std::min({cache_line / stride, loop.count, max_tile_length / cycle});
 }
 
 } // namespace

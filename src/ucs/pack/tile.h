@@ -12,7 +12,7 @@
 // writing after what was received, is not seen:
 //
 //     tile together;
-//     together.start(tile_length(*plan->source_layout()));
+//     together.start(plan->tile_length());
 //     together.read(memory, 0, 8192, piece);      as plan->gather(bases, 0, 8192, piece)
 //     together.write(memory, 0, 8192, piece);     as plan->scatter(bases, 0, 8192, piece), if flush() comes last
 #pragma once

@@ -24,8 +24,6 @@ namespace ucxl::test
 namespace
 {
 
-using testing::AllOf;
-using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;

@@ -36,8 +36,8 @@ extern "C" {
  *
  * UCP gives a datatype no way to refuse an operation. An operation cannot start with a NULL buffer (unless all offsets
  * of the layout are at least 64 KB, as whole addresses are), more than 2^64 bytes, or without memory for some 100 bytes
- * of state. It then logs an error. A send sends an empty message and
- * completes with UCS_OK; a receive takes no byte and ends with UCS_ERR_MESSAGE_TRUNCATED.
+ * of state. It then logs an error. A send sends an empty message and completes with UCS_OK; a receive takes no byte and
+ * ends with UCS_ERR_MESSAGE_TRUNCATED.
  *
  * @param [in]  layout      May be destroyed after the call.
  * @param [out] datatype_p  A generic datatype, to be released with @ref ucp_layout_datatype_destroy.

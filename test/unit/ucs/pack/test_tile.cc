@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 namespace
@@ -76,62 +77,56 @@ std::vector<piece> random_pieces(test::random& numbers, std::uint64_t total)
     return all;
 }
 
-void shuffle(std::vector<piece>& pieces, test::random& numbers)
+// A random layout, and two operations on it with tiles of random lengths.
+void for_random_operations(
+    const std::function<void(test::random&, const sample&, const sample_memory&, tile&, const tile::side&)>& operation)
 {
-    for (std::size_t left = pieces.size(); left > 1; --left) {
-        std::swap(pieces[left - 1], pieces[numbers.below(left)]);
-    }
-}
-
-TEST(tile_random, reads_by_any_pieces_are_those_of_the_layout)
-{
-    for_random_layouts(300, draw_sample, [](test::random& numbers, const spec& described) {
+    for_random_layouts(300, draw_sample, [&](test::random& numbers, const spec& described) {
         const sample drawn       = sample_of(described);
         const pack_plan_ptr plan = must(pack_plan::compile(drawn.what));
         const sample_memory memory(drawn, guard_side::back, numbers);
         const std::uint64_t total = plan->packed_length();
-        const tile::side side{*plan, memory.bases(), total};
         tile together;
-        for (int operation = 0; operation < 2; ++operation) {
+        for (int number = 0; number < 2; ++number) {
             together.start(pick(numbers, 1, std::min<std::uint64_t>(max_tile_length, total + 10)));
             ASSERT_TRUE(together.is_used());
-            auto pieces = random_pieces(numbers, total);
-            if (numbers.one_in(2)) {
-                shuffle(pieces, numbers);
-            }
-            for (const auto& [offset, length] : pieces) {
-                std::vector<std::byte> read(length);
-                together.read(side, offset, length, read.data());
-                ASSERT_EQ(read, memory.read(drawn, offset, length)) << "[" << offset << ", +" << length << ")";
-            }
+            ASSERT_NO_FATAL_FAILURE(operation(numbers, drawn, memory, together, {*plan, memory.bases(), total}));
+        }
+    });
+}
+
+TEST(tile_random, reads_by_any_pieces_are_those_of_the_layout)
+{
+    for_random_operations([](test::random& numbers, const sample& drawn, const sample_memory& memory, tile& together,
+                             const tile::side& side) {
+        auto pieces = random_pieces(numbers, side.length);
+        if (numbers.one_in(2)) {
+            numbers.shuffle(pieces);
+        }
+        for (const auto& [offset, length] : pieces) {
+            std::vector<std::byte> read(length);
+            together.read(side, offset, length, read.data());
+            ASSERT_EQ(read, memory.read(drawn, offset, length)) << "[" << offset << ", +" << length << ")";
         }
     });
 }
 
 TEST(tile_random, writes_by_any_pieces_are_those_of_the_layout)
 {
-    for_random_layouts(300, draw_sample, [](test::random& numbers, const spec& described) {
-        const sample drawn       = sample_of(described);
-        const pack_plan_ptr plan = must(pack_plan::compile(drawn.what));
-        const sample_memory memory(drawn, guard_side::back, numbers);
-        const std::uint64_t total = plan->packed_length();
-        const tile::side side{*plan, memory.bases(), total};
-        tile together;
-        for (int operation = 0; operation < 2; ++operation) {
-            together.start(pick(numbers, 1, std::min<std::uint64_t>(max_tile_length, total + 10)));
-            auto pieces = random_pieces(numbers, total);
-            // Of bytes that are there twice, those stay that are written last.
-            if (drawn.what->overlap() == overlap::none && numbers.one_in(2)) {
-                shuffle(pieces, numbers);
-            }
-            const std::vector<std::byte> data = random_bytes(numbers, total);
-            const auto expected               = memory.after_write(drawn, 0, data);
-            for (const auto& [offset, length] : pieces) {
-                together.write(side, offset, length, &data[offset]);
-            }
-            together.flush(side);
-            ASSERT_EQ(memory.contents(), expected);
+    for_random_operations([](test::random& numbers, const sample& drawn, const sample_memory& memory, tile& together,
+                             const tile::side& side) {
+        auto pieces = random_pieces(numbers, side.length);
+        // Of bytes that are there twice, those stay that are written last.
+        if (drawn.what->overlap() == overlap::none && numbers.one_in(2)) {
+            numbers.shuffle(pieces);
         }
+        const std::vector<std::byte> data = random_bytes(numbers, side.length);
+        const auto expected               = memory.after_write(drawn, 0, data);
+        for (const auto& [offset, length] : pieces) {
+            together.write(side, offset, length, &data[offset]);
+        }
+        together.flush(side);
+        ASSERT_EQ(memory.contents(), expected);
     });
 }
 
