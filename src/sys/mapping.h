@@ -1,6 +1,6 @@
 // Memory from mmap() that is unmapped with its owner.
 //
-// Example: auto memory = UCXL_TRY(owned_mapping::map(length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+// Example: auto memory = UCXL_TRY(owned_mapping::map_file(length, PROT_READ | PROT_WRITE, fd, 0));
 #pragma once
 
 #include "error.h"
@@ -27,6 +27,9 @@ public:
         }
         return owned_mapping(static_cast<std::byte*>(start), length);
     }
+    // Of a file, shared with other processes. If it is long enough, its huge pages (pages.h) can be mapped there.
+    // Errors: no_memory.
+    static result<owned_mapping> map_file(std::uint64_t length, int protection, int fd, std::uint64_t offset);
     owned_mapping(owned_mapping&& other) noexcept
         : _start(std::exchange(other._start, nullptr)), _length(std::exchange(other._length, 0))
     {

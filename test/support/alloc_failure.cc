@@ -147,6 +147,15 @@ void* operator new(std::size_t size, std::align_val_t alignment)
     return allocate(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
 
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept
+{
+    try {
+        return allocate(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
 void operator delete(void* memory) noexcept
 {
     release(memory);

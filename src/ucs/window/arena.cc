@@ -41,17 +41,6 @@ std::size_t length_of_parts(std::size_t slots_of_part, std::size_t num_parts)
 
 } // namespace
 
-std::size_t page_length()
-{
-    static const auto length = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    return length;
-}
-
-std::uint64_t round_to_pages(std::uint64_t length)
-{
-    return (length + page_length() - 1) & ~std::uint64_t{page_length() - 1};
-}
-
 arena::arena(std::byte* base, std::size_t slots_of_part, std::size_t num_parts, const type_list& types)
     : _base(base), _length(length_of_parts(slots_of_part, num_parts)), _num_parts(num_parts), _parts{}, _types(types)
 {

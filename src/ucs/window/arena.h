@@ -68,8 +68,4 @@ private:
     type_list _types;
 };
 
-std::size_t page_length();
-// Rounds up to whole pages; length <= 2^63.
-std::uint64_t round_to_pages(std::uint64_t length);
-
 } // namespace ucxl

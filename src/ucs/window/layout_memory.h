@@ -5,7 +5,10 @@
 // source is at a page boundary of the file. The file is sealed at its length, so whoever maps it can touch all of it
 // for as long as the mapping lasts.
 //
-// Example: auto memory = layout_memory::allocate(*layout); (*memory)->bases()[0][offset] = ...;
+// Huge pages (sys/pages.h) are allocated with it, which takes as long as touching all of it. They are left out where a
+// part of it would stay untouched: where the memory is more than 16 times the small pages that the blocks lie in.
+//
+// Example: auto memory = layout_memory::allocate(*layout, huge_pages_option::possible); (*memory)->bases()[0][7] = ...;
 #pragma once
 
 #include "sys/error.h"
@@ -21,12 +24,19 @@
 namespace ucxl
 {
 
+// UCX_LAYOUT_HUGE_PAGES
+enum class huge_pages_option : std::uint8_t {
+    possible, // if the kernel has them, and layouts are dense enough
+    never,
+    always, // otherwise allocation fails
+};
+
 class layout_memory
 {
 public:
     // Errors: no_memory (the message has the requested size), exceeds_limit (the sizes of all sources together). Throws
     // std::bad_alloc.
-    static result<std::shared_ptr<const layout_memory>> allocate(const layout& layout);
+    static result<std::shared_ptr<const layout_memory>> allocate(const layout& layout, huge_pages_option huge_pages);
     layout_memory(const layout_memory&)            = delete;
     layout_memory& operator=(const layout_memory&) = delete;
 

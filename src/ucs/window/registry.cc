@@ -2,6 +2,7 @@
 
 #include "arena.h"
 #include "foreign_memory.h"
+#include "sys/pages.h"
 #include "sys/rollback.h"
 #include "ucs/layout/build.h"
 #include "uct/abi/window_types.h"
@@ -95,13 +96,17 @@ result<std::unique_ptr<window_registry>> window_registry::create_private(std::si
 
 result<void> window_registry::reserve()
 {
-    if (arena_base() != nullptr) {
+    if (_arena_length.load(std::memory_order_acquire) != 0) {
         return {};
     }
     auto config                     = UCXL_TRY(read_window_config());
     const abi::window_types& chosen = abi::types_of_windows(); // without the lock: it may load modules
     const std::lock_guard guard(registry_lock());
-    return _arena != nullptr ? result<void>() : reserve_locked(config.arena_length, {chosen.staged, chosen.direct});
+    if (_arena != nullptr) {
+        return {};
+    }
+    _huge_pages = static_cast<huge_pages_option>(config.huge_pages);
+    return reserve_locked(config.arena_length, {chosen.staged, chosen.direct});
 }
 
 result<void> window_registry::reserve_locked(std::size_t length, const part_types& types)
@@ -259,8 +264,9 @@ result<window*> window_registry::create_indirect(std::uint64_t length, const ind
 
 result<window*> window_registry::allocate(pack_plan_ptr plan, window_carrier carrier)
 {
+    UCXL_TRY(reserve());
     const layout_ptr layout = plan->source_layout();
-    auto memory             = UCXL_TRY(layout_memory::allocate(*layout));
+    auto memory             = UCXL_TRY(layout_memory::allocate(*layout, _huge_pages)); // constant from now on
     auto* const created     = UCXL_TRY(create({std::move(plan), memory->bases(), memory}, carrier));
     if (!layout->is_contiguous() || layout->is_empty()) {
         return created;

@@ -249,6 +249,7 @@ private:
     std::atomic<std::size_t> _num_live{0};
     std::atomic<const foreign_memory*> _foreign{nullptr};
     // Set before the length.
+    huge_pages_option _huge_pages  = huge_pages_option::possible;
     std::ptrdiff_t _staged_start   = PTRDIFF_MAX; // from the base
     std::ptrdiff_t _direct_start   = PTRDIFF_MAX;
     ucs_memory_type_t _staged_type = UCS_MEMORY_TYPE_RDMA;

@@ -11,6 +11,8 @@ namespace ucxl
 namespace
 {
 
+const char* huge_pages_names[] = {"try", "n", "y", nullptr};
+
 constexpr abi::option fields[] = {
     {"ARENA_SIZE", "1t",
      "Bytes of addresses to reserve for windows, two thirds of them for windows that network cards never register.\n"
@@ -19,7 +21,13 @@ constexpr abi::option fields[] = {
     {"STREAM_MIN", "auto",
      "Packed bytes of a layout from which on its long blocks are written past the caches. auto measures the best\n"
      "value on this machine with the first layout of 2 MB or more. Read when the library is loaded.",
-     offsetof(window_config, stream_min), abi::option_type::memory_units}};
+     offsetof(window_config, stream_min), abi::option_type::memory_units},
+    {"HUGE_PAGES", "try",
+     "Huge pages for memory that the library allocates. Possible values are:\n"
+     " y   - all of the memory, else allocation fails.\n"
+     " n   - none.\n"
+     " try - if the kernel has them, unless the blocks lie in less than a 16th of the memory.",
+     offsetof(window_config, huge_pages), abi::option_type::name, huge_pages_names}};
 
 constinit option_table<window_config> table("layout windows", "LAYOUT_", fields);
 

@@ -27,7 +27,9 @@ extern "C" {
 enum ucp_layout_map_flags {
     /** The library allocates zeroed memory for every source, bounds included, and shares it with other processes where
      *  the transport can use that. @ref ucp_layout_window_bases returns the addresses; bases must not be set. Such a
-     *  window is never shared, and its memory is freed when it is unmapped. */
+     *  window is never shared, and its memory is freed when it is unmapped. Where the kernel has huge pages and the
+     *  blocks are dense, all of the memory is allocated by the call, on the NUMA node of the calling thread; else when
+     *  it is first touched (UCX_LAYOUT_HUGE_PAGES). */
     UCP_LAYOUT_MAP_FLAG_ALLOCATE = UCS_BIT(0),
     /** The window is not shared with another mapping of the same content, so @ref ucp_layout_rebind affects no other
      *  user. Has no effect with ALLOCATE. */

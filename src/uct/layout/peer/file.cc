@@ -1,6 +1,6 @@
 #include "file.h"
 
-#include "ucs/window/arena.h"
+#include "sys/pages.h"
 
 #include <array>
 #include <cerrno>
@@ -48,7 +48,7 @@ result<owned_mapping> map_pages(const peer_file& file, std::uint64_t offset, std
     if (length == 0 || !file.keeps_its_length() || offset > file_length || length > file_length - offset) {
         return fail(errc::invalid_param, "the memory of a peer is shorter than its key says, or may shrink");
     }
-    return owned_mapping::map(length, protection, MAP_SHARED, file.fd(), offset);
+    return owned_mapping::map_file(length, protection, file.fd(), offset);
 }
 
 } // namespace

@@ -2,8 +2,8 @@
 
 #include "limits.h"
 
+#include "sys/pages.h"
 #include "ucs/layout/walk.h"
-#include "ucs/window/arena.h"
 
 #include <atomic>
 #include <cerrno>

@@ -2,6 +2,7 @@
 #include "lay_shm.h"
 
 #include "sys/mapping.h"
+#include "sys/pages.h"
 #include "uct/abi/ucx.h"
 #include "uct/abi/window_types.h"
 #include "uct/layout/base/md.h"
@@ -10,7 +11,6 @@
 
 #include "ucs/layout/build.h"
 #include "ucs/sys/status.h"
-#include "ucs/window/arena.h"
 #include "ucs/window/window.h"
 
 #include <atomic>

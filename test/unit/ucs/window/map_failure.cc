@@ -10,6 +10,7 @@ namespace
 {
 
 thread_local std::int64_t calls_left = -1;
+thread_local bool takes_no_advice    = false;
 
 } // namespace
 
@@ -21,9 +22,14 @@ void fail_map_after(std::int64_t calls)
     calls_left = calls;
 }
 
+void fail_advice(bool always)
+{
+    takes_no_advice = always;
+}
+
 } // namespace ucxl::test
 
-// The program's definition hides that of the C library.
+// The program's definitions hide those of the C library.
 extern "C" void* mmap(void* address, std::size_t length, int protection, int flags, int fd, off_t offset) noexcept
 {
     if (calls_left >= 0 && calls_left-- == 0) {
@@ -31,4 +37,13 @@ extern "C" void* mmap(void* address, std::size_t length, int protection, int fla
         return MAP_FAILED;
     }
     return reinterpret_cast<void*>(syscall(SYS_mmap, address, length, protection, flags, fd, offset));
+}
+
+extern "C" int madvise(void* address, std::size_t length, int advice) noexcept
+{
+    if (takes_no_advice) {
+        errno = EINVAL;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_madvise, address, length, advice));
 }

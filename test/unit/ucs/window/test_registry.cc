@@ -1,6 +1,7 @@
 #include "map_failure.h"
 #include "support/alloc_failure.h"
 #include "support/must.h"
+#include "sys/pages.h"
 #include "ucs/window/foreign_memory.h"
 #include "window_helpers.h"
 
