@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <format>
 #include <string>
 #include <vector>
 
@@ -99,8 +100,8 @@ TEST_F(figures, need_a_process_with_the_library)
 void show_page(std::uint64_t form, std::size_t length, int rest)
 {
     closefrom(3); // the own page
-    std::vector<unsigned char> content(length, static_cast<unsigned char>(rest));
-    std::memcpy(content.data(), &form, std::min(sizeof(form), length));
+    std::vector<unsigned char> content(std::max(length, sizeof(form)), static_cast<unsigned char>(rest));
+    std::memcpy(content.data(), &form, sizeof(form));
     const int fd = memfd_create("ucx-layout-windows", 0);
     EXPECT_EQ(write(fd, content.data(), length), static_cast<ssize_t>(length));
 }
@@ -116,6 +117,7 @@ TEST_F(figures, of_a_process_that_writes_nonsense_are_text_or_an_error)
     };
     for (const attempt& each : {attempt{form, 1 << 16, UCS_OK}, attempt{form + 1, 1 << 16, UCS_ERR_NO_ELEM},
                                 attempt{form, 100, UCS_ERR_NO_ELEM}, attempt{form, 0, UCS_ERR_NO_ELEM}}) {
+        SCOPED_TRACE(std::format("form {:x}, {} bytes", each.form, each.length));
         int sync[2];
         ASSERT_EQ(pipe(sync), 0);
         const pid_t child = fork();
