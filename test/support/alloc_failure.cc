@@ -69,6 +69,15 @@ void* allocate(std::size_t size, std::size_t alignment, const void* caller)
     return memory;
 }
 
+void* allocate_or_null(std::size_t size, std::size_t alignment, const void* caller) noexcept
+{
+    try {
+        return allocate(size, alignment, caller);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
 void release(void* memory)
 {
     if (memory != nullptr) {
@@ -125,11 +134,7 @@ void* operator new(std::size_t size)
 
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept
 {
-    try {
-        return allocate(size, 1, __builtin_return_address(0));
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
+    return allocate_or_null(size, 1, __builtin_return_address(0));
 }
 
 void* operator new[](std::size_t size)
@@ -149,11 +154,7 @@ void* operator new(std::size_t size, std::align_val_t alignment)
 
 void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept
 {
-    try {
-        return allocate(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
+    return allocate_or_null(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
 
 void operator delete(void* memory) noexcept

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -30,7 +29,7 @@ constexpr std::uint32_t min_even_rows = 24;
 // may hold all of them, for rows of which hardware itself fetches the most, and for rows that follow each other:
 // hardware fetches on.
 constexpr std::uint64_t min_fetched_table = 256 * 1024;
-constexpr std::int64_t min_jump           = 4096;
+constexpr std::uint64_t min_jump          = 4096;
 constexpr std::uint64_t min_fetched_row = 112, max_scattered_row = 511;
 constexpr std::uint64_t length_ahead = 8192;
 
@@ -250,7 +249,7 @@ private:
         std::uint32_t number        = 0;
         for (std::uint32_t i = 1; i < table.size; ++i) {
             const std::int64_t distance = rows[i].offset - rows[i - 1].offset;
-            number += rows[i].source != rows[i - 1].source || std::abs(distance) >= min_jump ? 1 : 0;
+            number += rows[i].source != rows[i - 1].source || magnitude(distance) >= min_jump ? 1 : 0;
         }
         return number > table.size / 2;
     }

@@ -8,7 +8,6 @@
 #include <new>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 namespace ucxl
 {

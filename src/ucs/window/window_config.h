@@ -1,7 +1,6 @@
 // The options of the window registry, UCX_LAYOUT_*, in UCX's configuration system: `ucx_info -cf` shows them.
 #pragma once
 
-#include "layout_memory.h"
 #include "sys/error.h"
 
 #include <cstddef>
@@ -12,7 +11,7 @@ namespace ucxl
 struct window_config {
     std::size_t arena_length; // UCX_LAYOUT_ARENA_SIZE, bytes
     std::size_t stream_min;   // UCX_LAYOUT_STREAM_MIN, bytes or UCS_MEMUNITS_AUTO or _INF
-    int huge_pages;           // UCX_LAYOUT_HUGE_PAGES, huge_pages_option
+    int huge_pages;           // UCX_LAYOUT_HUGE_PAGES, huge_pages_option of layout_memory.h
 };
 
 // Reads the environment. Errors: invalid_param.

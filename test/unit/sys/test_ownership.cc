@@ -1,3 +1,4 @@
+#include "is_mapped.h"
 #include "sys/fd.h"
 #include "sys/mapping.h"
 #include "sys/rollback.h"
@@ -12,15 +13,11 @@ namespace
 {
 
 using namespace ucxl;
+using ucxl::test::is_mapped;
 
 bool is_open(int fd)
 {
     return fcntl(fd, F_GETFD) >= 0;
-}
-
-bool is_mapped(const std::byte* page)
-{
-    return msync(const_cast<std::byte*>(page), 1, MS_ASYNC) == 0;
 }
 
 TEST(owned_fd, closes_what_it_still_has)

@@ -1,5 +1,7 @@
 // Huge pages of files in memory. Whether a machine has them is up to its kernel: the tests compare what
 // fill_with_huge_pages() says with what the kernel shows.
+#include "is_mapped.h"
+#include "support/must.h"
 #include "sys/mapping.h"
 #include "sys/memory_file.h"
 #include "sys/pages.h"
@@ -20,24 +22,20 @@ namespace
 {
 
 using namespace ucxl;
+using ucxl::test::is_mapped;
+using ucxl::test::must;
 
 const std::uint64_t huge = std::max<std::uint64_t>(huge_page_length(), page_length());
 
-struct huge_pages : testing::Test {
-    static owned_fd file_of(std::uint64_t length)
-    {
-        auto file = make_memory_file("ucx_layout_test", length, F_SEAL_SHRINK);
-        EXPECT_TRUE(file.has_value());
-        return file ? std::move(*file) : owned_fd();
-    }
+owned_fd file_of(std::uint64_t length)
+{
+    return must(make_memory_file("ucx_layout_test", length, F_SEAL_SHRINK));
+}
 
-    static owned_mapping map(const owned_fd& file, std::uint64_t length, std::uint64_t offset = 0)
-    {
-        auto mapped = owned_mapping::map_file(length, PROT_READ | PROT_WRITE, file.get(), offset);
-        EXPECT_TRUE(mapped.has_value());
-        return mapped ? std::move(*mapped) : owned_mapping();
-    }
-};
+owned_mapping map(const owned_fd& file, std::uint64_t length, std::uint64_t offset = 0)
+{
+    return must(owned_mapping::map_file(length, PROT_READ | PROT_WRITE, file.get(), offset));
+}
 
 // Bytes of the mapping that are in huge pages (proc_pid_smaps(5), which has a part for each advice).
 std::uint64_t num_huge_bytes(const owned_mapping& mapping)
@@ -69,12 +67,7 @@ bool kernel_has_them()
     return std::pair(major, minor) >= std::pair(6, 1) && !setting.empty() && !setting.contains("[deny]");
 }
 
-bool is_mapped(const std::byte* page)
-{
-    return msync(const_cast<std::byte*>(page), 1, MS_ASYNC) == 0;
-}
-
-TEST_F(huge_pages, can_be_mapped_where_a_file_is_mapped)
+TEST(huge_pages, can_be_mapped_where_a_file_is_mapped)
 {
     const owned_fd file = file_of(5 * huge);
     for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{page_length()}, huge, huge + page_length()}) {
@@ -84,7 +77,7 @@ TEST_F(huge_pages, can_be_mapped_where_a_file_is_mapped)
     }
 }
 
-TEST_F(huge_pages, a_mapping_has_the_bytes_of_its_file_and_nothing_beside_it)
+TEST(huge_pages, a_mapping_has_the_bytes_of_its_file_and_nothing_beside_it)
 {
     const owned_fd file = file_of(4 * huge);
     const std::array number{std::byte{7}};
@@ -105,21 +98,21 @@ TEST_F(huge_pages, a_mapping_has_the_bytes_of_its_file_and_nothing_beside_it)
     EXPECT_FALSE(is_mapped(start + 2 * huge));
 }
 
-TEST_F(huge_pages, no_file_is_no_mapping)
+TEST(huge_pages, no_file_is_no_mapping)
 {
     const auto mapped = owned_mapping::map_file(2 * huge, PROT_READ, -1, 0);
     ASSERT_FALSE(mapped.has_value());
     EXPECT_EQ(mapped.error().code, errc::no_memory);
 }
 
-TEST_F(huge_pages, exist_where_the_kernel_has_them)
+TEST(huge_pages, exist_where_the_kernel_has_them)
 {
     const owned_fd file        = file_of(2 * huge);
     const owned_mapping mapped = map(file, 2 * huge);
     EXPECT_EQ(fill_with_huge_pages(mapped.start(), mapped.length()).has_value(), kernel_has_them());
 }
 
-TEST_F(huge_pages, keep_what_is_written_and_show_it_to_other_mappings)
+TEST(huge_pages, keep_what_is_written_and_show_it_to_other_mappings)
 {
     const owned_fd file   = file_of(3 * huge);
     const owned_mapping a = map(file, 3 * huge), b = map(file, 2 * huge, huge);
@@ -135,7 +128,7 @@ TEST_F(huge_pages, keep_what_is_written_and_show_it_to_other_mappings)
     EXPECT_EQ(num_huge_bytes(b) == 2 * huge, filled.has_value());
 }
 
-TEST_F(huge_pages, only_whole_ones_are_filled)
+TEST(huge_pages, only_whole_ones_are_filled)
 {
     const owned_fd file        = file_of(4 * huge);
     const owned_mapping mapped = map(file, 4 * huge);
@@ -145,11 +138,10 @@ TEST_F(huge_pages, only_whole_ones_are_filled)
     EXPECT_EQ(too_short.has_value(), huge_page_length() != 0);
 }
 
-TEST_F(huge_pages, private_memory_that_may_not_be_read_has_none)
+TEST(huge_pages, private_memory_that_may_not_be_read_has_none)
 {
-    const auto mapped = owned_mapping::map(3 * huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT_TRUE(mapped.has_value());
-    const auto filled = fill_with_huge_pages(mapped->start(), mapped->length());
+    const auto mapped = must(owned_mapping::map(3 * huge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const auto filled = fill_with_huge_pages(mapped.start(), mapped.length());
     ASSERT_FALSE(filled.has_value());
     EXPECT_EQ(filled.error().code, errc::no_memory);
     EXPECT_TRUE(filled.error().message.starts_with(std::format("huge pages for {} bytes: ", 3 * huge)))
