@@ -5,7 +5,7 @@
 #pragma once
 
 #include "ucp_layout.h"
-#include "ucs/layout/layout.h"
+#include "ucs/layout/by_content.h"
 #include "ucs/pack/pack_plan.h"
 
 #include <atomic>
@@ -16,15 +16,6 @@ namespace ucxl
 {
 
 class layout_table;
-
-// Orders by content, not by address; by the hash first.
-struct by_content {
-    using is_transparent = void;
-
-    bool operator()(const layout* left, const layout* right) const { return *left < *right; }
-    bool operator()(const layout* left, std::uint64_t hash) const { return left->hash() < hash; }
-    bool operator()(std::uint64_t hash, const layout* right) const { return hash < right->hash(); }
-};
 
 using layouts_by_content = std::map<const layout*, std::unique_ptr<ucp_layout>, by_content>;
 

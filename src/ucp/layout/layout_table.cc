@@ -1,8 +1,8 @@
 #include "layout_table.h"
 
-#include <utility>
+#include "sys/fork.h"
 
-#include <pthread.h>
+#include <utility>
 
 namespace ucxl
 {
@@ -12,8 +12,7 @@ layout_table& layout_table::instance()
 {
     static layout_table& table = *[] {
         auto* created = new layout_table;
-        pthread_atfork([] { instance()._lock.lock(); }, [] { instance()._lock.unlock(); },
-                       [] { instance()._lock.unlock(); });
+        hold_over_fork<[]() -> std::mutex& { return instance()._lock; }>();
         return created;
     }();
     return table;

@@ -5,11 +5,10 @@
 #include "uct/layout/copy/md.h"
 #include "window_figures.h"
 
+#include "sys/fork.h"
 #include "uct/abi/log.h"
 
 #include <algorithm>
-
-#include <pthread.h>
 
 namespace ucxl
 {
@@ -28,8 +27,7 @@ map_state& map_state::instance()
         window_registry::hold_lock_over_fork();
         auto* created = new map_state;
         // A child forked while another thread maps must not inherit a held lock.
-        pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); },
-                       [] { instance().lock.unlock(); });
+        hold_over_fork<[]() -> std::mutex& { return instance().lock; }>();
         // The next context may have the address of a closed one, and may lack our domain.
         on_md_close([](const void* md) {
             const std::lock_guard guard(instance().lock);

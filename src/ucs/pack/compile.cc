@@ -163,7 +163,9 @@ private:
         for (const layout_entry& entry : _layout.entries_of(node)) {
             visit(node_at(entry.child), entry.source, entry.offset,
                   [&](std::uint32_t source, std::int64_t offset, std::uint64_t length) {
-                      _program.parts.push_back({offset, entry.stride, length, packed, source});
+                      const block_run column{.length = length, .count = 2, .stride = entry.stride};
+                      _program.parts.push_back(
+                          {offset, entry.stride, length, packed, source, &_kernels.blocks(column)});
                       packed += length;
                   });
         }
@@ -202,9 +204,7 @@ private:
             while (size > 1 && (group = group_of(parts.subspan(i, size))) == nullptr) {
                 --size;
             }
-            const block_kernels& one =
-                _kernels.blocks({.length = parts[i].length, .count = 2, .stride = parts[i].stride});
-            _program.columns.push_back({group, &one, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(size)});
+            _program.columns.push_back({group, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(size)});
             i += size;
         }
     }

@@ -1,4 +1,6 @@
 // Copies from the memory of one plan straight into the memory of another.
+#include "copy_alike.h"
+#include "far_blocks.h"
 #include "stream.h"
 
 #include <array>
@@ -150,8 +152,10 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
     const piece origin = piece_at(from, from_bases);
     if (target.length == origin.length) {
         const std::uint64_t blocks = std::min({target.blocks, origin.blocks, length / target.length});
-        if (const std::uint64_t size = blocks * target.length; blocks > 1 && size >= min_direct_length) {
-            const block_run written{.length = target.length, .count = blocks, .stride = target.stride};
+        const block_run written{.length = target.length, .count = blocks, .stride = target.stride};
+        const block_run read{.length = origin.length, .count = blocks, .stride = origin.stride};
+        if (const std::uint64_t size = blocks * target.length;
+            blocks > 1 && size >= min_direct_length && !are_far_blocks(read)) {
             const block_kernels& kernels = policy == caches::filled
                                                ? *target.kernels
                                                : kernels_past_caches(*target.kernels, target.address, written);
@@ -194,7 +198,16 @@ void pack_plan::copy(const pack_plan& to, base_list to_bases, std::uint64_t to_o
     program_cursor origin(*from._program, from_offset);
     const bool is_large = length >= to._program->min_streamed_copy;
     const caches policy = is_large ? caches::passed : caches::filled;
+    const bool alike    = &to == &from && to_offset == from_offset;
     while (length > 0) {
+        if (alike) {
+            if (const std::uint64_t moved = copy_alike(target, to_bases, from_bases, length, policy); moved > 0) {
+                target.advance(moved);
+                origin.advance(moved);
+                length -= moved;
+                continue;
+            }
+        }
         length -= copy_some(target, to_bases, origin, from_bases, length, policy);
     }
     if (is_large) {

@@ -96,7 +96,7 @@ private:
     {
         const record_part* part = &_program.parts[step.first + column.first_part];
         if (column.group == nullptr) {
-            return std::format("{} stride {}", kernel_text(*column.kernels, part->length), part->stride);
+            return std::format("{} stride {}", kernel_text(*part->kernels, part->length), part->stride);
         }
         std::string text = "group";
         for (std::uint32_t i = 0; i < column.num_parts; ++i) {

@@ -97,12 +97,17 @@ struct table_kernels {
     const std::byte* (*scatter)(std::byte* base, const std::byte* packed, const table_row* rows, std::size_t count);
     const std::byte* (*scatter_sources)(std::byte* const* bases, std::int64_t offset, const std::byte* packed,
                                         const table_row* rows, std::size_t count);
+    // Between two memories in which the rows lie alike.
+    void (*move)(std::byte* to, const std::byte* from, const table_row* rows, std::size_t count);
+    void (*move_sources)(std::byte* const* to, std::byte* const* from, std::int64_t offset, const table_row* rows,
+                         std::size_t count);
 };
 
 // Rows of one length and the source of the base address.
 struct row_kernels {
     void (*gather)(std::byte* packed, const std::byte* base, const table_row* rows, std::size_t count);
     void (*scatter)(std::byte* base, const std::byte* packed, const table_row* rows, std::size_t count);
+    void (*move)(std::byte* to, const std::byte* from, const table_row* rows, std::size_t count);
 };
 
 // Where the words of 4 bytes of some iterations lie, in packed order: word i at memory word at[i] of the first
@@ -124,6 +129,8 @@ struct permute_kernels {
                    const word_map& map);
     void (*scatter)(std::byte* memory, const std::byte* packed, std::int64_t stride, std::uint64_t count,
                     const word_map& map);
+    // Between two memories in which the words lie alike: nothing is permuted.
+    void (*move)(std::byte* to, const std::byte* from, std::int64_t stride, std::uint64_t count, const word_map& map);
 };
 
 // They write past the caches. Other threads see it after finish_streaming() of stream.h.

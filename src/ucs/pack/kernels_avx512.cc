@@ -1,4 +1,5 @@
 #include "copy_block.h"
+#include "far_blocks.h"
 #include "kernels.h"
 #include "word_plan.h"
 

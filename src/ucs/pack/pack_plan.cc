@@ -1,6 +1,7 @@
 #include "pack_plan.h"
 
 #include "packed_range.h"
+#include "plan_table.h"
 #include "stream.h"
 #include "tile.h"
 
@@ -17,21 +18,30 @@ pack_plan::pack_plan(layout_ptr layout, std::unique_ptr<const program> code)
 {
 }
 
-pack_plan::~pack_plan() = default;
+pack_plan::~pack_plan()
+{
+    if (_is_shared) {
+        plan_table::instance().remove(*this);
+    }
+}
 
 result<pack_plan_ptr> pack_plan::compile(layout_ptr layout)
 {
     try {
+        if (auto known = plan_table::instance().find(*layout)) {
+            return known;
+        }
         auto code = std::make_unique<program>(program{compile_program(*layout)});
         if (is_streamed(layout->packed_length())) {
             const std::uint64_t limit = streaming_limit();
             code->min_streamed_gather = can_gather_streaming(*code) ? limit : no_streaming;
+            code->min_streamed_copy   = can_copy_streaming(*code) ? limit : no_streaming;
             if (can_scatter_streaming(*code)) {
-                code->min_streamed_copy    = limit;
                 code->min_streamed_scatter = min_streamed_call;
             }
         }
-        return pack_plan_ptr(new pack_plan(std::move(layout), std::move(code)));
+        return plan_table::instance().share(
+            std::shared_ptr<pack_plan>(new pack_plan(std::move(layout), std::move(code))));
     } catch (const std::bad_alloc&) {
         // This message is short enough to need no memory.
         return fail(errc::no_memory, "pack plan");

@@ -18,10 +18,11 @@
 
 #include "block_row.h"
 #include "sys/error.h"
-#include "ucs/layout/layout.h"
+#include "ucs/layout/by_content.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,7 +31,8 @@ namespace ucxl
 {
 
 class pack_plan;
-using pack_plan_ptr = std::shared_ptr<const pack_plan>;
+using pack_plan_ptr    = std::shared_ptr<const pack_plan>;
+using plans_by_content = std::multimap<const layout*, std::weak_ptr<const pack_plan>, by_content>;
 
 // Base addresses by source: layout::num_sources() of them.
 using base_list = std::span<std::byte* const>;
@@ -38,7 +40,7 @@ using base_list = std::span<std::byte* const>;
 class pack_plan
 {
 public:
-    // Errors: no_memory.
+    // While a plan of an equal layout lives, this returns it. Errors: no_memory.
     static result<pack_plan_ptr> compile(layout_ptr layout);
     ~pack_plan();
     pack_plan(const pack_plan&)            = delete;
@@ -52,8 +54,9 @@ public:
     // All three assert offset + length <= packed_length(). Lengths and offsets are in packed bytes.
     void gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to) const;
     void scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from) const;
-    // Passes once over each memory: directly where blocks are long or alike, otherwise through some KB of stack that
-    // stay in the first-level cache. The two memories must not overlap.
+    // Passes once over each memory: directly where blocks are long or alike, as they all are from a plan to itself at
+    // equal offsets; otherwise through some KB of stack that stay in the first-level cache. The two memories must not
+    // overlap.
     static void copy(const pack_plan& to, base_list to_bases, std::uint64_t to_offset, const pack_plan& from,
                      base_list from_bases, std::uint64_t from_offset, std::uint64_t length);
 
@@ -64,6 +67,8 @@ public:
     std::string describe() const;
 
 private:
+    friend class plan_table;
+
     struct program;
 
     pack_plan(layout_ptr layout, std::unique_ptr<const program> code);
@@ -71,6 +76,8 @@ private:
     layout_ptr _layout;
     std::unique_ptr<const program> _program;
     std::uint64_t _tile_length;
+    plans_by_content::iterator _place{}; // in plan_table, if shared
+    bool _is_shared = false;
 };
 
 } // namespace ucxl

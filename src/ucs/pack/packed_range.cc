@@ -1,6 +1,7 @@
 #include "packed_range.h"
 
 #include "block_mover.h"
+#include "fetch_rows.h"
 #include "stream.h"
 
 namespace ucxl
@@ -74,7 +75,8 @@ struct mover : block_mover<way> {
         for (std::size_t now; count > 0; count -= now) {
             now                         = std::min(count, ahead);
             const table_row* const next = from + now;
-            fetch_rows(next, std::min(ahead, static_cast<std::size_t>(end - next)), source, offset);
+            fetch_rows<way == direction::scatter>(
+                std::span(next, std::min(ahead, static_cast<std::size_t>(end - next))), bases + source, offset);
             packed = some_rows(step, kernels, source, offset, from, now, packed);
             from   = next;
         }
@@ -90,17 +92,6 @@ struct mover : block_mover<way> {
         } else {
             return step.one_source ? kernels.scatter(bases[source] + offset, packed, from, count)
                                    : kernels.scatter_sources(bases + source, offset, packed, from, count);
-        }
-    }
-
-    // Into the second-level cache. Hardware cannot know where the rows are.
-    void fetch_rows(const table_row* from, std::size_t count, std::uint32_t source, std::int64_t offset) const
-    {
-        for (const table_row* row = from; row != from + count; ++row) {
-            const std::byte* const block = row_address(*row, source, offset);
-            for (std::uint64_t at = 0; at < std::min<std::uint64_t>(row->length, max_fetched_row); at += cache_line) {
-                __builtin_prefetch(block + at, way == direction::scatter, 2);
-            }
         }
     }
 
@@ -271,25 +262,26 @@ struct mover : block_mover<way> {
             for (std::uint32_t i = 0; i < column->num_parts; ++i) {
                 columns[i] = {part_address(part[i], source, offset, iteration), part[i].stride};
             }
-            move_column(*column, columns.data(), packed + part->packed_offset,
-                        static_cast<std::int64_t>(step.cycle_length), count, part->length);
+            move_column(column->group, *part, columns.data(), packed + part->packed_offset,
+                        static_cast<std::int64_t>(step.cycle_length), count);
         }
     }
 
-    static void move_column(const record_column& column, const block_column* columns, packed_t packed,
-                            std::int64_t cycle, std::uint64_t count, std::uint64_t length)
+    // `group` is null for one part alone.
+    static void move_column(const group_kernels* group, const record_part& part, const block_column* columns,
+                            packed_t packed, std::int64_t cycle, std::uint64_t count)
     {
         if constexpr (way == direction::gather) {
-            if (column.group != nullptr) {
-                column.group->gather(packed, cycle, columns, count);
+            if (group != nullptr) {
+                group->gather(packed, cycle, columns, count);
             } else {
-                column.kernels->move(packed, cycle, columns->memory, columns->stride, count, length);
+                part.kernels->move(packed, cycle, columns->memory, columns->stride, count, part.length);
             }
         } else {
-            if (column.group != nullptr) {
-                column.group->scatter(columns, packed, cycle, count);
+            if (group != nullptr) {
+                group->scatter(columns, packed, cycle, count);
             } else {
-                column.kernels->move(columns->memory, columns->stride, packed, cycle, count, length);
+                part.kernels->move(columns->memory, columns->stride, packed, cycle, count, part.length);
             }
         }
     }

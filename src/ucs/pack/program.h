@@ -52,6 +52,12 @@ struct step {
     block_run run{};
 };
 
+// Its iterations follow each other in memory without a gap.
+inline bool is_dense_zip(const step& step)
+{
+    return step.kind == step_kind::zip && step.run.stride == static_cast<std::int64_t>(step.cycle_length);
+}
+
 // A step inside a loop, at offset + i * stride in iteration i.
 struct step_link {
     std::uint32_t child;
@@ -68,6 +74,7 @@ struct record_part {
     std::uint64_t length;
     std::uint64_t packed_offset; // in the iteration
     std::uint32_t source;
+    const block_kernels* kernels; // to move it alone
 };
 
 // All blocks of a record, counted from its lowest byte.
@@ -80,9 +87,8 @@ struct record_map {
 
 // Neighbouring parts that move together.
 struct record_column {
-    const group_kernels* group;   // for several parts
-    const block_kernels* kernels; // for one part
-    std::uint32_t first_part;     // in the record
+    const group_kernels* group; // for several parts
+    std::uint32_t first_part;   // in the record
     std::uint32_t num_parts;
 };
 

@@ -46,6 +46,11 @@ bool can_scatter_streaming(const compiled_program& program)
     });
 }
 
+bool can_copy_streaming(const compiled_program& program)
+{
+    return can_scatter_streaming(program) || std::ranges::any_of(program.steps, is_dense_zip);
+}
+
 bool has_long_blocks(const step& table)
 {
     return has_blocks_of(table, min_scattered_block);

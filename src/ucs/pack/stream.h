@@ -18,6 +18,8 @@ inline constexpr std::uint64_t min_streamed_call = 4096;
 bool can_gather_streaming(const compiled_program& program);
 // Whether any blocks of the program go past the caches.
 bool can_scatter_streaming(const compiled_program& program);
+// The same for copies, which may find that several blocks are one in memory.
+bool can_copy_streaming(const compiled_program& program);
 
 // As move_range(). Other threads see the bytes as they see plain stores.
 void gather_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,

@@ -7,6 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace
 {
 
@@ -54,6 +57,87 @@ TEST(pack_copy, any_range_between_any_layouts_matches_the_oracle)
         const side from(sample_of(*draw_sample(numbers)), guard_side::front, numbers);
         check_pair(to, from, numbers, 8);
     });
+}
+
+// Both sides have one plan.
+void check_alike(const spec& described, test::random& numbers, unsigned ranges)
+{
+    const side to(sample_of(described), guard_side::back, numbers);
+    const side from(sample_of(described), guard_side::front, numbers);
+    ASSERT_EQ(to.plan, from.plan);
+    const std::uint64_t all = to.what.bytes.size();
+    std::vector<std::byte> other(all);
+    // What was copied before must not hide what is not copied.
+    const auto check = [&](std::uint64_t offset, std::uint64_t length) {
+        std::ranges::generate(other, [&] { return static_cast<std::byte>(pick(numbers, 0, 255)); });
+        to.plan->scatter(to.memory.bases(), 0, all, other.data());
+        check_copy(to, offset, from, offset, length);
+    };
+    ASSERT_NO_FATAL_FAILURE(check(0, all));
+    for (; ranges > 0; --ranges) {
+        const std::uint64_t length = pick(numbers, 0, all);
+        ASSERT_NO_FATAL_FAILURE(check(pick(numbers, 0, all - length), length));
+    }
+}
+
+TEST(pack_copy, any_range_between_memories_of_one_layout_matches_the_oracle)
+{
+    for_random_layouts(600, draw_sample,
+                       [](test::random& numbers, const spec& described) { check_alike(described, numbers, 8); });
+}
+
+TEST(pack_copy, all_forms_of_one_layout_meet_whole_and_in_parts)
+{
+    test::random numbers(run_seed());
+    const spec_ptr four = spec::block(4), eight = spec::block(8), odd = spec::block(7), long_block = spec::block(300);
+    const auto fields = [](std::vector<std::pair<std::int64_t, spec_ptr>> blocks) {
+        std::vector<spec_part> parts;
+        for (auto& [offset, item] : blocks) {
+            parts.push_back({0, offset, std::move(item), 1, {}});
+        }
+        return spec::iov(parts);
+    };
+    const auto rows = [](std::size_t count, const auto& item_of, std::uint32_t sources, std::int64_t apart) {
+        std::vector<spec_part> parts;
+        for (std::size_t i = 0; i < count; ++i) {
+            parts.push_back({.source = static_cast<std::uint32_t>(i) % sources,
+                             .offset = static_cast<std::int64_t>(i * 37 % count) * apart,
+                             .item   = item_of(i),
+                             .dims   = {}});
+        }
+        return spec::iov(parts);
+    };
+    const auto arrays_of = [&](std::int64_t stride) {
+        return fields({{0, spec::strided(spec::block(12), {{700, stride}})},
+                       {12, spec::strided(spec::block(12), {{700, stride}})},
+                       {24, spec::strided(eight, {{700, stride}})}});
+    };
+    const std::vector<spec_ptr> all{
+        arrays_of(32), // the arrays of an array of structures: without gaps, and with them
+        arrays_of(40),
+        spec::strided(arrays_of(32), {{3, 32 * 700 + 8}}),
+        spec::strided(fields({{0, eight}, {16, spec::block(12)}, {32, eight}}), {{300, 48}}), // a structure of words
+        spec::strided(fields({{0, eight}, {13, odd}, {40, long_block}}), {{50, 400}}),        // and of other blocks
+        spec::strided(fields({{0, four}, {2, four}, {200, odd}}), {{100, 220}}),              // that overlap
+        rows(
+            200, [&](std::size_t i) { return spec::block(1 + i * 7 % 60); }, 1, 64),
+        rows(
+            200, [&](std::size_t i) { return spec::block(1 + i * 7 % 60); }, 3, 64),
+        rows(
+            200, [&](std::size_t) { return eight; }, 1, 24),
+        rows(
+            400, [&](std::size_t i) { return i % 2 == 0 ? spec::block(900) : spec::block(1100); }, 1, 8192), // fetched
+        spec::strided(eight, {{40, 24}, {30, 2000}}),
+        spec::strided(eight, {{16, 8}, {40, 512}}), // a panel
+        spec::strided(eight, {{600, 1024}}),        // far blocks
+        spec::strided(long_block, {{30, 512}}),
+        spec::strided(rows(
+                          5, [&](std::size_t i) { return spec::block(1 + i); }, 1, 16),
+                      {{20, 128}, {3, 4000}}),
+    };
+    for (const spec_ptr& described : all) {
+        ASSERT_NO_FATAL_FAILURE(check_alike(*described, numbers, 60));
+    }
 }
 
 TEST(pack_copy, large_blocks_of_all_forms_meet)

@@ -131,6 +131,23 @@ TEST_P(kernels, negative_and_wide_strides_reach_every_block)
     }
 }
 
+TEST_P(kernels, far_blocks_are_gathered_and_scattered)
+{
+    for (const std::uint64_t length : {1, 4, 8, 12, 16, 33, 64, 100, 128, 129}) {
+        for (const std::int64_t stride : {1024, -1024, 2048, 8192, 2050, -5000}) {
+            SCOPED_TRACE(testing::Message() << "length " << length << " stride " << stride);
+            ASSERT_NO_FATAL_FAILURE(check(library(), {.length = length, .count = 47, .stride = stride}, guard()));
+            ASSERT_NO_FATAL_FAILURE(check(library(),
+                                          {.length       = length,
+                                           .count        = 41,
+                                           .stride       = stride,
+                                           .outer_count  = 3,
+                                           .outer_stride = static_cast<std::int64_t>(length) + 3},
+                                          guard()));
+        }
+    }
+}
+
 TEST_P(kernels, two_loops_follow_both_strides)
 {
     for (const std::uint64_t length : lengths()) {

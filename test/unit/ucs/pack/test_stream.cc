@@ -123,6 +123,27 @@ TEST(pack_stream, copies_of_large_layouts_match_the_oracle)
     }
 }
 
+TEST(pack_stream, copies_between_memories_of_one_large_layout_match_the_oracle)
+{
+    const chosen_limit limit(1);
+    test::random numbers(run_seed());
+    std::vector<spec_ptr> all = specs_of_long_blocks();
+    const spec_ptr twelve     = spec::strided(spec::block(12), {{500, 24}});
+    all.push_back(spec::iov({{0, 4, twelve, 1, {}}, {0, 16, twelve, 1, {}}})); // two arrays without a gap in memory
+    for (const spec_ptr& described : all) {
+        const sample what        = sample_of(*described);
+        const pack_plan_ptr plan = must(pack_plan::compile(what.what));
+        for (const bool is_whole : {true, false, false, false}) {
+            const sample_memory to(what, guard_side::front, numbers), from(what, guard_side::back, numbers);
+            const std::uint64_t length = is_whole ? what.bytes.size() : pick(numbers, 1, what.bytes.size());
+            const std::uint64_t offset = pick(numbers, 0, what.bytes.size() - length);
+            const auto written         = to.after_write(what, offset, from.read(what, offset, length));
+            pack_plan::copy(*plan, to.bases(), offset, *plan, from.bases(), offset, length);
+            ASSERT_EQ(to.contents(), written) << plan->describe() << " at " << offset << ", " << length << " bytes";
+        }
+    }
+}
+
 TEST(pack_stream, what_is_measured_is_a_limit)
 {
     const std::uint64_t limit = measure_streaming_limit();

@@ -1,0 +1,20 @@
+// Lets fork hold a lock, so that a child does not inherit it from a thread that it does not have. Fork takes the locks
+// in the opposite order of these calls. A lock that is taken under others must come before them.
+//
+// Example: hold_over_fork<[]() -> std::mutex& { return table::instance()._lock; }>(); // once, for ever
+#pragma once
+
+#include <mutex>
+
+#include <pthread.h>
+
+namespace ucxl
+{
+
+template <auto lock>
+void hold_over_fork()
+{
+    pthread_atfork([] { lock().lock(); }, [] { lock().unlock(); }, [] { lock().unlock(); });
+}
+
+} // namespace ucxl
