@@ -56,6 +56,7 @@ std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bo
         add(by.name + " type", by, strided);
         add(by.name + " hand", by, strided + "-hand");
     }
+    add(by_contiguous_limit, pairs.limit, "contiguous");
     for (const limit by : {limit::queue, limit::direct, limit::pass}) {
         for (const bool streaming : {false, true}) {
             if (!streaming || of.touched >= least_streaming) {

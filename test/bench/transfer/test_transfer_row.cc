@@ -75,6 +75,20 @@ TEST(transfer_rows, summary_ends_with_the_limits_and_then_the_geomean)
     EXPECT_TRUE(lines[lines.size() - 3].starts_with("mapped: geomean "));
 }
 
+TEST(transfer_rows, summary_says_what_plain_messages_reach_of_a_bare_queue)
+{
+    transfer_row near = row_of(1, 1, 1), far = row_of(1, 1, 1), unmeasured = row_of(1, 1, 1);
+    for (transfer_row* row : {&near, &far}) {
+        row->results.push_back(method(by_contiguous, 4));
+        row->results.push_back(method(by_posix, row == &near ? 2 : 8));
+        row->results.push_back(method(by_contiguous_limit, 2));
+    }
+    EXPECT_NE(judge({near, far, unmeasured}, peers)
+                  .find("plain contiguous messages of stock UCX, by its choice or posix, of a bare queue >= 0.95: 1 of "
+                        "2 rows\n"),
+              std::string::npos);
+}
+
 TEST(transfer_rows, summary_of_no_rows_has_the_same_lines)
 {
     const std::vector<std::string> lines = lines_of(judge({}, peers));

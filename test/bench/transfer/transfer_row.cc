@@ -178,6 +178,13 @@ std::string judge(const transfer_rows& rows, const std::vector<std::string>& pee
     text += judge_by(
         rows, "window, blocks >= 64 B, of contiguous host to host through posix", 1 / 1.1,
         [](const transfer_row& row) { return row.judged_as == family::blocks ? row.against(by_posix) : std::nullopt; });
+    // No layout is involved: what UCX itself leaves of the limit.
+    text += judge_by(rows, "plain contiguous messages of stock UCX, by its choice or posix, of a bare queue", 0.95,
+                     [](const transfer_row& row) {
+                         const auto chosen = row.against({by_contiguous_limit}, by_contiguous),
+                                    posix  = row.against({by_contiguous_limit}, by_posix);
+                         return chosen && posix ? std::optional(std::max(*chosen, *posix)) : std::nullopt;
+                     });
     text += judge_mapped(rows, peers);
     text += fmt::format("mapped: {}\n", geomean(plain, [&](const row& one) { return one.against(peers, by_mapped); }));
     return text + of_the_limit(plain) + '\n' + geomean(plain, peers);

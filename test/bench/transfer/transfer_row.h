@@ -15,6 +15,8 @@ inline constexpr const char* by_posix      = "posix contiguous";
 // What stock UCP can do: a list of blocks, or bytes packed by hand.
 inline constexpr const char* by_iov  = "ucp iov";
 inline constexpr const char* by_hand = "ucp hand";
+// The limit of contiguous messages: a bare queue.
+inline constexpr const char* by_contiguous_limit = "limit-contiguous";
 // One process works in the memory of both; and the limit of that, within one process.
 inline constexpr const char* by_put  = "put";
 inline constexpr const char* by_get  = "get";
