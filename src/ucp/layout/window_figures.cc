@@ -2,6 +2,7 @@
 
 #include "carrier.h"
 #include "hardware_keys.h"
+#include "sys/fork.h"
 #include "uct/layout/base/process_page.h"
 
 #include <ucs/vfs/base/vfs_cb.h>
@@ -169,12 +170,9 @@ window_figures& window_figures::instance()
 {
     static window_figures& only = *[] {
         auto* const created = new window_figures;
+        hold_over_fork<[]() -> std::mutex& { return instance()._lock; }>();
         // Before a child has windows of its own, it has those of its parent.
-        pthread_atfork([] { instance()._lock.lock(); }, [] { instance()._lock.unlock(); },
-                       [] {
-                           instance()._lock.unlock();
-                           instance().move_to_own_page(true);
-                       });
+        pthread_atfork(nullptr, nullptr, [] { instance().move_to_own_page(true); });
         publish_windows();
         return created;
     }();

@@ -47,20 +47,17 @@ piece piece_of_run(const step& leaf, std::uint64_t skip, std::byte* memory)
 
 piece piece_of_zip(const program_cursor& cursor, base_list bases)
 {
-    const step_link* link = &cursor.program().links[cursor.leaf().first];
-    while (cursor.skip() >= link->packed_offset + cursor.program().steps[link->child].packed_length) {
-        ++link;
-    }
+    const step_link* link = run_at(cursor.program(), cursor.leaf(), cursor.skip());
     return piece_of_run(cursor.program().steps[link->child], cursor.skip() - link->packed_offset,
                         bases[cursor.source() + link->source] + (cursor.offset() + link->offset));
 }
 
 piece piece_of_table(const program_cursor& cursor, base_list bases)
 {
-    const std::uint64_t* positions = &cursor.program().row_positions[cursor.leaf().first];
-    const std::uint64_t* found     = std::upper_bound(positions, positions + cursor.leaf().size, cursor.skip()) - 1;
-    const table_row& row     = cursor.program().rows[cursor.leaf().first + static_cast<std::size_t>(found - positions)];
-    const std::uint64_t into = cursor.skip() - *found;
+    const compiled_program& program = cursor.program();
+    const std::size_t index         = cursor.leaf().first + row_index_at(program, cursor.leaf(), cursor.skip());
+    const table_row& row            = program.rows[index];
+    const std::uint64_t into        = cursor.skip() - program.row_positions[index];
     return {bases[cursor.source() + row.source] + (cursor.offset() + row.offset + static_cast<std::int64_t>(into)),
             row.length - into, 1, 0, nullptr};
 }
@@ -69,11 +66,8 @@ piece piece_of_record(const program_cursor& cursor, base_list bases)
 {
     const std::uint64_t iteration = cursor.skip() / cursor.leaf().cycle_length;
     const std::uint64_t skip      = cursor.skip() - iteration * cursor.leaf().cycle_length;
-    const record_part* part       = &cursor.program().parts[cursor.leaf().first];
-    while (skip >= part->packed_offset + part->length) {
-        ++part;
-    }
-    const std::uint64_t into = skip - part->packed_offset;
+    const record_part* part       = part_at(cursor.program(), cursor.leaf(), skip);
+    const std::uint64_t into      = skip - part->packed_offset;
     return {bases[cursor.source() + part->source] +
                 (cursor.offset() + part->offset + static_cast<std::int64_t>(iteration) * part->stride +
                  static_cast<std::int64_t>(into)),

@@ -87,8 +87,7 @@ std::uint64_t copy_record(const compiled_program& program, const step& record, c
     std::uint64_t iteration                  = skip / record.cycle_length;
     skip -= iteration * record.cycle_length;
     if (skip > 0 || length < record.cycle_length) {
-        const record_part& cut = *std::ranges::find_if(
-            parts, [&](const record_part& part) { return skip < part.packed_offset + part.length; });
+        const record_part& cut   = *part_at(program, record, skip);
         const std::uint64_t into = skip - cut.packed_offset, size = std::min(length, cut.length - into);
         sides.copy(cut.source,
                    cut.offset + static_cast<std::int64_t>(iteration) * cut.stride + static_cast<std::int64_t>(into),
@@ -138,14 +137,12 @@ void copy_rows(const compiled_program& program, const step& table, const two_sid
 std::uint64_t copy_table(const compiled_program& program, const step& table, const two_sides& sides, std::uint64_t skip,
                          std::uint64_t length, caches policy)
 {
-    const auto rows      = std::span(program.rows).subspan(table.first, table.size);
-    const auto positions = std::span(program.row_positions).subspan(table.first, table.size);
-    const auto row_of    = [&](std::uint64_t position) {
-        return static_cast<std::size_t>(std::ranges::upper_bound(positions, position) - positions.begin()) - 1;
-    };
-    const std::size_t first  = skip == 0 ? 0 : row_of(skip);
+    const auto rows          = std::span(program.rows).subspan(table.first, table.size);
+    const auto positions     = std::span(program.row_positions).subspan(table.first, table.size);
+    const std::size_t first  = skip == 0 ? 0 : row_index_at(program, table, skip);
     const std::uint64_t into = skip - positions[first];
-    const std::size_t end    = skip + length == table.packed_length ? table.size : row_of(skip + length);
+    const std::size_t end =
+        skip + length == table.packed_length ? table.size : row_index_at(program, table, skip + length);
     if (into > 0 || end == first) {
         const std::uint64_t size = std::min(length, rows[first].length - into);
         sides.copy(rows[first].source, rows[first].offset + static_cast<std::int64_t>(into), size);

@@ -20,8 +20,8 @@ pack_plan::pack_plan(layout_ptr layout, std::unique_ptr<const program> code)
 
 pack_plan::~pack_plan()
 {
-    if (_is_shared) {
-        plan_table::instance().remove(*this);
+    if (_place) {
+        plan_table::instance().remove(*_place);
     }
 }
 

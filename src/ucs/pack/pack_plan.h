@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -76,8 +77,7 @@ private:
     layout_ptr _layout;
     std::unique_ptr<const program> _program;
     std::uint64_t _tile_length;
-    plans_by_content::iterator _place{}; // in plan_table, if shared
-    bool _is_shared = false;
+    std::optional<plans_by_content::iterator> _place; // in plan_table, if shared
 };
 
 } // namespace ucxl

@@ -108,8 +108,7 @@ struct mover : block_mover<way> {
         }
         const table_row* all           = &program.rows[step.first];
         const std::uint64_t* positions = &program.row_positions[step.first];
-        const std::uint64_t* end       = positions + step.size;
-        std::size_t at = static_cast<std::size_t>(std::upper_bound(positions, end, skip) - positions) - 1;
+        std::size_t at                 = row_index_at(program, step, skip);
         if (const std::uint64_t into = skip - positions[at]; into > 0) {
             const std::uint64_t head = std::min(length, all[at].length - into);
             bytes(packed, row_address(all[at], source, offset) + into, head);
@@ -118,14 +117,14 @@ struct mover : block_mover<way> {
             length -= head;
             ++at;
         }
-        // The row that holds the first byte after the range.
-        const std::size_t last =
-            static_cast<std::size_t>(std::upper_bound(positions + at, end, skip + length) - positions) - 1;
-        const bool cut         = length > 0 && skip + length < step.packed_length;
-        const std::size_t stop = cut ? last : length > 0 ? step.size : at;
+        if (length == 0) {
+            return;
+        }
+        const bool cut         = skip + length < step.packed_length;
+        const std::size_t stop = cut ? row_index_at(program, step, skip + length) : step.size;
         packed                 = rows(step, source, offset, at, stop - at, packed);
         if (cut) {
-            bytes(packed, row_address(all[last], source, offset), skip + length - positions[last]);
+            bytes(packed, row_address(all[stop], source, offset), skip + length - positions[stop]);
         }
     }
 
@@ -231,10 +230,7 @@ struct mover : block_mover<way> {
     void zip_part(const step& current, std::uint32_t source, std::int64_t offset, std::uint64_t skip,
                   std::uint64_t length, packed_t packed) const
     {
-        const step_link* link = &program.links[current.first];
-        while (skip >= link->packed_offset + program.steps[link->child].packed_length) {
-            ++link;
-        }
+        const step_link* link = run_at(program, current, skip);
         for (skip -= link->packed_offset; length > 0; ++link, skip = 0) {
             const step& child        = program.steps[link->child];
             const std::uint64_t size = std::min(length, child.packed_length - skip);
@@ -290,10 +286,7 @@ struct mover : block_mover<way> {
     void cut_iteration(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                        std::uint64_t skip, std::uint64_t length, packed_t packed) const
     {
-        const record_part* part = &program.parts[step.first];
-        while (skip >= part->packed_offset + part->length) {
-            ++part;
-        }
+        const record_part* part = part_at(program, step, skip);
         for (skip -= part->packed_offset; length > 0; ++part, skip = 0) {
             const std::uint64_t size = std::min(length, part->length - skip);
             bytes(packed, part_address(*part, source, offset, iteration) + skip, size);

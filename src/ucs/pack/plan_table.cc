@@ -43,15 +43,14 @@ pack_plan_ptr plan_table::share(std::shared_ptr<pack_plan> compiled)
             return known;
         }
     }
-    compiled->_place     = _living.emplace(content, compiled);
-    compiled->_is_shared = true;
+    compiled->_place = _living.emplace(content, compiled);
     return compiled;
 }
 
-void plan_table::remove(const pack_plan& ending) noexcept
+void plan_table::remove(plans_by_content::iterator place) noexcept
 {
     const std::lock_guard guard(_lock);
-    _living.erase(ending._place);
+    _living.erase(place);
 }
 
 } // namespace ucxl

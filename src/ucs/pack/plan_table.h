@@ -28,7 +28,7 @@ public:
     // Keeps the plan, unless there is one of an equal layout already, and returns the one that is kept. Throws
     // std::bad_alloc.
     pack_plan_ptr share(std::shared_ptr<pack_plan> compiled);
-    void remove(const pack_plan& ending) noexcept;
+    void remove(plans_by_content::iterator place) noexcept;
 
 private:
     plan_table() = default;

@@ -18,6 +18,7 @@
 
 #include "ucs/layout/limits.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace ucxl
@@ -103,6 +104,33 @@ struct compiled_program {
     table_kernels tables{};
     step_link root{}; // its packed_offset and stride are 0
 };
+
+// The part that holds a packed byte of an iteration of the record.
+inline const record_part* part_at(const compiled_program& program, const step& record, std::uint64_t position)
+{
+    const record_part* part = &program.parts[record.first];
+    while (position >= part->packed_offset + part->length) {
+        ++part;
+    }
+    return part;
+}
+
+// The run that holds a packed byte of the zip.
+inline const step_link* run_at(const compiled_program& program, const step& zip, std::uint64_t position)
+{
+    const step_link* link = &program.links[zip.first];
+    while (position >= link->packed_offset + program.steps[link->child].packed_length) {
+        ++link;
+    }
+    return link;
+}
+
+// The row that holds a packed byte of the table, counted from the first row of the table.
+inline std::size_t row_index_at(const compiled_program& program, const step& table, std::uint64_t position)
+{
+    const std::uint64_t* positions = &program.row_positions[table.first];
+    return static_cast<std::size_t>(std::upper_bound(positions, positions + table.size, position) - positions) - 1;
+}
 
 // The empty layout has no steps. Throws std::bad_alloc.
 compiled_program compile_program(const layout& layout);

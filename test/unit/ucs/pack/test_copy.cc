@@ -17,20 +17,26 @@ using namespace ucxl;
 using namespace ucxl::test;
 
 struct side {
-    sample what;
+    sample drawn;
     pack_plan_ptr plan;
     sample_memory memory;
 
-    side(sample of, guard_side guard, test::random& numbers)
-        : what(std::move(of)), plan(must(pack_plan::compile(what.what))), memory(what, guard, numbers)
+    side(sample chosen, guard_side guard, test::random& numbers)
+        : drawn(std::move(chosen)), plan(must(pack_plan::compile(drawn.what))), memory(drawn, guard, numbers)
     {
     }
+
+    std::uint64_t packed_length() const { return drawn.bytes.size(); }
 };
 
+// Refills the target first: what was copied before must not hide what is not copied now.
 void check_copy(const side& to, std::uint64_t to_offset, const side& from, std::uint64_t from_offset,
-                std::uint64_t length)
+                std::uint64_t length, test::random& numbers)
 {
-    const auto expected  = to.memory.after_write(to.what, to_offset, from.memory.read(from.what, from_offset, length));
+    std::vector<std::byte> other(to.packed_length());
+    std::ranges::generate(other, [&] { return static_cast<std::byte>(pick(numbers, 0, 255)); });
+    to.plan->scatter(to.memory.bases(), 0, other.size(), other.data());
+    const auto expected = to.memory.after_write(to.drawn, to_offset, from.memory.read(from.drawn, from_offset, length));
     const auto untouched = from.memory.contents();
     pack_plan::copy(*to.plan, to.memory.bases(), to_offset, *from.plan, from.memory.bases(), from_offset, length);
     ASSERT_EQ(to.memory.contents(), expected) << to_offset << " <- " << from_offset << ", " << length << " bytes\nto\n"
@@ -41,12 +47,12 @@ void check_copy(const side& to, std::uint64_t to_offset, const side& from, std::
 
 void check_pair(const side& to, const side& from, test::random& numbers, unsigned ranges)
 {
-    const std::uint64_t both = std::min(to.what.bytes.size(), from.what.bytes.size());
-    ASSERT_NO_FATAL_FAILURE(check_copy(to, 0, from, 0, both));
+    const std::uint64_t both = std::min(to.packed_length(), from.packed_length());
+    ASSERT_NO_FATAL_FAILURE(check_copy(to, 0, from, 0, both, numbers));
     for (; ranges > 0; --ranges) {
         const std::uint64_t length = pick(numbers, 0, both);
-        ASSERT_NO_FATAL_FAILURE(check_copy(to, pick(numbers, 0, to.what.bytes.size() - length), from,
-                                           pick(numbers, 0, from.what.bytes.size() - length), length));
+        ASSERT_NO_FATAL_FAILURE(check_copy(to, pick(numbers, 0, to.packed_length() - length), from,
+                                           pick(numbers, 0, from.packed_length() - length), length, numbers));
     }
 }
 
@@ -59,24 +65,17 @@ TEST(pack_copy, any_range_between_any_layouts_matches_the_oracle)
     });
 }
 
-// Both sides have one plan.
+// Both sides have one plan, and every copy has equal offsets.
 void check_alike(const spec& described, test::random& numbers, unsigned ranges)
 {
     const side to(sample_of(described), guard_side::back, numbers);
     const side from(sample_of(described), guard_side::front, numbers);
     ASSERT_EQ(to.plan, from.plan);
-    const std::uint64_t all = to.what.bytes.size();
-    std::vector<std::byte> other(all);
-    // What was copied before must not hide what is not copied.
-    const auto check = [&](std::uint64_t offset, std::uint64_t length) {
-        std::ranges::generate(other, [&] { return static_cast<std::byte>(pick(numbers, 0, 255)); });
-        to.plan->scatter(to.memory.bases(), 0, all, other.data());
-        check_copy(to, offset, from, offset, length);
-    };
-    ASSERT_NO_FATAL_FAILURE(check(0, all));
+    const std::uint64_t all = to.packed_length();
+    ASSERT_NO_FATAL_FAILURE(check_copy(to, 0, from, 0, all, numbers));
     for (; ranges > 0; --ranges) {
-        const std::uint64_t length = pick(numbers, 0, all);
-        ASSERT_NO_FATAL_FAILURE(check(pick(numbers, 0, all - length), length));
+        const std::uint64_t length = pick(numbers, 0, all), offset = pick(numbers, 0, all - length);
+        ASSERT_NO_FATAL_FAILURE(check_copy(to, offset, from, offset, length, numbers));
     }
 }
 
