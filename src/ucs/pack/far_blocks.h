@@ -18,9 +18,9 @@ inline constexpr std::int64_t far_blocks_ahead = 8;
 {
     constexpr std::uint64_t max_length = 128, conflict_stride = 1024, min_stride = 2048, min_length = 16;
     const std::uint64_t stride = magnitude(run.stride);
-    return run.length <= max_length && run.count > 4 * far_blocks_ahead &&
-           ((stride >= conflict_stride && stride % conflict_stride == 0) ||
-            (stride >= min_stride && run.length >= min_length));
+    // The first test is false for most layouts, and gathers ask for each fragment of a message.
+    return stride >= conflict_stride && run.length <= max_length && run.count > 4 * far_blocks_ahead &&
+           (stride % conflict_stride == 0 || (stride >= min_stride && run.length >= min_length));
 }
 
 } // namespace ucxl
