@@ -180,7 +180,7 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
 } // namespace
 
 void pack_plan::copy(const pack_plan& to, base_list to_bases, std::uint64_t to_offset, const pack_plan& from,
-                     base_list from_bases, std::uint64_t from_offset, std::uint64_t length)
+                     base_list from_bases, std::uint64_t from_offset, std::uint64_t length, std::uint64_t whole)
 {
     assert(to_offset <= to.packed_length() && length <= to.packed_length() - to_offset);
     assert(from_offset <= from.packed_length() && length <= from.packed_length() - from_offset);
@@ -190,7 +190,7 @@ void pack_plan::copy(const pack_plan& to, base_list to_bases, std::uint64_t to_o
     }
     program_cursor target(*to._program, to_offset);
     program_cursor origin(*from._program, from_offset);
-    const bool is_large = length >= to._program->min_streamed_copy;
+    const bool is_large = std::max(length, whole) >= to._program->min_streamed_copy;
     const caches policy = is_large ? caches::passed : caches::filled;
     const bool alike    = &to == &from && to_offset == from_offset;
     while (length > 0) {

@@ -5,6 +5,7 @@
 #include "stream.h"
 #include "tile.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <format>
@@ -48,20 +49,28 @@ result<pack_plan_ptr> pack_plan::compile(layout_ptr layout)
     }
 }
 
-void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to) const
+bool pack_plan::is_divisible() const
+{
+    return _tile_length == 0 && std::ranges::none_of(_program->steps, [](const step& step) {
+        return step.is_panel || step.kind == step_kind::zip;
+    });
+}
+
+void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to, std::uint64_t whole) const
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
-    if (length >= _program->min_streamed_gather) {
+    if (std::max(length, whole) >= _program->min_streamed_gather) {
         gather_streaming(*_program, bases, offset, length, static_cast<std::byte*>(to));
     } else if (length > 0) {
         move_range<direction::gather>(*_program, bases, offset, length, static_cast<std::byte*>(to));
     }
 }
 
-void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from) const
+void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from,
+                        std::uint64_t whole) const
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
-    if (length >= _program->min_streamed_scatter) {
+    if (std::max(length, whole) >= _program->min_streamed_scatter) {
         scatter_streaming(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     } else if (length > 0) {
         move_range<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));

@@ -52,14 +52,20 @@ public:
     // Packed bytes that are better moved together, see tile.h; 0 for none.
     std::uint64_t tile_length() const { return _tile_length; }
 
-    // All three assert offset + length <= packed_length(). Lengths and offsets are in packed bytes.
-    void gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to) const;
-    void scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from) const;
+    // Whether a long operation may be divided into ranges of packed bytes that different cores move: no structure that
+    // moves at once, and hardly a line of the cache, is in several of them.
+    bool is_divisible() const;
+
+    // All three assert offset + length <= packed_length(). Lengths and offsets are in packed bytes. If the range is a
+    // part of a longer operation, `whole` is the length of that: as long operations do, it may pass the caches.
+    void gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to, std::uint64_t whole = 0) const;
+    void scatter(base_list bases, std::uint64_t offset, std::uint64_t length, const void* from,
+                 std::uint64_t whole = 0) const;
     // Passes once over each memory: directly where blocks are long or alike, as they all are from a plan to itself at
     // equal offsets; otherwise through some KB of stack that stay in the first-level cache. The two memories must not
     // overlap.
     static void copy(const pack_plan& to, base_list to_bases, std::uint64_t to_offset, const pack_plan& from,
-                     base_list from_bases, std::uint64_t from_offset, std::uint64_t length);
+                     base_list from_bases, std::uint64_t from_offset, std::uint64_t length, std::uint64_t whole = 0);
 
     // The plan with these base addresses, if it is one row of equal blocks.
     block_row row_at(base_list bases) const;

@@ -8,8 +8,8 @@
 // A transfer between live windows needs no section, because its caller keeps them. Sections are for addresses from
 // elsewhere that may be stale: the answer of window_registry::find() stays usable until the section closes.
 //
-// Invariant: a thread in a section never waits for another thread. It calls neither window_registry::destroy() nor
-// rebind(), which would wait for the section itself.
+// Invariant: a thread in a section never waits for another thread of its process. It calls neither
+// window_registry::destroy() nor rebind(), which would wait for the section itself.
 //
 // Example: reader_section guard; if (const window* w = registry.find(address, length)) { use(w->binding()); }
 #pragma once

@@ -189,16 +189,30 @@ ucs_status_t open_interface(interface& interface, uct_iface_ops_t& ops, const in
     return status;
 }
 
+namespace
+{
+
+template <typename Function>
+void set(Function& place, const char* name)
+{
+    place = find_function<Function>(name);
+}
+
+} // namespace
+
 void stock_interface_ops(uct_iface_ops_t& ops)
 {
-    const auto set = []<typename Function>(Function& place, const char* name) {
-        place = find_function<Function>(name);
-    };
     set(ops.iface_flush, "uct_base_iface_flush");
     set(ops.iface_fence, "uct_base_iface_fence");
     set(ops.iface_is_reachable, "uct_base_iface_is_reachable");
     set(ops.ep_flush, "uct_base_ep_flush");
     set(ops.ep_fence, "uct_base_ep_fence");
+}
+
+void stock_progress_ops(uct_iface_ops_t& ops)
+{
+    set(ops.iface_progress_enable, "uct_base_iface_progress_enable");
+    set(ops.iface_progress_disable, "uct_base_iface_progress_disable");
 }
 
 void close_interface(interface& interface)

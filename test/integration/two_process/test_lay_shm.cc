@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace ucxl::two_process
@@ -165,11 +166,139 @@ void dead_owner(const peer_arguments& arguments)
     session.abandon();
 }
 
+// Windows of both peers of one layout, long enough that an owner that makes progress shares puts and gets.
+class long_window
+{
+public:
+    explicit long_window(ucp_context_h context)
+        : _window(ucx_layout::window::allocate(
+              context, *ucx_layout::layout::create_strided(block, {{count, static_cast<std::int64_t>(stride)}})))
+    {
+        check(_window.has_value(), "ucp_layout_map with ALLOCATE failed");
+        void* base = nullptr;
+        check_ok(_window->bases({&base, 1}), "ucp_layout_window_bases");
+        _memory = static_cast<std::byte*>(base);
+        std::memset(_memory, gap_byte, memory_length);
+    }
+
+    static constexpr std::size_t length = 2100000; // packed bytes
+
+    void* address() const { return _window->address(); }
+    ucp_mem_h memh() const { return _window->memh(); }
+    void fill(const bytes& packed)
+    {
+        for (std::size_t i = 0; i < count; ++i) {
+            std::memcpy(_memory + i * stride, packed.data() + i * block, block);
+        }
+    }
+    void check_holds(const bytes& packed) const
+    {
+        for (std::size_t i = 0; i < count; ++i) {
+            check(std::memcmp(_memory + i * stride, packed.data() + i * block, block) == 0, "block {} is another", i);
+        }
+        for (std::size_t i = 0; i < memory_length; ++i) {
+            check(i % stride < block || _memory[i] == std::byte{gap_byte}, "byte {} of a gap was written", i);
+        }
+    }
+
+private:
+    static constexpr std::size_t block = 1000, stride = 1300, count = length / block;
+    static constexpr std::size_t memory_length = (count - 1) * stride + block;
+    static constexpr unsigned char gap_byte    = 0x67;
+
+    decltype(ucx_layout::window::allocate(nullptr, std::declval<const ucx_layout::layout&>())) _window;
+    std::byte* _memory = nullptr;
+};
+
+// Puts a pattern, and gets it back after the own window had another one. Returns false if UCP reports a failure.
+bool put_and_get(session& session, const remote_key& key, long_window& own, std::uint64_t seed)
+{
+    constexpr std::size_t length = long_window::length;
+    const ucp_request_param_t param{};
+    const auto is_done = [&](ucs_status_ptr_t request) { return session.wait(request) == UCS_OK; };
+    const auto pattern = test_pattern(length, static_cast<unsigned>(seed));
+    own.fill(pattern);
+    if (!is_done(ucp_put_nbx(session.endpoint(), own.address(), length, key.address(), key.get(), &param))) {
+        return false;
+    }
+    own.fill(bytes(length));
+    if (!is_done(ucp_get_nbx(session.endpoint(), own.address(), length, key.address(), key.get(), &param))) {
+        return false;
+    }
+    own.check_holds(pattern);
+    return true;
+}
+
+void busy_target(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    settle(session);
+    {
+        long_window own(context.get());
+        bytes key;
+        append_key(key, session.context(), own.memh(), own.address());
+        const bytes payload             = session.exchange(key);
+        std::span<const std::byte> rest = payload;
+        const remote_key other(session.endpoint(), rest);
+        if (arguments.plays(0)) {
+            for (unsigned round = 0; round < arguments.rounds; ++round) {
+                check(put_and_get(session, other, own, round), "a put or get failed");
+            }
+            session.flush();
+        }
+        session.barrier(); // role 1 makes progress meanwhile
+        own.check_holds(test_pattern(long_window::length, arguments.rounds - 1));
+    }
+    session.barrier();
+    session.close();
+}
+
+// Ends at any moment, most likely in the middle of a shared operation.
+void owner_killed_while_busy(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    settle(session);
+    long_window own(context.get());
+    if (arguments.plays(1)) {
+        const pid_t self = getpid();
+        bytes keys(sizeof(self));
+        std::memcpy(keys.data(), &self, sizeof(self));
+        append_key(keys, session.context(), own.memh(), own.address());
+        session.side_channel().send(keys);
+        const itimerval soon{.it_interval = {}, .it_value = {0, 150000 + static_cast<long>(arguments.seed % 50000)}};
+        check(setitimer(ITIMER_REAL, &soon, nullptr) == 0, "setitimer failed");
+        for (;;) {
+            ucp_worker_progress(session.worker());
+        }
+    }
+    const bytes keys = wait_passively(session);
+    pid_t owner      = 0;
+    std::memcpy(&owner, keys.data(), sizeof(owner));
+    std::span<const std::byte> rest = std::span(keys).subspan(sizeof(owner));
+    {
+        const remote_key key(session.endpoint(), rest);
+        const auto is_alive = [&] { return kill(owner, 0) == 0; };
+        std::uint64_t turn  = 0;
+        while (put_and_get(session, key, own, ++turn) && is_alive()) {
+        }
+        check(turn > 1, "the owner ended before it could share anything");
+        for (int i = 0; i < 5000 && is_alive(); ++i) {
+            usleep(1000);
+        }
+        check(!is_alive(), "a put or get failed before the owner ended");
+    }
+    session.abandon();
+}
+
 const scenario passive("lay_shm.passive_target",
                        [](const peer_arguments& arguments) { passive_target(arguments, side_kind::allocated); });
 const scenario passive_words("lay_shm.passive_atomics", passive_atomics);
 const scenario stock_allocation("lay_shm.plain_allocation", plain_allocation);
 const scenario death("lay_shm.dead_owner", dead_owner);
+const scenario to_busy_target("lay_shm.busy_target", busy_target);
+const scenario busy_death("lay_shm.owner_killed_while_busy", owner_killed_while_busy);
 const scenario of_two_users("lay_shm.two_users",
                             [](const peer_arguments& arguments) { separated(arguments, {0, 65534}); });
 const scenario in_closed_processes("lay_shm.closed_processes",
@@ -208,6 +337,21 @@ TEST_P(shared_memory, of_a_killed_owner_can_be_touched_as_long_as_it_is_mapped)
     auto config               = config_for(GetParam(), "lay_shm.dead_owner", 1);
     config.expected[1].signal = SIGKILL;
     EXPECT_PAIR(config);
+}
+
+TEST_P(shared_memory, targets_that_make_progress_share_puts_and_gets)
+{
+    EXPECT_PAIR(config_for(GetParam(), "lay_shm.busy_target", 40));
+}
+
+TEST_P(shared_memory, an_owner_that_is_killed_in_a_shared_operation_loses_no_byte)
+{
+    for (std::uint64_t salt = 0; salt < 5; ++salt) {
+        auto config               = config_for(GetParam(), "lay_shm.owner_killed_while_busy", 1);
+        config.salt               = salt;
+        config.expected[1].signal = SIGALRM;
+        EXPECT_PAIR(config);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, shared_memory, testing::Combine(testing::ValuesIn(with_lay_shm), testing::Values("y")),

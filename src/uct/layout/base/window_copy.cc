@@ -123,7 +123,7 @@ bool write_side(const transfer_side& to, std::uint64_t at, std::uint64_t length,
     });
 }
 
-bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length)
+bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length, std::size_t whole)
 {
     if (to.is_indirect() || from.is_indirect()) [[unlikely]] {
         return move_indirect(to, from, length);
@@ -131,11 +131,11 @@ bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t 
     if (to.plan == nullptr && from.plan == nullptr) {
         std::memcpy(to.memory, from.memory, length);
     } else if (to.plan == nullptr) {
-        from.plan->gather(from.bases, from.offset, length, to.memory);
+        from.plan->gather(from.bases, from.offset, length, to.memory, whole);
     } else if (from.plan == nullptr) {
-        to.plan->scatter(to.bases, to.offset, length, from.memory);
+        to.plan->scatter(to.bases, to.offset, length, from.memory, whole);
     } else {
-        pack_plan::copy(*to.plan, to.bases, to.offset, *from.plan, from.bases, from.offset, length);
+        pack_plan::copy(*to.plan, to.bases, to.offset, *from.plan, from.bases, from.offset, length, whole);
     }
     return true;
 }

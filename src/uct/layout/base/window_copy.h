@@ -55,8 +55,10 @@ struct transfer_side {
 // Returns the range as plain memory of this process or as part of one live window. Returns nothing if it touches the
 // arena and is not inside one live window. The result is valid while the section is open.
 std::optional<transfer_side> local_side(const reader_section& section, const void* address, std::size_t length);
-// Returns false if memory of a network card is gone or failed. Then some bytes may have been copied.
-[[nodiscard]] bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length);
+// Returns false if memory of a network card is gone or failed. Then some bytes may have been copied. If this is a part
+// of a longer operation, `whole` is the length of that.
+[[nodiscard]] bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length,
+                              std::size_t whole = 0);
 // Copies a part of one side, `at` bytes from its beginning, from or to plain memory. As move_bytes().
 [[nodiscard]] bool read_side(const transfer_side& from, std::uint64_t at, std::uint64_t length, void* target);
 [[nodiscard]] bool write_side(const transfer_side& to, std::uint64_t at, std::uint64_t length, const void* source);

@@ -37,14 +37,18 @@ const char* reason_of(int error)
 struct process_access {
     static constexpr const char* name = "lay_cma";
 
+    struct no_offer {
+    };
+    static no_offer offer_of(const imported_window&, const void*, std::size_t) { return {}; }
+
     static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
-                           std::size_t length)
+                           std::size_t length, no_offer)
     {
         return copy_to_process(window, offset, source, length) ? nullptr : reason_of(errno);
     }
 
     static const char* get(const imported_window& window, std::uint64_t offset, const transfer_side& target,
-                           std::size_t length)
+                           std::size_t length, no_offer)
     {
         return copy_from_process(window, offset, target, length) ? nullptr : reason_of(errno);
     }

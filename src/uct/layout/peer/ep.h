@@ -2,7 +2,8 @@
 // remote key holds everything an operation needs about the target; the endpoint has no state beyond a base endpoint.
 //
 // Access provides a name for messages, and put() and get() between a local side and a window from an offset on. The
-// range is inside both. They return null, or why they failed.
+// range is inside both. They return null, or why they failed. They get what offer_of() returned for the local buffer,
+// outside of any reader section: what the owner of the window needs to know to take part.
 //
 // Invariant: a window that its owner took back is not touched again.
 //
@@ -54,10 +55,11 @@ private:
         const imported_window& window = window_of(rkey);
         const char* reason            = refusal_of(window, remote, length);
         if (reason == nullptr) {
+            const auto offer = Access::offer_of(window, buffer, length);
             const reader_section section;
             const auto local = local_side(section, buffer, length);
             reason           = !local ? "have a local side that is not inside a live window"
-                                      : access(window, remote - window.key.address, *local, length);
+                                      : access(window, remote - window.key.address, *local, length, offer);
             if (reason == nullptr && local->traffic != nullptr) {
                 (local->traffic->*count)(length);
             }

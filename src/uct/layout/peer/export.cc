@@ -1,11 +1,13 @@
 #include "export.h"
 
+#include "board_file.h"
 #include "record_file.h"
 
 #include "ucs/window/window.h"
 
 #include "uct/abi/log.h"
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 
@@ -57,9 +59,13 @@ struct exporter {
     process_identity owner{};
     std::shared_ptr<record_file> records;
     std::uint64_t last_generation = 0;
+    std::atomic<const board_file*> board{nullptr};
 
     static exporter& instance();
     result<void> prepare();
+
+private:
+    static result<std::unique_ptr<board_file>> add_board(record_file& file);
 };
 
 exporter& exporter::instance()
@@ -68,14 +74,31 @@ exporter& exporter::instance()
     return owner;
 }
 
+// Peers look for its place in the first record.
+result<std::unique_ptr<board_file>> exporter::add_board(record_file& file)
+{
+    auto created            = UCXL_TRY(board_file::create());
+    const board_place place = created->place();
+    UCXL_TRY(file.add(std::as_bytes(std::span(&place, 1))));
+    return created;
+}
+
 result<void> exporter::prepare()
 {
     if (records != nullptr && owner.pid == own_pid()) {
         return {};
     }
     auto file = UCXL_TRY(record_file::create());
+    auto made = add_board(*file);
     records   = std::move(file);
     owner     = process_identity::own();
+    // Without a board, peers do their passes alone. In a child, that of the parent stays mapped: a worker that the
+    // child inherited may look at it.
+    if (made) {
+        board.store(made->release(), std::memory_order_release);
+    } else {
+        ucs_debug("peers do their passes alone: %s", made.error().message.c_str());
+    }
     return {};
 }
 
@@ -238,6 +261,18 @@ shm_key export_window(const void* address)
 shm_key export_process_window(const void* address, std::size_t min_block)
 {
     return export_or_none(address, shm_access::process, min_block);
+}
+
+std::uint64_t generation_of_exported_window(const void* address) noexcept
+{
+    const std::lock_guard guard(exporter::instance().lock);
+    const auto key = quick_key_of(address, shm_access::mapping, 0, true);
+    return key ? key->generation : 0;
+}
+
+const board_file* own_board() noexcept
+{
+    return exporter::instance().board.load(std::memory_order_acquire);
 }
 
 void update_exported_window(const void* address) noexcept

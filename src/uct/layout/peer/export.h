@@ -4,6 +4,7 @@
 // unpacks a key after that refuses it. Any thread.
 #pragma once
 
+#include "board_file.h"
 #include "key.h"
 
 namespace ucxl
@@ -15,6 +16,11 @@ shm_key export_window(const void* address);
 // Returns the key of the window at the address if it shows memory of the application in blocks of at least min_block
 // bytes on average. Otherwise as export_window().
 shm_key export_process_window(const void* address, std::size_t min_block);
+
+// The generation of the key that export_window() returned for the window at the address; 0 if there is none.
+std::uint64_t generation_of_exported_window(const void* address) noexcept;
+// Where peers post passes for this process to share. Null until it exports a window. Wait-free.
+const board_file* own_board() noexcept;
 
 // Returns a key that every peer refuses.
 shm_key no_access_key();

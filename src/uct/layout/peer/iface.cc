@@ -54,6 +54,7 @@ constexpr abi::interface_operations operations = {.estimate = estimate, .reaches
 void iface_close(uct_iface_h iface)
 {
     host_interface* self = &self_of(iface);
+    uct_iface_progress_disable(iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     close_base_interface(self->base);
     delete self;
     if (num_ifaces.fetch_sub(1) == 1) {

@@ -14,7 +14,8 @@ namespace ucxl
 struct host_interface {
     base_interface base;
     process_identity owner;
-    double bandwidth; // bytes per second, as reported to UCP
+    double bandwidth;          // bytes per second, as reported to UCP
+    std::uint64_t seen_passes; // of the board of this process, by lay_shm
 };
 
 struct host_interface_config {

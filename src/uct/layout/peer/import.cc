@@ -26,6 +26,7 @@ struct shm_peer {
 
     peer_file records;
     watched_process process;
+    std::optional<peer_board> board{};
 
     // Asks the kernel once in each of its clock ticks. A number comes back only after all others, which is later.
     bool is_alive() const
@@ -106,7 +107,13 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
         return peer;
     }
     auto records = UCXL_TRY(peer_file::open(key.owner.pid, key.records_fd, key.records_inode, O_RDONLY));
-    auto created = std::make_shared<const shm_peer>(std::move(records), key.owner.pid);
+    auto created = std::make_shared<shm_peer>(std::move(records), key.owner.pid);
+    board_place place{};
+    if (created->records.read(0, std::as_writable_bytes(std::span(&place, 1)))) {
+        if (auto board = peer_board::open(key.owner.pid, place)) {
+            created->board = std::move(*board);
+        }
+    }
     // Checked after both were opened: then they belong to the process in the key.
     const auto status = status_of_process(key.owner.pid);
     if (!status || status->start_time != key.owner.start_time) {
@@ -318,6 +325,16 @@ std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t sourc
 {
     const auto* bases = reinterpret_cast<const std::uint64_t*>(imported.record + sizeof(shm_record_header));
     return __atomic_load_n(bases + source, __ATOMIC_RELAXED);
+}
+
+pass_board* board_of_owner(const imported_window& imported)
+{
+    return imported.owner->board ? &imported.owner->board->board() : nullptr;
+}
+
+bool is_owner_gone(const imported_window& imported)
+{
+    return !imported.owner->process.is_alive() || !imported.owner->board || !imported.owner->board->is_open();
 }
 
 result<imported_window*> import_window(const shm_key& key)

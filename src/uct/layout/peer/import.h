@@ -12,7 +12,7 @@
 // Example: if (auto window = import_window(key)) { ... release_window(*window); }
 #pragma once
 
-#include "file.h"
+#include "board_file.h"
 #include "key.h"
 
 #include "ucs/pack/pack_plan.h"
@@ -56,6 +56,11 @@ bool is_exported(const imported_window& imported);
 // For a window whose memory is not mapped: the address in the owner from which the offsets of a source count now. It
 // may be any number, as the owner chooses. Wait-free.
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source);
+
+// Where the owner looks for passes to share, or null. Wait-free.
+pass_board* board_of_owner(const imported_window& imported);
+// Whether the owner can never finish what it took of a pass: it has ended, or became another program. Asks the system.
+bool is_owner_gone(const imported_window& imported);
 
 // Unmaps all windows without keys.
 void drop_idle_imports() noexcept;

@@ -16,10 +16,15 @@ constexpr abi::option fields[] = {
      "Bytes of memory of these windows. Memory that its owner releases stays allocated while it is mapped.",
      offsetof(lay_shm_limit_options, idle_bytes), abi::option_type::memory_units},
     {"MAP_LIMIT", "16t", "Bytes of memory of peers that may be mapped at a time. Keys beyond the limit are refused.",
-     offsetof(lay_shm_limit_options, map_bytes), abi::option_type::memory_units}};
+     offsetof(lay_shm_limit_options, map_bytes), abi::option_type::memory_units},
+    {"SHARE_MIN", "128k",
+     "Least length of an operation of which a peer that makes progress copies a part. \"inf\": none does.",
+     offsetof(lay_shm_limit_options, min_shared), abi::option_type::memory_units}};
 
-constexpr lay_shm_limit_options defaults{
-    .idle_windows = 64, .idle_bytes = std::size_t{4} << 30, .map_bytes = std::size_t{16} << 40};
+constexpr lay_shm_limit_options defaults{.idle_windows = 64,
+                                         .idle_bytes   = std::size_t{4} << 30,
+                                         .map_bytes    = std::size_t{16} << 40,
+                                         .min_shared   = 128 << 10};
 
 constinit option_table<lay_shm_limit_options> table("lay_shm mappings", "LAY_SHM_", fields);
 

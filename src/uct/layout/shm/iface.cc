@@ -1,4 +1,5 @@
 #include "lay_shm.h"
+#include "shared_pass.h"
 
 #include "uct/layout/base/atomic_word.h"
 #include "uct/layout/base/failure.h"
@@ -38,29 +39,41 @@ ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
     return UCS_OK;
 }
 
-transfer_side remote_side(const imported_window& window, std::uint64_t offset)
-{
-    if (window.contiguous != nullptr) {
-        return {nullptr, {}, 0, window.contiguous + offset};
-    }
-    return {window.plan.get(), window.bases, offset, nullptr};
-}
-
 struct mapped_access {
     static constexpr const char* name = "lay_shm";
 
-    static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
-                           std::size_t length)
+    static std::optional<shm_key> offer_of(const imported_window& window, const void* buffer, std::size_t length)
     {
-        return move_bytes(remote_side(window, offset), source, length) ? nullptr : card_memory_failed;
+        return offer_to_share(window, buffer, length);
+    }
+
+    static const char* put(const imported_window& window, std::uint64_t offset, const transfer_side& source,
+                           std::size_t length, const std::optional<shm_key>& offer)
+    {
+        return move(window, offset, source, length, pass_direction::to_owner, offer);
     }
 
     static const char* get(const imported_window& window, std::uint64_t offset, const transfer_side& target,
-                           std::size_t length)
+                           std::size_t length, const std::optional<shm_key>& offer)
     {
-        return move_bytes(target, remote_side(window, offset), length) ? nullptr : card_memory_failed;
+        return move(window, offset, target, length, pass_direction::from_owner, offer);
+    }
+
+private:
+    static const char* move(const imported_window& window, std::uint64_t offset, const transfer_side& local,
+                            std::size_t length, pass_direction direction, const std::optional<shm_key>& offer)
+    {
+        const mapped_pass pass{mapped_side(window, offset), local, direction};
+        const bool is_done = offer && pass.is_divisible() ? share_pass(pass, window, offset, *offer, length)
+                                                          : pass.move(0, length, length);
+        return is_done ? nullptr : card_memory_failed;
     }
 };
+
+unsigned progress(uct_iface_h iface)
+{
+    return take_part_in_passes(reinterpret_cast<host_interface*>(iface)->seen_passes);
+}
 
 // Returns null and reports a failure if the address holds no usable word.
 std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool silent)
@@ -138,6 +151,8 @@ uct_iface_ops_t make_ops()
     uct_iface_ops_t ops{};
     host_endpoint<mapped_access>::fill(ops);
     host_interface_ops(ops);
+    abi::stock_progress_ops(ops);
+    ops.iface_progress    = progress;
     ops.ep_atomic32_post  = post<std::uint32_t>;
     ops.ep_atomic64_post  = post<std::uint64_t>;
     ops.ep_atomic32_fetch = fetch<std::uint32_t>;

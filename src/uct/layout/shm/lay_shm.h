@@ -1,5 +1,6 @@
 // The transport `lay_shm`: puts, gets and atomics on windows of other processes of the host. It works directly in their
-// memory, which we allocated and which is mapped here. The target does nothing.
+// memory, which we allocated and which is mapped here. The target need not do anything; if it makes progress meanwhile,
+// it moves a part of a long operation (shared_pass.h).
 //
 // Its component and memory domain are separate from `layout`. `layout` tells UCP which addresses are windows and has no
 // remote keys. lay_shm has remote keys and refuses each key that it cannot serve, so that UCP finds another way for

@@ -41,7 +41,7 @@ abi::domain_attr query()
 {
     const std::uint64_t windows = abi::types_of_windows().served;
     // UCX takes the first domain that offers memory of a type, and asks for the offers at each allocation.
-    const auto offered = cards_have_memory.load();
+    const auto offered       = cards_have_memory.load();
     const std::uint64_t rdma = offered != nullptr && offered() ? 0 : UCS_BIT(UCS_MEMORY_TYPE_RDMA);
     return {
         .flags           = UCT_MD_FLAG_REG | UCT_MD_FLAG_NEED_RKEY | UCT_MD_FLAG_ALLOC,

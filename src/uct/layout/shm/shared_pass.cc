@@ -1,0 +1,232 @@
+#include "shared_pass.h"
+
+#include "uct/layout/peer/export.h"
+#include "uct/layout/peer/limits.h"
+#include "uct/layout/peer/rkey.h"
+
+#include <algorithm>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Shorter pieces cost more than the second process gains; the last one of a pass should not be long.
+constexpr std::uint64_t min_piece    = 32 << 10;
+constexpr std::uint64_t piece_unit   = 4 << 10;
+constexpr std::uint64_t usual_pieces = 128;
+// What an owner moves before its worker goes on to other transports.
+constexpr std::uint64_t max_turn = 1 << 20;
+
+std::uint64_t piece_length(std::uint64_t length)
+{
+    const std::uint64_t part = (length + usual_pieces - 1) / usual_pieces;
+    return std::max(min_piece, (part + piece_unit - 1) / piece_unit * piece_unit);
+}
+
+transfer_side part_of(transfer_side side, std::uint64_t at)
+{
+    if (side.plan == nullptr) {
+        side.memory += at;
+    } else {
+        side.offset += at;
+    }
+    return side;
+}
+
+} // namespace
+
+transfer_side mapped_side(const imported_window& window, std::uint64_t offset)
+{
+    if (window.contiguous != nullptr) {
+        return {nullptr, {}, 0, window.contiguous + offset};
+    }
+    return {window.plan.get(), window.bases, offset, nullptr};
+}
+
+bool mapped_pass::is_divisible() const
+{
+    return (local.plan == nullptr || local.plan->is_divisible()) &&
+           (remote.plan == nullptr || remote.plan->is_divisible());
+}
+
+bool mapped_pass::move(std::uint64_t at, std::uint64_t length, std::uint64_t whole) const
+{
+    const transfer_side there = part_of(remote, at), here = part_of(local, at);
+    return direction == pass_direction::to_owner ? move_bytes(there, here, length, whole)
+                                                 : move_bytes(here, there, length, whole);
+}
+
+namespace
+{
+
+// A window that is made for one message is not worth a key.
+bool was_used_before(const void* address, std::size_t length)
+{
+    const reader_section section;
+    const window* const found = window_registry::instance().find(address, length);
+    if (found == nullptr) {
+        return false;
+    }
+    const auto counts = found->traffic().get();
+    return counts.reads + counts.writes > 0;
+}
+
+} // namespace
+
+std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length)
+{
+    if (length < lay_shm_limits().min_shared || board_of_owner(window) == nullptr || !was_used_before(buffer, length)) {
+        return std::nullopt;
+    }
+    const shm_key key = export_window(buffer);
+    return key.access == shm_access::mapping ? std::optional(key) : std::nullopt;
+}
+
+bool share_pass(const mapped_pass& pass, const imported_window& window, std::uint64_t offset, const shm_key& offer,
+                std::uint64_t length)
+{
+    const std::uint64_t piece = piece_length(length);
+    const pass_request request{.key              = offer,
+                               .address          = offer.address + pass.local.offset,
+                               .owner_address    = window.key.address + offset,
+                               .owner_generation = window.key.generation,
+                               .length           = length,
+                               .piece            = piece,
+                               .direction        = pass.direction};
+    bool is_done    = true;
+    const auto move = [&](std::uint32_t number) {
+        const std::uint64_t at = number * piece;
+        is_done                = pass.move(at, std::min(piece, length - at), length) && is_done;
+    };
+    posted_pass posted(*board_of_owner(window), request);
+    while (const auto number = posted.take()) {
+        move(*number);
+    }
+    posted.finish([&] { return is_owner_gone(window); }, move);
+    return is_done;
+}
+
+namespace
+{
+
+// The window of a request's key, while a pass is shared.
+class requesters_window
+{
+public:
+    explicit requesters_window(const pass_request& request)
+    {
+        uct_rkey_t rkey = 0;
+        void* handle    = nullptr;
+        if (unpack_shm_key("lay_shm", shm_access::mapping, &request.key, &rkey, &handle) == UCS_OK) {
+            _imported = static_cast<imported_window*>(handle);
+        }
+    }
+    requesters_window(const requesters_window&)            = delete;
+    requesters_window& operator=(const requesters_window&) = delete;
+    ~requesters_window()
+    {
+        if (_imported != nullptr) {
+            release_window(_imported);
+        }
+    }
+
+    bool has(const pass_request& request) const
+    {
+        return _imported != nullptr && is_inside(*_imported, request.address, request.length) &&
+               is_published(*_imported);
+    }
+    transfer_side side(const pass_request& request) const
+    {
+        return mapped_side(*_imported, request.address - _imported->key.address);
+    }
+
+private:
+    imported_window* _imported = nullptr;
+};
+
+const window* find_own(const pass_request& request)
+{
+    return window_registry::instance().find(reinterpret_cast<const void*>(request.owner_address), request.length);
+}
+
+// The generation of the window, if the requester has its key.
+std::uint64_t own_generation(const pass_request& request)
+{
+    if (request.owner_generation == 0 || generation_of_exported_window(reinterpret_cast<const void*>(
+                                             request.owner_address)) != request.owner_generation) {
+        return 0;
+    }
+    const reader_section section;
+    const window* const found = find_own(request);
+    return found != nullptr ? found->generation() : 0;
+}
+
+struct turn {
+    unsigned num_pieces;
+    bool is_over; // no piece is left
+};
+
+turn take_part(found_pass& pass)
+{
+    const pass_request& request    = pass.request();
+    const std::uint64_t generation = own_generation(request);
+    if (generation == 0) {
+        return {0, true};
+    }
+    const requesters_window requester(request);
+    if (!requester.has(request)) {
+        return {0, true};
+    }
+    // Nothing from here on waits: the requester waits for the pieces that are taken.
+    const reader_section section;
+    const window* const own = find_own(request);
+    if (own == nullptr || own->generation() != generation || own->binding().memory == nullptr) {
+        return {0, true};
+    }
+    const auto here = local_side(section, reinterpret_cast<const void*>(request.owner_address), request.length);
+    const auto back =
+        request.direction == pass_direction::to_owner ? pass_direction::from_owner : pass_direction::to_owner;
+    const mapped_pass part{requester.side(request), *here, back};
+    unsigned num_pieces = 0;
+    for (std::uint64_t moved = 0; moved < max_turn; ++num_pieces) {
+        const auto piece = pass.take();
+        if (!piece) {
+            return {num_pieces, true};
+        }
+        const std::uint64_t length = pass.length_of(*piece);
+        pass.end(part.move(pass.offset_of(*piece), length, request.length));
+        moved += length;
+    }
+    return {num_pieces, false};
+}
+
+} // namespace
+
+unsigned take_part_in_passes(std::uint64_t& seen) noexcept
+{
+    const board_file* const own = own_board();
+    if (own == nullptr) {
+        return 0;
+    }
+    const std::uint64_t posted = own->board().posted.load(std::memory_order_acquire);
+    if (posted == seen || !own->is_own()) [[likely]] {
+        return 0;
+    }
+    unsigned num_pieces = 0;
+    bool is_over        = true;
+    for (pass_slot& slot : own->board().slots) {
+        if (auto pass = found_pass::look(slot)) {
+            const turn last = take_part(*pass);
+            num_pieces += last.num_pieces;
+            is_over = is_over && last.is_over;
+        }
+    }
+    if (is_over) {
+        seen = posted;
+    }
+    return num_pieces;
+}
+
+} // namespace ucxl
