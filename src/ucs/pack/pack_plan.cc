@@ -1,5 +1,6 @@
 #include "pack_plan.h"
 
+#include "far_blocks.h"
 #include "packed_range.h"
 #include "plan_table.h"
 #include "stream.h"
@@ -52,8 +53,9 @@ result<pack_plan_ptr> pack_plan::compile(layout_ptr layout)
 bool pack_plan::is_divisible() const
 {
     return _tile_length == 0 && std::ranges::none_of(_program->steps, [](const step& step) {
-        return step.is_panel || step.kind == step_kind::zip;
-    });
+               return step.is_panel || step.kind == step_kind::zip ||
+                      (step.kind == step_kind::run && are_far_blocks(step.run));
+           });
 }
 
 void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to, std::uint64_t whole) const

@@ -52,8 +52,8 @@ public:
     // Packed bytes that are better moved together, see tile.h; 0 for none.
     std::uint64_t tile_length() const { return _tile_length; }
 
-    // Whether a long operation may be divided into ranges of packed bytes that different cores move: no structure that
-    // moves at once, and hardly a line of the cache, is in several of them.
+    // Whether a long operation gains if different cores move ranges of its packed bytes: no structure that moves at
+    // once, and hardly a line of the cache, is in several ranges, and short blocks do not lie far from each other.
     bool is_divisible() const;
 
     // All three assert offset + length <= packed_length(). Lengths and offsets are in packed bytes. If the range is a

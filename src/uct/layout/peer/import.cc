@@ -27,6 +27,7 @@ struct shm_peer {
     peer_file records;
     watched_process process;
     std::optional<peer_board> board{};
+    mutable std::atomic<unsigned> passes_alone{0}; // in a row, of those that it could have shared
 
     // Asks the kernel once in each of its clock ticks. A number comes back only after all others, which is later.
     bool is_alive() const
@@ -330,6 +331,31 @@ std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t sourc
 pass_board* board_of_owner(const imported_window& imported)
 {
     return imported.owner->board ? &imported.owner->board->board() : nullptr;
+}
+
+// After so many passes alone in a row an owner is offered one of `period`. Several threads at once may lose a count.
+constexpr unsigned patience = 4, period = 16;
+
+bool may_owner_share(const imported_window& imported)
+{
+    if (!imported.owner->board) {
+        return false;
+    }
+    auto& alone          = imported.owner->passes_alone;
+    const unsigned count = alone.load(std::memory_order_relaxed);
+    if (count < patience) {
+        return true;
+    }
+    alone.store(patience + (count + 1 - patience) % period, std::memory_order_relaxed);
+    return count == patience;
+}
+
+void note_pass(const imported_window& imported, bool was_shared)
+{
+    auto& alone          = imported.owner->passes_alone;
+    const unsigned count = alone.load(std::memory_order_relaxed);
+    // From the limit of may_owner_share() on, that function counts.
+    alone.store(was_shared ? 0 : std::min(count + 1, patience + 1), std::memory_order_relaxed);
 }
 
 bool is_owner_gone(const imported_window& imported)

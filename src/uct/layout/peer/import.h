@@ -59,6 +59,10 @@ std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t sourc
 
 // Where the owner looks for passes to share, or null. Wait-free.
 pass_board* board_of_owner(const imported_window& imported);
+// Whether the owner should be offered the next pass. An owner that did not take part in some is offered few.
+bool may_owner_share(const imported_window& imported);
+// Call it after each pass that was offered.
+void note_pass(const imported_window& imported, bool was_shared);
 // Whether the owner can never finish what it took of a pass: it has ended, or became another program. Asks the system.
 bool is_owner_gone(const imported_window& imported);
 

@@ -76,6 +76,9 @@ public:
     // neighbouring memory, and if a pass is repeated, most of it is in the caches of the process that had it before.
     std::optional<std::uint32_t> take();
 
+    // After take() has returned nothing: whether the owner took a piece.
+    bool was_shared() const { return _num_own < _num_pieces; }
+
     // Waits for the pieces of the owner, after take() has returned nothing. is_gone() is asked now and then and tells
     // whether the owner can never finish. copy(piece) is called for each piece that the owner left undone.
     template <typename IsGone, typename Copy>

@@ -77,7 +77,7 @@ bool was_used_before(const void* address, std::size_t length)
 
 std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length)
 {
-    if (length < lay_shm_limits().min_shared || board_of_owner(window) == nullptr || !was_used_before(buffer, length)) {
+    if (length < lay_shm_limits().min_shared || !was_used_before(buffer, length) || !may_owner_share(window)) {
         return std::nullopt;
     }
     const shm_key key = export_window(buffer);
@@ -104,6 +104,7 @@ bool share_pass(const mapped_pass& pass, const imported_window& window, std::uin
     while (const auto number = posted.take()) {
         move(*number);
     }
+    note_pass(window, posted.was_shared());
     posted.finish([&] { return is_owner_gone(window); }, move);
     return is_done;
 }

@@ -106,6 +106,30 @@ TEST_F(shared_passes, move_all_bytes_and_no_others)
     EXPECT_GT(owner.num_pieces(), 0u) << "nothing was shared";
 }
 
+TEST_F(shared_passes, are_seldom_offered_to_an_owner_that_takes_no_part)
+{
+    const shared_window remote(*spec::block(1 << 20));
+    const shared_window local(*spec::block(1 << 20));
+    const imported key(export_window(remote.address()));
+    const imported back(export_window(local.address()));
+    const auto posted = [] { return own_board()->board().posted.load(); };
+    const auto before = posted();
+    for (int i = 0; i < 100; ++i) {
+        get(local, remote, key);
+    }
+    const auto alone = posted() - before;
+    EXPECT_GE(alone, 8u);
+    EXPECT_LE(alone, 12u);
+    {
+        busy_owner owner;
+        const auto give_up = std::chrono::steady_clock::now() + 30s;
+        while (owner.num_pieces() == 0 && std::chrono::steady_clock::now() < give_up) {
+            get(local, remote, key);
+        }
+        EXPECT_GT(owner.num_pieces(), 0u);
+    }
+}
+
 // One pass, of which the owner gets the first chance.
 class posted_to_self : public shared_passes
 {
