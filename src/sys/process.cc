@@ -142,4 +142,10 @@ bool watched_process::is_alive() const
     return _pidfd && poll(&ended, 1, 0) == 0;
 }
 
+bool watched_process::has_ended() const
+{
+    pollfd ended{_pidfd.get(), POLLIN, 0};
+    return _pidfd && poll(&ended, 1, 0) == 1 && (ended.revents & POLLIN) != 0;
+}
+
 } // namespace ucxl

@@ -55,6 +55,10 @@ public:
 
     // False also where the kernel cannot tell (before Linux 5.3).
     bool is_alive() const;
+    // False also where the kernel cannot tell.
+    bool has_ended() const;
+    // Whether the kernel can tell.
+    bool is_watched() const { return static_cast<bool>(_pidfd); }
 
 private:
     owned_fd _pidfd;

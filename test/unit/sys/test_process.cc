@@ -45,15 +45,18 @@ TEST(watched_process, is_alive_until_it_ends)
     }
     const watched_process watched(child);
     EXPECT_TRUE(watched.is_alive());
+    EXPECT_FALSE(watched.has_ended());
     ASSERT_EQ(kill(child, SIGKILL), 0);
     siginfo_t ended{};
     ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
     EXPECT_FALSE(watched.is_alive());
+    EXPECT_TRUE(watched.has_ended());
     const auto zombie = status_of_process(child);
     ASSERT_TRUE(zombie.has_value());
     EXPECT_EQ(zombie->state, 'Z');
     waitpid(child, nullptr, 0);
     EXPECT_FALSE(watched_process(child).is_alive());
+    EXPECT_FALSE(watched_process(child).has_ended()) << "it cannot tell";
 }
 
 TEST(process_identity, is_that_of_the_process_and_of_no_other)

@@ -2,7 +2,11 @@
 
 #include "sys/memory_file.h"
 
+#include <exception>
+#include <format>
+#include <fstream>
 #include <limits>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,11 +15,18 @@
 namespace ucxl
 {
 
+namespace
+{
+
+constexpr const char* file_name = "ucx_layout_board";
+
+} // namespace
+
 result<std::unique_ptr<board_file>> board_file::create()
 {
     std::unique_ptr<board_file> created(new board_file);
     constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-    created->_file      = UCXL_TRY(make_memory_file("ucx_layout_board", sizeof(pass_board), seals));
+    created->_file      = UCXL_TRY(make_memory_file(file_name, sizeof(pass_board), seals));
     created->_pages =
         UCXL_TRY(owned_mapping::map(sizeof(pass_board), PROT_READ | PROT_WRITE, MAP_SHARED, created->_file.get(), 0));
     struct stat status{};
@@ -35,9 +46,22 @@ result<peer_board> peer_board::open(pid_t owner, const board_place& place)
     return peer_board(owner, place, UCXL_TRY(map_peer_memory(file, sizeof(pass_board))));
 }
 
-bool peer_board::is_open() const
+// A process that has ended, or whose first thread has, shows no mappings at all.
+bool peer_board::has_left_owner() const noexcept
 {
-    return peer_file::open(_owner, static_cast<int>(_place.fd), _place.inode, O_RDONLY).has_value();
+    try {
+        std::ifstream mappings(std::format("/proc/{}/maps", _owner));
+        const std::string inode = std::format(" {} ", _place.inode);
+        bool has_any            = false;
+        for (std::string line; std::getline(mappings, line); has_any = true) {
+            if (line.contains(file_name) && line.contains(inode)) {
+                return false;
+            }
+        }
+        return has_any && mappings.eof();
+    } catch (const std::exception&) {
+        return false;
+    }
 }
 
 } // namespace ucxl

@@ -58,8 +58,9 @@ public:
     static result<peer_board> open(pid_t owner, const board_place& place);
 
     pass_board& board() const { return *reinterpret_cast<pass_board*>(_pages.start()); }
-    // Whether the owner still has it open: it does not after it became another program (execve(2)).
-    bool is_open() const;
+    // Whether the owner is known to have it mapped no more, because it became another program (execve(2)). Descriptors
+    // do not tell: a program may close all of them and go on.
+    bool has_left_owner() const noexcept;
 
 private:
     peer_board(pid_t owner, const board_place& place, owned_mapping pages)

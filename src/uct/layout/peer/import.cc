@@ -111,7 +111,8 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
     auto created = std::make_shared<shm_peer>(std::move(records), key.owner.pid);
     board_place place{};
     if (created->records.read(0, std::as_writable_bytes(std::span(&place, 1)))) {
-        if (auto board = peer_board::open(key.owner.pid, place)) {
+        // Passes are shared only with processes of which the kernel tells the end.
+        if (auto board = peer_board::open(key.owner.pid, place); board && created->process.is_watched()) {
             created->board = std::move(*board);
         }
     }
@@ -317,6 +318,11 @@ bool is_published(const imported_window& imported)
     return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == imported.key.generation;
 }
 
+bool is_owner_alive(const imported_window& imported)
+{
+    return imported.owner->process.is_alive();
+}
+
 bool is_exported(const imported_window& imported)
 {
     return is_published(imported) && imported.owner->is_alive();
@@ -360,7 +366,7 @@ void note_pass(const imported_window& imported, bool was_shared)
 
 bool is_owner_gone(const imported_window& imported)
 {
-    return !imported.owner->process.is_alive() || !imported.owner->board || !imported.owner->board->is_open();
+    return imported.owner->process.has_ended() || imported.owner->board->has_left_owner();
 }
 
 result<imported_window*> import_window(const shm_key& key)

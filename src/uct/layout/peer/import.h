@@ -63,7 +63,11 @@ pass_board* board_of_owner(const imported_window& imported);
 bool may_owner_share(const imported_window& imported);
 // Call it after each pass that was offered.
 void note_pass(const imported_window& imported, bool was_shared);
-// Whether the owner can never finish what it took of a pass: it has ended, or became another program. Asks the system.
+// Whether the owner is known to be alive. Asks the system.
+bool is_owner_alive(const imported_window& imported);
+// Whether the owner of a board is known never to finish what it took of a pass: it has ended, or became another
+// program. False if the system cannot tell at the moment: a pass must not end while the owner may still copy. Asks the
+// system.
 bool is_owner_gone(const imported_window& imported);
 
 // Unmaps all windows without keys.

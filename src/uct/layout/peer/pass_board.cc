@@ -73,7 +73,10 @@ posted_pass::posted_pass(pass_board& board, const pass_request& request)
     if (_slot == nullptr) {
         return;
     }
-    _number          = number_of(_slot->left.load(std::memory_order_relaxed)) + 1;
+    _number = number_of(_slot->left.load(std::memory_order_relaxed)) + 1;
+    // A requester that ended left its pass open. Nobody may take a piece of it while the request changes.
+    _slot->left.exchange(to_word(_number, 0, 0), std::memory_order_acq_rel);
+    std::atomic_thread_fence(std::memory_order_release);
     const auto words = std::bit_cast<request_words>(request);
     for (std::size_t i = 0; i < words.size(); ++i) {
         _slot->request[i].store(words[i], std::memory_order_relaxed);
@@ -156,6 +159,10 @@ std::optional<found_pass> found_pass::look(pass_slot& slot)
     request_words words;
     for (std::size_t i = 0; i < words.size(); ++i) {
         words[i] = slot.request[i].load(std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (number_of(slot.left.load(std::memory_order_relaxed)) != number_of(left)) {
+        return std::nullopt; // the words may be of two requests
     }
     const auto request = std::bit_cast<pass_request>(words);
     if (!is_sound(request) || low_of(left) > num_pieces(request)) {

@@ -5,6 +5,7 @@
 #include "uct/layout/peer/rkey.h"
 
 #include <algorithm>
+#include <new>
 
 namespace ucxl
 {
@@ -80,8 +81,12 @@ std::optional<shm_key> offer_to_share(const imported_window& window, const void*
     if (length < lay_shm_limits().min_shared || !was_used_before(buffer, length) || !may_owner_share(window)) {
         return std::nullopt;
     }
-    const shm_key key = export_window(buffer);
-    return key.access == shm_access::mapping ? std::optional(key) : std::nullopt;
+    try {
+        const shm_key key = export_window(buffer);
+        return key.access == shm_access::mapping ? std::optional(key) : std::nullopt;
+    } catch (const std::bad_alloc&) {
+        return std::nullopt; // the operation needs no memory
+    }
 }
 
 bool share_pass(const mapped_pass& pass, const imported_window& window, std::uint64_t offset, const shm_key& offer,
@@ -133,10 +138,11 @@ public:
         }
     }
 
+    // Nothing is done for a requester that has ended: the owner may know of that, and use its window for other things.
     bool has(const pass_request& request) const
     {
         return _imported != nullptr && is_inside(*_imported, request.address, request.length) &&
-               is_published(*_imported);
+               is_published(*_imported) && is_owner_alive(*_imported);
     }
     transfer_side side(const pass_request& request) const
     {
@@ -152,16 +158,18 @@ const window* find_own(const pass_request& request)
     return window_registry::instance().find(reinterpret_cast<const void*>(request.owner_address), request.length);
 }
 
-// The generation of the window, if the requester has its key.
+// The generation of the window, if the requester has its key. It is read before and after the key, so that the key is
+// of this window.
 std::uint64_t own_generation(const pass_request& request)
 {
-    if (request.owner_generation == 0 || generation_of_exported_window(reinterpret_cast<const void*>(
-                                             request.owner_address)) != request.owner_generation) {
-        return 0;
-    }
-    const reader_section section;
-    const window* const found = find_own(request);
-    return found != nullptr ? found->generation() : 0;
+    const auto now = [&]() -> std::uint64_t {
+        const reader_section section;
+        const window* const found = find_own(request);
+        return found != nullptr ? found->generation() : 0;
+    };
+    const std::uint64_t before = now();
+    const std::uint64_t key    = generation_of_exported_window(reinterpret_cast<const void*>(request.owner_address));
+    return request.owner_generation != 0 && key == request.owner_generation && now() == before ? before : 0;
 }
 
 struct turn {
@@ -187,6 +195,9 @@ turn take_part(found_pass& pass)
         return {0, true};
     }
     const auto here = local_side(section, reinterpret_cast<const void*>(request.owner_address), request.length);
+    if (!here) {
+        return {0, true}; // destroyed meanwhile
+    }
     const auto back =
         request.direction == pass_direction::to_owner ? pass_direction::from_owner : pass_direction::to_owner;
     const mapped_pass part{requester.side(request), *here, back};

@@ -3,11 +3,15 @@
 #include "support/forked_process.h"
 #include "support/random.h"
 #include "support/run_tests.h"
+#include "support/wait_until.h"
+#include "uct/layout/peer/board_file.h"
 #include "uct/layout/peer/pass_board.h"
 
 #include <chrono>
 #include <memory>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace ucxl;
 using namespace ucxl::test;
@@ -176,6 +180,44 @@ TEST_F(pass_boards, slots_of_requesters_that_ended_are_used_again)
     EXPECT_EQ(board.posted.load(), posted + 1);
     EXPECT_EQ(take_all(pass).size(), 7u);
     EXPECT_EQ(finish(pass), pieces{});
+}
+
+// With the words of the next request before the old pass is closed, an owner could do a mixture of both.
+TEST_F(pass_boards, the_pass_of_a_requester_that_ended_is_closed_with_its_slot)
+{
+    std::optional<found_pass> found;
+    forked_process requester([&](forked_process& self) {
+        std::vector<std::unique_ptr<posted_pass>> held;
+        for (std::size_t i = 0; i < board.slots.size(); ++i) {
+            held.push_back(std::make_unique<posted_pass>(board, request_of(2)));
+        }
+        self.ready();
+        self.wait();
+    });
+    requester.kill();
+    found = found_pass::look(board.slots[0]);
+    ASSERT_TRUE(found);
+    const posted_pass next(board, request_of(3));
+    EXPECT_EQ(found->take(), std::nullopt);
+}
+
+TEST(board_files, tell_whether_their_owner_became_another_program)
+{
+    auto& place = shared<board_place>();
+    forked_process owner([&](forked_process& self) {
+        const auto created = board_file::create();
+        place              = (*created)->place();
+        self.ready();
+        self.wait();
+        execlp("sleep", "sleep", "100", nullptr);
+    });
+    const auto board = peer_board::open(owner.id(), place);
+    ASSERT_TRUE(board);
+    EXPECT_FALSE(board->has_left_owner());
+    owner.go_on();
+    EXPECT_TRUE(wait_until([&] { return board->has_left_owner(); }));
+    owner.kill();
+    EXPECT_FALSE(board->has_left_owner()) << "the mappings of an ended process tell nothing";
 }
 
 // Counts each piece where both processes can see it.
