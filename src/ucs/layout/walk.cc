@@ -35,7 +35,7 @@ void block_cursor::advance(std::uint64_t length)
         return;
     }
     while (_depth > 0) {
-        level& level = _levels[_depth - 1];
+        loop_state& level = _levels[_depth - 1];
         if (++level.entry == level.node->num_entries) {
             level.entry = 0;
             if (++level.iteration == level.node->count) {
@@ -58,7 +58,7 @@ void block_cursor::descend(std::uint32_t child, std::uint32_t source, std::int64
             _block = {source, offset + static_cast<std::int64_t>(skip), node->packed_length - skip};
             return;
         }
-        level& level       = _levels[_depth++];
+        loop_state& level       = _levels[_depth++];
         level.node         = node;
         level.source       = source;
         level.offset       = offset;

@@ -37,7 +37,7 @@ public:
     void advance(std::uint64_t length);
 
 private:
-    struct level {
+    struct loop_state {
         const layout_node* node;
         std::uint64_t iteration;
         std::uint32_t entry; // index in the node
@@ -48,7 +48,7 @@ private:
     void descend(std::uint32_t child, std::uint32_t source, std::int64_t offset, std::uint64_t skip);
 
     const layout& _layout;
-    std::array<level, limits::max_depth> _levels;
+    std::array<loop_state, limits::max_depth> _levels;
     unsigned _depth = 0;
     bool _end       = true;
     placed_block _block{}; // what is left of the current block

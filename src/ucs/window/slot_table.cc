@@ -53,10 +53,10 @@ slot_table::chunk_table* slot_table::chunk_table::create(unsigned shift)
     return created->next != nullptr ? created.release() : nullptr;
 }
 
-slot_table::area& slot_table::area_of(std::uint32_t slot)
+slot_table::area_state& slot_table::area_of(std::uint32_t slot)
 {
     return *std::ranges::find_if(_areas,
-                                 [slot](const area& each) { return slot - each.slots.first < each.slots.count; });
+                                 [slot](const area_state& each) { return slot - each.slots.first < each.slots.count; });
 }
 
 slot_table::chunk_table* slot_table::chunks_of(std::uint32_t slot) const
@@ -130,7 +130,7 @@ void slot_table::release(const window_range& range)
     std::fill_n(_taken.get() + slot, range.length >> slot_shift, false);
 }
 
-bool slot_table::find_free_slots(const area& area, std::uint32_t count, std::uint32_t& first) const
+bool slot_table::find_free_slots(const area_state& area, std::uint32_t count, std::uint32_t& first) const
 {
     // The search goes around twice, less the part seen twice: a run of free slots may span the start of the search, but
     // not the end of the area.
@@ -149,7 +149,7 @@ bool slot_table::find_free_slots(const area& area, std::uint32_t count, std::uin
     return false;
 }
 
-result<std::uint32_t> slot_table::take_slots(area& area, std::uint32_t count)
+result<std::uint32_t> slot_table::take_slots(area_state& area, std::uint32_t count)
 {
     std::uint32_t first = 0;
     if (!find_free_slots(area, count, first) && !(reclaim_carved_slots(area) && find_free_slots(area, count, first))) {
@@ -163,7 +163,7 @@ result<std::uint32_t> slot_table::take_slots(area& area, std::uint32_t count)
     return first;
 }
 
-result<void> slot_table::carve(area& area, unsigned shift)
+result<void> slot_table::carve(area_state& area, unsigned shift)
 {
     std::unique_ptr<chunk_table> chunks(chunk_table::create(shift));
     if (chunks == nullptr) {
@@ -178,7 +178,7 @@ result<void> slot_table::carve(area& area, unsigned shift)
     return {};
 }
 
-bool slot_table::reclaim_carved_slots(area& area)
+bool slot_table::reclaim_carved_slots(area_state& area)
 {
     const auto is_unused = [this](std::uint32_t slot) {
         const chunk_table* chunks = chunks_of(slot);

@@ -135,7 +135,7 @@ private:
         std::uint32_t tail = no_chunk;
     };
 
-    struct area {
+    struct area_state {
         slot_area slots;
         std::uint32_t search; // where the next search for free slots starts, counted from the first one
         std::array<chunk_queue, max_chunk_shift + 1> free{}; // by shift
@@ -143,19 +143,19 @@ private:
 
     slot_table() = default;
 
-    area& area_of(std::uint32_t slot);
+    area_state& area_of(std::uint32_t slot);
     chunk_table* chunks_of(std::uint32_t slot) const;
     std::uint32_t& next_of(std::uint32_t chunk) const;
     void push(chunk_queue& queue, std::uint32_t chunk) const;
-    result<std::uint32_t> take_slots(area& area, std::uint32_t count);
-    bool find_free_slots(const area& area, std::uint32_t count, std::uint32_t& first) const;
-    result<void> carve(area& area, unsigned shift);
-    bool reclaim_carved_slots(area& area);
+    result<std::uint32_t> take_slots(area_state& area, std::uint32_t count);
+    bool find_free_slots(const area_state& area, std::uint32_t count, std::uint32_t& first) const;
+    result<void> carve(area_state& area, unsigned shift);
+    bool reclaim_carved_slots(area_state& area);
 
     std::uint32_t _num_slots = 0;
     std::unique_ptr<std::atomic<std::uintptr_t>[]> _slots;
     std::unique_ptr<bool[]> _taken;
-    std::vector<area> _areas;
+    std::vector<area_state> _areas;
 };
 
 } // namespace ucxl

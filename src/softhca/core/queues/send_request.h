@@ -12,8 +12,8 @@
 namespace ucxl::softhca
 {
 
-inline constexpr std::size_t max_send_wqe_bytes = prm::max_wqe_units * prm::wqe_unit_bytes;
-inline constexpr std::size_t max_send_segments  = prm::max_wqe_units;
+inline constexpr std::size_t longest_send_wqe_bytes = prm::max_wqe_units * prm::wqe_unit_bytes;
+inline constexpr std::size_t max_send_segments      = prm::max_wqe_units;
 
 struct send_request {
     bool understood                = false; // it was parsed, and is valid

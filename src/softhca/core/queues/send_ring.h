@@ -15,7 +15,7 @@ namespace ucxl::softhca
 struct posted_send {
     // Room for whole blocks, because the ring is read in blocks.
     static constexpr std::size_t capacity =
-        (max_send_wqe_bytes + prm::wqe_block_bytes - 1) / prm::wqe_block_bytes * prm::wqe_block_bytes;
+        (longest_send_wqe_bytes + prm::wqe_block_bytes - 1) / prm::wqe_block_bytes * prm::wqe_block_bytes;
 
     posted_send() {} // not initialised: read_send() writes the bytes
 

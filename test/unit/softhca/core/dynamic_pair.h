@@ -7,7 +7,7 @@
 namespace ucxl::softhca::test
 {
 
-inline constexpr std::uint64_t access_key = 0x1122334455667788;
+inline constexpr std::uint64_t dc_access_key = 0x1122334455667788;
 
 class dynamic_pair : public connected_pair
 {
@@ -21,7 +21,7 @@ protected:
 
     work_request to_target(wqe_opcode opcode) const
     {
-        return work_request(opcode).target(there.lid(), there.number, access_key).signaled();
+        return work_request(opcode).target(there.lid(), there.number, dc_access_key).signaled();
     }
 
     work_request sent(std::uint32_t length) const
@@ -59,7 +59,7 @@ protected:
 
     made_srq queue    = kit.shared_receive_queue(far);
     made_cq arrivals  = kit.completion_queue(far);
-    made_target there = kit.target(far, arrivals, queue, access_key);
+    made_target there = kit.target(far, arrivals, queue, dc_access_key);
 };
 
 } // namespace ucxl::softhca::test

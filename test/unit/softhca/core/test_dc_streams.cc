@@ -20,7 +20,7 @@ protected:
     {
         a.post(work_request(wqe_opcode::rdma_write)
                    .stream(channel)
-                   .target(there.lid(), there.number, access_key)
+                   .target(there.lid(), there.number, dc_access_key)
                    .remote(address_of(target), good ? target_key : target_key ^ 1)
                    .data(source_key, address_of(source), 8)
                    .signaled());
@@ -100,7 +100,7 @@ TEST_F(dc_streams, unreported_requests_of_a_channel_in_error)
         a.post(work_request(wqe_opcode::rdma_write)
                    .stream(1)
                    .completion(when)
-                   .target(there.lid(), there.number, access_key)
+                   .target(there.lid(), there.number, dc_access_key)
                    .remote(address_of(target), target_key)
                    .data(source_key, address_of(source), 8));
     }

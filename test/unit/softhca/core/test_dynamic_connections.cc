@@ -76,12 +76,12 @@ TEST_F(dynamic_connections, one_initiator_reaches_targets_of_several_processes)
     const auto memory    = third.allocate(64);
     made_srq third_queue = kit.shared_receive_queue(third);
     made_cq third_cq     = kit.completion_queue(third);
-    const auto other     = kit.target(third, third_cq, third_queue, access_key + 1);
+    const auto other     = kit.target(third, third_cq, third_queue, dc_access_key + 1);
     third_queue.post({make.direct(third.id(), memory), address_of(memory), 64});
     queue.post(into(0, 100));
     a.post(sent(8));
     a.post(work_request(wqe_opcode::send)
-               .target(other.lid(), other.number, access_key + 1)
+               .target(other.lid(), other.number, dc_access_key + 1)
                .data(source_key, address_of(source) + 8, 8)
                .signaled());
     a.post(written(8));
@@ -113,7 +113,7 @@ TEST_F(dynamic_connections, a_wrong_access_key_gets_no_answer_and_is_counted)
     queue.post(into(0, 100));
     there.record().dc.armed = true;
     expect_no_answer(work_request(wqe_opcode::send)
-                         .target(there.lid(), there.number, access_key ^ 1)
+                         .target(there.lid(), there.number, dc_access_key ^ 1)
                          .data(source_key, address_of(source), 8)
                          .signaled());
     EXPECT_EQ(there.record().dc.violations, 4u);
@@ -124,7 +124,7 @@ TEST_F(dynamic_connections, a_wrong_access_key_gets_no_answer_and_is_counted)
 TEST_F(dynamic_connections, both_halves_of_the_access_key_count)
 {
     expect_no_answer(work_request(wqe_opcode::rdma_write)
-                         .target(there.lid(), there.number, access_key ^ (std::uint64_t{1} << 63))
+                         .target(there.lid(), there.number, dc_access_key ^ (std::uint64_t{1} << 63))
                          .remote(address_of(target), target_key)
                          .data(source_key, address_of(source), 8)
                          .signaled());
@@ -134,32 +134,32 @@ TEST_F(dynamic_connections, both_halves_of_the_access_key_count)
 
 TEST_F(dynamic_connections, a_number_that_is_no_target)
 {
-    expect_no_answer(work_request(wqe_opcode::send).target(there.lid(), 0x777, access_key).signaled());
+    expect_no_answer(work_request(wqe_opcode::send).target(there.lid(), 0x777, dc_access_key).signaled());
 }
 
 TEST_F(dynamic_connections, an_initiator_is_no_target)
 {
-    b.record().dc.access_key = access_key;
-    expect_no_answer(work_request(wqe_opcode::send).target(b.lid(), b.number, access_key).signaled());
+    b.record().dc.access_key = dc_access_key;
+    expect_no_answer(work_request(wqe_opcode::send).target(b.lid(), b.number, dc_access_key).signaled());
 }
 
 TEST_F(dynamic_connections, a_target_is_not_at_another_port)
 {
     queue.post(into(0, 100));
     expect_no_answer(work_request(wqe_opcode::send)
-                         .target(static_cast<std::uint16_t>(there.lid() + 1), there.number, access_key)
+                         .target(static_cast<std::uint16_t>(there.lid() + 1), there.number, dc_access_key)
                          .signaled());
 }
 
 TEST_F(dynamic_connections, a_target_of_another_function)
 {
-    const auto other = kit.target(far, arrivals, queue, access_key, 1);
+    const auto other = kit.target(far, arrivals, queue, dc_access_key, 1);
     EXPECT_NE(other.lid(), a.lid());
     make.function                 = 1;
     const std::uint32_t key_there = make.direct(far.id(), target);
     const auto write_with         = [&](std::uint32_t key) {
         a.post(work_request(wqe_opcode::rdma_write)
-                           .target(other.lid(), other.number, access_key)
+                           .target(other.lid(), other.number, dc_access_key)
                            .remote(address_of(target), key)
                            .data(source_key, address_of(source), 8)
                            .signaled());
@@ -197,7 +197,7 @@ TEST_F(dynamic_connections, a_route_header_with_the_ports_gid)
 {
     queue.post(into(0, 100));
     a.post(work_request(wqe_opcode::send)
-               .target(there.lid(), there.number, access_key, gid_of(there))
+               .target(there.lid(), there.number, dc_access_key, gid_of(there))
                .data(source_key, address_of(source), 8)
                .signaled());
     a.run();
@@ -211,7 +211,7 @@ TEST_F(dynamic_connections, a_route_header_with_another_gid_gets_no_answer)
     auto gid = gid_of(there);
     gid[15] ^= std::byte{1};
     queue.post(into(0, 100));
-    expect_no_answer(work_request(wqe_opcode::send).target(there.lid(), there.number, access_key, gid).signaled());
+    expect_no_answer(work_request(wqe_opcode::send).target(there.lid(), there.number, dc_access_key, gid).signaled());
 }
 
 TEST_F(dynamic_connections, an_empty_receive_queue_is_tried_again_after_the_targets_time)

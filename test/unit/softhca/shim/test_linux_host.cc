@@ -315,9 +315,9 @@ TEST(wake_timer, calls_at_the_earliest_time_once_and_not_after_its_end)
     call_counter counter;
     wake_timer timer(
         [](void* argument) {
-            auto* const counter = static_cast<call_counter*>(argument);
-            ++counter->count;
-            counter->calls.release();
+            auto* const called = static_cast<call_counter*>(argument);
+            ++called->count;
+            called->calls.release();
         },
         &counter);
     const std::uint64_t start = monotonic_ns();

@@ -50,11 +50,11 @@ void granule_allocator::cut(blocks::iterator gap, std::uint64_t start, std::uint
     const std::uint64_t before = start - offset;
     const std::uint64_t behind = gap->second.length - before - length;
 
-    blocks piece;
+    blocks front;
     blocks rest;
     gaps spare;
     if (before != 0) {
-        piece[start].length = length;
+        front[start].length = length;
         spare.emplace(0, 0);
     }
     if (behind != 0) {
@@ -74,7 +74,7 @@ void granule_allocator::cut(blocks::iterator gap, std::uint64_t start, std::uint
         node.value()       = {before, offset};
         _gaps.insert(std::move(node));
         node = spare.extract(spare.begin());
-        gap  = _blocks.insert(piece.extract(piece.begin())).position;
+        gap  = _blocks.insert(front.extract(front.begin())).position;
     }
     gap->second.length = length;
     gap->second.parked = std::move(node);
@@ -84,27 +84,27 @@ void granule_allocator::cut(blocks::iterator gap, std::uint64_t start, std::uint
 
 bool granule_allocator::give_back(std::uint64_t offset) noexcept
 {
-    auto place = _blocks.find(offset);
-    if (place == _blocks.end() || place->second.parked.empty()) {
+    auto found = _blocks.find(offset);
+    if (found == _blocks.end() || found->second.parked.empty()) {
         return false;
     }
-    _free_bytes += place->second.length;
+    _free_bytes += found->second.length;
     --_num_pieces;
-    gaps::node_type node = std::move(place->second.parked);
-    if (const auto next = std::next(place); next != _blocks.end() && next->second.parked.empty()) {
+    gaps::node_type node = std::move(found->second.parked);
+    if (const auto next = std::next(found); next != _blocks.end() && next->second.parked.empty()) {
         _gaps.erase({next->second.length, next->first});
-        place->second.length += next->second.length;
+        found->second.length += next->second.length;
         _blocks.erase(next);
     }
-    if (place != _blocks.begin()) {
-        if (const auto previous = std::prev(place); previous->second.parked.empty()) {
+    if (found != _blocks.begin()) {
+        if (const auto previous = std::prev(found); previous->second.parked.empty()) {
             _gaps.erase({previous->second.length, previous->first});
-            previous->second.length += place->second.length;
-            _blocks.erase(place);
-            place = previous;
+            previous->second.length += found->second.length;
+            _blocks.erase(found);
+            found = previous;
         }
     }
-    node.value() = {place->second.length, place->first};
+    node.value() = {found->second.length, found->first};
     _gaps.insert(std::move(node));
     return true;
 }
