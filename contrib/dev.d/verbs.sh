@@ -13,7 +13,7 @@ usage: contrib/dev VERB [ARGS]
                   (--ucx PREFIX: run what depends on UCX with the UCX that is installed in PREFIX;
                   --suite NAME: build and run the tests in a root of another Debian suite, forky has UCX 1.23;
                   --arch arm64: build for that processor, and run what an emulator can run)
-  build [VARIANT] configure and build (VARIANT: release, asan, tsan; default release)
+  build [VARIANT] configure and build (VARIANT: release, debug, asan, tsan; default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
                   (--suite NAME: in a root of another Debian suite, forky has rdma-core 65)
@@ -77,19 +77,21 @@ verb_packages() {
     esac
 }
 
+# Full debug information costs a quarter of the compiler's time. Backtraces do without it; `debug` has it.
 variant_flags() {
     case $1 in
-    release | arm64) echo "-O2 -g" ;;
+    release | arm64) echo "-O2 -g1" ;;
     demo) echo "-O2" ;;
+    debug) echo "-Og -g" ;;
     # With the sanitizers g++ gives this warning for <regex>, wrongly.
     asan)
-        echo "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
+        echo "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
             "-Wno-maybe-uninitialized"
         ;;
     # The warning is about fences. Ours order what other processes see, and the sanitizer sees one process only.
-    tsan) echo "-O1 -g -fsanitize=thread -Wno-tsan" ;;
+    tsan) echo "-O1 -g1 -fsanitize=thread -Wno-tsan" ;;
     *)
-        echo "contrib/dev: unknown build variant '$1' (release, asan, tsan)" >&2
+        echo "contrib/dev: unknown build variant '$1' (release, debug, asan, tsan)" >&2
         return 2
         ;;
     esac
@@ -100,7 +102,7 @@ verb_build() {
     local variant=${1:-release} dir lock
     dir=$top/build/$variant
     # shellcheck disable=SC2046 # options, to be split
-    configure_variant "$variant" --enable-tests $(cross_options "$variant")
+    configure_variant "$variant" --enable-tests ${CI:+--enable-werror} $(cross_options "$variant")
     in_build "$variant"
     in_build "$variant" install > "$dir/install.log" 2>&1 || { cat "$dir/install.log" >&2; return 1; }
     exec {lock}>&-
@@ -152,10 +154,27 @@ make_configure() {
     exec {lock}>&-
 }
 
+# Several sources at once, see contrib/dev.d/unity. The demo wants to be there soon, so there also the libraries.
 in_build() {
-    local variant=$1
+    local variant=$1 dir=$top/build/$1 measured=()
     shift
-    make -C "$top/build/$variant" -j "$jobs" --no-print-directory -s V=0 "$@" >&2
+    [ "$variant" != demo ] || measured=(--measured)
+    if [ "$variant" != debug ] && command -v python3 > /dev/null; then
+        make -C "$dir" --no-print-directory -s Makefile >&2
+        "$top/contrib/dev.d/unity" "$dir" "$top" "${measured[@]}"
+        export MAKEFILES=$dir/unity.mk
+    fi
+    make -C "$dir" -j "$jobs" --no-print-directory -s V=0 "$@" >&2
+    unset MAKEFILES
+}
+
+# Tests, and only they, are compiled to be there soon and not to be fast. So the compiler looks less closely, and takes
+# some values of std::optional for uninitialised.
+in_build_tests() {
+    local flags
+    flags=$(variant_flags "$1")
+    flags="${flags/-O2/-O1} -Wno-maybe-uninitialized"
+    in_build "$1" check-programs CXXFLAGS="$flags" CFLAGS="$flags"
 }
 
 use_install() {
@@ -176,7 +195,7 @@ verb_run() {
 # not installed: libtool's ucx_layout_demo finds the libraries beside it, and softhca-run through PATH.
 verb_demo() {
     local lock
-    configure_variant demo --disable-tests
+    configure_variant demo --disable-tests --disable-mpi
     in_build demo demo-programs
     exec {lock}>&-
     export PATH=$top/build/demo:$PATH
@@ -197,7 +216,7 @@ verb_check() {
     [ "${1:-}" != --arch ] || shift 2
     [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy check "$@"
     verb_build "$variant"
-    in_build "$variant" check-programs
+    in_build_tests "$variant"
     [ -z "$arch" ] || in_build "$variant" bench-programs # to see that all builds
     exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" ${arch:+--arch "$arch"} "$@"
 }
@@ -237,7 +256,7 @@ verb_conformance() {
 
 verb_adversarial() {
     verb_build release
-    in_build release check-programs
+    in_build_tests release
     exec "$top/test/adversarial" --build "$top/build/release" "$@"
 }
 
@@ -249,7 +268,7 @@ verb_test() {
         shift 2
     fi
     verb_build release
-    in_build release check-programs
+    in_build_tests release
     exec "$top/test/run-tests" --build "$top/build/release" --source "$top" "${of_suite[@]}" --filter "${1:-}"
 }
 
@@ -257,7 +276,7 @@ sanitized() {
     local variant=$1 suite=$2
     shift 2
     verb_build "$variant"
-    in_build "$variant" check-programs
+    in_build_tests "$variant"
     exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" --variant "$suite" --filter "${1:-}"
 }
 
