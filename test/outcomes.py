@@ -21,6 +21,7 @@ class Outcome:
     def __init__(self, name):
         self.name, self.passed, self.failed, self.skipped = name, 0, 0, []
         self.seconds, self.output, self.why = 0.0, "", ""
+        self.times = []  # (seconds, test) of each test that ran
 
 
 def run(name, command, env, report, timeout):
@@ -47,6 +48,7 @@ def run(name, command, env, report, timeout):
             outcome.passed = 1
         else:
             outcome.failed = 1
+        outcome.times.append((outcome.seconds, name))
         return outcome
     count_gtest(outcome, report)
     if process.returncode != 0 and outcome.failed == 0:
@@ -66,6 +68,7 @@ def count_gtest(outcome, report):
     for suite in suites:
         for test in suite["testsuite"]:
             full = f'{outcome.name}:{suite["name"]}.{test["name"]}'
+            outcome.times.append((float(test["time"].rstrip("s")), full))
             if test.get("failures"):
                 outcome.failed += 1
             elif test["result"] == "SKIPPED":

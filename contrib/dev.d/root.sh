@@ -25,6 +25,15 @@ host_is_enough() {
         "${CXX:-g++}" -std=c++23 -fsyntax-only -x c++ - 2> /dev/null
 }
 
+# part NAME COMMAND...: runs the command, and for `check` notes how long it took.
+part() {
+    local name=$1 begin=${EPOCHREALTIME/[.,]/}
+    shift
+    "$@"
+    [ -z "${UCXL_DEV_TIMES:-}" ] ||
+        printf '%9.1f s  %s\n' "$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))e-1" "$name" >> "$top/build/times"
+}
+
 packages_of() {
     sed -n "s/^$1: //p" "$top/contrib/dev.d/packages"
 }
@@ -56,8 +65,8 @@ root_prepare() {
     local lock
     exec {lock}> "$cache/lock"
     flock "$lock"
-    [ -e "$root/.complete" ] || root_bootstrap
-    root_install "$@"
+    [ -e "$root/.complete" ] || part "Debian root" root_bootstrap
+    part "packages" root_install "$@"
     exec {lock}>&-
 }
 

@@ -10,10 +10,12 @@ usage: contrib/dev VERB [ARGS]
 
   demo [ARGS]     build the demo, then move layouts of real applications between two processes and check every byte
   check           build and run all checks and tests; ends with "N passed, N failed"
-                  (--ucx PREFIX: run what depends on UCX with the UCX that is installed in PREFIX;
+                  (--times: print what took long; --all: everything else that checks, too, for some hours;
+                  --ucx PREFIX: run what depends on UCX with the UCX that is installed in PREFIX;
                   --suite NAME: build and run the tests in a root of another Debian suite, forky has UCX 1.23;
                   --arch arm64: build for that processor, and run what an emulator can run)
-  build [VARIANT] configure and build (VARIANT: release, debug, asan, tsan; default release)
+  build [VARIANT] configure and build (VARIANT: release, debug, clang, g++-13, asan, tsan;
+                  default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
                   (--suite NAME: in a root of another Debian suite, forky has rdma-core 65)
@@ -69,6 +71,7 @@ verb_packages() {
     fmt) packages_of lint ;;
     lint) packages_of lint; packages_of conformance ;;
     fuzz) packages_of fuzz ;;
+    build) packages_of "build-${2:-release}" ;;
     bench) packages_of bench ;;
     model) packages_of model ;;
     docs) packages_of docs ;;
@@ -80,7 +83,7 @@ verb_packages() {
 # Full debug information costs a quarter of the compiler's time. Backtraces do without it; `debug` has it.
 variant_flags() {
     case $1 in
-    release | arm64) echo "-O2 -g1" ;;
+    release | arm64 | clang | g++-13) echo "-O2 -g1" ;;
     demo) echo "-O2" ;;
     debug) echo "-Og -g" ;;
     # With the sanitizers g++ gives this warning for <regex>, wrongly.
@@ -91,7 +94,7 @@ variant_flags() {
     # The warning is about fences. Ours order what other processes see, and the sanitizer sees one process only.
     tsan) echo "-O1 -g1 -fsanitize=thread -Wno-tsan" ;;
     *)
-        echo "contrib/dev: unknown build variant '$1' (release, debug, asan, tsan)" >&2
+        echo "contrib/dev: unknown build variant '$1' (release, debug, clang, g++-13, asan, tsan)" >&2
         return 2
         ;;
     esac
@@ -102,19 +105,25 @@ verb_build() {
     local variant=${1:-release} dir lock
     dir=$top/build/$variant
     # shellcheck disable=SC2046 # options, to be split
-    configure_variant "$variant" --enable-tests ${CI:+--enable-werror} $(cross_options "$variant")
-    in_build "$variant"
-    in_build "$variant" install > "$dir/install.log" 2>&1 || { cat "$dir/install.log" >&2; return 1; }
+    part "configure" configure_variant "$variant" --enable-tests ${CI:+--enable-werror} $(compiler_options "$variant")
+    part "compiling libraries and tools" in_build "$variant"
+    part "installing" in_build "$variant" install-new > "$dir/install.log" 2>&1 ||
+        { cat "$dir/install.log" >&2; return 1; }
+    case $variant in
+    debug | clang | g++-13) in_build "$variant" check-programs bench-programs ;;
+    esac
     exec {lock}>&-
 }
 
-# What configure needs for a variant that is for another processor.
-cross_options() {
+# What configure needs for a variant that is for another processor, or by another compiler.
+compiler_options() {
     case $1 in
     arm64)
         echo "--build=$(uname -m)-linux-gnu --host=aarch64-linux-gnu" \
             "PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig"
         ;;
+    clang) echo "CC=clang-19 CXX=clang++-19 --enable-werror" ;;
+    g++-13) echo "CC=gcc-13 CXX=g++-13 --enable-werror" ;;
     esac
 }
 
@@ -159,11 +168,15 @@ in_build() {
     local variant=$1 dir=$top/build/$1 measured=()
     shift
     [ "$variant" != demo ] || measured=(--measured)
-    if [ "$variant" != debug ] && command -v python3 > /dev/null; then
+    case $variant in
+    # Each source alone, as users compile it.
+    debug | clang | g++-13) ;;
+    *)
         make -C "$dir" --no-print-directory -s Makefile >&2
         "$top/contrib/dev.d/unity" "$dir" "$top" "${measured[@]}"
         export MAKEFILES=$dir/unity.mk
-    fi
+        ;;
+    esac
     make -C "$dir" -j "$jobs" --no-print-directory -s V=0 "$@" >&2
     unset MAKEFILES
 }
@@ -216,9 +229,56 @@ verb_check() {
     [ "${1:-}" != --arch ] || shift 2
     [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy check "$@"
     verb_build "$variant"
-    in_build_tests "$variant"
+    part "compiling tests" in_build_tests "$variant"
     [ -z "$arch" ] || in_build "$variant" bench-programs # to see that all builds
+    if [ -z "$arch" ]; then
+        echo "left out, and run by contrib/dev check --all:"
+        left_out | sed 's/^/    /'
+    fi
     exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" ${arch:+--arch "$arch"} "$@"
+}
+
+# What `check` leaves out, and why. The names of checks are verbs with their arguments.
+left_out() {
+    cat << 'END'
+lint: style and static analysis, of all sources for half an hour
+docs: needs doxygen
+build debug: each source compiled alone, without optimisation
+build clang: each source compiled alone by another compiler, warnings are errors
+build g++-13: each source compiled alone by the oldest compiler, warnings are errors
+asan: the tests again, several times as slow
+tsan: the tests of threads again, several times as slow
+dist: builds and tests the tarball, builds the Debian packages and tries them
+check --arch arm64: another build, in an emulator
+conformance: all cases; `check` runs those that take less than a minute together
+adversarial: 200 seeds; `check` runs ten, and two of windows
+END
+}
+
+# Runs everything that checks and ends by itself within hours, one after the other, whatever fails. A verb that counts
+# its tests adds their numbers; any other one is one test.
+check_all() {
+    local name output status counts passed=0 failed=0 begin
+    output=$(mktemp)
+    while IFS=: read -r name _; do
+        begin=$SECONDS status=0
+        # shellcheck disable=SC2086 # a verb and its arguments
+        "$top/contrib/dev" $name < /dev/null 2>&1 | tee "$output" || status=1
+        counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$output" | tail -n 1 || true)
+        case $counts:$status in
+        :0) counts="1 passed, 0 failed" ;;
+        :1 | *" 0 failed:1") counts="0 passed, 1 failed" ;;
+        esac
+        passed=$((passed + ${counts%% *}))
+        counts=${counts#*, }
+        failed=$((failed + ${counts%% *}))
+        echo "contrib/dev $name: $((SECONDS - begin)) s, so far $passed passed, $failed failed"
+    done < <(echo "check: "; left_out)
+    rm -f "$output"
+    echo "left out: conformance --ucx-gtest and fuzz, which have no end within hours; other suites (--suite NAME);"
+    echo "contrib/hw-check, which needs a card"
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
 }
 
 # Prints the names of the sources, each with a zero byte.
