@@ -8,6 +8,7 @@ AC_DEFUN([UCXL_CHECK_MPI], [
     UCXL_FIND_MPI([OPENMPI], [openmpi], [OPEN_MPI])
     UCXL_FIND_MPI([MPICH], [mpich], [MPICH])
     UCXL_CHECK_MPI_ABI
+    UCXL_CHECK_OSHMEM
     have_mpi=`echo $have_OPENMPI $have_MPICH`
     AM_CONDITIONAL([HAVE_MPI], [test -n "$have_mpi" || test -n "$MPI_ABI_CPPFLAGS"])
     AS_CASE([$enable_mpi,$have_OPENMPI,$have_MPICH],
@@ -50,6 +51,20 @@ AC_DEFUN([UCXL_FIND_MPI], [
     AC_SUBST([$1_LIBS])
     AM_CONDITIONAL([HAVE_$1], [test -n "$have_$1"])
     UCXL_FIND_MPI_FORTRAN([$1], [$2])
+])
+
+# OpenSHMEM, which is a part of some builds of Open MPI. Only an example needs it.
+AC_DEFUN([UCXL_CHECK_OSHMEM], [
+    OSHMEM_CPPFLAGS=
+    OSHMEM_LIBS=
+    AC_MSG_CHECKING([for the OpenSHMEM of Open MPI])
+    AS_IF([test -n "$have_OPENMPI" && oshcc --showme:link > /dev/null 2>&1],
+          [OSHMEM_CPPFLAGS=`oshcc --showme:compile | tr ' ' '\n' | sed -n 's/^-I/-isystem/p; /^-D/p' | tr '\n' ' '`
+           OSHMEM_LIBS=`oshcc --showme:link`])
+    AS_IF([test -n "$OSHMEM_LIBS"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
+    AC_SUBST([OSHMEM_CPPFLAGS])
+    AC_SUBST([OSHMEM_LIBS])
+    AM_CONDITIONAL([HAVE_OSHMEM], [test -n "$OSHMEM_LIBS"])
 ])
 
 # UCXL_FIND_MPI_FORTRAN(VARIABLE, NAME): the command that compiles Fortran programs for this MPI. Only a test needs it.

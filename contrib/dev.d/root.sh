@@ -7,7 +7,10 @@ suite=trixie
 cache=${UCXL_DEV_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ucx-layout}
 root=$cache/$suite
 root_suite=$suite
+# shellcheck disable=SC2034 # contrib/dev and verbs.sh use it
 ucx_gtest=${UCXL_DEV_UCX_GTEST:-$cache/ucx-gtest} # UCX's own tests, built once for all checkouts
+# shellcheck disable=SC2034 # the same
+mpi_suites=${UCXL_DEV_MPI_SUITES:-$cache/mpi-suites} # sources of MPI test suites, and what is compiled from them
 
 # Chooses the root of another Debian suite.
 use_suite() {
@@ -153,7 +156,7 @@ root_command() {
     # root_exec is `exec` if this is the last thing that contrib/dev does. Then signals reach the command itself.
     # shellcheck disable=SC2016,SC2086 # expanded by the inner shell; split into words
     ${root_exec:-} $prefix env UCXL_DEV_IN_ROOT=1 root="$root" top="$top" inside="$(path_in_root)" cwd="$PWD" \
-        user="$user" ucx="${other_ucx:-}" unshare --mount --propagation private bash -c '
+        user="$user" shown="${shown_folder:-}" unshare --mount --propagation private bash -c '
         set -e
         for dir in proc sys dev tmp; do mount --rbind "/$dir" "$root/$dir"; done
         # Names resolve as on the host, even after its network has changed.
@@ -162,7 +165,7 @@ root_command() {
         done
         mkdir -p "$root$inside"
         mount --bind "$top" "$root$inside"
-        [ -z "$ucx" ] || { mkdir -p "$root$ucx" && mount --bind "$ucx" "$root$ucx"; }
+        [ -z "$shown" ] || { mkdir -p "$root$shown" && mount --bind "$shown" "$root$shown"; }
         case $cwd/ in
         "$top"/*) cwd=$inside${cwd#"$top"} ;;
         /tmp/*) ;;
@@ -172,7 +175,7 @@ root_command() {
         change=()
         [ -z "$user" ] || { export HOME=/tmp; change=("--userspec=$user" --groups=); }
         unset LD_PRELOAD LD_LIBRARY_PATH TMPDIR
-        inner=$root; dir=$cwd; unset root top inside cwd user ucx
+        inner=$root; dir=$cwd; unset root top inside cwd user shown
         exec chroot "${change[@]}" "$inner" /usr/bin/env -C "$dir" "$@"' enter "$@"
 }
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The verbs of contrib/dev. They run where the toolchain is: on the host or inside the root.
-: "${top:?set by contrib/dev}" "${ucx_gtest:?set by root.sh}"
+: "${top:?set by contrib/dev}" "${ucx_gtest:?set by root.sh}" "${mpi_suites:?set by root.sh}"
 
 jobs=$(nproc)
 
@@ -21,6 +21,8 @@ usage: contrib/dev VERB [ARGS]
                   (--suite NAME: in a root of another Debian suite, forky has rdma-core 65)
                   (--ucx-gtest [FILTER]: instead build UCX's own tests, once, and run those for network cards;
                   takes hours; ends with "N passed, N failed")
+                  (mpi [--mpi NAME] [--pairs N] [FILTER]: instead run MPI programs of other projects without
+                  libmpi_layout and with it, compare what they print, and time both; ends with "N passed, N failed")
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
@@ -65,9 +67,12 @@ verb_packages() {
     case $1:$(other_arch "${@:2}") in
     check:arm64) packages_of arm64 ;;
     esac
-    [ "$1 ${2:-}" != "conformance --ucx-gtest" ] || packages_of ucx-gtest
+    case "$1 ${2:-}" in
+    "conformance --ucx-gtest") packages_of ucx-gtest; packages_of conformance ;;
+    "conformance mpi") packages_of conformance-mpi ;;
+    "conformance "* | "check "*) packages_of conformance ;;
+    esac
     case $1 in
-    check | conformance) packages_of conformance ;;
     fmt) packages_of lint ;;
     lint) packages_of lint; packages_of conformance ;;
     fuzz) packages_of fuzz ;;
@@ -97,6 +102,15 @@ variant_flags() {
         echo "contrib/dev: unknown build variant '$1' (release, debug, clang, g++-13, asan, tsan)" >&2
         return 2
         ;;
+    esac
+}
+
+link_flags() {
+    case $1 in
+    # Debian's g++-13 links with a libstdc++ of its own, older than the one that programs then run with, and than what
+    # other libraries need of it; libgtest.a needs the newer one itself.
+    g++-13) echo "-Wl,--allow-shlib-undefined -l:libstdc++.so.6" ;;
+    *) variant_flags "$1" | grep -o -- '-fsanitize=[a-z,]*' || true ;;
     esac
 }
 
@@ -146,7 +160,7 @@ configure_variant() {
     make_configure "$dir"
     if [ ! -e "$dir/Makefile" ]; then
         (cd "$dir" && "$top/configure" --quiet --disable-static "$@" --prefix="$dir/install" \
-            CXXFLAGS="$flags" CFLAGS="$flags" LDFLAGS="$(grep -o -- '-fsanitize=[a-z,]*' <<< "$flags" || true)") >&2
+            CXXFLAGS="$flags" CFLAGS="$flags" LDFLAGS="$(link_flags "$variant")") >&2
     fi
 }
 
@@ -208,7 +222,7 @@ verb_run() {
 # not installed: libtool's ucx_layout_demo finds the libraries beside it, and softhca-run through PATH.
 verb_demo() {
     local lock
-    configure_variant demo --disable-tests --disable-mpi
+    configure_variant demo --disable-tests --disable-mpi ${CI:+--enable-werror}
     in_build demo demo-programs
     exec {lock}>&-
     export PATH=$top/build/demo:$PATH
@@ -251,6 +265,7 @@ tsan: the tests of threads again, several times as slow
 dist: builds and tests the tarball, builds the Debian packages and tries them
 check --arch arm64: another build, in an emulator
 conformance: all cases; `check` runs those that take less than a minute together
+conformance mpi: MPI programs of other projects, with the library and without it
 adversarial: 200 seeds; `check` runs ten, and two of windows
 END
 }
@@ -310,6 +325,10 @@ verb_conformance() {
     if [ "${1:-}" = --ucx-gtest ]; then
         program=$("$top/contrib/dev.d/build-ucx-gtest" "$ucx_gtest")
         exec "$top/test/conformance/ucx_gtest" --build "$top/build/release" --program "$program" "${@:2}"
+    fi
+    if [ "${1:-}" = mpi ]; then
+        "$top/contrib/dev.d/fetch-mpi-suites" "$mpi_suites"
+        exec "$top/test/conformance/mpi/run" --build "$top/build/release" --sources "$mpi_suites" "${@:2}"
     fi
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
 }

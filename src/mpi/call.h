@@ -6,8 +6,8 @@
 #include "mpi_functions.h"
 #include "type_table.h"
 
-// Begins the definition of a function that programs call.
-#define UCXL_MPI_CALL extern "C" [[gnu::visibility("default")]] int
+// Begins the definition of own_MPI_...(), which programs call by the name MPI_...().
+#define UCXL_MPI_CALL extern "C" [[gnu::visibility("hidden")]] int
 // Becomes part of the call, which then is a look into the table and a jump where a datatype is left to MPI.
 #define UCXL_MPI_FAST [[gnu::always_inline]] inline
 

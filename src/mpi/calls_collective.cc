@@ -14,25 +14,23 @@ int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm, Form form)
     return call_packed(next, whole, no_side(), std::tuple(root, comm), form, [&](auto& side, auto& /*none*/) {
         const peers others(comm);
         if (others.is_valid && !(others.has_two_groups && root == MPI_PROC_NULL)) {
-            side.take(1, others.is_root(root) ? direction::send : direction::receive);
+            side.take(1, each_block(others.is_root(root) ? usage::reads : usage::updates));
         }
     });
 }
 
-// The part of this process may be in the receive buffer already.
+// The part of this process may be in the receive buffer already, and stays there.
 template <typename Next, typename Sent, typename Received, typename Form>
 int gather(Next* next, const Sent& sent, const Received& received, int root, MPI_Comm comm, Form form)
 {
     return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into) {
         const peers others(comm);
         if (others.is_valid && others.faces_root(root) && sent.buffer != MPI_IN_PLACE) {
-            from.take(1, direction::send);
+            from.take(1, each_block(usage::reads));
         }
         if (others.is_valid && others.is_root(root)) {
-            into.take(others.number, direction::receive);
-            if (sent.buffer == MPI_IN_PLACE) {
-                into.keep_block(others.rank);
-            }
+            const std::size_t left = sent.buffer == MPI_IN_PLACE ? others.own_block() : no_block;
+            into.take(others.number, each_block_but(left, usage::none, usage::updates));
         }
     });
 }
@@ -43,10 +41,11 @@ int scatter(Next* next, const Sent& sent, const Received& received, int root, MP
     return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into) {
         const peers others(comm);
         if (others.is_valid && others.is_root(root)) {
-            from.take(others.number, direction::send);
+            const std::size_t left = received.buffer == MPI_IN_PLACE ? others.own_block() : no_block;
+            from.take(others.number, each_block_but(left, usage::none, usage::reads));
         }
         if (others.is_valid && others.faces_root(root) && received.buffer != MPI_IN_PLACE) {
-            into.take(1, direction::receive);
+            into.take(1, each_block(usage::updates));
         }
     });
 }
@@ -59,11 +58,11 @@ int gather_to_all(Next* next, const Sent& sent, const Received& received, MPI_Co
         if (!others.is_valid) {
             return;
         }
-        into.take(others.number, direction::receive);
         if (sent.buffer == MPI_IN_PLACE) {
-            into.keep_block(others.rank);
+            into.take(others.number, each_block_but(others.own_block(), usage::reads, usage::updates));
         } else {
-            from.take(1, direction::send);
+            from.take(1, each_block(usage::reads));
+            into.take(others.number, each_block(usage::updates));
         }
     });
 }
@@ -76,11 +75,11 @@ int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm co
         if (!others.is_valid) {
             return;
         }
-        into.take(others.number, direction::receive);
         if (sent.buffer == MPI_IN_PLACE) {
-            into.keep_all();
+            into.take(others.number, each_block(usage::both));
         } else {
-            from.take(others.number, direction::send);
+            from.take(others.number, each_block(usage::reads));
+            into.take(others.number, each_block(usage::updates));
         }
     });
 }

@@ -26,50 +26,50 @@ UCXL_MPI_FAST int end_requests(int count, MPI_Request* array, Next* next, Rest..
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Wait(MPI_Request* request, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Wait(MPI_Request* request, MPI_Status* status)
 {
-    return end_requests(1, request, PMPI_Wait, request, status);
+    return end_requests(1, request, next_MPI_Wait, request, status);
 }
 
-UCXL_MPI_CALL MPI_Waitall(int count, MPI_Request array[], MPI_Status statuses[])
+UCXL_MPI_CALL own_MPI_Waitall(int count, MPI_Request array[], MPI_Status statuses[])
 {
-    return end_requests(count, array, PMPI_Waitall, count, array, statuses);
+    return end_requests(count, array, next_MPI_Waitall, count, array, statuses);
 }
 
-UCXL_MPI_CALL MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Waitany(int count, MPI_Request array[], int* index, MPI_Status* status)
 {
-    return end_requests(count, array, PMPI_Waitany, count, array, index, status);
+    return end_requests(count, array, next_MPI_Waitany, count, array, index, status);
 }
 
-UCXL_MPI_CALL MPI_Waitsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
+UCXL_MPI_CALL own_MPI_Waitsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
 {
-    return end_requests(count, array, PMPI_Waitsome, count, array, num_ended, indices, statuses);
+    return end_requests(count, array, next_MPI_Waitsome, count, array, num_ended, indices, statuses);
 }
 
-UCXL_MPI_CALL MPI_Test(MPI_Request* request, int* flag, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status)
 {
-    return end_requests(1, request, PMPI_Test, request, flag, status);
+    return end_requests(1, request, next_MPI_Test, request, flag, status);
 }
 
-UCXL_MPI_CALL MPI_Testall(int count, MPI_Request array[], int* flag, MPI_Status statuses[])
+UCXL_MPI_CALL own_MPI_Testall(int count, MPI_Request array[], int* flag, MPI_Status statuses[])
 {
-    return end_requests(count, array, PMPI_Testall, count, array, flag, statuses);
+    return end_requests(count, array, next_MPI_Testall, count, array, flag, statuses);
 }
 
-UCXL_MPI_CALL MPI_Testany(int count, MPI_Request array[], int* index, int* flag, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Testany(int count, MPI_Request array[], int* index, int* flag, MPI_Status* status)
 {
-    return end_requests(count, array, PMPI_Testany, count, array, index, flag, status);
+    return end_requests(count, array, next_MPI_Testany, count, array, index, flag, status);
 }
 
-UCXL_MPI_CALL MPI_Testsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
+UCXL_MPI_CALL own_MPI_Testsome(int count, MPI_Request array[], int* num_ended, int indices[], MPI_Status statuses[])
 {
-    return end_requests(count, array, PMPI_Testsome, count, array, num_ended, indices, statuses);
+    return end_requests(count, array, next_MPI_Testsome, count, array, num_ended, indices, statuses);
 }
 
 // The program may use what arrived, though the request stays.
-UCXL_MPI_CALL MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status)
 {
-    const int result = PMPI_Request_get_status(request, flag, status);
+    const int result = next_MPI_Request_get_status(request, flag, status);
     if (result == MPI_SUCCESS && *flag != 0) {
         requests::note_end(request);
     }
@@ -77,30 +77,30 @@ UCXL_MPI_CALL MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status*
 }
 
 #if UCXL_STATUS_OF_MANY
-UCXL_MPI_CALL MPI_Request_get_status_all(int count, UCXL_PARAMETER(1, Request_get_status_all) array, int* flag,
-                                         MPI_Status statuses[])
+UCXL_MPI_CALL own_MPI_Request_get_status_all(int count, UCXL_PARAMETER(1, Request_get_status_all) array, int* flag,
+                                             MPI_Status statuses[])
 {
-    const int result = PMPI_Request_get_status_all(count, array, flag, statuses);
+    const int result = next_MPI_Request_get_status_all(count, array, flag, statuses);
     for (int i = 0; result == MPI_SUCCESS && *flag != 0 && i < count; ++i) {
         requests::note_end(array[i]);
     }
     return result;
 }
 
-UCXL_MPI_CALL MPI_Request_get_status_any(int count, UCXL_PARAMETER(1, Request_get_status_any) array, int* index,
-                                         int* flag, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Request_get_status_any(int count, UCXL_PARAMETER(1, Request_get_status_any) array, int* index,
+                                             int* flag, MPI_Status* status)
 {
-    const int result = PMPI_Request_get_status_any(count, array, index, flag, status);
+    const int result = next_MPI_Request_get_status_any(count, array, index, flag, status);
     if (result == MPI_SUCCESS && *flag != 0 && *index != MPI_UNDEFINED) {
         requests::note_end(array[*index]);
     }
     return result;
 }
 
-UCXL_MPI_CALL MPI_Request_get_status_some(int count, UCXL_PARAMETER(1, Request_get_status_some) array, int* num_ended,
-                                          int indices[], MPI_Status statuses[])
+UCXL_MPI_CALL own_MPI_Request_get_status_some(int count, UCXL_PARAMETER(1, Request_get_status_some) array,
+                                              int* num_ended, int indices[], MPI_Status statuses[])
 {
-    const int result = PMPI_Request_get_status_some(count, array, num_ended, indices, statuses);
+    const int result = next_MPI_Request_get_status_some(count, array, num_ended, indices, statuses);
     for (int i = 0; result == MPI_SUCCESS && *num_ended != MPI_UNDEFINED && i < *num_ended; ++i) {
         requests::note_end(array[indices[i]]);
     }
@@ -108,20 +108,20 @@ UCXL_MPI_CALL MPI_Request_get_status_some(int count, UCXL_PARAMETER(1, Request_g
 }
 #endif
 
-UCXL_MPI_CALL MPI_Start(MPI_Request* request)
+UCXL_MPI_CALL own_MPI_Start(MPI_Request* request)
 {
     requests::begin(1, request);
-    const int result = PMPI_Start(request);
+    const int result = next_MPI_Start(request);
     if (result != MPI_SUCCESS) {
         requests::cancel_begin(1, request);
     }
     return result;
 }
 
-UCXL_MPI_CALL MPI_Startall(int count, MPI_Request array[])
+UCXL_MPI_CALL own_MPI_Startall(int count, MPI_Request array[])
 {
     requests::begin(count, array);
-    const int result = PMPI_Startall(count, array);
+    const int result = next_MPI_Startall(count, array);
     if (result != MPI_SUCCESS) {
         requests::cancel_begin(count, array);
     }
@@ -129,10 +129,10 @@ UCXL_MPI_CALL MPI_Startall(int count, MPI_Request array[])
 }
 
 // The request goes on if it has not ended, and nobody will hear when it does.
-UCXL_MPI_CALL MPI_Request_free(MPI_Request* request)
+UCXL_MPI_CALL own_MPI_Request_free(MPI_Request* request)
 {
     if (!requests::any() || request == nullptr || *request == MPI_REQUEST_NULL) [[likely]] {
-        return PMPI_Request_free(request);
+        return next_MPI_Request_free(request);
     }
     const MPI_Request freed = *request;
     auto things             = requests::take(freed);
@@ -140,7 +140,7 @@ UCXL_MPI_CALL MPI_Request_free(MPI_Request* request)
     if (things != nullptr) {
         PMPI_Request_get_status(*request, &has_ended, MPI_STATUS_IGNORE);
     }
-    const int result = PMPI_Request_free(request);
+    const int result = next_MPI_Request_free(request);
     if (things != nullptr && result != MPI_SUCCESS) {
         requests::hold(freed, std::move(things));
     } else if (things != nullptr && has_ended == 0) {

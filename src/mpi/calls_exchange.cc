@@ -32,19 +32,37 @@ auto arguments_of(const sent_side<Count>& sent, partner to, const received_side<
 }
 
 template <typename Count>
-held_windows borrow_both(const sent_side<Count>& sent, const received_side<Count>& received, MPI_Comm comm)
-{
-    if (!sent.is_taken() && !received.is_taken()) [[likely]] {
-        return {};
+struct taken_sides {
+    bool sent, received;
+
+    taken_sides(const sent_side<Count>& from, partner to, const received_side<Count>& into, partner source)
+    {
+        const bool is_sent = to.rank != MPI_PROC_NULL, is_received = source.rank != MPI_PROC_NULL;
+        if (is_sent && is_received && from.type == into.type && from.count == into.count) {
+            sent = received = from.is_taken(2); // looked up once
+        } else {
+            sent     = is_sent && from.is_taken();
+            received = is_received && into.is_taken();
+        }
     }
-    return {sent.borrow(comm, direction::send), received.borrow(comm, direction::receive)};
-}
+    bool any() const { return sent || received; }
+    held_windows borrow(const sent_side<Count>& from, const received_side<Count>& into, MPI_Comm comm) const
+    {
+        return {sent ? from.borrow(comm, direction::send) : window_use(),
+                received ? into.borrow(comm, direction::receive) : window_use()};
+    }
+};
 
 template <typename Next, typename Count>
 int exchange(Next* next, sent_side<Count> sent, partner to, received_side<Count> received, partner from, MPI_Comm comm,
              MPI_Status* status)
 {
-    const held_windows windows = borrow_both(sent, received, comm);
+    const taken_sides<Count> taken(sent, to, received, from);
+    if (!taken.any()) [[likely]] {
+        return next(sent.buffer, sent.count, sent.type, to.rank, to.tag, received.buffer, received.count, received.type,
+                    from.rank, from.tag, comm, status);
+    }
+    const held_windows windows = taken.borrow(sent, received, comm);
     return std::apply(next, std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(status)));
 }
 
@@ -52,7 +70,12 @@ template <typename Next, typename Count>
 int start_exchange(Next* next, sent_side<Count> sent, partner to, received_side<Count> received, partner from,
                    MPI_Comm comm, MPI_Request* request)
 {
-    return start_on(borrow_both(sent, received, comm), request, [&](const held_windows& windows) {
+    const taken_sides<Count> taken(sent, to, received, from);
+    if (!taken.any()) [[likely]] {
+        return next(sent.buffer, sent.count, sent.type, to.rank, to.tag, received.buffer, received.count, received.type,
+                    from.rank, from.tag, comm, request);
+    }
+    return start_on(taken.borrow(sent, received, comm), request, [&](const held_windows& windows) {
         return std::apply(next,
                           std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(request)));
     });
@@ -65,14 +88,15 @@ struct replaced_side {
 };
 
 template <typename Count>
-replaced_side borrow_replaced(const received_side<Count>& side, MPI_Comm comm)
+replaced_side borrow_replaced(const received_side<Count>& side, partner to, partner from, MPI_Comm comm)
 {
-    known_type* const known = find_known(side.type);
+    const bool is_between_two = to.rank != MPI_PROC_NULL && from.rank != MPI_PROC_NULL;
+    known_type* const known   = is_between_two ? find_used(side.type, side.count) : nullptr;
     if (known == nullptr) [[likely]] {
         return {{}, false};
     }
     window_use window   = side.borrow(comm, direction::receive);
-    const bool is_taken = window || known->is_moved_by_layout();
+    const bool is_taken = window || known->layout_context() != nullptr;
     return {std::move(window), is_taken};
 }
 
@@ -81,7 +105,7 @@ template <typename Next, typename Exchange, typename Count>
 int replace(Next* next, Exchange* by, received_side<Count> side, partner to, partner from, MPI_Comm comm,
             MPI_Status* status)
 {
-    const replaced_side into = borrow_replaced(side, comm);
+    const replaced_side into = borrow_replaced(side, to, from, comm);
     const auto packed =
         into.is_taken ? packed_side::of(side.buffer, side.count, side.type, direction::send) : std::nullopt;
     if (packed) {
@@ -96,7 +120,7 @@ template <typename Next, typename Exchange, typename Count>
 int start_replace(Next* next, Exchange* by, received_side<Count> side, partner to, partner from, MPI_Comm comm,
                   MPI_Request* request)
 {
-    replaced_side into = borrow_replaced(side, comm);
+    replaced_side into = borrow_replaced(side, to, from, comm);
     auto things =
         into.is_taken ? hold_packed(packed_side::of(side.buffer, side.count, side.type, direction::send)) : nullptr;
     if (things != nullptr) {
@@ -117,32 +141,36 @@ int start_replace(Next* next, Exchange* by, received_side<Count> side, partner t
 
 // `c` ends the names of the calls with large counts.
 #define UCXL_EXCHANGES(c, Count)                                                                                       \
-    UCXL_MPI_CALL MPI_Sendrecv##c(const void* send_buffer, Count send_count, MPI_Datatype send_type, int destination,  \
-                                  int send_tag, void* receive_buffer, Count receive_count, MPI_Datatype receive_type,  \
-                                  int source, int receive_tag, MPI_Comm comm, MPI_Status* status)                      \
+    UCXL_MPI_CALL own_MPI_Sendrecv##c(const void* send_buffer, Count send_count, MPI_Datatype send_type,               \
+                                      int destination, int send_tag, void* receive_buffer, Count receive_count,        \
+                                      MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm,           \
+                                      MPI_Status* status)                                                              \
     {                                                                                                                  \
-        return exchange(PMPI_Sendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},                        \
+        return exchange(next_MPI_Sendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},                    \
                         {destination, send_tag}, {receive_buffer, receive_count, receive_type}, {source, receive_tag}, \
                         comm, status);                                                                                 \
     }                                                                                                                  \
-    UCXL_MPI_CALL MPI_Sendrecv_replace##c(void* buffer, Count count, MPI_Datatype type, int destination, int send_tag, \
-                                          int source, int receive_tag, MPI_Comm comm, MPI_Status* status)              \
+    UCXL_MPI_CALL own_MPI_Sendrecv_replace##c(void* buffer, Count count, MPI_Datatype type, int destination,           \
+                                              int send_tag, int source, int receive_tag, MPI_Comm comm,                \
+                                              MPI_Status* status)                                                      \
     {                                                                                                                  \
-        return replace(PMPI_Sendrecv_replace##c, PMPI_Sendrecv##c, received_side<Count>{buffer, count, type},          \
+        return replace(next_MPI_Sendrecv_replace##c, next_MPI_Sendrecv##c, received_side<Count>{buffer, count, type},  \
                        {destination, send_tag}, {source, receive_tag}, comm, status);                                  \
     }                                                                                                                  \
-    UCXL_MPI_CALL MPI_Isendrecv_replace##c(void* buffer, Count count, MPI_Datatype type, int destination,              \
-                                           int send_tag, int source, int receive_tag, MPI_Comm comm,                   \
-                                           MPI_Request* request)                                                       \
+    UCXL_MPI_CALL own_MPI_Isendrecv_replace##c(void* buffer, Count count, MPI_Datatype type, int destination,          \
+                                               int send_tag, int source, int receive_tag, MPI_Comm comm,               \
+                                               MPI_Request* request)                                                   \
     {                                                                                                                  \
-        return start_replace(PMPI_Isendrecv_replace##c, PMPI_Isendrecv##c, received_side<Count>{buffer, count, type},  \
-                             {destination, send_tag}, {source, receive_tag}, comm, request);                           \
+        return start_replace(next_MPI_Isendrecv_replace##c, next_MPI_Isendrecv##c,                                     \
+                             received_side<Count>{buffer, count, type}, {destination, send_tag},                       \
+                             {source, receive_tag}, comm, request);                                                    \
     }                                                                                                                  \
-    UCXL_MPI_CALL MPI_Isendrecv##c(const void* send_buffer, Count send_count, MPI_Datatype send_type, int destination, \
-                                   int send_tag, void* receive_buffer, Count receive_count, MPI_Datatype receive_type, \
-                                   int source, int receive_tag, MPI_Comm comm, MPI_Request* request)                   \
+    UCXL_MPI_CALL own_MPI_Isendrecv##c(const void* send_buffer, Count send_count, MPI_Datatype send_type,              \
+                                       int destination, int send_tag, void* receive_buffer, Count receive_count,       \
+                                       MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm,          \
+                                       MPI_Request* request)                                                           \
     {                                                                                                                  \
-        return start_exchange(PMPI_Isendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},                 \
+        return start_exchange(next_MPI_Isendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},             \
                               {destination, send_tag}, {receive_buffer, receive_count, receive_type},                  \
                               {source, receive_tag}, comm, request);                                                   \
     }

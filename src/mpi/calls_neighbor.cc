@@ -4,29 +4,29 @@
 #include "packed_call.h"
 #include "peers.h"
 
+#include <vector>
+
 namespace
 {
 
 using namespace ucxl::mpi;
 
-// Where there is no neighbour, MPI leaves the receive buffer as it is.
-template <typename Packed>
-void keep_borders(const neighbors& others, Packed& into)
+// A neighbour that a grid does not have at its border neither reads nor updates its block.
+auto of_neighbors(const std::vector<bool>& is_there, usage use)
 {
-    if (others.may_lack_some) {
-        into.keep_all();
-    }
+    return [&is_there, use](std::size_t index) { return is_there[index] ? use : usage::none; };
 }
 
 template <typename Next, typename Sent, typename Received, typename Form>
 int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
     return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
-        const neighbors others(comm);
-        if (others.is_valid) {
-            from.take(1, direction::send);
-            into.take(others.sources, direction::receive);
-            keep_borders(others, into);
+        const auto others = neighbors_of(comm);
+        if (others && others->is_valid) {
+            if (others->has_destination()) {
+                from.take(1, each_block(usage::reads));
+            }
+            into.take(others->sources.size(), of_neighbors(others->sources, usage::updates));
         }
     });
 }
@@ -35,11 +35,10 @@ template <typename Next, typename Sent, typename Received, typename Form>
 int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
     return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
-        const neighbors others(comm);
-        if (others.is_valid) {
-            from.take(others.destinations, direction::send);
-            into.take(others.sources, direction::receive);
-            keep_borders(others, into);
+        const auto others = neighbors_of(comm);
+        if (others && others->is_valid) {
+            from.take(others->destinations.size(), of_neighbors(others->destinations, usage::reads));
+            into.take(others->sources.size(), of_neighbors(others->sources, usage::updates));
         }
     });
 }

@@ -55,12 +55,12 @@ bool is_exposed(const one_block<Buffer, Count>& result, MPI_Win win)
 }
 
 template <typename Side>
-bool is_known(const Side& side)
+bool is_used(const Side& side)
 {
     if constexpr (std::is_same_v<Side, no_side>) {
         return false;
     } else {
-        return find_known(side.type) != nullptr;
+        return find_used(side.type, side.count) != nullptr;
     }
 }
 
@@ -107,7 +107,8 @@ public:
     }
     std::optional<packed_side> take_unless_exposed(bool is_reduced, MPI_Win win) noexcept
     {
-        return is_known(_passed) && !is_exposed(_passed, win) ? take(direction::receive, is_reduced) : std::nullopt;
+        return find_known(_passed.type) != nullptr && !is_exposed(_passed, win) ? take(direction::receive, is_reduced)
+                                                                                : std::nullopt;
     }
     auto arguments() const { return _passed.arguments(); }
 
@@ -181,8 +182,10 @@ int operate(Next* next, const Origin& own_origin, const Result& own_result, cons
     operation_side<Result> result(own_result);
     pending_operations pending;
     held_ptr held_by_request;
-    if ((is_known(own_origin) || is_known(own_result)) && settings::get().takes_one_sided && win != MPI_WIN_NULL &&
-        target.rank != MPI_PROC_NULL && operations::has_room() &&
+    const bool may_take    = settings::get().takes_one_sided && win != MPI_WIN_NULL && target.rank != MPI_PROC_NULL;
+    const bool uses_origin = may_take && reduced.reads_origin() && is_used(own_origin);
+    const bool uses_result = may_take && is_used(own_result);
+    if ((uses_origin || uses_result) && operations::has_room() &&
         (has_true_request(reduced, form) || find_known(target.type) == nullptr)) [[unlikely]] {
         constexpr bool is_reduced = std::is_same_v<Operator, operator_of>;
         try {
@@ -191,7 +194,7 @@ int operate(Next* next, const Origin& own_origin, const Result& own_result, cons
             if constexpr (std::is_same_v<Form, nonblocking>) {
                 held_by_request = std::make_unique<held_operation>(pending.front().moved);
             }
-            const bool sends = reduced.reads_origin() && pack_origin(origin, is_reduced, moved);
+            const bool sends = uses_origin && pack_origin(origin, is_reduced, moved);
             if (!replace_result(result, is_reduced, win, moved) && !sends) {
                 pending.clear();
             }
@@ -244,10 +247,10 @@ UCXL_OPERATIONS(_c, MPI_Count)
 
 // Defines a call that completes the operations on a window with one target, or with all.
 #define UCXL_MPI_COMPLETION(name, parameters, target, arguments)                                                       \
-    UCXL_MPI_CALL MPI_##name parameters                                                                                \
+    UCXL_MPI_CALL own_MPI_##name parameters                                                                            \
     {                                                                                                                  \
         ending_operations ending(win, target);                                                                         \
-        return ending.settle(PMPI_##name arguments);                                                                   \
+        return ending.settle(next_MPI_##name arguments);                                                               \
     }
 
 UCXL_MPI_COMPLETION(Win_fence, (int assertion, MPI_Win win), ending_operations::all_targets, (assertion, win))
@@ -260,8 +263,8 @@ UCXL_MPI_COMPLETION(Win_flush_local, (int rank, MPI_Win win), rank, (rank, win))
 UCXL_MPI_COMPLETION(Win_flush_local_all, (MPI_Win win), ending_operations::all_targets, (win))
 
 // Its handle may be given to the next window.
-UCXL_MPI_CALL MPI_Win_free(MPI_Win* win)
+UCXL_MPI_CALL own_MPI_Win_free(MPI_Win* win)
 {
     ending_operations ending(win == nullptr ? MPI_WIN_NULL : *win, ending_operations::all_targets);
-    return ending.settle(PMPI_Win_free(win));
+    return ending.settle(next_MPI_Win_free(win));
 }

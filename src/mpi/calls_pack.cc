@@ -16,7 +16,7 @@ template <typename Position>
 std::optional<packed_side> elements_of(const void* buffer, MPI_Count count, MPI_Datatype type, direction way,
                                        const void* packed, Position size, const Position* position)
 {
-    if (find_known(type) == nullptr || !settings::get().takes_packs || packed == nullptr || position == nullptr ||
+    if (!settings::get().takes_packs || find_used(type, count) == nullptr || packed == nullptr || position == nullptr ||
         *position < 0) {
         return std::nullopt;
     }
@@ -55,28 +55,28 @@ int unpack(Next* next, const void* packed, Position size, Position* position, vo
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Pack(const void* buffer, int count, MPI_Datatype type, void* packed, int size, int* position,
-                       MPI_Comm comm)
+UCXL_MPI_CALL own_MPI_Pack(const void* buffer, int count, MPI_Datatype type, void* packed, int size, int* position,
+                           MPI_Comm comm)
 {
-    return pack(PMPI_Pack, buffer, count, type, packed, size, position, comm);
+    return pack(next_MPI_Pack, buffer, count, type, packed, size, position, comm);
 }
 
-UCXL_MPI_CALL MPI_Unpack(const void* packed, int size, int* position, void* buffer, int count, MPI_Datatype type,
-                         MPI_Comm comm)
+UCXL_MPI_CALL own_MPI_Unpack(const void* packed, int size, int* position, void* buffer, int count, MPI_Datatype type,
+                             MPI_Comm comm)
 {
-    return unpack(PMPI_Unpack, packed, size, position, buffer, count, type, comm);
+    return unpack(next_MPI_Unpack, packed, size, position, buffer, count, type, comm);
 }
 
 #if UCXL_LARGE_COUNTS
-UCXL_MPI_CALL MPI_Pack_c(const void* buffer, MPI_Count count, MPI_Datatype type, void* packed, MPI_Count size,
-                         MPI_Count* position, MPI_Comm comm)
+UCXL_MPI_CALL own_MPI_Pack_c(const void* buffer, MPI_Count count, MPI_Datatype type, void* packed, MPI_Count size,
+                             MPI_Count* position, MPI_Comm comm)
 {
-    return pack(PMPI_Pack_c, buffer, count, type, packed, size, position, comm);
+    return pack(next_MPI_Pack_c, buffer, count, type, packed, size, position, comm);
 }
 
-UCXL_MPI_CALL MPI_Unpack_c(const void* packed, MPI_Count size, MPI_Count* position, void* buffer, MPI_Count count,
-                           MPI_Datatype type, MPI_Comm comm)
+UCXL_MPI_CALL own_MPI_Unpack_c(const void* packed, MPI_Count size, MPI_Count* position, void* buffer, MPI_Count count,
+                               MPI_Datatype type, MPI_Comm comm)
 {
-    return unpack(PMPI_Unpack_c, packed, size, position, buffer, count, type, comm);
+    return unpack(next_MPI_Unpack_c, packed, size, position, buffer, count, type, comm);
 }
 #endif

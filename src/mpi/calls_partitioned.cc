@@ -4,6 +4,7 @@
 #include "packed_side.h"
 #include "requests.h"
 #include "settings.h"
+#include "type_uses.h"
 
 #include <memory>
 #include <mutex>
@@ -73,7 +74,8 @@ int start(Next* next, Buffer buffer, int number, MPI_Count count, MPI_Datatype t
           MPI_Info info, MPI_Request* request, direction way)
 {
     std::unique_ptr<held_partitions> things;
-    if (find_known(type) != nullptr && number > 0 && count > 0 && settings::get().takes_messages) [[unlikely]] {
+    if (peer != MPI_PROC_NULL && number > 0 && count > 0 && settings::get().takes_messages &&
+        find_used(type, starts_of_persistent * number * count) != nullptr) [[unlikely]] {
         try {
             if (auto side = packed_side::of(buffer, number * count, type, way)) {
                 things = std::make_unique<held_partitions>(std::move(*side), number, count, way);
@@ -100,49 +102,51 @@ held_partitions* partitions_of(MPI_Request request)
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Psend_init(const void* buffer, int number, MPI_Count count, MPI_Datatype type, int destination,
-                             int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request)
+UCXL_MPI_CALL own_MPI_Psend_init(const void* buffer, int number, MPI_Count count, MPI_Datatype type, int destination,
+                                 int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request)
 {
-    return start(PMPI_Psend_init, buffer, number, count, type, destination, tag, comm, info, request, direction::send);
+    return start(next_MPI_Psend_init, buffer, number, count, type, destination, tag, comm, info, request,
+                 direction::send);
 }
 
-UCXL_MPI_CALL MPI_Precv_init(void* buffer, int number, MPI_Count count, MPI_Datatype type, int source, int tag,
-                             MPI_Comm comm, MPI_Info info, MPI_Request* request)
+UCXL_MPI_CALL own_MPI_Precv_init(void* buffer, int number, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                 MPI_Comm comm, MPI_Info info, MPI_Request* request)
 {
-    return start(PMPI_Precv_init, buffer, number, count, type, source, tag, comm, info, request, direction::receive);
+    return start(next_MPI_Precv_init, buffer, number, count, type, source, tag, comm, info, request,
+                 direction::receive);
 }
 
-UCXL_MPI_CALL MPI_Pready(int partition, MPI_Request request)
+UCXL_MPI_CALL own_MPI_Pready(int partition, MPI_Request request)
 {
     if (const auto* const things = partitions_of(request)) {
         things->pack(partition);
     }
-    return PMPI_Pready(partition, request);
+    return next_MPI_Pready(partition, request);
 }
 
-UCXL_MPI_CALL MPI_Pready_range(int first, int last, MPI_Request request)
+UCXL_MPI_CALL own_MPI_Pready_range(int first, int last, MPI_Request request)
 {
     if (const auto* const things = partitions_of(request)) {
         for (int i = first; i <= last; ++i) {
             things->pack(i);
         }
     }
-    return PMPI_Pready_range(first, last, request);
+    return next_MPI_Pready_range(first, last, request);
 }
 
-UCXL_MPI_CALL MPI_Pready_list(int length, UCXL_PARAMETER(1, Pready_list) list, MPI_Request request)
+UCXL_MPI_CALL own_MPI_Pready_list(int length, UCXL_PARAMETER(1, Pready_list) list, MPI_Request request)
 {
     if (const auto* const things = partitions_of(request); things != nullptr && list != nullptr) {
         for (int i = 0; i < length; ++i) {
             things->pack(list[i]);
         }
     }
-    return PMPI_Pready_list(length, list, request);
+    return next_MPI_Pready_list(length, list, request);
 }
 
-UCXL_MPI_CALL MPI_Parrived(MPI_Request request, int partition, int* flag)
+UCXL_MPI_CALL own_MPI_Parrived(MPI_Request request, int partition, int* flag)
 {
-    const int result = PMPI_Parrived(request, partition, flag);
+    const int result = next_MPI_Parrived(request, partition, flag);
     if (result == MPI_SUCCESS && *flag != 0) {
         if (auto* const things = partitions_of(request); things != nullptr && things->is_running()) {
             things->note_arrival(partition);

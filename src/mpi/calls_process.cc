@@ -1,5 +1,6 @@
 // The start and the end of MPI, and the datatypes that programs commit in between.
 #include "call.h"
+#include "contexts.h"
 #include "library.h"
 #include "settings.h"
 
@@ -24,15 +25,23 @@ int start_mpi(Start&& begin)
         num_users += result == MPI_SUCCESS ? 1 : 0;
         return result;
     }
-    library::prepare();
-    int result = MPI_SUCCESS;
+    const bool takes_part = library::prepare();
+    int result            = MPI_SUCCESS;
+    if (takes_part) {
+        contexts::begin();
+    }
     {
         const hidden_options hidden;
         result = begin();
     }
-    if (result == MPI_SUCCESS) {
-        ++num_users;
-        library::start();
+    num_users += result == MPI_SUCCESS ? 1 : 0;
+    if (takes_part) {
+        if (result == MPI_SUCCESS) {
+            library::start();
+        }
+        if (result != MPI_SUCCESS || library::has_world()) {
+            contexts::end();
+        }
     }
     return result;
 }
@@ -44,6 +53,7 @@ int end_mpi(End&& end)
         const std::lock_guard guard(lock);
         if (num_users > 0 && --num_users == 0) {
             library::stop();
+            contexts::end();
         }
     }
     return end();
@@ -51,46 +61,46 @@ int end_mpi(End&& end)
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Init(int* argc, char*** argv)
+UCXL_MPI_CALL own_MPI_Init(int* argc, char*** argv)
 {
-    return start_mpi([&] { return PMPI_Init(argc, argv); });
+    return start_mpi([&] { return next_MPI_Init(argc, argv); });
 }
 
-UCXL_MPI_CALL MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
+UCXL_MPI_CALL own_MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
 {
-    return start_mpi([&] { return PMPI_Init_thread(argc, argv, required, provided); });
+    return start_mpi([&] { return next_MPI_Init_thread(argc, argv, required, provided); });
 }
 
-UCXL_MPI_CALL MPI_Finalize()
+UCXL_MPI_CALL own_MPI_Finalize()
 {
-    return end_mpi([] { return PMPI_Finalize(); });
+    return end_mpi([] { return next_MPI_Finalize(); });
 }
 
-UCXL_MPI_CALL MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)
+UCXL_MPI_CALL own_MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)
 {
-    return start_mpi([&] { return PMPI_Session_init(info, handler, session); });
+    return start_mpi([&] { return next_MPI_Session_init(info, handler, session); });
 }
 
-UCXL_MPI_CALL MPI_Session_finalize(MPI_Session* session)
+UCXL_MPI_CALL own_MPI_Session_finalize(MPI_Session* session)
 {
-    return end_mpi([&] { return PMPI_Session_finalize(session); });
+    return end_mpi([&] { return next_MPI_Session_finalize(session); });
 }
 
-UCXL_MPI_CALL MPI_Type_commit(MPI_Datatype* type)
+UCXL_MPI_CALL own_MPI_Type_commit(MPI_Datatype* type)
 {
-    const int result = PMPI_Type_commit(type);
+    const int result = next_MPI_Type_commit(type);
     if (result == MPI_SUCCESS) {
-        library::learn(*type);
+        library::note_commit(*type);
     }
     return result;
 }
 
 // The copy of a committed datatype is committed.
-UCXL_MPI_CALL MPI_Type_dup(MPI_Datatype type, MPI_Datatype* copy)
+UCXL_MPI_CALL own_MPI_Type_dup(MPI_Datatype type, MPI_Datatype* copy)
 {
-    const int result = PMPI_Type_dup(type, copy);
-    if (result == MPI_SUCCESS && find_known(type) != nullptr) {
-        library::learn(*copy);
+    const int result = next_MPI_Type_dup(type, copy);
+    if (result == MPI_SUCCESS) {
+        library::note_copy(type, *copy);
     }
     return result;
 }

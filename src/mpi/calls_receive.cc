@@ -17,7 +17,7 @@ template <typename Next, typename Count>
                                     MPI_Comm comm, MPI_Status* status)
 {
     const message_side side{buffer, count, type};
-    const window_use window = side.borrow(comm, direction::receive);
+    const window_use window = source == MPI_PROC_NULL ? window_use() : side.borrow(comm, direction::receive);
     return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(source, tag, comm, status)));
 }
 
@@ -34,6 +34,9 @@ template <typename Next, typename Count>
                                           MPI_Comm comm, MPI_Request* request)
 {
     const message_side side{buffer, count, type};
+    if (source == MPI_PROC_NULL) {
+        return next(buffer, count, type, source, tag, comm, request);
+    }
     return start_on({side.borrow(comm, direction::receive)}, request, [&](const held_windows& windows) {
         return std::apply(next, std::tuple_cat(side.arguments(windows[0]), std::tuple(source, tag, comm, request)));
     });
@@ -92,8 +95,8 @@ bool takes_window(MPI_Message message)
 template <typename Next, typename Count>
 int receive_matched(Next* next, void* buffer, Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status)
 {
-    known_type* const known = find_known(type);
-    if (message == nullptr || !takes_window(*message) || known == nullptr) {
+    known_type* const known = find_taken(type, count);
+    if (message == nullptr || *message == MPI_MESSAGE_NO_PROC || !takes_window(*message) || known == nullptr) {
         return next(buffer, count, type, message, status);
     }
     const message_side side{buffer, count, type};
@@ -105,8 +108,8 @@ template <typename Next, typename Count>
 int start_receive_matched(Next* next, void* buffer, Count count, MPI_Datatype type, MPI_Message* message,
                           MPI_Request* request)
 {
-    known_type* const known = find_known(type);
-    if (message == nullptr || !takes_window(*message) || known == nullptr) {
+    known_type* const known = find_taken(type, count);
+    if (message == nullptr || *message == MPI_MESSAGE_NO_PROC || !takes_window(*message) || known == nullptr) {
         return next(buffer, count, type, message, request);
     }
     const message_side side{buffer, count, type};
@@ -117,79 +120,54 @@ int start_receive_matched(Next* next, void* buffer, Count count, MPI_Datatype ty
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status)
 {
-    const int result = PMPI_Mprobe(source, tag, comm, message, status);
+    const int result = next_MPI_Mprobe(source, tag, comm, message, status);
     if (result == MPI_SUCCESS) {
         note_message(comm, *message);
     }
     return result;
 }
 
-UCXL_MPI_CALL MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status)
+UCXL_MPI_CALL own_MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status)
 {
-    const int result = PMPI_Improbe(source, tag, comm, flag, message, status);
+    const int result = next_MPI_Improbe(source, tag, comm, flag, message, status);
     if (result == MPI_SUCCESS && *flag != 0) {
         note_message(comm, *message);
     }
     return result;
 }
 
-UCXL_MPI_CALL MPI_Recv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                       MPI_Status* status)
-{
-    return receive(PMPI_Recv, buffer, count, type, source, tag, comm, status);
-}
+// `c` ends the names of the calls with large counts.
+#define UCXL_RECEIVES(c, Count)                                                                                        \
+    UCXL_MPI_CALL own_MPI_Recv##c(void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,    \
+                                  MPI_Status* status)                                                                  \
+    {                                                                                                                  \
+        return receive(next_MPI_Recv##c, buffer, count, type, source, tag, comm, status);                              \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_Irecv##c(void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,   \
+                                   MPI_Request* request)                                                               \
+    {                                                                                                                  \
+        return start_receive(next_MPI_Irecv##c, buffer, count, type, source, tag, comm, request);                      \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_Recv_init##c(void* buffer, Count count, MPI_Datatype type, int source, int tag,              \
+                                       MPI_Comm comm, MPI_Request* request)                                            \
+    {                                                                                                                  \
+        note_persistent(type, count);                                                                                  \
+        return start_receive(next_MPI_Recv_init##c, buffer, count, type, source, tag, comm, request);                  \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_Mrecv##c(void* buffer, Count count, MPI_Datatype type, MPI_Message* message,                 \
+                                   MPI_Status* status)                                                                 \
+    {                                                                                                                  \
+        return receive_matched(next_MPI_Mrecv##c, buffer, count, type, message, status);                               \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_Imrecv##c(void* buffer, Count count, MPI_Datatype type, MPI_Message* message,                \
+                                    MPI_Request* request)                                                              \
+    {                                                                                                                  \
+        return start_receive_matched(next_MPI_Imrecv##c, buffer, count, type, message, request);                       \
+    }
 
-UCXL_MPI_CALL MPI_Irecv(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                        MPI_Request* request)
-{
-    return start_receive(PMPI_Irecv, buffer, count, type, source, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Recv_init(void* buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                            MPI_Request* request)
-{
-    return start_receive(PMPI_Recv_init, buffer, count, type, source, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Mrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status)
-{
-    return receive_matched(PMPI_Mrecv, buffer, count, type, message, status);
-}
-
-UCXL_MPI_CALL MPI_Imrecv(void* buffer, int count, MPI_Datatype type, MPI_Message* message, MPI_Request* request)
-{
-    return start_receive_matched(PMPI_Imrecv, buffer, count, type, message, request);
-}
-
+UCXL_RECEIVES(, int)
 #if UCXL_LARGE_COUNTS
-UCXL_MPI_CALL MPI_Recv_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                         MPI_Status* status)
-{
-    return receive(PMPI_Recv_c, buffer, count, type, source, tag, comm, status);
-}
-
-UCXL_MPI_CALL MPI_Irecv_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                          MPI_Request* request)
-{
-    return start_receive(PMPI_Irecv_c, buffer, count, type, source, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Recv_init_c(void* buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                              MPI_Request* request)
-{
-    return start_receive(PMPI_Recv_init_c, buffer, count, type, source, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Mrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Status* status)
-{
-    return receive_matched(PMPI_Mrecv_c, buffer, count, type, message, status);
-}
-
-UCXL_MPI_CALL MPI_Imrecv_c(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Message* message, MPI_Request* request)
-{
-    return start_receive_matched(PMPI_Imrecv_c, buffer, count, type, message, request);
-}
-
+UCXL_RECEIVES(_c, MPI_Count)
 #endif

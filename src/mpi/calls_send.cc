@@ -14,7 +14,7 @@ template <typename Next, typename Count>
                                  int tag, MPI_Comm comm)
 {
     const message_side side{buffer, count, type};
-    const window_use window = side.borrow(comm, direction::send);
+    const window_use window = destination == MPI_PROC_NULL ? window_use() : side.borrow(comm, direction::send);
     return std::apply(next, std::tuple_cat(side.arguments(window), std::tuple(destination, tag, comm)));
 }
 
@@ -31,13 +31,16 @@ template <typename Next, typename Count>
                                        int tag, MPI_Comm comm, MPI_Request* request)
 {
     const message_side side{buffer, count, type};
+    if (destination == MPI_PROC_NULL) {
+        return next(buffer, count, type, destination, tag, comm, request);
+    }
     return start_on({side.borrow(comm, direction::send)}, request, [&](const held_windows& windows) {
         return std::apply(next,
                           std::tuple_cat(side.arguments(windows[0]), std::tuple(destination, tag, comm, request)));
     });
 }
 
-// Also the calls that make a persistent request, which uses the same window whenever it starts.
+// Also of a persistent request, which uses the same window whenever it starts.
 template <typename Next, typename Count>
 UCXL_MPI_FAST int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag,
                              MPI_Comm comm, MPI_Request* request)
@@ -52,7 +55,9 @@ template <typename Next, typename Count>
 int send_buffered(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag,
                   MPI_Comm comm)
 {
-    const auto packed = packed_side::of(buffer, count, type, direction::send);
+    const auto packed = destination == MPI_PROC_NULL || find_used(type, count) == nullptr
+                            ? std::nullopt
+                            : packed_side::of(buffer, count, type, direction::send);
     if (!packed) {
         return next(buffer, count, type, destination, tag, comm);
     }
@@ -65,7 +70,7 @@ template <typename Next, typename Count>
 int start_send_buffered(Next* next, bool is_persistent, const void* buffer, Count count, MPI_Datatype type,
                         int destination, int tag, MPI_Comm comm, MPI_Request* request)
 {
-    if (find_known(type) == nullptr) [[likely]] {
+    if (destination == MPI_PROC_NULL || find_used(type, count) == nullptr) [[likely]] {
         return next(buffer, count, type, destination, tag, comm, request);
     }
     auto things = hold_packed(packed_side::of(buffer, count, type, direction::send));
@@ -85,145 +90,49 @@ int start_send_buffered(Next* next, bool is_persistent, const void* buffer, Coun
 
 } // namespace
 
-UCXL_MPI_CALL MPI_Send(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
-{
-    return send(PMPI_Send, buffer, count, type, destination, tag, comm);
-}
+// A send, its nonblocking form and its persistent form.
+#define UCXL_SENDS_OF_MODE(name, nonblocking_name, persistent_name, Count)                                             \
+    UCXL_MPI_CALL own_MPI_##name(const void* buffer, Count count, MPI_Datatype type, int destination, int tag,         \
+                                 MPI_Comm comm)                                                                        \
+    {                                                                                                                  \
+        return send(next_MPI_##name, buffer, count, type, destination, tag, comm);                                     \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_##nonblocking_name(const void* buffer, Count count, MPI_Datatype type, int destination,      \
+                                             int tag, MPI_Comm comm, MPI_Request* request)                             \
+    {                                                                                                                  \
+        return start_send(next_MPI_##nonblocking_name, buffer, count, type, destination, tag, comm, request);          \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_##persistent_name(const void* buffer, Count count, MPI_Datatype type, int destination,       \
+                                            int tag, MPI_Comm comm, MPI_Request* request)                              \
+    {                                                                                                                  \
+        note_persistent(type, count);                                                                                  \
+        return start_send(next_MPI_##persistent_name, buffer, count, type, destination, tag, comm, request);           \
+    }
 
-UCXL_MPI_CALL MPI_Ssend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
-{
-    return send(PMPI_Ssend, buffer, count, type, destination, tag, comm);
-}
+// `c` ends the names of the calls with large counts.
+#define UCXL_SENDS(c, Count)                                                                                           \
+    UCXL_SENDS_OF_MODE(Send##c, Isend##c, Send_init##c, Count)                                                         \
+    UCXL_SENDS_OF_MODE(Ssend##c, Issend##c, Ssend_init##c, Count)                                                      \
+    UCXL_SENDS_OF_MODE(Rsend##c, Irsend##c, Rsend_init##c, Count)                                                      \
+    UCXL_MPI_CALL own_MPI_Bsend##c(const void* buffer, Count count, MPI_Datatype type, int destination, int tag,       \
+                                   MPI_Comm comm)                                                                      \
+    {                                                                                                                  \
+        return send_buffered(next_MPI_Bsend##c, buffer, count, type, destination, tag, comm);                          \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_Ibsend##c(const void* buffer, Count count, MPI_Datatype type, int destination, int tag,      \
+                                    MPI_Comm comm, MPI_Request* request)                                               \
+    {                                                                                                                  \
+        return start_send_buffered(next_MPI_Ibsend##c, false, buffer, count, type, destination, tag, comm, request);   \
+    }                                                                                                                  \
+    UCXL_MPI_CALL own_MPI_Bsend_init##c(const void* buffer, Count count, MPI_Datatype type, int destination, int tag,  \
+                                        MPI_Comm comm, MPI_Request* request)                                           \
+    {                                                                                                                  \
+        note_persistent(type, count);                                                                                  \
+        return start_send_buffered(next_MPI_Bsend_init##c, true, buffer, count, type, destination, tag, comm,          \
+                                   request);                                                                           \
+    }
 
-UCXL_MPI_CALL MPI_Rsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
-{
-    return send(PMPI_Rsend, buffer, count, type, destination, tag, comm);
-}
-
-UCXL_MPI_CALL MPI_Bsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm)
-{
-    return send_buffered(PMPI_Bsend, buffer, count, type, destination, tag, comm);
-}
-
-UCXL_MPI_CALL MPI_Ibsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                         MPI_Request* request)
-{
-    return start_send_buffered(PMPI_Ibsend, false, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Bsend_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                             MPI_Request* request)
-{
-    return start_send_buffered(PMPI_Bsend_init, true, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Isend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                        MPI_Request* request)
-{
-    return start_send(PMPI_Isend, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Issend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                         MPI_Request* request)
-{
-    return start_send(PMPI_Issend, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Irsend(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                         MPI_Request* request)
-{
-    return start_send(PMPI_Irsend, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Send_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                            MPI_Request* request)
-{
-    return start_send(PMPI_Send_init, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Ssend_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                             MPI_Request* request)
-{
-    return start_send(PMPI_Ssend_init, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Rsend_init(const void* buffer, int count, MPI_Datatype type, int destination, int tag, MPI_Comm comm,
-                             MPI_Request* request)
-{
-    return start_send(PMPI_Rsend_init, buffer, count, type, destination, tag, comm, request);
-}
-
+UCXL_SENDS(, int)
 #if UCXL_LARGE_COUNTS
-UCXL_MPI_CALL MPI_Send_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                         MPI_Comm comm)
-{
-    return send(PMPI_Send_c, buffer, count, type, destination, tag, comm);
-}
-
-UCXL_MPI_CALL MPI_Ssend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                          MPI_Comm comm)
-{
-    return send(PMPI_Ssend_c, buffer, count, type, destination, tag, comm);
-}
-
-UCXL_MPI_CALL MPI_Rsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                          MPI_Comm comm)
-{
-    return send(PMPI_Rsend_c, buffer, count, type, destination, tag, comm);
-}
-
-UCXL_MPI_CALL MPI_Bsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                          MPI_Comm comm)
-{
-    return send_buffered(PMPI_Bsend_c, buffer, count, type, destination, tag, comm);
-}
-
-UCXL_MPI_CALL MPI_Ibsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                           MPI_Comm comm, MPI_Request* request)
-{
-    return start_send_buffered(PMPI_Ibsend_c, false, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Bsend_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                               MPI_Comm comm, MPI_Request* request)
-{
-    return start_send_buffered(PMPI_Bsend_init_c, true, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Isend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                          MPI_Comm comm, MPI_Request* request)
-{
-    return start_send(PMPI_Isend_c, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Issend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                           MPI_Comm comm, MPI_Request* request)
-{
-    return start_send(PMPI_Issend_c, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Irsend_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                           MPI_Comm comm, MPI_Request* request)
-{
-    return start_send(PMPI_Irsend_c, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Send_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                              MPI_Comm comm, MPI_Request* request)
-{
-    return start_send(PMPI_Send_init_c, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Ssend_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                               MPI_Comm comm, MPI_Request* request)
-{
-    return start_send(PMPI_Ssend_init_c, buffer, count, type, destination, tag, comm, request);
-}
-
-UCXL_MPI_CALL MPI_Rsend_init_c(const void* buffer, MPI_Count count, MPI_Datatype type, int destination, int tag,
-                               MPI_Comm comm, MPI_Request* request)
-{
-    return start_send(PMPI_Rsend_init_c, buffer, count, type, destination, tag, comm, request);
-}
-
+UCXL_SENDS(_c, MPI_Count)
 #endif

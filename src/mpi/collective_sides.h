@@ -2,7 +2,7 @@
 //
 //     one_block sent{buffer, count, type};
 //     packed from(sent);                          // empty: its arguments are the caller's
-//     from.take(number_of_blocks, direction::send);
+//     from.take(number_of_blocks, each_block(usage::reads));
 //     from.pack();
 //     std::apply(PMPI_..., from.arguments());     // those of the packed bytes, unless MPI shall work on the buffer
 //
@@ -10,13 +10,15 @@
 #pragma once
 
 #include "call.h"
+#include "library.h"
 #include "packed_side.h"
 #include "settings.h"
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -30,14 +32,15 @@ inline bool takes_collectives()
     return settings::get().takes_collectives;
 }
 
-inline bool is_taken(MPI_Datatype type)
+// Perhaps: whether the side counts at all, and what is known of its datatype, is found out by the call.
+inline bool may_be_taken(MPI_Datatype type)
 {
-    return find_known(type) != nullptr && takes_collectives();
+    return !own_types::has(type) && takes_collectives();
 }
 
 // The other side of calls with one buffer.
 struct no_side {
-    bool is_taken() const { return false; }
+    bool may_be_taken() const { return false; }
     std::tuple<> arguments() const { return {}; }
 };
 
@@ -48,7 +51,7 @@ struct one_block {
     Count count;
     MPI_Datatype type;
 
-    bool is_taken() const { return mpi::is_taken(type); }
+    bool may_be_taken() const { return mpi::may_be_taken(type); }
     std::tuple<Buffer, Count, MPI_Datatype> arguments() const { return {buffer, count, type}; }
 };
 
@@ -60,7 +63,7 @@ struct blocks {
     const Place* places;
     MPI_Datatype type;
 
-    bool is_taken() const { return mpi::is_taken(type); }
+    bool may_be_taken() const { return mpi::may_be_taken(type); }
     std::tuple<Buffer, const Count*, const Place*, MPI_Datatype> arguments() const
     {
         return {buffer, counts, places, type};
@@ -75,8 +78,8 @@ struct typed_blocks {
     const Place* places;
     const MPI_Datatype* types;
 
-    // Perhaps: only the call knows how many datatypes there are.
-    bool is_taken() const { return !known_types.is_empty() && takes_collectives(); }
+    // Only the call knows how many datatypes there are.
+    bool may_be_taken() const { return library::is_active() && takes_collectives(); }
     std::tuple<Buffer, const Count*, const Place*, const MPI_Datatype*> arguments() const
     {
         return {buffer, counts, places, types};
@@ -88,52 +91,79 @@ inline std::byte* first_byte(const void* buffer)
     return static_cast<std::byte*>(const_cast<void*>(buffer));
 }
 
+// What MPI does with the blocks of a side: a function of their index.
+inline auto each_block(usage use)
+{
+    return [use](std::size_t /*index*/) { return use; };
+}
+constexpr std::size_t no_block = SIZE_MAX;
+inline auto each_block_but(std::size_t one, usage use_of_one, usage use)
+{
+    return [=](std::size_t index) { return index == one ? use_of_one : use; };
+}
+
 // What packed sides of all kinds do with their bytes. One that is left to MPI has none, and does nothing.
 class packed_bytes
 {
 public:
-    // What has to be there when MPI begins: all that is sent, and what was kept of the side that receives.
+    // What MPI reads has to be there when it begins.
     void pack() const
     {
-        if (_side && _first < _end) {
-            _side->pack_some(_block, _first, _end - _first);
-        } else if (_side && _packs_all) {
+        if (_side) {
             _side->pack();
+        }
+    }
+    void pack_if_readable() const
+    {
+        if (_side) {
+            _side->pack_if_readable();
         }
     }
     void unpack() const
     {
-        if (is_received()) {
+        if (_is_received) {
             _side->unpack();
         }
     }
     bool is_empty() const { return !_side; }
-    bool is_received() const { return _side && _way == direction::receive; }
-    // MPI reads, or leaves, what the receive buffer has.
-    void keep_all() { _packs_all = true; }
+    bool is_received() const { return _is_received; }
+
+    void expect_starts(MPI_Count starts) { _starts = starts; }
 
 protected:
-    void set(std::optional<packed_side>&& side, direction way)
+    // What is known of the datatype of elements that this call uses.
+    known_type* find(MPI_Datatype type, MPI_Count count) const
     {
-        _side      = std::move(side);
-        _way       = way;
-        _packs_all = way == direction::send;
+        return find_used(type, count < std::numeric_limits<int>::max() ? _starts * count : count);
     }
-    // The same of some elements of one block.
-    void keep(std::size_t block, MPI_Count first, MPI_Count count)
+    // Blocks of which MPI uses at least one.
+    bool set(const std::vector<element_block>& blocks)
     {
-        _block = block;
-        _first = first;
-        _end   = first + count;
+        usage all = usage::none;
+        for (const element_block& each : blocks) {
+            all = each.count == 0 ? all
+                                  : static_cast<usage>(static_cast<unsigned>(all) | static_cast<unsigned>(each.use));
+        }
+        if (all == usage::none) {
+            return false;
+        }
+        _side        = packed_side::of(blocks);
+        _is_received = _side && has(all, usage::updates);
+        return _side.has_value();
+    }
+
+    // MPI works on the caller's buffer after all.
+    void leave()
+    {
+        _side.reset();
+        _is_received = false;
     }
 
     std::optional<packed_side> _side;
 
 private:
-    direction _way     = direction::send;
-    bool _packs_all    = false;
-    std::size_t _block = 0;
-    MPI_Count _first = 0, _end = 0;
+    bool _is_received = false;
+    MPI_Count _starts = 1;
 };
 
 template <typename Side>
@@ -153,22 +183,42 @@ class packed<one_block<Buffer, Count>> : public packed_bytes
 public:
     explicit packed(const one_block<Buffer, Count>& own) : _own(own) {}
 
-    void take(std::size_t number, direction way) noexcept
+    template <typename Use>
+    void take(std::size_t number, Use use_of_block) noexcept
     {
-        const auto count = static_cast<MPI_Count>(_own.count) * static_cast<MPI_Count>(number);
-        set(packed_side::of(_own.buffer, count, _own.type, way), way);
+        const auto count        = static_cast<MPI_Count>(_own.count);
+        known_type* const known = find(_own.type, count * static_cast<MPI_Count>(number));
+        const auto layout       = known == nullptr ? nullptr : known->layout();
+        if (layout == nullptr) {
+            return;
+        }
+        try {
+            // Neighbours with the same use are one block.
+            std::vector<element_block> list;
+            for (std::size_t i = 0; i < number; ++i) {
+                const usage use = use_of_block(i);
+                if (list.empty() || list.back().use != use) {
+                    const MPI_Count distance = static_cast<MPI_Count>(i) * count * layout->extent;
+                    list.push_back({first_byte(_own.buffer) + distance, 0, _own.type, use});
+                }
+                list.back().count += count;
+            }
+            if (set(list)) {
+                _type = known->packed_type();
+            }
+        } catch (const std::bad_alloc&) {
+            return;
+        }
     }
-    // The part of one process is there already.
-    void keep_block(int rank) { keep(0, rank * static_cast<MPI_Count>(_own.count), _own.count); }
 
     auto arguments() const
     {
-        return _side ? one_block<Buffer, Count>{_side->data(), _own.count, _side->type(0)}.arguments()
-                     : _own.arguments();
+        return _side ? one_block<Buffer, Count>{_side->data(), _own.count, _type}.arguments() : _own.arguments();
     }
 
 private:
     one_block<Buffer, Count> _own;
+    MPI_Datatype _type = MPI_DATATYPE_NULL;
 };
 
 template <typename Buffer, typename Count, typename Place>
@@ -177,11 +227,15 @@ class packed<blocks<Buffer, Count, Place>> : public packed_bytes
 public:
     explicit packed(const blocks<Buffer, Count, Place>& own) : _own(own) {}
 
-    void take(std::size_t number, direction way) noexcept
+    template <typename Use>
+    void take(std::size_t number, Use use_of_block) noexcept
     {
-        known_type* const known = find_known(_own.type);
+        if (_own.counts == nullptr || _own.places == nullptr) {
+            return;
+        }
+        known_type* const known = find(_own.type, std::accumulate(_own.counts, _own.counts + number, MPI_Count{0}));
         const auto layout       = known == nullptr ? nullptr : known->layout();
-        if (layout == nullptr || _own.counts == nullptr || _own.places == nullptr) {
+        if (layout == nullptr) {
             return;
         }
         try {
@@ -189,21 +243,21 @@ public:
             MPI_Count elements = 0;
             for (std::size_t i = 0; i < number; ++i) {
                 const MPI_Count distance = static_cast<MPI_Count>(_own.places[i]) * layout->extent;
-                list.push_back({first_byte(_own.buffer) + distance, static_cast<MPI_Count>(_own.counts[i]), _own.type});
+                list.push_back({first_byte(_own.buffer) + distance, static_cast<MPI_Count>(_own.counts[i]), _own.type,
+                                use_of_block(i)});
                 _places.push_back(static_cast<Place>(elements));
                 elements += _own.counts[i];
                 if (elements > std::numeric_limits<Place>::max()) {
                     return;
                 }
             }
-            set(packed_side::of(list, way), way);
-            _type = known->packed_type();
+            if (set(list)) {
+                _type = known->packed_type();
+            }
         } catch (const std::bad_alloc&) {
             return;
         }
     }
-    void keep_block(int rank) { keep(static_cast<std::size_t>(rank), 0, _side ? _own.counts[rank] : 0); }
-
     auto arguments() const
     {
         return _side ? blocks<Buffer, Count, Place>{_side->data(), _own.counts, _places.data(), _type}.arguments()
@@ -222,27 +276,40 @@ class packed<typed_blocks<Buffer, Count, Place>> : public packed_bytes
 public:
     explicit packed(const typed_blocks<Buffer, Count, Place>& own) : _own(own) {}
 
-    void take(std::size_t number, direction way) noexcept
+    template <typename Use>
+    void take(std::size_t number, Use use_of_block) noexcept
     {
-        if (_own.counts == nullptr || _own.places == nullptr || _own.types == nullptr ||
-            std::none_of(_own.types, _own.types + number, find_known)) {
+        if (_own.counts == nullptr || _own.places == nullptr || _own.types == nullptr) {
+            return;
+        }
+        bool has_known = false;
+        for (std::size_t i = 0; i < number; ++i) {
+            const bool is_known = use_of_block(i) != usage::none &&
+                                  find(_own.types[i], static_cast<MPI_Count>(_own.counts[i])) != nullptr;
+            has_known = has_known || is_known;
+        }
+        if (!has_known) {
             return;
         }
         try {
             std::vector<element_block> list;
             for (std::size_t i = 0; i < number; ++i) {
-                list.push_back(
-                    {first_byte(_own.buffer) + _own.places[i], static_cast<MPI_Count>(_own.counts[i]), _own.types[i]});
+                // Of a block that MPI does not use, not even the datatype counts.
+                const usage use = use_of_block(i);
+                list.push_back({first_byte(_own.buffer) + _own.places[i],
+                                use == usage::none ? 0 : static_cast<MPI_Count>(_own.counts[i]), _own.types[i], use});
             }
-            auto side = packed_side::of(list, way);
-            if (!side || side->length() > std::numeric_limits<Place>::max()) {
+            if (!set(list)) {
+                return;
+            }
+            if (_side->length() > std::numeric_limits<Place>::max()) {
+                leave();
                 return;
             }
             for (std::size_t i = 0; i < number; ++i) {
-                _places.push_back(static_cast<Place>(side->offset(i)));
-                _types.push_back(side->type(i));
+                _places.push_back(static_cast<Place>(_side->offset(i)));
+                _types.push_back(_side->type(i));
             }
-            set(std::move(side), way);
         } catch (const std::bad_alloc&) {
             return;
         }

@@ -1,9 +1,10 @@
 #include "implementation.h"
 
-#include <cstddef>
-#include <string_view>
+#include "call_table.h"
 
-#include <dlfcn.h>
+#include <cstddef>
+#include <link.h>
+#include <string_view>
 
 namespace ucxl::mpi
 {
@@ -22,18 +23,22 @@ private:
     int _length                                = 0;
 };
 
-// Open MPI has no call that tells which of its components moves messages. The chosen one begins with its name.
+// Open MPI has no call that tells which of its components moves messages. The chosen one begins with versions, then the
+// names of its project, framework and component.
 const char* why_openmpi_is_without_ucx()
 {
-    const auto* const chosen = static_cast<const char*>(dlsym(RTLD_DEFAULT, "mca_pml_base_selected_component"));
+    const auto* const chosen = static_cast<const char*>(symbol_of_mpi("mca_pml_base_selected_component"));
     if (chosen == nullptr) {
         return "this Open MPI does not tell how it moves messages";
     }
-    constexpr std::string_view name("\0ucx\0", 5);
-    constexpr std::size_t head = 160; // versions, then names of project, framework and component
-    return std::string_view(chosen, head).find(name) == std::string_view::npos
-               ? "Open MPI does not move messages by UCX (it does with --mca pml ucx)"
-               : nullptr;
+    constexpr std::size_t head = 160;
+    const std::string_view names(chosen, head);
+    if (names.find(std::string_view("\0ucx\0", 5)) != std::string_view::npos) {
+        return nullptr;
+    }
+    return names.find(std::string_view("\0ob1\0", 5)) != std::string_view::npos
+               ? "Open MPI does not move messages by UCX, but by its pml ob1 (it does with --mca pml ucx)"
+               : "Open MPI does not move messages by UCX (it does with --mca pml ucx)";
 }
 
 const char* why_mpich_is_without_ucx()
@@ -45,6 +50,41 @@ const char* why_mpich_is_without_ucx()
 }
 
 } // namespace
+
+#if UCXL_STANDARD_ABI
+// They are less than the address of the second page.
+handle_range own_type_handles() noexcept
+{
+    return {0, 4095};
+}
+#elif defined(OPEN_MPI)
+// Addresses of variables of the library.
+handle_range own_type_handles() noexcept
+{
+    handle_range found{number_of(MPI_BYTE), number_of(MPI_BYTE)};
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t /*size*/, void* to_fill) {
+            auto& range = *static_cast<handle_range*>(to_fill);
+            for (int i = 0; i < object->dlpi_phnum; ++i) {
+                const auto& segment = object->dlpi_phdr[i];
+                const auto start    = object->dlpi_addr + segment.p_vaddr;
+                if (segment.p_type == PT_LOAD && range.first - start < segment.p_memsz) {
+                    range = {start, start + segment.p_memsz - 1};
+                    return 1;
+                }
+            }
+            return 0;
+        },
+        &found);
+    return found;
+}
+#else
+// Numbers of which the first bits tell the kind: derived datatypes have the first one.
+handle_range own_type_handles() noexcept
+{
+    return {0, 0x7fffffff};
+}
+#endif
 
 #if UCXL_STANDARD_ABI
 implementation implementation_below() noexcept
@@ -73,7 +113,7 @@ const char* own_handles() noexcept
 bool has_other_handles() noexcept
 {
     int major = 0, minor = 0;
-    return PMPI_Abi_get_version == nullptr || PMPI_Abi_get_version(&major, &minor) != MPI_SUCCESS ||
+    return !has_function("MPI_Abi_get_version") || PMPI_Abi_get_version(&major, &minor) != MPI_SUCCESS ||
            major != MPI_ABI_VERSION;
 }
 #else
@@ -89,10 +129,10 @@ const char* own_handles() noexcept
 
 bool has_other_handles() noexcept
 {
-    const bool is_openmpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr;
+    const bool is_openmpi = symbol_of_mpi("ompi_mpi_comm_world") != nullptr;
     // The standard ABI of MPI 5 is in a library of its own.
     return is_openmpi != (implementation_below() == implementation::openmpi) ||
-           dlopen("libmpi_abi.so.1", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+           std::string_view(file_of_mpi()).find("libmpi_abi") != std::string_view::npos;
 }
 #endif
 

@@ -34,6 +34,12 @@ const char* own_name() noexcept;
 const char* own_handles() noexcept;
 // Whether MPI has other handles than this library, so that no call could be passed on.
 bool has_other_handles() noexcept;
+// Where the handles of MPI's own datatypes are, both ends included. Some of its own may be outside; no other one is
+// inside.
+struct handle_range {
+    std::uintptr_t first, last;
+};
+handle_range own_type_handles() noexcept;
 // Null if MPI moves messages by UCX, otherwise what to say. After MPI has started.
 const char* why_without_ucx() noexcept;
 

@@ -1,9 +1,11 @@
 #include "known_type.h"
 
 #include "basic_type.h"
+#include "contexts.h"
 #include "layout_parts.h"
 #include "library.h"
 #include "settings.h"
+#include "type_contents.h"
 #include "ucp_datatypes.h"
 
 #include <algorithm>
@@ -20,6 +22,34 @@ namespace
 {
 
 constexpr std::size_t max_counts = 32; // kept for one datatype
+
+// Measuring for the report takes at most 2 % of the time of the process, and some ms.
+class measuring_time
+{
+public:
+    using clock = std::chrono::steady_clock;
+
+    measuring_time() : _start(clock::now()) {}
+    ~measuring_time() { spent() += (clock::now() - _start).count(); }
+    measuring_time(const measuring_time&)            = delete;
+    measuring_time& operator=(const measuring_time&) = delete;
+
+    bool is_spent() const
+    {
+        static const auto begin       = _start;
+        const clock::duration allowed = (_start - begin) / 50 + std::chrono::milliseconds(5);
+        return spent() > allowed.count();
+    }
+
+private:
+    static std::atomic<clock::rep>& spent()
+    {
+        static std::atomic<clock::rep> only{0};
+        return only;
+    }
+
+    const clock::time_point _start;
+};
 
 void* base_of(const void* buffer, const type_layout& layout)
 {
@@ -181,6 +211,7 @@ void known_type::unmap_unused(counted_type& counted)
 known_type::~known_type()
 {
     release_windows();
+    ucp_layout_datatype_destroy(_layout_datatype);
     MPI_Datatype packed = _packed.load();
     if (packed != MPI_DATATYPE_NULL && library::is_active()) {
         PMPI_Type_free(&packed);
@@ -196,7 +227,7 @@ void known_type::remove_user()
 
 void known_type::learn()
 {
-    if (std::exchange(_is_learned, true)) {
+    if (_is_learned.load(std::memory_order_relaxed)) {
         return;
     }
     const auto made = type_layout_of(_type);
@@ -214,14 +245,31 @@ void known_type::learn()
             _layout = *made;
         }
     }
-    _is_moved_by_layout = ucp_datatypes::are_used() && has_ucp_datatype(_layout) &&
-                          why_not_worth(count_anew(1)->moved, means::layout) == nullptr;
+    if (ucp_datatypes::are_used() && has_ucp_datatype(_layout) &&
+        why_not_worth(count_anew(1)->moved, means::layout) == nullptr) {
+        make_layout_datatype();
+    }
     if (settings::get().has_report) {
         char name[MPI_MAX_OBJECT_NAME] = {};
         int length                     = 0;
         PMPI_Type_get_name(_type, name, &length);
         _name.assign(name, static_cast<std::size_t>(length));
+        _constructor = name_of_combiner(combiner_of(_type).value_or(MPI_COMBINER_NAMED));
+        measure_saving();
     }
+    _is_learned.store(true, std::memory_order_release);
+}
+
+void known_type::make_layout_datatype()
+{
+    const layout_ptr element = with_bounds(*_layout);
+    if (element == nullptr || ucp_layout_datatype_create(element.get(), &_layout_datatype) != UCS_OK) {
+        return;
+    }
+    ucp_layout_datatype_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_DATATYPE_ATTR_FIELD_CONTEXT;
+    ucp_layout_datatype_query(_layout_datatype, &attr);
+    _layout_context = attr.context;
 }
 
 std::unique_ptr<counted_type> known_type::count_anew(MPI_Count count)
@@ -282,8 +330,8 @@ void known_type::note_why_not(const char* reason)
     ++_left;
 }
 
-// MPI moves it, by the layout that make_ucp_datatype() gives it. Only a report has to know of each message.
-void known_type::note_moved_by_layout(const void* buffer, MPI_Count count, direction way)
+// MPI moves it, by layout_context(). Only a report has to know of each message.
+void known_type::note_moved_by_layout(MPI_Count count)
 {
     if (!settings::get().has_report) {
         _left_count.store(all_counts, std::memory_order_relaxed);
@@ -293,9 +341,6 @@ void known_type::note_moved_by_layout(const void* buffer, MPI_Count count, direc
     ++_messages;
     _bytes += elements.moved.length;
     _by_cpu += elements.moved.length;
-    if (!_is_measured && way == direction::send && elements.layout != nullptr) {
-        measure_saving(elements, base_of(buffer, *elements.layout), buffer);
-    }
 }
 
 window_use known_type::borrow(const void* buffer, MPI_Count count, direction way) noexcept
@@ -306,8 +351,8 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
     const std::lock_guard guard(_lock);
     try {
         learn();
-        if (_is_moved_by_layout) {
-            note_moved_by_layout(buffer, count, way);
+        if (_layout_context != nullptr) {
+            note_moved_by_layout(count);
             return {};
         }
         counted_type& elements = *counted(count);
@@ -322,6 +367,10 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
         if (base == nullptr) {
             return {};
         }
+        if (!contexts::may_use_windows()) {
+            note_why_not("a process of this job has no windows");
+            return {};
+        }
         bound_window* const window = bind(elements, base);
         if (window == nullptr) {
             note_why_not("no window could be made");
@@ -332,33 +381,20 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
         window->last_use = _uses;
         ++_messages;
         _bytes += elements.moved.length;
-        if (settings::get().has_report && !_is_measured && way == direction::send) {
-            measure_saving(elements, base, buffer);
-        }
         return {*this, elements, *window};
     } catch (const std::bad_alloc&) {
         return {};
     }
 }
 
-bool known_type::is_moved_by_layout() noexcept
-{
-    return layout() != nullptr && _is_moved_by_layout;
-}
-
-ucp_datatype_t known_type::make_ucp_datatype() noexcept
+void* known_type::learned_layout_context() noexcept
 {
     const std::lock_guard guard(_lock);
     try {
         learn();
-        if (!_is_moved_by_layout) {
-            return 0;
-        }
-        const layout_ptr element = with_bounds(*_layout);
-        ucp_datatype_t made      = 0;
-        return element != nullptr && ucp_layout_datatype_create(element.get(), &made) == UCS_OK ? made : 0;
+        return _layout_context;
     } catch (const std::bad_alloc&) {
-        return 0;
+        return nullptr;
     }
 }
 
@@ -395,13 +431,19 @@ type_layout_ptr known_type::layout_to_copy(MPI_Count count, direction way) noexc
     const std::lock_guard guard(_lock);
     try {
         // Few layouts serve all counts, because a prefix of one can be copied.
-        const auto rounded     = static_cast<MPI_Count>(std::bit_ceil(static_cast<std::uint64_t>(count)));
-        counted_type& elements = *counted(rounded);
-        if (elements.layout == nullptr || (way == direction::receive && !elements.is_unique)) {
-            note_why_not(elements.layout == nullptr ? elements.why_not : "it names bytes twice");
+        const auto rounded   = static_cast<MPI_Count>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+        const auto is_usable = [way](const counted_type& elements) {
+            return elements.layout != nullptr && (way == direction::send || elements.is_unique);
+        };
+        const counted_type* elements = counted(rounded);
+        if (!is_usable(*elements) && rounded != count) { // perhaps because of elements that are not used
+            elements = counted(count);
+        }
+        if (!is_usable(*elements)) {
+            note_why_not(elements->layout == nullptr ? elements->why_not : "it names bytes twice");
             return nullptr;
         }
-        return elements.layout;
+        return elements->layout;
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
@@ -452,44 +494,59 @@ void known_type::release_windows()
     }
 }
 
-// What a byte costs MPI beyond what it costs us: packing the same buffer by both.
-void known_type::measure_saving(const counted_type& counted, const void* base, const void* buffer)
+// What a byte costs MPI beyond what it costs us: packing by both, from memory of this library. That of the program may
+// not be there yet, and nobody may ever read it.
+void known_type::measure_saving()
 {
-    using clock  = std::chrono::steady_clock;
-    _is_measured = true;
-    if (!library::has_world() || counted.count > std::numeric_limits<int>::max() ||
-        counted.moved.length > std::numeric_limits<int>::max()) {
+    constexpr MPI_Count longest = 4 << 20;
+    if (_is_measured || _layout == nullptr || _layout->span > longest || _layout->extent < 0 || !library::has_world()) {
         return;
     }
-    std::vector<char> packed(counted.moved.length);
+    const measuring_time budget;
+    if (budget.is_spent()) {
+        return;
+    }
+    _is_measured          = true;
+    const MPI_Count count = _layout->extent == 0 ? 1 : std::max<MPI_Count>(1, (64 << 10) / _layout->extent);
+    const auto elements   = count_anew(count);
+    if (elements->layout == nullptr || elements->layout->span > 2 * longest) {
+        return;
+    }
+    const auto length = static_cast<std::size_t>(elements->layout->size);
+    std::vector<char> memory(static_cast<std::size_t>(elements->layout->span)), packed(length);
+    void* const base = memory.data();
+    // Where the elements are as far from it as from a buffer of the program.
+    const auto buffer = reinterpret_cast<std::uintptr_t>(base) - static_cast<std::uintptr_t>(elements->layout->origin);
     double own = std::numeric_limits<double>::max(), by_mpi = own;
     for (int round = 0; round < 3; ++round) {
-        const auto start = clock::now();
+        const auto start = measuring_time::clock::now();
         int position     = 0;
-        PMPI_Pack(buffer, static_cast<int>(counted.count), _type, packed.data(), static_cast<int>(packed.size()),
-                  &position, MPI_COMM_SELF);
-        const auto middle = clock::now();
-        void* const from  = const_cast<void*>(base);
-        ucp_layout_gather(counted.layout->layout.get(), &from, 1, 0, packed.size(), packed.data());
-        const auto end = clock::now();
+        PMPI_Pack(reinterpret_cast<const void*>(buffer), static_cast<int>(count), _type, packed.data(),
+                  static_cast<int>(length), &position, MPI_COMM_SELF);
+        const auto middle = measuring_time::clock::now();
+        ucp_layout_gather(elements->layout->layout.get(), &base, 1, 0, length, packed.data());
+        const auto end = measuring_time::clock::now();
         by_mpi         = std::min(by_mpi, std::chrono::duration<double>(middle - start).count());
         own            = std::min(own, std::chrono::duration<double>(end - middle).count());
     }
-    _saved_per_byte = (by_mpi - own) / static_cast<double>(packed.size());
+    _saved_per_byte = (by_mpi - own) / static_cast<double>(length);
 }
 
 type_figures known_type::figures()
 {
     const std::lock_guard guard(_lock);
     type_figures made;
-    made.name          = _name;
-    made.messages      = _messages;
-    made.copies        = _copies;
-    made.bytes         = _bytes;
-    made.left          = _left;
-    made.by_cpu        = _by_cpu;
-    made.why_not       = _why_not == nullptr ? "" : _why_not;
-    made.seconds_saved = _saved_per_byte * static_cast<double>(_bytes);
+    made.name     = _name;
+    made.messages = _messages;
+    made.copies   = _copies;
+    made.bytes    = _bytes;
+    made.left     = _left;
+    made.by_cpu   = _by_cpu;
+    made.why_not  = _why_not == nullptr ? "" : _why_not;
+    if (_saved_per_byte) {
+        made.seconds_saved = *_saved_per_byte * static_cast<double>(_bytes);
+    }
+    made.constructor = _constructor;
     for (const auto& each : _counted) {
         if (each->layout != nullptr && made.length < each->moved.length) {
             made.length     = each->moved.length;

@@ -79,10 +79,11 @@ struct type_figures {
     std::string name;
     std::size_t length = 0, num_blocks = 0; // of the longest transfer
     std::uint64_t messages = 0, copies = 0, bytes = 0;
-    std::uint64_t by_cpu = 0; // bytes that the CPU moved through windows, as far as these have ended
-    std::uint64_t left   = 0; // transfers that MPI did
-    std::string why_not;      // the reason for the last one of these
-    double seconds_saved = 0;
+    std::uint64_t by_cpu = 0;            // bytes that the CPU moved through windows, as far as these have ended
+    std::uint64_t left   = 0;            // transfers that MPI did
+    std::string why_not;                 // the reason for the last one of these
+    std::optional<double> seconds_saved; // none: not measured
+    std::string constructor;
 };
 
 class known_type
@@ -101,14 +102,16 @@ public:
         return left == count || left == all_counts;
     }
     // A window over `count` elements at the buffer; none if MPI shall move them, also by a layout that it does not know
-    // of (make_ucp_datatype). Does not throw.
+    // of (layout_context). Does not throw.
     window_use borrow(const void* buffer, MPI_Count count, direction way) noexcept;
     // The layout of the datatype itself; null if it is none. Does not throw.
     type_layout_ptr layout() noexcept;
-    // Whether Open MPI moves its messages by make_ucp_datatype(). Does not throw.
-    bool is_moved_by_layout() noexcept;
-    // For all messages of the datatype, see ucp_datatypes.h; 0 if there is none. Does not throw.
-    ucp_datatype_t make_ucp_datatype() noexcept;
+    // What moves its messages in the place of Open MPI's engine, see ucp_datatypes.h; null if the engine does. Does not
+    // throw.
+    void* layout_context() noexcept
+    {
+        return _is_learned.load(std::memory_order_acquire) ? _layout_context : learned_layout_context();
+    }
     // A layout of at least `count` elements, of which a prefix may be copied; null if MPI shall do it.
     type_layout_ptr layout_to_copy(MPI_Count count, direction way) noexcept;
     // Whether it is worth a window, or packed bytes instead of one. Does not throw.
@@ -138,9 +141,11 @@ private:
     void unmap_unused(counted_type& counted);
     void drop_oldest_count();
     void learn();
+    void* learned_layout_context() noexcept;
+    void make_layout_datatype();
     void note_why_not(const char* reason);
-    void note_moved_by_layout(const void* buffer, MPI_Count count, direction way);
-    void measure_saving(const counted_type& counted, const void* base, const void* buffer);
+    void note_moved_by_layout(MPI_Count count);
+    void measure_saving();
 
     const MPI_Datatype _type;
     std::atomic<unsigned> _users{1};
@@ -148,8 +153,9 @@ private:
     std::atomic<MPI_Count> _left_count{-1};
     std::mutex _lock;
     // All below: under the lock.
-    bool _is_learned         = false;
-    bool _is_moved_by_layout = false;
+    std::atomic<bool> _is_learned{false};
+    ucp_datatype_t _layout_datatype = 0; // 0: windows
+    void* _layout_context           = nullptr;
     type_layout_ptr _layout;
     const char* _why_no_layout = nullptr;
     std::atomic<MPI_Datatype> _packed{MPI_DATATYPE_NULL};
@@ -157,10 +163,11 @@ private:
     std::vector<std::unique_ptr<counted_type>> _counted; // the latest one first
     std::uint64_t _uses     = 0;
     std::uint64_t _messages = 0, _copies = 0, _bytes = 0, _left = 0, _by_cpu = 0;
-    double _saved_per_byte = 0;
-    bool _is_measured      = false;
+    std::optional<double> _saved_per_byte;
+    bool _is_measured = false;
     std::string _name;
-    const char* _why_not = nullptr; // the last reason to leave a transfer to MPI
+    const char* _constructor = "";
+    const char* _why_not     = nullptr; // the last reason to leave a transfer to MPI
 };
 
 } // namespace ucxl::mpi

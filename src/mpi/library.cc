@@ -1,20 +1,20 @@
 #include "library.h"
 
+#include "call_table.h"
+#include "contexts.h"
 #include "implementation.h"
+#include "openmpi_options.h"
 #include "report.h"
 #include "requests.h"
 #include "settings.h"
 #include "staging.h"
-#include "transports.h"
+#include "type_contents.h"
 #include "type_table.h"
+#include "type_uses.h"
 #include "ucp_datatypes.h"
-#include "ucx_function.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <new>
-#include <optional>
-#include <vector>
 
 namespace ucxl::mpi
 {
@@ -25,9 +25,6 @@ namespace
 std::atomic<bool> is_started{false};
 std::atomic<bool> cards_carry{false};
 std::atomic<ucp_context_h> card_context{nullptr};
-// Of the workers that are created while MPI starts.
-std::atomic<bool> is_starting{false};
-std::atomic<ucp_context_h> context_of_mpi{nullptr};
 int type_keyval = MPI_KEYVAL_INVALID;
 
 // The handle may be given to another datatype from now on.
@@ -42,29 +39,34 @@ int forget(MPI_Datatype type, int /*keyval*/, void* /*value*/, void* /*extra*/)
     return MPI_SUCCESS;
 }
 
-// Maps a window for a try, and tells who would carry it.
-std::optional<ucp_layout_carrier_t> carrier_in(ucp_context_h context)
+// A copy of a datatype or of a communicator has nothing of ours.
+template <typename Handle>
+int copy_none(Handle /*copied_from*/, int /*keyval*/, void* /*extra*/, void* /*value*/, void* /*copied*/, int* has_copy)
 {
-    constexpr std::size_t block = 4096, number = 4;
-    std::vector<std::byte> memory(2 * block * number);
-    void* base = memory.data();
-    ucp_layout_map_params_t params{};
-    params.field_mask          = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES;
-    params.bases               = &base;
-    params.num_bases           = 1;
-    ucp_layout_window_h window = nullptr;
-    if (ucp_layout_strided(block, number, 2 * block, &params.layout) != UCS_OK) {
-        return std::nullopt;
+    *has_copy = 0;
+    return MPI_SUCCESS;
+}
+
+// MPI deletes what is attached to MPI_COMM_SELF as soon as it begins to end. A tool may hide MPI_Finalize.
+int stop_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/)
+{
+    library::stop();
+    return MPI_SUCCESS;
+}
+
+void attach_stop()
+{
+    int keyval = MPI_KEYVAL_INVALID;
+    if (PMPI_Comm_create_keyval(copy_none<MPI_Comm>, stop_with_mpi, &keyval, nullptr) == MPI_SUCCESS) {
+        PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+        PMPI_Comm_free_keyval(&keyval); // it lives as long as what is attached
     }
-    const layout_ptr owner = owned_layout(params.layout);
-    if (ucp_layout_map(context, &params, &window) != UCS_OK) {
-        return std::nullopt;
-    }
-    ucp_layout_window_attr_t attr{};
-    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
-    ucp_layout_window_query(window, &attr);
-    ucp_layout_unmap(window);
-    return attr.carrier;
+}
+
+void leave_to_mpi(const char* reason)
+{
+    log_info("datatypes are left to MPI: %s", reason);
+    report::print_nothing(reason);
 }
 
 } // namespace
@@ -90,52 +92,67 @@ bool library::has_cards()
     return cards_carry.load(std::memory_order_acquire);
 }
 
-void library::prepare()
+bool library::prepare()
 {
+    settings::complete();
+    if (!settings::get().is_enabled) {
+        return false;
+    }
     if (has_other_handles()) {
-        log_error("%s is for another MPI than that of this program: it knows %s", own_name(), own_handles());
-        std::exit(EXIT_FAILURE);
+        log_error("%s is for another MPI than that of this program, and stays out: it knows %s", own_name(),
+                  own_handles());
+        return false;
     }
-    if (settings::get().is_enabled) {
-        complete_transports();
-        if (!ucp_datatypes::may_be_used()) {
-            require_library_of_peers();
-        }
-        is_starting.store(true, std::memory_order_release);
-    }
+    let_openmpi_use_ucx();
+    return true;
 }
 
 void library::start()
 {
+    settings::complete(); // MPI may have loaded UCX
     if (!settings::get().is_enabled) {
         return;
     }
     if (const char* const reason = why_without_ucx()) {
-        log_info("datatypes are left to MPI: %s", reason);
+        leave_to_mpi(reason);
         return;
     }
-    is_starting.store(false, std::memory_order_release);
-    const ucp_context_h context = context_of_mpi.load(std::memory_order_acquire);
-    const auto carrier          = carrier_in(context);
-    if (!carrier) {
-        log_info("datatypes are left to MPI: its UCX has no windows");
+    const ucp_context_h context = contexts::of_messages();
+    const auto carrier          = contexts::carrier();
+    if (!carrier && (context != nullptr || has_world())) {
+        leave_to_mpi("MPI's UCX has no windows");
         return;
     }
     int threads = MPI_THREAD_MULTIPLE; // as if, where only sessions could tell
     if (has_world()) {
         PMPI_Query_thread(&threads);
     }
-    cards_carry.store(context != nullptr && *carrier == UCP_LAYOUT_CARRIER_KEYS, std::memory_order_release);
+    cards_carry.store(carrier == UCP_LAYOUT_CARRIER_KEYS, std::memory_order_release);
     if (keeps_idle_windows() || threads == MPI_THREAD_MULTIPLE) {
         card_context.store(nullptr, std::memory_order_release);
     } else {
         card_context.store(context, std::memory_order_release);
     }
-    if (PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &type_keyval, nullptr) != MPI_SUCCESS) {
+    ucp_datatypes::start();
+    if (!ucp_datatypes::are_used() && contexts::has_peer_without_windows()) {
+        leave_to_mpi("a process of this job has no windows: it runs without this library, or with a UCX_TLS without "
+                     "lay_copy");
         return;
     }
-    ucp_datatypes::start();
+    if (PMPI_Type_create_keyval(copy_none<MPI_Datatype>, forget, &type_keyval, nullptr) != MPI_SUCCESS) {
+        return;
+    }
+    if (has_world()) {
+        attach_stop();
+    }
     is_started.store(true, std::memory_order_release);
+    const handle_range own = own_type_handles();
+    own_types::set(own.first, own.last);
+    if (settings::get().takes_all_types) {
+        uses_of_types.want_all();
+    }
+    report::start();
+    take_calls();
     log_info("datatypes are layouts");
 }
 
@@ -144,6 +161,8 @@ void library::stop()
     if (!is_active()) {
         return;
     }
+    leave_calls();
+    own_types::set(0, UINTPTR_MAX);
     ucp_datatypes::stop();
     const auto types = known_types.clear();
     report::print(types);
@@ -156,41 +175,45 @@ void library::stop()
     PMPI_Type_free_keyval(&type_keyval);
 }
 
-void library::learn(MPI_Datatype type)
+void library::note_commit(MPI_Datatype type)
 {
-    if (!is_active() || find_known(type) != nullptr) {
-        return;
+    if (is_active() && !own_types::has(type)) {
+        uses_of_types.begin(type);
+    }
+}
+
+void library::note_copy(MPI_Datatype type, MPI_Datatype copy)
+{
+    if (is_active() && !own_types::has(type) && (find_known(type) != nullptr || uses_of_types.has_begun(type))) {
+        uses_of_types.begin(copy);
+    }
+}
+
+known_type* learn(MPI_Datatype type) noexcept
+{
+    const auto combiner = combiner_of(type);
+    if (!combiner || is_named(*combiner)) {
+        uses_of_types.begin(type); // it is asked for again after as many bytes
+        return nullptr;
     }
     known_type* known = nullptr;
     try {
         known = new known_type(type);
-        if (!known_types.add(type, known)) {
+        if (!known_types.add(type, known)) { // another thread did
             known->remove_user();
-        } else if (PMPI_Type_set_attr(type, type_keyval, known) != MPI_SUCCESS) {
-            known_types.remove(type);
-            known->remove_user();
+            return find_known(type);
         }
+        if (PMPI_Type_set_attr(type, type_keyval, known) == MPI_SUCCESS) {
+            return known;
+        }
+        known_types.remove(type);
+        known->remove_user();
     } catch (const std::bad_alloc&) {
         if (known != nullptr) {
             known->remove_user();
         }
     }
+    return nullptr;
 }
 
 } // namespace ucxl::mpi
-
-// MPI does not tell its context. This function of UCP does, because MPI makes its workers while it starts.
-extern "C" [[gnu::visibility("default")]] ucs_status_t
-ucp_worker_create(ucp_context_h context, const ucp_worker_params_t* params, ucp_worker_h* worker)
-{
-    using namespace ucxl::mpi;
-    static const auto next = ucx_function(ucp_worker_create, "ucp_worker_create");
-    if (next == nullptr) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    const ucs_status_t status = next(context, params, worker);
-    if (status == UCS_OK && is_starting.load(std::memory_order_acquire)) {
-        context_of_mpi.store(context, std::memory_order_release);
-    }
-    return status;
-}

@@ -5,6 +5,7 @@
 // (type_table.h), and every call goes to MPI as it is.
 #pragma once
 
+#include "known_type.h"
 #include "mpi_functions.h"
 
 #include <ucp/api/ucp.h>
@@ -15,9 +16,9 @@ namespace ucxl::mpi
 class library
 {
 public:
-    // Before MPI starts: what it reads from the environment.
-    static void prepare();
-    // After MPI has started.
+    // Before MPI starts: what it reads from the environment. False if the library stays out of this process.
+    static bool prepare();
+    // After MPI has started, if the library has not stayed out.
     static void start();
     // Before MPI ends: gives back all that is MPI's or UCX's.
     static void stop();
@@ -25,8 +26,10 @@ public:
     static bool is_active();
     // Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: not in a program that has sessions only.
     static bool has_world();
-    // Notes a datatype that was committed.
-    static void learn(MPI_Datatype type);
+    // A program committed this datatype.
+    static void note_commit(MPI_Datatype type);
+    // A program copied this datatype, which may not be committed.
+    static void note_copy(MPI_Datatype type, MPI_Datatype copy);
     // Whether network cards carry windows in MPI's UCX.
     static bool has_cards();
     // The context of MPI's own UCX where network cards carry windows, so that it is decided for each window who does.

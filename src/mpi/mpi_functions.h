@@ -1,7 +1,11 @@
-// The MPI library below this one: its functions by their profiling names, PMPI_*.
+// The functions of MPI by name: those that this library stands before, and those that it only calls.
 //
-// All are weak. So this library can be preloaded into programs without MPI, such as mpirun or a shell: it names
-// functions that are not there, and nobody calls them.
+// Each of the first has three addresses, in a table (call_table.h) that is filled when the program first calls MPI:
+//   MPI_Send        what the program calls: own_MPI_Send(), or next_MPI_Send() where the library stays out
+//   next_MPI_Send   where calls of the program go on: the next library in the search order, another tool or MPI
+//   PMPI_Send       MPI itself, for what this library wants to know
+// So the library can be preloaded into any program: it needs no MPI, and finds the one that the program calls also
+// where that is loaded with RTLD_LOCAL.
 #pragma once
 
 #include <cstddef>
@@ -10,203 +14,113 @@
 #include <tuple>
 #include <type_traits>
 
-#define UCXL_BELOW(name) extern "C" [[gnu::weak]] decltype(PMPI_##name) PMPI_##name
-// A collective call, its nonblocking form and its persistent form.
-#define UCXL_FORMS_BELOW(name, nonblocking, persistent)                                                                \
-    UCXL_BELOW(name);                                                                                                  \
-    UCXL_BELOW(nonblocking);                                                                                           \
-    UCXL_BELOW(persistent)
-
-// `c` ends the names of the calls with large counts.
-#define UCXL_COLLECTIVES_BELOW(c)                                                                                      \
-    UCXL_FORMS_BELOW(Allgather##c, Iallgather##c, Allgather_init##c);                                                  \
-    UCXL_FORMS_BELOW(Allgatherv##c, Iallgatherv##c, Allgatherv_init##c);                                               \
-    UCXL_FORMS_BELOW(Alltoall##c, Ialltoall##c, Alltoall_init##c);                                                     \
-    UCXL_FORMS_BELOW(Alltoallv##c, Ialltoallv##c, Alltoallv_init##c);                                                  \
-    UCXL_FORMS_BELOW(Alltoallw##c, Ialltoallw##c, Alltoallw_init##c);                                                  \
-    UCXL_FORMS_BELOW(Bcast##c, Ibcast##c, Bcast_init##c);                                                              \
-    UCXL_FORMS_BELOW(Gather##c, Igather##c, Gather_init##c);                                                           \
-    UCXL_FORMS_BELOW(Gatherv##c, Igatherv##c, Gatherv_init##c);                                                        \
-    UCXL_FORMS_BELOW(Neighbor_allgather##c, Ineighbor_allgather##c, Neighbor_allgather_init##c);                       \
-    UCXL_FORMS_BELOW(Neighbor_allgatherv##c, Ineighbor_allgatherv##c, Neighbor_allgatherv_init##c);                    \
-    UCXL_FORMS_BELOW(Neighbor_alltoall##c, Ineighbor_alltoall##c, Neighbor_alltoall_init##c);                          \
-    UCXL_FORMS_BELOW(Neighbor_alltoallv##c, Ineighbor_alltoallv##c, Neighbor_alltoallv_init##c);                       \
-    UCXL_FORMS_BELOW(Neighbor_alltoallw##c, Ineighbor_alltoallw##c, Neighbor_alltoallw_init##c);                       \
-    UCXL_FORMS_BELOW(Scatter##c, Iscatter##c, Scatter_init##c);                                                        \
-    UCXL_FORMS_BELOW(Scatterv##c, Iscatterv##c, Scatterv_init##c)
-
-UCXL_COLLECTIVES_BELOW();
-
-UCXL_BELOW(Accumulate);
-UCXL_BELOW(Bsend);
-UCXL_BELOW(Bsend_init);
-UCXL_BELOW(Cart_shift);
-UCXL_BELOW(Cartdim_get);
-UCXL_BELOW(Comm_rank);
-UCXL_BELOW(Comm_remote_size);
-UCXL_BELOW(Comm_size);
-UCXL_BELOW(Comm_test_inter);
-UCXL_BELOW(Dist_graph_neighbors_count);
-UCXL_BELOW(Finalize);
-UCXL_BELOW(Get);
-UCXL_BELOW(Get_accumulate);
-UCXL_BELOW(Get_library_version);
-UCXL_BELOW(Graph_neighbors_count);
-UCXL_BELOW(Ibsend);
-UCXL_BELOW(Improbe);
-UCXL_BELOW(Imrecv);
-UCXL_BELOW(Init);
-UCXL_BELOW(Init_thread);
-UCXL_BELOW(Initialized);
-UCXL_BELOW(Irecv);
-UCXL_BELOW(Irsend);
-UCXL_BELOW(Isend);
-UCXL_BELOW(Isendrecv);
-UCXL_BELOW(Isendrecv_replace);
-UCXL_BELOW(Issend);
-UCXL_BELOW(Mprobe);
-UCXL_BELOW(Mrecv);
-UCXL_BELOW(Pack);
-UCXL_BELOW(Parrived);
-UCXL_BELOW(Pready);
-UCXL_BELOW(Pready_list);
-UCXL_BELOW(Pready_range);
-UCXL_BELOW(Precv_init);
-UCXL_BELOW(Psend_init);
-UCXL_BELOW(Put);
-UCXL_BELOW(Query_thread);
-UCXL_BELOW(Raccumulate);
-UCXL_BELOW(Recv);
-UCXL_BELOW(Recv_init);
-UCXL_BELOW(Request_free);
-UCXL_BELOW(Request_get_status);
-UCXL_BELOW(Rget);
-UCXL_BELOW(Rget_accumulate);
-UCXL_BELOW(Rput);
-UCXL_BELOW(Rsend);
-UCXL_BELOW(Rsend_init);
-UCXL_BELOW(Send);
-UCXL_BELOW(Send_init);
-UCXL_BELOW(Sendrecv);
-UCXL_BELOW(Sendrecv_replace);
-UCXL_BELOW(Session_finalize);
-UCXL_BELOW(Session_init);
-UCXL_BELOW(Ssend);
-UCXL_BELOW(Ssend_init);
-UCXL_BELOW(Start);
-UCXL_BELOW(Startall);
-UCXL_BELOW(Test);
-UCXL_BELOW(Testall);
-UCXL_BELOW(Testany);
-UCXL_BELOW(Testsome);
-UCXL_BELOW(Topo_test);
-UCXL_BELOW(Type_commit);
-UCXL_BELOW(Type_contiguous);
-UCXL_BELOW(Type_create_darray);
-UCXL_BELOW(Type_create_keyval);
-UCXL_BELOW(Type_dup);
-UCXL_BELOW(Type_free);
-UCXL_BELOW(Type_free_keyval);
-UCXL_BELOW(Type_get_contents);
-UCXL_BELOW(Type_get_envelope);
-UCXL_BELOW(Type_get_extent_x);
-UCXL_BELOW(Type_get_name);
-UCXL_BELOW(Type_get_true_extent_x);
-UCXL_BELOW(Type_set_attr);
-UCXL_BELOW(Type_size_x);
-UCXL_BELOW(Type_vector);
-UCXL_BELOW(Unpack);
-UCXL_BELOW(Wait);
-UCXL_BELOW(Waitall);
-UCXL_BELOW(Waitany);
-UCXL_BELOW(Waitsome);
-UCXL_BELOW(Win_complete);
-UCXL_BELOW(Win_fence);
-UCXL_BELOW(Win_flush);
-UCXL_BELOW(Win_flush_all);
-UCXL_BELOW(Win_flush_local);
-UCXL_BELOW(Win_flush_local_all);
-UCXL_BELOW(Win_free);
-UCXL_BELOW(Win_get_attr);
-UCXL_BELOW(Win_unlock);
-UCXL_BELOW(Win_unlock_all);
-
-// Counts of any size came with MPI 4.
-#if MPI_VERSION >= 4
-#define UCXL_LARGE_COUNTS 1
-UCXL_COLLECTIVES_BELOW(_c);
-
-UCXL_BELOW(Accumulate_c);
-UCXL_BELOW(Bsend_c);
-UCXL_BELOW(Bsend_init_c);
-UCXL_BELOW(Get_accumulate_c);
-UCXL_BELOW(Get_c);
-UCXL_BELOW(Ibsend_c);
-UCXL_BELOW(Imrecv_c);
-UCXL_BELOW(Irecv_c);
-UCXL_BELOW(Irsend_c);
-UCXL_BELOW(Isend_c);
-UCXL_BELOW(Isendrecv_c);
-UCXL_BELOW(Isendrecv_replace_c);
-UCXL_BELOW(Issend_c);
-UCXL_BELOW(Mrecv_c);
-UCXL_BELOW(Pack_c);
-UCXL_BELOW(Put_c);
-UCXL_BELOW(Raccumulate_c);
-UCXL_BELOW(Recv_c);
-UCXL_BELOW(Recv_init_c);
-UCXL_BELOW(Rget_accumulate_c);
-UCXL_BELOW(Rget_c);
-UCXL_BELOW(Rput_c);
-UCXL_BELOW(Rsend_c);
-UCXL_BELOW(Rsend_init_c);
-UCXL_BELOW(Send_c);
-UCXL_BELOW(Send_init_c);
-UCXL_BELOW(Sendrecv_c);
-UCXL_BELOW(Sendrecv_replace_c);
-UCXL_BELOW(Ssend_c);
-UCXL_BELOW(Ssend_init_c);
-UCXL_BELOW(Type_get_contents_c);
-UCXL_BELOW(Type_get_envelope_c);
-UCXL_BELOW(Unpack_c);
-#else
-#define UCXL_LARGE_COUNTS 0
-#endif
-
-// Requests of which some or all are asked at once came with MPI 4.1.
-#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-#define UCXL_STATUS_OF_MANY 1
-UCXL_BELOW(Request_get_status_all);
-UCXL_BELOW(Request_get_status_any);
-UCXL_BELOW(Request_get_status_some);
-#else
-#define UCXL_STATUS_OF_MANY 0
-#endif
+// Counts of any size came with MPI 4, requests of which some or all are asked at once with MPI 4.1.
+#define UCXL_LARGE_COUNTS (MPI_VERSION >= 4)
+#define UCXL_STATUS_OF_MANY (MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1))
 
 // The standard ABI of MPI 5, whose handles are the same in all MPIs that have it. Another mpi.h of MPI 5 says -1, or
 // nothing.
 #if defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0
 #define UCXL_STANDARD_ABI 1
-UCXL_BELOW(Abi_get_version);
 #else
 #define UCXL_STANDARD_ABI 0
 #endif
 
-#ifdef OPEN_MPI
-// Handles of Open MPI are addresses of its objects.
-extern "C" [[gnu::weak]] decltype(ompi_message_no_proc) ompi_message_no_proc;
-extern "C" [[gnu::weak]] decltype(ompi_message_null) ompi_message_null;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_byte) ompi_mpi_byte;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_comm_null) ompi_mpi_comm_null;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_comm_self) ompi_mpi_comm_self;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_comm_world) ompi_mpi_comm_world;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_datatype_null) ompi_mpi_datatype_null;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_short_int) ompi_mpi_short_int;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_op_no_op) ompi_mpi_op_no_op;
-extern "C" [[gnu::weak]] decltype(ompi_mpi_win_null) ompi_mpi_win_null;
-extern "C" [[gnu::weak]] decltype(ompi_request_null) ompi_request_null;
-extern "C" [[gnu::weak]] decltype(OMPI_C_MPI_TYPE_NULL_COPY_FN) OMPI_C_MPI_TYPE_NULL_COPY_FN;
+// DO(name, what its call must be followed by, what it ends or completes), see call_table.h. `c` ends the names of the
+// calls with large counts.
+// clang-format off: it takes these lists for code.
+#define UCXL_CALLS_WITH_COUNTS(DO, c)                                                                                  \
+    DO(Allgather##c, nothing, nothing) DO(Iallgather##c, requests, nothing) DO(Allgather_init##c, requests, nothing)   \
+    DO(Allgatherv##c, nothing, nothing) DO(Iallgatherv##c, requests, nothing)                                          \
+    DO(Allgatherv_init##c, requests, nothing) DO(Alltoall##c, nothing, nothing) DO(Ialltoall##c, requests, nothing)    \
+    DO(Alltoall_init##c, requests, nothing) DO(Alltoallv##c, nothing, nothing) DO(Ialltoallv##c, requests, nothing)    \
+    DO(Alltoallv_init##c, requests, nothing) DO(Alltoallw##c, nothing, nothing) DO(Ialltoallw##c, requests, nothing)   \
+    DO(Alltoallw_init##c, requests, nothing) DO(Bcast##c, nothing, nothing) DO(Ibcast##c, requests, nothing)           \
+    DO(Bcast_init##c, requests, nothing) DO(Gather##c, nothing, nothing) DO(Igather##c, requests, nothing)             \
+    DO(Gather_init##c, requests, nothing) DO(Gatherv##c, nothing, nothing) DO(Igatherv##c, requests, nothing)          \
+    DO(Gatherv_init##c, requests, nothing) DO(Neighbor_allgather##c, nothing, nothing)                                 \
+    DO(Ineighbor_allgather##c, requests, nothing) DO(Neighbor_allgather_init##c, requests, nothing)                    \
+    DO(Neighbor_allgatherv##c, nothing, nothing) DO(Ineighbor_allgatherv##c, requests, nothing)                        \
+    DO(Neighbor_allgatherv_init##c, requests, nothing) DO(Neighbor_alltoall##c, nothing, nothing)                      \
+    DO(Ineighbor_alltoall##c, requests, nothing) DO(Neighbor_alltoall_init##c, requests, nothing)                      \
+    DO(Neighbor_alltoallv##c, nothing, nothing) DO(Ineighbor_alltoallv##c, requests, nothing)                          \
+    DO(Neighbor_alltoallv_init##c, requests, nothing) DO(Neighbor_alltoallw##c, nothing, nothing)                      \
+    DO(Ineighbor_alltoallw##c, requests, nothing) DO(Neighbor_alltoallw_init##c, requests, nothing)                    \
+    DO(Scatter##c, nothing, nothing) DO(Iscatter##c, requests, nothing) DO(Scatter_init##c, requests, nothing)         \
+    DO(Scatterv##c, nothing, nothing) DO(Iscatterv##c, requests, nothing) DO(Scatterv_init##c, requests, nothing)      \
+    DO(Send##c, nothing, nothing) DO(Isend##c, requests, nothing) DO(Send_init##c, requests, nothing)                  \
+    DO(Ssend##c, nothing, nothing) DO(Issend##c, requests, nothing) DO(Ssend_init##c, requests, nothing)               \
+    DO(Rsend##c, nothing, nothing) DO(Irsend##c, requests, nothing) DO(Rsend_init##c, requests, nothing)               \
+    DO(Bsend##c, nothing, nothing) DO(Ibsend##c, requests, nothing) DO(Bsend_init##c, requests, nothing)               \
+    DO(Recv##c, nothing, nothing) DO(Irecv##c, requests, nothing) DO(Recv_init##c, requests, nothing)                  \
+    DO(Mrecv##c, probes, nothing) DO(Imrecv##c, requests | probes, nothing) DO(Sendrecv##c, nothing, nothing)          \
+    DO(Sendrecv_replace##c, nothing, nothing) DO(Isendrecv##c, requests, nothing)                                      \
+    DO(Isendrecv_replace##c, requests, nothing) DO(Pack##c, nothing, nothing) DO(Unpack##c, nothing, nothing)          \
+    DO(Put##c, epochs, nothing) DO(Rput##c, epochs | requests, nothing) DO(Get##c, epochs, nothing)                    \
+    DO(Rget##c, epochs | requests, nothing) DO(Accumulate##c, epochs, nothing)                                         \
+    DO(Raccumulate##c, epochs | requests, nothing) DO(Get_accumulate##c, epochs, nothing)                              \
+    DO(Rget_accumulate##c, epochs | requests, nothing)
+
+#define UCXL_CALLS_WITHOUT_COUNTS(DO)                                                                                  \
+    DO(Init, start_of_mpi, nothing) DO(Init_thread, start_of_mpi, nothing) DO(Finalize, start_of_mpi, nothing)         \
+    DO(Session_init, start_of_mpi, nothing) DO(Session_finalize, start_of_mpi, nothing)                                \
+    DO(Type_commit, nothing, nothing) DO(Type_dup, nothing, nothing) DO(Mprobe, nothing, probes)                       \
+    DO(Improbe, nothing, probes) DO(Psend_init, requests | partitions, nothing)                                        \
+    DO(Precv_init, requests | partitions, nothing) DO(Pready, nothing, partitions)                                     \
+    DO(Pready_list, nothing, partitions) DO(Pready_range, nothing, partitions) DO(Parrived, nothing, partitions)       \
+    DO(Start, nothing, requests) DO(Startall, nothing, requests) DO(Wait, nothing, requests)                           \
+    DO(Waitall, nothing, requests) DO(Waitany, nothing, requests) DO(Waitsome, nothing, requests)                      \
+    DO(Test, nothing, requests) DO(Testall, nothing, requests) DO(Testany, nothing, requests)                          \
+    DO(Testsome, nothing, requests) DO(Request_free, nothing, requests) DO(Request_get_status, nothing, requests)      \
+    DO(Win_complete, nothing, epochs) DO(Win_fence, nothing, epochs) DO(Win_flush, nothing, epochs)                    \
+    DO(Win_flush_all, nothing, epochs) DO(Win_flush_local, nothing, epochs) DO(Win_flush_local_all, nothing, epochs)   \
+    DO(Win_unlock, nothing, epochs) DO(Win_unlock_all, nothing, epochs) DO(Win_free, nothing, epochs)
+// clang-format on
+
+#if UCXL_LARGE_COUNTS
+#define UCXL_CALLS_WITH_LARGE_COUNTS(DO) UCXL_CALLS_WITH_COUNTS(DO, _c)
+#define UCXL_QUERIES_WITH_LARGE_COUNTS(DO) DO(Type_get_contents_c) DO(Type_get_envelope_c)
+#else
+#define UCXL_CALLS_WITH_LARGE_COUNTS(DO)
+#define UCXL_QUERIES_WITH_LARGE_COUNTS(DO)
 #endif
+
+// clang-format off
+#if UCXL_STATUS_OF_MANY
+#define UCXL_CALLS_OF_STATUS(DO)                                                                                       \
+    DO(Request_get_status_all, nothing, requests) DO(Request_get_status_any, nothing, requests)                        \
+    DO(Request_get_status_some, nothing, requests)
+#else
+#define UCXL_CALLS_OF_STATUS(DO)
+#endif
+// clang-format on
+
+#if UCXL_STANDARD_ABI
+#define UCXL_QUERIES_OF_ABI(DO) DO(Abi_get_version)
+#else
+#define UCXL_QUERIES_OF_ABI(DO)
+#endif
+
+// clang-format off
+#define UCXL_FOR_EACH_MPI_CALL(DO)                                                                                     \
+    UCXL_CALLS_WITH_COUNTS(DO, ) UCXL_CALLS_WITH_LARGE_COUNTS(DO) UCXL_CALLS_WITHOUT_COUNTS(DO)                        \
+    UCXL_CALLS_OF_STATUS(DO)
+
+// Only called.
+#define UCXL_FOR_EACH_MPI_QUERY(DO)                                                                                    \
+    DO(Cart_shift) DO(Cartdim_get) DO(Comm_create_keyval) DO(Comm_free_keyval) DO(Comm_rank) DO(Comm_remote_size)      \
+    DO(Comm_set_attr) DO(Comm_size) DO(Comm_test_inter) DO(Dist_graph_neighbors) DO(Dist_graph_neighbors_count)        \
+    DO(Get_library_version) DO(Graph_neighbors) DO(Graph_neighbors_count) DO(Initialized) DO(Query_thread)             \
+    DO(Topo_test) DO(Type_contiguous) DO(Type_create_darray) DO(Type_create_keyval) DO(Type_free)                      \
+    DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x) DO(Type_get_name)           \
+    DO(Type_get_true_extent_x) DO(Type_set_attr) DO(Type_size_x) DO(Type_vector) DO(Win_get_attr)                      \
+    UCXL_QUERIES_WITH_LARGE_COUNTS(DO) UCXL_QUERIES_OF_ABI(DO)
+// clang-format on
+
+#define UCXL_DECLARE_CALL(name, needs, ends)                                                                           \
+    extern "C" [[gnu::visibility("hidden")]] decltype(PMPI_##name) own_MPI_##name, next_MPI_##name;
+UCXL_FOR_EACH_MPI_CALL(UCXL_DECLARE_CALL)
+#undef UCXL_DECLARE_CALL
 
 namespace ucxl::mpi
 {
@@ -226,8 +140,43 @@ std::uintptr_t number_of(Handle handle)
 template <std::size_t index, typename... Parameters>
 std::tuple_element_t<index, std::tuple<Parameters...>> parameter(int (*function)(Parameters...));
 
+#ifdef OPEN_MPI
+// Handles of Open MPI are addresses of its objects. They are found with its functions.
+struct openmpi_handles {
+    MPI_Comm null_comm = nullptr, self = nullptr, world = nullptr;
+    MPI_Datatype null_type = nullptr, byte = nullptr, short_int = nullptr;
+    MPI_Message null_message = nullptr, no_proc_message = nullptr;
+    MPI_Op no_op             = nullptr;
+    MPI_Request null_request = nullptr;
+    MPI_Win null_win         = nullptr;
+};
+extern openmpi_handles handles_below;
+#endif
+
 } // namespace ucxl::mpi
 #define UCXL_PARAMETER(index, name) decltype(ucxl::mpi::parameter<index>(&PMPI_##name))
 
-#undef UCXL_FORMS_BELOW
-#undef UCXL_BELOW
+#ifdef OPEN_MPI
+#undef MPI_BYTE
+#undef MPI_COMM_NULL
+#undef MPI_COMM_SELF
+#undef MPI_COMM_WORLD
+#undef MPI_DATATYPE_NULL
+#undef MPI_MESSAGE_NO_PROC
+#undef MPI_MESSAGE_NULL
+#undef MPI_NO_OP
+#undef MPI_REQUEST_NULL
+#undef MPI_SHORT_INT
+#undef MPI_WIN_NULL
+#define MPI_BYTE (ucxl::mpi::handles_below.byte)
+#define MPI_COMM_NULL (ucxl::mpi::handles_below.null_comm)
+#define MPI_COMM_SELF (ucxl::mpi::handles_below.self)
+#define MPI_COMM_WORLD (ucxl::mpi::handles_below.world)
+#define MPI_DATATYPE_NULL (ucxl::mpi::handles_below.null_type)
+#define MPI_MESSAGE_NO_PROC (ucxl::mpi::handles_below.no_proc_message)
+#define MPI_MESSAGE_NULL (ucxl::mpi::handles_below.null_message)
+#define MPI_NO_OP (ucxl::mpi::handles_below.no_op)
+#define MPI_REQUEST_NULL (ucxl::mpi::handles_below.null_request)
+#define MPI_SHORT_INT (ucxl::mpi::handles_below.short_int)
+#define MPI_WIN_NULL (ucxl::mpi::handles_below.null_win)
+#endif

@@ -1,13 +1,14 @@
 // A collective call with packed bytes in the places of its sides: packs, calls MPI, and unpacks what arrived.
 //
-//     return call_packed(PMPI_Alltoall, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
-//         from.take(number, direction::send);
-//         into.take(number, direction::receive);
+//     return call_packed(next_MPI_Alltoall, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
+//         from.take(number, each_block(usage::reads));
+//         into.take(number, each_block(usage::updates));
 //     });
 #pragma once
 
 #include "collective_sides.h"
 #include "requests.h"
+#include "type_uses.h"
 
 #include <memory>
 #include <new>
@@ -48,6 +49,13 @@ public:
         from.pack();
         into.pack();
     }
+    // MPICH copies some of what this process sends to itself already when a persistent request is made. The program may
+    // make its memory later.
+    void begin_early() const
+    {
+        from.pack_if_readable();
+        into.pack_if_readable();
+    }
     void end() override
     {
         from.unpack();
@@ -82,14 +90,19 @@ int call_sides(Next* next, const Sent& sent, const Received& received, const Tai
     using sides            = held_sides<Sent, Received>;
     std::unique_ptr<sides> things(new (std::nothrow) sides(sent, received));
     if (things != nullptr) {
+        things->from.expect_starts(Form::is_persistent ? starts_of_persistent : 1);
+        things->into.expect_starts(Form::is_persistent ? starts_of_persistent : 1);
         take(things->from, things->into);
     }
     if (things == nullptr || (things->from.is_empty() && things->into.is_empty())) {
         return std::apply(next, std::tuple_cat(sent.arguments(), received.arguments(), end_of_call));
     }
     things->is_persistent = Form::is_persistent;
-    // Also of a persistent call: MPICH copies some of what this process sends to itself when the request is made.
-    things->begin();
+    if (!Form::is_persistent) {
+        things->begin();
+    } else if (implementation_below() == implementation::mpich) {
+        things->begin_early();
+    }
     const int result =
         std::apply(next, std::tuple_cat(things->from.arguments(), things->into.arguments(), end_of_call));
     if (result == MPI_SUCCESS) {
@@ -102,7 +115,7 @@ int call_sides(Next* next, const Sent& sent, const Received& received, const Tai
 template <typename Next, typename Sent, typename Received, typename Tail, typename Form, typename Take>
 int call_packed(Next* next, const Sent& sent, const Received& received, const Tail& tail, Form form, Take take)
 {
-    if (!sent.is_taken() && !received.is_taken()) [[likely]] {
+    if (!sent.may_be_taken() && !received.may_be_taken()) [[likely]] {
         return std::apply(next, std::tuple_cat(sent.arguments(), received.arguments(), tail, form.arguments()));
     }
     return call_sides(next, sent, received, tail, form, take);
@@ -114,9 +127,9 @@ int call_packed(Next* next, const Sent& sent, const Received& received, const Ta
 
 // Defines one form of a call. `call` is an expression with `next` and `form` for what differs between the forms.
 #define UCXL_MPI_FORM(name, parameters, form_of_call, call)                                                            \
-    UCXL_MPI_CALL MPI_##name parameters                                                                                \
+    UCXL_MPI_CALL own_MPI_##name parameters                                                                            \
     {                                                                                                                  \
-        const auto next = PMPI_##name;                                                                                 \
+        const auto next = next_MPI_##name;                                                                             \
         const auto form = form_of_call;                                                                                \
         return call;                                                                                                   \
     }

@@ -2,10 +2,10 @@
 
 #include "mpi_functions.h"
 #include "rule.h"
+#include "sys/pages.h"
 #include "type_contents.h"
 #include "type_table.h"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -19,7 +19,7 @@ void* packed_side::block::base() const
 }
 
 // False if the elements cannot be packed here.
-bool packed_side::describe(const element_block& elements, direction way, block& made)
+bool packed_side::describe(const element_block& elements, block& made)
 {
     made = {.address     = elements.address,
             .count       = elements.count,
@@ -27,7 +27,8 @@ bool packed_side::describe(const element_block& elements, direction way, block& 
             .offset      = 0,
             .layout      = nullptr,
             .known       = find_known(elements.type),
-            .packed_type = elements.type};
+            .packed_type = elements.type,
+            .use         = elements.use};
     if (elements.count < 0) {
         return false;
     }
@@ -36,7 +37,8 @@ bool packed_side::describe(const element_block& elements, direction way, block& 
         return true;
     }
     if (made.known != nullptr) {
-        made.layout = made.known->layout_to_copy(elements.count, way);
+        made.layout = made.known->layout_to_copy(elements.count, has(elements.use, usage::updates) ? direction::receive
+                                                                                                   : direction::send);
         if (made.layout == nullptr) {
             return false;
         }
@@ -57,7 +59,7 @@ bool packed_side::describe(const element_block& elements, direction way, block& 
     return extent == made.size && lb == 0;
 }
 
-std::optional<packed_side> packed_side::plan(const element_block* blocks, std::size_t number, direction way)
+std::optional<packed_side> packed_side::plan(const element_block* blocks, std::size_t number)
 {
     bool has_known = false;
     for (std::size_t i = 0; i < number; ++i) {
@@ -72,7 +74,7 @@ std::optional<packed_side> packed_side::plan(const element_block* blocks, std::s
     const char* reason = "contiguous";
     for (std::size_t i = 0; i < number; ++i) {
         block each{};
-        if (!describe(blocks[i], way, each)) {
+        if (!describe(blocks[i], each)) {
             return std::nullopt;
         }
         each.offset = made._length;
@@ -95,10 +97,10 @@ std::optional<packed_side> packed_side::plan(const element_block* blocks, std::s
     return made;
 }
 
-std::optional<packed_side> packed_side::of(const std::vector<element_block>& blocks, direction way) noexcept
+std::optional<packed_side> packed_side::of(const std::vector<element_block>& blocks) noexcept
 {
     try {
-        auto made = plan(blocks.data(), blocks.size(), way);
+        auto made = plan(blocks.data(), blocks.size());
         if (made) {
             made->_memory = staging::acquire(static_cast<std::size_t>(made->_length));
         }
@@ -122,8 +124,9 @@ std::optional<packed_side> packed_side::without_memory(const void* address, MPI_
                                                        direction way) noexcept
 {
     try {
-        const element_block only{static_cast<std::byte*>(const_cast<void*>(address)), count, type};
-        return plan(&only, 1, way);
+        const element_block only{static_cast<std::byte*>(const_cast<void*>(address)), count, type,
+                                 way == direction::send ? usage::reads : usage::updates};
+        return plan(&only, 1);
     } catch (const std::bad_alloc&) {
         return std::nullopt;
     }
@@ -158,14 +161,69 @@ void packed_side::scatter(const block& elements, std::size_t offset, std::size_t
 void packed_side::pack() const
 {
     for (const block& each : _blocks) {
-        gather(each, 0, each.length(), _memory.get() + each.offset);
+        if (has(each.use, usage::reads)) {
+            gather(each, 0, each.length(), _memory.get() + each.offset);
+        }
+    }
+}
+
+namespace
+{
+
+// Blocks of a layout, of which many share a page.
+struct readable_blocks {
+    const std::byte* base;
+    const std::byte* first = nullptr; // readable bytes, which were asked for last
+    const std::byte* end   = nullptr;
+
+    static ucs_status_t visit(void* self, std::uint32_t /*source*/, std::ptrdiff_t offset, std::size_t length)
+    {
+        auto& own                    = *static_cast<readable_blocks*>(self);
+        const std::byte* const start = own.base + offset;
+        if (start < own.first || start + length > own.end) {
+            const auto address = reinterpret_cast<std::uintptr_t>(start);
+            const auto in_page = static_cast<std::size_t>(address % page_length());
+            const auto up_to   = round_to_pages(in_page + length);
+            own.first          = start - in_page;
+            own.end            = own.first + up_to;
+            if (!is_readable(own.first, up_to)) {
+                return UCS_ERR_INVALID_ADDR;
+            }
+        }
+        return UCS_OK;
+    }
+};
+
+} // namespace
+
+// Pages between the elements, and between their blocks, may belong to others or to nobody.
+bool packed_side::block::is_readable() const
+{
+    if (length() == 0) {
+        return true;
+    }
+    if (layout == nullptr) {
+        return ucxl::is_readable(address, length());
+    }
+    readable_blocks seen{static_cast<const std::byte*>(base())};
+    return ucp_layout_walk(layout->layout.get(), 0, length(), readable_blocks::visit, &seen) == UCS_OK;
+}
+
+void packed_side::pack_if_readable() const
+{
+    for (const block& each : _blocks) {
+        if (has(each.use, usage::reads) && each.is_readable()) {
+            gather(each, 0, each.length(), _memory.get() + each.offset);
+        }
     }
 }
 
 void packed_side::unpack() const
 {
     for (const block& each : _blocks) {
-        scatter(each, 0, each.length(), _memory.get() + each.offset);
+        if (has(each.use, usage::updates)) {
+            scatter(each, 0, each.length(), _memory.get() + each.offset);
+        }
     }
 }
 

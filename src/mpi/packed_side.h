@@ -1,7 +1,7 @@
 // One side of a call, what it sends or what it receives, as packed bytes: the way of those calls in which MPI itself
 // may read or write the buffer with the CPU, which a window does not allow.
 //
-//     auto side = packed_side::of(blocks, direction::send);
+//     auto side = packed_side::of(blocks);
 //     if (side) {
 //         side->pack();
 //         PMPI_Alltoallw(side->data(), counts, displacements, types, ...);
@@ -20,18 +20,28 @@
 namespace ucxl::mpi
 {
 
+// What MPI does with elements of the caller's buffer, and no call of this library may do more: others may use the
+// memory, or there is none.
+enum class usage : unsigned char { none = 0, reads = 1, updates = 2, both = 3 };
+
+inline bool has(usage all, usage one)
+{
+    return (static_cast<unsigned>(all) & static_cast<unsigned>(one)) != 0;
+}
+
 // Elements of the caller's buffer.
 struct element_block {
     std::byte* address;
     MPI_Count count;
     MPI_Datatype type;
+    usage use;
 };
 
 class packed_side
 {
 public:
     // None if MPI shall work on the caller's buffer. Does not throw.
-    static std::optional<packed_side> of(const std::vector<element_block>& blocks, direction way) noexcept;
+    static std::optional<packed_side> of(const std::vector<element_block>& blocks) noexcept;
     // The same for one block.
     static std::optional<packed_side> of(const void* address, MPI_Count count, MPI_Datatype type,
                                          direction way) noexcept;
@@ -46,8 +56,11 @@ public:
     MPI_Count offset(std::size_t index) const { return _blocks[index].offset; }
     MPI_Datatype type(std::size_t index) const { return _blocks[index].packed_type; }
 
+    // Of the blocks that MPI reads, and of those that it updates.
     void pack() const;
     void unpack() const;
+    // Of those blocks of which all bytes can be read.
+    void pack_if_readable() const;
     // The same of elements of one block.
     void pack_some(std::size_t index, MPI_Count first, MPI_Count count) const;
     void unpack_some(std::size_t index, MPI_Count first, MPI_Count count) const;
@@ -64,13 +77,15 @@ private:
         type_layout_ptr layout; // null: contiguous
         known_type* known;
         MPI_Datatype packed_type;
+        usage use;
 
         std::size_t length() const { return static_cast<std::size_t>(count * size); }
         void* base() const;
+        bool is_readable() const;
     };
 
-    static std::optional<packed_side> plan(const element_block* blocks, std::size_t number, direction way);
-    static bool describe(const element_block& elements, direction way, block& made);
+    static std::optional<packed_side> plan(const element_block* blocks, std::size_t number);
+    static bool describe(const element_block& elements, block& made);
     static void gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed);
     static void scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed);
 

@@ -3,6 +3,8 @@
 
 #include "known_type.h"
 
+#include <atomic>
+#include <cstdint>
 #include <vector>
 
 namespace ucxl::mpi
@@ -11,9 +13,24 @@ namespace ucxl::mpi
 class report
 {
 public:
+    // Counts from now on, if a report is wanted.
+    static void start() noexcept;
     // A datatype that the program frees before MPI ends.
     static void note_end(known_type& type) noexcept;
+    // Uses of a datatype that nothing is known of.
+    static void note_unknown(unsigned uses) noexcept
+    {
+        if (_counts_unknown.load(std::memory_order_relaxed)) [[unlikely]] {
+            _num_unknown.fetch_add(uses, std::memory_order_relaxed);
+        }
+    }
     static void print(const std::vector<known_type*>& types);
+    // Nothing is taken in this process.
+    static void print_nothing(const char* reason) noexcept;
+
+private:
+    static constinit inline std::atomic<bool> _counts_unknown{false};
+    static constinit inline std::atomic<std::uint64_t> _num_unknown{0};
 };
 
 } // namespace ucxl::mpi

@@ -1,13 +1,18 @@
 #include "settings.h"
 
+#include <array>
 #include <cctype>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <ucp_layout.h>
 #include <unistd.h>
 
 namespace ucxl::mpi
@@ -16,7 +21,7 @@ namespace ucxl::mpi
 namespace
 {
 
-void log_line(const char* level, const char* format, va_list arguments)
+[[gnu::format(printf, 2, 0)]] void log_line(const char* level, const char* format, va_list arguments)
 {
     char text[512];
     std::vsnprintf(text, sizeof(text), format, arguments);
@@ -129,18 +134,60 @@ void read_calls(const char* name, const char* value, settings& made)
     made = chosen;
 }
 
-settings read()
+// Where options are, one place after the other. An option of the environment is not looked for in a file.
+class option_source
 {
-    settings made;
-    read_yes("UCX_LAYOUT_MPI_ENABLE", std::getenv("UCX_LAYOUT_MPI_ENABLE"), made.is_enabled);
-    read_calls("UCX_LAYOUT_MPI_CALLS", std::getenv("UCX_LAYOUT_MPI_CALLS"), made);
-    read_choice("UCX_LAYOUT_MPI_TYPES", std::getenv("UCX_LAYOUT_MPI_TYPES"), "all", made.takes_all_types);
-    read_choice("UCX_LAYOUT_MPI_ENGINE", std::getenv("UCX_LAYOUT_MPI_ENGINE"), "windows", made.always_takes_windows);
-    read_size("UCX_LAYOUT_MPI_MIN_SIZE", std::getenv("UCX_LAYOUT_MPI_MIN_SIZE"), "auto", made.min_size);
+public:
+    const char* value(const char* name)
+    {
+        if (!_is_environment) {
+            const bool is_set = !_in_environment.contains(name) &&
+                                ucp_layout_option_query(name + ucx_prefix.size(), _text.data(), _text.size()) == UCS_OK;
+            return is_set ? _text.data() : nullptr;
+        }
+        const char* const found = std::getenv(name);
+        if (found != nullptr) {
+            _in_environment.emplace(name);
+        }
+        return found;
+    }
+    void use_files() { _is_environment = false; }
+
+private:
+    static constexpr std::string_view ucx_prefix = "UCX_";
+
+    bool _is_environment = true;
+    std::set<std::string, std::less<>> _in_environment;
+    std::array<char, 256> _text{};
+};
+
+void read(option_source& source, settings& made)
+{
+    const auto each = [&](auto&& reader, const char* name, auto&&... how) {
+        reader(name, source.value(name), std::forward<decltype(how)>(how)...);
+    };
+    each(read_yes, "UCX_LAYOUT_MPI_ENABLE", made.is_enabled);
+    each(read_calls, "UCX_LAYOUT_MPI_CALLS", made);
+    each(read_choice, "UCX_LAYOUT_MPI_TYPES", "all", made.takes_all_types);
+    each(read_choice, "UCX_LAYOUT_MPI_ENGINE", "windows", made.always_takes_windows);
+    each(read_size, "UCX_LAYOUT_MPI_MIN_SIZE", "auto", made.min_size);
     std::optional<std::size_t> windows;
-    read_size("UCX_LAYOUT_MPI_WINDOWS", std::getenv("UCX_LAYOUT_MPI_WINDOWS"), nullptr, windows);
+    each(read_size, "UCX_LAYOUT_MPI_WINDOWS", nullptr, windows);
     made.idle_windows = windows.value_or(made.idle_windows);
-    read_yes("UCX_LAYOUT_MPI_REPORT", std::getenv("UCX_LAYOUT_MPI_REPORT"), made.has_report);
+    each(read_yes, "UCX_LAYOUT_MPI_REPORT", made.has_report);
+}
+
+struct read_settings {
+    option_source source;
+    settings values;
+    bool has_files = false;
+
+    read_settings() { read(source, values); }
+};
+
+read_settings& only()
+{
+    static read_settings& made = *new read_settings;
     return made;
 }
 
@@ -148,8 +195,19 @@ settings read()
 
 const settings& settings::get()
 {
-    static const settings only = read();
-    return only;
+    return only().values;
+}
+
+void settings::complete()
+{
+    read_settings& all = only();
+    std::array<char, 8> value{};
+    if (all.has_files || ucp_layout_option_query("TLS", value.data(), value.size()) == UCS_ERR_NO_DEVICE) {
+        return;
+    }
+    all.has_files = true;
+    all.source.use_files();
+    read(all.source, all.values);
 }
 
 hidden_options::hidden_options()
@@ -193,6 +251,14 @@ void log_info(const char* format, ...)
         log_line("INFO", format, arguments);
         va_end(arguments);
     }
+}
+
+void log_warn(const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    log_line("WARN", format, arguments);
+    va_end(arguments);
 }
 
 void log_error(const char* format, ...)

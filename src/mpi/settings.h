@@ -1,4 +1,5 @@
-// What users choose by environment variables, UCX_LAYOUT_MPI_*; docs/options.md lists them.
+// What users choose by UCX_LAYOUT_MPI_*, in the environment or in UCX's configuration files; docs/options.md has the
+// list.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,9 @@ struct settings {
 
     // Reads the environment once. A bad value is told on stderr, and the default is used.
     static const settings& get();
+    // Takes from UCX's configuration files, once, what the environment does not say. Does nothing as long as there is
+    // no UCX. While MPI starts, because nobody else may read the settings at the same time.
+    static void complete();
 };
 
 // Takes the options out of the environment while it exists: UCX would warn of each that it does not know itself.
@@ -44,6 +48,7 @@ bool is_logged_info();
 // One line on stderr in the form of UCX's log, if UCX_LOG_LEVEL shows it.
 [[gnu::format(printf, 1, 2)]] void log_info(const char* format, ...);
 // One line on stderr.
+[[gnu::format(printf, 1, 2)]] void log_warn(const char* format, ...);
 [[gnu::format(printf, 1, 2)]] void log_error(const char* format, ...);
 
 } // namespace ucxl::mpi

@@ -5,7 +5,9 @@
 #include "call.h"
 #include "packed_side.h"
 #include "requests.h"
+#include "type_uses.h"
 
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -22,7 +24,7 @@ struct message_side {
     Count count;
     MPI_Datatype type;
 
-    bool is_taken() const { return find_taken(type, count) != nullptr; }
+    bool is_taken(unsigned uses = 1) const { return find_taken(type, count, uses) != nullptr; }
     window_use borrow(MPI_Comm comm, direction way) const { return mpi::borrow(buffer, count, type, comm, way); }
     // The window, if there is one.
     auto arguments(const window_use& window) const
@@ -31,6 +33,13 @@ struct message_side {
                       : std::tuple(buffer, count, type);
     }
 };
+
+inline void note_persistent(MPI_Datatype type, MPI_Count count)
+{
+    if (count < std::numeric_limits<int>::max()) {
+        find_used(type, starts_of_persistent * count);
+    }
+}
 
 // `call` gets the windows, which are none if MPI shall work on the caller's buffers, and starts the request.
 template <typename Call>

@@ -109,6 +109,38 @@ type_contents::~type_contents()
     }
 }
 
+const char* name_of_combiner(int combiner)
+{
+    switch (combiner) {
+    case MPI_COMBINER_DUP:
+        return "dup";
+    case MPI_COMBINER_CONTIGUOUS:
+        return "contiguous";
+    case MPI_COMBINER_VECTOR:
+        return "vector";
+    case MPI_COMBINER_HVECTOR:
+        return "hvector";
+    case MPI_COMBINER_INDEXED:
+        return "indexed";
+    case MPI_COMBINER_HINDEXED:
+        return "hindexed";
+    case MPI_COMBINER_INDEXED_BLOCK:
+        return "indexed_block";
+    case MPI_COMBINER_HINDEXED_BLOCK:
+        return "hindexed_block";
+    case MPI_COMBINER_STRUCT:
+        return "struct";
+    case MPI_COMBINER_SUBARRAY:
+        return "subarray";
+    case MPI_COMBINER_DARRAY:
+        return "darray";
+    case MPI_COMBINER_RESIZED:
+        return "resized";
+    default:
+        return "other";
+    }
+}
+
 std::optional<type_contents> type_contents::read(MPI_Datatype type)
 {
     const auto sizes = envelope_of(type);

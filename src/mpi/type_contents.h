@@ -51,6 +51,8 @@ struct listed_constants {
 
 // Whether a datatype of this combiner is one of MPI's own, which has no contents and is not freed.
 bool is_named(int combiner);
+// As in the names of the constructors, "vector" of MPI_Type_vector.
+const char* name_of_combiner(int combiner);
 // The combiner of a datatype; none if MPI does not tell.
 std::optional<int> combiner_of(MPI_Datatype type);
 

@@ -1,11 +1,13 @@
 // Finds what is known of a datatype by its handle, without a lock: this stands before every call that a program makes.
 //
-// Only committed derived datatypes are in it. A handle is removed when MPI deletes the attribute of its datatype, and
-// may then be given to another one. A program never uses a datatype in one thread while it frees it in another; so a
-// reader that finds its handle in a slot can trust the slot.
+// Derived datatypes that were worth finding out about are in it (type_uses.h), and no others. A handle is
+// removed when MPI deletes the attribute of its datatype, and may then be given to another one. A program never uses a
+// datatype in one thread while it frees it in another; so a reader that finds its handle in a slot can trust the slot.
 #pragma once
 
 #include "known_type.h"
+#include "report.h"
+#include "type_uses.h"
 
 #include <array>
 #include <atomic>
@@ -38,7 +40,6 @@ public:
         }
     }
 
-    bool is_empty() const { return _current.load(std::memory_order_relaxed) == nullptr; }
     // False if the handle is there already. Throws std::bad_alloc.
     bool add(MPI_Datatype handle, known_type* type);
     // Null if the handle is not there.
@@ -80,16 +81,59 @@ private:
 
 extern type_table known_types;
 
-// Null for datatypes that MPI shall move: all but derived ones.
+// Handles of MPI's own datatypes, and of none: told from derived ones without a look into a table. All handles while
+// the library is not active.
+class own_types
+{
+public:
+    static bool has(MPI_Datatype type)
+    {
+        return number_of(type) - _first.load(std::memory_order_relaxed) <=
+               _last_distance.load(std::memory_order_relaxed);
+    }
+    static void set(std::uintptr_t first, std::uintptr_t last)
+    {
+        _first.store(first, std::memory_order_relaxed);
+        _last_distance.store(last - first, std::memory_order_relaxed);
+    }
+
+private:
+    static constinit inline std::atomic<std::uintptr_t> _first{0}, _last_distance{UINTPTR_MAX};
+};
+
+// Null for datatypes that MPI shall move, and for those that nothing is known of yet. Any handle may be asked for, also
+// one that MPI would not look at.
 inline known_type* find_known(MPI_Datatype type)
 {
-    return known_types.find(type);
+    return own_types::has(type) ? nullptr : known_types.find(type);
+}
+
+// Finds out what a datatype is. Returns what is known of it from now on. The library defines it, which knows what is
+// attached to datatypes.
+known_type* learn(MPI_Datatype type) noexcept;
+
+// The same for a datatype that this call uses, after which it may be known: as soon as that pays. MPI has to know the
+// handle.
+inline known_type* find_used(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
+{
+    if (own_types::has(type)) {
+        return nullptr;
+    }
+    known_type* const known = known_types.find(type);
+    if (known != nullptr) {
+        return known;
+    }
+    if (!uses_of_types.note(type, count, uses)) [[likely]] {
+        report::note_unknown(uses);
+        return nullptr;
+    }
+    return learn(type);
 }
 
 // Null also if MPI moves as many elements of it.
-inline known_type* find_taken(MPI_Datatype type, MPI_Count count)
+inline known_type* find_taken(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
 {
-    known_type* const known = find_known(type);
+    known_type* const known = find_used(type, count, uses);
     return known == nullptr || known->is_left(count) ? nullptr : known;
 }
 

@@ -7,10 +7,8 @@
 #include "ucx_function.h"
 
 #include <atomic>
-#include <mutex>
-#include <new>
+#include <cstdint>
 #include <type_traits>
-#include <unordered_set>
 
 #include <ucp_layout.h>
 
@@ -24,37 +22,8 @@ std::atomic<bool> is_used{false};
 // Of the message by which start() finds out.
 std::atomic<MPI_Datatype> tried_type{MPI_DATATYPE_NULL};
 std::atomic<bool> was_seen{false};
-
-// Datatypes made here, of which UCX does not know that they are not Open MPI's.
-struct made_datatypes {
-    std::mutex lock;
-    std::unordered_set<ucp_datatype_t> all;
-
-    static made_datatypes& instance()
-    {
-        static auto& only = *new made_datatypes;
-        return only;
-    }
-};
-
-bool note_made(ucp_datatype_t datatype) noexcept
-{
-    try {
-        auto& made = made_datatypes::instance();
-        const std::lock_guard guard(made.lock);
-        made.all.insert(datatype);
-        return true;
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
-}
-
-bool forget_made(ucp_datatype_t datatype) noexcept
-{
-    auto& made = made_datatypes::instance();
-    const std::lock_guard guard(made.lock);
-    return made.all.erase(datatype) > 0;
-}
+// What Open MPI and layouts pack and unpack with. Written before `is_used`.
+ucp_generic_dt_ops_t by_mpi, by_layout;
 
 // The handle of a datatype of Open MPI is its address. Other handles are numbers.
 template <typename Handle = MPI_Datatype>
@@ -67,24 +36,86 @@ Handle handle_of(void* context)
     }
 }
 
-// 0 if MPI shall do it. The context is that of Open MPI: the datatype.
-ucp_datatype_t datatype_of_layout(void* context) noexcept
+// Null if MPI shall move these elements. The datatype may be one that MPI made for itself and that has no constructor,
+// so nothing is asked of it.
+void* layout_context(void* context) noexcept
 {
-    const auto type = handle_of(context);
-    if (type == MPI_DATATYPE_NULL) {
-        return 0;
+    known_type* const known = is_used.load(std::memory_order_relaxed) ? find_known(handle_of(context)) : nullptr;
+    return known == nullptr ? nullptr : known->layout_context();
+}
+
+// States are addresses, so one bit tells those of layouts.
+constexpr std::uintptr_t layout_bit = 1;
+
+void* marked(void* state)
+{
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) | layout_bit);
+}
+
+bool is_of_layout(void* state)
+{
+    return (reinterpret_cast<std::uintptr_t>(state) & layout_bit) != 0;
+}
+
+const ucp_generic_dt_ops_t& operations_of(void* state)
+{
+    return is_of_layout(state) ? by_layout : by_mpi;
+}
+
+void* unmarked(void* state)
+{
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) & ~layout_bit);
+}
+
+void* start_pack(void* context, const void* buffer, std::size_t count)
+{
+    void* const layout = layout_context(context);
+    return layout == nullptr ? by_mpi.start_pack(context, buffer, count)
+                             : marked(by_layout.start_pack(layout, buffer, count));
+}
+
+void* start_unpack(void* context, void* buffer, std::size_t count)
+{
+    void* const layout = layout_context(context);
+    return layout == nullptr ? by_mpi.start_unpack(context, buffer, count)
+                             : marked(by_layout.start_unpack(layout, buffer, count));
+}
+
+std::size_t packed_size(void* state)
+{
+    return operations_of(state).packed_size(unmarked(state));
+}
+
+std::size_t pack(void* state, std::size_t offset, void* packed, std::size_t max_length)
+{
+    return operations_of(state).pack(unmarked(state), offset, packed, max_length);
+}
+
+ucs_status_t unpack(void* state, std::size_t offset, const void* packed, std::size_t length)
+{
+    return operations_of(state).unpack(unmarked(state), offset, packed, length);
+}
+
+void finish(void* state)
+{
+    operations_of(state).finish(unmarked(state));
+}
+
+constexpr ucp_generic_dt_ops_t by_both = {start_pack, start_unpack, packed_size, pack, unpack, finish};
+
+// What UCX gets in the place of what it got. Open MPI makes a datatype of UCX for each of its own at the first message,
+// with the handle as the context. Others in the process may make theirs.
+const ucp_generic_dt_ops_t* operations_for(const ucp_generic_dt_ops_t* operations, void* context) noexcept
+{
+    if (is_used.load(std::memory_order_acquire)) {
+        return operations->start_pack == by_mpi.start_pack ? &by_both : operations;
     }
-    if (type == tried_type.load(std::memory_order_acquire)) {
+    const MPI_Datatype tried = tried_type.load(std::memory_order_acquire);
+    if (tried != MPI_DATATYPE_NULL && handle_of(context) == tried) {
+        by_mpi = *operations;
         was_seen.store(true, std::memory_order_release);
-        return 0;
     }
-    known_type* const known       = is_used.load(std::memory_order_acquire) ? find_known(type) : nullptr;
-    const ucp_datatype_t datatype = known == nullptr ? 0 : known->make_ucp_datatype();
-    if (datatype != 0 && !note_made(datatype)) {
-        ucp_layout_datatype_destroy(datatype);
-        return 0;
-    }
-    return datatype;
+    return operations;
 }
 
 bool sends_to_itself()
@@ -102,6 +133,25 @@ bool sends_to_itself()
     return result == MPI_SUCCESS && was_seen.load(std::memory_order_acquire);
 }
 
+bool reads_operations_of_layouts()
+{
+    ucp_layout_h layout     = nullptr;
+    ucp_datatype_t datatype = 0;
+    ucp_layout_datatype_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_DATATYPE_ATTR_FIELD_OPERATIONS;
+    if (ucp_layout_strided(1, 2, 2, &layout) != UCS_OK) {
+        return false;
+    }
+    const layout_ptr owner = owned_layout(layout);
+    if (ucp_layout_datatype_create(layout, &datatype) != UCS_OK) {
+        return false;
+    }
+    const ucs_status_t status = ucp_layout_datatype_query(datatype, &attr);
+    ucp_layout_datatype_destroy(datatype);
+    by_layout = attr.operations;
+    return status == UCS_OK;
+}
+
 } // namespace
 
 bool ucp_datatypes::may_be_used()
@@ -115,7 +165,7 @@ void ucp_datatypes::start()
     if (!may_be_used() || library::has_cards() || !library::has_world() || !settings::get().takes_messages) {
         return;
     }
-    is_used.store(sends_to_itself(), std::memory_order_release);
+    is_used.store(reads_operations_of_layouts() && sends_to_itself(), std::memory_order_release);
 }
 
 void ucp_datatypes::stop()
@@ -133,23 +183,8 @@ bool ucp_datatypes::are_used()
 extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t* operations,
                                                                              void* context, ucp_datatype_t* datatype_p)
 {
-    static const auto next = ucxl::mpi::ucx_function(ucp_dt_create_generic, "ucp_dt_create_generic");
-    if (next == nullptr) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if (const ucp_datatype_t datatype = ucxl::mpi::datatype_of_layout(context); datatype != 0) {
-        *datatype_p = datatype;
-        return UCS_OK;
-    }
-    return next(operations, context, datatype_p);
-}
-
-extern "C" [[gnu::visibility("default")]] void ucp_dt_destroy(ucp_datatype_t datatype)
-{
-    static const auto next = ucxl::mpi::ucx_function(ucp_dt_destroy, "ucp_dt_destroy");
-    if (ucxl::mpi::forget_made(datatype)) {
-        ucp_layout_datatype_destroy(datatype);
-    } else if (next != nullptr) {
-        next(datatype);
-    }
+    static constinit ucxl::mpi::kept_ucx_function<decltype(ucp_dt_create_generic)> behind;
+    const auto next = behind.get(ucp_dt_create_generic, "ucp_dt_create_generic", __builtin_return_address(0));
+    return next == nullptr ? UCS_ERR_UNSUPPORTED
+                           : next(ucxl::mpi::operations_for(operations, context), context, datatype_p);
 }

@@ -18,6 +18,17 @@ template <>
 struct value_names<port_type> : one_of<port_type::infiniband, port_type::ethernet> {
 };
 
+// umr_fence: the fence that a UMR needs towards what was posted before it.
+enum class umr_fence_kind : std::uint8_t {
+    strong = 0, // strong ordering
+    small  = 1, // initiator small
+    none   = 2,
+};
+
+template <>
+struct value_names<umr_fence_kind> : one_of<umr_fence_kind::strong, umr_fence_kind::small, umr_fence_kind::none> {
+};
+
 struct hca_cap : structure<hca_cap, 256> {
     static constexpr f<0x01f, 1> vhca_resource_manager{};
     static constexpr f<0x020, 1> hca_cap_2{};
@@ -105,7 +116,7 @@ struct hca_cap : structure<hca_cap, 256> {
     static constexpr f<0x207, 1> umr_modify_entity_size_disabled{};
     static constexpr f<0x208, 1> umr_modify_atomic_disabled{};
     static constexpr f<0x209, 1> umr_indirect_mkey_disabled{};
-    static constexpr f<0x20a, 2> umr_fence{};
+    static constexpr f<0x20a, 2, umr_fence_kind> umr_fence{};
     static constexpr f<0x20c, 1> dc_req_sctr_data_cqe{};
     static constexpr f<0x20d, 1> dc_connect_qp{};
     static constexpr f<0x20e, 1> dc_cnak_trace{};
@@ -164,6 +175,7 @@ struct hca_cap : structure<hca_cap, 256> {
     static constexpr f<0x269, 1> suspend_qp_ud{};
     static constexpr f<0x26a, 1> suspend_qp_rc{};
     static constexpr f<0x26b, 5> log_bf_reg_size{};
+    static constexpr f<0x275, 1> atomic_rate_pa{};
     static constexpr f<0x276, 2> lag_dct{};
     static constexpr f<0x278, 1> lag_tx_port_affinity{};
     static constexpr f<0x27b, 1> lag_master{};
@@ -190,6 +202,8 @@ struct hca_cap : structure<hca_cap, 256> {
     static constexpr f<0x380, 1> basic_cyclic_rcv_wqe{};
     static constexpr f<0x383, 5> log_max_rmp{};
     static constexpr f<0x3a0, 1> ext_stride_num_range{};
+    static constexpr f<0x3a8, 1> mkc_order_read_after_write{};
+    static constexpr f<0x3a9, 1> mkc_order_write_after_write_ro_only{};
     static constexpr f<0x3db, 5> log_max_wq_sz{};
     static constexpr f<0x400, 64> general_obj_types{};
     static constexpr f<0x440, 2> sq_ts_format{};
@@ -251,19 +265,20 @@ struct hca_cap : structure<hca_cap, 256> {
         vector_calc, umr_ptr_rlkey, imaicl, qp_packet_based, initiator_src_dct_in_cqe, qkv, pkv, set_deth_sqpn,
         rts2rts_primary_sl, initiator_src_dct, dc_v2, xrc, ud, uc, rc, uar_4k, dci_no_rdma_wr_optimized_performance,
         fl_rc_qp_when_roce_disabled, uar_sz, umem_uid_0, log_max_dc_cnak_qps, log_pg_sz, bf, max_qp_retry_freq,
-        qp_by_name, mkey_by_name, suspend_qp_uc, suspend_qp_ud, suspend_qp_rc, log_bf_reg_size, lag_dct,
+        qp_by_name, mkey_by_name, suspend_qp_uc, suspend_qp_ud, suspend_qp_rc, log_bf_reg_size, atomic_rate_pa, lag_dct,
         lag_tx_port_affinity, lag_master, num_lag_ports, num_of_diagnostic_counters, max_wqe_sz_sq, max_wqe_sz_rq,
         max_wqe_sz_sq_dc, max_qp_mcg, log_max_mcg, log_max_transport_domain, log_max_pd, dp_ordering_ooo_all_ud,
         dp_ordering_ooo_all_uc, dp_ordering_ooo_all_xrc, dp_ordering_ooo_all_dc, dp_ordering_ooo_all_rc, log_max_xrcd,
         eq_overrun_count, invalid_command_count, quota_exceeded_count, log_max_rq, log_max_sq, basic_cyclic_rcv_wqe,
-        log_max_rmp, ext_stride_num_range, log_max_wq_sz, general_obj_types, sq_ts_format, rq_ts_format,
-        create_qp_start_hint, crypto, max_num_eqs, sigerr_domain_and_sig_type, log_uar_page_sz, device_frequency_mhz,
-        device_frequency_khz, log_max_pasid, num_of_uars_per_page, log_max_guaranteed_connections,
-        log_max_dct_connections, log_max_atomic_size_qp, log_max_dci_stream_channels, log_max_dci_errored_streams,
-        log_max_atomic_size_dc, enhanced_cqe_compression, crossing_vhca_mkey, mini_cqe_resp_stride_index,
-        cqe_128_always, cqe_compression_128b, cqe_compression, cqe_compression_timeout, cqe_compression_max_num,
-        log_max_tm_offloaded_op_size, tag_matching, rndv_offload_rc, rndv_offload_dc, log_tag_matching_list_sz,
-        log_max_xrq, affiliate_nic_vport_criteria, native_port_num, num_vhca_ports, sf, dma_mmo_qp>;
+        log_max_rmp, ext_stride_num_range, mkc_order_read_after_write, mkc_order_write_after_write_ro_only,
+        log_max_wq_sz, general_obj_types, sq_ts_format, rq_ts_format, create_qp_start_hint, crypto, max_num_eqs,
+        sigerr_domain_and_sig_type, log_uar_page_sz, device_frequency_mhz, device_frequency_khz, log_max_pasid,
+        num_of_uars_per_page, log_max_guaranteed_connections, log_max_dct_connections, log_max_atomic_size_qp,
+        log_max_dci_stream_channels, log_max_dci_errored_streams, log_max_atomic_size_dc, enhanced_cqe_compression,
+        crossing_vhca_mkey, mini_cqe_resp_stride_index, cqe_128_always, cqe_compression_128b, cqe_compression,
+        cqe_compression_timeout, cqe_compression_max_num, log_max_tm_offloaded_op_size, tag_matching, rndv_offload_rc,
+        rndv_offload_dc, log_tag_matching_list_sz, log_max_xrq, affiliate_nic_vport_criteria, native_port_num,
+        num_vhca_ports, sf, dma_mmo_qp>;
 };
 static_assert(well_formed<hca_cap>);
 

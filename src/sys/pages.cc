@@ -1,8 +1,12 @@
 #include "pages.h"
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #ifndef MADV_COLLAPSE // a C library older than the kernel
@@ -63,6 +67,31 @@ result<void> fill_with_huge_pages(std::byte* start, std::uint64_t length)
         }
     }
     return madvise(first, static_cast<std::size_t>(end - first), MADV_COLLAPSE) == 0 ? result<void>() : failed();
+}
+
+bool is_readable(const void* start, std::size_t length)
+{
+    if (length == 0) {
+        return true;
+    }
+    constexpr std::size_t at_once = 64;
+    const std::uintptr_t page     = page_length();
+    const auto first              = reinterpret_cast<std::uintptr_t>(start);
+    const std::uintptr_t number   = (first + length - 1) / page - first / page + 1;
+    for (std::uintptr_t done = 0; done < number;) {
+        std::array<iovec, at_once> places{};
+        std::array<std::byte, at_once> bytes{};
+        const std::size_t now = std::min<std::size_t>(at_once, number - done);
+        for (std::size_t i = 0; i < now; ++i, ++done) {
+            places[i] = {reinterpret_cast<void*>(done == 0 ? first : (first / page + done) * page), 1};
+        }
+        const iovec copy{bytes.data(), now};
+        const ssize_t copied = process_vm_readv(getpid(), &copy, 1, places.data(), now, 0);
+        if (copied != static_cast<ssize_t>(now)) {
+            return copied < 0 && errno != EFAULT;
+        }
+    }
+    return true;
 }
 
 } // namespace ucxl

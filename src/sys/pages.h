@@ -29,4 +29,8 @@ std::uint64_t huge_page_length();
 // pages may be huge then).
 result<void> fill_with_huge_pages(std::byte* start, std::uint64_t length);
 
+// Whether this process may read a byte of each page of [start, start + length); true where the kernel does not tell.
+// Another thread may change that at any time.
+bool is_readable(const void* start, std::size_t length);
+
 } // namespace ucxl

@@ -85,6 +85,7 @@ arena& shared_memory()
             throw std::bad_alloc();
         }
         arena* const memory               = static_cast<arena*>(at);
+        memory->card                      = {};
         memory->function_table[0].vhca_id = 1;
         memory->function_table[1].vhca_id = 2;
         return memory;

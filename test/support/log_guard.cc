@@ -22,6 +22,7 @@ struct awaited {
 std::mutex lock;
 std::vector<awaited> all_awaited;
 
+[[gnu::format(printf, 6, 0)]]
 ucs_log_func_rc_t handle(const char* file, unsigned line, const char*, ucs_log_level_t level,
                          const ucs_log_component_config_t*, const char* format, va_list ap)
 {

@@ -1,6 +1,6 @@
 #include "property.h"
 
-#include <rapidcheck.h>
+#include "rapid_check.h"
 
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>

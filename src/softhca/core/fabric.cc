@@ -100,7 +100,8 @@ std::expected<void, std::string> fabric::format(std::span<std::byte> zeroed, con
     arena& memory    = *reinterpret_cast<arena*>(zeroed.data());
     memory.functions = options.devices * options.functions_per_device;
     memory.bytes     = sizeof(arena);
-    memory.profile   = static_cast<std::uint32_t>(options.costs);
+    memory.times     = static_cast<std::uint32_t>(options.costs);
+    memory.card      = options.card;
     plan(memory, options);
     if (options.adversarial_seed) {
         memory.adversarial = 1;

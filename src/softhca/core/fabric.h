@@ -24,7 +24,8 @@ namespace ucxl::softhca
 struct fabric_options {
     unsigned devices              = 1;
     unsigned functions_per_device = 1;
-    softhca::profile costs        = profile::none;
+    softhca::card card{};
+    card_times costs = card_times::none;
     fault_plan faults{};
     std::uint64_t now_ns = 0;                        // the host's clock, from which on the times of `faults` count
     std::optional<std::uint64_t> adversarial_seed{}; // send queues execute in the adversarial order

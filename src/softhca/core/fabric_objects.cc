@@ -100,7 +100,7 @@ std::expected<std::uint32_t, command_status> fabric::create_umem(function_id fun
         publish(_device.memory.umems, id, call.owner());
     }
     // Memory that the kernel registers for itself is part of the cost of the key.
-    if (const std::uint64_t cost = uid == 0 ? 0 : umem_cost(static_cast<profile>(_device.memory.profile), length)) {
+    if (const std::uint64_t cost = uid == 0 ? 0 : umem_cost(static_cast<card_times>(_device.memory.times), length)) {
         _device.outside.spend(cost);
     }
     return id;

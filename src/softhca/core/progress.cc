@@ -70,7 +70,7 @@ void believe_records(environment& device, const List& queue_pairs)
     }
 }
 
-// Executes the queue pairs until they have nothing to do. Others get the lock in between. Modelled time (--profile) is
+// Executes the queue pairs until they have nothing to do. Others get the lock in between. Modelled time (--times) is
 // spent without it.
 template <typename List>
 bool run(environment& device, const List& queue_pairs, bool rung)

@@ -36,7 +36,10 @@ void add_options(CLI::App& app, command_line& line, std::vector<std::string>& fa
     app.footer(examples);
     app.add_option("--devices", chosen.devices, "number of devices (default 1)")->type_name("N");
     app.add_option("--functions", chosen.functions, "number of functions of each device (default 1)")->type_name("N");
-    app.add_option("--profile", chosen.profile, "add the modelled time of operations on a card: none, cx6, bf3")
+    app.add_option("--profile", chosen.profile,
+                   "have the capabilities of a card: none, cx5, cx6dx, cx7, bf3, vf; cx6dx,imaicl=0 changes one")
+        ->type_name("NAME");
+    app.add_option("--times", chosen.times, "add the modelled time of operations on a card: none, cx6, bf3")
         ->type_name("NAME");
     app.add_option("--order", chosen.order,
                    "order of execution: posted, or adversarial[,seed=N]: every order and delay that is allowed")

@@ -26,6 +26,29 @@ bool parse_whole(std::string_view text, Number& into)
     return read.ec == std::errc() && read.ptr == end;
 }
 
+// A name, and changes of it: "cx6dx,imaicl=0".
+std::expected<card, std::string> parse_profile(std::string_view profile)
+{
+    const auto name = profile.substr(0, profile.find(','));
+    auto found      = card_named(name.empty() ? "none" : name);
+    if (!found) {
+        return std::unexpected(std::format("profile: '{}' is not {}", name, card_names()));
+    }
+    for (std::string_view rest = profile.substr(std::min(name.size() + 1, profile.size())); !rest.empty();) {
+        const auto change = rest.substr(0, rest.find(','));
+        const auto equals = std::min(change.find('='), change.size());
+        unsigned value    = 0;
+        if (equals == change.size() || !parse_whole(change.substr(equals + 1), value) ||
+            !set_capability(*found, change.substr(0, equals), value)) {
+            return std::unexpected(std::format(
+                "profile: '{}' is no capability with a value it can have, such as imaicl=0; see softhca-run(1)",
+                change));
+        }
+        rest.remove_prefix(std::min(change.size() + 1, rest.size()));
+    }
+    return *found;
+}
+
 constexpr std::string_view adversarial = "adversarial";
 constexpr std::string_view seed_key    = ",seed=";
 
@@ -53,6 +76,7 @@ settings settings_of_environment()
     return {.devices   = variable(devices_variable),
             .functions = variable(functions_variable),
             .profile   = variable(profile_variable),
+            .times     = variable(times_variable),
             .order     = variable(order_variable),
             .faults    = variable(fault_variable),
             .trace     = variable(trace_variable),
@@ -69,13 +93,18 @@ std::expected<fabric_options, std::string> to_options(const settings& given)
         return std::unexpected(
             std::format("functions: '{}' is not a number from 1 to {}", given.functions, max_functions));
     }
-    if (given.profile == "cx6") {
-        options.costs = profile::cx6;
-    } else if (given.profile == "bf3") {
-        options.costs = profile::bf3;
-    } else if (!given.profile.empty() && given.profile != "none") {
-        return std::unexpected(std::format("profile: '{}' is not none, cx6 or bf3", given.profile));
+    if (given.times == "cx6") {
+        options.costs = card_times::cx6;
+    } else if (given.times == "bf3") {
+        options.costs = card_times::bf3;
+    } else if (!given.times.empty() && given.times != "none") {
+        return std::unexpected(std::format("times: '{}' is not none, cx6 or bf3", given.times));
     }
+    const auto card = parse_profile(given.profile);
+    if (!card) {
+        return std::unexpected(card.error());
+    }
+    options.card    = *card;
     const auto seed = parse_order(given.order);
     if (!seed) {
         return std::unexpected(seed.error());

@@ -15,6 +15,7 @@ namespace ucxl::softhca
 inline constexpr const char* devices_variable   = "SOFTHCA_DEVICES";
 inline constexpr const char* functions_variable = "SOFTHCA_FUNCTIONS";
 inline constexpr const char* profile_variable   = "SOFTHCA_PROFILE";
+inline constexpr const char* times_variable     = "SOFTHCA_TIMES";
 inline constexpr const char* order_variable     = "SOFTHCA_ORDER";
 inline constexpr const char* fault_variable     = "SOFTHCA_FAULT";
 inline constexpr const char* trace_variable     = "SOFTHCA_TRACE";
@@ -25,7 +26,8 @@ inline constexpr const char* fabric_variable    = "SOFTHCA_FABRIC"; // PID:DESCR
 struct settings {
     std::string devices;
     std::string functions; // of each device
-    std::string profile;
+    std::string profile;   // of capabilities, with changes
+    std::string times;     // modelled
     std::string order;
     std::string faults; // separated by semicolons
     std::string trace;  // a file, "-" for standard error

@@ -22,6 +22,7 @@ log_state& state()
     return one;
 }
 
+[[gnu::format(printf, 6, 0)]]
 ucs_log_func_rc_t handle(const char* file, unsigned line, const char* function, ucs_log_level_t level,
                          const ucs_log_component_config_t* component, const char* format, va_list arguments)
 {

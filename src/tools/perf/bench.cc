@@ -17,7 +17,10 @@ bench::bench(session& session, agreed_run run, memory_owner* owner)
         lane one;
         one.driver = owner != nullptr ? make_imported_method(session, *owner, _lanes.size(), _images)
                                       : make_method(kind, session, _images, _run.test_settings);
-        one.test   = make_exchange(_run.test_settings, session, *one.driver);
+        if (_run.test_settings.live_data) {
+            one.driver->work_with_data();
+        }
+        one.test = make_exchange(_run.test_settings, session, *one.driver);
         one.driver->fill(0);
         _lanes.push_back(std::move(one));
     }

@@ -127,6 +127,23 @@ void layout_image::fill(std::uint64_t message)
     }
 }
 
+std::vector<std::byte*> layout_image::lines() const
+{
+    constexpr std::uintptr_t line_length = 64;
+    const auto line_of = [](const std::byte* place) { return reinterpret_cast<std::uintptr_t>(place) / line_length; };
+    std::vector<std::byte*> places;
+    for (const memory_block& block : _blocks) {
+        std::byte* const end = block.address + block.length;
+        for (std::byte* place = block.address; place < end;) {
+            if (places.empty() || line_of(places.back()) != line_of(place)) {
+                places.push_back(place);
+            }
+            place += line_length - reinterpret_cast<std::uintptr_t>(place) % line_length;
+        }
+    }
+    return places;
+}
+
 void layout_image::clear()
 {
     for (const region& source : _regions) {

@@ -63,6 +63,8 @@ public:
     // In packed order.
     std::span<const memory_block> blocks() const { return _blocks; }
     std::size_t packed_length() const { return _packed_length; }
+    // A described byte in each cache line that has one.
+    std::vector<std::byte*> lines() const;
     // The memory of the last packed byte. The layout must not be empty.
     std::byte* last_byte() const { return _blocks.back().address + _blocks.back().length - 1; }
     // The window that owns the memory, if the library allocated it.

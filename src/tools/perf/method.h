@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace ucxl::perf
 {
@@ -51,10 +52,34 @@ public:
 
     // The user's own work. A method that copies must learn of every message, also of one-sided ones.
     virtual bool copies() const { return false; }
-    virtual void before_send(unsigned /*slot*/) {}
-    virtual void after_receive(unsigned /*slot*/) {}
+    void before_send(unsigned slot)
+    {
+        for (volatile std::byte* const place : _written) {
+            *place = *place;
+        }
+        pack(slot);
+    }
+    void after_receive(unsigned slot)
+    {
+        unpack(slot);
+        read_destination();
+    }
+    // From now on the user writes one byte of each cache line of a message before it is sent, and reads one of each
+    // when it has come. The bytes keep their values.
+    void work_with_data()
+    {
+        _written = source().lines();
+        _read    = destination().lines();
+    }
     // Takes a whole message that UCX holds as plain bytes. On false it is received into incoming().
-    virtual bool take(const void* /*data*/) { return false; }
+    bool take(const void* data)
+    {
+        const bool is_taken = unpack_bytes(data);
+        if (is_taken) {
+            read_destination();
+        }
+        return is_taken;
+    }
 
     // Bytes that this process's CPU has moved through the windows so far; nothing for methods without windows.
     virtual std::optional<std::uint64_t> copied_bytes() const { return std::nullopt; }
@@ -81,8 +106,21 @@ public:
     layout_image& source() const { return _images.source; }
     layout_image& destination() const { return _images.destination; }
 
+protected:
+    virtual void pack(unsigned /*slot*/) {}
+    virtual void unpack(unsigned /*slot*/) {}
+    virtual bool unpack_bytes(const void* /*data*/) { return false; }
+
 private:
+    void read_destination() const
+    {
+        for (const volatile std::byte* const place : _read) {
+            static_cast<void>(*place);
+        }
+    }
+
     image_pair& _images;
+    std::vector<std::byte*> _written, _read;
 };
 
 // images: those of the layouts; the method `contig` makes its own.

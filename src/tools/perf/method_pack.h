@@ -21,9 +21,11 @@ public:
     std::byte* signal_byte(unsigned slot) const override { return _incoming.at(slot) + _incoming.length - 1; }
 
     bool copies() const override { return true; }
-    void before_send(unsigned slot) override { _packing.pack(_outgoing.at(slot)); }
-    void after_receive(unsigned slot) override { _unpacking.unpack(_incoming.at(slot)); }
-    bool take(const void* data) override
+
+protected:
+    void pack(unsigned slot) override { _packing.pack(_outgoing.at(slot)); }
+    void unpack(unsigned slot) override { _unpacking.unpack(_incoming.at(slot)); }
+    bool unpack_bytes(const void* data) override
     {
         _unpacking.unpack(static_cast<const std::byte*>(data));
         return true;

@@ -301,6 +301,10 @@ void interpret(const raw_options& raw, options& into)
     if (into.rounds == 0) {
         reject("--rounds: at least 1 is needed");
     }
+    if (into.live_data && (!info_of(into.test).ping_pong || into.memory.has(memory_kind::rdma))) {
+        reject(fmt::format("--live: {} has no messages that go back and forth in memory of the host",
+                           info_of(into.test).name));
+    }
 }
 
 void add_setup_options(CLI::App& app, raw_options& raw, options& into)
@@ -346,6 +350,10 @@ void add_setup_options(CLI::App& app, raw_options& raw, options& into)
     app.add_flag("-z", into.pass_memh, "give registered memory handles to every call");
     app.add_flag("--allocate", into.allocate,
                  "let ucp_layout_map allocate the memory, so that transports may share it");
+    app.add_flag(
+        "--live", into.live_data,
+        "of latency tests: the user writes one byte of each cache line of a message before it is sent, and reads "
+        "one of each when it has come, inside the time");
     app.add_flag("--self", into.self, "fork the server: one command on one host");
     app.add_option("--inherited", into.inherited)->group(""); // not for users
     app.add_option("--rounds", into.rounds, "rounds in which the methods take turns (11)")->type_name("N");

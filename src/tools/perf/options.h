@@ -33,6 +33,7 @@ struct options {
     bool final_only    = false;
     bool validate      = true;
     bool allocate      = false;
+    bool live_data     = false;
     bool pass_memh     = false;
     memory_pair memory;
     std::string host_device = "mlx5_0";     // of xgvmi tests with --self: of the owner of the memory,

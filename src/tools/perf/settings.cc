@@ -19,7 +19,13 @@ namespace
 // Longer lists are refused before UCX allocates memory for each entry on both sides.
 constexpr std::size_t max_iov_entries = std::size_t{1} << 20;
 
-enum setup_flags : std::uint32_t { flag_allocate = 1, flag_pass_memh = 2, flag_validate = 4, known_flags = 7 };
+enum setup_flags : std::uint32_t {
+    flag_allocate  = 1,
+    flag_pass_memh = 2,
+    flag_validate  = 4,
+    flag_live_data = 8,
+    known_flags    = 15
+};
 
 struct setup_header {
     std::uint32_t test;
@@ -82,6 +88,7 @@ settings check_header(const setup_header& header)
     settings.allocate     = (header.flags & flag_allocate) != 0;
     settings.pass_memh    = (header.flags & flag_pass_memh) != 0;
     settings.validate     = (header.flags & flag_validate) != 0;
+    settings.live_data    = (header.flags & flag_live_data) != 0;
     settings.word_bytes   = header.word_bytes;
     settings.memory       = {.local  = static_cast<memory_kind>(header.local_memory),
                              .remote = static_cast<memory_kind>(header.remote_memory)};
@@ -99,7 +106,7 @@ std::vector<std::byte> encode(const settings& settings, const layout_pair& layou
     setup_header header{};
     header.test  = static_cast<std::uint32_t>(settings.test);
     header.flags = (settings.allocate ? flag_allocate : 0U) | (settings.pass_memh ? flag_pass_memh : 0U) |
-                   (settings.validate ? flag_validate : 0U);
+                   (settings.validate ? flag_validate : 0U) | (settings.live_data ? flag_live_data : 0U);
     header.outstanding   = settings.outstanding;
     header.word_bytes    = settings.word_bytes;
     header.local_memory  = static_cast<std::uint16_t>(settings.memory.local);

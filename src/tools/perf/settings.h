@@ -24,6 +24,7 @@ struct settings {
     std::uint32_t outstanding  = 1;
     bool allocate              = false; // the library allocates the memory of the windows
     bool pass_memh             = false; // every call gets a memory handle
+    bool live_data             = false; // the user writes what is sent, and reads what has come
     bool validate              = true;  // checks arriving data before and after the measured rounds
     std::uint32_t word_bytes   = 0;     // of an atomic operation; 0 in other tests
     memory_pair memory;

@@ -36,12 +36,15 @@ constexpr double sparse = 8;
 std::optional<window_carrier> carrier_without_keys(const layout& layout, bool has_shared_memory)
 {
     const std::uint64_t length = layout.packed_length();
+    const bool is_long         = length >= least_direct_length(has_shared_memory);
     if (!has_shared_memory) {
-        const bool is_long = length > 0 && length / layout.blocks().count >= least_block_for_the_kernel;
-        return is_long ? std::optional(window_carrier::direct) : std::nullopt;
+        return is_long && length > 0 && length / layout.blocks().count >= least_block_for_the_kernel
+                   ? std::optional(window_carrier::direct)
+                   : std::nullopt;
     }
-    return length == 0 || touched_length(layout) < sparse * static_cast<double>(length) ? window_carrier::direct
-                                                                                        : window_carrier::copies;
+    return is_long && (length == 0 || touched_length(layout) < sparse * static_cast<double>(length))
+               ? window_carrier::direct
+               : window_carrier::copies;
 }
 
 carrier_choice carrier_of(const cached_window& cached)

@@ -286,7 +286,37 @@ ucs_status_t create(ucp_layout& layout, ucp_datatype_t* datatype_p)
     return UCS_OK;
 }
 
+constexpr std::uint64_t known_fields =
+    UCP_LAYOUT_DATATYPE_ATTR_FIELD_OPERATIONS | UCP_LAYOUT_DATATYPE_ATTR_FIELD_CONTEXT;
+
+ucs_status_t query(ucp_datatype_t datatype, ucp_layout_datatype_attr_t& attr)
+{
+    const auto status = check_field_mask("ucp_layout_datatype_query", attr.field_mask, known_fields);
+    if (status != UCS_OK) {
+        return status;
+    }
+    auto& table = datatype_table::instance();
+    const std::lock_guard guard(table.lock);
+    const auto found = table.all.find(datatype);
+    if (found == table.all.end()) {
+        ucs_error("ucp_layout_datatype_query: datatype 0x%lx was not made from a layout", datatype);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (attr.field_mask & UCP_LAYOUT_DATATYPE_ATTR_FIELD_OPERATIONS) {
+        attr.operations = operations;
+    }
+    if (attr.field_mask & UCP_LAYOUT_DATATYPE_ATTR_FIELD_CONTEXT) {
+        attr.context = found->second;
+    }
+    return UCS_OK;
+}
+
 } // namespace
+
+ucs_status_t ucp_layout_datatype_query(ucp_datatype_t datatype, ucp_layout_datatype_attr_t* attr)
+{
+    return checked(__func__, {{"attr", attr}}, [&] { return query(datatype, *attr); });
+}
 
 ucs_status_t ucp_layout_datatype_create(ucp_layout_h layout, ucp_datatype_t* datatype_p)
 {

@@ -3,6 +3,7 @@
 #include "hardware_keys.h"
 
 #include "options.h"
+#include "sys/search_order.h"
 #include "uct/abi/component.h"
 #include "uct/abi/library.h"
 #include "uct/abi/log.h"
@@ -55,6 +56,11 @@ bool find_window(const void* address, window_content& content)
     return true;
 }
 
+void note_registration(void* address, std::uint64_t length)
+{
+    window_registry::instance().note_registration(address, length);
+}
+
 std::uint64_t types_of_copied_windows()
 {
     const auto types = abi::types_of_windows();
@@ -95,8 +101,11 @@ bool is_card_memory(const void* address, std::uint64_t length)
     return found != nullptr && found->binding().indirect != nullptr;
 }
 
+std::atomic<bool> is_device_opened{false};
+
 shown_domain* show_domain(const std::string& device)
 {
+    is_device_opened.store(true, std::memory_order_release);
     return window_figures::instance().show_domain(device);
 }
 
@@ -118,6 +127,7 @@ void hide_domain(shown_domain* domain)
 constexpr window_directory directory = {
     .in_arena           = touches_arena,
     .find               = find_window,
+    .note_registration  = note_registration,
     .types_of_copied    = types_of_copied_windows,
     .reserve_addresses  = reserve_addresses,
     .free_addresses     = free_addresses,
@@ -135,7 +145,7 @@ constexpr window_directory directory = {
 void* open_library()
 {
     constexpr const char* name = "libuct_mlx5_layout.so.1"; // UCT_MLX5_LAYOUT_LIBVERSION
-    const std::string own      = abi::file_of(reinterpret_cast<const void*>(&open_library));
+    const std::string own      = file_of(reinterpret_cast<const void*>(&open_library));
     const std::string folder   = own.substr(0, own.rfind('/') + 1);
     void* const beside         = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
     return beside != nullptr ? beside : dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -213,6 +223,11 @@ window_content content_of(const window& window)
 window_keys* hardware_keys()
 {
     return state().keys.load(std::memory_order_acquire);
+}
+
+bool was_device_opened()
+{
+    return is_device_opened.load(std::memory_order_acquire);
 }
 
 std::string why_no_hardware_keys()

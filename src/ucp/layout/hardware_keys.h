@@ -18,6 +18,9 @@ void watch_for_devices();
 // Null if there is none; also before the first ucp_init. Any thread.
 window_keys* hardware_keys();
 
+// Whether a context of this process has, or had, a device that may make keys.
+bool was_device_opened();
+
 // What a key of the window has to show. Throws std::bad_alloc.
 window_content content_of(const window& window);
 

@@ -5,11 +5,13 @@
 //   constructor             the program, or a library that it is linked with, has loaded UCX already
 //   ucs_module_global_init  UCX itself loads the library as a plug-in
 //   ucp_init_version        the library was preloaded, and something that the program opens later brings its own UCX
+#include "context.h"
 #include "foreign_contexts.h"
 #include "hardware_keys.h"
 #include "options.h"
 #include "ucp_layout.h"
 
+#include "sys/search_order.h"
 #include "uct/abi/library.h"
 #include "uct/abi/log.h"
 #include "uct/abi/ucx.h"
@@ -116,14 +118,18 @@ ucs_status_t ucs_module_global_init()
         next              = reinterpret_cast<decltype(&ucp_init_version)>(found);
         if (found != nullptr) {
             bind_to_ucx(caller);
-            is_foreign = !is_attached(abi::file_of(found)) && abi::attached() != nullptr;
+            is_foreign = !is_attached(file_of(found)) && abi::attached() != nullptr;
         }
     });
     if (next == nullptr) {
         ucs_error("ucp_init: no UCX is loaded in this process: link the program with libucp");
         return UCS_ERR_NO_DEVICE;
     }
-    const auto status = next(api_major_version, api_minor_version, params, config, context_p);
+    // Nobody else can see the windows of a UCX that this library does not work with.
+    const bool is_watched = !is_foreign && abi::attached() != nullptr;
+    const auto status =
+        is_watched ? init_watched_context(next, caller, api_major_version, api_minor_version, params, config, context_p)
+                   : next(api_major_version, api_minor_version, params, config, context_p);
     if (status == UCS_OK) {
         without_exceptions([&] { foreign_contexts::instance().note(*context_p, is_foreign); });
     }

@@ -310,7 +310,7 @@ ucs_status_t rebind(ucp_layout_window_h window, std::span<void* const> bases)
 ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t* params, ucp_layout_window_h* window_p)
 {
     return checked(__func__, {{"params", params}, {"window_p", window_p}}, [&] {
-        map_request request;
+        map_request request{};
         const auto status = check(*params, request);
         if (status != UCS_OK) {
             return status;

@@ -111,7 +111,7 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
 // No call of UCP tells the domains of a context. But ucp_mem_map asks each of them, in this thread. The address belongs
 // to no window.
 // Returns false if the context was not asked.
-bool memory_handles::find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains)
+bool memory_handles::ask_domains(ucp_context_h context)
 {
     if (!window_registry::instance().reserve()) {
         return false;
@@ -124,18 +124,38 @@ bool memory_handles::find_key_domains(ucp_context_h context, std::vector<window_
     params.memory_type = UCS_MEMORY_TYPE_RDMA;
     ucp_mem_h probe    = nullptr;
     const auto before  = md_observer::registrations();
-    hardware_keys()->start_collecting();
     if (ucp_mem_map(context, &params, &probe) == UCS_OK) {
         abi::retire_registrations(params.address, params.length); // a context at the same address is asked again
         ucp_mem_unmap(context, probe);
     }
-    domains = hardware_keys()->end_collecting();
     return md_observer::registrations() != before;
+}
+
+bool memory_handles::find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains)
+{
+    hardware_keys()->start_collecting();
+    const bool was_asked = ask_domains(context);
+    domains              = hardware_keys()->end_collecting();
+    return was_asked;
+}
+
+bool memory_handles::has_windows(ucp_context_h context)
+{
+    if (_md_of_context.contains(context)) {
+        return true;
+    }
+    if (foreign_contexts::instance().contains(context)) {
+        return false;
+    }
+    // While domains of devices are collected they take any address.
+    std::vector<window_keys::domain_id> domains;
+    return hardware_keys() != nullptr ? find_key_domains(context, domains) : ask_domains(context);
 }
 
 std::span<const window_keys::domain_id> memory_handles::key_domains(ucp_context_h context)
 {
-    if (context == nullptr || hardware_keys() == nullptr || foreign_contexts::instance().contains(context)) {
+    if (context == nullptr || hardware_keys() == nullptr || !was_device_opened() ||
+        foreign_contexts::instance().contains(context)) {
         return {};
     }
     const auto known = _key_domains.find(context);

@@ -35,6 +35,10 @@ public:
     // Adds a use. Writes *handle_p only with UCS_OK; every other status was logged. Throws std::bad_alloc.
     ucs_status_t acquire(const char* function, ucp_context_h context, const cached_window& window,
                          memory_handle** handle_p);
+    // The context was made with this memory domain of ours. Throws std::bad_alloc.
+    void note_domain(ucp_context_h context, const void* md) { _md_of_context[context] = md; }
+    // Whether the context has our memory domain, and so windows.
+    bool has_windows(ucp_context_h context);
     // The domains of the context that make hardware keys; none without devices. Throws std::bad_alloc.
     std::span<const window_keys::domain_id> key_domains(ucp_context_h context);
     // Makes the hardware keys of a window in all domains of the context, before acquire(). Nothing to do without such
@@ -70,7 +74,8 @@ private:
     };
 
     void unmap(memory_handle* handle);
-    bool find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains);
+    static bool ask_domains(ucp_context_h context);
+    static bool find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains);
     ucs_status_t check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before);
 
     std::unordered_map<const memory_handle*, std::unique_ptr<memory_handle>> _all;

@@ -10,15 +10,24 @@ namespace
 
 struct map_options {
     unsigned cache_size;
+    std::size_t direct_shm_min;
+    std::size_t direct_cma_min;
 };
 
-constexpr map_options map_defaults{.cache_size = 1024};
+constexpr map_options map_defaults{
+    .cache_size = 1024, .direct_shm_min = std::size_t{512} << 10, .direct_cma_min = std::size_t{8} << 20};
 
 constexpr abi::option map_table_options[] = {
     {"MAP_CACHE_SIZE", "1024",
      "Windows to keep after their last unmap, so that mapping the same layout and base addresses again is cheap.\n"
      "0 keeps none. A kept window costs reserved addresses and some hundred bytes, no memory of the application.",
      offsetof(map_options, cache_size), abi::option_type::unsigned_integer},
+    {"DIRECT_SHM_MIN", "512k",
+     "Least length of a window over memory of the library whose messages between processes of a host go in one pass.\n"
+     "Below it they are staged by UCX's own transports. Puts and gets always go in one pass.",
+     offsetof(map_options, direct_shm_min), abi::option_type::memory_units},
+    {"DIRECT_CMA_MIN", "8m", "The same for windows over long blocks of other memory, which the kernel copies.",
+     offsetof(map_options, direct_cma_min), abi::option_type::memory_units},
 };
 
 constinit option_table<map_options> map_table("layout window cache", "LAYOUT_", map_table_options);
@@ -49,6 +58,12 @@ void register_map_options()
 std::size_t map_cache_size()
 {
     return read_map_options().cache_size;
+}
+
+std::size_t least_direct_length(bool has_shared_memory)
+{
+    const map_options& values = read_map_options();
+    return has_shared_memory ? values.direct_shm_min : values.direct_cma_min;
 }
 
 bool are_hardware_keys_enabled()

@@ -13,6 +13,8 @@ void register_map_options();
 
 // UCX_LAYOUT_MAP_CACHE_SIZE: how many unused windows to keep.
 std::size_t map_cache_size();
+// UCX_LAYOUT_DIRECT_SHM_MIN for memory of the library, UCX_LAYOUT_DIRECT_CMA_MIN for other memory
+std::size_t least_direct_length(bool has_shared_memory);
 // UCX_LAYOUT_KEYS_ENABLE
 bool are_hardware_keys_enabled();
 // UCX_LAYOUT_KEYS_WINDOWS

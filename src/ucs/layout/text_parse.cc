@@ -170,7 +170,7 @@ private:
     template <typename T, typename Read>
     bool list(std::vector<T>& values, Read&& read)
     {
-        T value;
+        T value{};
         const bool has_brackets = take("[");
         do {
             if (values.size() == limits::max_dims) {
@@ -357,8 +357,8 @@ private:
             return false;
         }
         do {
-            std::uint32_t number;
-            std::int64_t lb, extent;
+            std::uint32_t number = 0;
+            std::int64_t lb = 0, extent = 0;
             if (!source(number) || !signed_number(lb) || !need(",") || !signed_number(extent) ||
                 !set(resize(*inner.nested, lb, extent, number), begin, inner)) {
                 return false;

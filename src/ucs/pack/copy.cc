@@ -190,9 +190,10 @@ void pack_plan::copy(const pack_plan& to, base_list to_bases, std::uint64_t to_o
     }
     program_cursor target(*to._program, to_offset);
     program_cursor origin(*from._program, from_offset);
-    const bool is_large = std::max(length, whole) >= to._program->min_streamed_copy;
-    const caches policy = is_large ? caches::passed : caches::filled;
-    const bool alike    = &to == &from && to_offset == from_offset;
+    const std::uint64_t large = std::max(length, whole);
+    const bool is_large       = large >= to._program->min_streamed_copy && passes_caches(length, large);
+    const caches policy       = is_large ? caches::passed : caches::filled;
+    const bool alike          = &to == &from && to_offset == from_offset;
     while (length > 0) {
         if (alike) {
             if (const std::uint64_t moved = copy_alike(target, to_bases, from_bases, length, policy); moved > 0) {

@@ -34,8 +34,7 @@ result<pack_plan_ptr> pack_plan::compile(layout_ptr layout)
             return known;
         }
         auto code = std::make_unique<program>(program{compile_program(*layout)});
-        if (is_streamed(layout->packed_length())) {
-            const std::uint64_t limit = streaming_limit();
+        if (const std::uint64_t limit = least_streaming_limit(); layout->packed_length() >= limit) {
             code->min_streamed_gather = can_gather_streaming(*code) ? limit : no_streaming;
             code->min_streamed_copy   = can_copy_streaming(*code) ? limit : no_streaming;
             if (can_scatter_streaming(*code)) {
@@ -61,7 +60,8 @@ bool pack_plan::is_divisible() const
 void pack_plan::gather(base_list bases, std::uint64_t offset, std::uint64_t length, void* to, std::uint64_t whole) const
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
-    if (std::max(length, whole) >= _program->min_streamed_gather) {
+    const std::uint64_t large = std::max(length, whole);
+    if (large >= _program->min_streamed_gather && passes_caches(length, large)) {
         gather_streaming(*_program, bases, offset, length, static_cast<std::byte*>(to));
     } else if (length > 0) {
         move_range<direction::gather>(*_program, bases, offset, length, static_cast<std::byte*>(to));
@@ -72,7 +72,7 @@ void pack_plan::scatter(base_list bases, std::uint64_t offset, std::uint64_t len
                         std::uint64_t whole) const
 {
     assert(offset <= packed_length() && length <= packed_length() - offset && bases.size() >= _layout->num_sources());
-    if (std::max(length, whole) >= _program->min_streamed_scatter) {
+    if (std::max(length, whole) >= _program->min_streamed_scatter && passes_caches(length, packed_length())) {
         scatter_streaming(*_program, bases, offset, length, static_cast<const std::byte*>(from));
     } else if (length > 0) {
         move_range<direction::scatter>(*_program, bases, offset, length, static_cast<const std::byte*>(from));
@@ -92,8 +92,8 @@ block_row pack_plan::row_at(base_list bases) const
     row._memory        = bases[_program->root.source] + _program->root.offset;
     row._block         = only.run.length;
     row._stride        = only.run.stride;
-    row._gather_limit  = _program->min_streamed_gather;
-    row._scatter_limit = _program->min_streamed_scatter;
+    row._gather_limit  = streamed_gather();
+    row._scatter_limit = streamed_scatter();
     row._shift =
         std::has_single_bit(row._block) ? static_cast<unsigned>(std::countr_zero(row._block)) : block_row::no_shift;
     row._gather  = only.kernels->gather;
@@ -110,9 +110,20 @@ std::string pack_plan::describe() const
             text += std::format("\n{} of {} bytes and more go past the caches", direction, limit);
         }
     };
-    line("gathers", _program->min_streamed_gather);
-    line("scatters", _program->min_streamed_scatter);
+    line("gathers", streamed_gather());
+    line("scatters", streamed_scatter());
     return text;
+}
+
+std::uint64_t pack_plan::streamed_gather() const
+{
+    return packed_length() >= streaming_limit() ? std::max(_program->min_streamed_gather, streaming_limit())
+                                                : no_streaming;
+}
+
+std::uint64_t pack_plan::streamed_scatter() const
+{
+    return packed_length() >= streaming_limit() ? _program->min_streamed_scatter : no_streaming;
 }
 
 } // namespace ucxl

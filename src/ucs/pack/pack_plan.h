@@ -80,6 +80,10 @@ private:
 
     pack_plan(layout_ptr layout, std::unique_ptr<const program> code);
 
+    // From how many bytes on each goes past the caches, as far as that is known.
+    std::uint64_t streamed_gather() const;
+    std::uint64_t streamed_scatter() const;
+
     layout_ptr _layout;
     std::unique_ptr<const program> _program;
     std::uint64_t _tile_length;

@@ -138,7 +138,8 @@ compiled_program compile_program(const layout& layout);
 std::string describe_program(const compiled_program& program);
 
 struct pack_plan::program : compiled_program {
-    // From how many bytes on gathers and copies write past the caches (stream.h). All scatters that are not small do.
+    // From how many bytes on gathers and copies may write past the caches (stream.h): whether they do depends on
+    // streaming_limit(). All scatters that are not small may.
     std::uint64_t min_streamed_gather = no_streaming, min_streamed_copy = no_streaming;
     std::uint64_t min_streamed_scatter = no_streaming;
 };

@@ -27,6 +27,13 @@ void gather_streaming(const compiled_program& program, base_list bases, std::uin
 void scatter_streaming(const compiled_program& program, base_list bases, std::uint64_t offset, std::uint64_t length,
                        const std::byte* from);
 
+// Whether `length` bytes go past the caches that are moved from or to memory of `whole` bytes. Counts them.
+inline bool passes_caches(std::uint64_t length, std::uint64_t whole)
+{
+    note_large_move(length);
+    return whole >= streaming_limit();
+}
+
 // Call it after the last move_range() with caches::passed, and after the last use of streaming kernels.
 void finish_streaming();
 

@@ -19,7 +19,14 @@ namespace
 // The limit of two machines with second-level caches of 1 and 2 MB.
 constexpr std::uint64_t usual_limit = std::uint64_t{8} << 20;
 
+// Moving so much takes some hundred times as long as measuring.
+constexpr std::uint64_t enough_to_measure = std::uint64_t{16} << 30;
+
 constinit std::atomic<std::uint64_t> known_limit{0}; // 0: not known
+constinit std::atomic<std::uint64_t> moved_so_far{0};
+
+// A lock would hang a child forked during the measurement: it waits for a thread that the child lacks.
+constinit std::atomic<bool> is_measured{false};
 
 struct freed {
     void operator()(std::byte* memory) const { std::free(memory); }
@@ -109,17 +116,23 @@ std::uint64_t measure_streaming_limit()
 
 std::uint64_t streaming_limit()
 {
-    static constinit std::atomic<bool> is_measured{false};
-    if (const std::uint64_t limit = known_limit.load(std::memory_order_relaxed); limit != 0) {
-        return limit;
+    const std::uint64_t limit = known_limit.load(std::memory_order_relaxed);
+    return limit != 0 ? limit : usual_limit;
+}
+
+void note_large_move(std::uint64_t length)
+{
+    if (known_limit.load(std::memory_order_relaxed) != 0) {
+        return;
     }
-    // A lock would hang a child forked during the measurement: it waits for a thread that the child lacks.
-    if (is_measured.exchange(true, std::memory_order_relaxed)) {
-        return usual_limit;
+    // What threads add at the same time may get lost: how much is enough need not be exact.
+    const std::uint64_t moved = moved_so_far.load(std::memory_order_relaxed) + length;
+    moved_so_far.store(moved, std::memory_order_relaxed);
+    if (moved < enough_to_measure || is_measured.exchange(true, std::memory_order_relaxed)) {
+        return;
     }
-    const std::uint64_t measured = measure_streaming_limit();
-    std::uint64_t set            = 0;
-    return known_limit.compare_exchange_strong(set, measured, std::memory_order_relaxed) ? measured : set;
+    std::uint64_t set = 0;
+    known_limit.compare_exchange_strong(set, measure_streaming_limit(), std::memory_order_relaxed);
 }
 
 void set_streaming_limit(std::uint64_t bytes)
@@ -127,10 +140,10 @@ void set_streaming_limit(std::uint64_t bytes)
     known_limit.store(std::max<std::uint64_t>(bytes, 1), std::memory_order_relaxed);
 }
 
-bool is_streamed(std::uint64_t length)
+std::uint64_t least_streaming_limit()
 {
-    const bool is_known = known_limit.load(std::memory_order_relaxed) != 0;
-    return (is_known || length >= min_measured_limit) && length >= streaming_limit();
+    const std::uint64_t limit = known_limit.load(std::memory_order_relaxed);
+    return limit != 0 ? limit : min_measured_limit;
 }
 
 } // namespace ucxl

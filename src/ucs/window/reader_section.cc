@@ -28,15 +28,24 @@ bool membarrier(int command)
     return syscall(SYS_membarrier, command, 0, 0) == 0;
 }
 
-// Allows the process to interrupt its own threads. Without it, or where a tool could not know what the interruption
-// does, sections are shared from the beginning.
+// Whether a process can interrupt its own threads here. Where it cannot, or where a tool could not know what the
+// interruption does, sections are shared from the beginning.
 bool can_interrupt_readers()
 {
 #ifdef __SANITIZE_THREAD__
     return false;
 #else
-    return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+    constexpr long needed = MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED | MEMBARRIER_CMD_PRIVATE_EXPEDITED;
+    const long known      = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+    return known > 0 && (known & needed) == needed;
 #endif
+}
+
+// The right to do so takes 5 ms in a process that has threads already, and UCX starts one when it is loaded. So it is
+// not asked for before it is needed, which it never is in most processes.
+bool interrupt_readers()
+{
+    return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
 // Called under the lock of the list before a second thread opens a section, and before the first time that a thread
@@ -48,8 +57,8 @@ void become_shared()
     if (detail::has_several_readers.exchange(true)) {
         return;
     }
-    if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) {
-        // Something took the right away, such as a filter of system calls. No store stays in a processor that long.
+    if (!interrupt_readers()) {
+        // Something does not let it, such as a filter of system calls. No store stays in a processor that long.
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
 }
@@ -144,10 +153,6 @@ void readers_after_fork_in_child()
     detail::reader_slot& mine = detail::make_slot();
     mine.next = mine.prev = nullptr;
     all_slots             = &mine;
-    // The right to interrupt belongs to the memory of a process, which is a new one.
-    if (!can_interrupt_readers()) {
-        detail::has_several_readers = true;
-    }
     list_lock().unlock();
 }
 

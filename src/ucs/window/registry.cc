@@ -5,6 +5,7 @@
 #include "sys/pages.h"
 #include "sys/rollback.h"
 #include "ucs/layout/build.h"
+#include "uct/abi/registrations.h"
 #include "uct/abi/window_types.h"
 #include "window_config.h"
 
@@ -18,6 +19,8 @@ namespace ucxl
 
 namespace
 {
+
+constexpr std::uint64_t smallest_chunk = std::uint64_t{1} << slot_table::min_chunk_shift;
 
 // One lock for all registries of the process, so that fork holds only one. Never destroyed.
 std::mutex& registry_lock()
@@ -221,16 +224,22 @@ bool window_registry::holds_windows(const void* address, std::uint64_t length) c
         return false;
     }
     const std::lock_guard guard(registry_lock());
-    const std::uintptr_t base  = _base.load(std::memory_order_relaxed);
-    const std::uintptr_t start = std::max(reinterpret_cast<std::uintptr_t>(address), base);
-    const std::uintptr_t end   = std::min(reinterpret_cast<std::uintptr_t>(address) + length, base + arena_length());
-    constexpr std::uintptr_t chunk = std::uintptr_t{1} << slot_table::min_chunk_shift;
-    for (std::uintptr_t at = start; at < end; at = (at / chunk + 1) * chunk) {
-        if (_slots->lookup(at - base) != nullptr) {
+    const auto [first, end] = part_in_arena(address, length);
+    for (std::uint64_t at = first; at < end; at = (at / smallest_chunk + 1) * smallest_chunk) {
+        if (_slots->lookup(at) != nullptr) {
             return true;
         }
     }
     return false;
+}
+
+// Of a range that touches the arena or its margins, as offsets. Empty if it touches the margins only.
+window_registry::arena_range window_registry::part_in_arena(const void* address, std::uint64_t length) const
+{
+    const std::uintptr_t base  = _base.load(std::memory_order_relaxed);
+    const std::uintptr_t start = std::max(reinterpret_cast<std::uintptr_t>(address), base);
+    const std::uintptr_t end   = std::min(reinterpret_cast<std::uintptr_t>(address) + length, base + arena_length());
+    return start < end ? arena_range{start - base, end - base} : arena_range{0, 0};
 }
 
 void window_registry::find_indirect_bases(window_binding& binding) const
@@ -329,6 +338,31 @@ void window_registry::publish(window& window)
     _slots->publish(window._range, &window);
 }
 
+void window_registry::note_registration(void* address, std::uint64_t length)
+{
+    if (touches_arena(address, length) && !mark_registered(address, length)) {
+        abi::retire_registrations(address, length);
+    }
+}
+
+// Returns false if some of the range is in no window.
+bool window_registry::mark_registered(const void* address, std::uint64_t length)
+{
+    const auto [first, end] = part_in_arena(address, length);
+    bool is_all             = end - first == length;
+    const reader_section section; // destroy() reads the marks after it has waited for this section
+    for (std::uint64_t at = first; at < end;) {
+        if (const window* const found = _slots->lookup(at)) {
+            found->_was_registered.store(true, std::memory_order_relaxed);
+            at = found->_range.offset + found->_range.length;
+        } else {
+            is_all = false;
+            at     = (at / smallest_chunk + 1) * smallest_chunk;
+        }
+    }
+    return is_all;
+}
+
 void window_registry::destroy(window* target)
 {
     if (target == nullptr) {
@@ -340,9 +374,13 @@ void window_registry::destroy(window* target)
         _slots->unpublish(target->_range);
     }
     wait_for_readers();
+    // Where nothing was mapped or registered, there is nothing to clear; and UCM's event would stay in the queues of
+    // UCX's registration caches until something is registered, which may be never.
+    //
     // Not under the lock, because UCM's handlers run in clear(). A range that cannot be cleared is never handed out
     // again; its addresses stay "none".
-    const bool is_clear = _arena->clear(target->_range.offset, round_to_pages(target->_length)).has_value();
+    const bool is_used  = target->is_identity() || target->was_registered();
+    const bool is_clear = !is_used || _arena->clear(target->_range.offset, round_to_pages(target->_length)).has_value();
     const std::lock_guard guard(registry_lock());
     _num_live.fetch_sub(1, std::memory_order_relaxed);
     if (is_clear) {

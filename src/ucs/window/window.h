@@ -120,6 +120,9 @@ public:
     // Whether loads and stores at address() work.
     bool is_identity() const { return _is_identity.load(std::memory_order_relaxed); }
 
+    // Whether a cache of registrations may have its addresses.
+    bool was_registered() const { return _was_registered.load(std::memory_order_relaxed); }
+
     // The current plan and bases. Wait-free. They stay until the window is destroyed or rebound and every
     // reader_section that began before has closed.
     const window_binding& binding() const { return *_binding.load(); } // ordered behind the start of a section
@@ -132,6 +135,7 @@ private:
     std::uint64_t _generation = 0;
     window_carrier _carrier   = window_carrier::keys;
     std::atomic<bool> _is_identity{false};
+    mutable std::atomic<bool> _was_registered{false};
     std::atomic<const window_binding*> _binding{nullptr};
     std::unique_ptr<const window_binding> _owned;
     window_range _range;
@@ -227,6 +231,10 @@ public:
     void unpublish(window& window);
     // Undoes unpublish(). Neither can fail.
     void publish(window& window);
+    // UCX registers the range, which may be any memory. UCX's caches of registrations have to hear of the end of
+    // windows there, and hear nothing of the end of others. Where no window is, a registration is good for nothing: UCX
+    // is told at once not to give it out. Any thread.
+    void note_registration(void* address, std::uint64_t length);
     // The range is "none" before this returns. Waits for reader sections. Does nothing for null.
     void destroy(window* window);
 
@@ -238,6 +246,13 @@ private:
     window_registry();
     static window_registry& make_instance();
 
+    struct arena_range {
+        std::uint64_t first;
+        std::uint64_t end;
+    };
+
+    arena_range part_in_arena(const void* address, std::uint64_t length) const;
+    bool mark_registered(const void* address, std::uint64_t length);
     void find_indirect_bases(window_binding& binding) const;
     result<window_range> find_addresses(std::uint64_t needed, std::size_t part);
     result<void> reserve_locked(std::size_t length, const part_types& types);

@@ -57,6 +57,8 @@ struct window_directory {
     bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
     // Writes the window that holds the address. Returns false if there is none. Throws std::bad_alloc.
     bool (*find)(const void* address, window_content& content);
+    // UCX registers the range, some byte of which is in the arena. As window_registry::note_registration().
+    void (*note_registration)(void* address, std::uint64_t length);
     // The memory types of windows without keys, UCS_BIT(ucs_memory_type_t) each.
     std::uint64_t (*types_of_copied)();
     // Addresses of the arena that stand for memory of a card. Errors: as window_registry::create_indirect().

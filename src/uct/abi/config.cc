@@ -69,6 +69,35 @@ field_parser parser_of(const option& option)
 }
 
 template <typename Field>
+std::string text_of(const char* prefix, const char* name)
+{
+    Field fields[2]{};
+    fields[0].name          = name;
+    fields[0].default_value = "";
+    fields[0].doc           = "";
+    fields[0].parser        = {
+               .read    = find_function<decltype(config_functions::read)>("ucs_config_sscanf_string"),
+               .write   = find_function<decltype(config_functions::write)>("ucs_config_sprintf_string"),
+               .clone   = find_function<decltype(config_functions::clone)>("ucs_config_clone_string"),
+               .release = find_function<decltype(config_functions::release)>("ucs_config_release_string"),
+               .help    = find_function<decltype(config_functions::help)>("ucs_config_help_generic"),
+    };
+    fields[0].arg = "string";
+    if constexpr (requires { fields[0].describe; }) {
+        fields[0].describe = find_function<void (*)()>("ucs_config_doc_nop");
+    }
+    auto* const table = reinterpret_cast<ucs_config_field_t*>(fields);
+    char* text        = nullptr;
+    auto entry        = make_entry(name, prefix, table, sizeof(text));
+    if (ucs_config_parser_fill_opts(&text, &entry, UCS_DEFAULT_ENV_PREFIX, 0) != UCS_OK) {
+        return {};
+    }
+    std::string copy = text;
+    ucs_config_parser_release_opts(&text, table);
+    return copy;
+}
+
+template <typename Field>
 ucs_config_field_t* make(std::span<const option> options)
 {
     auto* const fields = new (std::nothrow) Field[options.size() + 1]{};
@@ -132,6 +161,15 @@ void publish_entry(ucs_config_global_list_entry_t& entry)
     if (auto* const tables = find_object<ucs_list_link_t>("ucs_config_global_list")) {
         ucs_list_add_tail(tables, &entry.list);
     }
+}
+
+std::string configured_text(const char* prefix, const char* name)
+{
+    if (find_symbol("ucs_config_sscanf_string") == nullptr) {
+        return {};
+    }
+    return find_symbol("ucs_config_doc_nop") != nullptr ? text_of<config_field_1_17>(prefix, name)
+                                                        : text_of<config_field_1_16>(prefix, name);
 }
 
 bool is_off(const char* variable)

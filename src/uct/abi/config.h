@@ -56,6 +56,10 @@ ucs_config_global_list_entry_t make_entry(const char* name, const char* prefix, 
 // Adds an entry to UCX's list of tables, where `ucx_info -cf` finds it.
 void publish_entry(ucs_config_global_list_entry_t& entry);
 
+// The text of the option UCX_<prefix><name>, from the environment or else from a configuration file. Empty if it is
+// nowhere, and before attach().
+std::string configured_text(const char* prefix, const char* name);
+
 // Whether the environment has the variable, with one of the words that UCX takes for "no".
 bool is_off(const char* variable);
 

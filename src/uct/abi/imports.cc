@@ -1,17 +1,25 @@
 #include "imports.h"
 
+#include "sys/trampoline.h"
+
 #include <dlfcn.h>
 #include <ucs/type/status.h>
 
 // Every function of UCX that the code calls by its name. Data, functions that not every release has, and functions
 // whose address UCX gets are looked up with find_symbol().
 #define UCXL_FOR_EACH_IMPORT(DO)                                                                                       \
+    DO(ucp_cleanup)                                                                                                    \
+    DO(ucp_config_modify)                                                                                              \
+    DO(ucp_config_print)                                                                                               \
+    DO(ucp_config_read)                                                                                                \
+    DO(ucp_config_release)                                                                                             \
     DO(ucp_dt_create_generic)                                                                                          \
     DO(ucp_dt_destroy)                                                                                                 \
     DO(ucp_mem_map)                                                                                                    \
     DO(ucp_mem_unmap)                                                                                                  \
     DO(ucs_class_call_cleanup_chain)                                                                                   \
     DO(ucs_config_parser_fill_opts)                                                                                    \
+    DO(ucs_config_parser_release_opts)                                                                                 \
     DO(ucs_log_dispatch)                                                                                               \
     DO(ucs_string_buffer_appendf)                                                                                      \
     DO(ucs_vfs_obj_add_dir)                                                                                            \
@@ -43,29 +51,9 @@ extern "C" {
 UCXL_FOR_EACH_IMPORT(UCXL_POINTER)
 }
 
-#if defined(__x86_64__)
-#define UCXL_JUMP(name)                                                                                                \
-    "endbr64\n\t"                                                                                                      \
-    "jmp *ucxl_pointer_" #name "(%rip)\n\t"
-#elif defined(__aarch64__)
-#define UCXL_JUMP(name)                                                                                                \
-    "hint #34\n\t" /* bti c */                                                                                         \
-    "adrp x16, ucxl_pointer_" #name "\n\t"                                                                             \
-    "ldr x16, [x16, :lo12:ucxl_pointer_" #name "]\n\t"                                                                 \
-    "br x16\n\t"
-#else
-#error "write the jump for this processor"
-#endif
+#define UCXL_IMPORT(name) UCXL_TRAMPOLINE(name, "ucxl_pointer_" #name, UCXL_HIDDEN)
 
-#define UCXL_TRAMPOLINE(name)                                                                                          \
-    asm(".pushsection .text." #name ",\"ax\",%progbits\n\t"                                                            \
-        ".balign 16\n\t"                                                                                               \
-        ".globl " #name "\n\t"                                                                                         \
-        ".hidden " #name "\n\t"                                                                                        \
-        ".type " #name ", %function\n" #name ":\n\t" UCXL_JUMP(name) ".size " #name ", . - " #name "\n\t"              \
-                                                                     ".popsection");
-
-UCXL_FOR_EACH_IMPORT(UCXL_TRAMPOLINE)
+UCXL_FOR_EACH_IMPORT(UCXL_IMPORT)
 
 namespace ucxl::abi
 {

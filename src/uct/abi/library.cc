@@ -1,10 +1,11 @@
 #include "library.h"
 
+#include "sys/search_order.h"
+
 #include <algorithm>
 #include <string_view>
 
 #include <dlfcn.h>
-#include <link.h>
 
 namespace ucxl::abi
 {
@@ -14,24 +15,6 @@ namespace
 
 constexpr const char* of_libucp = "ucp_get_version";
 constexpr const char* of_libuct = "uct_component_register";
-
-std::vector<std::string> loaded_files()
-{
-    std::vector<std::string> files;
-    dl_iterate_phdr(
-        [](dl_phdr_info* object, std::size_t, void* names) {
-            static_cast<std::vector<std::string>*>(names)->emplace_back(object->dlpi_name);
-            return 0;
-        },
-        &files);
-    return files;
-}
-
-const void* start_of(const void* address)
-{
-    Dl_info object{};
-    return address != nullptr && dladdr(address, &object) != 0 ? object.dli_fbase : nullptr;
-}
 
 // Does not load anything. Null if the object is not loaded.
 void* open_loaded(const char* file)
@@ -54,21 +37,7 @@ const ucx_library* library_at(const std::vector<ucx_library>& libraries, const v
     return start != nullptr && found != libraries.end() ? &*found : nullptr;
 }
 
-// What the code at `caller` finds first: in its own object and what that needs, or in the global scope.
-void* reached_from(const void* caller, const char* symbol)
-{
-    const std::string file = file_of(caller);
-    void* const object     = file.empty() ? nullptr : open_loaded(file.c_str());
-    return object != nullptr ? dlsym(object, symbol) : nullptr;
-}
-
 } // namespace
-
-std::string file_of(const void* address)
-{
-    Dl_info object{};
-    return address != nullptr && dladdr(address, &object) != 0 && object.dli_fname != nullptr ? object.dli_fname : "";
-}
 
 std::vector<ucx_library> libraries_with(const char* symbol, const char* part)
 {

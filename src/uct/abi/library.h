@@ -33,9 +33,6 @@ result<ucx_library> choose_library(const void* caller = nullptr);
 // The file of the libuct that is loaded without any libucp, or an empty string.
 std::string libuct_alone();
 
-// The file that holds the address, or an empty string.
-std::string file_of(const void* address);
-
 // The function `name` that the code at `caller` would call if the object that holds `own` did not exist. Null if there
 // is none.
 void* next_function(const char* name, const void* own, const void* caller);

@@ -3,6 +3,7 @@
 #include "component.h"
 #include "library.h"
 #include "log.h"
+#include "sys/search_order.h"
 #include "ucx.h"
 
 #include <array>

@@ -306,6 +306,13 @@ std::vector<case_maker> transfer_cases()
         add(payload, [=] { return list(payload / 132, false, 8); });
         add(payload, [=] { return vector_of_records(payload / 56); });
     }
+    // Between these sizes the fastest way changes.
+    for (const std::size_t payload : {16 * kilo, 256 * kilo, 512 * kilo}) {
+        add(payload, [=] { return strided("8 of 32", 8, 32, payload / 8, 8); });
+        add(payload, [=] { return vertex_arrays(payload / 32); });
+        add(payload, [=] { return strided("64 of 128", 64, 128, payload / 64, 8); });
+        add(payload, [=] { return list(payload / 132, false, 8); });
+    }
     for (const char axis : {'x', 'y', 'z'}) {
         add(128 * 128 * 8, [=] { return face(axis, 128); });
     }

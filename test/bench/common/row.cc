@@ -107,7 +107,8 @@ std::optional<double> row::of_the_limit(const std::string& mine) const
     return found == limits.end() ? std::nullopt : against(found->limits, mine);
 }
 
-std::string geomean(const std::vector<row>& rows, const std::function<std::optional<double>(const row& one)>& figure)
+std::string geomean(const std::vector<row>& rows, const std::function<std::optional<double>(const row& one)>& figure,
+                    std::string_view conditions)
 {
     double logs = 0, least = 0;
     unsigned count   = 0;
@@ -125,8 +126,8 @@ std::string geomean(const std::vector<row>& rows, const std::function<std::optio
     if (worst == nullptr) {
         return "no peers";
     }
-    return fmt::format("geomean {:.2f} of {} rows, worst {:.2f} ({})", std::exp(logs / count), count, least,
-                       worst->name());
+    return fmt::format("geomean {:.2f} of {} rows{}, worst {:.2f} ({})", std::exp(logs / count), count, conditions,
+                       least, worst->name());
 }
 
 std::string geomean(const std::vector<row>& rows, std::span<const std::string> peers)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ucxl::bench
@@ -51,8 +52,9 @@ std::string spread_text(const std::optional<quartiles>& spread, int width);
 // "-" for nothing.
 std::string ratio_text(std::optional<double> ratio, int width);
 
-// "geomean R of N rows, worst R (ROW)".
-std::string geomean(const std::vector<row>& rows, const std::function<std::optional<double>(const row& one)>& figure);
+// "geomean R of N rows, worst R (ROW)". What was measured under other than the usual conditions says so behind "rows".
+std::string geomean(const std::vector<row>& rows, const std::function<std::optional<double>(const row& one)>& figure,
+                    std::string_view conditions = "");
 // R being against(peers).
 std::string geomean(const std::vector<row>& rows, std::span<const std::string> peers);
 

@@ -34,10 +34,11 @@ bool is_watched(const void* address)
 
 using copy_function = void* (*)(void*, const void*, std::size_t);
 
-// A memcpy that is called while the real one is looked up. The compiler must not make a call of it again.
-[[gnu::optimize("no-tree-loop-distribute-patterns")]] void* copy_bytes(void* to, const void* from, std::size_t length)
+// A memcpy that is called while the real one is looked up. Stores are volatile, because a compiler would make a call of
+// memcpy of the loop otherwise.
+void* copy_bytes(void* to, const void* from, std::size_t length)
 {
-    auto* const target       = static_cast<std::byte*>(to);
+    auto* const target       = static_cast<volatile std::byte*>(to);
     const auto* const source = static_cast<const std::byte*>(from);
     const bool is_backwards  = target > source;
     for (std::size_t i = 0; i < length; ++i) {

@@ -44,9 +44,9 @@ bool has_software_device()
     return std::getenv(softhca::fabric_variable) != nullptr;
 }
 
-void run_with_software_device(const char* profile, char** argv)
+void run_with_software_device(const char* times, char** argv)
 {
-    std::vector<std::string> words{SOFTHCA_RUN, "--profile", profile, "--"};
+    std::vector<std::string> words{SOFTHCA_RUN, "--times", times, "--"};
     std::vector<char*> line;
     for (std::string& word : words) {
         line.push_back(word.data());

@@ -39,7 +39,7 @@ private:
 // Whether softhca-run started this process.
 bool has_software_device();
 
-// Runs this program again below softhca-run with a profile ("none", "cx6"). Does not return.
-[[noreturn]] void run_with_software_device(const char* profile, char** argv);
+// Runs this program again below softhca-run with the times of a card ("none", "cx6"). Does not return.
+[[noreturn]] void run_with_software_device(const char* times, char** argv);
 
 } // namespace ucxl::bench

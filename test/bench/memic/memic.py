@@ -2,7 +2,7 @@
 """Atomic operations on memory of the card (MEMIC) and on host memory: what UCX asks of the device for each of them,
 counted on the software device, beside published times of a ConnectX-6.
 
-The times of the software device are modelled: to the time of this machine its profile cx6 adds the same published time
+The times of the software device are modelled: to the time of this machine --times cx6 adds the same published time
 for every atomic operation, wherever the word is. Words of the card are quicker here because no memory of another
 process has to be copied. So these times cannot show what MEMIC saves on a card.
 
@@ -31,7 +31,7 @@ def run_once(build, test, outstanding, memory, operations):
     """Returns operations, work requests, atomics and commands of a whole run, and its microseconds an operation."""
     environment = dict(os.environ, UCX_TLS="rc_x,lay_copy", UCX_LAYOUT_KEYS_SAME_HOST="always")
     with tempfile.NamedTemporaryFile() as stats:
-        command = [os.path.join(build, "softhca-run"), "--profile", "cx6", "--stats", stats.name, "--",
+        command = [os.path.join(build, "softhca-run"), "--times", "cx6", "--stats", stats.name, "--",
                    "ucx_layout_perftest", "--self", "-t", test, "-m", f"host,{memory}", "-O", str(outstanding),
                    "-n", str(operations), "--method", "contig", "--json"]
         made = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
@@ -86,7 +86,7 @@ def main():
                 rows.append(measure(wanted.build, test, outstanding, memory, wanted.operations))
             except subprocess.CalledProcessError as failure:
                 sys.exit(f"bench memic: {test} on {memory}: {failure.stderr.strip()}")
-    print("WQEs, atomics, commands: for each operation, counted on the software device. modelled: its profile cx6, "
+    print("WQEs, atomics, commands: for each operation, counted on the software device. modelled: --times cx6, "
           "which adds\n1.653 us to every atomic operation, one after the other, wherever the word is, to this "
           "machine's own time. That time is\nshorter for the card's memory, because no memory of another process has "
           "to be copied; it says nothing of a card.\npublished: ConnectX-6, UCX 1.16. host, rdma: where the word is; "

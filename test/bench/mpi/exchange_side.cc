@@ -1,8 +1,11 @@
 // The two processes of `bench mpi`: messages of datatypes, as an unmodified program sends them.
 //
-// usage: mpirun -n 2 bench_mpi_exchange_MPI PREFIX
+// usage: mpirun -n 2 bench_mpi_exchange_MPI PREFIX live|same
+// live: each message is written before it is sent and read when it has come, one byte of each cache line, inside the
+// time; same: nobody does.
 // Rank R reads commands from the pipe PREFIX.R; rank 0 answers in the pipe PREFIX.out. While a command is awaited no
 // process uses a processor: others are measured meanwhile.
+#include "bench/transfer/counter.h"
 #include "patterns.h"
 
 #include <algorithm>
@@ -25,7 +28,8 @@ using clock_type = std::chrono::steady_clock;
 class moved_pattern
 {
 public:
-    moved_pattern(const pattern& chosen, int rank) : _peer(1 - rank), _is_first(rank == 0), _type(chosen.make())
+    moved_pattern(const pattern& chosen, int rank, bool is_live)
+        : _peer(1 - rank), _is_first(rank == 0), _type(chosen.make())
     {
         MPI_Aint lb = 0, extent = 0;
         MPI_Type_get_true_extent(_type, &lb, &extent);
@@ -36,6 +40,10 @@ public:
             _from[i] = static_cast<char>(i * 2654435761u >> 13);
         }
         _shift = lb;
+        if (is_live) {
+            _lines_from = lines_of(_from);
+            _lines_into = lines_of(_into);
+        }
     }
     ~moved_pattern() { MPI_Type_free(&_type); }
     moved_pattern(const moved_pattern&)            = delete;
@@ -46,10 +54,14 @@ public:
     void ping_pong()
     {
         if (_is_first) {
+            write(_from, _lines_from);
             MPI_Send(_from.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD);
             MPI_Recv(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            read(_into, _lines_into);
         } else {
             MPI_Recv(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            read(_into, _lines_into);
+            write(_into, _lines_into);
             MPI_Send(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD);
         }
     }
@@ -57,9 +69,18 @@ public:
     void exchange()
     {
         MPI_Request requests[2];
+        write(_from, _lines_from);
         MPI_Irecv(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, &requests[0]);
         MPI_Isend(_from.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        read(_into, _lines_into);
+    }
+
+    // What the program does without a message.
+    void work_alone()
+    {
+        write(_from, _lines_from);
+        read(_into, _lines_into);
     }
 
     // Whether what comes back is what was sent.
@@ -76,6 +97,40 @@ public:
     }
 
 private:
+    // A byte of the datatype in each line that it touches.
+    std::vector<std::uint32_t> lines_of(const std::vector<char>& memory) const
+    {
+        constexpr std::uintptr_t line_length = 64;
+        const std::vector<char> ones(static_cast<std::size_t>(_size), 1);
+        std::vector<char> marks(memory.size());
+        int position = 0;
+        PMPI_Unpack(ones.data(), _size, &position, marks.data() - _shift, 1, _type, MPI_COMM_SELF);
+        std::vector<std::uint32_t> places;
+        std::uintptr_t last = 0;
+        for (std::size_t i = 0; i < marks.size(); ++i) {
+            const auto line = reinterpret_cast<std::uintptr_t>(memory.data() + i) / line_length;
+            if (marks[i] != 0 && line != last) {
+                places.push_back(static_cast<std::uint32_t>(i));
+                last = line;
+            }
+        }
+        return places;
+    }
+    // The bytes keep their values, so that what comes can be compared.
+    static void write(std::vector<char>& memory, const std::vector<std::uint32_t>& places)
+    {
+        for (const auto place : places) {
+            volatile char& byte = memory[place];
+            byte                = byte;
+        }
+    }
+    static void read(const std::vector<char>& memory, const std::vector<std::uint32_t>& places)
+    {
+        for (const auto place : places) {
+            static_cast<void>(*static_cast<const volatile char*>(&memory[place]));
+        }
+    }
+
     std::vector<char> packed(std::vector<char>& memory) const
     {
         std::vector<char> bytes(static_cast<std::size_t>(_size));
@@ -90,21 +145,65 @@ private:
     int _size       = 0;
     MPI_Aint _shift = 0;
     std::vector<char> _from, _into;
+    std::vector<std::uint32_t> _lines_from, _lines_into;
 };
 
 // Of many short batches the fastest one: processes that wait for each other lose whole time slices to any third one.
-double seconds_of(moved_pattern& moved, bool is_ping_pong, long number, long num_batches)
+template <typename Move>
+double seconds_of(long number, long num_batches, Move&& move)
 {
     double fastest = 1e9;
     for (long batch = 0; batch < num_batches; ++batch) {
         MPI_Barrier(MPI_COMM_WORLD);
         const auto start = clock_type::now();
         for (long i = 0; i < number; ++i) {
-            is_ping_pong ? moved.ping_pong() : moved.exchange();
+            move();
         }
         fastest = std::min(fastest, std::chrono::duration<double>(clock_type::now() - start).count());
     }
-    return fastest / static_cast<double>(number) / (is_ping_pong ? 2 : 1);
+    return fastest / static_cast<double>(number);
+}
+
+// A message of each kind takes so long.
+double seconds_of(moved_pattern& moved, const std::string& kind, long number, long num_batches)
+{
+    if (kind == "ping-pong") {
+        return seconds_of(number, num_batches, [&] { moved.ping_pong(); }) / 2;
+    }
+    if (kind == "exchange") {
+        return seconds_of(number, num_batches, [&] { moved.exchange(); });
+    }
+    return seconds_of(number, num_batches, [&] { moved.work_alone(); });
+}
+
+// A line of the caches goes to the other process and back.
+double seconds_of_round_trip(int rank, long number, long num_batches)
+{
+    MPI_Win shared;
+    void* memory = nullptr;
+    MPI_Win_allocate_shared(rank == 0 ? 2 * sizeof(counter) : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &shared);
+    MPI_Aint length = 0;
+    int unit        = 0;
+    MPI_Win_shared_query(shared, 0, &length, &unit, &memory);
+    auto* const turns = static_cast<counter*>(memory);
+    if (rank == 0) {
+        turns[0].set(0);
+        turns[1].set(0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::uint64_t turn   = 0;
+    const double seconds = seconds_of(number, num_batches, [&] {
+        ++turn;
+        if (rank != 0) {
+            turns[0].wait_for(turn);
+        }
+        turns[rank].set(turn);
+        if (rank == 0) {
+            turns[1].wait_for(turn);
+        }
+    });
+    MPI_Win_free(&shared);
+    return seconds;
 }
 
 // Of a send that goes nowhere: what the call itself takes.
@@ -131,7 +230,7 @@ MPI_Datatype short_vector()
     return type;
 }
 
-void serve(int rank, const std::string& prefix)
+void serve(int rank, const std::string& prefix, bool is_live)
 {
     std::ifstream commands(prefix + "." + std::to_string(rank));
     std::ofstream answers;
@@ -146,7 +245,7 @@ void serve(int rank, const std::string& prefix)
     while (commands >> command >> index >> number >> num_batches) {
         if (command == "list") {
             for (const pattern& each : all_patterns()) {
-                answers << each.family << '\t' << moved_pattern(each, rank).size() << '\t' << each.name << '\n';
+                answers << each.family << '\t' << moved_pattern(each, rank, false).size() << '\t' << each.name << '\n';
             }
             answers << "end" << std::endl;
             continue;
@@ -160,16 +259,20 @@ void serve(int rank, const std::string& prefix)
             answers << seconds << std::endl;
             continue;
         }
+        if (command == "trip") {
+            answers << seconds_of_round_trip(rank, number, num_batches) << std::endl;
+            continue;
+        }
         if (current != index) {
             moved.reset();
-            moved   = std::make_unique<moved_pattern>(all_patterns().at(index), rank);
+            moved   = std::make_unique<moved_pattern>(all_patterns().at(index), rank, is_live);
             current = index;
         }
         if (command == "check") {
             const bool is_right = moved->is_right();
             answers << (is_right ? "right" : "wrong") << std::endl;
         } else {
-            answers << seconds_of(*moved, command == "ping-pong", number, num_batches) << std::endl;
+            answers << seconds_of(*moved, command, number, num_batches) << std::endl;
         }
     }
 }
@@ -182,11 +285,11 @@ int main(int argc, char** argv)
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc != 2 || size != 2) {
-        std::fprintf(stderr, "usage: mpirun -n 2 bench_mpi_exchange PREFIX; `bench mpi` runs it\n");
+    if (argc != 3 || size != 2) {
+        std::fprintf(stderr, "usage: mpirun -n 2 bench_mpi_exchange PREFIX live|same; `bench mpi` runs it\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    serve(rank, argv[1]);
+    serve(rank, argv[1], std::strcmp(argv[2], "live") == 0);
     MPI_Finalize();
     return 0;
 }

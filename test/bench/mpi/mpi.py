@@ -2,7 +2,11 @@
 """MPI datatypes with and without libmpi_layout: the same unmodified program, two processes on this host.
 
 Every row is measured with and without the library in turn, round by round; its ratio is the median over the rounds of
-the time without divided by the time with it. So more than 1 means that the library is faster. Bytes are compared first.
+the time without divided by the time with it. So more than 1 means that the library is faster. Bytes are compared
+first.
+Data are live: the sender writes one byte of each cache line before each message, and the receiver reads one of each
+after it, inside the time; `own` is what that takes without a message, and `trip` how long a line of the caches takes to
+the other core and back. With --same-data nobody does.
 The processes are started several times, because a pair keeps by chance what its memory is like: two pairs without the
 library differ by some percent, and the one that was started first is often the slower one. So they take turns in that.
 
@@ -34,13 +38,13 @@ BATCH_SECONDS = 0.00025
 MAX_BATCHES = 40
 ROUND_SECONDS = 0.02
 KINDS = ("ping-pong", "exchange")
-FIELDS = ("mpi", "kind", "family", "pattern", "packed", "without_us", "with_us", "ratio")
+FIELDS = ("mpi", "kind", "family", "pattern", "packed", "without_us", "with_us", "ratio", "own_us", "trip_ns")
 
 
 class Job:
     """One mpirun, which waits for commands."""
 
-    def __init__(self, build, folder, way, with_library, variables):
+    def __init__(self, build, folder, way, with_library, variables, data):
         mpi, launcher = WAYS[way]
         self.prefix = os.path.join(folder, f"{way}-{'with' if with_library else 'without'}")
         for end in ("0", "1", "out"):
@@ -51,7 +55,8 @@ class Job:
         if with_library:
             env.update(variables)
             env["LD_PRELOAD"] = os.path.join(build, "install", "lib", f"libmpi_layout_{mpi}.so")
-        self.process = subprocess.Popen([*launcher, os.path.join(build, f"bench_mpi_exchange_{mpi}"), self.prefix],
+        self.process = subprocess.Popen([*launcher, os.path.join(build, f"bench_mpi_exchange_{mpi}"), self.prefix,
+                                         data],
                                         env=env, stdin=subprocess.DEVNULL)
         self.commands = [open(f"{self.prefix}.{rank}", "w", encoding="ascii") for rank in (0, 1)]
         self.answers = open(f"{self.prefix}.out", encoding="ascii")
@@ -101,16 +106,17 @@ def start_jobs(build, folder, way, launch, options):
     variables = dict(each.split("=", 1) for each in options.set)
     jobs = {}
     for with_library in (False, True) if launch % 2 == 0 else (True, False):
-        jobs[with_library] = Job(build, folder, way, with_library, variables)
+        jobs[with_library] = Job(build, folder, way, with_library, variables, options.data)
     return [jobs[False], jobs[True]]
 
 
-def row_of(way, kind, listed, rounds):
+def row_of(way, kind, listed, rounds, own, trip):
     family, packed, name = listed
     times = (statistics.median(seconds) * 1e6 for seconds in zip(*rounds))
-    row = dict(zip(FIELDS, (way, kind, family, name, int(packed), *times, statistics.median(a / b for a, b in rounds))))
+    row = dict(zip(FIELDS, (way, kind, family, name, int(packed), *times, statistics.median(a / b for a, b in rounds),
+                            own * 1e6, trip * 1e9)))
     print(f"{way:12} {kind:10} {name:22} {row['packed']:8} B {row['without_us']:10.2f} us {row['with_us']:10.2f} us "
-          f"{row['ratio']:8.2f}", flush=True)
+          f"{row['ratio']:8.2f}   own {row['own_us']:8.2f} us, trip {row['trip_ns']:4.0f} ns", flush=True)
     return row
 
 
@@ -127,11 +133,13 @@ def measure_way(build, way, options):
                     continue
                 if any(job.ask("check", index) != "right" for job in jobs):
                     sys.exit(f"bench mpi: {way}: wrong bytes in {name}")
+                trip = float(jobs[0].ask("trip", index, 200, 5))
+                own = float(jobs[0].ask("own", index, 10, 5))
                 for kind in KINDS:
                     of_row = rounds.setdefault((index, kind), [])
                     of_row += measure_row(jobs, kind, index, options)
                     if launch == options.launches - 1:
-                        rows.append(row_of(way, kind, listed, of_row))
+                        rows.append(row_of(way, kind, listed, of_row, own, trip))
             for job in jobs:
                 job.end()
     return rows
@@ -154,17 +162,17 @@ def geomean(ratios):
     return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
 
 
-def summary(rows):
+def summary(rows, data):
     for way in dict.fromkeys(row["mpi"] for row in rows):
         own = [row for row in rows if row["mpi"] == way]
         worst = min(own, key=lambda row: row["ratio"])
         deep = [row["ratio"] for row in own if row["family"] in ("nested", "panel")]
-        print(f"{way}: geomean {geomean([row['ratio'] for row in own]):.2f} of {len(own)} rows, "
+        print(f"{way}: geomean {geomean([row['ratio'] for row in own]):.2f} of {len(own)} rows, {data}, "
               + (f"{geomean(deep):.2f} of {len(deep)} nested and panel rows, " if deep else "")
               + f"worst {worst['ratio']:.2f} ({worst['kind']} {worst['pattern']})")
     worst = min(rows, key=lambda row: row["ratio"])
-    print(f"geomean {geomean([row['ratio'] for row in rows]):.2f} of {len(rows)} rows, worst {worst['ratio']:.2f} "
-          f"({worst['mpi']} {worst['kind']} {worst['pattern']})")
+    print(f"geomean {geomean([row['ratio'] for row in rows]):.2f} of {len(rows)} rows, {data}, worst "
+          f"{worst['ratio']:.2f} ({worst['mpi']} {worst['kind']} {worst['pattern']})")
 
 
 def plot(rows, prefix):
@@ -204,6 +212,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="one launch")
     parser.add_argument("--calls", action="store_true",
                         help="instead measure calls that move nothing and are left to MPI")
+    parser.add_argument("--same-data", dest="data", action="store_const", const="same", default="live",
+                        help="nobody writes the memory before a message or reads it after it")
     parser.add_argument("--summary", action="store_true", help="end with the geometric means and the worst rows")
     parser.add_argument("--csv", metavar="FILE", help="write the figures as CSV")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
@@ -215,7 +225,7 @@ def main():
     if not rows and not options.calls:
         sys.exit("bench mpi: nothing was measured")
     if options.summary and rows:
-        summary(rows)
+        summary(rows, {"live": "live data", "same": "the same data"}[options.data])
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             lines = csv.DictWriter(file, FIELDS, lineterminator="\n")

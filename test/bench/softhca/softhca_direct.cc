@@ -12,7 +12,6 @@ using test::die;
 namespace
 {
 
-constexpr std::size_t block_bytes   = 64;
 constexpr std::size_t message_bytes = 8;
 constexpr int send_counter          = 1; // of the doorbell record's two
 

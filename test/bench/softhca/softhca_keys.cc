@@ -195,7 +195,14 @@ private:
         return key;
     }
 
-    arena& _memory = *reinterpret_cast<arena*>(zeroed(sizeof(arena)).data());
+    static arena& new_arena()
+    {
+        arena& made = *reinterpret_cast<arena*>(zeroed(sizeof(arena)).data());
+        made.card   = {};
+        return made;
+    }
+
+    arena& _memory = new_arena();
     plain_host _host;
     environment _device{_memory, _host, 1};
     key_maker _make{_memory};

@@ -25,6 +25,7 @@ constexpr effort whole{.rounds = 11, .sample_time = 4e-3, .most_time = 0.5};
 struct options : comparison {
     bool only_tax      = false;
     bool without_tax   = false;
+    data_kind data     = data_kind::live;
     unsigned tax_pairs = 5;
 };
 
@@ -56,6 +57,7 @@ std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bo
         add(by.name + " type", by, strided);
         add(by.name + " hand", by, strided + "-hand");
     }
+    add(by_own_work, pairs.limit, "own-" + strided);
     add(by_contiguous_limit, pairs.limit, "contiguous");
     for (const limit by : {limit::queue, limit::direct, limit::pass}) {
         for (const bool streaming : {false, true}) {
@@ -74,11 +76,14 @@ transfer_row measure_row(const effort& how, const layout_case& of, all_pairs& pa
 {
     const std::vector<contender> contenders = contenders_of(of, pairs, to_strided);
     const load_sample begin                 = sample_load(cpus);
+    constexpr unsigned trips                = 1000;
+    const double round_trip                 = pairs.limit.process->ask(fmt::format("trip {}", trips));
     transfer_row made{{of.name, of.length, of.num_blocks, "transfer",
                        to_strided ? "strided to strided" : "strided to contiguous", alternate(how, contenders),
                        transfer_limits()},
                       of.judged_as,
-                      to_strided};
+                      to_strided,
+                      round_trip};
     while (is_below(made, peers) && made.repeats < most_repeats) {
         append_rounds(made.results, alternate(how, contenders));
         ++made.repeats;
@@ -101,7 +106,8 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
 {
     const std::vector<case_maker> cases = transfer_cases();
     transfer_rows rows;
-    fmt::print("{}\n", transfer_head(peers));
+    fmt::print("{}\n", transfer_head(peers, wanted.data));
+    pairs.for_each([&](pair& by) { by.process->ask(wanted.data == data_kind::live ? "data live" : "data same"); });
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::optional<layout_case> chosen = wanted.choose(cases[i]);
         if (!chosen) {
@@ -154,7 +160,7 @@ void run(const options& wanted)
     fmt::print("{}", load_text(rows, part_of_others(begin, sample_load(cpus))));
     write_files(wanted, all);
     if (wanted.with_summary) {
-        fmt::print("\n{}{}", tax_summary, wanted.only_tax ? "" : judge(rows, peers) + "\n");
+        fmt::print("\n{}{}", tax_summary, wanted.only_tax ? "" : judge(rows, peers, wanted.data) + "\n");
     }
 }
 
@@ -170,6 +176,9 @@ int main(int argc, char** argv)
     wanted.add_to(app, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
     app.add_flag("--tax", wanted.only_tax, "only the last table: contiguous memory with and without the library");
     app.add_flag("--without-tax", wanted.without_tax, "all but the last table")->excludes("--tax");
+    app.add_flag_callback(
+        "--same-data", [&] { wanted.data = data_kind::same; },
+        "nobody writes the memory before a message or reads it after it");
     CLI11_PARSE(app, argc, argv);
     if (wanted.is_quick) {
         wanted.how         = {.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};

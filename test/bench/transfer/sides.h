@@ -1,11 +1,17 @@
 // The two processes of a transfer, as `bench transfer` tells them line by line:
 //
+//     data KIND          live: the sender writes before each message what it sends, and the receiver reads what has
+//                        come, inside the time; same: nobody does. The latter until it is told
 //     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; answers with its bytes
 //     bytes LENGTH       the same of contiguous memory
 //     cpus               answers with the CPU to which the first process is pinned, plus cpu_factor times that of the
 //                        second one; -1: one of them is not pinned
 //     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get, copy and
-//                        limit-pass, which the first process does alone, so many of these and all their seconds
+//                        limit-pass, which the first process does alone, so many of these and all their seconds. With
+//                        the methods own-sc and own-ss nothing moves: the processes write and read their live data and
+//                        take turns by a flag
+//     trip TIMES         so many times one line of the caches goes to the other process and back; answers with the
+//                        seconds of one
 //
 // The first process reads standard input and hands each line to the second one through a FIFO. It answers when both
 // have done what the line says: what the second one still had to do for its last message would run on the CPU and in
@@ -17,6 +23,8 @@
 #include "bench/common/cpus.h"
 #include "bench/common/layout_case.h"
 #include "bench/common/shared_memory.h"
+#include "counter.h"
+#include "touched_memory.h"
 
 #include <algorithm>
 #include <atomic>
@@ -77,6 +85,7 @@ inline constexpr std::size_t pair_memory_length = pair_length(side_memory_length
 struct meeting {
     alignas(64) std::atomic<std::uint64_t> finished; // how often the second process was, since the line came
     alignas(64) std::atomic<int> second_cpu;
+    counter turns[2]; // of each process, since the line came
 };
 static_assert(sizeof(meeting) <= meeting_memory_length && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -145,8 +154,10 @@ public:
             std::ofstream second(fifo);
             std::cout.precision(15);
             for (std::string line; std::getline(std::cin, line);) {
-                // All pairs meet in this number, each one while the others sleep.
+                // All pairs meet in these numbers, each one while the others sleep.
                 _meeting.finished.store(0, std::memory_order_release);
+                _meeting.turns[0].set(0);
+                _meeting.turns[1].set(0);
                 second << line << std::endl;
                 std::cout << obey(line) << std::endl;
             }
@@ -181,6 +192,7 @@ private:
     double obey(const std::string& line)
     {
         _num_meetings       = 0;
+        _num_turns          = 0;
         const double answer = answer_to(line);
         meet();
         return answer;
@@ -201,7 +213,16 @@ private:
             return cpus();
         }
         unsigned times = 0;
-        words >> name >> times;
+        if (verb == "trip") {
+            words >> times;
+            return seconds_of_both(times, [&] { take_turns(); }) / times;
+        }
+        words >> name;
+        if (verb == "data") {
+            _is_live = name == "live";
+            return 0;
+        }
+        words >> times;
         return run(name, times);
     }
 
@@ -212,18 +233,69 @@ private:
                 return seconds_of_both(times, [&] { ping_pong(by); }) / 2;
             }
         }
+        for (const bool to_strided : {false, true}) {
+            if (name == (to_strided ? "own-ss" : "own-sc")) {
+                return seconds_of_both(times, [&] { ping_pong(own_work{to_strided}); }) / 2;
+            }
+        }
         for (const lone_method& by : lone_methods) {
             if (by.name == name && _by.moves_alone()) {
-                return seconds_alone(times, [&] { _by.move(by.how, by.to_strided); });
+                return seconds_alone(times, [&] {
+                    write_source(true);
+                    _by.move(by.how, by.to_strided);
+                    read_target(by.to_strided);
+                });
             }
         }
         for (const limit_way& by : limit_ways()) {
             if (name_of(by.by, by.streaming) + (by.to_strided ? "-ss" : "-sc") == name) {
-                return by.by == limit::pass ? seconds_alone(times, [&] { _by.pass(by); })
+                return by.by == limit::pass ? seconds_alone(times, [&] { pass(by); })
                                             : seconds_of_both(times, [&] { ping_pong(by); }) / 2;
             }
         }
         throw std::runtime_error("no method " + name);
+    }
+
+    // What the two processes do anyway.
+    struct own_work {
+        bool to_strided;
+    };
+
+    void send(const own_work&)
+    {
+        write_source(true);
+        ++_num_turns;
+        _meeting.turns[_is_first ? 0 : 1].set(_num_turns);
+    }
+    void receive(const own_work& by)
+    {
+        _meeting.turns[_is_first ? 1 : 0].wait_for(_is_first ? _num_turns : _num_turns + 1);
+        read_target(by.to_strided);
+    }
+
+    void take_turns()
+    {
+        ++_num_turns;
+        if (!_is_first) {
+            _meeting.turns[0].wait_for(_num_turns);
+        }
+        _meeting.turns[_is_first ? 0 : 1].set(_num_turns);
+        if (_is_first) {
+            _meeting.turns[1].wait_for(_num_turns);
+        }
+    }
+
+    void write_source(bool is_strided) const
+    {
+        if (_is_live) {
+            (is_strided ? _source_lines : _packed_source_lines).write();
+        }
+    }
+    void read_target(bool is_strided) const
+    {
+        if (_is_live) {
+            (is_strided ? _target_lines : _packed_target_lines).read();
+        }
     }
 
     bool can(const method& by) const { return _by.moves_strided() || by.by_hand || !by.from_strided; }
@@ -271,6 +343,16 @@ private:
             _memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
         }
         _case.hand.unpack(_memory.source.data(), _memory.packed_source.data());
+        const auto strided = [&](std::span<std::byte> memory) {
+            return touched_memory(footprint(*_case.type, _case.extent, shift_of(memory.data())), memory);
+        };
+        const auto packed = [&](std::span<std::byte> memory) {
+            return touched_memory(footprint(_case.length, shift_of(memory.data())), memory);
+        };
+        _source_lines        = strided(_memory.source);
+        _target_lines        = strided(_memory.target);
+        _packed_source_lines = packed(_memory.packed_source);
+        _packed_target_lines = packed(_memory.packed_target);
         _by.prepare(_case, _memory);
         for (const method& by : methods) {
             if (can(by)) {
@@ -338,6 +420,7 @@ private:
 
     void send(const method& by)
     {
+        write_source(by.from_strided);
         if (by.from_strided && !by.by_hand) {
             _by.send_strided();
             return;
@@ -352,16 +435,31 @@ private:
     {
         if (by.to_strided && !by.by_hand) {
             _by.receive_strided();
-            return;
+        } else {
+            _by.receive_packed();
+            if (by.to_strided) {
+                _case.hand.unpack(_memory.target.data(), _memory.packed_target.data());
+            }
         }
-        _by.receive_packed();
-        if (by.to_strided) {
-            _case.hand.unpack(_memory.target.data(), _memory.packed_target.data());
-        }
+        read_target(by.to_strided);
     }
 
-    void send(const limit_way& by) { _by.send_limit(by); }
-    void receive(const limit_way& by) { _by.receive_limit(by); }
+    void send(const limit_way& by)
+    {
+        write_source(true);
+        _by.send_limit(by);
+    }
+    void receive(const limit_way& by)
+    {
+        _by.receive_limit(by);
+        read_target(by.to_strided);
+    }
+    void pass(const limit_way& by)
+    {
+        write_source(true);
+        _by.pass(by);
+        read_target(by.to_strided);
+    }
 
     template <typename Way>
     void ping_pong(const Way& by)
@@ -410,8 +508,11 @@ private:
     shared_memory _shared;
     meeting& _meeting;
     std::uint64_t _num_meetings = 0; // since the line came
+    std::uint64_t _num_turns    = 0;
+    bool _is_live               = false;
     layout_case _case;
     side_memory _memory;
+    touched_memory _source_lines, _target_lines, _packed_source_lines, _packed_target_lines;
 };
 
 } // namespace ucxl::bench

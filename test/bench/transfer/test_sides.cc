@@ -164,6 +164,24 @@ TEST(transfer_sides, a_time_ends_when_both_have_finished)
     EXPECT_LT(seconds, slow_seconds);
 }
 
+// What is compared is what was sent before, so a byte that a touch changed would be seen.
+TEST(transfer_sides, live_data_keep_their_values)
+{
+    std::istringstream answers(answers_to("data live\ncase 1\nrun own-ss 3\nrun own-sc 3\nrun contiguous 1\ntrip 5\n"
+                                          "data same\ncase 1\nrun own-ss 3\n",
+                                          [](const shared_memory&) {}));
+    double live = -1, length = 0, strided = 0, packed = 0, contiguous = 0, trip = 0, same = -1, again = 0, nothing = 0;
+    answers >> live >> length >> strided >> packed >> contiguous >> trip >> same >> again >> nothing;
+    EXPECT_TRUE(answers) << "some line has no answer";
+    EXPECT_EQ(live, 0);
+    EXPECT_EQ(length, 4096);
+    EXPECT_EQ(again, 4096);
+    for (const double seconds : {strided, packed, trip, nothing}) {
+        EXPECT_GT(seconds, 0);
+        EXPECT_LT(seconds, slow_seconds) << "nothing is sent";
+    }
+}
+
 TEST(transfer_sides, contiguous_memory_is_a_case_of_any_length)
 {
     EXPECT_EQ(answers_to("bytes 8\nbytes 4097\n", [](const shared_memory&) {}), "8\n4097\n");

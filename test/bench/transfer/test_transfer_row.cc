@@ -66,10 +66,10 @@ std::vector<std::string> lines_of(const std::string& text)
 
 TEST(transfer_rows, summary_ends_with_the_limits_and_then_the_geomean)
 {
-    const std::vector<std::string> lines = lines_of(judge({row_of(2, 1, 2)}, peers));
+    const std::vector<std::string> lines = lines_of(judge({row_of(2, 1, 2)}, peers, data_kind::live));
     ASSERT_GE(lines.size(), 3);
     EXPECT_EQ(lines[lines.size() - 1],
-              "geomean 1.00 of 1 rows, worst 1.00 (layout, 4 KB, transfer strided to strided)");
+              "geomean 1.00 of 1 rows, live data, worst 1.00 (layout, 4 KB, transfer strided to strided)");
     EXPECT_EQ(lines[lines.size() - 2], "of the limit: 2 of 4 rows >= 0.95, worst 0.50 (put, layout, 4 KB, transfer "
                                        "strided to strided)");
     EXPECT_TRUE(lines[lines.size() - 3].starts_with("mapped: geomean "));
@@ -83,7 +83,7 @@ TEST(transfer_rows, summary_says_what_plain_messages_reach_of_a_bare_queue)
         row->results.push_back(method(by_posix, row == &near ? 2 : 8));
         row->results.push_back(method(by_contiguous_limit, 2));
     }
-    EXPECT_NE(judge({near, far, unmeasured}, peers)
+    EXPECT_NE(judge({near, far, unmeasured}, peers, data_kind::live)
                   .find("plain contiguous messages of stock UCX, by its choice or posix, of a bare queue >= 0.95: 1 of "
                         "2 rows\n"),
               std::string::npos);
@@ -91,9 +91,22 @@ TEST(transfer_rows, summary_says_what_plain_messages_reach_of_a_bare_queue)
 
 TEST(transfer_rows, summary_of_no_rows_has_the_same_lines)
 {
-    const std::vector<std::string> lines = lines_of(judge({}, peers));
+    const std::vector<std::string> lines = lines_of(judge({}, peers, data_kind::same));
     EXPECT_EQ(lines[lines.size() - 1], "no peers");
     EXPECT_EQ(lines[lines.size() - 2], "of the limit: 0 of 0 rows >= 0.95");
+}
+
+TEST(transfer_rows, summary_tells_near_cores_from_far_ones)
+{
+    transfer_row near = row_of(1, 1, 1), far = row_of(2, 1, 1);
+    near.round_trip           = 60e-9;
+    far.round_trip            = 370e-9;
+    const std::string summary = judge({near, far}, peers, data_kind::same);
+    EXPECT_NE(summary.find("near cores, below 16 KB, window: geomean 1.00 of 1 rows, worst"), std::string::npos)
+        << summary;
+    EXPECT_NE(summary.find("far cores, below 16 KB, window: geomean 0.50 of 1 rows, worst"), std::string::npos)
+        << summary;
+    EXPECT_NE(summary.find("of 2 rows, the same data, worst 0.50"), std::string::npos) << summary;
 }
 
 TEST(transfer_rows, lines_have_spread_limit_load_and_repeats)
@@ -108,7 +121,7 @@ TEST(transfer_rows, lines_have_spread_limit_load_and_repeats)
     EXPECT_TRUE(transfer_line(row, peers).ends_with("    4 %     2")) << transfer_line(row, peers);
     row.others_part = 0.5;
     EXPECT_TRUE(transfer_line(row, peers).ends_with("  50 %!     2")) << transfer_line(row, peers);
-    EXPECT_EQ(lines_of(transfer_head(peers)).back().size(), transfer_line(row, peers).size());
+    EXPECT_EQ(lines_of(transfer_head(peers, data_kind::live)).back().size(), transfer_line(row, peers).size());
 }
 
 TEST(transfer_rows, repeats_are_counted)

@@ -59,20 +59,55 @@ std::string judge_mapped(const transfer_rows& rows, const std::vector<std::strin
     return text;
 }
 
+// R and M of the rows of each size, of cores that were near to each other and of others.
+std::string by_size(const transfer_rows& rows, const std::vector<std::string>& peers)
+{
+    struct band {
+        const char* name;
+        std::size_t least, end;
+    };
+    constexpr std::size_t kilo = 1024;
+    constexpr band bands[]     = {{"below 16 KB", 0, 15 * kilo},
+                                  {"16 to 256 KB", 15 * kilo, 257 * kilo},
+                                  {"1 MB", 257 * kilo, 2048 * kilo},
+                                  {"more", 2048 * kilo, SIZE_MAX}};
+    std::string text;
+    for (const bool is_near : {true, false}) {
+        for (const band& sizes : bands) {
+            std::vector<row> chosen;
+            std::ranges::copy_if(rows, std::back_inserter(chosen), [&](const transfer_row& one) {
+                return (one.round_trip < near_round_trip) == is_near && one.length >= sizes.least &&
+                       one.length < sizes.end;
+            });
+            for (const char* by : chosen.empty() ? std::vector<const char*>{} : std::vector{by_window, by_mapped}) {
+                text += fmt::format("{} cores, {}, {}: {}\n", is_near ? "near" : "far", sizes.name, by,
+                                    geomean(chosen, [&](const row& one) { return one.against(peers, by); }));
+            }
+        }
+    }
+    return text;
+}
+
 } // namespace
 
-std::string transfer_head(const std::vector<std::string>& peers)
+std::string transfer_head(const std::vector<std::string>& peers, data_kind data)
 {
-    std::string head = "window: one-way time over memory of the application, mapped: over memory of the library; "
-                       "others: their time /\n"
-                       "that of the window; R, M: the best of the MPI libraries / window, mapped, and the middle half "
-                       "of its rounds;\n"
-                       "of limit, M of l.: time of the limit / window, mapped: a bare queue, or for mapped one pass if "
-                       "that is faster;\n"
-                       "others: of the two CPUs' time, what other processes took; again: how often the row was "
-                       "measured again\n";
-    head += fmt::format("{:28} {:>8} {:>4} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", "layout", "packed", "to",
-                        "window us", "mapped us", "contiguous", "posix", by_iov, by_hand);
+    std::string head = data == data_kind::live ? "live data: before each message the sender writes one byte of each "
+                                                 "cache line that it sends, after it the\n"
+                                                 "receiver reads one of each; in all times, own: without a message; "
+                                                 "put, get, copy: the process that moves\n"
+                                               : "the same data: nobody writes or reads the memory between messages\n";
+    head += "trip: a cache line's way to the other core and back, before the row\n";
+    head += "window: one-way time over memory of the application, mapped: over memory of the library; "
+            "others: their time /\n"
+            "that of the window; R, M: the best of the MPI libraries / window, mapped, and the middle half "
+            "of its rounds;\n"
+            "of limit, M of l.: time of the limit / window, mapped: a bare queue, or for mapped one pass if "
+            "that is faster;\n"
+            "others: of the two CPUs' time, what other processes took; again: how often the row was "
+            "measured again\n";
+    head += fmt::format("{:28} {:>8} {:>4} {:>7} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}", "layout", "packed",
+                        "to", "trip ns", "own us", "window us", "mapped us", "contiguous", "posix", by_iov, by_hand);
     for (const std::string& peer : peers) {
         head += fmt::format(" {:>16}", peer);
     }
@@ -82,7 +117,9 @@ std::string transfer_head(const std::vector<std::string>& peers)
 
 std::string transfer_line(const transfer_row& row, const std::vector<std::string>& peers)
 {
-    std::string line = fmt::format("{} {} {}", place(row), microseconds(row, by_window), microseconds(row, by_mapped));
+    std::string line =
+        fmt::format("{} {:7.0f} {} {} {}", place(row), row.round_trip * 1e9, microseconds(row, by_own_work),
+                    microseconds(row, by_window), microseconds(row, by_mapped));
     for (const char* other : {by_contiguous, by_posix, by_iov, by_hand}) {
         line += ' ' + ratio_text(row.against(other), 10);
     }
@@ -167,7 +204,7 @@ std::string load_text(const transfer_rows& rows, std::optional<double> whole_run
         idle ? "idle but for this" : "NOT IDLE", *whole_run * 100, idle_part * 100, busy, rows.size());
 }
 
-std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers)
+std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers, data_kind data)
 {
     const std::vector<row> plain(rows.begin(), rows.end());
     std::string text;
@@ -186,8 +223,11 @@ std::string judge(const transfer_rows& rows, const std::vector<std::string>& pee
                          return chosen && posix ? std::optional(std::max(*chosen, *posix)) : std::nullopt;
                      });
     text += judge_mapped(rows, peers);
-    text += fmt::format("mapped: {}\n", geomean(plain, [&](const row& one) { return one.against(peers, by_mapped); }));
-    return text + of_the_limit(plain) + '\n' + geomean(plain, peers);
+    const char* const kind = data == data_kind::live ? ", live data" : ", the same data";
+    text += by_size(rows, peers);
+    text += fmt::format("mapped: {}\n",
+                        geomean(plain, [&](const row& one) { return one.against(peers, by_mapped); }, kind));
+    return text + of_the_limit(plain) + '\n' + geomean(plain, [&](const row& one) { return one.against(peers); }, kind);
 }
 
 } // namespace ucxl::bench

@@ -15,6 +15,8 @@ inline constexpr const char* by_posix      = "posix contiguous";
 // What stock UCP can do: a list of blocks, or bytes packed by hand.
 inline constexpr const char* by_iov  = "ucp iov";
 inline constexpr const char* by_hand = "ucp hand";
+// No message at all: the program's own writing and reading.
+inline constexpr const char* by_own_work = "own work";
 // The limit of contiguous messages: a bare queue.
 inline constexpr const char* by_contiguous_limit = "limit-contiguous";
 // One process works in the memory of both; and the limit of that, within one process.
@@ -25,10 +27,17 @@ inline constexpr const char* by_copy = "copy";
 // From here on a window counts as no slower than the best peer.
 inline constexpr double as_fast = 0.97;
 
+enum class data_kind { live, same };
+
 struct transfer_row : row {
     family judged_as;
     bool to_strided;
+    double round_trip = 0; // seconds of a cache line's way to the other core and back, before the row
 };
+
+// Cores that share a cache are nearer than this, others farther: some 60 ns against 370 on the machine that this was
+// measured on.
+inline constexpr double near_round_trip = 200e-9;
 
 using transfer_rows = std::vector<transfer_row>;
 
@@ -41,7 +50,7 @@ std::vector<limited> transfer_limits();
 bool is_below(const row& one, const std::vector<std::string>& peers);
 
 // A line each, as they come.
-std::string transfer_head(const std::vector<std::string>& peers);
+std::string transfer_head(const std::vector<std::string>& peers, data_kind data);
 std::string transfer_line(const transfer_row& row, const std::vector<std::string>& peers);
 
 // Put and get against what one process can copy.
@@ -54,6 +63,6 @@ std::string repeats_text(const transfer_rows& rows, const std::vector<std::strin
 std::string load_text(const transfer_rows& rows, std::optional<double> whole_run);
 
 // The misses of each goal, how near to the limits all is, and the geomeans.
-std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers);
+std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers, data_kind data);
 
 } // namespace ucxl::bench

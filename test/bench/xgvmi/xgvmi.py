@@ -3,7 +3,7 @@
 cost by five schemes, on a software device with two functions, beside what is published for a BlueField-3.
 
 All schemes go through calls of stock UCP. Two of them are stock UCX's own, two of them its older ones, and two ours.
-Times are modelled: to the time of this machine the profile bf3 adds the published time of each command and each
+Times are modelled: to the time of this machine --times bf3 adds the published time of each command and each
 registration. CPU time is that of this machine without the software device and its traps, which a card does not have;
 waiting for the card is not in it, either, because this device has done its work when the trap ends. Commands and work
 requests are counted; those of the registration are not among them. A key is invalidated when UCX deregisters, which is
@@ -71,7 +71,7 @@ def measure(build, scheme, repeats):
     rows = []
     for number, length in enumerate(LENGTHS):
         # Each length alone, so that the first buffer of each finds the pool as it was in the beginning.
-        command = [os.path.join(build, "softhca-run"), "--functions", "2", "--profile", "bf3"]
+        command = [os.path.join(build, "softhca-run"), "--functions", "2", "--times", "bf3"]
         for fault in scheme.faults:
             command += ["--fault", fault]
         command += ["--", os.path.join(build, "bench_xgvmi_side"), "--buffers", scheme.buffers, "--lengths",

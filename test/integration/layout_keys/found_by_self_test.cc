@@ -44,9 +44,11 @@ int found_by_self_test()
         if (uct_mlx5_layout_domain_query(domain, &attr) != UCS_OK) {
             return 3;
         }
-        std::printf("address=%s repeat=%d atomic=%d nesting=%u", name_of(attr.address_method),
-                    (attr.flags & UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK) != 0,
-                    (attr.flags & UCT_MLX5_LAYOUT_CAP_ATOMIC) != 0, attr.max_depth);
+        const auto has = [&](unsigned flag) { return (attr.flags & flag) != 0 ? 1 : 0; };
+        std::printf("address=%s repeat=%d atomic=%d nesting=%u pointer=%d local_nested=%d",
+                    name_of(attr.address_method), has(UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK),
+                    has(UCT_MLX5_LAYOUT_CAP_ATOMIC), attr.max_depth, has(UCT_MLX5_LAYOUT_CAP_POINTER),
+                    has(UCT_MLX5_LAYOUT_CAP_LOCAL_NESTED));
         uct_mlx5_layout_domain_close(domain);
         return 0;
     } catch (const std::runtime_error& failed) {

@@ -1,4 +1,4 @@
-// Prints the capabilities that a domain found on its device: "address=umr repeat=1 atomic=1 nesting=4".
+// Prints the capabilities that a domain found on its device: "address=umr repeat=1 atomic=1 nesting=4 ...".
 #pragma once
 
 namespace ucxl::test

@@ -329,27 +329,57 @@ TEST_F(key_errors, hostile_wire_forms_are_refused)
     EXPECT_LE(logs().count("uct_mlx5_layout_set_wire"), seconds * log_limit::messages_per_second);
 }
 
-TEST_F(key_errors, a_queue_pair_that_takes_no_raw_requests_is_refused)
+// Queue pairs of the caller that cannot bind. Nothing is lost: the layout can still be bound.
+class key_errors_of_queue_pairs : public key_errors
 {
-    const auto memory   = zeroed(64);
-    const auto region   = new_region();
-    const ibv_sge piece = memory->piece(0, 64);
-    ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK);
-    ibv_cq* const cq = ibv_create_cq(pair.context(), 4, nullptr, nullptr, 0);
-    ibv_qp_init_attr plain{};
-    plain.qp_type    = IBV_QPT_RC;
-    plain.send_cq    = cq;
-    plain.recv_cq    = cq;
-    plain.cap        = {4, 4, 1, 1, 0};
-    ibv_qp* const qp = ibv_create_qp(pair.pd(), &plain);
-    ASSERT_NE(qp, nullptr);
-    logs().expect("not created for raw work requests");
-    EXPECT_EQ(uct_mlx5_layout_post_bind(qp, &region, 1, 0, 1), UCS_ERR_UNSUPPORTED);
-    ibv_destroy_qp(qp);
-    ibv_destroy_cq(cq);
-    // Nothing is lost: the layout can still be bound.
-    EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_OK);
-    EXPECT_EQ(write_to(region, 0, 64), IBV_WC_SUCCESS);
+protected:
+    template <typename Create>
+    void expect_refused(Create&& create, const char* message)
+    {
+        const auto memory   = zeroed(64);
+        const auto region   = new_region();
+        const ibv_sge piece = memory->piece(0, 64);
+        ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK);
+        ibv_cq* const cq = ibv_create_cq(pair.context(), 4, nullptr, nullptr, 0);
+        ibv_qp* const qp = create(cq);
+        ASSERT_NE(qp, nullptr);
+        logs().expect(message);
+        EXPECT_EQ(uct_mlx5_layout_post_bind(qp, &region, 1, 0, 1), UCS_ERR_UNSUPPORTED);
+        ibv_destroy_qp(qp);
+        ibv_destroy_cq(cq);
+        EXPECT_EQ(uct_mlx5_layout_bind(&region, 1), UCS_OK);
+        EXPECT_EQ(write_to(region, 0, 64), IBV_WC_SUCCESS);
+    }
+};
+
+TEST_F(key_errors_of_queue_pairs, that_take_no_raw_requests_are_refused)
+{
+    const auto create = [&](ibv_cq* cq) {
+        ibv_qp_init_attr plain{};
+        plain.qp_type = IBV_QPT_RC;
+        plain.send_cq = plain.recv_cq = cq;
+        plain.cap                     = {4, 4, 1, 1, 0};
+        return ibv_create_qp(pair.pd(), &plain);
+    };
+    expect_refused(create, "not created for raw work requests");
+}
+
+TEST_F(key_errors_of_queue_pairs, without_room_for_the_longest_request_are_refused)
+{
+    const auto create = [&](ibv_cq* cq) {
+        ibv_qp_init_attr_ex small{};
+        small.qp_type = IBV_QPT_RC;
+        small.send_cq = small.recv_cq = cq;
+        small.cap                     = {4, 4, 1, 1, 64};
+        small.pd                      = pair.pd();
+        small.comp_mask               = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+        small.send_ops_flags          = IBV_QP_EX_WITH_RDMA_WRITE;
+        mlx5dv_qp_init_attr raw{};
+        raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+        raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
+        return mlx5dv_create_qp(pair.context(), &small, &raw);
+    };
+    expect_refused(create, "the least is 832");
 }
 
 } // namespace

@@ -26,22 +26,39 @@ const environment overlays_wanted{{"UCX_LAYOUT_KEYS_ADDRESS", "ksm"}};
 
 TEST(self_test, finds_that_all_works)
 {
-    EXPECT_EQ(found_with({}), "address=umr repeat=1 atomic=1 nesting=4");
+    EXPECT_EQ(found_with({}), "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
 }
 
 TEST(injected_faults, refusals_are_found_by_the_self_test)
 {
-    EXPECT_EQ(found_with(no_start_addresses), "address=ksm repeat=1 atomic=1 nesting=4");
-    EXPECT_EQ(found_with(no_repeat_blocks), "address=umr repeat=0 atomic=1 nesting=4");
-    EXPECT_EQ(found_with(no_atomics), "address=umr repeat=1 atomic=0 nesting=4");
+    EXPECT_EQ(found_with(no_start_addresses), "address=ksm repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
+    EXPECT_EQ(found_with(no_repeat_blocks), "address=umr repeat=0 atomic=1 nesting=4 pointer=1 local_nested=1");
+    EXPECT_EQ(found_with(no_atomics), "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:umr_start_addr"}, {"UCX_LAYOUT_KEYS_ADDRESS", "umr"}}),
-              "address=none repeat=1 atomic=1 nesting=4");
+              "address=none repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
 }
 
 TEST(self_test, does_what_the_option_says)
 {
-    EXPECT_EQ(found_with(overlays_wanted), "address=ksm repeat=1 atomic=1 nesting=4");
-    EXPECT_EQ(found_with({{"UCX_LAYOUT_KEYS_ADDRESS", "umr"}}), "address=umr repeat=1 atomic=1 nesting=4");
+    EXPECT_EQ(found_with(overlays_wanted), "address=ksm repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
+    EXPECT_EQ(found_with({{"UCX_LAYOUT_KEYS_ADDRESS", "umr"}}),
+              "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
+}
+
+TEST(injected_faults, each_card_does_what_its_capabilities_say)
+{
+    const std::pair<const char*, const char*> cards[] = {
+        {"cx5", "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1"},
+        {"cx6dx", "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1"},
+        {"cx7", "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1"},
+        {"bf3", "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1"},
+        {"vf", "address=umr repeat=0 atomic=0 nesting=2 pointer=1 local_nested=0"},
+        {"none,atomics=0", "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1"},
+        {"none,indirection=1", "address=umr repeat=1 atomic=1 nesting=1 pointer=1 local_nested=0"},
+    };
+    for (const auto& [profile, found] : cards) {
+        EXPECT_EQ(found_with({{"SOFTHCA_PROFILE", profile}}), found) << profile;
+    }
 }
 
 // Tests of this program once more.
@@ -67,6 +84,18 @@ TEST(injected_faults, regions_do_the_same_without_start_addresses)
 TEST(injected_faults, regions_do_the_same_without_repeat_blocks)
 {
     expect_pass(no_repeat_blocks, "worked_keys.*:region_addresses.*:atomic_words.*");
+}
+
+TEST(injected_faults, regions_do_the_same_on_every_card_in_any_order)
+{
+    // Those with atomics, which these tests use, and single capabilities of the others.
+    for (const char* const profile :
+         {"cx5", "cx6dx", "bf3", "none,imaicl=0", "none,umr_fence=0", "none,repeat_blocks=0,umr_ptr_rlkey=0"}) {
+        for (const char* const order : {"posted", "adversarial,seed=7"}) {
+            const environment card{{"SOFTHCA_PROFILE", profile}, {"SOFTHCA_ORDER", order}};
+            expect_pass(card, "worked_keys.*:region_addresses.*");
+        }
+    }
 }
 
 } // namespace

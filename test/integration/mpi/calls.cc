@@ -6,43 +6,6 @@
 namespace ucxl::test
 {
 
-int own_rank = 0, num_ranks = 0;
-long num_compared = 0, num_wrong = 0;
-std::string now;
-
-void expect(bool is_right, const std::string& text)
-{
-    ++num_compared;
-    if (!is_right && ++num_wrong <= 10) {
-        std::printf("rank %d: %s: %s\n", own_rank, now.c_str(), text.c_str());
-    }
-}
-
-namespace
-{
-
-bool has_version_of(const std::string& name)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int length                                = 0;
-    MPI_Get_library_version(text, &length);
-    return std::string(text).starts_with(name);
-}
-
-} // namespace
-
-bool is_openmpi()
-{
-    static const bool is_it = has_version_of("Open MPI");
-    return is_it;
-}
-
-bool is_mpich()
-{
-    static const bool is_it = has_version_of("MPICH");
-    return is_it;
-}
-
 bool has_gaps(const elements& drawn)
 {
     MPI_Aint true_lb = 0, true_extent = 0;

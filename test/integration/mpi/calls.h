@@ -1,6 +1,7 @@
-// What the tests of all calls share: random elements, what should arrive, and comparisons, which are counted.
+// What the tests of all calls share: random elements, and what should arrive.
 #pragma once
 
+#include "mpi_program.h"
 #include "random_type.h"
 
 #include <cstdint>
@@ -14,17 +15,6 @@ namespace ucxl::test
 
 using bytes      = std::vector<unsigned char>;
 using round_seed = std::uint64_t;
-
-extern int own_rank, num_ranks;
-extern long num_compared, num_wrong;
-extern std::string now; // what is being done, for messages
-
-void expect(bool is_right, const std::string& text);
-
-// Which MPI runs the program: one with the standard ABI may be run by either. What one of them does wrong by itself is
-// left out.
-bool is_openmpi();
-bool is_mpich();
 
 // A datatype, a number of elements, and the memory that one rank has for them. Each rank makes those of the others, too
 // to know what it should get.

@@ -122,7 +122,7 @@ void run_bcast(round_seed seed)
 {
     const auto call = draw_collective(seed, num_ranks, true);
     const int root  = static_cast<int>(seed % static_cast<std::uint64_t>(num_ranks));
-    now             = "bcast of " + call->type.text();
+    current_call    = "bcast of " + call->type.text();
     typed_memory own(call->handle(), call->counts[0]), wanted(call->handle(), call->counts[0]),
         source(call->handle(), call->counts[0]);
     fill_for(own, seed, own_rank);
@@ -141,8 +141,8 @@ void run_gathers(round_seed seed, bool are_equal)
     const int count = call->counts[static_cast<std::size_t>(own_rank)];
     for (const bool to_all : {false, true}) {
         for (const bool in_place : {false, true}) {
-            now = std::string(to_all ? "allgather" : "gather") + (are_equal ? "" : "v") +
-                  (in_place ? " in place" : "") + " of " + call->type.text();
+            current_call = std::string(to_all ? "allgather" : "gather") + (are_equal ? "" : "v") +
+                           (in_place ? " in place" : "") + " of " + call->type.text();
             const round_seed data = seed + 2 * to_all + in_place; // packed bytes of the last call would be right
             const bool receives   = to_all || own_rank == root;
             typed_memory own(call->handle(), call->total), into(call->handle(), call->total),
@@ -189,7 +189,7 @@ void run_scatters(round_seed seed, bool are_equal)
     const int root     = static_cast<int>(seed % static_cast<std::uint64_t>(num_ranks));
     const auto rank    = static_cast<std::size_t>(own_rank);
     for (const bool in_place : {false, true}) {
-        now = std::string("scatter") + (are_equal ? "" : "v") + " of " + call->type.text();
+        current_call = std::string("scatter") + (are_equal ? "" : "v") + " of " + call->type.text();
         typed_memory all(call->handle(), call->total), into(call->handle(), call->total),
             wanted(call->handle(), call->total);
         fill_for(all, seed, root);
@@ -220,7 +220,7 @@ void run_alltoall(round_seed seed, int kind, bool in_place)
     const round_seed data     = seed + in_place;
     const char* const names[] = {"alltoall", "alltoallv", "alltoallw"};
     const auto call           = draw_collective(seed, num_ranks, true);
-    now                       = std::string(names[kind]) + (in_place ? " in place" : "") + " of " + call->type.text();
+    current_call              = std::string(names[kind]) + (in_place ? " in place" : "") + " of " + call->type.text();
     const int count           = call->counts[0];
     std::vector<int> counts, places, offsets;
     std::vector<MPI_Datatype> types;
@@ -285,8 +285,8 @@ void run_neighbors(round_seed seed, bool is_ring)
     const MPI_Datatype types[2] = {call->handle(), call->handle()};
     for (int kind = 0; kind < 5; ++kind) {
         const bool is_gather = kind < 2;
-        now = std::string("neighbor call ") + std::to_string(kind) + (is_ring ? " of " : " on a line of ") +
-              call->type.text();
+        current_call = std::string("neighbor call ") + std::to_string(kind) + (is_ring ? " of " : " on a line of ") +
+                       call->type.text();
         typed_memory own(call->handle(), 2 * count), into(call->handle(), 2 * count), wanted(call->handle(), 2 * count);
         fill_for(own, seed, own_rank);
         random junk(seed + 1);
@@ -338,7 +338,7 @@ void run_between_groups(round_seed seed)
     MPI_Intercomm_create(own_group, 0, MPI_COMM_WORLD, 1 - own_rank % 2, 9, &between);
     const int half = num_ranks / 2, group_rank = own_rank / 2, peer = own_rank ^ 1;
     both_ways moved(seed, own_rank, peer);
-    now = "between groups, " + moved.sent.type.text();
+    current_call = "between groups, " + moved.sent.type.text();
     MPI_Sendrecv(moved.sent.buffer(), moved.sent.count, moved.sent.handle(), group_rank, 3, moved.room->buffer(),
                  moved.room->count, moved.room->handle(), group_rank, 3, between, MPI_STATUS_IGNORE);
     moved.check();
@@ -382,7 +382,7 @@ void run_restarts(round_seed seed)
     current.how     = form::persistent;
     const auto call = draw_collective(seed, num_ranks, true);
     const int count = call->counts[0], total = num_ranks * count;
-    now = "alltoall, started again, of " + call->type.text();
+    current_call = "alltoall, started again, of " + call->type.text();
     typed_memory own(call->handle(), total), into(call->handle(), total), wanted(call->handle(), total);
     MPI_Request request;
     MPI_Alltoall_init(own.buffer(), count, call->handle(), into.buffer(), count, call->handle(), MPI_COMM_WORLD,
@@ -420,7 +420,7 @@ void run_status(round_seed seed)
     constexpr int num_kinds = 1;
 #endif
     for (int kind = 0; kind < num_kinds; ++kind) {
-        now = "status " + std::to_string(kind) + " of a bcast of " + call->type.text();
+        current_call = "status " + std::to_string(kind) + " of a bcast of " + call->type.text();
         typed_memory own(call->handle(), count), wanted(call->handle(), count), source(call->handle(), count);
         fill_for(own, seed, own_rank);
         fill_for(source, seed, 0);
@@ -457,7 +457,7 @@ void run_many(round_seed seed)
     constexpr int number = 5;
     const auto call      = draw_collective(seed, 1, true);
     const int count      = call->counts[0];
-    now                  = "many bcasts of " + call->type.text();
+    current_call         = "many bcasts of " + call->type.text();
     std::vector<typed_memory> own, wanted;
     MPI_Request requests[number];
     for (int i = 0; i < number; ++i) {

@@ -13,8 +13,7 @@ namespace ucxl::test
 {
 int run(int argc, char** argv)
 {
-    MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+    find_own_place();
     if (argc < 3 || num_ranks % 2 != 0) {
         std::fprintf(stderr, "usage: mpirun -n 2 mpi_datatype_calls SEED ROUNDS [CALL]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
@@ -35,12 +34,7 @@ int run(int argc, char** argv)
             }
         }
     }
-    long totals[2] = {num_compared, num_wrong}, sums[2] = {};
-    MPI_Reduce(totals, sums, 2, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (own_rank == 0) {
-        std::printf("%ld comparisons, %ld wrong\n", sums[0], sums[1]);
-    }
-    return num_wrong > 0 ? 1 : 0;
+    return report_comparisons();
 }
 
 } // namespace ucxl::test

@@ -330,7 +330,7 @@ void run_way(const way& chosen, round_seed seed, MPI_Comm comm)
         const std::uint64_t own = derive_seed(seed, static_cast<std::uint64_t>(turn));
         elements sent(own);
         const auto room    = room_for(sent, own);
-        now                = std::string(chosen.name) + " of " + std::to_string(sent.count) + " of " + sent.type.text();
+        current_call       = std::string(chosen.name) + " of " + std::to_string(sent.count) + " of " + sent.type.text();
         const bytes packed = sent.memory.packed(), before = room->memory.bytes();
         const message moved{sent, *room, own_rank ^ 1, 7 + turn, comm};
         if (own_rank % 2 == turn) {
@@ -351,7 +351,7 @@ void run_sendrecv(round_seed seed)
 {
     const int peer = own_rank ^ 1;
     both_ways moved(seed, own_rank, peer);
-    now = "sendrecv of " + moved.sent.type.text();
+    current_call = "sendrecv of " + moved.sent.type.text();
     MPI_Status status;
     Exchange(moved.sent.buffer(), moved.sent.count, moved.sent.handle(), peer, 3, moved.room->buffer(),
              moved.room->count, moved.room->handle(), peer, 3, MPI_COMM_WORLD, &status);
@@ -364,7 +364,7 @@ void run_isendrecv(round_seed seed)
 {
     const int peer = own_rank ^ 1;
     both_ways moved(seed, own_rank, peer);
-    now = "isendrecv of " + moved.sent.type.text();
+    current_call = "isendrecv of " + moved.sent.type.text();
     MPI_Request request;
     MPI_Status status;
     Start(moved.sent.buffer(), moved.sent.count, moved.sent.handle(), peer, 3, moved.room->buffer(), moved.room->count,
@@ -385,7 +385,7 @@ void replace(round_seed seed, Exchange exchange)
         drawn = derive_seed(drawn, 1);
     }
     elements own(drawn), other(drawn);
-    now = "sendrecv_replace of " + own.type.text();
+    current_call = "sendrecv_replace of " + own.type.text();
     random own_numbers(derive_seed(seed, 50 + static_cast<std::uint64_t>(own_rank)));
     random peer_numbers(derive_seed(seed, 50 + static_cast<std::uint64_t>(peer)));
     own.memory.fill(own_numbers);
@@ -441,7 +441,7 @@ void run_waitall(round_seed seed)
         MPI_Isend(sent.buffer(), sent.count, sent.handle(), peer, i, MPI_COMM_WORLD,
                   &requests[static_cast<std::size_t>(number + i)]);
     }
-    now = "waitall";
+    current_call = "waitall";
     std::vector<MPI_Status> statuses(requests.size());
     MPI_Waitall(static_cast<int>(requests.size()), requests.data(), statuses.data());
     for (int i = 0; i < number; ++i) {
@@ -457,7 +457,7 @@ void run_self(round_seed seed, MPI_Comm comm)
     int rank = 0;
     MPI_Comm_rank(comm, &rank);
     both_ways moved(seed, rank, rank);
-    now = "to itself, " + moved.sent.type.text();
+    current_call = "to itself, " + moved.sent.type.text();
     MPI_Request requests[2];
     MPI_Irecv(moved.room->buffer(), moved.room->count, moved.room->handle(), rank, 5, comm, &requests[0]);
     MPI_Isend(moved.sent.buffer(), moved.sent.count, moved.sent.handle(), rank, 5, comm, &requests[1]);
@@ -480,7 +480,7 @@ void run_errors(round_seed seed)
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     const int peer = own_rank ^ 1;
     elements sent(derive_seed(seed, 1));
-    now = "errors with " + sent.type.text();
+    current_call = "errors with " + sent.type.text();
     if (own_rank % 2 == 0) {
         MPI_Send(sent.buffer(), sent.count, sent.handle(), peer, 1, comm);
         MPI_Send(sent.buffer(), sent.count + 1, sent.handle(), MPI_PROC_NULL, 1, comm);
@@ -514,7 +514,7 @@ void run_cancel(round_seed seed)
 {
     const int peer = own_rank ^ 1;
     both_ways moved(seed, own_rank, peer);
-    now = "cancelled receive into " + moved.room->type.text();
+    current_call = "cancelled receive into " + moved.room->type.text();
     MPI_Request request;
     MPI_Status status;
     int is_cancelled = 0;
@@ -534,7 +534,7 @@ void run_bottom(round_seed seed)
 {
     const int peer = own_rank ^ 1;
     both_ways moved(seed, own_rank, peer);
-    now                 = "MPI_BOTTOM with " + moved.sent.type.text();
+    current_call        = "MPI_BOTTOM with " + moved.sent.type.text();
     const auto absolute = [](elements& at) {
         MPI_Aint address = 0;
         MPI_Datatype made;
@@ -556,7 +556,7 @@ template <auto Pack, auto Unpack, typename Count>
 void run_pack(round_seed seed)
 {
     elements own(seed);
-    now                = "pack of " + own.type.text();
+    current_call       = "pack of " + own.type.text();
     const bytes wanted = own.memory.packed();
     int size           = 0;
     Count place        = 3;
@@ -582,7 +582,7 @@ void run_buffers(round_seed seed)
     const int peer       = own_rank ^ 1;
     const auto call      = draw_collective(seed, 1, true);
     const int count      = call->counts[0];
-    now                  = "buffers of " + call->type.text();
+    current_call         = "buffers of " + call->type.text();
     std::vector<typed_memory> sent, received;
     std::vector<MPI_Request> requests(2 * number);
     for (int i = 0; i < number; ++i) {
@@ -611,7 +611,7 @@ void run_threads(round_seed seed)
 {
     constexpr int number = 4;
     const int peer       = own_rank ^ 1;
-    now                  = "threads";
+    current_call         = "threads";
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int thread = 0; thread < number; ++thread) {
@@ -642,7 +642,7 @@ void run_threads(round_seed seed)
 void run_long(round_seed seed)
 {
     constexpr int number = 4096, block = 256;
-    now = "long";
+    current_call = "long";
     MPI_Datatype type;
     MPI_Type_create_hvector(number, block, 2 * block, MPI_BYTE, &type);
     MPI_Type_commit(&type);
@@ -667,7 +667,7 @@ void run_huge(round_seed /*seed*/)
 {
     constexpr MPI_Count number = 33000, block = 65536, distance = block + 64;
     constexpr std::size_t length = number * distance;
-    now                          = "more than 2 GB";
+    current_call                 = "more than 2 GB";
     static_assert(number * block > std::numeric_limits<int>::max());
     MPI_Datatype halves, record, repeated;
     MPI_Type_vector(2, block / 2, distance / 2, MPI_BYTE, &halves);

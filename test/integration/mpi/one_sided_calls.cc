@@ -210,9 +210,10 @@ void run_one_sided(const one_sided& chosen, round_seed seed)
     bytes& memory           = chosen.is_typed ? exposed->memory.bytes() : plain;
     const MPI_Aint place    = chosen.is_typed ? static_cast<unsigned char*>(exposed->buffer()) - memory.data() : 0;
     const bytes into_before = into->memory.bytes(), from_before = from->memory.bytes();
-    now = "one-sided operation " + std::to_string(static_cast<int>(chosen.what)) + ", synchronization " +
-          std::to_string(static_cast<int>(chosen.how)) + (chosen.is_typed ? ", typed" : "") +
-          (chosen.is_allocated ? ", allocated" : "") + ", " + std::to_string(from->count) + " of " + from->type.text();
+    current_call = "one-sided operation " + std::to_string(static_cast<int>(chosen.what)) + ", synchronization " +
+                   std::to_string(static_cast<int>(chosen.how)) + (chosen.is_typed ? ", typed" : "") +
+                   (chosen.is_allocated ? ", allocated" : "") + ", " + std::to_string(from->count) + " of " +
+                   from->type.text();
     MPI_Win win;
     void* base = memory.data();
     if (chosen.is_allocated) {
@@ -260,7 +261,7 @@ void run_get_into_window(round_seed seed)
 {
     const int peer = own_rank ^ 1;
     const auto own = draw_elements(seed), other = draw_elements(seed);
-    now              = "get into the window, " + own->type.text();
+    current_call     = "get into the window, " + own->type.text();
     const auto place = static_cast<unsigned char*>(own->buffer()) - own->memory.bytes().data();
     random own_numbers(derive_seed(seed, static_cast<std::uint64_t>(own_rank)));
     random peer_numbers(derive_seed(seed, static_cast<std::uint64_t>(peer)));
@@ -292,7 +293,7 @@ void run_many_operations(round_seed seed)
     const int peer       = own_rank ^ 1;
     const auto drawn     = draw_elements(seed);
     const int length     = static_cast<int>(drawn->length());
-    now                  = "many operations of " + drawn->type.text();
+    current_call         = "many operations of " + drawn->type.text();
     bytes memory(static_cast<std::size_t>(length * number));
     std::vector<typed_memory> puts, gets;
     std::vector<bytes> before;

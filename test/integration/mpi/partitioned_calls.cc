@@ -36,7 +36,7 @@ void run_partitioned(round_seed seed, int kind)
     const int peer  = own_rank ^ 1;
     const auto call = draw_collective(seed, num_partitions, true);
     const int count = call->counts[0], total = num_partitions * count;
-    now = "partitioned, way " + std::to_string(kind) + ", of " + call->type.text();
+    current_call = "partitioned, way " + std::to_string(kind) + ", of " + call->type.text();
     typed_memory memory(call->handle(), total), source(call->handle(), total), wanted(call->handle(), total);
     MPI_Request request;
     if (own_rank % 2 == 0) {

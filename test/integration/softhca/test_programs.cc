@@ -293,6 +293,8 @@ TEST(softhca_run, refuses_what_it_does_not_know_by_name)
         {{"--devices", "two"}, "devices: 'two'"},
         {{"--devices", "4", "--functions", "9"}, "functions: 9 per device is not between 1 and 8"},
         {{"--profile", "cx99"}, "profile: 'cx99'"},
+        {{"--profile", "cx7,imaicl=2"}, "profile: 'imaicl=2'"},
+        {{"--times", "cx99"}, "times: 'cx99'"},
         {{"--order", "random"}, "order: 'random'"},
         {{"--fault", "wqe:frob"}, "fault 'wqe:frob': opcode"},
         {{"--frobnicate"}, "--frobnicate"},

@@ -119,6 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"-t", "ucp_get", "--method", "pack,window", "-l", "strided(99,3,-7)", "-O", "7"},
         std::vector<std::string>{"-t", "ucp_put_lat", "--method", "window,pack", "-l", "strided(512,64,128)",
                                  "--allocate"},
+        std::vector<std::string>{"-t", "tag_lat", "--method", "all", "-l", three_sources, "--live"},
+        std::vector<std::string>{"-t", "am_lat", "--method", "all", "-l", "strided(64,8,32)", "--live"},
+        std::vector<std::string>{"-t", "ucp_put_lat", "--method", "window,pack", "-l", "strided(512,64,128)", "--live"},
         std::vector<std::string>{"-t", "stream_lat", "--method", "all", "-s", "1"}));
 
 TEST(perftest_mem_map, reports_every_operation)

@@ -289,6 +289,8 @@ INSTANTIATE_TEST_SUITE_P(
         bad_line{{"--self", "-t", "tag_lat", "-l", "strided(2,4,8)", "-m", "rdma"}, "-l: memory of type rdma"},
         bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-m", "rdma", "--allocate"}, "--allocate: memory of type"},
         bad_line{{"--self", "-t", "ucp_put_lat", "-s", "8", "-m", "host,rdma"}, "polls its memory"},
+        bad_line{{"--self", "-t", "tag_bw", "-s", "8", "--live"}, "--live: tag_bw has no messages that go back"},
+        bad_line{{"--self", "-t", "tag_lat", "-s", "8", "-m", "rdma", "--live"}, "--live: tag_lat has no messages"},
         bad_line{{"--self", "-t", "mem_map", "-s", "8", "-m", "rdma"}, "mem_map maps host memory only"},
         bad_line{{"--self", "-t", "ucp_cswap", "-m", "rdma,host"}, "new value of ucp_cswap from the local memory"},
         bad_line{{"--self", "-t", "ucp_add", "-s", "2"}, "atomic operations have 4 or 8 bytes, not 2"},

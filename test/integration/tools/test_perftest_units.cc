@@ -1,4 +1,5 @@
 // Parts of ucx_layout_perftest by themselves: above all, that its checks can fail.
+#include "support/rapid_check.h"
 #include "tools/common/number.h"
 #include "tools/common/value_of.h"
 #include "tools/perf/contention.h"
@@ -15,7 +16,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <random>
-#include <rapidcheck/gtest.h>
+#include <set>
 
 namespace ucxl::perf
 {
@@ -42,6 +43,21 @@ TEST(layout_image, what_was_filled_is_right_once)
     image.fill(7);
     EXPECT_EQ("", image.check(7));
     EXPECT_THAT(image.check(7), HasSubstr("packed byte 0"));
+}
+
+TEST(layout_image, lines_are_those_of_the_layout_once)
+{
+    const layout_image image = image_of("strided(100,8,200)");
+    std::set<std::uintptr_t> expected, listed;
+    for (const memory_block& block : image.blocks()) {
+        for (std::size_t i = 0; i < block.length; ++i) {
+            expected.insert(reinterpret_cast<std::uintptr_t>(block.address + i) / 64);
+        }
+    }
+    for (const std::byte* const place : image.lines()) {
+        EXPECT_TRUE(listed.insert(reinterpret_cast<std::uintptr_t>(place) / 64).second) << "twice";
+    }
+    EXPECT_EQ(listed, expected);
 }
 
 TEST(layout_image, another_message_is_not_this_one)
@@ -236,6 +252,7 @@ agreed_run sample()
                               .outstanding  = 5,
                               .allocate     = true,
                               .pass_memh    = false,
+                              .live_data    = true,
                               .validate     = true,
                               .word_bytes   = 0,
                               .memory       = {.local = memory_kind::host, .remote = memory_kind::rdma}},
@@ -252,6 +269,7 @@ TEST(settings, survive_the_socket)
     EXPECT_EQ(sent.test_settings.outstanding, received.test_settings.outstanding);
     EXPECT_EQ(sent.test_settings.allocate, received.test_settings.allocate);
     EXPECT_EQ(sent.test_settings.pass_memh, received.test_settings.pass_memh);
+    EXPECT_EQ(sent.test_settings.live_data, received.test_settings.live_data);
     EXPECT_EQ(sent.test_settings.validate, received.test_settings.validate);
     EXPECT_EQ(sent.test_settings.memory.local, received.test_settings.memory.local);
     EXPECT_EQ(sent.test_settings.memory.remote, received.test_settings.memory.remote);

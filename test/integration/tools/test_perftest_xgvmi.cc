@@ -182,9 +182,9 @@ TEST_F(xgvmi, map_shows_the_parts_of_host_and_dpu_and_makes_no_key_for_each_buff
         EXPECT_EQ(8U, median.size());
         for (const char* const name : {"allow_other_vhca_access", "create_general_object"}) {
             EXPECT_GT(commands(few, name), 0) << name;
-            // How many keys wait at once to be used again depends on the load of the machine. A key for each of the 40
-            // buffers more would be 40 keys and more.
-            EXPECT_NEAR(commands(few, name), commands(many, name), 10) << method << " " << name;
+            // How many keys wait at once to be used again depends on the load of the machine: up to the 16 spare ones.
+            // A key for each of the 40 buffers more would be 40 keys and more.
+            EXPECT_NEAR(commands(few, name), commands(many, name), 24) << method << " " << name;
         }
         EXPECT_EQ(0, many.at("keys_live"));
     }

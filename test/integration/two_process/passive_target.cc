@@ -4,6 +4,8 @@
 #include "remote_key.h"
 #include "transfer_batch.h"
 
+#include <cerrno>
+
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -122,6 +124,9 @@ void passive_target(const peer_arguments& arguments, side_kind remote)
 void wait_for_death(pid_t pid)
 {
     const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (process < 0 && errno == ESRCH) {
+        return; // its parent has reaped it
+    }
     check(process >= 0, "pidfd_open failed");
     pollfd ended{process, POLLIN, 0};
     poll(&ended, 1, -1);

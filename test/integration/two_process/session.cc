@@ -1,5 +1,8 @@
 #include "session.h"
 
+#include <chrono>
+#include <cstdlib>
+
 #include <poll.h>
 #include <sched.h>
 
@@ -46,6 +49,26 @@ void session::connect(const session_options& options)
         };
     }
     _endpoint = test::connect(_worker, other, params);
+    if (_event_fd >= 0 && options.error_handling && std::getenv("UCX_KEEPALIVE_INTERVAL") != nullptr) {
+        let_the_peer_ask();
+    }
+}
+
+// With wakeup and datagrams UCX answers in a thread of its own when the peer asks whether this endpoint exists. The
+// first look-up of an endpoint moves it from one table of UCX into another, where the main thread looks without a lock
+// (ucs_ptr_map_get in UCX 1.18.1). If both look at that time, the thread may find nothing and answer that the endpoint
+// is gone. So the first question is answered before the first message is sent.
+void session::let_the_peer_ask()
+{
+    flush();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+    while (std::chrono::steady_clock::now() < end) {
+        if (!progress_or_arm()) {
+            pollfd descriptor = {.fd = _event_fd, .events = POLLIN, .revents = 0};
+            poll(&descriptor, 1, 1);
+        }
+    }
+    barrier();
 }
 
 // Returns false if there is nothing to do and, with wakeup, the worker is armed.

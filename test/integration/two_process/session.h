@@ -75,6 +75,7 @@ private:
     bool progress_or_arm();
     void turn_for_channel();
     void connect(const session_options& options);
+    void let_the_peer_ask();
     bytes receive();
     void close_endpoint(unsigned flags);
 

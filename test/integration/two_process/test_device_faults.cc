@@ -80,12 +80,17 @@ void keys_run_out(const peer_arguments& arguments)
     unsigned num_copied = 0;
     test::random random(arguments.seed);
     run_batch(session, random_batch(random, {.operations = {operation::tag}, .lengths = {64, 4096, 300000}}));
+    constexpr unsigned turn = 16;
     for (unsigned i = 0; i < arguments.rounds; ++i) {
+        if (i % turn == 0) {
+            session.barrier(); // so that both peers get keys
+        }
         windows.push_back(std::make_unique<strided_window>(context.get(), strided_shape{.block = 256, .number = 16}));
         ++(windows.back()->memory_type() == UCS_MEMORY_TYPE_RDMA ? num_keyed : num_copied);
     }
     check(num_keyed > 0 && num_copied > 0, "{} windows have keys, {} are copied", num_keyed, num_copied);
-    // UCX needs keys as well.
+    // UCX needs keys as well. A peer that still makes windows would take them.
+    session.barrier();
     windows.erase(windows.begin(), windows.begin() + windows.size() / 3);
     session.barrier();
     const ucp_request_param_t param{};

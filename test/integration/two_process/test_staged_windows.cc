@@ -30,8 +30,8 @@ ucs_memory_type_t type_of(const ucx_layout::window& window)
     return attr.mem_type;
 }
 
-// What one pass is good for: memory that the peer can map, unless one number of each cache line is sent, and long
-// blocks in other memory.
+// What one pass is good for: 512 KB and more of memory that the peer can map, unless one number of each cache line is
+// sent, and 8 MB and more of long blocks in other memory.
 struct shape {
     const char* name;
     std::uint64_t length, count;
@@ -41,12 +41,15 @@ struct shape {
 };
 
 constexpr std::array shapes = {
-    shape{"blocks", 64, 100, 128, false, false},
-    shape{"long blocks", 20000, 3, 30000, false, true},
-    shape{"one block", 20000, 1, 20000, false, true},
-    shape{"blocks of the library", 64, 100, 128, true, true},
-    shape{"numbers of the library, several in a line", 8, 100, 32, true, true},
-    shape{"numbers of the library", 8, 100, 1024, true, false},
+    shape{"blocks", 64, 10000, 128, false, false},
+    shape{"long blocks", 3000000, 3, 4000000, false, true},
+    shape{"few long blocks", 200000, 3, 300000, false, false},
+    shape{"one block", 9000000, 1, 9000000, false, true},
+    shape{"one short block", 600000, 1, 600000, false, false},
+    shape{"blocks of the library", 64, 10000, 128, true, true},
+    shape{"few blocks of the library", 64, 1000, 128, true, false},
+    shape{"numbers of the library, several in a line", 8, 80000, 32, true, true},
+    shape{"numbers of the library", 8, 80000, 128, true, false},
 };
 
 ucx_layout::window make(const context_handle& context, const shape& shape, std::vector<std::byte>& memory)
@@ -83,16 +86,17 @@ void types(const peer_arguments& arguments)
     session.close();
 }
 
-// A message of 64 KB: the receiver of a direct one copies it in the memory of the sender, whose processor then reads
+// A message of 640 KB: the receiver of a direct one copies it in the memory of the sender, whose processor then reads
 // nothing. It arrives in host memory.
 void one_pass(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
     session session(arguments, context);
     const ucp_request_param_t param{};
-    for (const shape& each : {shape{"blocks", 64, 1024, 128, true, true}, shape{"numbers", 8, 8192, 1024, true, false},
-                              shape{"one block", 65536, 1, 65536, true, true},
-                              shape{"blocks of the application", 64, 1024, 128, false, false}}) {
+    for (const shape& each :
+         {shape{"blocks", 64, 10240, 128, true, true}, shape{"numbers", 8, 81920, 128, true, false},
+          shape{"one block", 655360, 1, 655360, true, true}, shape{"short", 64, 1024, 128, true, false},
+          shape{"blocks of the application", 64, 10240, 128, false, false}}) {
         const std::size_t length = each.length * each.count;
         std::vector<std::byte> memory, received(length);
         if (arguments.role == 0) {

@@ -129,7 +129,8 @@ TEST(prm_scapy, capabilities)
                              "suspend_qp_uc", "suspend_qp_ud", "suspend_qp_rc", "dp_ordering_ooo_all_ud",
                              "dp_ordering_ooo_all_uc", "dp_ordering_ooo_all_xrc", "dp_ordering_ooo_all_dc",
                              "dp_ordering_ooo_all_rc", "sigerr_domain_and_sig_type", "dma_mmo_qp",
-                             "enhanced_cqe_compression"},
+                             "enhanced_cqe_compression", "atomic_rate_pa", "mkc_order_read_after_write",
+                             "mkc_order_write_after_write_ro_only"},
              .only_theirs = {"*"}});
     compare("hca_cap_2", "CmdHcaCap2",
             {.renamed     = {{"dp_ordering_force", "multi_path_force"}},

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "card.h"
 #include "device_change.h"
 #include "fault_rule.h"
 #include "objects.h"
@@ -98,9 +99,10 @@ struct arena {
     std::uint32_t version;
     std::uint32_t functions;
     std::uint64_t bytes;
-    std::uint32_t profile;     // softhca::profile
+    std::uint32_t times;       // softhca::card_times
     std::uint32_t adversarial; // whether send queues execute in the adversarial order
     std::uint64_t order_seed;  // of the adversarial order
+    softhca::card card;        // what the devices can do
     alignas(64) statistics counts;
     fault_plan faults;
     change_schedule schedule;
@@ -170,7 +172,7 @@ struct environment {
     arena& memory;
     host& outside;
     client_id self;
-    std::uint64_t owed_ns = 0;          // modelled time (--profile) to spend after the lock is released
+    std::uint64_t owed_ns = 0;          // modelled time (--times) to spend after the lock is released
     softhca::turn turn{};               // of the send queue being executed
     adversarial_order* order = nullptr; // null: send queues execute in the order of posting
 };

@@ -41,21 +41,21 @@ std::uint64_t read_off(const curve& measured, std::uint64_t bytes)
     return measured[i - 1].time_ns + static_cast<std::uint64_t>(time < longest ? time : longest);
 }
 
-std::uint64_t pick(profile costs, std::uint64_t cx6, std::uint64_t bf3)
+std::uint64_t pick(card_times costs, std::uint64_t cx6, std::uint64_t bf3)
 {
     switch (costs) {
-    case profile::none:
+    case card_times::none:
         return 0;
-    case profile::cx6:
+    case card_times::cx6:
         return cx6;
-    case profile::bf3:
+    case card_times::bf3:
         return bf3;
     }
     return 0;
 }
 
 // cx6 costs half of bf3, whose processor is slower.
-std::uint64_t pick_curve(profile costs, const curve& bf3, std::uint64_t bytes)
+std::uint64_t pick_curve(card_times costs, const curve& bf3, std::uint64_t bytes)
 {
     const std::uint64_t time_ns = read_off(bf3, bytes);
     return pick(costs, time_ns / 2, time_ns);
@@ -63,7 +63,7 @@ std::uint64_t pick_curve(profile costs, const curve& bf3, std::uint64_t bytes)
 
 } // namespace
 
-std::uint64_t command_cost(profile costs, prm::command opcode)
+std::uint64_t command_cost(card_times costs, prm::command opcode)
 {
     switch (opcode) {
     case prm::command::allow_other_vhca_access:
@@ -91,32 +91,32 @@ std::uint64_t command_cost(profile costs, prm::command opcode)
     }
 }
 
-std::uint64_t registration_cost(profile costs, std::uint64_t bytes)
+std::uint64_t registration_cost(card_times costs, std::uint64_t bytes)
 {
     return pick_curve(costs, bf3_registration, bytes);
 }
 
-std::uint64_t deregistration_cost(profile costs, std::uint64_t bytes)
+std::uint64_t deregistration_cost(card_times costs, std::uint64_t bytes)
 {
     return pick_curve(costs, bf3_deregistration, bytes);
 }
 
-std::uint64_t umem_cost(profile costs, std::uint64_t bytes)
+std::uint64_t umem_cost(card_times costs, std::uint64_t bytes)
 {
     return pick_curve(costs, bf3_umem, bytes);
 }
 
-std::uint64_t umem_key_cost(profile costs)
+std::uint64_t umem_key_cost(card_times costs)
 {
     return pick(costs, 80'000, 159'000);
 }
 
-std::uint64_t indirect_key_cost(profile costs)
+std::uint64_t indirect_key_cost(card_times costs)
 {
     return pick(costs, 110'000, 217'500);
 }
 
-std::uint64_t key_end_cost(profile costs)
+std::uint64_t key_end_cost(card_times costs)
 {
     return pick(costs, 75'000, 151'500);
 }

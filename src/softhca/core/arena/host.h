@@ -76,7 +76,7 @@ public:
     // because the event is counted in it.
     virtual void notify(client_id client, event_route& route, std::uint32_t type) = 0;
 
-    // Spends the time of a modelled operation (--profile). Called outside the lock by the thread that called the model.
+    // Spends the time of a modelled operation (--times). Called outside the lock by the thread that called the model.
     virtual void spend(std::uint64_t time_ns) = 0;
 
     // Writes text for --trace: whole lines.

@@ -15,6 +15,7 @@ inline constexpr unsigned log_max_message         = 30; // bytes
 inline constexpr unsigned log_max_reads           = 4;  // reads and atomics outstanding on a queue pair
 inline constexpr unsigned log_max_dci_streams     = 6;  // channels of a DCI, and those that may be in error
 inline constexpr unsigned max_send_wqe_bytes      = 1024;
+inline constexpr unsigned max_atomic_bytes        = 8;
 inline constexpr unsigned max_receive_wqe_bytes   = 512;
 inline constexpr unsigned gid_table_entries       = 1;
 inline constexpr unsigned pkey_table_entries      = 1;

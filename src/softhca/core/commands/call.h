@@ -34,7 +34,7 @@ struct command_call {
     std::span<const std::byte> input;
     std::span<std::byte> output;
     const char* reason    = nullptr; // why the command was refused, for the trace
-    std::uint64_t cost_ns = 0;       // modelled time of the command (--profile)
+    std::uint64_t cost_ns = 0;       // modelled time of the command (--times)
 
     arena& memory() const { return device.memory; }
     const function_record& caller() const { return device.memory.function_table[function]; }

@@ -55,7 +55,7 @@ void describe_port(prm::view<hca_cap> cap, const function_record& function)
     cap.put<true>(hca_cap::ooo_sl_mask);
 }
 
-void describe_transports(prm::view<hca_cap> cap)
+void describe_transports(const card& card, prm::view<hca_cap> cap)
 {
     cap.put<true>(hca_cap::rc);
     cap.put<true>(hca_cap::uc);
@@ -67,17 +67,18 @@ void describe_transports(prm::view<hca_cap> cap)
     cap.put<true>(hca_cap::compact_address_vector);
     cap.put<1>(hca_cap::cqe_version);
     cap.put<true>(hca_cap::cqe_128_always);
-    cap.put<true>(hca_cap::atomic);
+    cap.put(hca_cap::atomic, card.atomics);
+    cap.put(hca_cap::atomic_rate_pa, card.atomic_rate_pa);
     cap.put<log2_of(8)>(hca_cap::log_max_atomic_size_qp);
 }
 
-void describe_dynamic_connections(prm::view<hca_cap> cap)
+void describe_dynamic_connections(const card& card, prm::view<hca_cap> cap)
 {
     cap.put<true>(hca_cap::dct);
     cap.put<true>(hca_cap::dc_req_sctr_data_cqe);
     cap.put<log_max_reads>(hca_cap::log_max_ra_req_dc);
     cap.put<log_max_reads>(hca_cap::log_max_ra_res_dc);
-    cap.put<max_send_wqe_bytes>(hca_cap::max_wqe_sz_sq_dc);
+    cap.put(hca_cap::max_wqe_sz_sq_dc, card.dc_wqe);
     cap.put<log2_of(max_qps)>(hca_cap::log_max_dct_connections);
     cap.put<log2_of(8)>(hca_cap::log_max_atomic_size_dc);
     cap.put<log_max_dci_streams>(hca_cap::log_max_dci_stream_channels);
@@ -85,33 +86,40 @@ void describe_dynamic_connections(prm::view<hca_cap> cap)
     cap.put<true>(hca_cap::qpc_extension); // to reset a stream channel
 }
 
-void describe_keys(prm::view<hca_cap> cap)
+void describe_keys(const card& card, prm::view<hca_cap> cap)
 {
     cap.put<64>(hca_cap::log_max_mrw_sz);
-    cap.put<max_indirection>(hca_cap::max_indirection);
+    cap.put(hca_cap::max_indirection, card.indirection);
     cap.put<log_max_klm_list>(hca_cap::log_max_klm_list_size);
     cap.put<true>(hca_cap::fixed_buffer_size);
-    cap.put<true>(hca_cap::repeated_mkey);
-    cap.put<true>(hca_cap::imaicl);
+    cap.put(hca_cap::repeated_block_disabled, !card.repeat_blocks);
+    cap.put(hca_cap::umr_modify_atomic_disabled, !card.umr_modifies_atomic);
+    cap.put(hca_cap::umr_ptr_rlkey, card.umr_ptr_rlkey);
+    cap.put(hca_cap::imaicl, card.imaicl);
     cap.put<true>(hca_cap::dump_fill_mkey);
-    cap.put<true>(hca_cap::device_memory);
-    // A WQE after a bind on the same queue pair needs a small fence. The model executes WQEs in order and would not
-    // need one, but programs must not come to rely on that.
-    cap.put<1>(hca_cap::umr_fence);
+    cap.put(hca_cap::device_memory, card.device_memory);
+    cap.put(hca_cap::relaxed_ordering_write, card.relaxed_ordering);
+    cap.put(hca_cap::mkc_order_write_after_write_ro_only, card.relaxed_only);
+    // The adversarial order shows what a missing fence does (adversarial_order.h, rule 3).
+    (void)cap.set(hca_cap::umr_fence, card.umr_fence);
 }
 
 void describe_general(const command_call& call, prm::view<hca_cap> cap)
 {
     describe_sizes(cap);
     describe_port(cap, call.caller());
-    describe_transports(cap);
-    describe_dynamic_connections(cap);
-    describe_keys(cap);
+    const card& card = call.memory().card;
+    describe_transports(card, cap);
+    describe_dynamic_connections(card, cap);
+    describe_keys(card, cap);
     cap.put<true>(hca_cap::hca_cap_2);
 }
 
-void describe_general_2(prm::view<prm::hca_cap_2> cap)
+void describe_general_2(const card& card, prm::view<prm::hca_cap_2> cap)
 {
+    if (!card.exports) {
+        return;
+    }
     cap.put<prm::vhca_alias::local_mkey_to_remote_mkey>(prm::hca_cap_2::cross_vhca_object_to_object_supported);
     cap.put<prm::vhca_object::mkey>(prm::hca_cap_2::allowed_object_for_other_vhca_access);
 }
@@ -153,7 +161,7 @@ command_status query_hca_cap(command_call& call, prm::const_view<prm::query_hca_
         describe_general(call, output.at(prm::query_hca_cap_out::general));
         return command_status::ok;
     case prm::cap_page::general_2:
-        describe_general_2(output.at(prm::query_hca_cap_out::general_2));
+        describe_general_2(call.memory().card, output.at(prm::query_hca_cap_out::general_2));
         return command_status::ok;
     case prm::cap_page::atomic:
         describe_atomics(output.at(prm::query_hca_cap_out::atomic));

@@ -49,7 +49,7 @@ command_status dispatch(command_call& call, std::size_t output_bytes, prm::comma
     if (const fault_rule* const rule = strike(call.memory(), fault_kind::command, std::to_underlying(opcode))) {
         return call.refuse(static_cast<command_status>(rule->status), "--fault");
     }
-    call.cost_ns = command_cost(static_cast<profile>(call.memory().profile), opcode);
+    call.cost_ns = command_cost(static_cast<card_times>(call.memory().times), opcode);
     return found->execute(call);
 }
 

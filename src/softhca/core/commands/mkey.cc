@@ -164,6 +164,30 @@ command_status check_entries(command_call& call, create_in input, const mkey_rec
     return command_status::ok;
 }
 
+// UCX: "FW requires indirect atomic MR address and length to be aligned to max supported atomic argument size"
+// (ib_mlx5dv_md.c), and its pull request 8218: firmware refused such a key over one with relaxed order.
+command_status check_atomic_ksm(command_call& call, std::span<const std::byte> behind, const mkey_record& key,
+                                std::uint32_t entries)
+{
+    if (!key.remote_atomic || key.mode != mkey_access_mode::ksm || key.free) {
+        return command_status::ok;
+    }
+    if (key.start_addr % max_atomic_bytes != 0 || key.len % max_atomic_bytes != 0) {
+        return call.refuse(command_status::bad_parameter, "a KSM for atomics has to be aligned to the longest atomic");
+    }
+    for (std::uint32_t i = 0; i < entries; ++i) {
+        const prm::const_view<prm::ksm> entry(behind.subspan(i * prm::ksm::size_bytes).first<prm::ksm::size_bytes>());
+        const mkey_record* const below = call.memory().find_key(entry.get(prm::ksm::mkey));
+        if (below == nullptr || below->free) {
+            return call.refuse(command_status::bad_parameter, "a KSM for atomics over a key that is not bound");
+        }
+        if (below->relaxed_writes) {
+            return call.refuse(command_status::bad_parameter, "a KSM for atomics over a key of relaxed order");
+        }
+    }
+    return command_status::ok;
+}
+
 command_status take_memory(command_call& call, create_in input, mkey_record& key)
 {
     switch (key.mode) {
@@ -206,7 +230,7 @@ bool take_entries(arena& memory, create_in input, std::span<const std::byte> beh
 
 std::uint64_t creation_cost(const command_call& call, const mkey_record& key)
 {
-    const auto costs = static_cast<profile>(call.memory().profile);
+    const auto costs = static_cast<card_times>(call.memory().times);
     if (key.backing != mkey_backing::process) {
         return indirect_key_cost(costs);
     }
@@ -223,6 +247,12 @@ command_status create_mkey(command_call& call, create_in input, prm::view<prm::c
     if (const auto status = take_memory(call, input, key); status != command_status::ok) {
         return status;
     }
+    const auto behind = call.input.subspan(prm::create_mkey_in::size_bytes);
+    if (const auto status =
+            check_atomic_ksm(call, behind, key, input.get(prm::create_mkey_in::translations_octword_actual_size));
+        status != command_status::ok) {
+        return status;
+    }
     if (beyond_limit(memory, fault_kind::key_limit, memory.mkeys.live + 1)) {
         return call.refuse(command_status::limit_exceeded, "--fault");
     }
@@ -230,9 +260,11 @@ command_status create_mkey(command_call& call, create_in input, prm::view<prm::c
     if (index == 0) {
         return call.refuse(command_status::limit_exceeded, "all keys are taken");
     }
-    if (has_entries(key.mode) &&
-        !take_entries(memory, input, call.input.subspan(prm::create_mkey_in::size_bytes), key)) {
+    if (has_entries(key.mode) && !take_entries(memory, input, behind, key)) {
         return call.refuse(command_status::no_resources, "no room for translation entries");
+    }
+    if (memory.card.relaxed_only && !has_entries(key.mode)) {
+        key.relaxed_writes = true; // the kernel's driver sets it, because it has to
     }
     fresh(memory.mkeys, index) = key;
     hold(memory.pds, key.pd);
@@ -279,7 +311,7 @@ command_status destroy_mkey(command_call& call, prm::const_view<prm::destroy_mke
     if (key == nullptr || key->backing == mkey_backing::alias) {
         return call.refuse(command_status::bad_resource, "no such key");
     }
-    const auto costs = static_cast<profile>(call.memory().profile);
+    const auto costs = static_cast<card_times>(call.memory().times);
     call.cost_ns     = key->backing == mkey_backing::process && call.uid == 0 ? deregistration_cost(costs, key->len)
                                                                               : key_end_cost(costs);
     retire_key(call.memory(), index);
@@ -356,7 +388,7 @@ command_status replace_region(command_call& call, std::uint32_t key)
     *kept = next;
     let_go(memory.pds, before.pd);
     let_go(memory.umems, before.umem);
-    call.cost_ns = registration_cost(static_cast<profile>(memory.profile), next.len);
+    call.cost_ns = registration_cost(static_cast<card_times>(memory.times), next.len);
     return command_status::ok;
 }
 

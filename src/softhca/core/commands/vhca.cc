@@ -18,6 +18,9 @@ command_status allow_access(command_call& call, prm::const_view<prm::allow_other
     if (input.get(prm::allow_other_vhca_access_in::object_type_to_be_accessed) != prm::object_type::mkey) {
         return call.refuse(command_status::bad_parameter, "only keys can be opened to other functions");
     }
+    if (!call.memory().card.exports || call.memory().card.refuses_exports) {
+        return call.refuse(command_status::bad_parameter, "the card does not open keys to other functions (--profile)");
+    }
     mkey_record* const key =
         own(call, call.memory().mkeys, input.get(prm::allow_other_vhca_access_in::object_id_to_be_accessed));
     if (key == nullptr || key->backing == mkey_backing::alias) {

@@ -187,7 +187,7 @@ key_walk::entered key_walk::enter(const key_user& user, const range& wanted, rig
 key_walk::entered key_walk::descend(const mkey_record& key, const key_user& user, std::uint64_t offset,
                                     std::uint64_t length)
 {
-    if (_depth == _levels.size()) {
+    if (_depth == _device.memory.card.indirection) {
         return refuse(access_fault::too_deep);
     }
     level& next = _levels[_depth++];
@@ -235,7 +235,8 @@ bool key_walk::next(piece& found)
             refuse(access_fault::broken_entry);
             return false;
         }
-        if (enter(top.user, wanted, local_of(_needed), found) == entered::memory) {
+        const right needed = _device.memory.card.imaicl ? local_of(_needed) : _needed;
+        if (enter(top.user, wanted, needed, found) == entered::memory) {
             return true;
         }
     }

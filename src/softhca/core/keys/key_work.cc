@@ -22,6 +22,10 @@ using umr_control = prm::wqe_umr_control_segment;
 // In entries: counts and offsets of a list are multiples of 64 bytes.
 constexpr unsigned entries_alignment = 4;
 
+// Of entries in memory, in bytes: "the address of the UMR pointer must be aligned to 2KB" (DPDK's mlx5_prm.h, UCC's
+// tl/mlx5, MLX5_UMR_ALIGN of Linux).
+constexpr std::uint64_t pointer_alignment = 2048;
+
 constexpr std::uint64_t known_mask =
     std::to_underlying(umr_mask::len) | std::to_underlying(umr_mask::page_size) |
     std::to_underlying(umr_mask::start_addr) | std::to_underlying(umr_mask::pd) |
@@ -108,7 +112,8 @@ std::uint32_t list_offset(const umr_request& request)
 }
 
 // Whether the device would execute the UMR on that key, given room for the entries.
-bool acceptable(const umr_request& request, const mkey_record& key, const qp_record& qp, std::uint32_t qpn)
+bool acceptable(const umr_request& request, const card& card, const mkey_record& key, const qp_record& qp,
+                std::uint32_t qpn)
 {
     const auto control       = request.controls();
     const auto context       = request.fields();
@@ -124,6 +129,9 @@ bool acceptable(const umr_request& request, const mkey_record& key, const qp_rec
         return false;
     }
     if (request.names(umr_mask::pd) && context.get(mkc::pd) != qp.pd) {
+        return false;
+    }
+    if (request.names(umr_mask::atomic) && !card.umr_modifies_atomic) {
         return false;
     }
     return control.get(umr_control::klm_octowords) % entries_alignment == 0 &&
@@ -162,7 +170,8 @@ void apply(const umr_request& request, mkey_record& key)
 
 bool refuses_list(environment& device, std::span<const std::byte> entries)
 {
-    return is_repeat_block(entries) && refuses(device.memory, refusable::umr_repeat_block);
+    return is_repeat_block(entries) &&
+           (!device.memory.card.repeat_blocks || refuses(device.memory, refusable::umr_repeat_block));
 }
 
 cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::uint32_t qpn, const umr_request& request,
@@ -170,6 +179,9 @@ cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::u
 {
     const prm::const_view<prm::wqe_pointer_segment> pointer(
         request.pointer.first<prm::wqe_pointer_segment::size_bytes>());
+    if (pointer.get(prm::wqe_pointer_segment::addr) % pointer_alignment != 0) {
+        return cqe_syndrome::memory_window_bind;
+    }
     const std::uint32_t count        = request.controls().get(umr_control::klm_octowords);
     const std::span<std::byte> bytes = std::as_writable_bytes(std::span(device.memory.read_entries).first(count));
     const reference to{.length = bytes.size(), .data = bytes.data()};
@@ -209,7 +221,7 @@ cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t
         return cqe_syndrome::local_qp_operation;
     }
     mkey_record* const key = device.memory.mkeys.find(request->key_index);
-    if (key == nullptr || !may_change(*key, qp) || !acceptable(*request, *key, qp, qpn)) {
+    if (key == nullptr || !may_change(*key, qp) || !acceptable(*request, device.memory.card, *key, qp, qpn)) {
         return cqe_syndrome::memory_window_bind;
     }
     if (moves_start(*request, *key) && refuses(device.memory, refusable::umr_start_addr)) {

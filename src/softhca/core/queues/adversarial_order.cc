@@ -40,6 +40,20 @@ bool waits_for_key_changes(wqe_fence fence)
            fence == wqe_fence::small_and_full;
 }
 
+// Whether a key change with that fence waits for the earlier ones, on a card that says it needs `needed`.
+bool waits_as_needed(wqe_fence fence, prm::umr_fence_kind needed)
+{
+    switch (needed) {
+    case prm::umr_fence_kind::none:
+        return true;
+    case prm::umr_fence_kind::small:
+        return waits_for_key_changes(fence);
+    case prm::umr_fence_kind::strong:
+        break;
+    }
+    return fence == wqe_fence::strong_ordering;
+}
+
 bool waits_for_reads(wqe_fence fence)
 {
     return fence == wqe_fence::full || fence == wqe_fence::strong_ordering || fence == wqe_fence::small_and_full;
@@ -221,7 +235,7 @@ adversarial_order::choices adversarial_order::possible_now(environment& device, 
     bool failed                = false;
     for (std::size_t i = 0; i < own.count; i++) {
         failed = failed || own.at(i).stage == stage::failed;
-        if (may_attempt(own, i, now_ns)) {
+        if (may_attempt(device, own, i, now_ns)) {
             now.add(action::attempt, i);
         }
     }
@@ -245,7 +259,7 @@ std::uint16_t adversarial_order::end_of(const qp_record& qp, queue& own)
 }
 
 // Whether a WQE may be executed although an earlier one was not.
-bool adversarial_order::may_pass(const flight& earlier, const flight& later)
+bool adversarial_order::may_pass(const flight& earlier, const flight& later, prm::umr_fence_kind needed)
 {
     if (later.fence == wqe_fence::strong_ordering) {
         return false;
@@ -263,12 +277,13 @@ bool adversarial_order::may_pass(const flight& earlier, const flight& later)
     case kind::atomic:
         return (later.kind == kind::message || later.kind == kind::key_change) && !waits_for_reads(later.fence);
     case kind::key_change:
-        return later.kind != kind::key_change && !waits_for_key_changes(later.fence);
+        return later.kind == kind::key_change ? !waits_as_needed(later.fence, needed)
+                                              : !waits_for_key_changes(later.fence);
     }
     return false;
 }
 
-bool adversarial_order::may_attempt(queue& own, std::size_t number, std::uint64_t now_ns)
+bool adversarial_order::may_attempt(environment& device, queue& own, std::size_t number, std::uint64_t now_ns)
 {
     const flight& wanted         = own.at(number);
     const wqe_progress& progress = wanted.progress;
@@ -277,7 +292,8 @@ bool adversarial_order::may_attempt(queue& own, std::size_t number, std::uint64_
     }
     for (std::size_t i = 0; i < number; i++) {
         const flight& earlier = own.at(i);
-        if (earlier.stage == stage::failed || (earlier.stage == stage::posted && !may_pass(earlier, wanted))) {
+        if (earlier.stage == stage::failed ||
+            (earlier.stage == stage::posted && !may_pass(earlier, wanted, device.memory.card.umr_fence))) {
             return false;
         }
     }

@@ -10,8 +10,10 @@
 //    has a fence (IB 10.8.3.3, "Work Request Operation Ordering"; IBV_SEND_FENCE in ibv_post_send(3)). Atomics pass
 //    reads; otherwise reads and atomics keep their order.
 // 3. A UMR, a bind or a local invalidation is executed late. WQEs behind it on the same queue wait for it only with a
-//    small fence: libmlx5 sets one on the WQE after each of its own (fm_cache of providers/mlx5/qp.c). Other queues see
-//    the old key until then, or until its completion. In between, the key may have its new list and its old context.
+//    small fence: libmlx5 sets one on the WQE after each of its own (fm_cache of providers/mlx5/qp.c), and a key change
+//    without the fence that the card asks for (umr_fence, "required fence type for UMR WQEs") passes earlier ones.
+//    Other queues see the old key until then, or until its completion. In between, the key may have its new list and
+//    its old context.
 // 4. The data of one message reaches memory in pieces and in any order, until its completion (IB 9.5; piece_order.h).
 //    A responder executes a duplicate read again (IB 9.7.5.1).
 // 5. Writes to a key with relaxed ordering pass other writes (ibv_reg_mr(3): "RDMA write-after-write message order is
@@ -127,8 +129,8 @@ private:
     static void wake_later(environment& device, queue& own, bool soon);
     choices possible_now(environment& device, qp_record& qp, queue& own);
     static std::uint16_t end_of(const qp_record& qp, queue& own);
-    static bool may_pass(const flight& earlier, const flight& later);
-    static bool may_attempt(queue& own, std::size_t number, std::uint64_t now_ns);
+    static bool may_pass(const flight& earlier, const flight& later, prm::umr_fence_kind needed);
+    static bool may_attempt(environment& device, queue& own, std::size_t number, std::uint64_t now_ns);
     void perform(environment& device, qp_record& qp, queue& own, const possible& chosen);
     void admit(environment& device, qp_record& qp, queue& own);
     static kind kind_of(environment& device, const send_request& request);

@@ -88,7 +88,7 @@ answer wqe_attempt::begin()
     if (_device.outside.tracing()) {
         trace();
     }
-    _device.owed_ns += wqe_cost_ns(static_cast<profile>(_device.memory.profile), _request.opcode);
+    _device.owed_ns += wqe_cost_ns(static_cast<card_times>(_device.memory.times), _request.opcode);
     if (suffer_device_fault(_device, _qp.owner, opcode)) {
         wait(requester_wait::transport, never_ns);
         return {};
@@ -123,7 +123,8 @@ answer wqe_attempt::try_again()
 
 answer wqe_attempt::execute(completion& cqe)
 {
-    if (!_request.understood) {
+    const bool is_too_long = _qp.service == qp_service::dci && _request.wqe.size() > _device.memory.card.dc_wqe;
+    if (!_request.understood || is_too_long) {
         return own_fault(cqe_syndrome::local_qp_operation);
     }
     switch (_request.opcode) {

@@ -42,7 +42,7 @@ public:
         return run_as(uid, input, output);
     }
 
-    // Sends a command of the kernel, which owns memory regions. It costs the time of a registration (--profile).
+    // Sends a command of the kernel, which owns memory regions. It costs the time of a registration (--times).
     template <typename In, typename Out>
     int run_as_kernel(mailbox<In>& input, prm::storage<Out>& output)
     {

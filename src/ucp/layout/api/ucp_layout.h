@@ -6,6 +6,7 @@
 #ifndef UCP_LAYOUT_H_
 #define UCP_LAYOUT_H_
 
+#include "ucp_layout_context.h"
 #include "ucp_layout_create.h"
 #include "ucp_layout_datatype.h"
 #include "ucp_layout_def.h"

@@ -47,6 +47,40 @@ extern "C" {
 ucs_status_t ucp_layout_datatype_create(ucp_layout_h layout, ucp_datatype_t *datatype_p);
 
 /**
+ * @brief UCP layout datatype attributes field mask.
+ */
+enum ucp_layout_datatype_attr_field {
+    UCP_LAYOUT_DATATYPE_ATTR_FIELD_OPERATIONS = UCS_BIT(0), /**< operations */
+    UCP_LAYOUT_DATATYPE_ATTR_FIELD_CONTEXT    = UCS_BIT(1)  /**< context */
+};
+
+/**
+ * @brief What UCP calls for a datatype made by @ref ucp_layout_datatype_create.
+ */
+typedef struct ucp_layout_datatype_attr {
+    /** Mask of the fields to fill, of @ref ucp_layout_datatype_attr_field. Required. */
+    uint64_t field_mask;
+    /** The functions, the same for all such datatypes. A program that makes a generic datatype of its own may call them
+     * for some of its operations. */
+    ucp_generic_dt_ops_t operations;
+    /** The context of start_pack and start_unpack. It lives until @ref ucp_layout_datatype_destroy; operations that
+     * have started keep what they need of it. */
+    void *context;
+} ucp_layout_datatype_attr_t;
+
+/**
+ * @brief Tell how a datatype made by @ref ucp_layout_datatype_create packs and unpacks.
+ *
+ * For programs that choose for each operation of one datatype whether a layout moves it. Thread safe.
+ *
+ * @param [in]     datatype  The datatype.
+ * @param [in,out] attr      Its field_mask chooses what is filled.
+ *
+ * @return UCS_OK, or UCS_ERR_INVALID_PARAM for any other datatype and for unknown bits of the mask.
+ */
+ucs_status_t ucp_layout_datatype_query(ucp_datatype_t datatype, ucp_layout_datatype_attr_t *attr);
+
+/**
  * @brief Release a datatype made by @ref ucp_layout_datatype_create. Leaves any other alone and logs an error.
  *
  * Operations that have started go on and keep what they need of it. No other one may start.

@@ -7,6 +7,7 @@
 #include "uct/layout/peer/rkey.h"
 
 #include "ucs/sys/status.h"
+#include "ucs/window/window.h"
 
 #include <cstring>
 #include <new>
@@ -53,8 +54,9 @@ abi::domain_attr query()
     };
 }
 
-ucs_status_t mem_reg(uct_md_h, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
+ucs_status_t mem_reg(uct_md_h, void* address, std::size_t length, const abi::mem_reg_params*, uct_mem_h* memh)
 {
+    window_registry::instance().note_registration(address, length);
     *memh = &registered;
     return UCS_OK;
 }

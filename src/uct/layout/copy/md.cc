@@ -74,6 +74,7 @@ layout_md& self_of(uct_md_h md)
 struct last_domain {
     const void* opened = nullptr;
     bool left_out      = false;
+    bool is_open       = false;
 };
 
 thread_local last_domain last;
@@ -82,6 +83,7 @@ void close(uct_md_h md)
 {
     if (md == last.opened) {
         last.left_out = !self_of(md).had_interface.load(std::memory_order_relaxed);
+        last.is_open  = false;
     }
     close_callbacks.call(md);
     delete &self_of(md);
@@ -99,8 +101,9 @@ abi::domain_attr query()
     };
 }
 
-ucs_status_t mem_reg(uct_md_h md, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
+ucs_status_t mem_reg(uct_md_h md, void* address, std::size_t length, const abi::mem_reg_params*, uct_mem_h* memh)
 {
+    window_registry::instance().note_registration(address, length);
     ++num_registrations;
     last_registering_md = md;
     *memh               = &registered;
@@ -138,7 +141,7 @@ ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_
         return UCS_ERR_NO_MEMORY;
     }
     init_domain(created->super, operations, component);
-    last = {created, false};
+    last = {.opened = created, .left_out = false, .is_open = true};
     *md  = &created->super.super;
     return UCS_OK;
 }
@@ -203,6 +206,16 @@ std::uint64_t md_observer::registrations()
 const void* md_observer::last_md()
 {
     return last_registering_md;
+}
+
+const void* md_observer::opened_md()
+{
+    return last.is_open ? last.opened : nullptr;
+}
+
+void md_observer::forget_opened()
+{
+    last.is_open = false;
 }
 
 bool on_md_close(md_close_callback callback)

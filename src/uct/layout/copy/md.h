@@ -42,6 +42,11 @@ struct md_observer {
     static std::uint64_t registrations();
     // The domain of the last such call, or null. Only for comparison: the domain may be closed.
     static const void* last_md();
+
+    // The domain that this thread has opened since forget_opened() and that is still open, or null. After a ucp_init it
+    // is that of the new context.
+    static const void* opened_md();
+    static void forget_opened();
 };
 
 // Calls `callback` whenever a `layout` memory domain is about to close, in the closing thread and with no lock held.

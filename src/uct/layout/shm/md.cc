@@ -108,8 +108,9 @@ ucs_status_t mem_free(uct_md_h, uct_mem_h memh)
     return UCS_OK;
 }
 
-ucs_status_t mem_reg(uct_md_h, void*, std::size_t, const abi::mem_reg_params*, uct_mem_h* memh)
+ucs_status_t mem_reg(uct_md_h, void* address, std::size_t length, const abi::mem_reg_params*, uct_mem_h* memh)
 {
+    window_registry::instance().note_registration(address, length);
     *memh = &registered;
     return UCS_OK;
 }

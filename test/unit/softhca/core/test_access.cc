@@ -54,6 +54,30 @@ TEST_F(access_rules, whole_range_of_a_direct_key_is_one_piece)
     EXPECT_EQ(pieces[0].length, 4096u);
 }
 
+TEST_F(access_rules, keys_below_the_first_one_need_remote_rights_unless_imaicl_says_otherwise)
+{
+    const std::uint32_t inner = make.list({klm(8, all, base)});
+    const std::uint32_t outer = make.list({klm(8, inner, 0)});
+    mkey_record& below        = make.record(inner);
+    below.remote_read = below.remote_write = below.remote_atomic = false;
+    for (const right needed : {right::remote_read, right::remote_write, right::remote_atomic}) {
+        machine.memory().card.imaicl = true;
+        EXPECT_EQ(check(outer, 0, 8, needed), access_fault::none);
+        machine.memory().card.imaicl = false;
+        EXPECT_EQ(check(outer, 0, 8, needed), access_fault::forbidden);
+    }
+    EXPECT_EQ(check(outer, 0, 8, right::local_write), access_fault::none);
+}
+
+TEST_F(access_rules, a_card_may_follow_fewer_levels)
+{
+    const std::uint32_t inner         = make.list({klm(8, all, base)});
+    const std::uint32_t outer         = make.list({klm(8, inner, 0)});
+    machine.memory().card.indirection = 1;
+    EXPECT_EQ(check(inner, 0, 8), access_fault::none);
+    EXPECT_EQ(check(outer, 0, 8), access_fault::too_deep);
+}
+
 TEST_F(access_rules, bounds_are_those_of_the_key_at_both_ends)
 {
     EXPECT_EQ(check(all, base, 4096), access_fault::none);

@@ -276,6 +276,32 @@ TEST_F(adversarial, a_key_is_used_before_its_bind_unless_there_is_a_small_fence)
     }
 }
 
+TEST_F(adversarial, a_key_change_passes_another_one_unless_it_has_the_fence_of_the_card)
+{
+    const auto bound_last = [&](wqe_fence fence) {
+        unbind();
+        a.post(bind(0));
+        a.post(with_fence(umr_request_maker(list, a.number).free(true).bytes(), fence));
+        const bool is_free = [&] {
+            a.post(work_request(wqe_opcode::nop).fence(wqe_fence::initiator_small).signaled());
+            complete(2);
+            return make.record(list).free;
+        }();
+        return !is_free;
+    };
+    using prm::umr_fence_kind;
+    const auto passes = [&](umr_fence_kind needed, wqe_fence fence) {
+        machine.memory().card.umr_fence = needed;
+        return times([&] { return bound_last(fence); }) != 0;
+    };
+    EXPECT_TRUE(passes(umr_fence_kind::small, wqe_fence::none));
+    EXPECT_FALSE(passes(umr_fence_kind::small, wqe_fence::initiator_small));
+    EXPECT_TRUE(passes(umr_fence_kind::strong, wqe_fence::initiator_small) &&
+                passes(umr_fence_kind::strong, wqe_fence::none));
+    EXPECT_FALSE(passes(umr_fence_kind::strong, wqe_fence::strong_ordering));
+    EXPECT_FALSE(passes(umr_fence_kind::none, wqe_fence::none));
+}
+
 TEST_F(adversarial, another_queue_sees_a_bind_only_when_it_has_completed)
 {
     const auto fails = [&](bool waits) {

@@ -39,6 +39,36 @@ std::uint64_t address_of(std::span<std::byte> memory)
     return reinterpret_cast<std::uint64_t>(memory.data());
 }
 
+TEST_F(command_mkey, over_others_for_atomics_is_aligned_and_over_a_bound_key_of_strict_order)
+{
+    const auto memory         = device.process().allocate(4096);
+    const std::uint32_t below = device.create_key(pd, memory);
+    const auto create         = [&](std::uint64_t start, std::uint64_t length, bool atomic) {
+        translation_entry entry{};
+        const prm::view<prm::ksm> only(entry);
+        only.put(prm::ksm::mkey, below);
+        auto input         = device.klm_input(pd, entry, 4);
+        const auto context = (*input).at(prm::create_mkey_in::memory_key);
+        prm::set_access_mode(context, prm::mkey_access_mode::ksm);
+        context.put(prm::mkc::a, atomic);
+        context.put(prm::mkc::start_addr, start);
+        context.put(prm::mkc::len, length);
+        context.put<12U>(prm::mkc::log_entity_size);
+        return device.send(input);
+    };
+    EXPECT_EQ(create(0x1000, 4096, true), prm::command_status::ok);
+    EXPECT_EQ(create(0x1004, 4088, true), prm::command_status::bad_parameter);
+    EXPECT_EQ(create(0x1000, 4092, true), prm::command_status::bad_parameter);
+    EXPECT_EQ(create(0x1004, 4092, false), prm::command_status::ok);
+    record(below).relaxed_writes = true;
+    EXPECT_EQ(create(0x1000, 4096, true), prm::command_status::bad_parameter);
+    record(below).relaxed_writes = false;
+    record(below).free           = true;
+    EXPECT_EQ(create(0x1000, 4096, true), prm::command_status::bad_parameter);
+    EXPECT_EQ(create(0x1000, 4096, false), prm::command_status::ok);
+    record(below).free = false;
+}
+
 TEST_F(command_mkey, of_memory_reaches_that_memory_under_its_variant)
 {
     const auto memory       = device.process().allocate(1000);

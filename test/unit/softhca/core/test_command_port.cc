@@ -51,7 +51,9 @@ TEST_F(command_port, capabilities_say_what_is_modelled)
     EXPECT_EQ(cap.get(hca_cap::vhca_id), machine.memory().function_table[1].vhca_id);
     EXPECT_EQ(cap.get(hca_cap::max_indirection), max_indirection);
     EXPECT_EQ(cap.get(hca_cap::log_max_klm_list_size), 16);
-    EXPECT_TRUE(cap.get(hca_cap::fixed_buffer_size) && cap.get(hca_cap::repeated_mkey));
+    EXPECT_TRUE(cap.get(hca_cap::fixed_buffer_size) && cap.get(hca_cap::imaicl));
+    EXPECT_FALSE(cap.get(hca_cap::repeated_mkey) || cap.get(hca_cap::repeated_block_disabled));
+    EXPECT_EQ(cap.get(hca_cap::umr_fence), prm::umr_fence_kind::small);
     EXPECT_EQ(cap.get(hca_cap::cqe_version), 1);
     EXPECT_EQ(cap.get(hca_cap::log_max_msg), 30) << "what UCX insists on";
     EXPECT_EQ(cap.get(hca_cap::log_max_qp), 15);

@@ -32,7 +32,7 @@ protected:
         }
     }
 
-    bool visible() const { return b_receives.buffer[63] >> 4 != std::byte{15}; }
+    bool visible() const { return (b_receives.buffer[63] >> 4) != std::byte{15}; }
 
     // Killed `early` instructions before the CQE is written, or `late` after.
     void kill_sender(std::uint64_t appears_after, std::uint64_t early, std::uint64_t late)

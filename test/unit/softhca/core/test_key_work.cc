@@ -1,4 +1,5 @@
 // UMR: the keys and fields that it changes, and those that it leaves unchanged.
+#include "prm/umr.h"
 #include "softhca/core/arena/record_table.h"
 #include "softhca/core/keys/key_work.h"
 #include "test_host.h"
@@ -89,9 +90,9 @@ TEST_F(umr, binds_a_free_key_to_inline_entries)
 TEST_F(umr, binds_to_entries_behind_a_pointer)
 {
     const std::vector<translation_entry> entries(64, klm(4, all, base + 8));
-    std::memcpy(buffer.data() + 1024, entries.data(), 1024);
+    std::memcpy(buffer.data() + 2048, entries.data(), 1024);
     const std::uint32_t large = make.empty(prm::mkey_access_mode::klm, 64);
-    EXPECT_EQ(run(change(large).free(false).len(256).entries_at(all, base + 1024, 64)), no_syndrome);
+    EXPECT_EQ(run(change(large).free(false).len(256).entries_at(all, base + 2048, 64)), no_syndrome);
     EXPECT_EQ(check(large, 0, 256), access_fault::none);
     EXPECT_EQ(machine.memory().counts.umr_pointer_entries, 64u);
     EXPECT_EQ(machine.memory().counts.umr_inline_entries, 0u);
@@ -100,10 +101,30 @@ TEST_F(umr, binds_to_entries_behind_a_pointer)
 TEST_F(umr, leaves_all_as_it_was_when_entries_cannot_be_read)
 {
     ASSERT_EQ(run(change(list).free(false).len(8).entries({klm(8, all, base)})), no_syndrome);
-    expect_refused(change(list).len(99).entries_at(all, base + 4096 - 64, 8), list, cqe_syndrome::local_protection);
+    expect_refused(change(list).len(99).entries_at(all, base + 4096, 8), list, cqe_syndrome::local_protection);
     expect_refused(change(list).len(99).entries_at(all ^ 1, base, 8), list, cqe_syndrome::local_protection);
     make.record(all).host_address += 4096;
     expect_refused(change(list).len(99).entries_at(all, base, 8), list, cqe_syndrome::local_protection);
+}
+
+TEST_F(umr, reads_entries_only_from_multiples_of_2_kb)
+{
+    for (const std::uint64_t offset : {64U, 1024U, 2048U + 64U}) {
+        expect_refused(change(list).len(99).entries_at(all, base + offset, 8), list, cqe_syndrome::memory_window_bind);
+    }
+}
+
+TEST_F(umr, does_what_the_card_can_do)
+{
+    ASSERT_EQ(run(change(list).free(false).len(8).entries({klm(8, all, base)})), no_syndrome);
+    machine.memory().card.umr_modifies_atomic = false;
+    expect_refused(change(list).access(true, true, true, true), list, cqe_syndrome::memory_window_bind);
+    EXPECT_EQ(run(change(list).len(4)), no_syndrome);
+    machine.memory().card.repeat_blocks = false;
+    translation_entry header{};
+    const prm::view<prm::repeat_block_header> block(header);
+    block.put<prm::repeat_block_op>(prm::repeat_block_header::op);
+    expect_refused(change(list).entries({header}), list, cqe_syndrome::memory_window_bind);
 }
 
 TEST_F(umr, writes_only_fields_that_the_mask_names)

@@ -115,20 +115,31 @@ TEST(settings, options_are_checked_and_errors_name_them)
     settings chosen;
     chosen.devices   = "2";
     chosen.functions = "3";
-    chosen.profile   = "bf3";
+    chosen.profile   = "bf3,imaicl=0,dc_wqe=512";
+    chosen.times     = "bf3";
     chosen.faults    = "keys=7";
     const auto given = to_options(chosen);
     ASSERT_TRUE(given.has_value());
     EXPECT_EQ(given->devices, 2U);
     EXPECT_EQ(given->functions_per_device, 3U);
-    EXPECT_EQ(given->costs, profile::bf3);
+    EXPECT_EQ(given->costs, card_times::bf3);
+    EXPECT_FALSE(given->card.imaicl);
+    EXPECT_EQ(given->card.dc_wqe, 512);
+    EXPECT_TRUE(given->card.exports);
     EXPECT_EQ(given->faults.rules[0].amount, 7U);
     settings wrong;
     wrong.devices = "two";
     EXPECT_THAT(to_options(wrong).error(), HasSubstr("devices: 'two' is not a number from 1 to 8"));
     wrong         = {};
     wrong.profile = "cx99";
-    EXPECT_THAT(to_options(wrong).error(), HasSubstr("profile: 'cx99'"));
+    EXPECT_THAT(to_options(wrong).error(), HasSubstr("profile: 'cx99' is not none, cx5"));
+    for (const char* const change : {"imaicl", "imaicl=2", "imaicl=x", "indirection=5", "fence=1", "dc_wqe=63"}) {
+        wrong.profile = std::string("cx7,") + change;
+        EXPECT_THAT(to_options(wrong).error(), HasSubstr(std::format("profile: '{}' is no capability", change)));
+    }
+    wrong       = {};
+    wrong.times = "cx99";
+    EXPECT_THAT(to_options(wrong).error(), HasSubstr("times: 'cx99'"));
     wrong        = {};
     wrong.faults = "wqe:frob";
     EXPECT_THAT(to_options(wrong).error(), HasSubstr("fault 'wqe:frob': opcode"));

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <ucp_layout.hpp>
 
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -246,6 +247,7 @@ const std::vector<null_argument> nulls{
      }},
     {"ucp_layout_datatype_create", "datatype_p",
      [](auto& with) { return ucp_layout_datatype_create(with.described.get(), nullptr); }},
+    {"ucp_layout_datatype_query", "attr", [](auto&) { return ucp_layout_datatype_query(0, nullptr); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(arguments, null, testing::ValuesIn(nulls), [](const auto& test) {
@@ -262,9 +264,9 @@ TEST_F(argument, rebind_names_a_source_without_a_base)
 {
     const auto records = must(layout::parse("iov(0:4@0,1:4@0)"));
     char memory[64];
-    void* bases[] = {memory, memory + 32};
-    auto shown    = must(window::map(nullptr, records, bases));
-    bases[1]      = nullptr;
+    std::array<void*, 2> bases{memory, memory + 32};
+    auto shown = must(window::map(nullptr, records, bases));
+    bases[1]   = nullptr;
     logs().expect("ucp_layout_rebind: bases[1] is NULL, and the layout describes bytes of source 1");
     EXPECT_EQ(shown.rebind(bases), UCS_ERR_INVALID_PARAM);
     EXPECT_EQ(shown.bases(bases), UCS_OK);

@@ -175,10 +175,10 @@ TEST_F(cpp, constant_memory_can_be_sent)
 
 TEST_F(cpp, an_array_of_bases_is_not_taken_for_a_base)
 {
-    const auto pair     = must(layout::parse("iov(0:4@0,1:4@0)"));
-    void* const bases[] = {&_numbers[5], &_numbers[50]};
-    void* found[2]      = {};
-    const auto shown    = window::map(nullptr, pair, bases);
+    const auto pair           = must(layout::parse("iov(0:4@0,1:4@0)"));
+    const void* const bases[] = {&_numbers[5], &_numbers[50]};
+    void* found[2]            = {};
+    const auto shown          = window::map(nullptr, pair, bases);
     ASSERT_TRUE(shown);
     EXPECT_EQ(shown->bases(found), UCS_OK);
     EXPECT_EQ(found[0], &_numbers[5]);

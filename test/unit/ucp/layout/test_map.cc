@@ -124,8 +124,8 @@ TEST_F(mapping, rebind_of_a_shared_window_is_refused)
 
 TEST_F(mapping, rebind_checks_the_number_of_bases)
 {
-    auto column       = window::map(_context.get(), _column, _matrix.data());
-    void* const two[] = {_matrix.data(), _other.data()};
+    auto column             = window::map(_context.get(), _column, _matrix.data());
+    const void* const two[] = {_matrix.data(), _other.data()};
     logs().expect("num_bases is 2, the layout has 1 sources");
     EXPECT_EQ(column->rebind(two), UCS_ERR_INVALID_PARAM);
 }

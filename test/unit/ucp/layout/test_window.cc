@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <ucp_layout.hpp>
 
+#include <array>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -131,8 +132,8 @@ TEST_F(window_handle, is_refused_after_unmap_and_when_it_is_none)
 
 TEST_F(window_handle, bases_need_room)
 {
-    auto pair     = must(layout::parse("iov(0:4@0,1:4@0)"));
-    void* bases[] = {_matrix.data(), _other.data()};
+    auto pair = must(layout::parse("iov(0:4@0,1:4@0)"));
+    const std::array<void*, 2> bases{_matrix.data(), _other.data()};
     auto shown    = must(window::map(nullptr, pair, bases));
     void* found[] = {nullptr, nullptr, nullptr};
     {
@@ -148,8 +149,8 @@ TEST_F(window_handle, bases_need_room)
 
 TEST_F(window_handle, a_source_without_bytes_needs_no_base)
 {
-    auto second   = must(layout::parse("iov(1:4@0)"));
-    void* bases[] = {nullptr, _other.data()};
+    auto second = must(layout::parse("iov(1:4@0)"));
+    const std::array<void*, 2> bases{nullptr, _other.data()};
     EXPECT_TRUE(window::map(nullptr, second, bases));
 }
 

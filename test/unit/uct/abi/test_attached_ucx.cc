@@ -1,4 +1,5 @@
 // The UCX of this process: it is found, named, and bound to.
+#include "sys/search_order.h"
 #include "uct/abi/config.h"
 #include "uct/abi/library.h"
 #include "uct/abi/memory_types.h"
@@ -13,6 +14,7 @@ namespace
 {
 
 using namespace ucxl::abi;
+using ucxl::file_of;
 
 const void* here()
 {
@@ -56,13 +58,6 @@ TEST(libraries_with, finds_each_library_once_by_what_it_exports_itself)
     // libucp needs libucs, but does not export its functions itself.
     EXPECT_TRUE(libraries_with("ucs_log_dispatch", "libucp").empty());
     EXPECT_TRUE(libraries_with("ucp_no_such_function", "libucp").empty());
-}
-
-TEST(file_of, is_empty_for_addresses_that_no_file_holds)
-{
-    int on_stack = 0;
-    EXPECT_EQ(file_of(&on_stack), "");
-    EXPECT_EQ(file_of(nullptr), "");
 }
 
 TEST(next_function, skips_the_object_that_asks)

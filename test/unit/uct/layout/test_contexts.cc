@@ -3,6 +3,7 @@
 #include "support/log_guard.h"
 #include "support/ucp.h"
 #include "support/ucp_pair.h"
+#include "support/unmap_events.h"
 #include "uct/abi/memory_types.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/copy/md.h"
@@ -101,6 +102,33 @@ TEST_F(contexts, destroyed_windows_leave_later_ones_rdma_memory)
     patterned_window from({64, 128}, 10000, 1);
     patterned_window to({24, 40}, 10000, 2);
     EXPECT_TRUE(moves(pair, from, to));
+}
+
+// Each event would stay in the queues of both contexts' registration caches, for ever if they register nothing.
+TEST_F(contexts, windows_that_are_staged_leave_nothing_to_registration_caches)
+{
+    ucp_pair pair(posix);
+    ASSERT_TRUE(window_registry::instance().reserve().has_value());
+    const unmap_events events(window_registry::instance().arena_base(), window_registry::instance().arena_length());
+    for (int i = 0; i < 2000; ++i) {
+        patterned_window from({64, 128}, 1000, 1);
+        patterned_window to({24, 40}, 1000, 2);
+        ASSERT_TRUE(moves(pair, from, to));
+    }
+    EXPECT_EQ(events.count(), 0u);
+}
+
+TEST_F(contexts, hear_of_the_end_of_windows_that_were_registered)
+{
+    ucp_pair pair(posix);
+    ASSERT_TRUE(window_registry::instance().reserve().has_value());
+    const unmap_events events(window_registry::instance().arena_base(), window_registry::instance().arena_length());
+    {
+        const patterned_window registered({64, 128}, 10000, 1);
+        check_ok(ucp_mem_unmap(pair.context(), map(pair.context(), registered)), "ucp_mem_unmap");
+        EXPECT_EQ(events.count(), 0u);
+    }
+    EXPECT_EQ(events.count(), 1u);
 }
 
 TEST_F(contexts, several_follow_each_other)

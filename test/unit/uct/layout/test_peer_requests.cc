@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -43,10 +44,9 @@ bool is_stock(const std::string& id, const char* function)
 constexpr window_shape shape{12, 20};
 constexpr std::uint64_t nobody = 0x7fffffff; // no endpoint has this number, so nothing is answered
 
-struct [[gnu::packed]] message {
+struct message {
     ucxl::abi::atomic_request header;
-    std::uint64_t operand;
-    std::uint64_t replacement;
+    std::array<std::byte, 16> operands; // one or two words
 };
 
 template <typename Word>
@@ -54,8 +54,8 @@ void apply_plainly(std::byte* at, uct_atomic_op_t operation, const message& mess
 {
     Word word, operand, replacement;
     std::memcpy(&word, at, sizeof(Word));
-    std::memcpy(&operand, &message.operand, sizeof(Word));
-    std::memcpy(&replacement, reinterpret_cast<const std::byte*>(&message.operand) + sizeof(Word), sizeof(Word));
+    std::memcpy(&operand, message.operands.data(), sizeof(Word));
+    std::memcpy(&replacement, message.operands.data() + sizeof(Word), sizeof(Word));
     switch (operation) {
     case UCT_ATOMIC_OP_ADD:
         word += operand;
@@ -121,20 +121,20 @@ TEST_F(remote_atomics, made_up_requests_change_whole_aligned_words_of_blocks_and
         const std::uint8_t word   = random.one_in(2) ? 4 : 8;
         const auto operation      = static_cast<uct_atomic_op_t>(random.below(UCT_ATOMIC_OP_LAST));
         const bool is_cut         = random.one_in(8); // no operands: as if they were 0
-        message request{{reinterpret_cast<std::uintptr_t>(window.address()) + static_cast<std::uint64_t>(offset),
-                         {nobody, 1},
-                         word,
-                         static_cast<std::uint8_t>(operation)},
-                        random.below(UINT64_MAX),
-                        random.below(UINT64_MAX)};
+        message request{
+            {reinterpret_cast<std::uintptr_t>(window.address()) + static_cast<std::uint64_t>(offset),
+             {nobody, 1},
+             word,
+             static_cast<std::uint8_t>(operation)},
+            std::bit_cast<std::array<std::byte, 16>>(std::array{random.below(UINT64_MAX), random.below(UINT64_MAX)})};
         if (is_served(offset, length, word)) {
             message seen = request;
             if (is_cut) {
-                seen.operand = seen.replacement = 0;
+                seen.operands = {};
             }
             if (operation == UCT_ATOMIC_OP_CSWAP && random.one_in(2) && !is_cut) {
-                std::memcpy(&request.operand, expected.data() + offset, word);
-                std::memcpy(&seen.operand, expected.data() + offset, word);
+                std::memcpy(request.operands.data(), expected.data() + offset, word);
+                std::memcpy(seen.operands.data(), expected.data() + offset, word);
             }
             word == 4 ? apply_plainly<std::uint32_t>(expected.data() + offset, operation, seen)
                       : apply_plainly<std::uint64_t>(expected.data() + offset, operation, seen);
@@ -149,7 +149,7 @@ TEST_F(remote_atomics, made_up_requests_change_whole_aligned_words_of_blocks_and
 TEST_F(remote_atomics, of_other_memory_are_left_to_libucp)
 {
     std::uint64_t memory = 5;
-    message request{{reinterpret_cast<std::uintptr_t>(&memory), {nobody, 1}, 8, UCT_ATOMIC_OP_ADD}, 3, 0};
+    message request{{reinterpret_cast<std::uintptr_t>(&memory), {nobody, 1}, 8, UCT_ATOMIC_OP_ADD}, {std::byte{3}}};
     deliver(request, sizeof(request));
     EXPECT_EQ(5u, memory) << "libucp does nothing for an endpoint it does not know";
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&memory), request.header.address);

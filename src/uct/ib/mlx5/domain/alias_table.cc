@@ -1,8 +1,10 @@
 #include "alias_table.h"
 
 #include "sys/hash.h"
+#include "sys/rollback.h"
 #include "uct/abi/log.h"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -36,11 +38,25 @@ alias_table::entry* alias_table::find(const exported_key& owner)
     return &known;
 }
 
+bool alias_table::is_in_making(const exported_key& owner) const
+{
+    return std::ranges::contains(_in_making, owner);
+}
+
+result<key_alias> alias_table::make(std::unique_lock<std::mutex>& guard, const exported_key& owner)
+{
+    _in_making.push_back(owner);
+    guard.unlock();
+    const rollback ended([&] {
+        guard.lock();
+        std::erase(_in_making, owner);
+        _is_made.notify_all();
+    });
+    return key_alias::create(_pd, owner.vhca_id, owner.key, owner.token);
+}
+
 alias_table::entry* alias_table::put(const exported_key& owner, key_alias&& alias)
 {
-    if (entry* const made_meanwhile = find(owner)) {
-        return made_meanwhile;
-    }
     entry fresh{.unused = {}, .alias = std::move(alias), .owner = owner, .users = 1};
     entry& put = _entries.emplace(owner, std::move(fresh)).first->second;
     _size.store(_entries.size(), std::memory_order_relaxed);
@@ -49,14 +65,12 @@ alias_table::entry* alias_table::put(const exported_key& owner, key_alias&& alia
 
 result<alias_table::entry*> alias_table::take(const exported_key& owner)
 {
-    {
-        const std::lock_guard guard(_lock);
-        if (entry* const known = find(owner)) {
-            return known;
-        }
+    std::unique_lock guard(_lock);
+    _is_made.wait(guard, [&] { return !is_in_making(owner); });
+    if (entry* const known = find(owner)) {
+        return known;
     }
-    auto alias = UCXL_TRY(key_alias::create(_pd, owner.vhca_id, owner.key, owner.token));
-    const std::lock_guard guard(_lock);
+    auto alias = UCXL_TRY(make(guard, owner));
     return put(owner, std::move(alias));
 }
 
@@ -112,30 +126,25 @@ void alias_table::expect(const exported_handle& handle) noexcept
 void alias_table::make_expected(const std::stop_token& stop)
 {
     for (;;) {
-        exported_key owner;
-        {
-            std::unique_lock guard(_lock);
-            if (!_is_expected.wait(guard, stop, [&] { return !_expected.empty(); })) {
-                return;
-            }
-            owner = _expected.front();
-            _expected.pop_front();
-            if (_entries.contains(owner) || _num_unused >= _max_unused) {
-                continue;
-            }
+        std::unique_lock guard(_lock);
+        if (!_is_expected.wait(guard, stop, [&] { return !_expected.empty(); })) {
+            return;
         }
-        auto alias = key_alias::create(_pd, owner.vhca_id, owner.key, owner.token);
-        if (!alias) {
-            ucs_debug("an announced key has no alias: %s", alias.error().message.c_str());
+        const exported_key owner = _expected.front();
+        _expected.pop_front();
+        if (_entries.contains(owner) || is_in_making(owner) || _num_unused >= _max_unused) {
             continue;
         }
         try {
-            entries::node_type dropped;
-            const std::lock_guard guard(_lock);
-            entry* const made = put(owner, std::move(*alias));
-            if (--made->users == 0) {
-                dropped = keep_unused(*made);
+            auto alias = make(guard, owner);
+            if (!alias) {
+                ucs_debug("an announced key has no alias: %s", alias.error().message.c_str());
+                continue;
             }
+            entry* const made  = put(owner, std::move(*alias));
+            made->users        = 0;
+            const auto dropped = keep_unused(*made);
+            guard.unlock(); // before an alias ends
         } catch (const std::exception& failure) {
             ucs_debug("an announced key has no alias: %s", failure.what());
         }

@@ -2,7 +2,8 @@
 // making one is a command of some 150 us, and the exporting side uses its keys again and again. An alias in use stays;
 // of the others the most recent ones do.
 //
-// Keys that the exporting side announces get their aliases from a thread, before anybody waits for them.
+// Keys that the exporting side announces get their aliases from a thread, before anybody waits for them. Whoever wants
+// an alias that another thread is making waits for that one: a second one would take as long.
 //
 // Example:
 //     auto* const alias = UCXL_TRY(table.take(handle.key)); use(alias->key()); table.give_back(alias);
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include <ucs/datastruct/list.h>
 
@@ -60,7 +62,9 @@ private:
 
     // With one more user, or null.
     entry* find(const exported_key& owner);
-    // With the lock. Returns what is there already, or puts the alias there.
+    bool is_in_making(const exported_key& owner) const;
+    // Makes an alias that nobody else is making. Releases the lock meanwhile.
+    result<key_alias> make(std::unique_lock<std::mutex>& guard, const exported_key& owner);
     entry* put(const exported_key& owner, key_alias&& alias);
     // Returns what has to go instead; it may end without the lock.
     entries::node_type keep_unused(entry& unused) noexcept;
@@ -73,6 +77,8 @@ private:
     ucs_list_link_t _unused; // the oldest first
     std::size_t _num_unused = 0;
     std::atomic<std::size_t> _size{0};
+    std::vector<exported_key> _in_making;
+    std::condition_variable_any _is_made;
     std::deque<exported_key> _expected;
     std::condition_variable_any _is_expected;
     std::jthread _maker; // from the first announcement on; ends before the rest

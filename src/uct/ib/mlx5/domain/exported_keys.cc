@@ -236,7 +236,7 @@ result<void> exported_keys::bind(const key_pool::key& key, std::uintptr_t addres
                               .length        = length,
                               .start_address = address};
     request_bytes request;
-    encode_bind(wanted, _domain.queue.qpn(), {}, place, request);
+    encode_bind(wanted, _domain.queue.qpn(), _domain.change_flags(), place, request);
     ++_domain.num_binds;
     return _domain.queue.execute(std::span(&request, 1));
 }
@@ -246,7 +246,7 @@ void exported_keys::take_back(key_pool::key&& key) noexcept
 {
     try {
         request_bytes request;
-        encode_invalidate(key.mkey->lkey, _domain.queue.qpn(), {}, request);
+        encode_invalidate(key.mkey->lkey, _domain.queue.qpn(), _domain.change_flags(), request);
         ++_domain.num_invalidations;
         if (const auto done = _domain.queue.execute(std::span(&request, 1)); !done) {
             ucs_warn("the key 0x%x of exported memory could not be invalidated and is destroyed: %s", key.mkey->lkey,

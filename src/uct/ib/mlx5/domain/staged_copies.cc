@@ -11,7 +11,7 @@ namespace ucxl::mlx5
 result<std::unique_ptr<staged_copies>> staged_copies::create(ibv_pd* pd)
 {
     constexpr std::uint32_t depth = 2; // one request at a time
-    auto queue                    = UCXL_TRY(bind_queue::open(pd, domain::default_port, depth));
+    auto queue                    = UCXL_TRY(bind_queue::open(pd, domain::default_port, depth, false));
     std::unique_ptr<staged_copies> created(new staged_copies(std::move(queue)));
     created->_buffer = std::make_unique_for_overwrite<std::byte[]>(buffer_bytes);
     created->_registration.reset(

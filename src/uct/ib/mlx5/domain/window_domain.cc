@@ -332,6 +332,7 @@ ucs_status_t window_domain::mem_reg(void* address, std::size_t length, const abi
         return status;
     }
     return guarded("ucp_mem_map of a window", [&] {
+        _windows.note_registration(address, length);
         const auto handle = register_range(address, length);
         if (!handle) {
             return log_error("ucp_mem_map of a window", handle.error());

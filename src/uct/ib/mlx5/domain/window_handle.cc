@@ -11,8 +11,8 @@
 namespace ucxl::mlx5
 {
 
-static_assert(offsetof(window_handle, lkey) == 0 && offsetof(window_handle, rkey) == 4 &&
-              offsetof(window_handle, flags) == 8);
+static_assert(offsetof(transport_handle, lkey) == 0 && offsetof(transport_handle, rkey) == 4 &&
+              offsetof(transport_handle, flags) == 8);
 
 void window_record::note_with_own_keys(window_handle& handle)
 {

@@ -39,12 +39,15 @@ private:
     void forget_handles_without_keys() noexcept;
 };
 
-struct window_handle {
-    // As in uct_ib_mem_t of every release.
+// As in uct_ib_mem_t of every release.
+struct transport_handle {
     std::uint32_t lkey  = no_key;
     std::uint32_t rkey  = no_key;
     std::uint32_t flags = 0;
+};
 
+// The transports' part is a base, so it comes first.
+struct window_handle : transport_handle {
     // Null for memory of a card, for an empty window, for imported memory, and in a handle that only notes that the
     // domain was asked.
     std::shared_ptr<window_record> record;

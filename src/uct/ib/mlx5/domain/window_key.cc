@@ -88,7 +88,7 @@ result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memo
                                                        const window_content& content, shown_memory&& shown,
                                                        bool is_exported)
 {
-    std::unique_ptr<window_key> created(new window_key(domain, memory, content));
+    std::unique_ptr<window_key> created(new window_key(memory, content));
     created->_region = UCXL_TRY(region::create(domain, options_for(domain, content, is_exported)));
     created->_bound  = std::move(shown);
     UCXL_TRY(created->show_bound());

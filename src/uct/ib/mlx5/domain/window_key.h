@@ -64,10 +64,7 @@ public:
     result<void> rebind(std::vector<std::byte*> bases);
 
 private:
-    window_key(domain& domain, base_memory& memory, const window_content& content)
-        : _domain(domain), _memory(memory), _content(content)
-    {
-    }
+    window_key(base_memory& memory, const window_content& content) : _memory(memory), _content(content) {}
 
     static result<shown_memory> hold_pieces(base_memory& memory, const memory_pieces& pieces);
     // Errors: the key was destroyed.
@@ -76,7 +73,6 @@ private:
     // Shows what _bound holds, whatever the region showed before. Errors: the key is suspended.
     result<void> show_bound();
 
-    domain& _domain;
     base_memory& _memory;
     window_content _content;
     shown_memory _bound; // outlives the region

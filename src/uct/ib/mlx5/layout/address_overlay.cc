@@ -15,6 +15,7 @@ namespace
 constexpr unsigned log_entity_size   = 31;
 constexpr std::uint64_t entity_bytes = std::uint64_t{1} << log_entity_size;
 constexpr std::size_t num_entities   = 64;
+constexpr std::uint64_t word_bytes   = 8; // of the longest atomic operation
 // UCX has found that a device may count one entity more than the length says if the start is not aligned.
 constexpr std::uint64_t most_bytes  = (num_entities - 1) * entity_bytes;
 constexpr std::size_t command_bytes = prm::create_mkey_in::size_bytes + num_entities * prm::ksm::size_bytes;
@@ -41,13 +42,18 @@ void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t 
 result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
                                                 const key_rights& rights)
 {
-    const auto pdn             = UCXL_TRY(protection_domain_number(pd));
-    const std::uint64_t length = std::min(most_bytes, ~address); // up to the end of the address space
+    const auto pdn = UCXL_TRY(protection_domain_number(pd));
+    // "FW requires indirect atomic MR address and length to be aligned to max supported atomic argument size" (UCX).
+    key_rights allowed    = rights;
+    allowed.remote_atomic = rights.remote_atomic && address % word_bytes == 0;
+    // Up to the end of the address space.
+    const std::uint64_t most   = std::min(most_bytes, ~address);
+    const std::uint64_t length = allowed.remote_atomic ? most / word_bytes * word_bytes : most;
     alignas(8) std::array<std::byte, command_bytes> input{};
     const auto command = *prm::view<prm::create_mkey_in>::over(input);
     command.put<prm::command::create_mkey>(prm::create_mkey_in::opcode);
     command.put<num_entities>(prm::create_mkey_in::translations_octword_actual_size);
-    describe_key(command.at(prm::create_mkey_in::memory_key), pdn, address, length, rights);
+    describe_key(command.at(prm::create_mkey_in::memory_key), pdn, address, length, allowed);
     for (std::size_t i = 0; i < num_entities; ++i) {
         const auto place = std::span(input).subspan(prm::create_mkey_in::size_bytes + i * prm::ksm::size_bytes);
         const prm::view<prm::ksm> entry(place.first<prm::ksm::size_bytes>());

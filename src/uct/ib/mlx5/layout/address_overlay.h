@@ -1,6 +1,9 @@
 // A key that shows another key, which begins at 0, at a virtual address: entities of 2 GiB from its start on. It is for
 // devices whose bind requests cannot move the start of a key. It is made once, for the longest layout it can show; the
 // key below decides how much of it is valid.
+//
+// If it has the right of atomic operations, the key below has to be bound when it is made: firmware refuses it
+// otherwise (UCX, pull request 8218). At an address that is no multiple of 8 it does not get that right.
 #pragma once
 
 #include <cstdint>

@@ -35,6 +35,13 @@ uct_mlx5_layout_address_method_t to_c(address_method method)
     return UCT_MLX5_LAYOUT_ADDRESS_NONE;
 }
 
+std::uint64_t flags_of_keys(const capabilities& caps)
+{
+    return (caps.atomics ? UCT_MLX5_LAYOUT_CAP_ATOMIC : 0) | (caps.pointer_entries ? UCT_MLX5_LAYOUT_CAP_POINTER : 0) |
+           (caps.nested_by_local_rights ? UCT_MLX5_LAYOUT_CAP_LOCAL_NESTED : 0) |
+           (caps.atomics && caps.atomics_lock_memory ? UCT_MLX5_LAYOUT_CAP_ATOMIC_ANY_KEY : 0);
+}
+
 constexpr std::uint64_t known_attr = UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS | UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG |
                                      UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_SG |
                                      UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_INTERLEAVED |
@@ -57,7 +64,7 @@ ucs_status_t query(const char* function, ibv_context* context, uct_mlx5_layout_a
     const device_limits& limits = caps->limits;
     fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_FLAGS, attr->flags,
          always | UCT_MLX5_LAYOUT_CAP_ADDRESS | (limits.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0) |
-             (caps->atomics ? UCT_MLX5_LAYOUT_CAP_ATOMIC : 0));
+             flags_of_keys(*caps));
     fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_NUM_SG, attr->max_num_sg, limits.max_list_entries);
     fill(mask, UCT_MLX5_LAYOUT_ATTR_FIELD_MAX_INLINE_NUM_SG, attr->max_inline_num_sg,
          max_inline_entries(key_kind::klm));
@@ -94,8 +101,10 @@ ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_para
         return log_error(function, parts.error());
     }
     const self_test_result& found = parts->found;
-    ucs_debug("%s: the device does repeat blocks %d, nesting %d, atomics %d, addresses by %s", function,
-              found.repeat_blocks, found.nesting, found.atomics, name_of(found.address));
+    ucs_debug("%s: the device does repeat blocks %d, lists in memory %d, nesting %d (by local rights %d), atomics %d, "
+              "addresses by %s",
+              function, found.repeat_blocks, found.pointer_entries, found.nesting, found.nested_by_local_rights,
+              found.atomics, name_of(found.address));
     *domain_p = new uct_mlx5_layout_domain{domain(params.pd, std::move(*parts))};
     return UCS_OK;
 }
@@ -115,8 +124,7 @@ ucs_status_t query_domain(const char* function, uct_mlx5_layout_domain_h handle,
     const self_test_result& found = handle->value.found;
     fill(mask, UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS, attr->flags,
          always | (found.address != address_method::none ? UCT_MLX5_LAYOUT_CAP_ADDRESS : 0) |
-             (found.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0) |
-             (found.atomics ? UCT_MLX5_LAYOUT_CAP_ATOMIC : 0));
+             (found.repeat_blocks ? UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK : 0) | flags_of_keys(handle->value.caps));
     fill(mask, UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_MAX_DEPTH, attr->max_depth, handle->value.caps.limits.max_nesting);
     fill(mask, UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_ADDRESS_METHOD, attr->address_method, to_c(found.address));
     return UCS_OK;

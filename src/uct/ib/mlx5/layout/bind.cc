@@ -102,6 +102,14 @@ result<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_
     if (shared.queue.has_failed()) {
         return device_has_failed();
     }
+    {
+        const std::lock_guard guard(shared.lock);
+        if (shared.checked_qp != qp || shared.checked_qpn != qp->qp_num) {
+            UCXL_TRY(check_room(qp));
+            shared.checked_qp  = qp;
+            shared.checked_qpn = qp->qp_num;
+        }
+    }
     std::vector<request_bytes> requests;
     for (region* const one : regions) {
         one->append_requests(qp->qp_num, requests);

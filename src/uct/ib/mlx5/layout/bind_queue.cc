@@ -18,10 +18,26 @@ constexpr unsigned polls_between_looks = 4096;
 
 constexpr std::uint32_t inline_bytes = 832; // makes room for requests of nearly the longest length
 
+// Of a send queue, which the device measures in blocks: max_qp_wr counts them. A request of ours takes at most as many.
+constexpr std::uint32_t blocks_of_a_request = 16;
+
 // A request of an RC queue pair holds at least the control and address segments and the inline data.
 constexpr std::size_t longest_request(std::size_t inline_room)
 {
     return std::min(max_request_bytes, (32 + inline_room) / 64 * 64);
+}
+
+// Null if the queue pair takes none.
+mlx5dv_qp_ex* raw_requests_of(ibv_qp* qp)
+{
+    ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
+    mlx5dv_qp_ex* const raw   = extended == nullptr ? nullptr : mlx5dv_qp_ex_from_ibv_qp_ex(extended);
+    return raw == nullptr || raw->wr_raw_wqe == nullptr ? nullptr : raw;
+}
+
+std::unexpected<error> takes_no_raw_requests()
+{
+    return fail(errc::unsupported, "the queue pair was not created for raw work requests");
 }
 
 bool has_link_layer_addresses(const ibv_port_attr& port)
@@ -44,11 +60,11 @@ void make_signaled(request_bytes& request)
 
 result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id)
 {
-    ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
-    mlx5dv_qp_ex* const raw   = extended == nullptr ? nullptr : mlx5dv_qp_ex_from_ibv_qp_ex(extended);
-    if (raw == nullptr || raw->wr_raw_wqe == nullptr) {
-        return fail(errc::unsupported, "the queue pair was not created for raw work requests");
+    mlx5dv_qp_ex* const raw = raw_requests_of(qp);
+    if (raw == nullptr) {
+        return takes_no_raw_requests();
     }
+    ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
     ibv_wr_start(extended);
     for (const request_bytes& request : requests) {
         extended->wr_id    = wr_id;
@@ -63,12 +79,38 @@ result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::
     return {};
 }
 
-result<bind_queue> bind_queue::open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth)
+result<void> check_room(ibv_qp* qp)
+{
+    if (raw_requests_of(qp) == nullptr) {
+        return takes_no_raw_requests();
+    }
+    ibv_qp_attr attr{};
+    ibv_qp_init_attr made{};
+    if (const int error = ibv_query_qp(qp, &attr, IBV_QP_CAP, &made); error != 0) {
+        return fail_errno("the queue pair of the caller", error);
+    }
+    if (made.qp_type != IBV_QPT_RC) {
+        return fail(errc::unsupported, "qp is no reliable connection (IBV_QPT_RC)");
+    }
+    if (made.cap.max_inline_data < inline_bytes) {
+        return fail(errc::unsupported, std::format("qp was created with max_inline_data {}, the least is {}",
+                                                   made.cap.max_inline_data, inline_bytes));
+    }
+    return {};
+}
+
+result<bind_queue> bind_queue::open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth, bool atomics)
 {
     bind_queue queue;
-    queue._pd    = pd;
-    queue._port  = port;
-    queue._depth = depth;
+    queue._pd      = pd;
+    queue._port    = port;
+    queue._atomics = atomics;
+    ibv_device_attr device{};
+    if (const int error = ibv_query_device(pd->context, &device); error != 0) {
+        return fail_errno("the limits of the bind queue", error);
+    }
+    const auto blocks = static_cast<std::uint32_t>(std::max(device.max_qp_wr, 1));
+    queue._depth      = std::clamp(blocks / blocks_of_a_request, 1U, depth);
     UCXL_TRY(queue.make());
     return queue;
 }
@@ -89,10 +131,11 @@ result<void> bind_queue::make()
     wanted.cap.max_inline_data = inline_bytes;
     wanted.pd                  = _pd;
     wanted.comp_mask           = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    wanted.send_ops_flags      = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+    wanted.send_ops_flags      = IBV_QP_EX_WITH_RDMA_WRITE | (_atomics ? IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD : 0);
     mlx5dv_qp_init_attr raw{};
-    raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+    raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
     raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
+    raw.create_flags   = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE; // which indirect keys do not have
     qp_owner qp(mlx5dv_create_qp(_pd->context, &wanted, &raw));
     if (qp == nullptr) {
         return fail_errno("a queue pair for binding");

@@ -20,7 +20,8 @@ namespace ucxl::mlx5
 class bind_queue
 {
 public:
-    static result<bind_queue> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth);
+    // `atomics`: for attempt_add(). A card without atomic operations refuses a queue pair for them.
+    static result<bind_queue> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth, bool atomics);
 
     std::uint32_t qpn() const { return _qp->qp_num; }
     // The longest work request, in bytes.
@@ -55,6 +56,7 @@ private:
 
     ibv_pd* _pd              = nullptr;
     std::uint8_t _port       = 1;
+    bool _atomics            = false;
     std::uint32_t _depth     = 0;
     std::size_t _max_request = 0;
     clock::time_point _asked; // when the device was last asked whether it still answers
@@ -68,6 +70,10 @@ void make_signaled(request_bytes& request);
 
 // The error of every call once the device has failed.
 std::unexpected<error> device_has_failed();
+
+// Whether a queue pair of the caller has room for our requests. libmlx5 counts requests and not their blocks, so too
+// long ones would overwrite others. Costs a system call.
+result<void> check_room(ibv_qp* qp);
 
 // Posts all requests or none. Fails if the queue pair takes no raw requests.
 result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id);

@@ -39,7 +39,7 @@ std::unique_ptr<answer> query_page(ibv_context* context, prm::cap_page page)
     return out;
 }
 
-bool has_atomics(ibv_context* context)
+bool has_atomics(ibv_context* context, bool has_dynamic_connections)
 {
     const auto page = query_page(context, prm::cap_page::atomic);
     if (page == nullptr) {
@@ -48,7 +48,21 @@ bool has_atomics(ibv_context* context)
     const auto caps       = (**page).at(prm::query_hca_cap_out::atomic);
     const auto operations = std::to_underlying(caps.get(prm::atomic_caps::atomic_operations));
     return (operations & std::to_underlying(prm::atomic_operation::fetch_add)) != 0 &&
-           (caps.get(prm::atomic_caps::atomic_size_qp) & sizeof(std::uint64_t)) != 0;
+           (caps.get(prm::atomic_caps::atomic_size_qp) & sizeof(std::uint64_t)) != 0 &&
+           (!has_dynamic_connections || (caps.get(prm::atomic_caps::atomic_size_dc) & sizeof(std::uint64_t)) != 0);
+}
+
+prm::wqe_fence fence_for(prm::umr_fence_kind needed)
+{
+    switch (needed) {
+    case prm::umr_fence_kind::none:
+        return prm::wqe_fence::none;
+    case prm::umr_fence_kind::small:
+        return prm::wqe_fence::initiator_small;
+    case prm::umr_fence_kind::strong:
+        break;
+    }
+    return prm::wqe_fence::strong_ordering; // also for what is not known, as Linux does
 }
 
 } // namespace
@@ -69,14 +83,19 @@ result<capabilities> query_capabilities(ibv_context* context)
     // The header of a repeat block takes the place of one entry.
     found.limits.max_repeat_entries = found.limits.max_list_entries - 1;
     found.limits.max_nesting        = caps.get(prm::hca_cap::max_indirection);
-    found.limits.repeat_blocks =
-        caps.get(prm::hca_cap::repeated_mkey) != 0 && caps.get(prm::hca_cap::repeated_block_disabled) == 0;
-    found.pointer_entries = caps.get(prm::hca_cap::umr_ptr_rlkey) != 0;
+    found.limits.repeat_blocks      = caps.get(prm::hca_cap::repeated_block_disabled) == 0;
     if (found.limits.max_nesting == 0 || caps.get(prm::hca_cap::umr_indirect_mkey_disabled) != 0) {
         return fail(errc::unsupported, "the device binds no indirect memory keys");
     }
-    found.vhca_id = caps.get(prm::hca_cap::vhca_id);
-    found.atomics = caps.get(prm::hca_cap::atomic) != 0 && has_atomics(context);
+    found.vhca_id                = caps.get(prm::hca_cap::vhca_id);
+    found.umr_fence              = fence_for(caps.get(prm::hca_cap::umr_fence));
+    found.nested_by_local_rights = caps.get(prm::hca_cap::imaicl) != 0;
+    found.umr_sets_atomic_right  = caps.get(prm::hca_cap::umr_modify_atomic_disabled) == 0;
+    found.atomics_lock_memory    = caps.get(prm::hca_cap::atomic_rate_pa) != 0;
+    // An atomic operation must not overtake the writes before it.
+    const bool always_relaxed = caps.get(prm::hca_cap::mkc_order_write_after_write_ro_only) != 0;
+    found.atomics             = caps.get(prm::hca_cap::atomic) != 0 && found.umr_sets_atomic_right && !always_relaxed &&
+                    has_atomics(context, caps.get(prm::hca_cap::dct) != 0);
     return found;
 }
 

@@ -5,16 +5,29 @@
 
 #include "plan.h"
 #include "sys/error.h"
+#include "umr_request.h"
 
 namespace ucxl::mlx5
 {
 
 struct capabilities {
     device_limits limits;
-    bool pointer_entries  = false; // bind requests may point to entries in memory
-    bool atomics          = false; // on 8 bytes, by queue pairs
-    std::uint16_t vhca_id = 0;     // of this function of the device
+    // The fence that a UMR needs, so that it does not pass an earlier one (umr_fence).
+    prm::wqe_fence umr_fence = prm::wqe_fence::strong_ordering;
+    // Peers need remote rights for the first key only; those below it need local ones (imaicl).
+    bool nested_by_local_rights = false;
+    bool pointer_entries        = true;  // bind requests may point to entries in memory
+    bool umr_sets_atomic_right  = false; // umr_modify_atomic_disabled, inverted
+    bool atomics                = false; // on 8 bytes, by queue pairs and by dynamic connections where there are any
+    bool atomics_lock_memory    = false; // and not addresses of a key (atomic_rate_pa)
+    std::uint16_t vhca_id       = 0;     // of this function of the device
 };
+
+// Of every key change on that device.
+inline request_flags flags_of(const capabilities& caps)
+{
+    return {.fence = caps.umr_fence, .leaves_atomic_right = !caps.umr_sets_atomic_right};
+}
 
 // Asks the device (QUERY_HCA_CAP through DEVX).
 result<capabilities> query_capabilities(ibv_context* context);

@@ -13,6 +13,12 @@ capabilities narrowed(capabilities said, const self_test_result& found, std::siz
     said.limits.repeat_blocks      = found.repeat_blocks;
     said.limits.max_nesting        = found.nesting ? said.limits.max_nesting : 1;
     said.atomics                   = found.atomics;
+    said.nested_by_local_rights    = found.nested_by_local_rights;
+    said.pointer_entries           = found.pointer_entries;
+    if (!found.pointer_entries) {
+        said.limits.max_list_entries   = said.limits.max_inline_entries;
+        said.limits.max_repeat_entries = said.limits.max_inline_entries - 1;
+    }
     return said;
 }
 
@@ -21,7 +27,7 @@ capabilities narrowed(capabilities said, const self_test_result& found, std::siz
 result<domain_parts> domain::open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth)
 {
     const auto said  = UCXL_TRY(query_capabilities(pd->context));
-    auto queue       = UCXL_TRY(bind_queue::open(pd, port, depth));
+    auto queue       = UCXL_TRY(bind_queue::open(pd, port, depth, said.atomics));
     const auto found = UCXL_TRY(test_device(pd, queue, said, chosen_address_method()));
     const auto works = narrowed(said, found, queue.max_request());
     return domain_parts{works, found, std::move(queue)};

@@ -38,6 +38,9 @@ struct domain {
     // no_memory.
     static result<domain_parts> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth);
 
+    // Of every key change.
+    request_flags change_flags() const { return flags_of(caps); }
+
     ibv_pd* const pd;
     const capabilities caps;
     const self_test_result found;
@@ -49,7 +52,9 @@ struct domain {
     key_pool exported; // first keys that other functions of the device may use
     staging memory;
     std::unordered_map<std::uint32_t, const region*> bound; // regions with a layout, or with one prepared, by key
-    std::atomic<std::uint64_t> num_binds{0};                // requests that were executed; any thread may ask
+    const ibv_qp* checked_qp  = nullptr;                    // the last caller's queue pair that has room
+    std::uint32_t checked_qpn = 0;
+    std::atomic<std::uint64_t> num_binds{0}; // requests that were executed; any thread may ask
     std::atomic<std::uint64_t> num_invalidations{0};
 };
 

@@ -3,6 +3,7 @@
 #include "sys/rollback.h"
 
 #include <algorithm>
+#include <array>
 
 namespace ucxl::mlx5
 {
@@ -10,14 +11,38 @@ namespace ucxl::mlx5
 namespace
 {
 
+constexpr std::size_t nothing_bytes = 64;
+
 void set_queue_pair(request_bytes& request, std::uint32_t qpn)
 {
     const prm::view<prm::wqe_control_segment> control(std::span(request.bytes).first<prm::wqe_unit_bytes>());
     (void)control.set(prm::wqe_control_segment::qpn, qpn & 0xffffff);
 }
 
-// The rights of the first key govern access by peers; the keys below it are followed with local rights.
-constexpr key_rights nested_rights{.local_write = true};
+// An overlay with atomics needs a key that is bound. Nobody knows this one yet, and in the end it is free again.
+result<address_overlay> create_overlay(domain& domain, std::uint32_t key, const region_options& options)
+{
+    if (!options.rights.remote_atomic) {
+        return address_overlay::create(domain.pd, key, options.address, options.rights);
+    }
+    const std::lock_guard guard(domain.lock);
+    const auto room = UCXL_TRY(domain.memory.take(nothing_bytes));
+    const rollback done([&] { domain.memory.give_back(room); });
+    const resolved_entry entry{
+        .key = room.lkey, .address = reinterpret_cast<std::uintptr_t>(room.bytes.data()), .length = nothing_bytes};
+    std::array<std::byte, nothing_bytes> encoded;
+    UCXL_TRY(encode_entries(key_kind::klm, 0, std::span(&entry, 1), encoded));
+    request_bytes request;
+    encode_bind({.key = key, .rights = {.local_write = true}, .length = nothing_bytes, .start_address = {}},
+                domain.queue.qpn(), domain.change_flags(), encoded, request);
+    ++domain.num_binds;
+    UCXL_TRY(domain.queue.execute(std::span(&request, 1)));
+    auto overlay = address_overlay::create(domain.pd, key, options.address, options.rights);
+    encode_invalidate(key, domain.queue.qpn(), domain.change_flags(), request);
+    ++domain.num_invalidations;
+    UCXL_TRY(domain.queue.execute(std::span(&request, 1)));
+    return overlay;
+}
 
 } // namespace
 
@@ -32,7 +57,7 @@ result<std::unique_ptr<region>> region::create(domain& domain, const region_opti
     }
     std::optional<address_overlay> overlay;
     if (options.address != 0 && domain.found.address == address_method::ksm) {
-        auto created = UCXL_TRY(address_overlay::create(domain.pd, root.mkey->lkey, options.address, options.rights));
+        auto created = UCXL_TRY(create_overlay(domain, root.mkey->lkey, options));
         overlay      = std::move(created);
     }
     return std::unique_ptr<region>(new region(domain, options, std::move(root), std::move(overlay)));
@@ -91,11 +116,18 @@ result<void> region::check_end(std::uint64_t length) const
     return {};
 }
 
+// The rights of the first key govern access by peers. The keys below it are followed with local rights, on devices that
+// do so (imaicl).
+key_rights region::nested_rights() const
+{
+    return _domain.caps.nested_by_local_rights ? key_rights{.local_write = true} : _options.rights;
+}
+
 bind_request region::request_for_root(std::uint64_t length) const
 {
     bind_request request{.key = _root.mkey->lkey, .rights = _options.rights, .length = length, .start_address = {}};
     if (_overlay) {
-        request.rights = nested_rights; // peers come through the overlay, which has the rights
+        request.rights = nested_rights(); // peers come through the overlay, which has the rights
     } else if (_options.address != 0) {
         request.start_address = _options.address;
     }
@@ -108,7 +140,7 @@ result<void> region::add_key(const plan& all, std::size_t id, std::span<const so
     bind_request request   = request_for_root(wanted.length);
     if (id + 1 != all.keys.size()) {
         auto taken = UCXL_TRY(_domain.keys.take(wanted.octowords));
-        request    = {.key = taken.mkey->lkey, .rights = nested_rights, .length = wanted.length, .start_address = {}};
+        request    = {.key = taken.mkey->lkey, .rights = nested_rights(), .length = wanted.length, .start_address = {}};
         to.keys.push_back(std::move(taken));
     }
     std::vector<resolved_entry> entries;
@@ -145,12 +177,12 @@ result<void> region::add_request(const bind_request& request, key_kind kind, std
     }
     UCXL_TRY(encode_entries(kind, turns, entries, place));
     if (in_request) {
-        encode_bind(request, 0, {}, copied, bytes);
+        encode_bind(request, 0, _domain.change_flags(), copied, bytes);
         return {};
     }
     const staging::room& room = to.memory.back();
-    if (!encode_bind_by_pointer(request, 0, {}, size, room.lkey, reinterpret_cast<std::uintptr_t>(room.bytes.data()),
-                                bytes)) {
+    if (!encode_bind_by_pointer(request, 0, _domain.change_flags(), size, room.lkey,
+                                reinterpret_cast<std::uintptr_t>(room.bytes.data()), bytes)) {
         return fail(errc::exceeds_limit,
                     std::format("{} bytes of entries are over what one bind request can hold", size));
     }
@@ -198,7 +230,7 @@ void region::append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) 
 
 void region::append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const
 {
-    encode_invalidate(_root.mkey->lkey, qpn, {}, to.emplace_back());
+    encode_invalidate(_root.mkey->lkey, qpn, _domain.change_flags(), to.emplace_back());
 }
 
 void region::encode_resumption(std::uint32_t qpn, request_bytes& request) const
@@ -209,7 +241,7 @@ void region::encode_resumption(std::uint32_t qpn, request_bytes& request) const
 
 void region::encode_suspension(std::uint32_t qpn, request_bytes& request) const
 {
-    encode_invalidate(_root.mkey->lkey, qpn, {}, request);
+    encode_invalidate(_root.mkey->lkey, qpn, _domain.change_flags(), request);
 }
 
 // The device has executed the requests, so nothing may fail here.

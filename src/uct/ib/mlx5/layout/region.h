@@ -89,6 +89,7 @@ private:
 
     result<device_limits> limits_for(std::span<const source_base> bases) const;
     result<void> check_end(std::uint64_t length) const;
+    key_rights nested_rights() const;
     bind_request request_for_root(std::uint64_t length) const;
     result<void> add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to);
     result<void> add_request(const bind_request& request, key_kind kind, std::uint32_t turns,

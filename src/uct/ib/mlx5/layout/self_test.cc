@@ -22,9 +22,8 @@ struct scratch {
     std::array<std::uint8_t, pattern_bytes> pattern;
     alignas(8) std::uint64_t fetched;
     alignas(64) std::array<std::uint8_t, target_bytes> target;
+    alignas(pointer_alignment) std::array<std::byte, 64> entries; // that the device reads
 };
-
-constexpr key_rights all_rights{true, true, true, true};
 
 // A range of bytes of the target. A key should show such ranges in their order.
 struct stretch {
@@ -35,7 +34,8 @@ struct stretch {
 class loopback
 {
 public:
-    loopback(ibv_pd* pd, bind_queue& queue) : _pd(pd), _queue(queue), _memory(std::make_unique<scratch>())
+    loopback(ibv_pd* pd, bind_queue& queue, const capabilities& said)
+        : _pd(pd), _queue(queue), _flags(flags_of(said)), _memory(std::make_unique<scratch>())
     {
         for (std::size_t i = 0; i < pattern_bytes; ++i) {
             _memory->pattern[i] = static_cast<std::uint8_t>(i * 5 + 1);
@@ -59,12 +59,26 @@ public:
 
     // Whether the device accepts the bind request.
     result<bool> bind(const mkey_owner& key, key_kind kind, std::span<const resolved_entry> entries,
-                      std::optional<std::uint64_t> start = std::nullopt)
+                      const key_rights& rights, std::optional<std::uint64_t> start = std::nullopt)
     {
         std::vector<std::byte> encoded(entries_bytes(kind, entries.size()));
         UCXL_TRY(encode_entries(kind, turns, entries, encoded));
         request_bytes request;
-        encode_bind({key->lkey, all_rights, pattern_bytes, start}, _queue.qpn(), {}, encoded, request);
+        encode_bind({key->lkey, rights, pattern_bytes, start}, _queue.qpn(), _flags, encoded, request);
+        return _queue.attempt(std::span(&request, 1));
+    }
+
+    // The same with a list in memory, of at most four entries.
+    result<bool> bind_by_pointer(const mkey_owner& key, std::span<const resolved_entry> entries,
+                                 const key_rights& rights)
+    {
+        const auto place = std::span(_memory->entries).first(entries_bytes(key_kind::klm, entries.size()));
+        UCXL_TRY(encode_entries(key_kind::klm, turns, entries, place));
+        request_bytes request;
+        if (!encode_bind_by_pointer({key->lkey, rights, pattern_bytes, {}}, _queue.qpn(), _flags, place.size(),
+                                    _registered->lkey, address_of(place.data()), request)) {
+            return false;
+        }
         return _queue.attempt(std::span(&request, 1));
     }
 
@@ -104,6 +118,7 @@ private:
 
     ibv_pd* _pd;
     bind_queue& _queue;
+    request_flags _flags;
     std::unique_ptr<scratch> _memory;
     mr_owner _registered; // must end before the memory
 };
@@ -113,14 +128,16 @@ class device_test
 {
 public:
     device_test(ibv_pd* pd, bind_queue& queue, const capabilities& said, key_address_option wanted)
-        : _pd(pd), _said(said), _wanted(wanted), _loop(pd, queue)
+        : _pd(pd), _said(said), _wanted(wanted), _loop(pd, queue, said), _rights{true, true, true, said.atomics}
     {
     }
 
     result<self_test_result> run()
     {
-        for (const auto step : {&device_test::prepare, &device_test::test_list, &device_test::test_repeat_block,
-                                &device_test::test_nesting, &device_test::test_start, &device_test::test_overlay}) {
+        for (const auto step :
+             {&device_test::prepare, &device_test::test_list, &device_test::test_pointer,
+              &device_test::test_repeat_block, &device_test::test_nesting, &device_test::test_nested_rights,
+              &device_test::test_start, &device_test::test_overlay}) {
             UCXL_TRY((this->*step)());
         }
         return _found;
@@ -145,26 +162,38 @@ private:
         result<bool> all = false;
         for (unsigned tries = 0; tries < max_tries && all && !*all; ++tries) {
             all = true;
-            (((all = steps()), all && *all) && ...);
+            static_cast<void>((((all = steps()), all && *all) && ...));
         }
         to = UCXL_TRY(std::move(all));
         return {};
     }
 
+    // What the list shows, and any other key that is made like it.
+    static constexpr std::array<stretch, 2> two_stretches{{{40, 8}, {200, 24}}};
+    std::array<resolved_entry, 2> two_pieces() const { return {_loop.piece(40, 8), _loop.piece(200, 24)}; }
+
     result<void> test_list()
     {
-        const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
-        const std::array<stretch, 2> ranges{{{40, 8}, {200, 24}}};
-        bool works = false;
-        auto done  = all_of(
-            works, [&] { return _loop.bind(_list, key_kind::klm, entries); },
-            [&] { return _loop.shows(_list->rkey, 0, ranges); });
+        const auto entries = two_pieces();
+        bool works         = false;
+        auto done          = all_of(
+            works, [&] { return _loop.bind(_list, key_kind::klm, entries, _rights); },
+            [&] { return _loop.shows(_list->rkey, 0, two_stretches); });
         if (!done || works) {
             _found.atomics = _said.atomics;
             return done && _said.atomics ? all_of(_found.atomics, [&] { return _loop.adds(_list->rkey, 8, 200); })
                                          : done;
         }
         return fail(errc::unsupported, "a memory key made of a list does not show the memory it lists");
+    }
+
+    result<void> test_pointer()
+    {
+        const std::array entries{_loop.piece(296, 16), _loop.piece(80, 16)};
+        const std::array<stretch, 2> ranges{{{296, 16}, {80, 16}}};
+        return all_of(
+            _found.pointer_entries, [&] { return _loop.bind_by_pointer(_outer, entries, _rights); },
+            [&] { return _loop.shows(_outer->rkey, 0, ranges); });
     }
 
     result<void> test_repeat_block()
@@ -175,7 +204,7 @@ private:
         const std::array entries{_loop.piece(16, 8, 48)};
         const std::array<stretch, 4> ranges{{{16, 8}, {64, 8}, {112, 8}, {160, 8}}};
         auto done = all_of(
-            _found.repeat_blocks, [&] { return _loop.bind(_repeat, key_kind::repeat, entries); },
+            _found.repeat_blocks, [&] { return _loop.bind(_repeat, key_kind::repeat, entries, _rights); },
             [&] { return _loop.shows(_repeat->rkey, 0, ranges); });
         if (!done || !_found.repeat_blocks || !_found.atomics) {
             return done;
@@ -191,7 +220,7 @@ private:
         const std::array entries{resolved_entry{_list->lkey, 0, 16, 0}, _loop.piece(512, 16)};
         const std::array<stretch, 3> ranges{{{40, 8}, {200, 8}, {512, 16}}};
         auto done = all_of(
-            _found.nesting, [&] { return _loop.bind(_outer, key_kind::klm, entries); },
+            _found.nesting, [&] { return _loop.bind(_outer, key_kind::klm, entries, _rights); },
             [&] { return _loop.shows(_outer->rkey, 0, ranges); });
         if (!done || !_found.nesting || !_found.atomics) {
             return done;
@@ -199,17 +228,34 @@ private:
         return all_of(_found.atomics, [&] { return _loop.adds(_outer->rkey, 8, 200); });
     }
 
+    // The first key has remote rights, the one below it local ones.
+    result<void> test_nested_rights()
+    {
+        if (!_said.nested_by_local_rights || !_found.nesting) {
+            return {};
+        }
+        const auto below = two_pieces();
+        const std::array entries{resolved_entry{_list->lkey, 0, pattern_bytes, 0}};
+        auto done = all_of(
+            _found.nested_by_local_rights,
+            [&] { return _loop.bind(_list, key_kind::klm, below, {.local_write = true}); },
+            [&] { return _loop.bind(_outer, key_kind::klm, entries, _rights); },
+            [&] { return _loop.shows(_outer->rkey, 0, two_stretches); },
+            [&] { return !_found.atomics ? result<bool>(true) : _loop.adds(_outer->rkey, 8, 200); });
+        bool is_again = false; // as the other tests expect it
+        return done ? all_of(is_again, [&] { return _loop.bind(_list, key_kind::klm, below, _rights); }) : done;
+    }
+
     result<void> test_start()
     {
         if (_wanted == key_address_option::ksm) {
             return {};
         }
-        const std::array entries{_loop.piece(40, 8), _loop.piece(200, 24)};
-        const std::array<stretch, 2> ranges{{{40, 8}, {200, 24}}};
-        bool works = false;
-        auto done  = all_of(
-            works, [&] { return _loop.bind(_outer, key_kind::klm, entries, test_address); },
-            [&] { return _loop.shows(_outer->rkey, test_address, ranges); });
+        const auto entries = two_pieces();
+        bool works         = false;
+        auto done          = all_of(
+            works, [&] { return _loop.bind(_outer, key_kind::klm, entries, _rights, test_address); },
+            [&] { return _loop.shows(_outer->rkey, test_address, two_stretches); });
         _found.address = works ? address_method::umr : address_method::none;
         return done;
     }
@@ -219,15 +265,25 @@ private:
         if (_found.address != address_method::none || _wanted == key_address_option::umr || !_found.nesting) {
             return {};
         }
-        const auto over = address_overlay::create(_pd, _list->lkey, test_address, all_rights);
+        key_rights rights    = _rights;
+        rights.remote_atomic = _found.atomics;
+        auto over            = address_overlay::create(_pd, _list->lkey, test_address, rights);
+        if (!over && over.error().code != errc::no_memory && rights.remote_atomic) {
+            rights.remote_atomic = false; // an overlay without atomics is better than none
+            over                 = address_overlay::create(_pd, _list->lkey, test_address, rights);
+        }
         if (!over) {
             return over.error().code == errc::no_memory ? result<void>(std::unexpected(over.error())) : result<void>();
         }
-        const std::array<stretch, 2> ranges{{{40, 8}, {200, 24}}};
         bool works     = false;
-        auto done      = all_of(works, [&] { return _loop.shows(over->key(), test_address, ranges); });
+        auto done      = all_of(works, [&] { return _loop.shows(over->key(), test_address, two_stretches); });
         _found.address = works ? address_method::ksm : address_method::none;
-        return done;
+        if (!done || !works || !_found.atomics) {
+            return done;
+        }
+        _found.atomics = rights.remote_atomic;
+        return _found.atomics ? all_of(_found.atomics, [&] { return _loop.adds(over->key(), test_address + 8, 200); })
+                              : done;
     }
 
     // No memory is mapped there; the address has an odd place in its page.
@@ -237,6 +293,7 @@ private:
     const capabilities& _said;
     key_address_option _wanted;
     loopback _loop;
+    key_rights _rights; // all that the device may have
     mkey_owner _list;
     mkey_owner _repeat;
     mkey_owner _outer; // over the list, so it must end first

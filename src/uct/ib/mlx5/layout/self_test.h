@@ -17,10 +17,12 @@ enum class address_method : std::uint8_t {
 };
 
 struct self_test_result {
-    bool repeat_blocks     = false;
-    bool nesting           = false; // keys over keys
-    bool atomics           = false; // through every kind of key that works
-    address_method address = address_method::none;
+    bool repeat_blocks          = false;
+    bool pointer_entries        = false; // lists in memory
+    bool nesting                = false; // keys over keys
+    bool nested_by_local_rights = false;
+    bool atomics                = false; // through every kind of key that works
+    address_method address      = address_method::none;
 };
 
 // Fails if not even a list shows its memory, or if something other than the tested capability goes wrong.

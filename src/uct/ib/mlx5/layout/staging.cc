@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <new>
 
+#include "umr_request.h"
+
 namespace ucxl::mlx5
 {
 
 namespace
 {
 
-constexpr std::size_t unit = 64;
+constexpr std::size_t unit = pointer_alignment;
 
 } // namespace
 

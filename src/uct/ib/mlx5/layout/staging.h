@@ -21,7 +21,7 @@ class staging
 public:
     explicit staging(ibv_pd* pd) : _pd(pd) {}
 
-    // A piece of a slab, aligned to 64 bytes.
+    // A piece of a slab, aligned to pointer_alignment.
     struct room {
         std::span<std::byte> bytes;
         std::uint32_t lkey = 0;

@@ -123,7 +123,10 @@ std::span<std::byte> encode_bind_head(const bind_request& request, std::uint32_t
 {
     std::uint64_t mask = 0;
     mask               = mask | prm::umr_mask::len | prm::umr_mask::local_write | prm::umr_mask::remote_read |
-           prm::umr_mask::remote_write | prm::umr_mask::atomic;
+           prm::umr_mask::remote_write;
+    if (!flags.leaves_atomic_right) {
+        mask = mask | prm::umr_mask::atomic;
+    }
     if (request.start_address) {
         mask = mask | prm::umr_mask::start_addr;
     }

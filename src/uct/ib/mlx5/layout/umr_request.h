@@ -50,10 +50,11 @@ struct bind_request {
     std::optional<std::uint64_t> start_address; // otherwise the key keeps its start: 0 from its creation on
 };
 
-// How the queue handles a request.
+// How the queue handles a request, and what the device allows in it.
 struct request_flags {
-    bool signaled        = false;
-    prm::wqe_fence fence = prm::wqe_fence::none;
+    bool signaled            = false;
+    prm::wqe_fence fence     = prm::wqe_fence::none; // of key changes: capabilities::umr_fence
+    bool leaves_atomic_right = false;                // as it is, because a UMR may not set it
 };
 
 inline constexpr std::size_t max_request_bytes = 1008; // ds has six bits
@@ -74,7 +75,11 @@ std::size_t max_inline_entries(key_kind kind, std::size_t queue_limit = max_requ
 void encode_bind(const bind_request& request, std::uint32_t qpn, const request_flags& flags,
                  std::span<const std::byte> inline_entries, request_bytes& out);
 
-// Binds with entries in memory that the device reads, from `address` (64-byte aligned) of key `lkey` on. Returns false
+// Where entries in memory begin: at multiples of this. DPDK's mlx5_prm.h, UCC's tl/mlx5 and Linux (MLX5_UMR_ALIGN) say
+// that the device needs it.
+inline constexpr std::size_t pointer_alignment = 2048;
+
+// Binds with entries in memory that the device reads, from `address` (aligned so) of key `lkey` on. Returns false
 // if there are more than the 16-bit count of 16-byte units can hold.
 [[nodiscard]] bool encode_bind_by_pointer(const bind_request& request, std::uint32_t qpn, const request_flags& flags,
                                           std::size_t entry_bytes, std::uint32_t lkey, std::uint64_t address,

@@ -43,7 +43,11 @@ enum uct_mlx5_layout_cap_flags {
     UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL  = 1 << 4, /**< Numbers of elements differ between items */
     UCT_MLX5_LAYOUT_CAP_ADDRESS                       = 1 << 5, /**< Regions at a chosen virtual address */
     UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK                  = 1 << 6, /**< Strided layouts cost one entry in all */
-    UCT_MLX5_LAYOUT_CAP_ATOMIC                        = 1 << 7  /**< Atomic operations on words inside a layout */
+    UCT_MLX5_LAYOUT_CAP_ATOMIC                        = 1 << 7, /**< Atomic operations on words inside a layout */
+    UCT_MLX5_LAYOUT_CAP_POINTER                       = 1 << 8, /**< Lists that do not fit into a bind request */
+    UCT_MLX5_LAYOUT_CAP_LOCAL_NESTED                  = 1 << 9, /**< Keys below the first one need local rights only */
+    UCT_MLX5_LAYOUT_CAP_ATOMIC_ANY_KEY                = 1 << 10 /**< Atomic operations by different keys on one word are
+                                                                     atomic among each other (atomic_rate_pa) */
 };
 
 /** Fields of @ref uct_mlx5_layout_attr_t. */

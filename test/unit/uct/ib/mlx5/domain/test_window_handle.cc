@@ -27,6 +27,13 @@ TEST(handle_table, tells_its_handles_from_others)
     table.give_back(handle);
 }
 
+TEST(window_handle, begins_with_what_transports_read)
+{
+    const window_handle handle;
+    EXPECT_EQ(static_cast<const void*>(&handle), static_cast<const transport_handle*>(&handle));
+    EXPECT_EQ(static_cast<const void*>(&handle), &handle.lkey);
+}
+
 TEST(handle_table, uses_places_again_as_if_they_were_new)
 {
     auto& table                               = handle_table::instance();

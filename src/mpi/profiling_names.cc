@@ -1,8 +1,10 @@
-// Open MPI's Fortran bindings, and some of MPICH's, call MPI's functions by their profiling names, so no library can
-// stand before them by names alone. Here the entries of their tables of functions are changed to the functions of this
-// library, as UCX does to hear of memory that is released (ucm/util/reloc.c).
-#include "mpi_functions.h"
-#include "settings.h"
+// Some call MPI's functions by their profiling names, so no library can stand before them by names alone: Open MPI's
+// Fortran bindings, some of MPICH's, and tools that stand before this library, in the program or preloaded. Here the
+// entries of their tables of functions are changed to the functions of this library, as UCX does to hear of memory that
+// is released (ucm/util/reloc.c).
+#include "call_table.h"
+
+#include "sys/search_order.h"
 
 #include <cstdint>
 #include <cstring>
@@ -29,26 +31,6 @@ constexpr std::uint32_t slot_of_function = R_AARCH64_JUMP_SLOT, slot_of_address 
 #error "the relocations of this processor are not known"
 #endif
 
-// The function of this library that stands before PMPI_name; null if there is none.
-void* own_function(const char* name)
-{
-    static void* const self = [] {
-        Dl_info info{};
-        return dladdr(reinterpret_cast<void*>(&own_function), &info) != 0 && info.dli_fname != nullptr
-                   ? dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY)
-                   : nullptr;
-    }();
-    if (self == nullptr || std::strncmp(name, "PMPI_", 5) != 0) {
-        return nullptr;
-    }
-    void* const found = dlsym(self, name + 1);
-    Dl_info own{}, its{};
-    // dlsym() also looks into the libraries that this one needs.
-    const bool is_own = found != nullptr && dladdr(reinterpret_cast<void*>(&own_function), &own) != 0 &&
-                        dladdr(found, &its) != 0 && own.dli_fbase == its.dli_fbase;
-    return is_own ? found : nullptr;
-}
-
 bool write_slot(std::uintptr_t slot, void* function)
 {
     const auto page  = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -62,6 +44,8 @@ bool write_slot(std::uintptr_t slot, void* function)
 }
 
 struct object_tables {
+    void* handle                 = nullptr; // for dlsym
+    bool is_for_fortran          = false;
     const ElfW(Sym) * symbols    = nullptr;
     const char* names            = nullptr;
     const ElfW(Rela) * functions = nullptr;
@@ -100,9 +84,22 @@ object_tables tables_of(const ElfW(Dyn) * entry)
     return found;
 }
 
-std::size_t change_slots(const object_tables& object, const ElfW(Rela) * first, std::size_t number, std::uintptr_t base)
+// Whether the object itself defines the function that stands before this profiling name, as a tool does.
+bool stands_before(void* object, const void* start, const char* profiling_name)
 {
-    std::size_t changed = 0;
+    return object != nullptr && start_of(dlsym(object, profiling_name + 1)) == start;
+}
+
+// Of a tool the names that it stands before, and of everybody the calls in which operations end: those that this
+// library began have to end here. Else a program may use a profiling name to call MPI itself.
+bool is_redirected(const object_tables& object, const void* start, const char* profiling_name)
+{
+    return object.is_for_fortran || ends_operations(profiling_name) ||
+           stands_before(object.handle, start, profiling_name);
+}
+
+void change_slots(const object_tables& object, const ElfW(Rela) * first, std::size_t number, std::uintptr_t base)
+{
     for (std::size_t i = 0; i < number; ++i) {
         const ElfW(Rela)& each = first[i];
         const auto kind        = static_cast<std::uint32_t>(ELF64_R_TYPE(each.r_info));
@@ -110,40 +107,52 @@ std::size_t change_slots(const object_tables& object, const ElfW(Rela) * first, 
             continue;
         }
         const char* const name = object.names + object.symbols[ELF64_R_SYM(each.r_info)].st_name;
-        if (void* const function = own_function(name)) {
-            changed += write_slot(base + each.r_offset, function) ? 1 : 0;
+        void* const function   = function_for_profiling_name(name);
+        if (function == nullptr) {
+            continue;
+        }
+        const void* const start = start_of(reinterpret_cast<const void*>(base + each.r_offset));
+        if (is_redirected(object, start, name) && write_slot(base + each.r_offset, function)) {
+            note_redirected(name, start);
         }
     }
-    return changed;
 }
 
-int look_at(dl_phdr_info* object, std::size_t /*size*/, void* total)
+bool is_for_fortran(std::string_view path)
 {
-    const std::string_view path(object->dlpi_name == nullptr ? "" : object->dlpi_name);
     const std::string_view name = path.substr(path.find_last_of('/') + 1);
-    if (!name.starts_with("libmpi_mpifh") && !name.starts_with("libmpi_usempi") && !name.starts_with("libmpichfort")) {
+    return name.starts_with("libmpi_mpifh") || name.starts_with("libmpi_usempi") || name.starts_with("libmpichfort");
+}
+
+// The objects come in the order in which functions are looked for.
+int look_at(dl_phdr_info* object, std::size_t /*size*/, void* to_fill)
+{
+    bool& is_behind = *static_cast<bool*>(to_fill);
+    const std::string_view path(object->dlpi_name == nullptr ? "" : object->dlpi_name);
+    is_behind = is_behind || path == file_of(reinterpret_cast<const void*>(&look_at));
+    if (is_behind && !is_for_fortran(path)) {
         return 0;
     }
     for (int i = 0; i < object->dlpi_phnum; ++i) {
         if (object->dlpi_phdr[i].p_type != PT_DYNAMIC) {
             continue;
         }
-        const auto tables =
-            tables_of(reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr));
+        auto tables   = tables_of(reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr));
+        tables.handle = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+        tables.is_for_fortran = is_for_fortran(path);
         if (tables.symbols != nullptr && tables.names != nullptr) {
-            *static_cast<std::size_t*>(total) +=
-                change_slots(tables, tables.functions, tables.num_functions, object->dlpi_addr) +
-                change_slots(tables, tables.addresses, tables.num_addresses, object->dlpi_addr);
+            change_slots(tables, tables.functions, tables.num_functions, object->dlpi_addr);
+            change_slots(tables, tables.addresses, tables.num_addresses, object->dlpi_addr);
         }
     }
     return 0;
 }
 
 // When the process starts: MPI_INIT of Fortran is one of these functions. Libraries that the process needs are there.
-[[gnu::constructor]] void stand_before_fortran()
+[[gnu::constructor]] void stand_behind_profiling_names()
 {
-    std::size_t number = 0;
-    dl_iterate_phdr(look_at, &number);
+    bool is_behind = false;
+    dl_iterate_phdr(look_at, &is_behind);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// --profile: the sender of a command spends the time, and none without a profile.
+// --times: the sender of a command spends the time, and none without the option.
 #include "commander.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ double spent_on(commander& by, auto&& work)
     return static_cast<double>(by.process().spent_ns - before);
 }
 
-TEST(profile, none_adds_nothing)
+TEST(card_times_option, none_adds_nothing)
 {
     test_machine machine;
     commander device(machine.start(), 0, 1);
@@ -28,9 +28,9 @@ TEST(profile, none_adds_nothing)
     EXPECT_EQ(device.process().spent_ns, 0u);
 }
 
-TEST(profile, bf3_has_the_published_costs_of_keys)
+TEST(card_times_option, bf3_has_the_published_costs_of_keys)
 {
-    test_machine machine({.functions_per_device = 2, .costs = profile::bf3});
+    test_machine machine({.functions_per_device = 2, .costs = card_times::bf3});
     commander device(machine.start(), 0, 1);
     const std::uint32_t pd = device.alloc_pd();
     const auto memory      = device.process().allocate(16384);
@@ -42,16 +42,16 @@ TEST(profile, bf3_has_the_published_costs_of_keys)
     EXPECT_NEAR(spent_on(device, [&] { device.create_key(pd, memory); }), 165'139 + 159'000, 1'000);
 }
 
-TEST(profile, registration_costs_by_length)
+TEST(card_times_option, registration_costs_by_length)
 {
     constexpr std::uint64_t mib = 1 << 20;
-    EXPECT_EQ(registration_cost(profile::bf3, 1), 10'125u);
-    EXPECT_EQ(registration_cost(profile::bf3, mib), 22'296u);
-    EXPECT_EQ(registration_cost(profile::bf3, 64 * mib), 232'007u);
-    EXPECT_EQ(registration_cost(profile::bf3, 1024 * mib), 5'823'605u);
-    EXPECT_EQ(deregistration_cost(profile::bf3, 1024 * mib), 2'585'700u);
-    EXPECT_EQ(registration_cost(profile::none, mib), 0u);
-    for (const profile costs : {profile::cx6, profile::bf3}) {
+    EXPECT_EQ(registration_cost(card_times::bf3, 1), 10'125u);
+    EXPECT_EQ(registration_cost(card_times::bf3, mib), 22'296u);
+    EXPECT_EQ(registration_cost(card_times::bf3, 64 * mib), 232'007u);
+    EXPECT_EQ(registration_cost(card_times::bf3, 1024 * mib), 5'823'605u);
+    EXPECT_EQ(deregistration_cost(card_times::bf3, 1024 * mib), 2'585'700u);
+    EXPECT_EQ(registration_cost(card_times::none, mib), 0u);
+    for (const card_times costs : {card_times::cx6, card_times::bf3}) {
         std::uint64_t last = 0;
         for (std::uint64_t length = 1; length < std::uint64_t{1} << 62; length *= 3) {
             const std::uint64_t cost = registration_cost(costs, length);
@@ -62,9 +62,9 @@ TEST(profile, registration_costs_by_length)
     }
 }
 
-TEST(profile, the_kernels_registration_is_one_cost)
+TEST(card_times_option, the_kernels_registration_is_one_cost)
 {
-    test_machine machine({.costs = profile::bf3});
+    test_machine machine({.costs = card_times::bf3});
     commander context(machine.start(), 0, 1);
     commander kernel(context.process(), 0, 0);
     const std::uint32_t pd = context.alloc_pd();

@@ -1,0 +1,35 @@
+// The contexts that MPI's UCX makes while MPI starts: they get what windows need, and promise windows to peers only if
+// they have them.
+//
+// Both peers of a window need this library, and lay_copy in their UCX. Processes with windows write addresses of UCX's
+// second format, others of the first one, so each process knows what its peers have before a message is sent.
+#pragma once
+
+#include <optional>
+
+#include <ucp/api/ucp.h>
+#include <ucp_layout.h>
+
+namespace ucxl::mpi
+{
+
+class contexts
+{
+public:
+    // Before MPI starts, and after it has made its contexts. Contexts that are made between these are MPI's.
+    static void begin();
+    static void end();
+
+    // The one by which MPI moves messages: that of the last worker. Null if MPI has made none: with sessions it does so
+    // for the first communicator.
+    static ucp_context_h of_messages();
+    // Who would carry windows of messages; none if they have no windows.
+    static std::optional<ucp_layout_carrier_t> carrier();
+    // Whether a process to which MPI has connected has no windows, although this one has them.
+    static bool has_peer_without_windows();
+    // Before each message by windows: whether there may be one. After the first one MPI gets no endpoint to a process
+    // without windows any more.
+    static bool may_use_windows() noexcept;
+};
+
+} // namespace ucxl::mpi

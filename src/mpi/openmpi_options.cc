@@ -1,0 +1,50 @@
+#include "openmpi_options.h"
+
+#include "implementation.h"
+#include "settings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <initializer_list>
+#include <ranges>
+#include <string_view>
+
+namespace ucxl::mpi
+{
+
+namespace
+{
+
+// mpirun passes here what its command line says, a file that it names, and the parameter file in the home folder.
+bool is_ucx_asked_for()
+{
+    const char* const set = std::getenv("OMPI_MCA_pml");
+    if (set == nullptr || set[0] == '^') {
+        return false;
+    }
+    return std::ranges::any_of(std::string_view(set) | std::views::split(','),
+                               [](auto name) { return std::string_view(name) == "ucx"; });
+}
+
+// Of a parameter with one or more names, the first one is used.
+void set_unless_chosen(std::initializer_list<const char*> names, const char* value)
+{
+    if (std::ranges::none_of(names, [](const char* name) { return std::getenv(name) != nullptr; })) {
+        setenv(*names.begin(), value, 1);
+        log_info("%s=%s was set, for Open MPI to use UCX on this host", *names.begin(), value);
+    }
+}
+
+} // namespace
+
+void let_openmpi_use_ucx()
+{
+    if (implementation_below() != implementation::openmpi || !is_ucx_asked_for()) {
+        return;
+    }
+    // That of devices is not needed: it would only put UCX before components that the user may prefer.
+    set_unless_chosen({"OMPI_MCA_pml_ucx_tls", "OMPI_MCA_osc_ucx_tls", "OMPI_MCA_opal_common_ucx_tls"}, "any");
+    set_unless_chosen({"OMPI_MCA_osc"}, "");
+}
+
+} // namespace ucxl::mpi

@@ -1,0 +1,50 @@
+// What a card reports in QUERY_HCA_CAP about its memory keys and queues, where cards differ, and what follows from it:
+// the model refuses what a card with these capabilities refuses. softhca-run --profile chooses one; docs/softhca.md
+// says for each value where it is from.
+//
+// Sources: [cap] the vendor's text for each capability (mstflint, hca_cap_table.adb), [dump] the capabilities of a real
+// ConnectX-6 Dx (README of mlx5ctl), [linux] drivers/infiniband/hw/mlx5, [ucx] src/uct/ib/mlx5.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "prm/hca_cap.h"
+
+namespace ucxl::softhca
+{
+
+struct card {
+    // The fence that a UMR needs towards the key changes before it. [cap] "required fence type for UMR WQEs"
+    prm::umr_fence_kind umr_fence = prm::umr_fence_kind::small;
+    // Local use of the keys inside a key is checked with their local rights, as long as a peer came by the first one.
+    // Without it peers need remote rights at every level. [cap]
+    bool imaicl = true;
+    // Keys may be made of repeat blocks. [cap] repeated_block_disabled, inverted
+    bool repeat_blocks = true;
+    // A UMR may change the atomic right. [linux] umr_check_mkey_mask refuses it where umr_modify_atomic_disabled is set
+    bool umr_modifies_atomic = true;
+    // UMRs may take their entries from memory, by the reserved key as well. [cap] umr_ptr_rlkey
+    bool umr_ptr_rlkey       = true;
+    bool device_memory       = true;
+    bool atomics             = true;
+    bool relaxed_ordering    = true;  // keys may allow writes to pass writes
+    bool relaxed_only        = false; // and must. [cap] mkc_order_write_after_write_ro_only
+    bool atomic_rate_pa      = true;  // atomics lock physical addresses, not those of the key. [cap]
+    bool exports             = true;  // says that keys may be opened to other functions
+    bool refuses_exports     = false; // but does not open them
+    std::uint16_t dc_wqe     = 1024;  // bytes of a WQE of a DCI at most. [dump] max_wqe_sz_sq_dc: 256
+    std::uint8_t indirection = 4;     // indirect keys above a direct one, at most 4 here
+};
+
+// Null for a name that is not there.
+std::optional<card> card_named(std::string_view name);
+
+// "none, cx5, ..."
+std::string_view card_names();
+
+// Sets one capability, of those above. False when there is none of that name, or not with that value.
+bool set_capability(card& changed, std::string_view name, unsigned value);
+
+} // namespace ucxl::softhca

@@ -1,0 +1,327 @@
+#include "context.h"
+
+#include "map_state.h"
+#include "ucp_layout_context.h"
+
+#include "ucs/sys/argument.h"
+#include "uct/abi/config.h"
+#include "uct/abi/log.h"
+#include "uct/abi/ucx.h"
+#include "uct/layout/copy/md.h"
+#include "uct/layout/init.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace ucxl
+{
+
+namespace
+{
+
+using watch_ptr = std::shared_ptr<const ucp_layout_context_watch_params_t>;
+
+struct kept_watch {
+    std::mutex lock;
+    watch_ptr current;
+};
+
+// Never destroyed: contexts may be made until the process ends.
+kept_watch& kept()
+{
+    static kept_watch& only = *new kept_watch;
+    return only;
+}
+
+watch_ptr current_watch()
+{
+    const std::lock_guard guard(kept().lock);
+    return kept().current;
+}
+
+constexpr const char* transports_option     = "TLS";
+constexpr const char* address_format_option = "ADDRESS_VERSION";
+constexpr const char* own_transport         = "lay_copy";
+
+bool has_windows(ucp_context_h context)
+{
+    auto& state = map_state::instance();
+    const std::lock_guard guard(state.lock);
+    return state.memory.has_windows(context);
+}
+
+bool has_key_domains(ucp_context_h context)
+{
+    auto& state = map_state::instance();
+    const std::lock_guard guard(state.lock);
+    return !state.memory.key_domains(context).empty();
+}
+
+// Makes a context, and returns in `has_windows` what asking the context later would tell, which takes longer.
+ucs_status_t make(decltype(&ucp_init_version) next, unsigned major, unsigned minor, const ucp_params_t* params,
+                  const ucp_config_t* config, ucp_context_h* made, bool& has_windows)
+{
+    md_observer::forget_opened();
+    const auto status    = next(major, minor, params, config, made);
+    const void* const md = status == UCS_OK ? md_observer::opened_md() : nullptr;
+    has_windows          = md != nullptr;
+    if (has_windows) {
+        auto& state = map_state::instance();
+        const std::lock_guard guard(state.lock);
+        state.memory.note_domain(*made, md);
+    }
+    return status;
+}
+
+// A configuration that may be changed as long as this object exists. UCX has no function that copies one, so it is
+// the caller's, and the destructor gives back what it found.
+class changed_config
+{
+public:
+    explicit changed_config(const ucp_config_t* given) : _config(const_cast<ucp_config_t*>(given))
+    {
+        if (given == nullptr && ucp_config_read(nullptr, nullptr, &_own) == UCS_OK) {
+            _config = _own;
+        }
+    }
+    ~changed_config()
+    {
+        set(transports_option, _old_transports);
+        set(address_format_option, _old_format);
+        if (_own != nullptr) {
+            ucp_config_release(_own);
+        }
+    }
+    changed_config(const changed_config&)            = delete;
+    changed_config& operator=(const changed_config&) = delete;
+
+    // Null only if a configuration could not be read.
+    const ucp_config_t* get() const { return _config; }
+
+    void complete_transports()
+    {
+        const std::string set_to = value(transports_option);
+        const std::string_view list(set_to);
+        if (set_to.empty() || list.front() == '^' || list.starts_with("all") || list.contains(own_transport)) {
+            return;
+        }
+        const std::string completed = set_to + "," + own_transport;
+        if (set(transports_option, completed)) {
+            _old_transports = set_to;
+            ucs_info("UCX_TLS=%s, to which lay_copy was added", completed.c_str());
+        }
+    }
+
+    // Returns whether peers are told.
+    bool tell_peers()
+    {
+        const std::string chosen = abi::configured_text("", address_format_option);
+        if (!chosen.empty() && chosen != "v2") {
+            ucs_info("UCX_ADDRESS_VERSION=%s does not tell peers that this process has windows", chosen.c_str());
+            return false;
+        }
+        const std::string format = value(address_format_option);
+        if (!set(address_format_option, "v2")) {
+            return false;
+        }
+        _old_format = format;
+        return true;
+    }
+
+    void tell_peers_nothing() { set(address_format_option, "v1"); }
+
+private:
+    bool set(const char* name, const std::string& text)
+    {
+        return _config != nullptr && !text.empty() && ucp_config_modify(_config, name, text.c_str()) == UCS_OK;
+    }
+
+    // As UCX prints it; empty if there is no such option, or no memory.
+    std::string value(const char* name) const
+    {
+        char* printed      = nullptr;
+        std::size_t length = 0;
+        std::FILE* stream  = _config != nullptr ? open_memstream(&printed, &length) : nullptr;
+        if (stream == nullptr) {
+            return {};
+        }
+        ucp_config_print(_config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+        std::fclose(stream);
+        const std::string line_start = std::string("\nUCX_") + name + "=";
+        const std::string text       = "\n" + std::string(printed, length);
+        std::free(printed);
+        const std::size_t found = text.find(line_start);
+        if (found == text.npos) {
+            return {};
+        }
+        const std::size_t begin = found + line_start.size();
+        return text.substr(begin, text.find('\n', begin) - begin);
+    }
+
+    ucp_config_t* _own    = nullptr;
+    ucp_config_t* _config = nullptr;
+    std::string _old_transports;
+    std::string _old_format;
+};
+
+ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_init_version) next, unsigned flags,
+                  unsigned major, unsigned minor, const ucp_params_t* params, const ucp_config_t* config,
+                  ucp_context_h* context)
+{
+    changed_config changed(config);
+    if (flags & UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT) {
+        changed.complete_transports();
+    }
+    bool tells_peers    = (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && changed.tell_peers();
+    ucp_context_h made  = nullptr;
+    bool has_windows    = false;
+    ucs_status_t status = make(next, major, minor, params, changed.get(), &made, has_windows);
+    if (status == UCS_OK && tells_peers && !has_windows) {
+        // The format is fixed when a context is made, and only then it is known whether it has windows.
+        ucp_cleanup(made);
+        changed.tell_peers_nothing();
+        tells_peers = false;
+        status      = make(next, major, minor, params, changed.get(), &made, has_windows);
+    }
+    if (status == UCS_OK) {
+        *context = made;
+        if (watch.made != nullptr) {
+            watch.made(made, tells_peers ? flags : flags & ~UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS, watch.arg);
+        }
+    }
+    return status;
+}
+
+ucs_status_t check(const ucp_layout_context_watch_params_t& params, ucp_layout_context_watch_params_t& checked)
+{
+    constexpr auto name      = "ucp_layout_context_watch";
+    constexpr unsigned known = UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_CHOOSE | UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_MADE |
+                               UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_ARG;
+    if (const auto status = check_field_mask(name, params.field_mask, known); status != UCS_OK) {
+        return status;
+    }
+    const auto has = [&](unsigned field) { return (params.field_mask & field) != 0; };
+    if (!has(UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_CHOOSE) || params.choose == nullptr) {
+        return log_invalid_param(name, "choose is required");
+    }
+    checked        = {};
+    checked.choose = params.choose;
+    checked.made   = has(UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_MADE) ? params.made : nullptr;
+    checked.arg    = has(UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_ARG) ? params.arg : nullptr;
+    return UCS_OK;
+}
+
+ucs_status_t watch(const ucp_layout_context_watch_params_t* params)
+{
+    auto made = params != nullptr ? std::make_shared<ucp_layout_context_watch_params_t>() : nullptr;
+    if (params != nullptr) {
+        if (const auto status = check(*params, *made); status != UCS_OK) {
+            return status;
+        }
+    }
+    const std::lock_guard guard(kept().lock);
+    kept().current = std::move(made);
+    return UCS_OK;
+}
+
+// Maps a window for a try if there are keys.
+ucs_status_t query_carrier(ucp_context_h context, ucp_layout_carrier_t& carrier)
+{
+    if (!has_key_domains(context)) {
+        carrier = UCP_LAYOUT_CARRIER_COPIES;
+        return UCS_OK;
+    }
+    constexpr std::size_t block = 4096, number = 4;
+    std::vector<std::byte> memory(2 * block * number);
+    void* base                 = memory.data();
+    ucp_layout_h layout        = nullptr;
+    ucp_layout_window_h window = nullptr;
+    if (const auto status = ucp_layout_strided(block, number, 2 * block, &layout); status != UCS_OK) {
+        return status;
+    }
+    ucp_layout_map_params_t params{};
+    params.field_mask   = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES;
+    params.layout       = layout;
+    params.bases        = &base;
+    params.num_bases    = 1;
+    ucs_status_t status = ucp_layout_map(context, &params, &window);
+    ucp_layout_destroy(layout);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_layout_window_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
+    status          = ucp_layout_window_query(window, &attr);
+    ucp_layout_unmap(window);
+    if (status == UCS_OK) {
+        carrier = attr.carrier;
+    }
+    return status;
+}
+
+ucs_status_t query(ucp_context_h context, ucp_layout_context_attr_t& attr)
+{
+    if (const auto status =
+            check_field_mask("ucp_layout_context_query", attr.field_mask, UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER);
+        status != UCS_OK) {
+        return status;
+    }
+    if (!uct_layout_init() || !has_windows(context)) {
+        return UCS_ERR_NO_DEVICE;
+    }
+    return (attr.field_mask & UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER) ? query_carrier(context, attr.carrier) : UCS_OK;
+}
+
+ucs_status_t query_option(const char* name, char* value, std::size_t length)
+{
+    if (abi::attached() == nullptr) {
+        return UCS_ERR_NO_DEVICE;
+    }
+    const std::string text = abi::configured_text("", name);
+    if (text.empty()) {
+        return UCS_ERR_NO_ELEM;
+    }
+    if (text.size() >= length) {
+        return UCS_ERR_EXCEEDS_LIMIT;
+    }
+    std::memcpy(value, text.c_str(), text.size() + 1);
+    return UCS_OK;
+}
+
+} // namespace
+
+ucs_status_t init_watched_context(decltype(&ucp_init_version) next, const void* caller, unsigned major, unsigned minor,
+                                  const ucp_params_t* params, const ucp_config_t* config,
+                                  ucp_context_h* context) noexcept
+{
+    const watch_ptr watch = current_watch();
+    const unsigned flags  = watch != nullptr ? watch->choose(caller, watch->arg) : 0;
+    if (flags == 0) {
+        return next(major, minor, params, config, context);
+    }
+    return guarded("ucp_init", [&] { return init(*watch, next, flags, major, minor, params, config, context); });
+}
+
+} // namespace ucxl
+
+using namespace ucxl;
+
+ucs_status_t ucp_layout_context_query(ucp_context_h context, ucp_layout_context_attr_t* attr)
+{
+    return checked(__func__, {{"context", context}, {"attr", attr}}, [&] { return query(context, *attr); });
+}
+
+ucs_status_t ucp_layout_context_watch(const ucp_layout_context_watch_params_t* params)
+{
+    return checked(__func__, {}, [&] { return watch(params); });
+}
+
+ucs_status_t ucp_layout_option_query(const char* name, char* value, size_t length)
+{
+    return checked(__func__, {{"name", name}, {"value", value}}, [&] { return query_option(name, value, length); });
+}

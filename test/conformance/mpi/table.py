@@ -1,0 +1,18 @@
+"""The table of suites."""
+import boost_mpi
+import mpi4py_modules
+import own
+import petsc_sf
+import scalapack
+
+
+def suites(sources):
+    return (*own.suites(), *scalapack.suites(), *mpi4py_modules.suites(sources),
+            *boost_mpi.suites(), *petsc_sf.suites())
+
+
+# What the table lacks, and why.
+NOT_HERE = (
+    ("OSU micro-benchmarks, IMB", "Debian 13 has neither; PyPI was searched by name only"),
+    ("parallel HDF5, ARMCI-MPI", "their tests are in Debian's source packages; nothing compiles them here yet"),
+)
