@@ -120,6 +120,19 @@ file_descriptor listen_on(std::uint16_t port, int backlog)
     give_up("cannot listen on port {}: {} (-p chooses another one)", port, std::strerror(last_error));
 }
 
+// A client that tries a port of the range that the system takes its own ports from, while nobody listens there, may be
+// given that port, and is then connected with itself (RFC 9293, simultaneous open).
+bool is_own_end(int fd)
+{
+    sockaddr_storage own{};
+    sockaddr_storage peer{};
+    socklen_t own_length  = sizeof(own);
+    socklen_t peer_length = sizeof(peer);
+    return getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 &&
+           getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) == 0 && own_length == peer_length &&
+           std::memcmp(&own, &peer, own_length) == 0;
+}
+
 } // namespace
 
 file_descriptor::~file_descriptor()
@@ -137,11 +150,14 @@ oob_socket oob_socket::connect(const std::string& host, std::uint16_t port)
         int last_error = 0;
         for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
             file_descriptor fd(socket(entry->ai_family, entry->ai_socktype | SOCK_CLOEXEC, entry->ai_protocol));
-            if (fd.get() >= 0 && ::connect(fd.get(), entry->ai_addr, entry->ai_addrlen) == 0) {
+            const bool connected = fd.get() >= 0 && ::connect(fd.get(), entry->ai_addr, entry->ai_addrlen) == 0;
+            last_error           = errno;
+            if (connected && is_own_end(fd.get())) {
+                last_error = ECONNREFUSED;
+            } else if (connected) {
                 set_option(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
                 return oob_socket(std::move(fd), address_text(entry->ai_addr, entry->ai_addrlen));
             }
-            last_error = errno;
         }
         if (last_error != ECONNREFUSED || std::chrono::steady_clock::now() > deadline) {
             give_up("cannot connect to {} port {}: {}", host, port, std::strerror(last_error));

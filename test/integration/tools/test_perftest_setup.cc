@@ -123,6 +123,27 @@ TEST(perftest_setup, nobody_listening_is_an_error)
     EXPECT_THAT(client.err, HasSubstr("cannot connect to localhost port"));
 }
 
+// In a network of its own, with its loopback interface up (SIOCSIFFLAGS), with two ports for clients, one of which the
+// client asks for.
+TEST(perftest_setup, connection_with_itself_is_nobody_listening)
+{
+    const std::string command = "python3 -c \"import fcntl, socket, struct; "
+                                "fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sH14x', b'lo', 1))\" && "
+                                "echo 20000 20001 > /proc/sys/net/ipv4/ip_local_port_range && exec " +
+                                program_path(tool) + " 127.0.0.1 -p 20000 -t tag_lat -s 8";
+    std::vector<std::string> arguments{"--net", "sh", "-c", command};
+    if (geteuid() != 0) {
+        arguments.insert(arguments.begin(), "--map-root-user");
+    }
+    process client("/usr/bin/unshare", arguments);
+    const outcome ended = client.wait();
+    if (ended.status != 0 && ended.err.find("unshare") != std::string::npos) {
+        GTEST_SKIP() << "no network of its own: " << ended.err;
+    }
+    EXPECT_EQ(1, ended.status);
+    EXPECT_THAT(ended.err, HasSubstr("cannot connect to 127.0.0.1 port 20000: Connection refused"));
+}
+
 TEST(perftest_setup, layouts_of_different_length_are_refused_by_the_client)
 {
     const outcome client = run_tool(tool, {"--self", "-t", "tag_lat", "-l", "strided(4,8,16),64"});

@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <random>
+#include <string>
 #include <system_error>
 
 namespace ucxl::test
@@ -25,19 +28,28 @@ inline outcome run_tool(const std::string& name, const std::vector<std::string>&
     return process(program_path(name), arguments, {.variables = extra}).wait();
 }
 
-// A TCP port nobody listens on now.
+// A TCP port nobody listens on now, and none of those that the system gives to clients (ip_local_port_range, from 32768
+// on by default): one of them may belong to a connection of another test a moment later.
 inline std::string free_port()
 {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    socklen_t length   = sizeof(address);
-    if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) != 0) {
-        throw std::system_error(errno, std::generic_category(), "bind");
+    std::random_device random;
+    std::uniform_int_distribution<std::uint16_t> choose(10000, 32767);
+    for (int attempts = 0;; attempts++) {
+        const std::uint16_t port = choose(random);
+        const int fd             = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port   = htons(port);
+        const int status   = bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+        const int error    = errno;
+        close(fd);
+        if (status == 0) {
+            return std::to_string(port);
+        }
+        if (error != EADDRINUSE || attempts == 100) {
+            throw std::system_error(error, std::generic_category(), "bind");
+        }
     }
-    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length);
-    close(fd);
-    return std::to_string(ntohs(address.sin_port));
 }
 
 } // namespace ucxl::test
