@@ -6,6 +6,7 @@
 
 #include "prm/decode.h"
 #include "softhca/core/arena/device_failure.h"
+#include "softhca/core/arena/limits.h"
 #include "softhca/core/clients/client.h"
 #include "softhca/core/commands/call.h"
 #include "softhca/core/queues/adversarial_order.h"
@@ -102,6 +103,9 @@ std::expected<void, std::string> fabric::format(std::span<std::byte> zeroed, con
     memory.bytes     = sizeof(arena);
     memory.times     = static_cast<std::uint32_t>(options.costs);
     memory.card      = options.card;
+    if (options.card.high_keys) {
+        memory.mkeys.base = first_high_key;
+    }
     plan(memory, options);
     if (options.adversarial_seed) {
         memory.adversarial = 1;

@@ -50,6 +50,12 @@ std::string print_device_plan(const ucx_layout::layout& layout, const char* devi
                    [&](std::FILE* stream) { return ucp_layout_print_device(layout.get(), device, stream); });
 }
 
+std::string print_device(const char* device)
+{
+    return printed("ucp_layout_print_device",
+                   [&](std::FILE* stream) { return ucp_layout_print_device(nullptr, device, stream); });
+}
+
 std::string print_hooks()
 {
     return printed("ucp_layout_print_hooks", [&](std::FILE* stream) { return ucp_layout_print_hooks(stream); });

@@ -12,6 +12,8 @@ std::string print_layout(const ucx_layout::layout& layout, unsigned fields);
 
 // Null selects the first device.
 std::string print_device_plan(const ucx_layout::layout& layout, const char* device);
+// What the device says about memory keys, and what is used of it.
+std::string print_device(const char* device);
 // The changes of the library to stock UCX in this process.
 std::string print_hooks();
 // Who moves the bytes of the windows of a process.

@@ -24,6 +24,7 @@ examples:
   ucx_layout_info 'strided(1024,8,8192)' --svg column.svg      a picture
   ucx_layout_info @halo.json --json                            a description in a file, for programs
   ucx_layout_info --device mlx5_0 'strided(1024,8,8192)'       what a network card makes of it, and why
+  ucx_layout_info --device mlx5_0                              what the card can do, and what of it is used
 The grammar is in the manual page ucx_layout_info(1).)";
 
 struct options {
@@ -38,6 +39,12 @@ struct options {
     std::optional<pid_t> failures; // process number
     std::optional<pid_t> process;  // the same
 };
+
+// A device's name has none of these.
+bool is_layout(const std::string& argument)
+{
+    return argument.find_first_of("@(") != std::string::npos;
+}
 
 void run(const options& options)
 {
@@ -58,10 +65,14 @@ void run(const options& options)
         print(process_as_text(*options.process));
         return;
     }
+    const char* const device = options.device && !options.device->empty() ? options.device->c_str() : nullptr;
+    if (options.layout.empty()) {
+        print(ucxl::tools::print_device(device) + "\n");
+        return;
+    }
     const ucx_layout::layout layout = ucxl::tools::load_layout(options.layout);
     if (options.device) {
-        print(ucxl::tools::print_device_plan(layout, options.device->empty() ? nullptr : options.device->c_str()) +
-              "\n");
+        print(ucxl::tools::print_device_plan(layout, device) + "\n");
         return;
     }
     if (options.picture == "-") {
@@ -88,7 +99,9 @@ void add_options(CLI::App& app, options& into)
     app.footer(examples);
     app.add_option("layout", into.layout, "a layout as text, or @ and a file with its JSON description");
     app.add_option("--blocks", into.num_blocks, "list the first N blocks")->type_name("N");
-    app.add_option("--device", into.device, "print what a network card makes of it (no NAME: the first one)")
+    app.add_option("--device", into.device,
+                   "print what a network card makes of the layout, or without a layout what the card can do "
+                   "(no NAME: the first one)")
         ->type_name("[NAME]")
         ->expected(0, 1);
     app.add_option("--serialize", into.serialized,
@@ -119,11 +132,12 @@ int main(int argc, char** argv)
         ucxl::tools::log_to_stderr();
         add_options(app, options);
         app.parse(argc, argv);
-        // A name is no layout: a single argument behind --device is the layout.
-        if (options.layout.empty() && options.device) {
+        // The name of a device may be left out before a layout.
+        if (options.layout.empty() && options.device && is_layout(*options.device)) {
             options.layout = std::exchange(*options.device, "");
         }
-        if (options.layout.empty() && !options.limits && !options.hooks && !options.failures && !options.process) {
+        if (options.layout.empty() && !options.device && !options.limits && !options.hooks && !options.failures &&
+            !options.process) {
             std::fputs(app.help().c_str(), stderr);
             return 2;
         }

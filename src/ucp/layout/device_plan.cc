@@ -18,6 +18,7 @@ constexpr const char* library = "libuct_mlx5_layout.so.1";
 
 // Declared in uct_mlx5_layout.h, which needs the headers of rdma-core.
 using explain_function = ucs_status_t (*)(const char* device, const void* wire, std::size_t length, FILE* stream);
+using print_function   = ucs_status_t (*)(const char* device, FILE* stream);
 
 // Looks beside this library, then on the usual search path. Never closed, as UCX would not be.
 void* open_library()
@@ -35,16 +36,32 @@ void* open_library()
     return dlopen(library, RTLD_NOW | RTLD_LOCAL);
 }
 
-ucs_status_t print_device(const layout& layout, const char* device, FILE* stream)
+// Null after logging why.
+template <typename Function>
+Function find_function(const char* name)
 {
     void* const opened = open_library();
     if (opened == nullptr) {
         ucs_error("ucp_layout_print_device: layout keys are not installed: %s", dlerror());
-        return UCS_ERR_UNSUPPORTED;
+        return nullptr;
     }
-    const auto explain = reinterpret_cast<explain_function>(dlsym(opened, "uct_mlx5_layout_explain"));
-    if (explain == nullptr) {
+    const auto found = reinterpret_cast<Function>(dlsym(opened, name));
+    if (found == nullptr) {
         ucs_error("ucp_layout_print_device: %s", dlerror());
+    }
+    return found;
+}
+
+ucs_status_t print_device(const char* device, FILE* stream)
+{
+    const auto print = find_function<print_function>("uct_mlx5_layout_print_device");
+    return print == nullptr ? UCS_ERR_UNSUPPORTED : print(device, stream);
+}
+
+ucs_status_t print_plan(const layout& layout, const char* device, FILE* stream)
+{
+    const auto explain = find_function<explain_function>("uct_mlx5_layout_explain");
+    if (explain == nullptr) {
         return UCS_ERR_UNSUPPORTED;
     }
     std::vector<std::byte> wire(wire_length(layout));
@@ -58,6 +75,7 @@ ucs_status_t print_device(const layout& layout, const char* device, FILE* stream
 
 ucs_status_t ucp_layout_print_device(ucp_layout_h layout, const char* device, FILE* stream)
 {
-    return checked(__func__, {{"layout", layout}, {"stream", stream}},
-                   [&] { return print_device(*layout->value, device, stream); });
+    return checked(__func__, {{"stream", stream}}, [&] {
+        return layout == nullptr ? print_device(device, stream) : print_plan(*layout->value, device, stream);
+    });
 }

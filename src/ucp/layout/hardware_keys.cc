@@ -114,6 +114,11 @@ void show_unusable(shown_domain* domain, const std::string& reason)
     window_figures::instance().show_unusable(*domain, reason);
 }
 
+void show_choices(shown_domain* domain, const std::string& choices)
+{
+    window_figures::instance().show_choices(*domain, choices);
+}
+
 void show_figures(shown_domain* domain, const domain_figures& figures)
 {
     window_figures::show_figures(*domain, figures);
@@ -137,6 +142,7 @@ constexpr window_directory directory = {
     .has_host_transport = has_host_interfaces,
     .show_domain        = show_domain,
     .show_unusable      = show_unusable,
+    .show_choices       = show_choices,
     .show_figures       = show_figures,
     .hide_domain        = hide_domain,
 };

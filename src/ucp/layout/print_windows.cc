@@ -23,6 +23,9 @@ std::string describe(const process_figures::device& device)
     if (device.unusable[0] != 0) {
         text += std::format("  makes no keys: {}\n", printable(device.unusable));
     }
+    if (device.choices[0] != 0) {
+        text += std::format("  makes keys of: {}\n", printable(device.choices));
+    }
     return text + line("  keys live", sum.keys_live) + line("  keys suspended", sum.keys_suspended) +
            line("  keys spare", sum.keys_spare) + line("  entries", sum.entries) + line("  binds", sum.binds) +
            line("  invalidations", sum.invalidations) + line("  bytes registered", sum.bases_registered) +

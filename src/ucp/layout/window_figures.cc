@@ -132,6 +132,12 @@ void show_unusable(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
     ucs_string_buffer_appendf(text, "%s\n", printable(figures.devices[index].unusable).c_str());
 }
 
+void show_choices(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
+{
+    const process_figures figures = window_figures::instance().read();
+    ucs_string_buffer_appendf(text, "%s\n", printable(figures.devices[index].choices).c_str());
+}
+
 // Their addresses name the folders. They stay, because somebody may be reading a file while its folder goes.
 std::array<char, process_figures::max_devices> device_folders;
 
@@ -154,6 +160,7 @@ void publish_device(std::size_t index, const char* name)
                                 device_files[file].first);
     }
     ucs_vfs_obj_add_ro_file(folder, show_unusable, nullptr, index, "unusable");
+    ucs_vfs_obj_add_ro_file(folder, show_choices, nullptr, index, "choices");
 }
 
 } // namespace
@@ -300,6 +307,14 @@ void window_figures::show_unusable(const shown_domain& domain, const std::string
     }
 }
 
+void window_figures::show_choices(const shown_domain& domain, const std::string& choices)
+{
+    const std::lock_guard guard(_lock);
+    if (process_figures::device* const place = domain.device) {
+        set(place->choices, choices);
+    }
+}
+
 // Only the difference is added to the sum of the device, because this runs whenever a window is mapped.
 void window_figures::show_figures(shown_domain& domain, const domain_figures& figures) noexcept
 {
@@ -323,6 +338,7 @@ void window_figures::hide_domain(shown_domain* domain) noexcept
             ucs_vfs_obj_remove(&device_folders[static_cast<std::size_t>(place - _page.load()->devices.data())]);
             set(place->name, "");
             set(place->unusable, "");
+            set(place->choices, "");
         }
     }
     std::erase_if(_domains, [&](const auto& each) { return each.get() == domain; });

@@ -24,7 +24,7 @@ namespace ucxl
 
 // In the page: 64-bit words. All members of other processes may have any value.
 struct process_figures {
-    static constexpr std::uint64_t current_form = 0x32444e4957584355; // "UCXWIND2"
+    static constexpr std::uint64_t current_form = 0x33444e4957584355; // "UCXWIND3"
     static constexpr std::size_t max_reasons    = 8;
     static constexpr std::size_t max_devices    = 8;
     using text                                  = std::array<char, 192>;
@@ -39,6 +39,7 @@ struct process_figures {
     struct device {
         text name; // empty: none
         text unusable;
+        text choices; // what the device can do and the library uses
         std::uint64_t domains;
         domain_figures sum;
     };
@@ -74,6 +75,7 @@ public:
     // As the functions of window_directory.
     shown_domain* show_domain(const std::string& device);
     void show_unusable(const shown_domain& domain, const std::string& reason);
+    void show_choices(const shown_domain& domain, const std::string& choices);
     static void show_figures(shown_domain& domain, const domain_figures& figures) noexcept;
     void hide_domain(shown_domain* domain) noexcept;
 

@@ -33,10 +33,9 @@ constexpr abi::option fields[] = {
      "UCX's memory domains of RDMA devices stay exactly as they are, and the CPU copies windows.",
      offsetof(key_options, enable), abi::option_type::name, switch_names},
     {"WINDOWS", "auto",
-     "Which windows network cards may reach by hardware keys: auto (where a card can have a key and follows the "
-     "layout\n"
-     "about as fast as a CPU copies it), keys (wherever a card can have one), or copies (none: the CPU copies all\n"
-     "windows).",
+     "Which windows network cards may reach by hardware keys: auto (where a card can have a key that atomic\n"
+     "operations can use, and follows the layout about as fast as a CPU copies it), keys (wherever a card can have\n"
+     "one) or copies (none: the CPU copies all windows).",
      offsetof(key_options, windows), abi::option_type::name, carrier_names},
     {"SAME_HOST", "auto",
      "Whether peers on the same host reach windows through the device: auto (unless lay_shm or lay_cma is in use),\n"

@@ -77,6 +77,7 @@ struct window_directory {
     // std::bad_alloc.
     shown_domain* (*show_domain)(const std::string& device);
     void (*show_unusable)(shown_domain* domain, const std::string& reason);
+    void (*show_choices)(shown_domain* domain, const std::string& choices); // what its keys are made of
     void (*show_figures)(shown_domain* domain, const domain_figures& figures);
     void (*hide_domain)(shown_domain* domain);
 };

@@ -49,13 +49,34 @@ protected:
         }
     }
 
+    std::uint64_t domain_flags() const
+    {
+        uct_mlx5_layout_domain_attr_t attr{};
+        attr.field_mask = UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS;
+        check_ok(uct_mlx5_layout_domain_query(domain, &attr), "uct_mlx5_layout_domain_query");
+        return attr.flags;
+    }
+
+    bool has_atomics() const { return (domain_flags() & UCT_MLX5_LAYOUT_CAP_ATOMIC) != 0; }
+
+    bool has_repeat_blocks() const { return (domain_flags() & UCT_MLX5_LAYOUT_CAP_REPEAT_BLOCK) != 0; }
+
+    // For tests of atomic operations: ends the test where the device does none through keys.
+    void need_atomics() const
+    {
+        if (!has_atomics()) {
+            GTEST_SKIP() << "the device does no atomic operations through keys";
+        }
+    }
+
+    // Without the right to atomic operations where the device has none through keys.
     uct_mlx5_layout_region_h new_region(std::uint32_t max_entries = 64, std::uint64_t address = 0,
                                         unsigned access = every_access)
     {
         uct_mlx5_layout_region_params_t params{};
         params.field_mask = UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES |
                             UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ADDRESS;
-        params.access                   = access;
+        params.access                   = has_atomics() ? access : access & ~IBV_ACCESS_REMOTE_ATOMIC;
         params.max_entries              = max_entries;
         params.address                  = address;
         uct_mlx5_layout_region_h region = nullptr;

@@ -12,6 +12,12 @@ namespace
 class atomic_words : public key_test
 {
 protected:
+    void SetUp() override
+    {
+        key_test::SetUp();
+        need_atomics();
+    }
+
     uct_mlx5_layout_region_h region_of(std::span<const ibv_sge> pieces, std::uint64_t address = 0)
     {
         const auto region = new_region(64, address);

@@ -170,7 +170,8 @@ TEST_F(key_properties, keys_show_what_the_reference_walker_says)
     release_all();
     for (const auto& [kind, count] : counts.kinds()) {
         std::printf("%-22s%d\n", kind, count);
-        EXPECT_GT(count, 0) << kind;
+        // A device without repeat blocks has fewer kinds of plans.
+        EXPECT_TRUE(count > 0 || !has_repeat_blocks()) << kind;
     }
 }
 

@@ -72,7 +72,7 @@ private:
             uct_mlx5_layout_region_params_t params{};
             params.field_mask =
                 UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_ACCESS | UCT_MLX5_LAYOUT_REGION_PARAM_FIELD_MAX_ENTRIES;
-            params.access      = every_access;
+            params.access      = every_access & ~IBV_ACCESS_REMOTE_ATOMIC; // not every card has it
             params.max_entries = _from.one_in(2) ? 8 : 128;
             return expect_ok(uct_mlx5_layout_region_create(_domain, &params, &entry.region), make);
         }

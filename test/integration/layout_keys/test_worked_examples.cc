@@ -81,7 +81,7 @@ TEST_P(strided_keys, show_their_blocks)
     uct_mlx5_layout_item_t item{memory->piece(0, example.length), 1, &dim, 1};
     uct_mlx5_layout_region_h region = new_region();
     ASSERT_EQ(uct_mlx5_layout_set_interleaved(region, 0, 1, &item), UCS_OK);
-    EXPECT_EQ(about(region).num_keys, 1);
+    EXPECT_TRUE(about(region).num_keys == 1 || !has_repeat_blocks());
     expect_shows(region, *memory,
                  strided_offsets(example.length, static_cast<std::size_t>(example.stride),
                                  static_cast<std::size_t>(example.count)));
@@ -211,6 +211,10 @@ TEST_F(worked_keys, region_at_an_address_is_reached_there)
 
 TEST_F(worked_keys, atomics_reach_an_item_inside_a_layout)
 {
+    need_atomics();
+    if (IsSkipped()) {
+        return;
+    }
     const auto memory = zeroed(4096);
     const auto result = zeroed(8);
     uct_mlx5_layout_dim_t dim{8, 64};

@@ -1,7 +1,10 @@
 // ucx_layout_info --device: what a network card makes of a layout.
 #include "tool.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,19 +54,97 @@ TEST(info_device, a_wrong_layout_is_an_error_of_the_layout)
 }
 
 #ifdef SOFTHCA_LIBRARY
-TEST(info_device, the_device_is_the_first_one_or_the_one_named)
+environment software()
 {
     const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY"); // its library, for programs without it
-    const environment software{
-        {"LD_PRELOAD", std::string(SOFTHCA_LIBRARY) + (sanitizer != nullptr ? std::string(":") + sanitizer : "")}};
+    return {{"LD_PRELOAD", std::string(SOFTHCA_LIBRARY) + (sanitizer != nullptr ? std::string(":") + sanitizer : "")}};
+}
+
+TEST(info_device, the_device_is_the_first_one_or_the_one_named)
+{
     const std::string layout = "strided(1024,8,8192)";
-    const outcome first      = run_tool(tool, {"--device", layout}, software);
+    const outcome first      = run_tool(tool, {"--device", layout}, software());
     ASSERT_EQ(0, first.status) << first.err;
     EXPECT_THAT(first.out, StartsWith("device         mlx5_0: 65532 entries in a list"));
-    EXPECT_EQ(first.out, run_tool(tool, {layout, "--device"}, software).out);
-    EXPECT_EQ(first.out, run_tool(tool, {"--device", "mlx5_0", layout}, software).out);
-    EXPECT_EQ(1, run_tool(tool, {"--device", "mlx5_7", layout}, software).status);
+    EXPECT_EQ(first.out, run_tool(tool, {layout, "--device"}, software()).out);
+    EXPECT_EQ(first.out, run_tool(tool, {"--device", "mlx5_0", layout}, software()).out);
+    EXPECT_EQ(1, run_tool(tool, {"--device", "mlx5_7", layout}, software()).status);
 }
+
+// Of a line of the table, what the device says and what is used.
+std::string line_of(const std::string& capability, const environment& more)
+{
+    environment all = software();
+    all.insert(all.end(), more.begin(), more.end());
+    const outcome shown = run_tool(tool, {"--device", "mlx5_0"}, all);
+    EXPECT_EQ(0, shown.status) << shown.err;
+    const auto begin = shown.out.find("\n" + capability + "  ");
+    if (begin == std::string::npos) {
+        return shown.out;
+    }
+    std::istringstream line(shown.out.substr(begin + 1 + capability.size(), shown.out.find('\n', begin + 1)));
+    std::string said;
+    std::string used;
+    line >> said >> used;
+    return said + " " + used;
+}
+
+TEST(info_device, without_a_layout_the_device_is_described)
+{
+    const outcome named = run_tool(tool, {"--device", "mlx5_0"}, software());
+    ASSERT_EQ(0, named.status) << named.err;
+    EXPECT_THAT(named.out, StartsWith("device                         mlx5_0\ncapability"));
+    EXPECT_EQ(named.out, run_tool(tool, {"--device"}, software()).out);
+    const outcome absent = run_tool(tool, {"--device", "mlx5_7"}, software());
+    EXPECT_EQ(1, absent.status);
+    EXPECT_THAT(absent.err, HasSubstr("there is no mlx5 device 'mlx5_7'"));
+}
+
+struct refused_feature {
+    const char* profile;
+    const char* fault; // of softhca-run, or ""
+    const char* capability;
+    const char* said_and_used;
+};
+
+class described_device : public testing::TestWithParam<refused_feature>
+{
+};
+
+TEST_P(described_device, shows_what_the_self_test_did_not_find)
+{
+    const auto& [profile, fault, capability, expected] = GetParam();
+    environment variables{{"SOFTHCA_PROFILE", profile}};
+    if (*fault != 0) {
+        variables.emplace_back("SOFTHCA_FAULT", fault);
+    }
+    EXPECT_EQ(expected, line_of(capability, variables));
+}
+
+const refused_feature features[] = {
+    {"bf3", "", "repeat blocks", "yes yes"},
+    {"vf", "", "repeat blocks", "no no"},
+    {"bf3", "refuse:umr_repeat_block", "repeat blocks", "yes no"},
+    {"bf3", "refuse:umr_pointer", "lists in memory", "yes no"},
+    {"vf", "", "nested keys by local rights", "no no"},
+    {"bf3", "refuse:local_nested", "nested keys by local rights", "yes no"},
+    {"cx7", "", "atomic operations", "yes no"},
+    {"vf", "", "atomic operations", "yes no"},
+    {"bf3", "refuse:indirect_atomic", "atomic operations", "yes no"},
+    {"bf3", "refuse:umr_start_addr", "start addresses", "umr ksm"},
+    {"cx7", "", "fence of key changes", "strong strong"},
+    {"bf3,high_keys=1", "", "log of keys", "24 24"},
+    {"cx6dx", "", "opens keys to other functions", "no no"},
+    {"bf3", "", "opens keys to other functions", "yes yes"},
+    {"cx7", "", "opens keys to other functions", "yes no"},
+};
+
+INSTANTIATE_TEST_SUITE_P(features, described_device, testing::ValuesIn(features), [](const auto& test) {
+    std::string name = test.param.profile + std::string("_") + test.param.capability;
+    name += *test.param.fault != 0 ? "_refused" : "";
+    std::ranges::replace_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+    return name;
+});
 #endif
 
 } // namespace

@@ -316,6 +316,18 @@ protected:
     }
 };
 
+// UCX makes a key for atomic operations on plain memory. Its number could be read as that of a window.
+TEST_F(perftest_on_a_device, keys_of_high_numbers_are_no_marks_of_windows)
+{
+    environment verbose = variables();
+    verbose.emplace_back("UCX_LOG_LEVEL", "debug");
+    const strings arguments{"--self", "-t", "ucp_fadd", "--method", "contig", "-s", "8", "-n", "1000", "--validate"};
+    const outcome ended = run_tool("softhca-run", under_device(arguments, {"--profile", "none,high_keys=1"}), verbose);
+    EXPECT_EQ(0, ended.status) << ended.err;
+    EXPECT_THAT(ended.output(), HasSubstr("an atomic key with a high index is not handed out"));
+    EXPECT_THAT(ended.output(), HasSubstr("final values right"));
+}
+
 class atomics_on_a_device : public perftest_on_a_device,
                             public testing::WithParamInterface<std::tuple<const char*, const char*>>
 {

@@ -1,5 +1,6 @@
 // Atomics on an endpoint that has lanes for atomics of a network card: on host memory and on windows with a usable key
 // by the card, on all other windows by messages. What a card does needs nothing of its target, so the target sleeps.
+#include "device_fabric.h"
 #include "passive_target.h"
 #include "remote_words.h"
 #include "scenario.h"
@@ -181,6 +182,22 @@ TEST_P(device_atomics, go_by_messages_only_where_the_device_cannot_do_them)
     auto config                   = config_for({{setting.name, setting.tls, false}, "y"}, setting.scenario, 1);
     config.own_variables          = {setting.initiator, setting.target};
     EXPECT_PAIR(config);
+}
+
+// Such a card would refuse atomic operations on a window by its key.
+TEST(device_atomics_by_copies, where_keys_of_the_card_do_none)
+{
+    if (!has_software_device()) {
+        GTEST_SKIP() << "another kind of card";
+    }
+    for (const char* const profile : {"cx7", "vf", "bf3"}) {
+        SCOPED_TRACE(profile);
+        device_fabric fabric({"--profile", profile});
+        auto config = config_for({{"rc_x", rc, false}, "y"}, "device_atomics.busy", 1);
+        fabric.add_to(config.variables);
+        EXPECT_PAIR(config);
+        fabric.end();
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(matrix, device_atomics, testing::ValuesIn(settings),

@@ -184,6 +184,7 @@ const scenario all_figures("figures.all", [](const peer_arguments& arguments) {
         const figures device(first_device());
         folder = device.folder;
         check(file(folder + "unusable") == "\n", "unusable: {}", file(folder + "unusable"));
+        check(file(folder + "choices").contains("start addresses by"), "choices: {}", file(folder + "choices"));
         use_keyed_window(session.context(), device);
         use_copied_windows(session.context());
         use_unasked_window(session.context());

@@ -28,7 +28,7 @@ inline constexpr std::size_t max_flow_counters = 1U << 12;
 inline constexpr std::size_t max_pds           = 1U << 14;
 inline constexpr std::size_t max_uars          = 1U << 12;
 inline constexpr std::size_t max_umems         = 1U << 17;
-inline constexpr std::size_t max_mkeys         = 1U << 17; // an index is a key without its variant byte
+inline constexpr std::size_t max_mkeys         = 1U << 17;
 inline constexpr std::size_t max_cqs           = 1U << 14;
 inline constexpr std::size_t max_srqs          = 1U << 12;
 inline constexpr std::size_t max_qps           = 1U << 15;
@@ -44,18 +44,21 @@ inline constexpr std::size_t memic_granule_bytes = 64; // allocations start at m
 
 using translation_entry = std::array<std::byte, 16>;
 
-// A table whose ids are its indices. Index 0 is never used, so 0 can mean none.
+// A table whose ids are its indices. Index 0 is never used, so 0 can mean none. Programs know a record by its number.
 template <typename Record, std::size_t Count>
 struct table {
     std::uint32_t cursor = 0; // the search for a free record starts here
     std::uint32_t live   = 0;
     std::uint32_t end    = 0; // records from here on were never used
-    std::uint32_t unused = 0;
+    std::uint32_t base   = 0; // the number of id 0
     std::array<Record, Count> records;
 
+    std::uint32_t number_of(std::uint32_t id) const { return base + id; }
+
     // Null when there is no such record, for any number.
-    Record* find(std::uint64_t id)
+    Record* find(std::uint64_t number)
     {
+        const std::uint64_t id = number - base;
         if (id == 0 || id >= Count || records[id].owner.life != life::live) {
             return nullptr;
         }

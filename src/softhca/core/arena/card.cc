@@ -56,7 +56,8 @@ constexpr std::array flags{std::pair{std::string_view("imaicl"), &card::imaicl},
                            std::pair{std::string_view("relaxed_only"), &card::relaxed_only},
                            std::pair{std::string_view("atomic_rate_pa"), &card::atomic_rate_pa},
                            std::pair{std::string_view("exports"), &card::exports},
-                           std::pair{std::string_view("refuses_exports"), &card::refuses_exports}};
+                           std::pair{std::string_view("refuses_exports"), &card::refuses_exports},
+                           std::pair{std::string_view("high_keys"), &card::high_keys}};
 
 } // namespace
 

@@ -34,6 +34,7 @@ struct card {
     bool atomic_rate_pa      = true;  // atomics lock physical addresses, not those of the key. [cap]
     bool exports             = true;  // says that keys may be opened to other functions
     bool refuses_exports     = false; // but does not open them
+    bool high_keys           = false; // gives keys indexes from 0xff0000 on. [dump] log_max_mkey: 24
     std::uint16_t dc_wqe     = 1024;  // bytes of a WQE of a DCI at most. [dump] max_wqe_sz_sq_dc: 256
     std::uint8_t indirection = 4;     // indirect keys above a direct one, at most 4 here
 };

@@ -38,6 +38,8 @@ enum class refusable : std::uint8_t {
     umr_start_addr,   // a UMR that moves the start of a key
     umr_repeat_block, // a UMR with a repeat block
     indirect_atomic,  // an atomic through an indirect key
+    umr_pointer,      // a UMR with its entries in memory
+    local_nested,     // a peer's use of a key whose keys below have local rights only
 };
 
 inline constexpr std::uint32_t any_opcode = 0xffffffff;
@@ -67,5 +69,5 @@ struct fault_plan {
 template <>
 struct ucxl::prm::value_names<ucxl::softhca::refusable>
     : one_of<softhca::refusable::umr_start_addr, softhca::refusable::umr_repeat_block,
-             softhca::refusable::indirect_atomic> {
+             softhca::refusable::indirect_atomic, softhca::refusable::umr_pointer, softhca::refusable::local_nested> {
 };

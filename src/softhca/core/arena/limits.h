@@ -23,6 +23,10 @@ inline constexpr std::uint16_t default_pkey       = 0xffff;
 inline constexpr std::uint64_t default_gid_prefix = 0xfe80000000000000;
 inline constexpr unsigned clock_khz               = 1'000'000; // of timestamps in CQEs: nanoseconds
 
+// The index of a key is the key without its variant byte.
+inline constexpr unsigned key_index_bits      = 24;
+inline constexpr std::uint32_t first_high_key = 0xff0000; // of a card that gives high ones
+
 // A reserved key (dump_fill_mkey): as a local key it reads as zeros, and writes to it are discarded.
 inline constexpr std::uint32_t key_without_memory = 0x200;
 

@@ -20,6 +20,7 @@
 
 #include "prm/command.h"
 #include "softhca/core/arena/arena.h"
+#include "softhca/core/arena/limits.h"
 #include "softhca/core/arena/record_table.h"
 #include "softhca/core/clients/client.h"
 
@@ -76,6 +77,14 @@ std::uint32_t find_room(command_call& call, table<Record, Count>& records)
     return id == 0 && release_dead_clients(call.device) != 0 ? find_free(records) : id;
 }
 
+// A free id for a key whose number has room in an index, or 0.
+inline std::uint32_t find_room_for_key(command_call& call)
+{
+    const table<mkey_record, max_mkeys>& keys = call.memory().mkeys;
+    const std::uint32_t id                    = find_room(call, call.memory().mkeys);
+    return keys.number_of(id) >> key_index_bits == 0 ? id : 0;
+}
+
 // The memory of a UMEM from `offset` on.
 std::optional<process_memory> umem_range(const command_call& call, std::uint32_t umem, std::uint64_t offset,
                                          std::uint64_t length);
@@ -113,7 +122,7 @@ void let_go(table<Record, Count>& records, std::uint32_t id)
 
 // Makes a key live once it is filled in, and destroys a key with all that it holds.
 void publish_key(arena& memory, std::uint32_t index, const ownership& owner);
-void retire_key(arena& memory, std::uint32_t index);
+void retire_key(arena& memory, const mkey_record& retired);
 
 // Implements fabric::replace_region().
 prm::command_status replace_region(command_call& call, std::uint32_t key);

@@ -29,7 +29,6 @@ void describe_sizes(prm::view<hca_cap> cap)
     cap.put<log2_of(max_srqs)>(hca_cap::log_max_rmp);
     cap.put<log2_of(max_cqs)>(hca_cap::log_max_cq);
     cap.put<log2_of(max_pds)>(hca_cap::log_max_pd);
-    cap.put<log2_of(max_mkeys)>(hca_cap::log_max_mkey);
     cap.put<log_max_message>(hca_cap::log_max_msg);
     cap.put<log_max_reads>(hca_cap::log_max_ra_req_qp);
     cap.put<log_max_reads>(hca_cap::log_max_ra_res_qp);
@@ -88,6 +87,11 @@ void describe_dynamic_connections(const card& card, prm::view<hca_cap> cap)
 
 void describe_keys(const card& card, prm::view<hca_cap> cap)
 {
+    if (card.high_keys) {
+        cap.put<key_index_bits>(hca_cap::log_max_mkey);
+    } else {
+        cap.put<log2_of(max_mkeys)>(hca_cap::log_max_mkey);
+    }
     cap.put<64>(hca_cap::log_max_mrw_sz);
     cap.put(hca_cap::max_indirection, card.indirection);
     cap.put<log_max_klm_list>(hca_cap::log_max_klm_list_size);

@@ -256,7 +256,7 @@ command_status create_mkey(command_call& call, create_in input, prm::view<prm::c
     if (beyond_limit(memory, fault_kind::key_limit, memory.mkeys.live + 1)) {
         return call.refuse(command_status::limit_exceeded, "--fault");
     }
-    const std::uint32_t index = find_room(call, memory.mkeys);
+    const std::uint32_t index = find_room_for_key(call);
     if (index == 0) {
         return call.refuse(command_status::limit_exceeded, "all keys are taken");
     }
@@ -271,7 +271,7 @@ command_status create_mkey(command_call& call, create_in input, prm::view<prm::c
     hold(memory.umems, key.umem);
     publish_key(memory, index, call.owner());
     call.cost_ns = creation_cost(call, key);
-    (void)output.set(prm::create_mkey_out::mkey_index, index);
+    (void)output.set(prm::create_mkey_out::mkey_index, memory.mkeys.number_of(index));
     return command_status::ok;
 }
 
@@ -306,15 +306,15 @@ command_status query_mkey(command_call& call, prm::const_view<prm::query_mkey_in
 
 command_status destroy_mkey(command_call& call, prm::const_view<prm::destroy_mkey_in> input, prm::view<prm::any_output>)
 {
-    const std::uint32_t index    = input.get(prm::destroy_mkey_in::mkey_index);
-    const mkey_record* const key = own(call, call.memory().mkeys, index);
+    const std::uint32_t index = input.get(prm::destroy_mkey_in::mkey_index);
+    mkey_record* const key    = own(call, call.memory().mkeys, index);
     if (key == nullptr || key->backing == mkey_backing::alias) {
         return call.refuse(command_status::bad_resource, "no such key");
     }
     const auto costs = static_cast<card_times>(call.memory().times);
     call.cost_ns     = key->backing == mkey_backing::process && call.uid == 0 ? deregistration_cost(costs, key->len)
                                                                               : key_end_cost(costs);
-    retire_key(call.memory(), index);
+    retire_key(call.memory(), *key);
     return command_status::ok;
 }
 
@@ -342,14 +342,16 @@ void publish_key(arena& memory, std::uint32_t index, const ownership& owner)
     memory.counts.keys_live_max = std::max(memory.counts.keys_live_max, memory.counts.keys_live);
 }
 
-void retire_key(arena& memory, std::uint32_t index)
+void retire_key(arena& memory, const mkey_record& retired)
 {
-    const mkey_record key = memory.mkeys.records[index];
+    const mkey_record key = retired;
+    const auto index      = static_cast<std::uint32_t>(&retired - memory.mkeys.records.data());
+    const auto number     = memory.mkeys.number_of(index);
     retire(memory.mkeys, index);
     if (key.shared_with_vhca) {
         // An alias refers to this key, not to the next one with that index.
         for_each_live(memory.mkeys, [&](std::uint32_t, mkey_record& other) {
-            if (other.backing == mkey_backing::alias && other.target_mkey == index) {
+            if (other.backing == mkey_backing::alias && other.target_mkey == number) {
                 other.target_mkey = 0;
             }
         });

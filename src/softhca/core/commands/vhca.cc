@@ -98,14 +98,14 @@ command_status create_object(command_call& call, prm::const_view<prm::general_ob
         return call.refuse(command_status::limit_exceeded, "--fault");
     }
     const mkey_record made    = make_alias(*target, alias);
-    const std::uint32_t index = find_room(call, memory.mkeys);
+    const std::uint32_t index = find_room_for_key(call);
     if (index == 0) {
         return call.refuse(command_status::limit_exceeded, "all keys are taken");
     }
     fresh(memory.mkeys, index) = made;
     hold(memory.pds, made.pd);
     publish_key(memory, index, call.owner());
-    output.put(prm::query_alias_object_out::obj_id, index);
+    output.put(prm::query_alias_object_out::obj_id, memory.mkeys.number_of(index));
     return command_status::ok;
 }
 
@@ -135,10 +135,11 @@ command_status query_object(command_call& call, prm::const_view<prm::general_obj
 command_status destroy_object(command_call& call, prm::const_view<prm::general_object_in> input,
                               prm::view<prm::any_output>)
 {
-    if (own_alias(call, input) == nullptr) {
+    const mkey_record* const alias = own_alias(call, input);
+    if (alias == nullptr) {
         return call.refuse(command_status::bad_resource, "no such alias");
     }
-    retire_key(call.memory(), input.get(prm::general_object_in::obj_id));
+    retire_key(call.memory(), *alias);
     return command_status::ok;
 }
 

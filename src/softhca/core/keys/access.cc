@@ -4,6 +4,7 @@
 
 #include "prm/umr.h"
 #include "softhca/core/arena/device_failure.h"
+#include "softhca/core/arena/fault_plan.h"
 #include "softhca/core/arena/limits.h"
 
 namespace ucxl::softhca
@@ -235,12 +236,18 @@ bool key_walk::next(piece& found)
             refuse(access_fault::broken_entry);
             return false;
         }
-        const right needed = _device.memory.card.imaicl ? local_of(_needed) : _needed;
-        if (enter(top.user, wanted, needed, found) == entered::memory) {
+        if (enter(top.user, wanted, right_below(), found) == entered::memory) {
             return true;
         }
     }
     return false;
+}
+
+// Of the keys inside a key.
+right key_walk::right_below() const
+{
+    const bool by_local = _device.memory.card.imaicl && !refuses(_device.memory, refusable::local_nested);
+    return by_local ? local_of(_needed) : _needed;
 }
 
 bool key_walk::step(level& current, range& wanted)

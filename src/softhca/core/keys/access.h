@@ -95,6 +95,7 @@ private:
     entered enter_nothing(std::uint64_t length, right needed, piece& found);
     entered descend(const mkey_record& key, const key_user& user, std::uint64_t offset, std::uint64_t length);
     entered refuse(access_fault why);
+    right right_below() const;
     bool step(level& current, range& wanted);
     bool step_klm(level& current, range& wanted);
     bool step_ksm(level& current, range& wanted);

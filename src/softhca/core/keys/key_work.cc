@@ -179,7 +179,8 @@ cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::u
 {
     const prm::const_view<prm::wqe_pointer_segment> pointer(
         request.pointer.first<prm::wqe_pointer_segment::size_bytes>());
-    if (pointer.get(prm::wqe_pointer_segment::addr) % pointer_alignment != 0) {
+    if (pointer.get(prm::wqe_pointer_segment::addr) % pointer_alignment != 0 ||
+        refuses(device.memory, refusable::umr_pointer)) {
         return cqe_syndrome::memory_window_bind;
     }
     const std::uint32_t count        = request.controls().get(umr_control::klm_octowords);

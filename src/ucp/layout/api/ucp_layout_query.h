@@ -115,11 +115,12 @@ ucs_status_t ucp_layout_print(ucp_layout_h layout, FILE *stream, unsigned flags)
 
 /**
  * @brief Print for people what an mlx5 network card would make of a layout: the memory keys and their entries, the
- * rejected forms with reasons, and whether packing is the better choice.
+ * rejected forms with reasons, and whether packing is the better choice. Without a layout, what the card says about
+ * memory keys, what the library uses of it, and why where the two differ.
  *
- * @param [in] layout  The layout.
- * @param [in] device  Name of a device (mlx5_0); NULL: the first device; "published": no device, but the limits
- *                     published for ConnectX-6.
+ * @param [in] layout  The layout, or NULL.
+ * @param [in] device  Name of a device (mlx5_0); NULL: the first device; with a layout "published": no device, but the
+ *                     limits published for ConnectX-6.
  * @param [in] stream  Where to print.
  *
  * @return UCS_OK, or

@@ -134,8 +134,6 @@ const std::vector<null_argument> nulls{
      [](auto& with) { return ucp_layout_print(nullptr, with.stream, UCP_LAYOUT_PRINT_TEXT); }},
     {"ucp_layout_print", "stream",
      [](auto& with) { return ucp_layout_print(with.described.get(), nullptr, UCP_LAYOUT_PRINT_TEXT); }},
-    {"ucp_layout_print_device", "layout",
-     [](auto& with) { return ucp_layout_print_device(nullptr, "published", with.stream); }},
     {"ucp_layout_print_device", "stream",
      [](auto& with) { return ucp_layout_print_device(with.described.get(), "published", nullptr); }},
     {"ucp_layout_print_windows", "stream", [](auto&) { return ucp_layout_print_windows(0, nullptr); }},

@@ -1,7 +1,7 @@
 // What a packed key of a window carries besides the key. UCX's packed keys of mlx5 have two halves: the key for puts
 // and gets, and another one for atomics, or "none". A window needs one key for both. So the second half of a window's
-// packed key names the host. It has a value that no key of a device has: the index of a key has 24 bits, and devices
-// give out fewer than 0xff0000 of them.
+// packed key names the host. It has the value of a key whose index is 0xff0000 or more. Where UCX's key for atomics has
+// such an index, it is not handed out.
 //
 // A peer without this library takes the mark for an atomic key. Its puts and gets work, its atomics fail.
 #pragma once

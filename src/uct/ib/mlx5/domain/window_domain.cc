@@ -7,6 +7,7 @@
 #include "sys/rollback.h"
 #include "ucs/sys/status.h"
 #include "uct/abi/log.h"
+#include "uct/ib/mlx5/layout/device_report.h"
 
 #include <algorithm>
 #include <cstring>
@@ -67,6 +68,7 @@ result<window_domain::device_side*> window_domain::device()
         if (_was_unusable) {
             _windows.show_unusable(_shown, "");
         }
+        _windows.show_choices(_shown, choices((*device)->keys));
         show();
     }
     return device;
@@ -551,6 +553,19 @@ bool is_only_for_cards(const window_handle& handle)
     return handle.record == nullptr || handle.record->key == nullptr || handle.record->key->shows_card_memory();
 }
 
+// A peer would take an atomic key from index 0xff0000 on for the mark of a window. Without one UCX does atomic
+// operations by the key for puts and gets.
+void drop_high_atomic_key(const char* device, void* buffer)
+{
+    std::uint64_t packed = 0;
+    std::memcpy(&packed, buffer, sizeof(packed));
+    if (host_of(packed)) {
+        packed = unmarked_key(packed);
+        std::memcpy(buffer, &packed, sizeof(packed));
+        ucs_debug("%s: an atomic key with a high index is not handed out", device);
+    }
+}
+
 } // namespace
 
 // Whether the peer may have the key of the handle. Stock UCX sends a rendezvous message without a key if packing fails,
@@ -581,7 +596,11 @@ ucs_status_t window_domain::mkey_pack(uct_mem_h memh, void* address, std::size_t
                        [&] { return export_memory(memh, address, length, params, buffer); });
     }
     if (!handle_table::instance().holds(memh)) {
-        return domain_layer::mkey_pack(memh, address, length, params, buffer);
+        const ucs_status_t status = domain_layer::mkey_pack(memh, address, length, params, buffer);
+        if (status == UCS_OK) {
+            drop_high_atomic_key(_device_name.c_str(), buffer);
+        }
+        return status;
     }
     constexpr auto name = "ucp_rkey_pack of a window";
     auto& handle        = *static_cast<window_handle*>(memh);

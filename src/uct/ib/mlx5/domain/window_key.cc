@@ -78,6 +78,12 @@ result<void> window_key::check(const domain& domain, const window_content& conte
         return fail(errc::unsupported, "all keys of this device begin at address 0");
     }
     if (choice == key_choice::by_cost) {
+        // UCP would take the card for atomic operations on the window, as it does for other memory. A card that refuses
+        // one ends the connection, and the process.
+        if (domain.caps.has_atomics && !domain.caps.atomics) {
+            return fail(errc::unsupported, "this device does atomic operations, but none by keys of windows; without "
+                                           "any on windows, UCX_LAYOUT_KEYS_WINDOWS=keys saves the copies");
+        }
         const auto plan = UCXL_TRY(lower(*content.shape, domain.caps.limits));
         UCXL_TRY(prefer_key_for_window(plan.cost, *content.shape)); // before its memory is pinned
     }

@@ -1,5 +1,6 @@
 // The C functions of uct_mlx5_layout.h for devices and domains. They check parameters, choose statuses and log errors.
 #include "api_support.h"
+#include "device_report.h"
 #include "explain.h"
 #include "named_device.h"
 #include "ucs/layout/wire.h"
@@ -16,11 +17,6 @@ constexpr const char* published_device = "published";
 constexpr std::uint64_t always =
     UCT_MLX5_LAYOUT_CAP_SG | UCT_MLX5_LAYOUT_CAP_INTERLEAVED | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_REPEAT |
     UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_REPEAT | UCT_MLX5_LAYOUT_CAP_INTERLEAVED_NONUNIFORM_TOTAL;
-
-const char* name_of(address_method method)
-{
-    return method == address_method::umr ? "umr" : method == address_method::ksm ? "ksm" : "nothing";
-}
 
 uct_mlx5_layout_address_method_t to_c(address_method method)
 {
@@ -100,12 +96,9 @@ ucs_status_t open_domain(const char* function, const uct_mlx5_layout_domain_para
     if (!parts) {
         return log_error(function, parts.error());
     }
-    const self_test_result& found = parts->found;
-    ucs_debug("%s: the device does repeat blocks %d, lists in memory %d, nesting %d (by local rights %d), atomics %d, "
-              "addresses by %s",
-              function, found.repeat_blocks, found.pointer_entries, found.nesting, found.nested_by_local_rights,
-              found.atomics, name_of(found.address));
-    *domain_p = new uct_mlx5_layout_domain{domain(params.pd, std::move(*parts))};
+    std::unique_ptr<uct_mlx5_layout_domain> opened(new uct_mlx5_layout_domain{domain(params.pd, std::move(*parts))});
+    ucs_debug("%s: the device does %s", function, choices(opened->value).c_str());
+    *domain_p = opened.release();
     return UCS_OK;
 }
 
@@ -165,6 +158,22 @@ ucs_status_t explain_on(const char* function, const char* device, std::span<cons
     return UCS_OK;
 }
 
+ucs_status_t print_report(const char* function, const char* device, FILE* stream)
+{
+    if (const ucs_status_t bad = check_required(function, {{"stream", stream}}); bad != UCS_OK) {
+        return bad;
+    }
+    const result<std::string> text =
+        named_device::open(device).and_then([](const named_device& opened) { return report(opened); });
+    if (!text) {
+        return log_error(function, text.error());
+    }
+    if (std::fputs(text->c_str(), stream) < 0) {
+        return log_error(function, fail_errno("writing").error());
+    }
+    return UCS_OK;
+}
+
 } // namespace
 
 ucs_status_t uct_mlx5_layout_query(ibv_context* context, uct_mlx5_layout_attr_t* attr)
@@ -200,6 +209,11 @@ ucs_status_t uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain
         }
         return bad;
     });
+}
+
+ucs_status_t uct_mlx5_layout_print_device(const char* device, FILE* stream)
+{
+    return guarded(__func__, [&, function = __func__] { return print_report(function, device, stream); });
 }
 
 ucs_status_t uct_mlx5_layout_explain(const char* device, const void* wire, size_t length, FILE* stream)

@@ -24,6 +24,8 @@ public:
     static result<bind_queue> open(ibv_pd* pd, std::uint8_t port, std::uint32_t depth, bool atomics);
 
     std::uint32_t qpn() const { return _qp->qp_num; }
+    // Requests under way at once: what was asked for, or less where the device has less room.
+    std::uint32_t depth() const { return _depth; }
     // The longest work request, in bytes.
     std::size_t max_request() const { return _max_request; }
 

@@ -92,11 +92,24 @@ result<capabilities> query_capabilities(ibv_context* context)
     found.nested_by_local_rights = caps.get(prm::hca_cap::imaicl) != 0;
     found.umr_sets_atomic_right  = caps.get(prm::hca_cap::umr_modify_atomic_disabled) == 0;
     found.atomics_lock_memory    = caps.get(prm::hca_cap::atomic_rate_pa) != 0;
+    found.relaxed_only           = caps.get(prm::hca_cap::mkc_order_write_after_write_ro_only) != 0;
+    found.log_keys               = caps.get(prm::hca_cap::log_max_mkey);
+    found.has_atomics            = caps.get(prm::hca_cap::atomic) != 0;
     // An atomic operation must not overtake the writes before it.
-    const bool always_relaxed = caps.get(prm::hca_cap::mkc_order_write_after_write_ro_only) != 0;
-    found.atomics             = caps.get(prm::hca_cap::atomic) != 0 && found.umr_sets_atomic_right && !always_relaxed &&
+    found.atomics = found.has_atomics && found.umr_sets_atomic_right && !found.relaxed_only &&
                     has_atomics(context, caps.get(prm::hca_cap::dct) != 0);
     return found;
+}
+
+bool says_it_opens_keys(ibv_context* context)
+{
+    const auto page = query_page(context, prm::cap_page::general_2);
+    if (page == nullptr) {
+        return false;
+    }
+    const auto objects =
+        (**page).at(prm::query_hca_cap_out::general_2).get(prm::hca_cap_2::allowed_object_for_other_vhca_access);
+    return (std::to_underlying(objects) & std::to_underlying(prm::vhca_object::mkey)) != 0;
 }
 
 bool answers_commands(ibv_context* context)

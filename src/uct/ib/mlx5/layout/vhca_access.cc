@@ -19,7 +19,9 @@ result<void> allow_access(ibv_context* context, std::uint32_t key, const access_
     if (const int error = mlx5dv_devx_general_cmd(context, input.bytes.data(), input.bytes.size(), output.bytes.data(),
                                                   output.bytes.size());
         error != 0) {
-        return fail_errno("ALLOW_OTHER_VHCA_ACCESS", error);
+        return fail_errno(
+            std::format("ALLOW_OTHER_VHCA_ACCESS (syndrome 0x{:x})", (*output).get(prm::any_output::syndrome)).c_str(),
+            error);
     }
     return {};
 }
@@ -40,7 +42,9 @@ result<key_alias> key_alias::create(ibv_pd* pd, std::uint16_t vhca_id, std::uint
     devx_owner object(mlx5dv_devx_obj_create(pd->context, input.bytes.data(), input.bytes.size(), output.bytes.data(),
                                              output.bytes.size()));
     if (object == nullptr) {
-        return fail_errno(std::format("an alias of key 0x{:x} of VHCA {}", key, vhca_id).c_str());
+        return fail_errno(std::format("an alias of key 0x{:x} of VHCA {} (syndrome 0x{:x})", key, vhca_id,
+                                      (*output).get(prm::query_alias_object_out::syndrome))
+                              .c_str());
     }
     if (const auto state = (*output).at(prm::query_alias_object_out::alias).get(prm::alias_context::status);
         state != 0) {

@@ -136,6 +136,20 @@ ucs_status_t uct_mlx5_layout_domain_handle_event(uct_mlx5_layout_domain_h domain
 ucs_status_t uct_mlx5_layout_explain(const char *device, const void *wire, size_t length, FILE *stream);
 
 /**
+ * @brief Print what a device says about memory keys, and what the library uses of it.
+ *
+ * The table has a line for each capability: its name, what the device says, what is used, and the reason where the two
+ * differ; two or more spaces are between columns. The self-test of @ref uct_mlx5_layout_domain_open runs, and one key
+ * is opened to other functions of the device.
+ *
+ * @param [in] device  Name of an mlx5 device (mlx5_0); NULL: the first device.
+ * @param [in] stream  Where to print.
+ * @return UCS_OK, UCS_ERR_NO_DEVICE, UCS_ERR_UNSUPPORTED (the device makes no such keys), UCS_ERR_INVALID_PARAM,
+ *         UCS_ERR_NO_MEMORY or UCS_ERR_IO_ERROR.
+ */
+ucs_status_t uct_mlx5_layout_print_device(const char *device, FILE *stream);
+
+/**
  * @brief Create an empty region: no layout, length 0, a key that cannot be used yet.
  *
  * @param [in]  domain    The domain of the key; must not be closed before the region is destroyed.
