@@ -297,6 +297,13 @@ ib_handles ib_handles_of(uct_md_h md)
     return {domain->pd, domain->context};
 }
 
+ib_registration ib_registration_of(uct_mem_h memh)
+{
+    const auto* const memory      = static_cast<const ib_memory*>(memh);
+    constexpr std::uint32_t paged = ib_memory::paged_on_demand | ib_memory::of_all_memory;
+    return {memory->lkey, (memory->flags & paged) != 0};
+}
+
 unsigned pack_flags(const mkey_pack_params* params)
 {
     return (params->field_mask & mkey_pack_params::has_flags) != 0 ? params->flags : 0;

@@ -107,6 +107,13 @@ struct ib_handles {
 };
 ib_handles ib_handles_of(uct_md_h md);
 
+// What a memory handle of such a domain says of its registration.
+struct ib_registration {
+    std::uint32_t lkey;
+    bool is_paged_on_demand; // the device may find pages away when it uses the key
+};
+ib_registration ib_registration_of(uct_mem_h memh);
+
 // Flags of a request to pack a key, 0 if it has none.
 unsigned pack_flags(const mkey_pack_params* params);
 

@@ -195,6 +195,16 @@ struct ib_domain {
     ibv_context* context;
 };
 
+// How their memory handles begin (uct_ib_mem_t of UCX 1.16 to 1.23).
+struct ib_memory {
+    std::uint32_t lkey;
+    std::uint32_t rkey;
+    std::uint32_t flags;
+
+    static constexpr std::uint32_t paged_on_demand = 1 << 0;
+    static constexpr std::uint32_t of_all_memory   = 1 << 5; // one registration of all addresses, from 1.18
+};
+
 } // namespace ucxl::abi
 
 struct uct_iface_config {

@@ -18,6 +18,7 @@ static_assert(offsetof(uct_md_ops, mem_elem_pack) == 88);
 static_assert(offsetof(uct_md_ops, mem_elem_release) == 96);
 static_assert(offsetof(ib_domain, pd) == 16);
 static_assert(offsetof(ib_domain, context) == 24);
+static_assert(offsetof(ib_memory, flags) == 8 && sizeof(ib_memory) == 12);
 static_assert(sizeof(mkey_pack_params) == 16);
 static_assert(sizeof(md_attr_1_16) == 528);
 static_assert(sizeof(md_attr_1_18) == 536);

@@ -682,6 +682,17 @@ TEST_P(exported_memory, is_moved_by_a_dpu)
     EXPECT_EQ(run(export_config("export.move", GetParam()))["keys_live"], 0);
 }
 
+// UCX registers long memory in chunks, and puts a key of its own over them.
+TEST_P(exported_memory, may_be_registered_in_chunks)
+{
+    auto config = export_config("export.move", GetParam());
+    config.variables.emplace_back("UCX_IB_REG_MT_THRESH", "8k");
+    config.variables.emplace_back("UCX_IB_REG_MT_CHUNK", "8k");
+    // With relaxed order UCX 1.18.1 takes the one registration for chunks that it could not make so, and dies with it.
+    config.variables.emplace_back("UCX_IB_PCI_RELAXED_ORDERING", "n");
+    EXPECT_EQ(run(config)["keys_live"], 0);
+}
+
 TEST_P(exported_memory, is_sent_over_endpoints_with_error_handling)
 {
     auto config = export_config("export.send", GetParam());

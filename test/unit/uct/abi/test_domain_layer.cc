@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace
@@ -213,6 +215,16 @@ TEST_F(domain_layers, see_keys_before_the_stock_component_and_may_refuse_them)
     EXPECT_EQ(unpacked, 0u);
     EXPECT_EQ(unpack(41), UCS_OK);
     EXPECT_EQ(unpacked, 42u);
+}
+
+TEST(ib_registrations, tell_their_key_and_whether_pages_may_be_away)
+{
+    for (const auto& [flags, is_paged] : {std::pair(0U, false), {1U, true}, {2U, false}, {4U, false}, {32U, true}}) {
+        std::array<std::uint32_t, 3> handle{0x1234, 0x5678, flags}; // lkey, rkey, flags (uct_ib_mem_t)
+        const auto found = ib_registration_of(handle.data());
+        EXPECT_EQ(found.lkey, 0x1234u);
+        EXPECT_EQ(found.is_paged_on_demand, is_paged) << flags;
+    }
 }
 
 TEST_F(domain_layers, are_added_once_and_only_to_components_that_exist)

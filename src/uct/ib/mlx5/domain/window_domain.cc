@@ -677,9 +677,12 @@ result<exported_handle> window_domain::export_buffer(uct_mem_h memh, const void*
     if (!registered || start < registered->start || length > registered->end - start) {
         return fail(errc::unsupported, "the memory was not registered by its address");
     }
-    std::uint32_t lkey = 0;
-    std::memcpy(&lkey, memh, sizeof(lkey));
-    return UCXL_TRY(exports())->add(memh, registered->start, registered->length(), lkey);
+    // The kernel fetches pages for keys that it made or can follow, and it does not know repeat blocks.
+    const abi::ib_registration known = abi::ib_registration_of(memh);
+    if (known.is_paged_on_demand) {
+        return fail(errc::unsupported, "the memory is registered with on-demand paging");
+    }
+    return UCXL_TRY(exports())->add(memh, registered->start, registered->length(), known.lkey);
 }
 
 // A plain buffer that cannot have a key of the pool gets what stock UCX exports.
