@@ -231,15 +231,22 @@ result<void> window_cache::rebind(cached_window& cached, std::span<void* const> 
 
 cached_window* window_cache::find(const ucp_layout& layout, std::span<void* const> bases, bool unused) const
 {
+    cached_window* found     = nullptr;
     const auto [first, last] = _by_content.equal_range(content_key(layout, bases));
     for (auto entry = first; entry != last; ++entry) {
         const cached_window& candidate = *entry->second;
-        if ((!unused || candidate.users == 0) && candidate.layout.get() == &layout &&
-            std::ranges::equal(candidate.target->binding().bases, bases)) {
+        const bool is_used             = candidate.users != 0;
+        if ((is_used && unused) || candidate.layout.get() != &layout ||
+            !std::ranges::equal(candidate.target->binding().bases, bases)) {
+            continue;
+        }
+        // One that was exclusive may lie unused beside the one that is in use, whose address the others have.
+        if (is_used || unused) {
             return entry->second;
         }
+        found = found == nullptr ? entry->second : found;
     }
-    return nullptr;
+    return found;
 }
 
 void window_cache::index(cached_window& cached)

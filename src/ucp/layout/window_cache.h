@@ -80,7 +80,7 @@ private:
     // make_window(pack_plan_ptr) returns a result<window*>.
     template <typename MakeWindow>
     result<cached_window*> create(ucp_layout& layout, MakeWindow&& make_window);
-    // Finds an unused window, or any window.
+    // Finds an unused window, or any window, and then rather one in use.
     cached_window* find(const ucp_layout& layout, std::span<void* const> bases, bool unused) const;
     result<cached_window*> create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
                                           window_carrier carrier);

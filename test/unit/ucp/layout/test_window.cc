@@ -175,6 +175,18 @@ TEST_F(exclusive_window, is_not_shared_and_can_always_be_bound_elsewhere)
     EXPECT_EQ(first.rebind(std::span(&to, 1)), UCS_OK) << "and nobody makes it busy";
 }
 
+TEST_F(exclusive_window, that_is_unused_does_not_take_the_place_of_the_shared_one)
+{
+    const auto layout = must(layout::create_strided(8, {{16, 256}})); // of this test alone
+    auto shared       = must(window::map(nullptr, layout, _matrix.data()));
+    must(window::map(nullptr, layout, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
+    const auto again = must(window::map(nullptr, layout, _matrix.data()));
+    EXPECT_EQ(again.address(), shared.address());
+    logs().expect("the same layout and bases are mapped 2 times");
+    void* const to = _other.data();
+    EXPECT_EQ(shared.rebind(std::span(&to, 1)), UCS_ERR_BUSY);
+}
+
 TEST_F(exclusive_window, comes_from_the_unused_ones_and_goes_back_to_them)
 {
     void* const before = must(window::map(nullptr, _column, _matrix.data())).address();
