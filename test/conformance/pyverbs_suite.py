@@ -56,17 +56,17 @@ def judged(test, outcome, why):
     return outcome, why
 
 
-def run_module(device, tests, module):
-    """Yields the results of the module's tests as they come. A test that ends the process counts as failed, and a new
-    process continues behind it."""
+def run_module(device, tests, module, suite=SUITE, options=()):
+    """Yields the results of the module's tests as they come; `options` are those of softhca-run. A test that ends the
+    process counts as failed, and a new process continues behind it."""
     after, turn = None, 0
     while True:
         name = module if turn == 0 else f"{module}.{turn}"
-        log, report = device.log_of(SUITE, name), os.path.join(device.folder, f"{SUITE}.{name}.json")
+        log, report = device.log_of(suite, name), device.log_of(suite, name).removesuffix("log") + "json"
         if os.path.exists(report):
             os.remove(report)
         command = [sys.executable, os.path.join(HERE, "pyverbs_child.py"), tests, module, report, str(TEST_TIMEOUT_S)]
-        status = device.run(command + ([after] if after else []), log, MODULE_TIMEOUT_S)
+        status = device.run(command + ([after] if after else []), log, MODULE_TIMEOUT_S, options)
         running, done = None, False
         for line in lines(report):
             if "start" in line:
@@ -74,7 +74,7 @@ def run_module(device, tests, module):
             elif "id" in line:
                 running = None
                 test = line["id"].removeprefix("tests.")
-                yield Result(SUITE, test, *judged(test, line["outcome"], line["why"]), line["seconds"], log)
+                yield Result(suite, test, *judged(test, line["outcome"], line["why"]), line["seconds"], log)
             done = done or "done" in line
         if done and status == 0:
             return
@@ -82,7 +82,7 @@ def run_module(device, tests, module):
         if "Timeout (" in read(log):
             how = f"no end after {TEST_TIMEOUT_S} s"
         if running is None:
-            yield Result(SUITE, module, FAILED, how, 0.0, log)
+            yield Result(suite, module, FAILED, how, 0.0, log)
             return
-        yield Result(SUITE, running.removeprefix("tests."), FAILED, how, 0.0, log)
+        yield Result(suite, running.removeprefix("tests."), FAILED, how, 0.0, log)
         after, turn = running, turn + 1

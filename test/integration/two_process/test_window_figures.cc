@@ -184,8 +184,9 @@ const scenario all_figures("figures.all", [](const peer_arguments& arguments) {
         const figures device(first_device());
         folder = device.folder;
         check(file(folder + "unusable") == "\n", "unusable: {}", file(folder + "unusable"));
-        check(file(folder + "choices").contains("start addresses by"), "choices: {}", file(folder + "choices"));
         use_keyed_window(session.context(), device);
+        check(file(folder + "choices").contains("start addresses by umr"), "choices: {}", file(folder + "choices"));
+        check_seen("  makes keys of: 4 levels of lists");
         use_copied_windows(session.context());
         use_unasked_window(session.context());
         use_card_memory(session.context(), device);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "call.h"
+#include "device_caps.h"
 #include "methods.h"
 #include "softhca/shim/objects/access_flags.h"
 #include "softhca/shim/objects/memory_key.h"
@@ -302,6 +303,15 @@ int write_rereg_mr(uverbs_call& call)
 
 int write_alloc_mw(uverbs_call& call)
 {
+    // Linux has the methods of windows only for cards with this capability (mlx5_ib_dev_mw_ops). Elsewhere a peer would
+    // need remote rights to the region below the window as well.
+    device_caps caps;
+    if (const int error = caps.query(call.file, prm::cap_page::general); error != 0) {
+        return error;
+    }
+    if (caps.general().get(prm::hca_cap::imaicl) == 0) {
+        return EOPNOTSUPP;
+    }
     ib_uverbs_alloc_mw request{};
     if (const int error = call.request(request); error != 0) {
         return error;

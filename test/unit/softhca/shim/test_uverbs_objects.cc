@@ -40,7 +40,7 @@ TEST_F(uverbs_objects, closing_the_file_ends_all_it_made)
 {
     const std::span<std::byte> memory = program.room(8192);
     maker.make_mr(memory, local_write);
-    maker.make_mw(1);
+    EXPECT_EQ(maker.try_mw(1).error, 0);
     const auto cq  = maker.make_cq(15, program.completion_channel(maker.fd));
     const auto srq = maker.make_srq(7);
     EXPECT_EQ(maker.make_qp(IB_UVERBS_QPT_RC, cq, cq, &srq).error, 0);
@@ -102,6 +102,16 @@ TEST_F(uverbs_objects, device_memory_is_busy_while_a_key_is_on_it)
     EXPECT_EQ(maker.destroy(UVERBS_OBJECT_DM, dm.handle), EBUSY);
     EXPECT_EQ(maker.destroy(UVERBS_OBJECT_MR, mr.handle), 0);
     EXPECT_EQ(maker.destroy(UVERBS_OBJECT_DM, dm.handle), 0);
+}
+
+TEST_F(uverbs_objects, windows_need_a_card_that_checks_nested_keys_by_their_local_rights)
+{
+    const auto window = maker.try_mw(2);
+    ASSERT_EQ(window.error, 0);
+    EXPECT_EQ(maker.destroy(UVERBS_OBJECT_MW, window.handle), 0);
+    machine.memory().card.imaicl = false;
+    EXPECT_EQ(maker.try_mw(1).error, EOPNOTSUPP);
+    EXPECT_EQ(maker.try_mw(2).error, EOPNOTSUPP);
 }
 
 TEST_F(uverbs_objects, device_memory_has_an_end)

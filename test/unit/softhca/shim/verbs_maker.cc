@@ -44,14 +44,13 @@ verbs_maker::made verbs_maker::make_mr(std::span<std::byte> memory, std::uint32_
     return mr;
 }
 
-verbs_maker::made verbs_maker::make_mw(std::uint8_t type)
+verbs_maker::made verbs_maker::try_mw(std::uint8_t type)
 {
     ib_uverbs_alloc_mw request{};
     request.pd_handle = pd;
     request.mw_type   = type;
     ib_uverbs_alloc_mw_resp response{};
     const int error = write_command(program, fd, IB_USER_VERBS_CMD_ALLOC_MW, request, response);
-    EXPECT_EQ(error, 0);
     return {.handle = response.mw_handle, .number = response.rkey, .error = error};
 }
 

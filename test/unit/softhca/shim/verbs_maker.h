@@ -22,7 +22,7 @@ public:
     made make_mr(std::span<std::byte> memory, std::uint32_t access);
     made try_mr(std::uint64_t address, std::uint64_t length, std::uint64_t iova, std::uint32_t access,
                 std::uint32_t in_pd);
-    made make_mw(std::uint8_t type);
+    made try_mw(std::uint8_t type);
     made make_cq(std::uint32_t entries, int channel = -1, std::uint64_t user_handle = 1);
     made make_srq(std::uint32_t max_wr);
     made make_qp(std::uint8_t type, const made& send_cq, const made& receive_cq, const made* srq = nullptr,
