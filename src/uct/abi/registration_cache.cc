@@ -149,6 +149,11 @@ result<std::unique_ptr<registration_cache>> registration_cache::create(const cha
     const auto status   = create(form.aligns_registrations ? static_cast<const void*>(&new_parameters)
                                                            : static_cast<const void*>(&old_parameters),
                                name, nullptr, &cache);
+    if (status == UCS_ERR_UNSUPPORTED) {
+        return fail(errc::unsupported,
+                    "UCX does not see when memory is unmapped, which keys need (UCX_MEM_EVENTS is n, "
+                    "or UCX_MEM_MMAP_HOOK_MODE is none)");
+    }
     if (status != UCS_OK) {
         return fail(errc::no_memory,
                     std::format("no registration cache for {} (status {})", name, static_cast<int>(status)));

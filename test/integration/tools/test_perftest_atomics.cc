@@ -328,6 +328,23 @@ TEST_F(perftest_on_a_device, keys_of_high_numbers_are_no_marks_of_windows)
     EXPECT_THAT(ended.output(), HasSubstr("final values right"));
 }
 
+// Registrations of memory that was unmapped since would be found again.
+TEST_F(perftest_on_a_device, windows_without_memory_events_say_why_they_have_no_keys)
+{
+    for (const auto& [name, value] : {std::pair("UCX_MEM_EVENTS", "n"), std::pair("UCX_MEM_MMAP_HOOK_MODE", "none")}) {
+        environment chosen{{"UCX_TLS", "rc_x,lay_copy"}, {"UCX_LOG_LEVEL", "diag"}, {name, value}};
+        if (const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY")) {
+            chosen.emplace_back("LD_PRELOAD", sanitizer);
+        }
+        const strings arguments{"--self", "-t", "tag_lat", "-l", "strided(64,64,128)", "-n", "10", "--validate"};
+        const outcome ended = run_tool("softhca-run", under_device(arguments), chosen);
+        EXPECT_EQ(0, ended.status) << ended.err;
+        EXPECT_THAT(ended.output(), HasSubstr("windows get no hardware keys: UCX does not see when memory is unmapped"))
+            << name;
+        EXPECT_THAT(ended.output(), HasSubstr("verified"));
+    }
+}
+
 class atomics_on_a_device : public perftest_on_a_device,
                             public testing::WithParamInterface<std::tuple<const char*, const char*>>
 {
