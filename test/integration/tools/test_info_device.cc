@@ -100,6 +100,19 @@ TEST(info_device, without_a_layout_the_device_is_described)
     EXPECT_THAT(absent.err, HasSubstr("there is no mlx5 device 'mlx5_7'"));
 }
 
+TEST(info_device, a_port_that_is_down_is_named)
+{
+    const std::string command = "sleep 0.1; exec " + program_path(tool) + " --device mlx5_0";
+    environment variables;
+    if (const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY")) {
+        variables.emplace_back("LD_PRELOAD", sanitizer);
+    }
+    const outcome shown =
+        run_tool("softhca-run", {"--fault", "port_down,after=1ms", "--", "sh", "-c", command}, variables);
+    EXPECT_EQ(1, shown.status);
+    EXPECT_THAT(shown.err, HasSubstr("port 1 is not active"));
+}
+
 struct refused_feature {
     const char* profile;
     const char* fault; // of softhca-run, or ""

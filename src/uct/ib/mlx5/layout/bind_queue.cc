@@ -152,6 +152,11 @@ result<void> bind_queue::connect()
     if (const int error = ibv_query_port(_pd->context, _port, &port); error != 0) {
         return fail_errno("the port of the bind queue", error);
     }
+    if (port.state != IBV_PORT_ACTIVE) {
+        return fail(errc::unsupported, std::format("port {} is not active, and the bind queue is connected through it "
+                                                   "(state {})",
+                                                   _port, ibv_port_state_str(port.state)));
+    }
     ibv_qp_attr attr{};
     attr.qp_state        = IBV_QPS_INIT;
     attr.port_num        = _port;
@@ -171,8 +176,15 @@ result<void> bind_queue::connect()
     if (!has_link_layer_addresses(port)) {
         attr.ah_attr.is_global     = 1;
         attr.ah_attr.grh.hop_limit = 1;
-        if (ibv_query_gid(_pd->context, _port, 0, &attr.ah_attr.grh.dgid) != 0) {
+        ibv_gid& address           = attr.ah_attr.grh.dgid;
+        if (ibv_query_gid(_pd->context, _port, 0, &address) != 0) {
             return fail_errno("the address of the bind queue's port");
+        }
+        if (std::ranges::all_of(address.raw, [](std::uint8_t byte) { return byte == 0; })) {
+            return fail(errc::unsupported,
+                        std::format("port {} has no address (GID): RoCE may be off for this function "
+                                    "of the card",
+                                    _port));
         }
     }
     error = ibv_modify_qp(_qp.get(), &attr,
