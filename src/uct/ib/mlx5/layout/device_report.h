@@ -11,7 +11,7 @@ namespace ucxl::mlx5
 
 // A table with a line for each capability: its name, what the device says, what is used, and the reason where the two
 // differ. Two or more spaces are between columns. Opens a domain on the device and tries to open one key to other
-// functions. Errors: those of the device (io_error, no_memory); a device without such keys gets a table, too.
+// functions. Errors: those of domain::open().
 result<std::string> report(const named_device& device);
 
 // What is used, in one line.
