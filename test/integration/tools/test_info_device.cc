@@ -102,13 +102,13 @@ TEST(info_device, without_a_layout_the_device_is_described)
 
 TEST(info_device, a_port_that_is_down_is_named)
 {
-    const std::string command = "sleep 0.1; exec " + program_path(tool) + " --device mlx5_0";
+    const std::string command = "env -u LD_PRELOAD " + program_path("softhca-run") +
+                                " --change port_down:mlx5_0 && exec " + program_path(tool) + " --device mlx5_0";
     environment variables;
     if (const char* const sanitizer = std::getenv("UCXL_SANITIZER_LIBRARY")) {
         variables.emplace_back("LD_PRELOAD", sanitizer);
     }
-    const outcome shown =
-        run_tool("softhca-run", {"--fault", "port_down,after=1ms", "--", "sh", "-c", command}, variables);
+    const outcome shown = run_tool("softhca-run", {"--", "sh", "-c", command}, variables);
     EXPECT_EQ(1, shown.status);
     EXPECT_THAT(shown.err, HasSubstr("port 1 is not active"));
 }

@@ -122,6 +122,10 @@ std::uint32_t random_keys::make_alias()
 void random_keys::spoil(std::uint32_t key)
 {
     mkey_record& record = _make.record(key);
+    if (record.backing == mkey_backing::alias && one_in(2)) {
+        record.access_key[1] ^= 1; // otherwise too few aliases do not open their key
+        return;
+    }
     switch (_choose(9)) {
     case 0:
         record.free = true;

@@ -39,11 +39,11 @@ std::unique_ptr<answer> query_page(ibv_context* context, prm::cap_page page)
     return out;
 }
 
-bool has_atomics(ibv_context* context, bool has_dynamic_connections)
+result<bool> has_long_atomics(ibv_context* context, bool has_dynamic_connections)
 {
     const auto page = query_page(context, prm::cap_page::atomic);
     if (page == nullptr) {
-        return false;
+        return fail_errno("QUERY_HCA_CAP of atomic operations");
     }
     const auto caps       = (**page).at(prm::query_hca_cap_out::atomic);
     const auto operations = std::to_underlying(caps.get(prm::atomic_caps::atomic_operations));
@@ -97,7 +97,7 @@ result<capabilities> query_capabilities(ibv_context* context)
     found.has_atomics            = caps.get(prm::hca_cap::atomic) != 0;
     // An atomic operation must not overtake the writes before it.
     found.atomics = found.has_atomics && found.umr_sets_atomic_right && !found.relaxed_only &&
-                    has_atomics(context, caps.get(prm::hca_cap::dct) != 0);
+                    UCXL_TRY(has_long_atomics(context, caps.get(prm::hca_cap::dct) != 0));
     return found;
 }
 
