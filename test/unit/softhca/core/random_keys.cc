@@ -126,7 +126,11 @@ void random_keys::spoil(std::uint32_t key)
         record.access_key[1] ^= 1; // otherwise too few aliases do not open their key
         return;
     }
-    switch (_choose(9)) {
+    const std::uint64_t kind = _choose(9);
+    if (record.backing == mkey_backing::process && (kind == 5 || kind == 6)) {
+        return; // a longer key of a process would show memory that is not the buffer
+    }
+    switch (kind) {
     case 0:
         record.free = true;
         break;
