@@ -2,6 +2,7 @@
 import dataclasses
 import functools
 import os
+import random
 import re
 import shutil
 import signal
@@ -148,11 +149,19 @@ def end_group(process):
 
 
 def free_ports(number):
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+    """TCP ports that nobody uses, and none of those that the system gives to clients (from 32768 on by default): one of
+    them may belong to a connection of another test a moment later."""
+    ports = []
+    for port in random.SystemRandom().sample(range(10000, 32768), 100 * number):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+            except OSError:
+                continue
+        ports.append(port)
+        if len(ports) == number:
+            return ports
+    raise OSError(f"no {number} free TCP ports")
 
 
 def read(log):
