@@ -47,6 +47,11 @@ constexpr std::array<std::pair<const char*, std::uint64_t domain_figures::*>, 13
     {"aliases", &domain_figures::aliases},
 }};
 
+constexpr std::array<std::pair<const char*, process_figures::text process_figures::device::*>, 2> text_files = {{
+    {"unusable", &process_figures::device::unusable},
+    {"choices", &process_figures::device::choices},
+}};
+
 void set(std::uint64_t& word, std::uint64_t value)
 {
     std::atomic_ref(word).store(value, std::memory_order_relaxed);
@@ -126,16 +131,12 @@ void show_device_number(void*, ucs_string_buffer_t* text, void*, std::uint64_t i
     ucs_string_buffer_appendf(text, "%lu\n", device.sum.*device_files[index % device_files.size()].second);
 }
 
-void show_unusable(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
+// The same of texts.
+void show_device_text(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
 {
     const process_figures figures = window_figures::instance().read();
-    ucs_string_buffer_appendf(text, "%s\n", printable(figures.devices[index].unusable).c_str());
-}
-
-void show_choices(void*, ucs_string_buffer_t* text, void*, std::uint64_t index)
-{
-    const process_figures figures = window_figures::instance().read();
-    ucs_string_buffer_appendf(text, "%s\n", printable(figures.devices[index].choices).c_str());
+    const auto& device            = figures.devices[index / text_files.size()];
+    ucs_string_buffer_appendf(text, "%s\n", printable(device.*text_files[index % text_files.size()].second).c_str());
 }
 
 // Their addresses name the folders. They stay, because somebody may be reading a file while its folder goes.
@@ -159,8 +160,10 @@ void publish_device(std::size_t index, const char* name)
         ucs_vfs_obj_add_ro_file(folder, show_device_number, nullptr, index * device_files.size() + file, "%s",
                                 device_files[file].first);
     }
-    ucs_vfs_obj_add_ro_file(folder, show_unusable, nullptr, index, "unusable");
-    ucs_vfs_obj_add_ro_file(folder, show_choices, nullptr, index, "choices");
+    for (std::size_t file = 0; file < text_files.size(); ++file) {
+        ucs_vfs_obj_add_ro_file(folder, show_device_text, nullptr, index * text_files.size() + file, "%s",
+                                text_files[file].first);
+    }
 }
 
 } // namespace

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "key_test.h"
-#include "support/verbs.h"
+#include "libmlx5_queue.h"
 
 namespace ucxl::test
 {
@@ -32,57 +32,27 @@ std::size_t wanted_rounds()
 class list_queue
 {
 public:
-    explicit list_queue(ibv_pd* pd)
+    explicit list_queue(ibv_pd* pd) : _queue(pd, MLX5DV_QP_EX_WITH_MR_LIST, 4)
     {
-        _cq = made(ibv_create_cq(pd->context, 16, nullptr, nullptr, 0), "completion queue");
-        ibv_qp_init_attr_ex wanted{};
-        wanted.qp_type             = IBV_QPT_RC;
-        wanted.send_cq             = _cq;
-        wanted.recv_cq             = _cq;
-        wanted.cap.max_send_wr     = 16;
-        wanted.cap.max_send_sge    = 1;
-        wanted.cap.max_inline_data = 512;
-        wanted.pd                  = pd;
-        wanted.comp_mask           = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-        wanted.send_ops_flags      = IBV_QP_EX_WITH_RDMA_WRITE;
-        mlx5dv_qp_init_attr typed{};
-        typed.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
-        typed.send_ops_flags = MLX5DV_QP_EX_WITH_MR_LIST;
-        _qp                  = made(mlx5dv_create_qp(pd->context, &wanted, &typed), "queue pair");
         ibv_port_attr port{};
         worked(ibv_query_port(pd->context, 1, &port), "port");
-        connect_queue_pair(_qp, {.peer = _qp->qp_num, .lid = port.lid});
-        mlx5dv_mkey_init_attr key{};
-        key.pd           = pd;
-        key.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT;
-        key.max_entries  = 4;
-        _key             = made(mlx5dv_create_mkey(&key), "key");
+        connect_queue_pair(_queue.qp(), {.peer = _queue.qp()->qp_num, .lid = port.lid});
     }
 
-    ~list_queue()
-    {
-        mlx5dv_destroy_mkey(_key);
-        ibv_destroy_qp(_qp);
-        ibv_destroy_cq(_cq);
-    }
-
-    list_queue(const list_queue&)            = delete;
-    list_queue& operator=(const list_queue&) = delete;
-
-    std::uint32_t rkey() const { return _key->rkey; }
+    std::uint32_t rkey() const { return _queue.key()->rkey; }
 
     // Binds the key to the pieces. The status is that of the bind request.
     ibv_wc_status bind(std::span<ibv_sge> pieces)
     {
-        ibv_qp_ex* const extended = ibv_qp_to_qp_ex(_qp);
+        ibv_qp_ex* const extended = ibv_qp_to_qp_ex(_queue.qp());
         ibv_wr_start(extended);
         extended->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-        mlx5dv_wr_mr_list(mlx5dv_qp_ex_from_ibv_qp_ex(extended), _key, without_atomics,
+        mlx5dv_wr_mr_list(mlx5dv_qp_ex_from_ibv_qp_ex(extended), _queue.key(), without_atomics,
                           static_cast<std::uint16_t>(pieces.size()), pieces.data());
         worked(ibv_wr_complete(extended), "bind request");
         ibv_wc found{};
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-        while (ibv_poll_cq(_cq, 1, &found) == 0) {
+        while (ibv_poll_cq(_queue.cq(), 1, &found) == 0) {
             if (std::chrono::steady_clock::now() > deadline) {
                 throw std::runtime_error("a bind request did not complete");
             }
@@ -91,9 +61,7 @@ public:
     }
 
 private:
-    ibv_cq* _cq       = nullptr;
-    ibv_qp* _qp       = nullptr;
-    mlx5dv_mkey* _key = nullptr;
+    libmlx5_queue _queue;
 };
 
 class card_claims : public key_test
@@ -102,13 +70,7 @@ protected:
     static constexpr std::size_t piece_bytes = 8;
 
     // What the domain found to work.
-    bool works(std::uint64_t flag) const
-    {
-        uct_mlx5_layout_domain_attr_t attr{};
-        attr.field_mask = UCT_MLX5_LAYOUT_DOMAIN_ATTR_FIELD_FLAGS;
-        EXPECT_EQ(uct_mlx5_layout_domain_query(domain, &attr), UCS_OK);
-        return (attr.flags & flag) != 0;
-    }
+    bool works(std::uint64_t flag) const { return (domain_flags() & flag) != 0; }
 
     // Those of libmlx5 always set the atomic right, which not every device lets a UMR do.
     static bool refuses_lists_of_libmlx5(list_queue& queue, const buffer& memory)

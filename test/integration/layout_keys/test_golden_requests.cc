@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "key_test.h"
+#include "libmlx5_queue.h"
 #include "uct/ib/mlx5/layout/umr_request.h"
 
 namespace ucxl::test
@@ -15,46 +16,11 @@ using namespace mlx5;
 class golden_requests : public key_test
 {
 protected:
-    void SetUp() override
-    {
-        key_test::SetUp();
-        _cq = ibv_create_cq(pair.context(), 16, nullptr, nullptr, 0);
-        ibv_qp_init_attr_ex wanted{};
-        wanted.qp_type             = IBV_QPT_RC;
-        wanted.send_cq             = _cq;
-        wanted.recv_cq             = _cq;
-        wanted.cap.max_send_wr     = 16;
-        wanted.cap.max_send_sge    = 1;
-        wanted.cap.max_inline_data = 512;
-        wanted.pd                  = pair.pd();
-        wanted.comp_mask           = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-        wanted.send_ops_flags      = IBV_QP_EX_WITH_RDMA_WRITE;
-        mlx5dv_qp_init_attr typed{};
-        typed.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
-        typed.send_ops_flags = MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST;
-        _qp                  = mlx5dv_create_qp(pair.context(), &wanted, &typed);
-        ASSERT_NE(_qp, nullptr);
-        mlx5dv_mkey_init_attr key{};
-        key.pd           = pair.pd();
-        key.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT;
-        key.max_entries  = 16;
-        _key             = mlx5dv_create_mkey(&key);
-        ASSERT_NE(_key, nullptr);
-    }
-
-    void TearDown() override
-    {
-        mlx5dv_destroy_mkey(_key);
-        ibv_destroy_qp(_qp);
-        ibv_destroy_cq(_cq);
-        key_test::TearDown();
-    }
-
     // The bytes that a call leaves at the start of the empty send queue. The doorbell is never rung.
     template <typename Call>
     std::vector<std::uint8_t> written_by(const Call& call, std::size_t size)
     {
-        ibv_qp_ex* const extended = ibv_qp_to_qp_ex(_qp);
+        ibv_qp_ex* const extended = ibv_qp_to_qp_ex(_queue.qp());
         ibv_wr_start(extended);
         extended->wr_id    = 1;
         extended->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
@@ -62,7 +28,7 @@ protected:
         ibv_wr_abort(extended);
         mlx5dv_qp queue{};
         mlx5dv_obj wanted{};
-        wanted.qp.in  = _qp;
+        wanted.qp.in  = _queue.qp();
         wanted.qp.out = &queue;
         EXPECT_EQ(mlx5dv_init_obj(&wanted, MLX5DV_OBJ_QP), 0);
         std::vector<std::uint8_t> bytes(size);
@@ -76,8 +42,8 @@ protected:
         std::vector<std::byte> encoded(entries_bytes(kind, entries.size()));
         EXPECT_TRUE(encode_entries(kind, turns, entries, encoded).has_value());
         request_bytes request;
-        encode_bind({_key->lkey, {true, true, true, false}, length, std::nullopt}, _qp->qp_num, {.signaled = true},
-                    encoded, request);
+        encode_bind({_queue.key()->lkey, {true, true, true, false}, length, std::nullopt}, _queue.qp()->qp_num,
+                    {.signaled = true}, encoded, request);
         std::vector<std::uint8_t> bytes(request.size);
         std::memcpy(bytes.data(), request.bytes.data(), request.size);
         return bytes;
@@ -85,9 +51,7 @@ protected:
 
     static constexpr unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 
-    ibv_cq* _cq       = nullptr;
-    ibv_qp* _qp       = nullptr;
-    mlx5dv_mkey* _key = nullptr;
+    libmlx5_queue _queue{pair.pd(), MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST, 16};
 };
 
 TEST_F(golden_requests, list_is_that_of_wr_mr_list)
@@ -102,9 +66,9 @@ TEST_F(golden_requests, list_is_that_of_wr_mr_list)
         length += pieces[i].length;
     }
     const auto expected = ours(key_kind::klm, 1, entries, length);
-    EXPECT_EQ(
-        written_by([&](mlx5dv_qp_ex* qp) { mlx5dv_wr_mr_list(qp, _key, access, 5, pieces.data()); }, expected.size()),
-        expected);
+    EXPECT_EQ(written_by([&](mlx5dv_qp_ex* qp) { mlx5dv_wr_mr_list(qp, _queue.key(), access, 5, pieces.data()); },
+                         expected.size()),
+              expected);
 }
 
 TEST_F(golden_requests, repeat_block_is_that_of_wr_mr_interleaved)
@@ -116,9 +80,10 @@ TEST_F(golden_requests, repeat_block_is_that_of_wr_mr_interleaved)
     const std::array<resolved_entry, 2> entries{
         {{memory->mr->lkey, memory->address(), 12, 32}, {memory->mr->lkey, memory->address() + 2048, 4, 8}}};
     const auto expected = ours(key_kind::repeat, 60, entries, 60 * 16);
-    EXPECT_EQ(written_by([&](mlx5dv_qp_ex* qp) { mlx5dv_wr_mr_interleaved(qp, _key, access, 60, 2, parts.data()); },
-                         expected.size()),
-              expected);
+    EXPECT_EQ(
+        written_by([&](mlx5dv_qp_ex* qp) { mlx5dv_wr_mr_interleaved(qp, _queue.key(), access, 60, 2, parts.data()); },
+                   expected.size()),
+        expected);
 }
 
 } // namespace

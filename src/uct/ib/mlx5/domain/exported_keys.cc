@@ -8,8 +8,6 @@
 #include <exception>
 #include <limits>
 
-#include <sys/random.h>
-
 namespace ucxl::mlx5
 {
 
@@ -54,9 +52,7 @@ result<std::unique_ptr<exported_keys>> exported_keys::create(domain& keys, const
 
 result<void> exported_keys::start()
 {
-    if (getrandom(_token.data(), _token.size(), 0) != static_cast<ssize_t>(_token.size())) {
-        return fail_errno("a random token");
-    }
+    _token         = UCXL_TRY(random_token());
     key_pool& pool = _domain.exported;
     pool.keep(std::numeric_limits<std::size_t>::max()); // until they are idle
     pool.limit(_options.max);

@@ -5,8 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include <sys/random.h>
-
 #include "key_pool.h"
 #include "vhca_access.h"
 
@@ -65,11 +63,7 @@ std::string why_no_atomics(const capabilities& said)
 result<void> open_a_key(ibv_pd* pd)
 {
     const mkey_owner key = UCXL_TRY(create_key(pd, smallest_list));
-    access_token token{};
-    if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
-        return fail_errno("a random token");
-    }
-    return allow_access(pd->context, key->lkey, token);
+    return allow_access(pd->context, key->lkey, UCXL_TRY(random_token()));
 }
 
 line exports(ibv_pd* pd, const domain& used)

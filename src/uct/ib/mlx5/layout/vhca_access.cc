@@ -2,11 +2,22 @@
 
 #include <algorithm>
 
+#include <sys/random.h>
+
 #include "prm/object.h"
 #include "protection_domain.h"
 
 namespace ucxl::mlx5
 {
+
+result<access_token> random_token()
+{
+    access_token token{};
+    if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
+        return fail_errno("a random token");
+    }
+    return token;
+}
 
 result<void> allow_access(ibv_context* context, std::uint32_t key, const access_token& token)
 {

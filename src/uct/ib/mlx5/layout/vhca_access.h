@@ -21,6 +21,9 @@ namespace ucxl::mlx5
 
 using access_token = std::array<std::byte, 32>;
 
+// Of random bytes. Errors: io_error.
+result<access_token> random_token();
+
 // Later aliases need this token. Errors: unsupported, io_error.
 result<void> allow_access(ibv_context* context, std::uint32_t key, const access_token& token);
 
