@@ -8,7 +8,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
 #include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <ucp_layout.h>
 
@@ -67,16 +73,29 @@ void* unmarked(void* state)
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(state) & ~layout_bit);
 }
 
-void* start_pack(void* context, const void* buffer, std::size_t count)
+// A datatype of UCX, and the datatype of Open MPI that it is for at present.
+struct reused_datatype {
+    std::atomic<void*> context{nullptr};
+    ucp_datatype_t value = 0;
+};
+
+void* context_of(void* reused)
 {
-    void* const layout = layout_context(context);
+    return static_cast<reused_datatype*>(reused)->context.load(std::memory_order_relaxed);
+}
+
+void* start_pack(void* reused, const void* buffer, std::size_t count)
+{
+    void* const context = context_of(reused);
+    void* const layout  = layout_context(context);
     return layout == nullptr ? by_mpi.start_pack(context, buffer, count)
                              : marked(by_layout.start_pack(layout, buffer, count));
 }
 
-void* start_unpack(void* context, void* buffer, std::size_t count)
+void* start_unpack(void* reused, void* buffer, std::size_t count)
 {
-    void* const layout = layout_context(context);
+    void* const context = context_of(reused);
+    void* const layout  = layout_context(context);
     return layout == nullptr ? by_mpi.start_unpack(context, buffer, count)
                              : marked(by_layout.start_unpack(layout, buffer, count));
 }
@@ -103,19 +122,89 @@ void finish(void* state)
 
 constexpr ucp_generic_dt_ops_t by_both = {start_pack, start_unpack, packed_size, pack, unpack, finish};
 
-// What UCX gets in the place of what it got. Open MPI makes a datatype of UCX for each of its own at the first message,
-// with the handle as the context. Others in the process may make theirs.
-const ucp_generic_dt_ops_t* operations_for(const ucp_generic_dt_ops_t* operations, void* context) noexcept
+// An operation of UCX calls the functions of its datatype until it ends, but does not hold it. A program may free a
+// datatype before its message has ended. Open MPI then keeps both datatypes for the states of its own functions, and
+// knows nothing of those of layouts. So a datatype of UCX with these functions is not destroyed: the next one of Open
+// MPI gets it. There are as many as Open MPI has had at once.
+class reused_datatypes
+{
+public:
+    // Never destroyed: destructors that run later may free datatypes.
+    static reused_datatypes& instance()
+    {
+        static reused_datatypes& only = *new reused_datatypes;
+        return only;
+    }
+
+    // `next` makes one.
+    ucs_status_t take(decltype(ucp_dt_create_generic)& next, void* context, ucp_datatype_t* datatype_p)
+    try {
+        const std::lock_guard guard(_lock);
+        if (_unused.empty()) {
+            if (const ucs_status_t status = add(next); status != UCS_OK) {
+                return status;
+            }
+        }
+        reused_datatype& taken = *_unused.back();
+        _unused.pop_back();
+        taken.context.store(context, std::memory_order_relaxed);
+        *datatype_p = taken.value;
+        return UCS_OK;
+    } catch (const std::bad_alloc&) {
+        return UCS_ERR_NO_MEMORY;
+    }
+
+    // False: it is not one of these.
+    bool give_back(ucp_datatype_t datatype) noexcept
+    {
+        const std::lock_guard guard(_lock);
+        const auto found = _all.find(datatype);
+        if (found == _all.end()) {
+            return false;
+        }
+        _unused.push_back(found->second.get());
+        return true;
+    }
+
+private:
+    // To the unused ones. Nothing can fail after UCX has made it, nor when it is given back.
+    ucs_status_t add(decltype(ucp_dt_create_generic)& next)
+    {
+        decltype(_all) added;
+        reused_datatype& made = *added.emplace(0, std::make_unique<reused_datatype>()).first->second;
+        _all.reserve(_all.size() + 1);
+        _unused.reserve(_all.size() + 1);
+        if (const ucs_status_t status = next(&by_both, &made, &made.value); status != UCS_OK) {
+            return status;
+        }
+        auto node  = added.extract(added.begin());
+        node.key() = made.value;
+        _all.insert(std::move(node));
+        _unused.push_back(&made);
+        return UCS_OK;
+    }
+
+    std::mutex _lock;
+    std::unordered_map<ucp_datatype_t, std::unique_ptr<reused_datatype>> _all;
+    std::vector<reused_datatype*> _unused;
+};
+
+// Open MPI makes a datatype of UCX for each of its own at the first message, with the handle as the context. Others in
+// the process may make theirs.
+ucs_status_t create(decltype(ucp_dt_create_generic)& next, const ucp_generic_dt_ops_t* operations, void* context,
+                    ucp_datatype_t* datatype_p)
 {
     if (is_used.load(std::memory_order_acquire)) {
-        return operations->start_pack == by_mpi.start_pack ? &by_both : operations;
+        return operations->start_pack == by_mpi.start_pack
+                   ? reused_datatypes::instance().take(next, context, datatype_p)
+                   : next(operations, context, datatype_p);
     }
     const MPI_Datatype tried = tried_type.load(std::memory_order_acquire);
     if (tried != MPI_DATATYPE_NULL && handle_of(context) == tried) {
         by_mpi = *operations;
         was_seen.store(true, std::memory_order_release);
     }
-    return operations;
+    return next(operations, context, datatype_p);
 }
 
 bool sends_to_itself()
@@ -185,6 +274,16 @@ extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_dt_create_generic(con
 {
     static constinit ucxl::mpi::kept_ucx_function<decltype(ucp_dt_create_generic)> behind;
     const auto next = behind.get(ucp_dt_create_generic, "ucp_dt_create_generic", __builtin_return_address(0));
-    return next == nullptr ? UCS_ERR_UNSUPPORTED
-                           : next(ucxl::mpi::operations_for(operations, context), context, datatype_p);
+    return next == nullptr ? UCS_ERR_UNSUPPORTED : ucxl::mpi::create(*next, operations, context, datatype_p);
+}
+
+extern "C" [[gnu::visibility("default")]] void ucp_dt_destroy(ucp_datatype_t datatype)
+{
+    if (ucxl::mpi::reused_datatypes::instance().give_back(datatype)) {
+        return;
+    }
+    static constinit ucxl::mpi::kept_ucx_function<decltype(ucp_dt_destroy)> behind;
+    if (const auto next = behind.get(ucp_dt_destroy, "ucp_dt_destroy", __builtin_return_address(0)); next != nullptr) {
+        next(datatype);
+    }
 }
