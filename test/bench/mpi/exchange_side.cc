@@ -1,8 +1,9 @@
-// The two processes of `bench mpi`: messages of datatypes, as an unmodified program sends them.
+// The processes of `bench mpi`: messages of datatypes, as an unmodified program sends them. They are pairs, which all
+// send at the same time; the first one's times count.
 //
-// usage: mpirun -n 2 bench_mpi_exchange_MPI PREFIX live|same
+// usage: mpirun -n 2 bench_mpi_exchange_MPI PREFIX live|same BUFFERS
 // live: each message is written before it is sent and read when it has come, one byte of each cache line, inside the
-// time; same: nobody does.
+// time; same: nobody does. So many buffers are used in turn.
 // Rank R reads commands from the pipe PREFIX.R; rank 0 answers in the pipe PREFIX.out. While a command is awaited no
 // process uses a processor: others are measured meanwhile.
 #include "bench/transfer/counter.h"
@@ -28,21 +29,23 @@ using clock_type = std::chrono::steady_clock;
 class moved_pattern
 {
 public:
-    moved_pattern(const pattern& chosen, int rank, bool is_live)
-        : _peer(1 - rank), _is_first(rank == 0), _type(chosen.make())
+    moved_pattern(const pattern& chosen, int rank, bool is_live, std::size_t num_buffers)
+        : _peer(rank ^ 1), _is_first(rank % 2 == 0), _type(chosen.make()), _buffers(num_buffers)
     {
         MPI_Aint lb = 0, extent = 0;
         MPI_Type_get_true_extent(_type, &lb, &extent);
         MPI_Type_size(_type, &_size);
-        _from.resize(static_cast<std::size_t>(extent));
-        _into.resize(_from.size());
-        for (std::size_t i = 0; i < _from.size(); ++i) {
-            _from[i] = static_cast<char>(i * 2654435761u >> 13);
-        }
         _shift = lb;
-        if (is_live) {
-            _lines_from = lines_of(_from);
-            _lines_into = lines_of(_into);
+        for (buffer& each : _buffers) {
+            each.from.resize(static_cast<std::size_t>(extent));
+            each.into.resize(each.from.size());
+            for (std::size_t i = 0; i < each.from.size(); ++i) {
+                each.from[i] = static_cast<char>(i * 2654435761u >> 13);
+            }
+            if (is_live) {
+                each.lines_from = lines_of(each.from);
+                each.lines_into = lines_of(each.into);
+            }
         }
     }
     ~moved_pattern() { MPI_Type_free(&_type); }
@@ -53,50 +56,73 @@ public:
 
     void ping_pong()
     {
+        buffer& now = next();
         if (_is_first) {
-            write(_from, _lines_from);
-            MPI_Send(_from.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD);
-            MPI_Recv(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            read(_into, _lines_into);
+            write(now.from, now.lines_from);
+            MPI_Send(now.from.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD);
+            MPI_Recv(now.into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            read(now.into, now.lines_into);
         } else {
-            MPI_Recv(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            read(_into, _lines_into);
-            write(_into, _lines_into);
-            MPI_Send(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD);
+            MPI_Recv(now.into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            read(now.into, now.lines_into);
+            write(now.into, now.lines_into);
+            MPI_Send(now.into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD);
         }
     }
 
     void exchange()
     {
+        buffer& now = next();
         MPI_Request requests[2];
-        write(_from, _lines_from);
-        MPI_Irecv(_into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, &requests[0]);
-        MPI_Isend(_from.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, &requests[1]);
+        write(now.from, now.lines_from);
+        MPI_Irecv(now.into.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(now.from.data() - _shift, 1, _type, _peer, 1, MPI_COMM_WORLD, &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-        read(_into, _lines_into);
+        read(now.into, now.lines_into);
     }
 
     // What the program does without a message.
     void work_alone()
     {
-        write(_from, _lines_from);
-        read(_into, _lines_into);
+        buffer& now = next();
+        write(now.from, now.lines_from);
+        read(now.into, now.lines_into);
     }
 
-    // Whether what comes back is what was sent.
+    // Whether what comes back is what was sent, in each buffer.
     bool is_right()
     {
-        std::ranges::fill(_into, '\0');
-        ping_pong();
-        const bool is_echo = packed(_from) == packed(_into);
-        std::ranges::fill(_into, '\0');
-        exchange();
-        int is_all = is_echo && packed(_from) == packed(_into) ? 1 : 0, result = 0;
+        bool is_right        = true;
+        const auto move_each = [&](void (moved_pattern::*move)()) {
+            for (buffer& each : _buffers) {
+                std::ranges::fill(each.into, '\0');
+            }
+            for (std::size_t i = 0; i < _buffers.size(); ++i) {
+                (this->*move)();
+            }
+            for (buffer& each : _buffers) {
+                is_right = is_right && packed(each.from) == packed(each.into);
+            }
+        };
+        move_each(&moved_pattern::ping_pong);
+        move_each(&moved_pattern::exchange);
+        int is_all = is_right ? 1 : 0, result = 0;
         MPI_Allreduce(&is_all, &result, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
         return result == 1;
     }
 
 private:
+    struct buffer {
+        std::vector<char> from, into;
+        std::vector<std::uint32_t> lines_from, lines_into;
+    };
+
+    buffer& next()
+    {
+        _now = _now + 1 == _buffers.size() ? 0 : _now + 1;
+        return _buffers[_now];
+    }
+
     // A byte of the datatype in each line that it touches.
     std::vector<std::uint32_t> lines_of(const std::vector<char>& memory) const
     {
@@ -144,8 +170,8 @@ private:
     MPI_Datatype _type;
     int _size       = 0;
     MPI_Aint _shift = 0;
-    std::vector<char> _from, _into;
-    std::vector<std::uint32_t> _lines_from, _lines_into;
+    std::vector<buffer> _buffers;
+    std::size_t _now = 0; // both processes of a pair are at the same one
 };
 
 // Of many short batches the fastest one: processes that wait for each other lose whole time slices to any third one.
@@ -176,7 +202,7 @@ double seconds_of(moved_pattern& moved, const std::string& kind, long number, lo
     return seconds_of(number, num_batches, [&] { moved.work_alone(); });
 }
 
-// A line of the caches goes to the other process and back.
+// A line of the caches goes from the first process to the second one and back.
 double seconds_of_round_trip(int rank, long number, long num_batches)
 {
     MPI_Win shared;
@@ -194,10 +220,12 @@ double seconds_of_round_trip(int rank, long number, long num_batches)
     std::uint64_t turn   = 0;
     const double seconds = seconds_of(number, num_batches, [&] {
         ++turn;
-        if (rank != 0) {
+        if (rank == 1) {
             turns[0].wait_for(turn);
         }
-        turns[rank].set(turn);
+        if (rank <= 1) {
+            turns[rank].set(turn);
+        }
         if (rank == 0) {
             turns[1].wait_for(turn);
         }
@@ -230,7 +258,7 @@ MPI_Datatype short_vector()
     return type;
 }
 
-void serve(int rank, const std::string& prefix, bool is_live)
+void serve(int rank, const std::string& prefix, bool is_live, std::size_t num_buffers)
 {
     std::ifstream commands(prefix + "." + std::to_string(rank));
     std::ofstream answers;
@@ -245,7 +273,8 @@ void serve(int rank, const std::string& prefix, bool is_live)
     while (commands >> command >> index >> number >> num_batches) {
         if (command == "list") {
             for (const pattern& each : all_patterns()) {
-                answers << each.family << '\t' << moved_pattern(each, rank, false).size() << '\t' << each.name << '\n';
+                answers << each.family << '\t' << moved_pattern(each, rank, false, 1).size() << '\t' << each.name
+                        << '\n';
             }
             answers << "end" << std::endl;
             continue;
@@ -265,7 +294,7 @@ void serve(int rank, const std::string& prefix, bool is_live)
         }
         if (current != index) {
             moved.reset();
-            moved   = std::make_unique<moved_pattern>(all_patterns().at(index), rank, is_live);
+            moved   = std::make_unique<moved_pattern>(all_patterns().at(index), rank, is_live, num_buffers);
             current = index;
         }
         if (command == "check") {
@@ -285,11 +314,12 @@ int main(int argc, char** argv)
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc != 3 || size != 2) {
-        std::fprintf(stderr, "usage: mpirun -n 2 bench_mpi_exchange PREFIX live|same; `bench mpi` runs it\n");
+    const long num_buffers = argc == 4 ? std::atol(argv[3]) : 0;
+    if (num_buffers < 1 || size % 2 != 0) {
+        std::fprintf(stderr, "usage: mpirun -n 2 bench_mpi_exchange PREFIX live|same BUFFERS; `bench mpi` runs it\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    serve(rank, argv[1], std::strcmp(argv[2], "live") == 0);
+    serve(rank, argv[1], std::strcmp(argv[2], "live") == 0, static_cast<std::size_t>(num_buffers));
     MPI_Finalize();
     return 0;
 }

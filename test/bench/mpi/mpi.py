@@ -10,6 +10,9 @@ the other core and back. With --same-data nobody does.
 The processes are started several times, because a pair keeps by chance what its memory is like: two pairs without the
 library differ by some percent, and the one that was started first is often the slower one. So they take turns in that.
 
+With more than two processes, pairs of them send at the same time; with several buffers, each message finds its memory
+out of the caches, as in a program that computes between messages.
+
 usage: mpi.py BUILD_DIR [OPTIONS], see --help
 """
 import argparse
@@ -23,15 +26,14 @@ import subprocess
 import sys
 import tempfile
 
-# Each process has a core of its own where there are two: what others do on a machine moves processes about.
-BIND = "core" if (os.cpu_count() or 1) > 1 else "none"
-OPENMPI = ["mpirun.openmpi", "-n", "2", "--bind-to", BIND, "--oversubscribe"]
-# name: (MPI, launcher)
+# name: (MPI, launcher, how the launcher binds, its options)
 WAYS = {
-    "openmpi-ucx": ("openmpi", OPENMPI + ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",
-                                          "pml_ucx_devices", "any"]),
-    "openmpi-sm": ("openmpi", OPENMPI + ["--mca", "pml", "ob1", "--mca", "btl", "self,sm"]),
-    "mpich": ("mpich", ["mpiexec.mpich", "-n", "2", "-bind-to", BIND]),
+    "openmpi-ucx": ("openmpi", "mpirun.openmpi", "--bind-to",
+                    ["--oversubscribe", "--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any",
+                     "--mca", "pml_ucx_devices", "any"]),
+    "openmpi-sm": ("openmpi", "mpirun.openmpi", "--bind-to",
+                   ["--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", "self,sm"]),
+    "mpich": ("mpich", "mpiexec.mpich", "-bind-to", []),
 }
 # A round is many short batches, of which the fastest one counts.
 BATCH_SECONDS = 0.00025
@@ -41,24 +43,32 @@ KINDS = ("ping-pong", "exchange")
 FIELDS = ("mpi", "kind", "family", "pattern", "packed", "without_us", "with_us", "ratio", "own_us", "trip_ns")
 
 
+def launch_command(way, processes):
+    """Each process has a core of its own where there are enough: what others do on a machine moves processes about."""
+    _, launcher, bind, options = WAYS[way]
+    return [launcher, "-n", str(processes), bind, "core" if (os.cpu_count() or 1) >= processes else "none", *options]
+
+
 class Job:
     """One mpirun, which waits for commands."""
 
-    def __init__(self, build, folder, way, with_library, variables, data):
-        mpi, launcher = WAYS[way]
+    def __init__(self, build, folder, way, with_library, options):
+        mpi = WAYS[way][0]
         self.prefix = os.path.join(folder, f"{way}-{'with' if with_library else 'without'}")
-        for end in ("0", "1", "out"):
+        ranks = range(options.processes)
+        for end in (*ranks, "out"):
             os.mkfifo(f"{self.prefix}.{end}")
         env = dict(os.environ)
         if os.geteuid() == 0:
             env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         if with_library:
-            env.update(variables)
+            env.update(each.split("=", 1) for each in options.set)
             env["LD_PRELOAD"] = os.path.join(build, "install", "lib", f"libmpi_layout_{mpi}.so")
-        self.process = subprocess.Popen([*launcher, os.path.join(build, f"bench_mpi_exchange_{mpi}"), self.prefix,
-                                         data],
+        self.process = subprocess.Popen([*launch_command(way, options.processes),
+                                         os.path.join(build, f"bench_mpi_exchange_{mpi}"), self.prefix, options.data,
+                                         str(options.buffers)],
                                         env=env, stdin=subprocess.DEVNULL)
-        self.commands = [open(f"{self.prefix}.{rank}", "w", encoding="ascii") for rank in (0, 1)]
+        self.commands = [open(f"{self.prefix}.{rank}", "w", encoding="ascii") for rank in ranks]
         self.answers = open(f"{self.prefix}.out", encoding="ascii")
 
     def ask(self, command, index=0, number=0, batches=1):
@@ -103,10 +113,9 @@ def measure_calls(way, jobs, options):
 
 def start_jobs(build, folder, way, launch, options):
     """The one without and the one with the library; the second launch starts the latter first, and so on."""
-    variables = dict(each.split("=", 1) for each in options.set)
     jobs = {}
     for with_library in (False, True) if launch % 2 == 0 else (True, False):
-        jobs[with_library] = Job(build, folder, way, with_library, variables, options.data)
+        jobs[with_library] = Job(build, folder, way, with_library, options)
     return [jobs[False], jobs[True]]
 
 
@@ -147,11 +156,11 @@ def measure_way(build, way, options):
 
 def measure(build, options):
     rows = []
-    for way, (mpi, launcher) in WAYS.items():
+    for way, (mpi, launcher, _, _) in WAYS.items():
         if options.by and options.by != way:
             continue
         program = os.path.join(build, f"bench_mpi_exchange_{mpi}")
-        if not os.path.exists(program) or shutil.which(launcher[0]) is None:
+        if not os.path.exists(program) or shutil.which(launcher) is None:
             print(f"bench mpi: without {way}: there is no {program}", file=sys.stderr)
             continue
         rows += measure_way(build, way, options)
@@ -173,6 +182,20 @@ def summary(rows, data):
     worst = min(rows, key=lambda row: row["ratio"])
     print(f"geomean {geomean([row['ratio'] for row in rows]):.2f} of {len(rows)} rows, {data}, worst "
           f"{worst['ratio']:.2f} ({worst['mpi']} {worst['kind']} {worst['pattern']})")
+
+
+def conditions(options):
+    """Of a summary, as far as they are not the usual ones; what the data are is always said."""
+    return ", ".join([{"live": "live data", "same": "the same data"}[options.data]]
+                     + ([f"{options.buffers} buffers in turn"] if options.buffers > 1 else [])
+                     + ([f"{options.processes} processes"] if options.processes > 2 else []))
+
+
+def count(text):
+    number = int(text)
+    if not 1 <= number <= 1024:
+        raise argparse.ArgumentTypeError(f"{number} is not in 1 to 1024")
+    return number
 
 
 def plot(rows, prefix):
@@ -214,6 +237,9 @@ def main():
                         help="instead measure calls that move nothing and are left to MPI")
     parser.add_argument("--same-data", dest="data", action="store_const", const="same", default="live",
                         help="nobody writes the memory before a message or reads it after it")
+    parser.add_argument("--buffers", type=count, default=1, metavar="N", help="so many buffers in turn (1)")
+    parser.add_argument("--processes", type=int, choices=(2, 4), default=2,
+                        help="pairs send at the same time (2)")
     parser.add_argument("--summary", action="store_true", help="end with the geometric means and the worst rows")
     parser.add_argument("--csv", metavar="FILE", help="write the figures as CSV")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
@@ -225,7 +251,7 @@ def main():
     if not rows and not options.calls:
         sys.exit("bench mpi: nothing was measured")
     if options.summary and rows:
-        summary(rows, {"live": "live data", "same": "the same data"}[options.data])
+        summary(rows, conditions(options))
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             lines = csv.DictWriter(file, FIELDS, lineterminator="\n")

@@ -7,6 +7,7 @@
 #include "tax.h"
 #include "transfer_pairs.h"
 #include "transfer_row.h"
+#include "ways.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -25,6 +26,8 @@ constexpr effort whole{.rounds = 11, .sample_time = 4e-3, .most_time = 0.5};
 struct options : comparison {
     bool only_tax      = false;
     bool without_tax   = false;
+    bool ways          = false;
+    unsigned buffers   = 1;
     data_kind data     = data_kind::live;
     unsigned tax_pairs = 5;
 };
@@ -36,7 +39,7 @@ constexpr unsigned most_repeats = 2;
 // What fits into a core's own caches is never faster past them.
 constexpr std::size_t least_streaming = std::size_t{1} << 20;
 
-std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bool to_strided)
+std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bool to_strided, unsigned buffers)
 {
     const std::string strided = to_strided ? "ss" : "sc";
     std::vector<contender> contenders;
@@ -57,7 +60,10 @@ std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bo
         add(by.name + " type", by, strided);
         add(by.name + " hand", by, strided + "-hand");
     }
-    add(by_own_work, pairs.limit, "own-" + strided);
+    add(by_own_work, pairs.window, "own-" + strided);
+    if (buffers > 1) {
+        return contenders; // limits are of one buffer
+    }
     add(by_contiguous_limit, pairs.limit, "contiguous");
     for (const limit by : {limit::queue, limit::direct, limit::pass}) {
         for (const bool streaming : {false, true}) {
@@ -72,9 +78,10 @@ std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bo
 
 // Again while it is below one of the peers.
 transfer_row measure_row(const effort& how, const layout_case& of, all_pairs& pairs,
-                         const std::vector<std::string>& peers, const std::vector<int>& cpus, bool to_strided)
+                         const std::vector<std::string>& peers, const std::vector<int>& cpus, bool to_strided,
+                         unsigned buffers)
 {
-    const std::vector<contender> contenders = contenders_of(of, pairs, to_strided);
+    const std::vector<contender> contenders = contenders_of(of, pairs, to_strided, buffers);
     const load_sample begin                 = sample_load(cpus);
     constexpr unsigned trips                = 1000;
     const double round_trip                 = pairs.limit.process->ask(fmt::format("trip {}", trips));
@@ -106,8 +113,11 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
 {
     const std::vector<case_maker> cases = transfer_cases();
     transfer_rows rows;
-    fmt::print("{}\n", transfer_head(peers, wanted.data));
-    pairs.for_each([&](pair& by) { by.process->ask(wanted.data == data_kind::live ? "data live" : "data same"); });
+    fmt::print("{}\n", transfer_head(peers, wanted.data, wanted.buffers));
+    pairs.for_each([&](pair& by) {
+        by.process->ask(wanted.data == data_kind::live ? "data live" : "data same");
+        by.process->ask(fmt::format("buffers {}", &by == &pairs.limit ? 1 : wanted.buffers));
+    });
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::optional<layout_case> chosen = wanted.choose(cases[i]);
         if (!chosen) {
@@ -120,12 +130,23 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
             }
         });
         for (const bool to_strided : {false, true}) {
-            rows.push_back(measure_row(cases[i].always ? whole : wanted.how, of, pairs, peers, cpus, to_strided));
+            rows.push_back(
+                measure_row(cases[i].always ? whole : wanted.how, of, pairs, peers, cpus, to_strided, wanted.buffers));
             fmt::print("{}\n", transfer_line(rows.back(), peers));
             std::fflush(stdout);
         }
     }
     return rows;
+}
+
+void run_ways(const options& wanted, const std::optional<cpu_pair>& pinned)
+{
+    const transfer_rows rows = measure_ways({wanted.how, wanted.data, wanted.buffers, pinned},
+                                            [&](const case_maker& from) { return wanted.choose(from); });
+    write_files(wanted, {rows.begin(), rows.end()});
+    if (wanted.with_summary) {
+        fmt::print("\n{}", judge_ways(rows));
+    }
 }
 
 void run(const options& wanted)
@@ -137,6 +158,10 @@ void run(const options& wanted)
     }
     const std::vector<int> cpus = allowed_cpus();
     fmt::print("{}\n", pin_text(pinned));
+    if (wanted.ways) {
+        run_ways(wanted, pinned);
+        return;
+    }
     std::vector<std::string> peers;
     transfer_rows rows;
     const load_sample begin = sample_load(cpus);
@@ -160,7 +185,8 @@ void run(const options& wanted)
     fmt::print("{}", load_text(rows, part_of_others(begin, sample_load(cpus))));
     write_files(wanted, all);
     if (wanted.with_summary) {
-        fmt::print("\n{}{}", tax_summary, wanted.only_tax ? "" : judge(rows, peers, wanted.data) + "\n");
+        fmt::print("\n{}{}", tax_summary,
+                   wanted.only_tax ? "" : judge(rows, peers, wanted.data, wanted.buffers) + "\n");
     }
 }
 
@@ -176,9 +202,16 @@ int main(int argc, char** argv)
     wanted.add_to(app, "under two minutes: coarser, payloads up to 1 MB and the KV cache");
     app.add_flag("--tax", wanted.only_tax, "only the last table: contiguous memory with and without the library");
     app.add_flag("--without-tax", wanted.without_tax, "all but the last table")->excludes("--tax");
+    app.add_flag("--ways", wanted.ways,
+                 "instead measure the ways that windows can go, each one forced, and what UCP chooses")
+        ->excludes("--tax");
     app.add_flag_callback(
         "--same-data", [&] { wanted.data = data_kind::same; },
         "nobody writes the memory before a message or reads it after it");
+    app.add_option("--buffers", wanted.buffers,
+                   "so many sets of memory in turn, or as many as fit into 256 MB: with many, each message finds its "
+                   "memory out of the caches, as in a program that computes between messages (1)")
+        ->check(CLI::Range(1u, 1u << 16));
     CLI11_PARSE(app, argc, argv);
     if (wanted.is_quick) {
         wanted.how         = {.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};

@@ -77,8 +77,7 @@ int main(int argc, char** argv)
     }
     try {
         take_one(rank == 0);
-        mpi_side by(1 - rank);
-        side_loop(by, rank == 0, argv[2]).serve(argv[1]);
+        side_loop([&] { return std::make_unique<mpi_side>(1 - rank); }, rank == 0, argv[2]).serve(argv[1]);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench_mpi_transfer: %s\n", error.what());
         MPI_Abort(MPI_COMM_WORLD, 1);

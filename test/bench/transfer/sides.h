@@ -2,12 +2,15 @@
 //
 //     data KIND          live: the sender writes before each message what it sends, and the receiver reads what has
 //                        come, inside the time; same: nobody does. The latter until it is told
+//     buffers NUMBER     from the next case on so many sets of memory are used in turn, or as many as there is memory
+//                        for: what one message left in the caches is not what the next one moves. 1 until it is told
 //     case NUMBER        of transfer_cases(); every method is tried and what arrived compared; answers with its bytes
 //     bytes LENGTH       the same of contiguous memory
 //     cpus               answers with the CPU to which the first process is pinned, plus cpu_factor times that of the
 //                        second one; -1: one of them is not pinned
 //     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get, copy and
-//                        limit-pass, which the first process does alone, so many of these and all their seconds. With
+//                        limit-pass, which the first process does alone, so many of these and all their seconds. Limits
+//                        are measured with one buffer only. With
 //                        the methods own-sc and own-ss nothing moves: the processes write and read their live data and
 //                        take turns by a flag
 //     trip TIMES         so many times one line of the caches goes to the other process and back; answers with the
@@ -32,10 +35,14 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
+#include <memory>
 #include <span>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace ucxl::bench
 {
@@ -66,6 +73,9 @@ inline std::string name_of(limit by, bool streaming)
 }
 
 inline constexpr int cpu_factor = 1 << 16;
+
+// What side::allocate needs beside each of the four parts of a buffer.
+inline constexpr std::size_t buffer_padding = 8192;
 
 // Memory of the two processes of a pair: one after the other, then what they meet in, then that of the limits.
 inline constexpr std::size_t side_memory_length    = std::size_t{256} << 20;
@@ -139,12 +149,15 @@ public:
 class side_loop
 {
 public:
+    using side_maker = std::function<std::unique_ptr<side>()>;
+
     // `memory`: the path of shared_memory that every pair is given, of which each of its processes has `length`.
-    side_loop(side& by, bool is_first, const std::string& memory, std::size_t length = side_memory_length)
-        : _by(by), _is_first(is_first), _length(length), _shared(memory, pair_length(length)),
+    // `make` makes the side of one buffer.
+    side_loop(side_maker make, bool is_first, const std::string& memory, std::size_t length = side_memory_length)
+        : _make(std::move(make)), _is_first(is_first), _length(length), _shared(memory, pair_length(length)),
           _meeting(*reinterpret_cast<meeting*>(_shared.data() + 2 * length))
     {
-        _by.share({_shared.data() + 2 * length + meeting_memory_length, limit_memory_length});
+        add_buffer();
     }
 
     // Until standard input ends.
@@ -189,10 +202,30 @@ private:
                                                    {"get-sc", alone::get, false},   {"get-ss", alone::get, true},
                                                    {"copy-sc", alone::copy, false}, {"copy-ss", alone::copy, true}};
 
+    // Memory, and what moves it.
+    struct buffer {
+        std::unique_ptr<side> by;
+        side_memory memory;
+        touched_memory source_lines, target_lines, packed_source_lines, packed_target_lines;
+    };
+
+    void add_buffer()
+    {
+        buffer added;
+        added.by = _make();
+        added.by->share({_shared.data() + 2 * _length + meeting_memory_length, limit_memory_length});
+        _buffers.push_back(std::move(added));
+    }
+
+    buffer& now() { return _buffers[_now]; }
+    const buffer& now() const { return _buffers[_now]; }
+    side& by_now() { return *now().by; }
+
     double obey(const std::string& line)
     {
         _num_meetings       = 0;
         _num_turns          = 0;
+        _now                = 0;
         const double answer = answer_to(line);
         meet();
         return answer;
@@ -208,6 +241,10 @@ private:
             words >> number;
             take(verb == "case" ? transfer_cases().at(number).make() : contiguous_case(number));
             return static_cast<double>(_case.length);
+        }
+        if (verb == "buffers") {
+            words >> _wanted_buffers;
+            return 0;
         }
         if (verb == "cpus") {
             return cpus();
@@ -239,10 +276,10 @@ private:
             }
         }
         for (const lone_method& by : lone_methods) {
-            if (by.name == name && _by.moves_alone()) {
+            if (by.name == name && by_now().moves_alone()) {
                 return seconds_alone(times, [&] {
                     write_source(true);
-                    _by.move(by.how, by.to_strided);
+                    by_now().move(by.how, by.to_strided);
                     read_target(by.to_strided);
                 });
             }
@@ -288,23 +325,23 @@ private:
     void write_source(bool is_strided) const
     {
         if (_is_live) {
-            (is_strided ? _source_lines : _packed_source_lines).write();
+            (is_strided ? now().source_lines : now().packed_source_lines).write();
         }
     }
     void read_target(bool is_strided) const
     {
         if (_is_live) {
-            (is_strided ? _target_lines : _packed_target_lines).read();
+            (is_strided ? now().target_lines : now().packed_target_lines).read();
         }
     }
 
-    bool can(const method& by) const { return _by.moves_strided() || by.by_hand || !by.from_strided; }
+    bool can(const method& by) const { return now().by->moves_strided() || by.by_hand || !by.from_strided; }
 
     std::vector<limit_way> limit_ways() const
     {
         std::vector<limit_way> made;
         for (const limit by : {limit::queue, limit::direct, limit::pass}) {
-            if (_by.measures(by)) {
+            if (_buffers.size() == 1 && now().by->measures(by)) {
                 made.insert(made.end(), {{by, false, false}, {by, false, true}, {by, true, false}, {by, true, true}});
             }
         }
@@ -320,7 +357,7 @@ private:
             return;
         }
         while (_meeting.finished.load(std::memory_order_acquire) < _num_meetings) {
-            _by.progress();
+            by_now().progress();
         }
     }
 
@@ -337,23 +374,43 @@ private:
 
     void take(layout_case moved)
     {
-        _case   = std::move(moved);
-        _memory = _by.allocate(_case, {_shared.data() + (_is_first ? 0 : _length), _length});
-        for (std::size_t i = 0; i < _case.length; ++i) {
-            _memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
+        _case                   = std::move(moved);
+        const std::size_t whole = 2 * (_case.extent + _case.length) + 4 * buffer_padding;
+        const std::size_t num   = std::clamp<std::size_t>(_length / whole, 1, _wanted_buffers);
+        while (_buffers.size() < num) {
+            add_buffer();
         }
-        _case.hand.unpack(_memory.source.data(), _memory.packed_source.data());
-        const auto strided = [&](std::span<std::byte> memory) {
-            return touched_memory(footprint(*_case.type, _case.extent, shift_of(memory.data())), memory);
+        _buffers.resize(num);
+        const std::size_t part = _length / num;
+        for (_now = 0; _now < num; ++_now) {
+            fill(now(), {_shared.data() + (_is_first ? 0 : _length) + _now * part, part});
+            try_all();
+        }
+        _now = 0;
+    }
+
+    void fill(buffer& filled, std::span<std::byte> memory)
+    {
+        filled.memory = filled.by->allocate(_case, memory);
+        for (std::size_t i = 0; i < _case.length; ++i) {
+            filled.memory.packed_source[i] = static_cast<std::byte>(i * 7 + i / 255);
+        }
+        _case.hand.unpack(filled.memory.source.data(), filled.memory.packed_source.data());
+        const auto strided = [&](std::span<std::byte> touched) {
+            return touched_memory(footprint(*_case.type, _case.extent, shift_of(touched.data())), touched);
         };
-        const auto packed = [&](std::span<std::byte> memory) {
-            return touched_memory(footprint(_case.length, shift_of(memory.data())), memory);
+        const auto packed = [&](std::span<std::byte> touched) {
+            return touched_memory(footprint(_case.length, shift_of(touched.data())), touched);
         };
-        _source_lines        = strided(_memory.source);
-        _target_lines        = strided(_memory.target);
-        _packed_source_lines = packed(_memory.packed_source);
-        _packed_target_lines = packed(_memory.packed_target);
-        _by.prepare(_case, _memory);
+        filled.source_lines        = strided(filled.memory.source);
+        filled.target_lines        = strided(filled.memory.target);
+        filled.packed_source_lines = packed(filled.memory.packed_source);
+        filled.packed_target_lines = packed(filled.memory.packed_target);
+        filled.by->prepare(_case, filled.memory);
+    }
+
+    void try_all()
+    {
         for (const method& by : methods) {
             if (can(by)) {
                 clear();
@@ -361,7 +418,7 @@ private:
                 compare(by.name, by.to_strided);
             }
         }
-        if (_by.moves_alone()) {
+        if (by_now().moves_alone()) {
             for (const lone_method& by : lone_methods) {
                 check(by);
             }
@@ -373,16 +430,16 @@ private:
 
     void clear()
     {
-        std::ranges::fill(_memory.target, std::byte{});
-        std::ranges::fill(_memory.packed_target, std::byte{});
+        std::ranges::fill(now().memory.target, std::byte{});
+        std::ranges::fill(now().memory.packed_target, std::byte{});
     }
 
     void compare(const char* name, bool strided)
     {
         if (strided) {
-            _case.hand.pack(_memory.packed_target.data(), _memory.target.data());
+            _case.hand.pack(now().memory.packed_target.data(), now().memory.target.data());
         }
-        if (!std::ranges::equal(_memory.packed_target, _memory.packed_source)) {
+        if (!std::ranges::equal(now().memory.packed_target, now().memory.packed_source)) {
             throw std::runtime_error(_case.name + ": something else arrived by " + name);
         }
     }
@@ -394,7 +451,7 @@ private:
         clear();
         ping_pong(other);
         if (_is_first) {
-            _by.move(by.how, by.to_strided);
+            by_now().move(by.how, by.to_strided);
         }
         ping_pong(other);
         if (_is_first != (by.how == alone::put)) {
@@ -410,7 +467,7 @@ private:
         if (by.by != limit::pass) {
             ping_pong(by);
         } else if (_is_first) {
-            _by.pass(by);
+            by_now().pass(by);
         }
         if (by.to_strided && by.by != limit::queue && (_is_first || by.by != limit::pass)) {
             compare(name_of(by.by, by.streaming).c_str(), true);
@@ -422,23 +479,23 @@ private:
     {
         write_source(by.from_strided);
         if (by.from_strided && !by.by_hand) {
-            _by.send_strided();
+            by_now().send_strided();
             return;
         }
         if (by.by_hand) {
-            _case.hand.pack(_memory.packed_source.data(), _memory.source.data());
+            _case.hand.pack(now().memory.packed_source.data(), now().memory.source.data());
         }
-        _by.send_packed();
+        by_now().send_packed();
     }
 
     void receive(const method& by)
     {
         if (by.to_strided && !by.by_hand) {
-            _by.receive_strided();
+            by_now().receive_strided();
         } else {
-            _by.receive_packed();
+            by_now().receive_packed();
             if (by.to_strided) {
-                _case.hand.unpack(_memory.target.data(), _memory.packed_target.data());
+                _case.hand.unpack(now().memory.target.data(), now().memory.packed_target.data());
             }
         }
         read_target(by.to_strided);
@@ -447,17 +504,17 @@ private:
     void send(const limit_way& by)
     {
         write_source(true);
-        _by.send_limit(by);
+        by_now().send_limit(by);
     }
     void receive(const limit_way& by)
     {
-        _by.receive_limit(by);
+        by_now().receive_limit(by);
         read_target(by.to_strided);
     }
     void pass(const limit_way& by)
     {
         write_source(true);
-        _by.pass(by);
+        by_now().pass(by);
         read_target(by.to_strided);
     }
 
@@ -483,6 +540,7 @@ private:
         const auto begin = std::chrono::steady_clock::now();
         for (unsigned i = 0; i < times; ++i) {
             move();
+            turn();
         }
         meet();
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -498,11 +556,15 @@ private:
         const auto begin = std::chrono::steady_clock::now();
         for (unsigned i = 0; i < times; ++i) {
             move();
+            turn();
         }
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     }
 
-    side& _by;
+    // To the next buffer.
+    void turn() { _now = _now + 1 == _buffers.size() ? 0 : _now + 1; }
+
+    side_maker _make;
     bool _is_first;
     std::size_t _length;
     shared_memory _shared;
@@ -511,8 +573,9 @@ private:
     std::uint64_t _num_turns    = 0;
     bool _is_live               = false;
     layout_case _case;
-    side_memory _memory;
-    touched_memory _source_lines, _target_lines, _packed_source_lines, _packed_target_lines;
+    std::vector<buffer> _buffers;
+    std::size_t _now            = 0; // both processes are at the same one
+    std::size_t _wanted_buffers = 1;
 };
 
 } // namespace ucxl::bench

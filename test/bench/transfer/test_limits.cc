@@ -195,8 +195,7 @@ constexpr std::size_t side_length = std::size_t{16} << 20;
 int serve(bool is_first, const std::string& path, const std::string& fifo)
 {
     try {
-        limit_side by(is_first);
-        side_loop(by, is_first, path, side_length).serve(fifo);
+        side_loop([&] { return std::make_unique<limit_side>(is_first); }, is_first, path, side_length).serve(fifo);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s process: %s\n", is_first ? "first" : "second", error.what());
         return 1;

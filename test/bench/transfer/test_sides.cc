@@ -88,8 +88,8 @@ int serve(int socket, bool is_first, const std::string& path, const std::string&
 {
     try {
         const shared_memory memory(path, pair_length(side_length));
-        socket_side by(socket, is_first ? nullptr : &num_sent(memory));
-        side_loop(by, is_first, path, side_length).serve(fifo);
+        const auto make = [&] { return std::make_unique<socket_side>(socket, is_first ? nullptr : &num_sent(memory)); };
+        side_loop(make, is_first, path, side_length).serve(fifo);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s process: %s\n", is_first ? "first" : "second", error.what());
         return 1;
@@ -180,6 +180,16 @@ TEST(transfer_sides, live_data_keep_their_values)
         EXPECT_GT(seconds, 0);
         EXPECT_LT(seconds, slow_seconds) << "nothing is sent";
     }
+}
+
+// 4 KB of 8 bytes each: the third buffer is the last one for which there is memory beside the counter.
+TEST(transfer_sides, buffers_are_used_in_turn)
+{
+    EXPECT_EQ(answers_to("buffers 3\ncase 1\nbuffers 1\ncase 1\n", [](const shared_memory&) {}), "0\n4096\n0\n4096\n");
+    unsigned sent = 0;
+    answers_to("buffers 3\n" + std::string(small_case), [&](const shared_memory& memory) { sent = num_sent(memory); });
+    EXPECT_EQ(sent, 3 * 5) << "each method is tried in each of them";
+    answers_to("buffers 1000\n" + std::string(small_case) + "run ss 5\n", [](const shared_memory&) {});
 }
 
 TEST(transfer_sides, contiguous_memory_is_a_case_of_any_length)

@@ -32,19 +32,20 @@ const launcher launchers[] = {
     {"mpich", "mpich", {"mpiexec.mpich", "-n", "2"}},
 };
 
+} // namespace
+
 pair start_side(scratch_folder& folder, const std::string& memory, const std::string& name, const std::string& kind,
-                const std::string& setting)
+                const std::vector<std::string>& settings)
 {
-    const std::string side = BENCH_FOLDER "/bench_transfer_side";
-    const std::vector<std::string> command{"env", setting, side, folder.add_fifo(name), memory, kind};
+    std::vector<std::string> command{"env"};
+    command.insert(command.end(), settings.begin(), settings.end());
+    command.insert(command.end(), {BENCH_FOLDER "/bench_transfer_side", folder.add_fifo(name), memory, kind});
     return {name, std::make_unique<worker>(command)};
 }
 
-} // namespace
-
 pair start_limit(scratch_folder& folder, const std::string& memory)
 {
-    return start_side(folder, memory, "limit", "limit", "--");
+    return start_side(folder, memory, "limit", "limit", {});
 }
 
 void expect_pinned(all_pairs& pairs, const std::optional<cpu_pair>& cpus)
@@ -58,14 +59,11 @@ void expect_pinned(all_pairs& pairs, const std::optional<cpu_pair>& cpus)
 
 all_pairs start_all(scratch_folder& folder, const std::string& memory)
 {
-    const auto start_own = [&](const std::string& name, const std::string& kind, const std::string& setting) {
-        return start_side(folder, memory, name, kind, setting);
-    };
     // All but one with what is set for this program.
-    all_pairs made{.window = start_own("window", "window", "--"),
-                   .mapped = start_own("mapped", "mapped", "--"),
-                   .posix  = start_own("posix", "window", "UCX_TLS=posix,lay_copy"),
-                   .stock  = start_own("ucp", "iov", "--"),
+    all_pairs made{.window = start_side(folder, memory, "window", "window", {}),
+                   .mapped = start_side(folder, memory, "mapped", "mapped", {}),
+                   .posix  = start_side(folder, memory, "posix", "window", {"UCX_TLS=posix,lay_copy"}),
+                   .stock  = start_side(folder, memory, "ucp", "iov", {}),
                    .limit  = start_limit(folder, memory),
                    .peers  = {}};
     for (const launcher& by : launchers) {

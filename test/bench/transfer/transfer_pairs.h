@@ -38,6 +38,10 @@ struct all_pairs {
     }
 };
 
+// The pair `kind` of bench_transfer_side, with settings NAME=VALUE beside what is set for this program.
+pair start_side(scratch_folder& folder, const std::string& memory, const std::string& name, const std::string& kind,
+                const std::vector<std::string>& settings);
+
 // Of limits: see limit_side.h.
 pair start_limit(scratch_folder& folder, const std::string& memory);
 

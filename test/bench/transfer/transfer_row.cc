@@ -90,13 +90,26 @@ std::string by_size(const transfer_rows& rows, const std::vector<std::string>& p
 
 } // namespace
 
-std::string transfer_head(const std::vector<std::string>& peers, data_kind data)
+std::string text_of(data_kind data)
+{
+    return data == data_kind::live ? "live data" : "the same data";
+}
+
+std::string buffers_text(unsigned buffers)
+{
+    return buffers == 1 ? "one buffer" : fmt::format("{} buffers in turn", buffers);
+}
+
+std::string transfer_head(const std::vector<std::string>& peers, data_kind data, unsigned buffers)
 {
     std::string head = data == data_kind::live ? "live data: before each message the sender writes one byte of each "
                                                  "cache line that it sends, after it the\n"
                                                  "receiver reads one of each; in all times, own: without a message; "
                                                  "put, get, copy: the process that moves\n"
                                                : "the same data: nobody writes or reads the memory between messages\n";
+    if (buffers > 1) {
+        head += buffers_text(buffers) + "; limits are not measured with these\n";
+    }
     head += "trip: a cache line's way to the other core and back, before the row\n";
     head += "window: one-way time over memory of the application, mapped: over memory of the library; "
             "others: their time /\n"
@@ -204,7 +217,7 @@ std::string load_text(const transfer_rows& rows, std::optional<double> whole_run
         idle ? "idle but for this" : "NOT IDLE", *whole_run * 100, idle_part * 100, busy, rows.size());
 }
 
-std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers, data_kind data)
+std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers, data_kind data, unsigned buffers)
 {
     const std::vector<row> plain(rows.begin(), rows.end());
     std::string text;
@@ -223,7 +236,7 @@ std::string judge(const transfer_rows& rows, const std::vector<std::string>& pee
                          return chosen && posix ? std::optional(std::max(*chosen, *posix)) : std::nullopt;
                      });
     text += judge_mapped(rows, peers);
-    const char* const kind = data == data_kind::live ? ", live data" : ", the same data";
+    const std::string kind = ", " + text_of(data) + (buffers > 1 ? ", " + buffers_text(buffers) : "");
     text += by_size(rows, peers);
     text += fmt::format("mapped: {}\n",
                         geomean(plain, [&](const row& one) { return one.against(peers, by_mapped); }, kind));

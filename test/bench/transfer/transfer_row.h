@@ -29,6 +29,10 @@ inline constexpr double as_fast = 0.97;
 
 enum class data_kind { live, same };
 
+// "live data" or "the same data"; "one buffer" or "N buffers in turn".
+std::string text_of(data_kind data);
+std::string buffers_text(unsigned buffers);
+
 struct transfer_row : row {
     family judged_as;
     bool to_strided;
@@ -50,7 +54,7 @@ std::vector<limited> transfer_limits();
 bool is_below(const row& one, const std::vector<std::string>& peers);
 
 // A line each, as they come.
-std::string transfer_head(const std::vector<std::string>& peers, data_kind data);
+std::string transfer_head(const std::vector<std::string>& peers, data_kind data, unsigned buffers = 1);
 std::string transfer_line(const transfer_row& row, const std::vector<std::string>& peers);
 
 // Put and get against what one process can copy.
@@ -63,6 +67,7 @@ std::string repeats_text(const transfer_rows& rows, const std::vector<std::strin
 std::string load_text(const transfer_rows& rows, std::optional<double> whole_run);
 
 // The misses of each goal, how near to the limits all is, and the geomeans.
-std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers, data_kind data);
+std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers, data_kind data,
+                  unsigned buffers = 1);
 
 } // namespace ucxl::bench

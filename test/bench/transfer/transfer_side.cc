@@ -57,21 +57,18 @@ private:
 void run(const char* fifo, const std::string& memory, const std::string& kind, int socket, bool is_first)
 {
     take_one(is_first);
+    const auto serve = [&](side_loop::side_maker make) { side_loop(std::move(make), is_first, memory).serve(fifo); };
     if (kind == "limit") {
-        limit_side by(is_first);
-        side_loop(by, is_first, memory).serve(fifo);
+        serve([&] { return std::make_unique<limit_side>(is_first); });
         return;
     }
     ucp_pair with(socket, kind == "mapped" ? UCP_FEATURE_TAG | UCP_FEATURE_RMA : UCP_FEATURE_TAG);
     if (kind == "mapped") {
-        mapped_side by(with, is_first);
-        side_loop(by, is_first, memory).serve(fifo);
+        serve([&] { return std::make_unique<mapped_side>(with, is_first); });
     } else if (kind == "iov") {
-        iov_side by(with);
-        side_loop(by, is_first, memory).serve(fifo);
+        serve([&] { return std::make_unique<iov_side>(with); });
     } else {
-        window_side by(with);
-        side_loop(by, is_first, memory).serve(fifo);
+        serve([&] { return std::make_unique<window_side>(with); });
     }
 }
 
