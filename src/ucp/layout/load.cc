@@ -6,7 +6,6 @@
 //   ucs_module_global_init  UCX itself loads the library as a plug-in
 //   ucp_init_version        the library was preloaded, and something that the program opens later brings its own UCX
 #include "context.h"
-#include "foreign_contexts.h"
 #include "hardware_keys.h"
 #include "options.h"
 #include "ucp_layout.h"
@@ -127,12 +126,8 @@ ucs_status_t ucs_module_global_init()
     }
     // Nobody else can see the windows of a UCX that this library does not work with.
     const bool is_watched = !is_foreign && abi::attached() != nullptr;
-    const auto status =
-        is_watched ? init_watched_context(next, caller, api_major_version, api_minor_version, params, config, context_p)
-                   : next(api_major_version, api_minor_version, params, config, context_p);
-    if (status == UCS_OK) {
-        without_exceptions([&] { foreign_contexts::instance().note(*context_p, is_foreign); });
-    }
-    return status;
+    return is_watched
+               ? init_watched_context(next, caller, api_major_version, api_minor_version, params, config, context_p)
+               : next(api_major_version, api_minor_version, params, config, context_p);
 }
 }

@@ -1,9 +1,9 @@
 #include "memory_handles.h"
 
-#include "foreign_contexts.h"
 #include "sys/rollback.h"
 #include "uct/layout/copy/md.h"
 
+#include "uct/abi/component.h"
 #include "uct/abi/log.h"
 #include "uct/abi/registrations.h"
 #include "uct/abi/ucx.h"
@@ -76,7 +76,7 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
         *handle_p = known->second;
         return UCS_OK;
     }
-    if (foreign_contexts::instance().contains(context)) {
+    if (!_md_of_context.contains(context) && abi::is_foreign(context)) {
         ucs_error("%s: the context belongs to another UCX of this process than %s, with which windows work", function,
                   abi::attached_file().c_str());
         return UCS_ERR_NO_DEVICE;
@@ -144,7 +144,7 @@ bool memory_handles::has_windows(ucp_context_h context)
     if (_md_of_context.contains(context)) {
         return true;
     }
-    if (foreign_contexts::instance().contains(context)) {
+    if (abi::is_foreign(context)) {
         return false;
     }
     // While domains of devices are collected they take any address.
@@ -154,13 +154,15 @@ bool memory_handles::has_windows(ucp_context_h context)
 
 std::span<const window_keys::domain_id> memory_handles::key_domains(ucp_context_h context)
 {
-    if (context == nullptr || hardware_keys() == nullptr || !was_device_opened() ||
-        foreign_contexts::instance().contains(context)) {
+    if (context == nullptr || hardware_keys() == nullptr || !was_device_opened()) {
         return {};
     }
     const auto known = _key_domains.find(context);
     if (known != _key_domains.end()) {
         return known->second.domains;
+    }
+    if (abi::is_foreign(context)) {
+        return {};
     }
     std::vector<window_keys::domain_id> domains;
     if (!find_key_domains(context, domains)) {

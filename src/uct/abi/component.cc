@@ -100,6 +100,26 @@ const uct_component* component_at(unsigned index)
     return nullptr;
 }
 
+// A context begins with its list of components, and each entry of that with the component. That is so since 1.8. The
+// first component is one of libuct itself, so it is an object of the UCX that made the context.
+bool is_foreign(ucp_context_h context)
+{
+    const auto* const components = *reinterpret_cast<const uct_component* const* const*>(context);
+    if (components == nullptr) {
+        return false;
+    }
+    const auto* const all = find_object<const ucs_list_link_t>("uct_components_list");
+    if (all == nullptr) {
+        return false;
+    }
+    for (const auto* link = all->next; link != all; link = link->next) {
+        if (ucs_container_of(link, uct_component, list) == *components) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool is_own(const uct_component* component)
 {
     return component != nullptr && component->query_md_resources == query_resources;

@@ -11,6 +11,8 @@
 
 #include <span>
 
+#include <ucp/api/ucp_def.h>
+
 namespace ucxl::abi
 {
 
@@ -62,6 +64,9 @@ bool register_component(component& component, transport& transport);
 uct_component* find_component(const char* name);
 // The component that uct_query_components() returns at this index, or null. A context of UCP has the same order.
 const uct_component* component_at(unsigned index);
+// Whether a context was made by another UCX of this process. The functions of the attached one must not get it. It may
+// be of any release since 1.8.
+bool is_foreign(ucp_context_h context);
 // Whether register_component() has registered it.
 bool is_own(const uct_component* component);
 // Whether UCX has loaded a component of that name.
