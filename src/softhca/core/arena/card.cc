@@ -1,6 +1,7 @@
 #include "card.h"
 
 #include <array>
+#include <bit>
 #include <utility>
 
 namespace ucxl::softhca
@@ -50,6 +51,7 @@ constexpr std::array flags{std::pair{std::string_view("imaicl"), &card::imaicl},
                            std::pair{std::string_view("repeat_blocks"), &card::repeat_blocks},
                            std::pair{std::string_view("umr_modifies_atomic"), &card::umr_modifies_atomic},
                            std::pair{std::string_view("umr_ptr_rlkey"), &card::umr_ptr_rlkey},
+                           std::pair{std::string_view("fixed_buffer_size"), &card::fixed_buffer_size},
                            std::pair{std::string_view("device_memory"), &card::device_memory},
                            std::pair{std::string_view("atomics"), &card::atomics},
                            std::pair{std::string_view("relaxed_ordering"), &card::relaxed_ordering},
@@ -57,7 +59,10 @@ constexpr std::array flags{std::pair{std::string_view("imaicl"), &card::imaicl},
                            std::pair{std::string_view("atomic_rate_pa"), &card::atomic_rate_pa},
                            std::pair{std::string_view("exports"), &card::exports},
                            std::pair{std::string_view("refuses_exports"), &card::refuses_exports},
-                           std::pair{std::string_view("high_keys"), &card::high_keys}};
+                           std::pair{std::string_view("high_keys"), &card::high_keys},
+                           std::pair{std::string_view("takes_unset_atomic_bit"), &card::takes_unset_atomic_bit},
+                           std::pair{std::string_view("ignores_routes"), &card::ignores_routes},
+                           std::pair{std::string_view("resets_sound_streams"), &card::resets_sound_streams}};
 
 } // namespace
 
@@ -88,6 +93,10 @@ bool set_capability(card& changed, std::string_view name, unsigned value)
     }
     if (name == "indirection" && value >= 1 && value <= 4) {
         changed.indirection = static_cast<std::uint8_t>(value);
+        return true;
+    }
+    if (name == "list_alignment" && value >= 64 && value <= 4096 && std::has_single_bit(value)) {
+        changed.list_alignment = static_cast<std::uint16_t>(value);
         return true;
     }
     for (const auto& [flag, place] : flags) {

@@ -26,7 +26,9 @@ struct card {
     // A UMR may change the atomic right. [linux] umr_check_mkey_mask refuses it where umr_modify_atomic_disabled is set
     bool umr_modifies_atomic = true;
     // UMRs may take their entries from memory, by the reserved key as well. [cap] umr_ptr_rlkey
-    bool umr_ptr_rlkey       = true;
+    bool umr_ptr_rlkey = true;
+    // Keys may be made of entries of one length (KSM). [cap]; [ucx] makes none of them elsewhere
+    bool fixed_buffer_size   = true;
     bool device_memory       = true;
     bool atomics             = true;
     bool relaxed_ordering    = true;  // keys may allow writes to pass writes
@@ -37,6 +39,11 @@ struct card {
     bool high_keys           = false; // gives keys indexes from 0xff0000 on. [dump] log_max_mkey: 24
     std::uint16_t dc_wqe     = 1024;  // bytes of a WQE of a DCI at most. [dump] max_wqe_sz_sq_dc: 256
     std::uint8_t indirection = 4;     // indirect keys above a direct one, at most 4 here
+    // What no source says of a card, for those who want to see who notices it.
+    std::uint16_t list_alignment = 2048;  // of entries in memory, in bytes; see key_work.cc
+    bool takes_unset_atomic_bit  = false; // a UMR may name the atomic right if it leaves it as it is
+    bool ignores_routes          = false; // DC targets take requests whose route header has another GID
+    bool resets_sound_streams    = false; // of DCIs, which are not in error
 };
 
 // Null for a name that is not there.

@@ -95,7 +95,7 @@ void describe_keys(const card& card, prm::view<hca_cap> cap)
     cap.put<64>(hca_cap::log_max_mrw_sz);
     cap.put(hca_cap::max_indirection, card.indirection);
     cap.put<log_max_klm_list>(hca_cap::log_max_klm_list_size);
-    cap.put<true>(hca_cap::fixed_buffer_size);
+    cap.put(hca_cap::fixed_buffer_size, card.fixed_buffer_size);
     cap.put(hca_cap::repeated_block_disabled, !card.repeat_blocks);
     cap.put(hca_cap::umr_modify_atomic_disabled, !card.umr_modifies_atomic);
     cap.put(hca_cap::umr_ptr_rlkey, card.umr_ptr_rlkey);

@@ -197,8 +197,12 @@ command_status take_memory(command_call& call, create_in input, mkey_record& key
         return take_memic(call, key);
     case mkey_access_mode::physical_address:
         return take_all_memory(call, key);
-    case mkey_access_mode::klm:
     case mkey_access_mode::ksm:
+        if (!call.memory().card.fixed_buffer_size) {
+            return call.refuse(command_status::bad_parameter, "access mode: the device has no fixed_buffer_size");
+        }
+        return check_entries(call, input, key);
+    case mkey_access_mode::klm:
         return check_entries(call, input, key);
     case mkey_access_mode::software_icm:
     case mkey_access_mode::crossing_vhca:

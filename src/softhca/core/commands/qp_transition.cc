@@ -264,7 +264,8 @@ command_status apply_extension(command_call& call, prm::const_view<prm::modify_q
         return call.refuse(command_status::bad_parameter, "opt_param_mask_95_32");
     }
     const auto extension = extended->at(prm::modify_qp_ext_in::extension);
-    if (!reset_stream(qp, extension.get(prm::qpc_ext::dci_stream_channel_id))) {
+    if (!reset_stream(qp, extension.get(prm::qpc_ext::dci_stream_channel_id)) &&
+        !call.memory().card.resets_sound_streams) {
         return call.refuse(command_status::bad_resource_state, "the stream channel is not in error");
     }
     return command_status::ok;

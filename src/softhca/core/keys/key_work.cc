@@ -22,10 +22,6 @@ using umr_control = prm::wqe_umr_control_segment;
 // In entries: counts and offsets of a list are multiples of 64 bytes.
 constexpr unsigned entries_alignment = 4;
 
-// Of entries in memory, in bytes: "the address of the UMR pointer must be aligned to 2KB" (DPDK's mlx5_prm.h, UCC's
-// tl/mlx5, MLX5_UMR_ALIGN of Linux).
-constexpr std::uint64_t pointer_alignment = 2048;
-
 constexpr std::uint64_t known_mask =
     std::to_underlying(umr_mask::len) | std::to_underlying(umr_mask::page_size) |
     std::to_underlying(umr_mask::start_addr) | std::to_underlying(umr_mask::pd) |
@@ -131,7 +127,9 @@ bool acceptable(const umr_request& request, const card& card, const mkey_record&
     if (request.names(umr_mask::pd) && context.get(mkc::pd) != qp.pd) {
         return false;
     }
-    if (request.names(umr_mask::atomic) && !card.umr_modifies_atomic) {
+    // Linux looks at the mask alone (umr_check_mkey_mask), and nobody says whether a card does.
+    const bool leaves_atomic_right = card.takes_unset_atomic_bit && context.get(mkc::a) == key.remote_atomic;
+    if (request.names(umr_mask::atomic) && !card.umr_modifies_atomic && !leaves_atomic_right) {
         return false;
     }
     return control.get(umr_control::klm_octowords) % entries_alignment == 0 &&
@@ -179,7 +177,9 @@ cqe_syndrome store_from_pointer(environment& device, const qp_record& qp, std::u
 {
     const prm::const_view<prm::wqe_pointer_segment> pointer(
         request.pointer.first<prm::wqe_pointer_segment::size_bytes>());
-    if (pointer.get(prm::wqe_pointer_segment::addr) % pointer_alignment != 0 ||
+    // "The address of the UMR pointer must be aligned to 2KB" (DPDK's mlx5_prm.h, UCC's tl/mlx5, MLX5_UMR_ALIGN of
+    // Linux).
+    if (pointer.get(prm::wqe_pointer_segment::addr) % device.memory.card.list_alignment != 0 ||
         refuses(device.memory, refusable::umr_pointer)) {
         return cqe_syndrome::memory_window_bind;
     }

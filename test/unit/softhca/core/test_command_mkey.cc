@@ -66,7 +66,9 @@ TEST_F(command_mkey, over_others_for_atomics_is_aligned_and_over_a_bound_key_of_
     record(below).free           = true;
     EXPECT_EQ(create(0x1000, 4096, true), prm::command_status::bad_parameter);
     EXPECT_EQ(create(0x1000, 4096, false), prm::command_status::ok);
-    record(below).free = false;
+    record(below).free                      = false;
+    machine.memory().card.fixed_buffer_size = false;
+    EXPECT_EQ(create(0x1000, 4096, false), prm::command_status::bad_parameter) << "no keys of equal entries";
 }
 
 TEST_F(command_mkey, of_memory_reaches_that_memory_under_its_variant)

@@ -112,6 +112,8 @@ TEST_F(umr, reads_entries_only_from_multiples_of_2_kb)
     for (const std::uint64_t offset : {64U, 1024U, 2048U + 64U}) {
         expect_refused(change(list).len(99).entries_at(all, base + offset, 8), list, cqe_syndrome::memory_window_bind);
     }
+    machine.memory().card.list_alignment = 64; // a rule that is broken on purpose
+    EXPECT_EQ(run(change(list).len(99).entries_at(all, base + 64, 8)), no_syndrome);
 }
 
 TEST_F(umr, does_what_the_card_can_do)
@@ -119,6 +121,10 @@ TEST_F(umr, does_what_the_card_can_do)
     ASSERT_EQ(run(change(list).free(false).len(8).entries({klm(8, all, base)})), no_syndrome);
     machine.memory().card.umr_modifies_atomic = false;
     expect_refused(change(list).access(true, true, true, true), list, cqe_syndrome::memory_window_bind);
+    expect_refused(change(list).access(true, true, true, false), list, cqe_syndrome::memory_window_bind);
+    machine.memory().card.takes_unset_atomic_bit = true; // a rule that is broken on purpose
+    expect_refused(change(list).access(true, true, true, true), list, cqe_syndrome::memory_window_bind);
+    EXPECT_EQ(run(change(list).access(true, true, true, false)), no_syndrome);
     EXPECT_EQ(run(change(list).len(4)), no_syndrome);
     machine.memory().card.repeat_blocks = false;
     translation_entry header{};

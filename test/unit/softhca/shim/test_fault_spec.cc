@@ -133,7 +133,8 @@ TEST(settings, options_are_checked_and_errors_name_them)
     wrong         = {};
     wrong.profile = "cx99";
     EXPECT_THAT(to_options(wrong).error(), HasSubstr("profile: 'cx99' is not none, cx5"));
-    for (const char* const change : {"imaicl", "imaicl=2", "imaicl=x", "indirection=5", "fence=1", "dc_wqe=63"}) {
+    for (const char* const change :
+         {"imaicl", "imaicl=2", "imaicl=x", "indirection=5", "fence=1", "dc_wqe=63", "list_alignment=96"}) {
         wrong.profile = std::string("cx7,") + change;
         EXPECT_THAT(to_options(wrong).error(), HasSubstr(std::format("profile: '{}' is no capability", change)));
     }
