@@ -34,6 +34,8 @@ TEST(injected_faults, refusals_are_found_by_the_self_test)
     EXPECT_EQ(found_with(no_start_addresses), "address=ksm repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with(no_repeat_blocks), "address=umr repeat=0 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with(no_atomics), "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
+    EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:umr_start_addr"}, {"SOFTHCA_PROFILE", "none,fixed_buffer_size=0"}}),
+              "address=none repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:umr_start_addr"}, {"UCX_LAYOUT_KEYS_ADDRESS", "umr"}}),
               "address=none repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
 }
@@ -55,6 +57,7 @@ TEST(injected_faults, each_card_does_what_its_capabilities_say)
         {"vf", "address=umr repeat=0 atomic=0 nesting=2 pointer=1 local_nested=0"},
         {"none,atomics=0", "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1"},
         {"none,indirection=1", "address=umr repeat=1 atomic=1 nesting=1 pointer=1 local_nested=0"},
+        {"none,fixed_buffer_size=0", "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1"},
     };
     for (const auto& [profile, found] : cards) {
         EXPECT_EQ(found_with({{"SOFTHCA_PROFILE", profile}}), found) << profile;

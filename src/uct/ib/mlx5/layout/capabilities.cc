@@ -90,6 +90,7 @@ result<capabilities> query_capabilities(ibv_context* context)
     found.vhca_id                = caps.get(prm::hca_cap::vhca_id);
     found.umr_fence              = fence_for(caps.get(prm::hca_cap::umr_fence));
     found.nested_by_local_rights = caps.get(prm::hca_cap::imaicl) != 0;
+    found.equal_entries          = caps.get(prm::hca_cap::fixed_buffer_size) != 0;
     found.umr_sets_atomic_right  = caps.get(prm::hca_cap::umr_modify_atomic_disabled) == 0;
     found.atomics_lock_memory    = caps.get(prm::hca_cap::atomic_rate_pa) != 0;
     found.relaxed_only           = caps.get(prm::hca_cap::mkc_order_write_after_write_ro_only) != 0;

@@ -17,6 +17,7 @@ struct capabilities {
     // Peers need remote rights for the first key only; those below it need local ones (imaicl).
     bool nested_by_local_rights = false;
     bool pointer_entries        = true;  // bind requests may point to entries in memory
+    bool equal_entries          = false; // keys may be created of entries of one length, KSM (fixed_buffer_size)
     bool umr_sets_atomic_right  = false; // umr_modify_atomic_disabled, inverted
     bool has_atomics            = false; // of some kind
     bool atomics                = false; // on 8 bytes, by queue pairs and by dynamic connections where there are any

@@ -106,6 +106,7 @@ std::vector<line> lines_of(ibv_pd* pd, const capabilities& said, const domain& d
          .said   = name_of(address_method::umr),
          .used   = name_of(domain.found.address),
          .reason = domain.found.address == address_method::umr ? "" : by_self_test},
+        same("keys of equal entries", yes_or_no(said.equal_entries)),
         same("fence of key changes", name_of(said.umr_fence)),
         same("atomics lock memory", yes_or_no(said.atomics_lock_memory)),
         same("relaxed order only", yes_or_no(said.relaxed_only)),

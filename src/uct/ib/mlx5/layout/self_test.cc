@@ -262,7 +262,8 @@ private:
 
     result<void> test_overlay()
     {
-        if (_found.address != address_method::none || _wanted == key_address_option::umr || !_found.nesting) {
+        if (_found.address != address_method::none || _wanted == key_address_option::umr || !_found.nesting ||
+            !_said.equal_entries) {
             return {};
         }
         key_rights rights    = _rights;

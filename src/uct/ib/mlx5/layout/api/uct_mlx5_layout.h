@@ -242,8 +242,9 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
  *                          MLX5DV_QP_EX_WITH_RAW_WQE and max_inline_data of at least 832, which makes room for the
  *                          longest request; a smaller one or another type of queue pair is refused. It needs room for
  *                          all keys of the regions and one more request. No other thread may post to it during the
- *                          call. Reads into a region, of up to 64 bytes, need MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE:
- *                          libmlx5 would copy them to the region's address, where no memory is (mlx5dv_create_mkey(3)).
+ *                          call. Reads and receives into a region, of up to 64 bytes, need
+ *                          MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE: libmlx5 would copy them to the region's address,
+ *                          where no memory is (mlx5dv_create_mkey(3)).
  * @param [in] regions      Regions of one domain, each once.
  * @param [in] num_regions  Number of regions, at least 1.
  * @param [in] wr_id        Number of the completion, whose opcode is IBV_WC_DRIVER2.
