@@ -33,7 +33,7 @@ NEEDED = {
     REPEAT: (17,),
     LOCAL: (19,),
     ATOMICS: (24, 38, 48),
-    LISTS: (25,),
+    LISTS: (25, 50),
     OPENS: (7, 12, 44, 45, 46, 47),
     LOCKS: (48,),
 }

@@ -1,7 +1,7 @@
 """Claims that no single run settles: they are about the figures of several, or about what was set meanwhile."""
 from claims import About, DIFFERS, Evidence, OK, SKIPPED
 from runs import (ADD_IN_CARD, ADD_IN_HOST, ADD_RELAXED, AGAINST_1K, AGAINST_64, AGAINST_8, BY_CARD, BY_HOST, CLIENT,
-                  ONE_HOST, PLAIN_PUT, PROTOCOLS, PROTOCOLS_OFF, PUT_RELAXED, ROWS_PUT)
+                  DPU_CLIENT, FAILURE, ONE_HOST, PLAIN_PUT, PROTOCOLS, PROTOCOLS_OFF, PUT_RELAXED, ROWS_PUT)
 
 LINE_RATE = 0.9           # of the rate of plain memory
 BIND_US = 3               # "about a microsecond"
@@ -57,7 +57,7 @@ SPEEDS = (
 )
 
 
-SETTLED_IN = {CLIENT: (4, 5, 8, 27, 42), ONE_HOST: (6, 43)}
+SETTLED_IN = {CLIENT: (4, 5, 8, 27, 42), ONE_HOST: (6, 43), DPU_CLIENT: (12, 45), FAILURE: (26,)}
 
 
 def judge_speeds(report, is_software):

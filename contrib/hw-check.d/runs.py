@@ -15,7 +15,7 @@ PLAIN = ("--method", "contig", "-s")
 
 SERVER, CLIENT, ONE_HOST = "server", "client", "one host"
 DPU_SERVER, DPU_CLIENT = "host of the DPU", "DPU"
-CAPABILITIES = "capabilities"
+CAPABILITIES, FAILURE = "capabilities", "failure"
 BOTH = (SERVER, CLIENT)
 RC, RC_VERBS, DC, UD = "rc_x,lay_copy", "rc_v,lay_copy", "dc_x,ud_x,lay_copy", "ud_x,lay_copy"
 
@@ -24,6 +24,7 @@ FORMS = {
     CLIENT: "two hosts (--server, --client)",
     ONE_HOST: "the form for one host, with the test programs",
     DPU_CLIENT: "a DPU (--dpu-server, --dpu-client)",
+    FAILURE: "--fail-device COMMAND, because it resets the card",
 }
 
 

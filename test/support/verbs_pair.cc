@@ -31,7 +31,7 @@ ibv_context* open_device()
     return made(found, "no device of the name in UCXL_TEST_DEVICE");
 }
 
-ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
+ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq, bool signals_all)
 {
     ibv_qp_init_attr_ex wanted{};
     wanted.qp_type             = IBV_QPT_RC;
@@ -42,12 +42,15 @@ ibv_qp* create_queue(ibv_pd* pd, ibv_cq* cq)
     wanted.cap.max_send_sge    = max_elements;
     wanted.cap.max_recv_sge    = 4;
     wanted.cap.max_inline_data = 832;
+    wanted.sq_sig_all          = signals_all ? 1 : 0;
     wanted.pd                  = pd;
     wanted.comp_mask           = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     wanted.send_ops_flags      = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_RDMA_WRITE;
     mlx5dv_qp_init_attr raw{};
-    raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+    raw.comp_mask      = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS | MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
     raw.send_ops_flags = MLX5DV_QP_EX_WITH_RAW_WQE;
+    // Otherwise libmlx5 copies short data to the address that it has in its region, where no memory is.
+    raw.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE;
     return made(mlx5dv_create_qp(pd->context, &wanted, &raw), "queue pair");
 }
 
@@ -58,7 +61,8 @@ verbs_pair::verbs_pair() : _context(open_device()), _pd(made(ibv_alloc_pd(_conte
     begin();
 }
 
-verbs_pair::verbs_pair(const beside& other) : _is_guest(true), _context(other.home._context), _pd(other.home._pd)
+verbs_pair::verbs_pair(const beside& other)
+    : _is_guest(true), _signals_all(other.signals_all), _context(other.home._context), _pd(other.home._pd)
 {
     begin();
 }
@@ -106,13 +110,23 @@ void verbs_pair::reconnect()
         ibv_wc flushed;
         while (ibv_poll_cq(_cq[i], 1, &flushed) > 0) {
         }
-        _queue[i] = create_queue(_pd, _cq[i]);
+        _queue[i] = create_queue(_pd, _cq[i], _signals_all);
     }
     ibv_port_attr port{};
     worked(ibv_query_port(_context, 1, &port), "port");
     for (int i = 0; i < 2; ++i) {
         connect_queue_pair(_queue[i], {.peer = _queue[1 - i]->qp_num, .lid = port.lid, .min_rnr_timer = 1});
     }
+}
+
+void verbs_pair::connect_to(std::uint32_t qpn)
+{
+    ibv_port_attr port{};
+    worked(ibv_query_port(_context, 1, &port), "port");
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_RESET;
+    worked(ibv_modify_qp(qp(), &attributes, IBV_QP_STATE), "RESET");
+    connect_queue_pair(qp(), {.peer = qpn, .lid = port.lid, .min_rnr_timer = 1});
 }
 
 ibv_mr* verbs_pair::registered(void* buffer, std::size_t length)

@@ -29,6 +29,7 @@ public:
     // In the protection domain of another pair, which must outlive this one.
     struct beside {
         const verbs_pair& home;
+        bool signals_all = false; // sq_sig_all
     };
     explicit verbs_pair(const beside& other);
     ~verbs_pair();
@@ -60,6 +61,8 @@ public:
 
     // Resets both queue pairs after an error.
     void reconnect();
+    // Connects qp() to a queue pair of another process, on the same port.
+    void connect_to(std::uint32_t qpn);
 
     // Ends everything but the device. Returns whether nothing of the protection domain was left. The last call.
     bool close();
@@ -71,6 +74,7 @@ private:
     ibv_wc wait_on(ibv_cq* cq);
 
     bool _is_guest        = false; // in the protection domain of another one
+    bool _signals_all     = false;
     ibv_context* _context = nullptr;
     ibv_pd* _pd           = nullptr;
     std::chrono::milliseconds _patience{20000};

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include <poll.h>
+
 #include "support/verbs_pair.h"
 #include "uct/ib/mlx5/layout/api/uct_mlx5_layout.h"
 
@@ -33,6 +35,7 @@ public:
         if (_wrong == 0) {
             die();
             everything_fails();
+            nothing_is_done();
         }
         uct_mlx5_layout_region_destroy(_region);
         uct_mlx5_layout_domain_close(_domain);
@@ -65,20 +68,72 @@ private:
         }
     }
 
-    // The device fails at the read. The domain is told only if the environment says so.
-    void die()
+    void post_read()
     {
         _pair.post_read({reinterpret_cast<std::uintptr_t>(_memory.data()), 8, _mr->lkey},
                         reinterpret_cast<std::uintptr_t>(_memory.data()), _mr->rkey);
+    }
+
+    // The device fails at a read, or because somebody sees "ready" and makes it fail.
+    void begin_to_fail()
+    {
+        if (std::getenv("UCXL_DEVICE_FAILS") != nullptr) {
+            std::printf("ready\n");
+            std::fflush(stdout);
+        } else {
+            post_read();
+        }
+    }
+
+    // Of the events within 30 seconds. That of a port may come before it.
+    bool is_told_of_failure(ibv_async_event& event)
+    {
+        const auto deadline = clock::now() + std::chrono::seconds(30);
+        pollfd events{.fd = _pair.context()->async_fd, .events = POLLIN, .revents = 0};
+        while (clock::now() < deadline) {
+            if (poll(&events, 1, 1000) != 1) {
+                continue;
+            }
+            if (ibv_get_async_event(_pair.context(), &event) != 0) {
+                return false;
+            }
+            ibv_ack_async_event(&event);
+            if (event.event_type == IBV_EVENT_DEVICE_FATAL) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // The domain is told only if the environment says so.
+    void die()
+    {
         ibv_async_event event;
-        if (ibv_get_async_event(_pair.context(), &event) != 0 || event.event_type != IBV_EVENT_DEVICE_FATAL) {
+        begin_to_fail();
+        if (!is_told_of_failure(event)) {
             std::printf("no event\n");
             ++_wrong;
             return;
         }
-        ibv_ack_async_event(&event);
         if (std::getenv("UCXL_TELL_DOMAIN") != nullptr) {
             expect("telling", uct_mlx5_layout_domain_handle_event(_domain, &event), UCS_OK);
+        }
+    }
+
+    void nothing_is_done()
+    {
+        if (ibv_pd* const pd = ibv_alloc_pd(_pair.context()); pd != nullptr) {
+            std::printf("the device answered a command\n");
+            ++_wrong;
+            ibv_dealloc_pd(pd);
+        }
+        _pair.set_patience(std::chrono::milliseconds(100));
+        post_read();
+        try {
+            std::printf("a request completed: %s\n", ibv_wc_status_str(_pair.wait().status));
+            ++_wrong;
+        } catch (const std::runtime_error&) {
+            // As it has to be.
         }
     }
 

@@ -5,6 +5,7 @@
 #include "found_by_self_test.h"
 #include "key_life.h"
 #include "order_bug.h"
+#include "shared_key.h"
 #include "support/run_tests.h"
 #include "support/software_device.h"
 
@@ -18,10 +19,9 @@ struct role {
 };
 
 constexpr role roles[] = {
-    {"dead_device", ucxl::test::dead_device},
-    {"found_by_self_test", ucxl::test::found_by_self_test},
-    {"key_life", ucxl::test::key_life},
-    {"order_bug", ucxl::test::order_bug},
+    {"dead_device", ucxl::test::dead_device}, {"found_by_self_test", ucxl::test::found_by_self_test},
+    {"key_life", ucxl::test::key_life},       {"key_owner", ucxl::test::key_owner},
+    {"key_user", ucxl::test::key_user},       {"order_bug", ucxl::test::order_bug},
 };
 
 } // namespace

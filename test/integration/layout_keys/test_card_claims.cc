@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "key_test.h"
-#include "libmlx5_queue.h"
+#include "raw_binds.h"
 
 namespace ucxl::test
 {
@@ -28,42 +28,6 @@ std::size_t wanted_rounds()
     return wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
 }
 
-// A queue pair connected to itself, for lists that the library would not make. They are bound by calls of libmlx5.
-class list_queue
-{
-public:
-    explicit list_queue(ibv_pd* pd) : _queue(pd, MLX5DV_QP_EX_WITH_MR_LIST, 4)
-    {
-        ibv_port_attr port{};
-        worked(ibv_query_port(pd->context, 1, &port), "port");
-        connect_queue_pair(_queue.qp(), {.peer = _queue.qp()->qp_num, .lid = port.lid});
-    }
-
-    std::uint32_t rkey() const { return _queue.key()->rkey; }
-
-    // Binds the key to the pieces. The status is that of the bind request.
-    ibv_wc_status bind(std::span<ibv_sge> pieces)
-    {
-        ibv_qp_ex* const extended = ibv_qp_to_qp_ex(_queue.qp());
-        ibv_wr_start(extended);
-        extended->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
-        mlx5dv_wr_mr_list(mlx5dv_qp_ex_from_ibv_qp_ex(extended), _queue.key(), without_atomics,
-                          static_cast<std::uint16_t>(pieces.size()), pieces.data());
-        worked(ibv_wr_complete(extended), "bind request");
-        ibv_wc found{};
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-        while (ibv_poll_cq(_queue.cq(), 1, &found) == 0) {
-            if (std::chrono::steady_clock::now() > deadline) {
-                throw std::runtime_error("a bind request did not complete");
-            }
-        }
-        return found.status;
-    }
-
-private:
-    libmlx5_queue _queue;
-};
-
 class card_claims : public key_test
 {
 protected:
@@ -71,13 +35,6 @@ protected:
 
     // What the domain found to work.
     bool works(std::uint64_t flag) const { return (domain_flags() & flag) != 0; }
-
-    // Those of libmlx5 always set the atomic right, which not every device lets a UMR do.
-    static bool refuses_lists_of_libmlx5(list_queue& queue, const buffer& memory)
-    {
-        ibv_sge piece = memory.piece(0, piece_bytes);
-        return queue.bind(std::span(&piece, 1)) != IBV_WC_SUCCESS;
-    }
 
     // Pieces that only a list can describe.
     static std::vector<std::size_t> irregular(std::size_t number, std::size_t first = 0)
@@ -217,39 +174,6 @@ TEST_F(card_claims, keys_below_the_first_one_are_read_and_written_through_it)
     expect_pieces(about(region).rkey, *memory, offsets);
 }
 
-TEST_F(card_claims, no_addition_to_one_word_through_two_keys_is_lost)
-{
-    if (!works(UCT_MLX5_LAYOUT_CAP_ATOMIC)) {
-        GTEST_SKIP() << "keys of the device do no atomic operations";
-    }
-    constexpr std::uint64_t place = 0x7000'0000'0000; // another address than that of the plain key
-    const auto memory             = zeroed(64);
-    const ibv_sge piece           = memory->piece(0, 64);
-    const auto region             = new_region(4, place);
-    ASSERT_EQ(uct_mlx5_layout_set_sg(region, 0, 1, &piece), UCS_OK);
-    const std::size_t additions = wanted_rounds();
-    verbs_pair other(verbs_pair::beside{pair});
-    const auto add = [&](verbs_pair& queues, std::uint64_t address, std::uint32_t rkey) {
-        std::uint64_t result = 0;
-        ibv_mr* const mr     = queues.registered(&result, sizeof(result));
-        std::size_t failed   = 0;
-        for (std::size_t i = 0; i < additions && failed == 0; ++i) {
-            failed += queues.fetch_add({reinterpret_cast<std::uintptr_t>(&result), sizeof(result), mr->lkey}, address,
-                                       rkey, 1) != IBV_WC_SUCCESS;
-        }
-        EXPECT_EQ(failed, 0);
-    };
-    {
-        const std::jthread by_the_plain_key([&] { add(other, memory->address(), memory->mr->rkey); });
-        add(pair, place, about(region).rkey);
-    }
-    std::uint64_t sum = 0;
-    std::memcpy(&sum, memory->bytes.data(), sizeof(sum));
-    RecordProperty("lost_additions", std::to_string(2 * additions - sum));
-    RecordProperty("locks_memory", works(UCT_MLX5_LAYOUT_CAP_ATOMIC_ANY_KEY) ? "yes" : "no");
-    EXPECT_EQ(sum, 2 * additions);
-}
-
 TEST_F(card_claims, indexes_of_keys_are_below_the_mark)
 {
     constexpr std::uint32_t mark = 0xff0000;
@@ -273,25 +197,24 @@ TEST_F(card_claims, a_chain_one_too_deep_is_bound_and_fails_when_used)
     }
     const auto packed = zeroed(64);
     ASSERT_EQ(pair.write(packed->piece(0, 64), 0, below.lkey), IBV_WC_SUCCESS) << "as deep as the device says";
-    list_queue deeper(pair.pd());
-    if (refuses_lists_of_libmlx5(deeper, *memory)) {
-        GTEST_SKIP() << "the device refuses a list as libmlx5 makes it";
-    }
-    EXPECT_EQ(deeper.bind(std::span(&below, 1)), IBV_WC_SUCCESS);
-    EXPECT_NE(pair.write(packed->piece(0, 64), 0, deeper.rkey()), IBV_WC_SUCCESS);
+    raw_binds binds(pair);
+    const raw_key deeper(pair.pd(), 4);
+    const std::array entries{raw_binds::entry(below)};
+    EXPECT_EQ(binds.execute(binds.list(deeper, entries)), IBV_WC_SUCCESS);
+    EXPECT_NE(pair.write(packed->piece(0, 64), 0, deeper.number()), IBV_WC_SUCCESS);
     pair.reconnect();
 }
 
 TEST_F(card_claims, an_entry_of_no_bytes_is_empty)
 {
     const auto memory = patterned(4096);
-    std::array pieces{memory->piece(100, piece_bytes), memory->piece(1000, 0), memory->piece(3000, piece_bytes)};
-    list_queue queue(pair.pd());
-    if (refuses_lists_of_libmlx5(queue, *memory)) {
-        GTEST_SKIP() << "the device refuses a list as libmlx5 makes it";
-    }
-    ASSERT_EQ(queue.bind(pieces), IBV_WC_SUCCESS);
-    expect_pieces(queue.rkey(), *memory, std::array<std::size_t, 2>{100, 3000});
+    const std::array entries{raw_binds::entry(memory->piece(100, piece_bytes)),
+                             raw_binds::entry(memory->piece(1000, 0)),
+                             raw_binds::entry(memory->piece(3000, piece_bytes))};
+    raw_binds binds(pair);
+    const raw_key key(pair.pd(), 4);
+    ASSERT_EQ(binds.execute(binds.list(key, entries)), IBV_WC_SUCCESS);
+    expect_pieces(key.number(), *memory, std::array<std::size_t, 2>{100, 3000});
 }
 
 // In the adversarial order of the software device the last word may come first.
