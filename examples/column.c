@@ -74,6 +74,7 @@ static int run(int is_sender, int socket)
     ucp_worker_h worker;
     ucp_layout_window_h window;
     ucp_layout_h column;
+    void* shown;
     ucp_ep_h ep;
 
     check(ucp_init(&context_params, NULL, &context), "ucp_init");
@@ -82,23 +83,15 @@ static int run(int is_sender, int socket)
 
     /* A column: N numbers, one row apart. The window shows column 3 of the sender and column 5 of the receiver. */
     check(ucp_layout_strided(sizeof(double), N, sizeof(matrix[0]), &column), "ucp_layout_strided");
-    void* base                  = &matrix[0][is_sender ? 3 : 5];
-    ucp_layout_map_params_t map = {.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES,
-                                   .layout     = column,
-                                   .bases      = &base,
-                                   .num_bases  = 1};
-    ucp_layout_window_attr_t shown = {.field_mask =
-                                          UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH};
-    check(ucp_layout_map(context, &map, &window), "ucp_layout_map");
-    check(ucp_layout_window_query(window, &shown), "ucp_layout_window_query");
+    check(ucp_layout_map_base(context, column, &matrix[0][is_sender ? 3 : 5], &window, &shown), "ucp_layout_map_base");
 
     if (is_sender) {
         for (int i = 0; i < N; ++i) {
             matrix[i][3] = 1.0 + i;
         }
-        wait_for(worker, ucp_tag_send_nbx(ep, shown.address, shown.length, 1, &request_params));
+        wait_for(worker, ucp_tag_send_nbx(ep, shown, N * sizeof(double), 1, &request_params));
     } else {
-        wait_for(worker, ucp_tag_recv_nbx(worker, shown.address, shown.length, 1, (ucp_tag_t)-1, &request_params));
+        wait_for(worker, ucp_tag_recv_nbx(worker, shown, N * sizeof(double), 1, (ucp_tag_t)-1, &request_params));
         for (int i = 0; i < N; ++i) {
             wrong += matrix[i][5] != 1.0 + i || matrix[i][4] != 0 || matrix[i][6] != 0;
         }

@@ -15,7 +15,7 @@ namespace ucxl::info
 namespace
 {
 
-constexpr std::array<std::pair<ucp_layout_failure_kind_t, const char*>, UCP_LAYOUT_FAILURE_LAST> kinds = {{
+constexpr auto kinds = std::to_array<std::pair<ucp_layout_failure_kind_t, const char*>>({
     {UCP_LAYOUT_FAILURE_READ, "reading a window of its own"},
     {UCP_LAYOUT_FAILURE_WRITE, "writing a window of its own"},
     {UCP_LAYOUT_FAILURE_PEER_READ, "gets by peers"},
@@ -25,7 +25,7 @@ constexpr std::array<std::pair<ucp_layout_failure_kind_t, const char*>, UCP_LAYO
     {UCP_LAYOUT_FAILURE_REMOTE_WRITE, "puts to peers"},
     {UCP_LAYOUT_FAILURE_REMOTE_ATOMIC, "atomics at peers"},
     {UCP_LAYOUT_FAILURE_DATATYPE, "layout datatypes"},
-}};
+});
 
 } // namespace
 
@@ -37,14 +37,14 @@ std::string hooks_as_text()
 std::string failures_as_text(pid_t pid)
 {
     const tools::held_log log;
-    ucp_layout_failure_attr_t attr{};
-    attr.field_mask = UCP_LAYOUT_FAILURE_ATTR_FIELD_ALL | UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT;
-    if (const auto status = ucp_layout_failure_query(pid, &attr); status != UCS_OK) {
-        tools::give_up("{}", log.text(ucs_status_string(status)));
-    }
     std::string text = fmt::format("{:<28} {:>12} {:>12}\n", "failed", "all", "silent");
     for (const auto& [kind, name] : kinds) {
-        text += fmt::format("{:<28} {:>12} {:>12}\n", name, attr.all[kind], attr.silent[kind]);
+        ucp_layout_failure_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_FAILURE_ATTR_FIELD_ALL | UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT;
+        if (const auto status = ucp_layout_failure_query(pid, kind, &attr); status != UCS_OK) {
+            tools::give_up("{}", log.text(ucs_status_string(status)));
+        }
+        text += fmt::format("{:<28} {:>12} {:>12}\n", name, attr.all, attr.silent);
     }
     return text;
 }

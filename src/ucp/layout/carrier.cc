@@ -51,7 +51,13 @@ carrier_choice carrier_of(const cached_window& cached)
 {
     const window_keys* const keys = hardware_keys();
     const bool has_key            = keys != nullptr && keys->has_key(cached.target->address());
-    return {.has_key = has_key, .why_copied = has_key ? std::string() : why_copied(cached)};
+    if (has_key) {
+        return {.carrier = UCP_LAYOUT_CARRIER_KEYS, .why_no_key = {}};
+    }
+    // A window that is not in the part for keys never gets one.
+    const bool is_decided = cached.had_memory_handle || cached.target->carrier() != window_carrier::keys;
+    return {.carrier    = is_decided ? UCP_LAYOUT_CARRIER_COPIES : UCP_LAYOUT_CARRIER_UNDECIDED,
+            .why_no_key = why_copied(cached)};
 }
 
 } // namespace ucxl

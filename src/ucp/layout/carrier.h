@@ -10,8 +10,8 @@ namespace ucxl
 {
 
 struct carrier_choice {
-    bool has_key = false;
-    std::string why_copied; // empty if it has a key
+    ucp_layout_carrier_t carrier = UCP_LAYOUT_CARRIER_UNDECIDED;
+    std::string why_no_key; // empty if it has a key
 };
 
 // Of a window without a hardware key: whether peers of this host reach its memory in one pass, or all copies go through

@@ -287,7 +287,7 @@ ucs_status_t query_option(const char* name, char* value, std::size_t length)
         return UCS_ERR_NO_ELEM;
     }
     if (text.size() >= length) {
-        return UCS_ERR_EXCEEDS_LIMIT;
+        return UCS_ERR_BUFFER_TOO_SMALL;
     }
     std::memcpy(value, text.c_str(), text.size() + 1);
     return UCS_OK;

@@ -73,6 +73,26 @@ result<layout_ptr> create_iov(const ucp_layout_params_t& params)
     return make_iov(parts);
 }
 
+// As unsigned numbers, so that no distance is undefined; make_iov() checks those that are too long. Empty buffers stay
+// as empty parts, so that its messages have the caller's numbers.
+result<layout_ptr> create_from_iov(const ucp_dt_iov_t* iov, std::size_t num_iov, const void* base)
+{
+    UCXL_TRY(check_list("iov", iov, num_iov, limits::max_entries));
+    std::vector<iov_part> parts(num_iov);
+    for (std::size_t i = 0; i < num_iov; ++i) {
+        const auto& [buffer, length] = iov[i];
+        if (length == 0) {
+            continue;
+        }
+        if (buffer == nullptr) {
+            return invalid(std::format("iov[{0}].buffer is NULL, and iov[{0}].length is {1}", i, length));
+        }
+        const auto distance = reinterpret_cast<std::uintptr_t>(buffer) - reinterpret_cast<std::uintptr_t>(base);
+        parts[i]            = {0, static_cast<std::int64_t>(distance), {.length = length}};
+    }
+    return make_iov(parts);
+}
+
 result<layout_ptr> create_interleaved(const ucp_layout_params_t& params)
 {
     UCXL_TRY(check_list("interleaved", params.interleaved, params.num_interleaved, limits::max_entries));
@@ -148,6 +168,12 @@ ucs_status_t ucp_layout_create(const ucp_layout_params_t* params, ucp_layout_h* 
         const auto status = check_field_mask("ucp_layout_create", params->field_mask, known_fields);
         return status != UCS_OK ? status : finish("ucp_layout_create", create(*params), layout_p);
     });
+}
+
+ucs_status_t ucp_layout_from_iov(const ucp_dt_iov_t* iov, size_t num_iov, const void* base, ucp_layout_h* layout_p)
+{
+    return checked(__func__, {{"layout_p", layout_p}},
+                   [&] { return finish("ucp_layout_from_iov", create_from_iov(iov, num_iov, base), layout_p); });
 }
 
 ucs_status_t ucp_layout_parse(const char* text, ucp_layout_h* layout_p)

@@ -4,9 +4,11 @@
 #include "uct/layout/base/failure.h"
 #include "uct/layout/messages/hooks.h"
 
-#include <algorithm>
+#include <array>
+#include <cstring>
 #include <format>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -17,13 +19,23 @@ using namespace ucxl;
 namespace
 {
 
-static_assert(UCP_LAYOUT_FAILURE_LAST == num_failure_kinds);
-static_assert(UCP_LAYOUT_FAILURE_PEER_READ == std::to_underlying(failure_kind::peer_read));
-static_assert(UCP_LAYOUT_FAILURE_REMOTE_ATOMIC == std::to_underlying(failure_kind::remote_atomic));
-static_assert(UCP_LAYOUT_FAILURE_DATATYPE == std::to_underlying(failure_kind::datatype));
+constexpr std::size_t first_kind = UCP_LAYOUT_FAILURE_ANY + 1;
+
+constexpr ucp_layout_failure_kind_t to_c(failure_kind kind)
+{
+    return static_cast<ucp_layout_failure_kind_t>(std::to_underlying(kind) + first_kind);
+}
+
+static_assert(to_c(failure_kind::read) == UCP_LAYOUT_FAILURE_READ);
+static_assert(to_c(failure_kind::peer_read) == UCP_LAYOUT_FAILURE_PEER_READ);
+static_assert(to_c(failure_kind::remote_atomic) == UCP_LAYOUT_FAILURE_REMOTE_ATOMIC);
+static_assert(to_c(failure_kind::datatype) == UCP_LAYOUT_FAILURE_DATATYPE);
+static_assert(UCP_LAYOUT_FAILURE_DATATYPE == num_failure_kinds);
 
 constexpr std::uint64_t known_fields = UCP_LAYOUT_FAILURE_ATTR_FIELD_ALL | UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT;
-constexpr std::uint64_t all_members  = 0x3f;
+constexpr std::uint64_t all_members  = UCP_LAYOUT_FAILURE_FIELD_KIND | UCP_LAYOUT_FAILURE_FIELD_SILENT |
+                                      UCP_LAYOUT_FAILURE_FIELD_ADDRESS | UCP_LAYOUT_FAILURE_FIELD_LENGTH |
+                                      UCP_LAYOUT_FAILURE_FIELD_OPERATION | UCP_LAYOUT_FAILURE_FIELD_REASON;
 
 struct watcher {
     std::mutex lock;
@@ -51,7 +63,7 @@ void tell(const failure& told, void*)
         return;
     }
     const ucp_layout_failure_t shown{.field_mask = all_members,
-                                     .kind       = static_cast<ucp_layout_failure_kind_t>(told.kind),
+                                     .kind       = to_c(told.kind),
                                      .silent     = told.silent ? 1 : 0,
                                      .address    = told.address,
                                      .length     = static_cast<std::size_t>(told.length),
@@ -60,27 +72,39 @@ void tell(const failure& told, void*)
     callback(&shown, arg);
 }
 
-ucs_status_t query(pid_t pid, ucp_layout_failure_attr_t& attr)
+using counts_by_kind = std::array<std::uint64_t, num_failure_kinds>;
+
+std::uint64_t count(const counts_by_kind& counts, int kind)
 {
-    const auto status = check_field_mask("ucp_layout_failure_query", attr.field_mask, known_fields);
-    if (status != UCS_OK) {
+    return kind == UCP_LAYOUT_FAILURE_ANY ? std::accumulate(counts.begin(), counts.end(), std::uint64_t{0})
+                                          : counts[static_cast<std::size_t>(kind) - first_kind];
+}
+
+// `kind` as a number: a C caller may pass any, and reading an unknown one as an enumeration is undefined.
+ucs_status_t query(pid_t pid, int kind, ucp_layout_failure_attr_t& attr)
+{
+    constexpr auto name = "ucp_layout_failure_query";
+    if (const auto status = check_field_mask(name, attr.field_mask, known_fields); status != UCS_OK) {
         return status;
+    }
+    if (kind < UCP_LAYOUT_FAILURE_ANY || kind > UCP_LAYOUT_FAILURE_DATATYPE) {
+        return log_invalid_param(name, std::format("kind {} is unknown, the last one is {}", kind,
+                                                   std::to_underlying(UCP_LAYOUT_FAILURE_DATATYPE)));
     }
     failure_counts counts;
     if (pid == 0) {
         counts = count_failures();
     } else if (!count_failures_of(pid, counts)) {
         ucs_error("ucp_layout_failure_query: process %d does not exist, cannot be inspected by this process, or has "
-                  "not loaded "
-                  "this release of the library",
+                  "not loaded this release of the library",
                   static_cast<int>(pid));
         return UCS_ERR_NO_ELEM;
     }
     if (attr.field_mask & UCP_LAYOUT_FAILURE_ATTR_FIELD_ALL) {
-        std::ranges::copy(counts.all, attr.all);
+        attr.all = count(counts.all, kind);
     }
     if (attr.field_mask & UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT) {
-        std::ranges::copy(counts.silent, attr.silent);
+        attr.silent = count(counts.silent, kind);
     }
     return UCS_OK;
 }
@@ -118,9 +142,12 @@ std::string describe(const hook& shown)
 
 } // namespace
 
-ucs_status_t ucp_layout_failure_query(pid_t pid, ucp_layout_failure_attr_t* attr)
+ucs_status_t ucp_layout_failure_query(pid_t pid, ucp_layout_failure_kind_t kind, ucp_layout_failure_attr_t* attr)
 {
-    return checked(__func__, {{"attr", attr}}, [&] { return query(pid, *attr); });
+    int number;
+    static_assert(sizeof(number) == sizeof(kind));
+    std::memcpy(&number, &kind, sizeof(number));
+    return checked(__func__, {{"attr", attr}}, [&] { return query(pid, number, *attr); });
 }
 
 ucs_status_t ucp_layout_failure_watch(ucp_layout_failure_cb_t cb, void* arg)

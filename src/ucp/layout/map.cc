@@ -1,4 +1,4 @@
-// ucp_layout_map, ucp_layout_unmap and ucp_layout_rebind.
+// ucp_layout_map, ucp_layout_map_base, ucp_layout_unmap and ucp_layout_rebind.
 #include "carrier.h"
 #include "handle.h"
 #include "map_state.h"
@@ -17,11 +17,12 @@ namespace
 {
 
 constexpr std::uint64_t known_fields = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES |
-                                       UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
+                                       UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
 constexpr unsigned known_flags =
     UCP_LAYOUT_MAP_FLAG_ALLOCATE | UCP_LAYOUT_MAP_FLAG_EXCLUSIVE | UCP_LAYOUT_MAP_FLAG_OR_HOST;
 
 struct map_request {
+    const char* function; // of the API, for messages
     ucp_layout* layout;
     std::span<void* const> bases; // empty: the library allocates
     unsigned flags;
@@ -73,13 +74,14 @@ ucs_status_t check_memory_type(const ucp_layout_map_params_t& params)
 {
     // A C caller may pass any number, and reading an unknown number as an enumeration is undefined.
     int type;
-    static_assert(sizeof(type) == sizeof(params.memory_type));
-    std::memcpy(&type, &params.memory_type, sizeof(type));
+    static_assert(sizeof(type) == sizeof(params.base_memory_type));
+    std::memcpy(&type, &params.base_memory_type, sizeof(type));
     if (type < 0 || type >= UCS_MEMORY_TYPE_LAST) {
-        return log_invalid_param("ucp_layout_map", std::format("memory_type {} is unknown", type));
+        return log_invalid_param("ucp_layout_map", std::format("base_memory_type {} is unknown", type));
     }
     if (type != UCS_MEMORY_TYPE_HOST && type != UCS_MEMORY_TYPE_RDMA) {
-        ucs_error("ucp_layout_map: memory_type %d is not supported, only UCS_MEMORY_TYPE_HOST and _RDMA are", type);
+        ucs_error("ucp_layout_map: base_memory_type %d is not supported, only UCS_MEMORY_TYPE_HOST and _RDMA are",
+                  type);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;
@@ -99,18 +101,18 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
     if ((flags & ~known_flags) != 0) {
         return log_invalid_param(name, std::format("flags {:#x} has unknown bits {:#x}", flags, flags & ~known_flags));
     }
-    if (is_set(UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE)) {
+    if (is_set(UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE)) {
         if (const auto status = check_memory_type(params); status != UCS_OK) {
             return status;
         }
     }
     const bool is_of_card =
-        is_set(UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE) && params.memory_type == UCS_MEMORY_TYPE_RDMA;
-    request = {.layout = params.layout, .bases = {}, .flags = flags, .is_of_card = is_of_card};
+        is_set(UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE) && params.base_memory_type == UCS_MEMORY_TYPE_RDMA;
+    request = {.function = name, .layout = params.layout, .bases = {}, .flags = flags, .is_of_card = is_of_card};
     if (request.has(UCP_LAYOUT_MAP_FLAG_OR_HOST) && !(is_of_card && request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE))) {
         return log_invalid_param(name,
                                  "flags has UCP_LAYOUT_MAP_FLAG_OR_HOST, which needs UCP_LAYOUT_MAP_FLAG_ALLOCATE "
-                                 "and memory_type UCS_MEMORY_TYPE_RDMA");
+                                 "and base_memory_type UCS_MEMORY_TYPE_RDMA");
     }
     if (request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
         return is_set(UCP_LAYOUT_MAP_PARAM_FIELD_BASES)
@@ -160,8 +162,8 @@ public:
     result<std::vector<std::byte*>> allocate(std::span<const window_keys::domain_id> domains, const layout& layout)
     {
         if (domains.empty()) {
-            return fail(errc::unsupported, "memory_type is UCS_MEMORY_TYPE_RDMA, and the context has no device with "
-                                           "hardware keys for windows");
+            return fail(errc::unsupported, "base_memory_type is UCS_MEMORY_TYPE_RDMA, and the context has no device "
+                                           "with hardware keys for windows");
         }
         std::vector<std::byte*> bases(layout.num_sources());
         _addresses.reserve(bases.size());
@@ -210,7 +212,7 @@ result<cached_window*> make_window(map_state& state, ucp_context_h context, cons
 
 // Makes the keys of a window that may have some. If there can be none, the CPU carries the window: it moves to the part
 // of the arena that no device registers. UCP cannot be told later, so this comes before it learns of the window.
-ucs_status_t choose_carrier(map_state& state, const window_user& user)
+ucs_status_t choose_carrier(map_state& state, const char* function, const window_user& user)
 {
     cached_window& window = *user.window;
     if (window.target->carrier() != window_carrier::keys || state.memory.has_handle(user.context, window)) {
@@ -225,47 +227,57 @@ ucs_status_t choose_carrier(map_state& state, const window_user& user)
         return UCS_OK;
     }
     if (is_fixed) {
-        ucs_error("ucp_layout_map: the window is mapped already, and in this context it cannot have a hardware key: %s",
+        ucs_error("%s: the window is mapped already, and in this context it cannot have a hardware key: %s", function,
                   made.error().message.c_str());
         return to_status(made.error().code);
     }
     ucs_debug("the CPU copies the window of %zu bytes: %s", window.target->length(), made.error().message.c_str());
-    return status_of("ucp_layout_map", state.cache.carry_by_copies(window, made.error()));
+    return status_of(function, state.cache.carry_by_copies(window, made.error()));
 }
 
 // The user holds the window on entry. On failure the caller releases whatever the user holds then.
-ucs_status_t attach(map_state& state, window_user& user)
+ucs_status_t attach(map_state& state, const char* function, window_user& user)
 {
     if (user.context == nullptr) {
         return UCS_OK;
     }
     user.memory.reserve(1);
-    if (const auto status = choose_carrier(state, user); status != UCS_OK) {
+    if (const auto status = choose_carrier(state, function, user); status != UCS_OK) {
         return status;
     }
     memory_handle* handle = nullptr;
-    const auto status     = state.memory.acquire("ucp_layout_map", user.context, *user.window, &handle);
+    const auto status     = state.memory.acquire(function, user.context, *user.window, &handle);
     if (status == UCS_OK) {
         user.memory.push_back(handle);
+        user.window->had_memory_handle = true;
     }
     return status;
 }
 
-ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_window_h* window_p)
+// Writes the address, too, unless address_p is null.
+ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_window_h* window_p, void** address_p)
 {
+    // A UCX that was loaded after this library serves contexts that are made from now on.
+    if (const auto usable = uct_layout_init(); !usable) {
+        log_error(request.function, usable.error());
+        return UCS_ERR_NO_DEVICE;
+    }
     auto& state = map_state::instance();
     const std::lock_guard guard(state.lock);
     const auto window = make_window(state, context, request);
     if (!window) {
-        return log_error("ucp_layout_map", window.error());
+        return log_error(request.function, window.error());
     }
     window_user user{.window = *window, .context = context, .flags = request.flags, .memory = {}};
     rollback undo([&] { state.release(user); });
-    const ucs_status_t status = attach(state, user);
+    const ucs_status_t status = attach(state, request.function, user);
     if (status == UCS_OK) {
         window_figures::instance().add(*user.window, context != nullptr);
         *window_p = state.add(user);
         undo.cancel();
+        if (address_p != nullptr) {
+            *address_p = user.window->target->address();
+        }
     }
     return status;
 }
@@ -312,15 +324,19 @@ ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t
     return checked(__func__, {{"params", params}, {"window_p", window_p}}, [&] {
         map_request request{};
         const auto status = check(*params, request);
-        if (status != UCS_OK) {
-            return status;
-        }
-        // A UCX that was loaded after this library serves contexts that are made from now on.
-        if (const auto usable = uct_layout_init(); !usable) {
-            log_error("ucp_layout_map", usable.error());
-            return UCS_ERR_NO_DEVICE;
-        }
-        return map(context, request, window_p);
+        return status == UCS_OK ? map(context, request, window_p, nullptr) : status;
+    });
+}
+
+ucs_status_t ucp_layout_map_base(ucp_context_h context, ucp_layout_h layout, void* base, ucp_layout_window_h* window_p,
+                                 void** address_p)
+{
+    return checked(__func__, {{"layout", layout}, {"window_p", window_p}, {"address_p", address_p}}, [&] {
+        constexpr auto name = "ucp_layout_map_base";
+        const map_request request{
+            .function = name, .layout = layout, .bases = {&base, 1}, .flags = 0, .is_of_card = false};
+        const auto status = check_bases(name, *layout->value, request.bases);
+        return status == UCS_OK ? map(context, request, window_p, address_p) : status;
     });
 }
 

@@ -52,9 +52,49 @@ ucp_layout_window_h map_state::add(window_user user)
 {
     constexpr std::uintptr_t step = 2; // odd numbers, so that no handle is the address of an object
     const auto handle             = reinterpret_cast<ucp_layout_window_h>(_last_handle * step + 1);
-    _users.emplace(handle, std::move(user));
+    user.handle                   = handle;
+    enter(_users.emplace(handle, std::move(user)).first->second);
     ++_last_handle;
     return handle;
+}
+
+// The first one stays the first, so that whoever asks by an address gets the same handle as before.
+void map_state::enter(window_user& user)
+{
+    window_user*& first = user.window->first_user;
+    if (first == nullptr) {
+        first = &user;
+        user.window->target->set_name(reinterpret_cast<std::uintptr_t>(user.handle));
+        return;
+    }
+    user.previous = first;
+    user.next     = first->next;
+    if (user.next != nullptr) {
+        user.next->previous = &user;
+    }
+    first->next = &user;
+}
+
+void map_state::leave(const window_user& user)
+{
+    if (user.next != nullptr) {
+        user.next->previous = user.previous;
+    }
+    if (user.previous != nullptr) {
+        user.previous->next = user.next;
+        return;
+    }
+    user.window->first_user = user.next;
+    user.window->target->set_name(user.next != nullptr ? reinterpret_cast<std::uintptr_t>(user.next->handle) : 0);
+}
+
+ucp_layout_window_h map_state::find_by_address(const void* address, std::size_t length)
+{
+    const reader_section section;
+    const window* const found = window_registry::instance().find(address, length);
+    // What follows the last byte is no address of the window.
+    const bool is_behind = found != nullptr && found->length() > 0 && address == found->address() + found->length();
+    return found != nullptr && !is_behind ? reinterpret_cast<ucp_layout_window_h>(found->name()) : nullptr;
 }
 
 window_user* map_state::find(const char* function, ucp_layout_window_h handle)
@@ -70,6 +110,7 @@ window_user* map_state::find(const char* function, ucp_layout_window_h handle)
 void map_state::remove(ucp_layout_window_h handle)
 {
     const auto user = _users.extract(handle);
+    leave(user.mapped());
     release(user.mapped());
 }
 

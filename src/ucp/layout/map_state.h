@@ -1,7 +1,8 @@
 // Maps the handles of windows to their users: who uses which window of the cache, with which stock memory handles.
 //
 // A ucp_layout_window_h is a number, used once in the life of a process and never followed as a pointer. So a stale or
-// foreign handle is always detected. One lock guards everything here; fork holds it.
+// foreign handle is always detected. One lock guards everything here; fork holds it. Without it, the name of a window
+// (window.h) tells the handle of its first user, so that an address leads to a handle.
 //
 // Example: map_state& state = map_state::instance(); const std::lock_guard guard(state.lock);
 //          if (window_user* const user = state.find(__func__, window)) { ... }
@@ -23,6 +24,10 @@ struct window_user {
     ucp_context_h context;              // the context of ucp_layout_map, or null; only for comparison
     unsigned flags;                     // ucp_layout_map_flags
     std::vector<memory_handle*> memory; // one use of each
+    // Set by map_state: its handle, and its neighbours among the users of the window that have one.
+    ucp_layout_window_h handle = nullptr;
+    window_user* next          = nullptr;
+    window_user* previous      = nullptr;
 
     // The memory handle in this context, or null.
     memory_handle* memory_in(ucp_context_h context) const;
@@ -33,6 +38,8 @@ struct map_state {
 
     // Adds a user under a new handle. Throws std::bad_alloc.
     ucp_layout_window_h add(window_user user);
+    // The handle of a user of the window that holds [address, address + length), or null. Takes no lock.
+    static ucp_layout_window_h find_by_address(const void* address, std::size_t length);
     // Returns null and logs an error if it is no handle of a window.
     window_user* find(const char* function, ucp_layout_window_h handle);
     // Releases everything the user holds, and ends the handle.
@@ -46,6 +53,9 @@ struct map_state {
 
 private:
     map_state();
+
+    static void enter(window_user& user);
+    static void leave(const window_user& user);
 
     std::unordered_map<ucp_layout_window_h, window_user> _users;
     std::uintptr_t _last_handle = 0;

@@ -1,4 +1,4 @@
-// ucp_layout_window_*: queries, and stock memory handles in further contexts.
+// ucp_layout_window_*: finding windows, queries, and stock memory handles in further contexts.
 #include "carrier.h"
 #include "handle.h"
 #include "map_state.h"
@@ -6,18 +6,19 @@
 #include "window_figures.h"
 
 #include <algorithm>
+#include <span>
+#include <string>
 
 using namespace ucxl;
 
 namespace
 {
 
-constexpr std::uint64_t known_fields = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER |
-                                       UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON;
+constexpr std::uint64_t known_fields =
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH | UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH |
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT | UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES |
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS | UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS |
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_BASE_MEMORY_TYPE | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
 
 // Calls body(state, user) with the user of the handle, under the lock.
 template <typename Body>
@@ -29,23 +30,11 @@ ucs_status_t with_user(const char* function, ucp_layout_window_h window, Body&& 
     return user == nullptr ? UCS_ERR_INVALID_PARAM : body(state, *user);
 }
 
-void fill_carrier(const cached_window& window, ucp_layout_window_attr_t& attr)
-{
-    const carrier_choice choice = carrier_of(window);
-    if ((attr.field_mask & UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER) != 0) {
-        attr.carrier = choice.has_key ? UCP_LAYOUT_CARRIER_KEYS : UCP_LAYOUT_CARRIER_COPIES;
-    }
-    if ((attr.field_mask & UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON) != 0) {
-        const std::size_t length    = choice.why_copied.copy(attr.carrier_reason, sizeof(attr.carrier_reason) - 1);
-        attr.carrier_reason[length] = 0;
-    }
-}
-
 void fill(const window_user& user, ucp_layout_window_attr_t& attr)
 {
     const auto asked = [&](std::uint64_t field) { return (attr.field_mask & field) != 0; };
-    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON)) {
-        fill_carrier(*user.window, attr); // first, because it may run out of memory
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER)) {
+        attr.carrier = carrier_of(*user.window).carrier; // first, because it may run out of memory
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS)) {
         attr.address = user.window->target->address();
@@ -66,8 +55,8 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS)) {
         attr.flags = user.flags;
     }
-    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE)) {
-        attr.memory_type =
+    if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_BASE_MEMORY_TYPE)) {
+        attr.base_memory_type =
             user.window->target->binding().has_indirect_bases ? UCS_MEMORY_TYPE_RDMA : UCS_MEMORY_TYPE_HOST;
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS)) {
@@ -77,6 +66,17 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
                             .bytes_read    = moved.bytes_read,
                             .bytes_written = moved.bytes_written};
     }
+}
+
+ucs_status_t copy_reason(const window_user& user, std::span<char> text)
+{
+    if (text.empty()) {
+        ucs_error("ucp_layout_window_carrier_reason: length is 0, and the text has at least its final 0");
+        return UCS_ERR_BUFFER_TOO_SMALL;
+    }
+    const std::string reason                        = carrier_of(*user.window).why_no_key;
+    text[reason.copy(text.data(), text.size() - 1)] = 0;
+    return UCS_OK;
 }
 
 ucs_status_t copy_bases(const window_user& user, void** bases, std::uint32_t num_bases)
@@ -113,6 +113,7 @@ ucs_status_t give_memh(map_state& state, window_user& user, ucp_context_h contex
             return status;
         }
         user.memory.push_back(handle);
+        user.window->had_memory_handle = true;
     }
     *memh_p = handle->memh;
     return UCS_OK;
@@ -144,6 +145,28 @@ ucs_status_t ucp_layout_window_query(ucp_layout_window_h window, ucp_layout_wind
             }
             return status;
         });
+    });
+}
+
+ucs_status_t ucp_layout_window_carrier_reason(ucp_layout_window_h window, char* text, size_t length)
+{
+    constexpr auto name = "ucp_layout_window_carrier_reason";
+    return checked(name, {{"window", window}, {"text", text}}, [&] {
+        return with_user(name, window, [&](map_state&, const window_user& user) {
+            return copy_reason(user, std::span(text, length));
+        });
+    });
+}
+
+ucs_status_t ucp_layout_window_find(const void* address, size_t length, ucp_layout_window_h* window_p)
+{
+    return checked(__func__, {{"window_p", window_p}}, [&] {
+        const ucp_layout_window_h found = map_state::find_by_address(address, length);
+        if (found == nullptr) {
+            return UCS_ERR_NO_ELEM;
+        }
+        *window_p = found;
+        return UCS_OK;
     });
 }
 

@@ -34,13 +34,17 @@ struct carrier_count {
     bool is_live        = false;
 };
 
+struct window_user; // map_state.h
+
 struct cached_window {
     handle_ptr layout;
     window* target = nullptr;
-    unsigned users = 0;     // mappings; 0: the window is on the idle list
-    bool exclusive = false; // not in the index by content
-    std::string why_copied; // why it has no hardware key, if devices were asked
-    bool is_kept = true;    // when unused, as far as there is room
+    unsigned users = 0;                // mappings; 0: the window is on the idle list
+    bool exclusive = false;            // not in the index by content
+    std::string why_copied;            // why it has no hardware key, if devices were asked
+    bool is_kept            = true;    // when unused, as far as there is room
+    bool had_memory_handle  = false;   // in any context: its carrier is decided
+    window_user* first_user = nullptr; // those with a handle, in a list
     carrier_count counted;
     std::list<cached_window*>::iterator idle_position;
 

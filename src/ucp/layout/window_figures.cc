@@ -231,8 +231,9 @@ carrier_count window_figures::classify(const cached_window& window, bool was_ask
         return {.kind = unasked};
     }
     const carrier_choice choice = carrier_of(window);
-    return choice.has_key ? carrier_count{.kind = keyed}
-                          : carrier_count{.kind = copied, .reason = reason_like(choice.why_copied)};
+    return choice.carrier == UCP_LAYOUT_CARRIER_KEYS
+               ? carrier_count{.kind = keyed}
+               : carrier_count{.kind = copied, .reason = reason_like(choice.why_no_key)};
 }
 
 std::uint64_t& window_figures::count_of(const cached_window& window)

@@ -120,6 +120,10 @@ public:
     // Whether loads and stores at address() work.
     bool is_identity() const { return _is_identity.load(std::memory_order_relaxed); }
 
+    // What the layer above calls this window, or 0; it tells others who ask by an address.
+    std::uintptr_t name() const { return _name.load(std::memory_order_relaxed); }
+    void set_name(std::uintptr_t name) { _name.store(name, std::memory_order_relaxed); }
+
     // Whether a cache of registrations may have its addresses.
     bool was_registered() const { return _was_registered.load(std::memory_order_relaxed); }
 
@@ -135,6 +139,7 @@ private:
     std::uint64_t _generation = 0;
     window_carrier _carrier   = window_carrier::keys;
     std::atomic<bool> _is_identity{false};
+    std::atomic<std::uintptr_t> _name{0};
     mutable std::atomic<bool> _was_registered{false};
     std::atomic<const window_binding*> _binding{nullptr};
     std::unique_ptr<const window_binding> _owned;

@@ -29,11 +29,11 @@ using window_owner = std::unique_ptr<std::remove_pointer_t<ucp_layout_window_h>,
 ucs_status_t try_allocate(ucp_context_h context, ucp_layout_h layout, unsigned flags, ucp_layout_window_h* window)
 {
     ucp_layout_map_params_t params{};
-    params.field_mask =
-        UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS | UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE;
-    params.layout      = layout;
-    params.flags       = UCP_LAYOUT_MAP_FLAG_ALLOCATE | flags;
-    params.memory_type = UCS_MEMORY_TYPE_RDMA;
+    params.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS |
+                        UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE;
+    params.layout           = layout;
+    params.flags            = UCP_LAYOUT_MAP_FLAG_ALLOCATE | flags;
+    params.base_memory_type = UCS_MEMORY_TYPE_RDMA;
     return ucp_layout_map(context, &params, window);
 }
 
@@ -48,7 +48,7 @@ ucp_layout_window_attr_t attributes(const window_owner& window)
 {
     ucp_layout_window_attr_t attr{};
     attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH |
-                      UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE |
+                      UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_BASE_MEMORY_TYPE |
                       UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES;
     check_ok(ucp_layout_window_query(window.get(), &attr), "ucp_layout_window_query");
     return attr;
@@ -144,7 +144,7 @@ const scenario on_card("card_memory.window", [](const peer_arguments& arguments)
         const auto seed = test::derive_seed(arguments.seed, round);
         if (arguments.role == 0) {
             const auto window = allocate(session, create_layout(*random_layout(seed)).get());
-            check(attributes(window).memory_type == UCS_MEMORY_TYPE_RDMA, "it is not memory of the card");
+            check(attributes(window).base_memory_type == UCS_MEMORY_TYPE_RDMA, "it is not memory of the card");
             own_window(session, attributes(window));
         } else {
             use_remote_window(session, seed);
@@ -172,9 +172,9 @@ const scenario mixed("card_memory.mixed", [](const peer_arguments& arguments) {
         const auto window        = ucx_layout::window::map(session.context(), create_layout(*shape), bases);
         check(window.has_value(), "no window");
         ucp_layout_window_attr_t attr{};
-        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE;
+        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_BASE_MEMORY_TYPE;
         check_ok(ucp_layout_window_query(window->get(), &attr), "query");
-        check(attr.memory_type == UCS_MEMORY_TYPE_RDMA, "the window has memory of the card");
+        check(attr.base_memory_type == UCS_MEMORY_TYPE_RDMA, "the window has memory of the card");
         attr.address = window->address();
         attr.length  = window->length();
         attr.memh    = window->memh();
@@ -235,7 +235,7 @@ const scenario exhausted("card_memory.exhausted", [](const peer_arguments& argum
             status = try_allocate(session.context(), layout->get(), UCP_LAYOUT_MAP_FLAG_OR_HOST, &last);
             if (status == UCS_OK) {
                 windows.emplace_back(last);
-                if (attributes(windows.back()).memory_type == UCS_MEMORY_TYPE_HOST) {
+                if (attributes(windows.back()).base_memory_type == UCS_MEMORY_TYPE_HOST) {
                     break;
                 }
             }
@@ -246,11 +246,12 @@ const scenario exhausted("card_memory.exhausted", [](const peer_arguments& argum
         const auto before = windows.size();
         check(try_allocate(session.context(), layout->get(), 0, &last) == UCS_ERR_NO_MEMORY,
               "without OR_HOST it is not UCS_ERR_NO_MEMORY");
-        check(windows.size() == before && attributes(windows.front()).memory_type == UCS_MEMORY_TYPE_RDMA,
+        check(windows.size() == before && attributes(windows.front()).base_memory_type == UCS_MEMORY_TYPE_RDMA,
               "a refused allocation changed an earlier one");
         windows.clear();
         const auto again = allocate(session, layout->get());
-        check(attributes(again).memory_type == UCS_MEMORY_TYPE_RDMA, "released memory of the card is not had again");
+        check(attributes(again).base_memory_type == UCS_MEMORY_TYPE_RDMA,
+              "released memory of the card is not had again");
     }
     session.barrier();
     session.close();

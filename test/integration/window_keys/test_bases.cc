@@ -7,6 +7,7 @@
 #include <ucp_layout.hpp>
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include <sys/mman.h>
@@ -50,10 +51,9 @@ protected:
 
     static std::string reason(const ucx_layout::window& window)
     {
-        ucp_layout_window_attr_t attr{};
-        attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON;
-        check_ok(ucp_layout_window_query(window.get(), &attr), "ucp_layout_window_query");
-        return attr.carrier_reason;
+        std::array<char, 256> text{};
+        check_ok(window.carrier_reason(text), "ucp_layout_window_carrier_reason");
+        return text.data();
     }
 
     void expect_sent_right(const ucx_layout::window& window)

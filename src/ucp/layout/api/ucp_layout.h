@@ -31,20 +31,13 @@ extern "C" {
  * For packing without UCP, a @e plan is a layout compiled for the CPU.
  *
  * @code{.c}
- * ucp_layout_map_params_t map;
- * ucp_layout_window_attr_t attr;
  * ucp_layout_window_h window;
- * void *base = &matrix[0][5];
+ * ucp_layout_h column;
+ * void *address;
  *
- * map.field_mask = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES;
- * map.bases      = &base;
- * map.num_bases  = 1;
- * ucp_layout_strided(sizeof(double), 1024, sizeof(matrix[0]), &map.layout);
- * ucp_layout_map(context, &map, &window);
- *
- * attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH;
- * ucp_layout_window_query(window, &attr);
- * ucp_tag_send_nbx(ep, attr.address, attr.length, tag, &request_param);
+ * ucp_layout_strided(sizeof(double), 1024, sizeof(matrix[0]), &column);
+ * ucp_layout_map_base(context, column, &matrix[0][5], &window, &address);
+ * ucp_tag_send_nbx(ep, address, 1024 * sizeof(double), tag, &request_param);
  * @endcode
  *
  * <b>Conventions</b> are those of UCP.

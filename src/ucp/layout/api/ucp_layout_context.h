@@ -28,13 +28,13 @@ extern "C" {
 
 /** Fields of @ref ucp_layout_context_attr_t. */
 enum ucp_layout_context_attr_field {
-    UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER = 1 << 0 /**< carrier */
+    UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER = UCS_BIT(0) /**< carrier */
 };
 
 /** What a context can do, see @ref ucp_layout_context_query. */
 typedef struct ucp_layout_context_attr {
     uint64_t             field_mask; /**< Mask of fields to fill in, @ref ucp_layout_context_attr_field */
-    ucp_layout_carrier_t carrier;    /**< Who would carry a window of 4 blocks of 4 KB */
+    ucp_layout_carrier_t carrier;    /**< Who would carry a window of 4 blocks of 4 KB; never UNDECIDED */
 } ucp_layout_context_attr_t;
 
 /**
@@ -56,22 +56,22 @@ ucs_status_t ucp_layout_context_query(ucp_context_h context, ucp_layout_context_
 typedef enum ucp_layout_context_flags {
     /** A list of transports without lay_copy gets it, whether it comes from the environment, from a configuration file
      * or from @c ucp_config_modify. One that names what is left out (^) stays as it is. */
-    UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT = 1 << 0,
+    UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT = UCS_BIT(0),
     /** Addresses of its workers have UCX's second format (UCX_ADDRESS_VERSION=v2) if it has windows, and otherwise the
      * first one. So the first four bits of an address tell whether a process has windows. */
-    UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS = 1 << 1
+    UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS = UCS_BIT(1)
 } ucp_layout_context_flags_t;
 
 /** Fields of @ref ucp_layout_context_watch_params_t. */
-enum ucp_layout_context_watch_param_field {
-    UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_CHOOSE = 1 << 0, /**< choose; required */
-    UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_MADE   = 1 << 1, /**< made */
-    UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_ARG    = 1 << 2  /**< arg */
+enum ucp_layout_context_watch_params_field {
+    UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_CHOOSE = UCS_BIT(0), /**< choose; required */
+    UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_MADE   = UCS_BIT(1), /**< made */
+    UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_ARG    = UCS_BIT(2)  /**< arg */
 };
 
 /** See @ref ucp_layout_context_watch. The thread that makes the context calls the functions, inside @c ucp_init. */
 typedef struct ucp_layout_context_watch_params {
-    /** Mask of valid fields, @ref ucp_layout_context_watch_param_field. Required. */
+    /** Mask of valid fields, @ref ucp_layout_context_watch_params_field. Required. */
     uint64_t field_mask;
     /** Returns what the context gets that code at @a caller is about to make, of @ref ucp_layout_context_flags_t; 0:
      * nothing, and @a made is not called. */
@@ -108,10 +108,10 @@ ucs_status_t ucp_layout_context_watch(const ucp_layout_context_watch_params_t *p
  * @param [in]  length  Bytes of @a value.
  *
  * @return UCS_OK,
- *         UCS_ERR_INVALID_PARAM   name or value is NULL,
- *         UCS_ERR_NO_ELEM         it has no value, or an empty one,
- *         UCS_ERR_NO_DEVICE       no UCX has been loaded yet, so nobody knows its files,
- *         UCS_ERR_EXCEEDS_LIMIT   the text is longer than @a length allows,
+ *         UCS_ERR_INVALID_PARAM     name or value is NULL,
+ *         UCS_ERR_NO_ELEM           it has no value, or an empty one,
+ *         UCS_ERR_NO_DEVICE         no UCX has been loaded yet, so nobody knows its files,
+ *         UCS_ERR_BUFFER_TOO_SMALL  the text is longer than @a length allows,
  *         UCS_ERR_NO_MEMORY. None of these is logged.
  *
  * @note Thread safe, as long as nobody changes the environment.

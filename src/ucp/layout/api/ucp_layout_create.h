@@ -216,6 +216,22 @@ static inline ucs_status_t ucp_layout_interleave(const ucp_layout_interleaved_t 
 }
 
 /**
+ * @brief Create a layout from a list of buffers, as UCP takes it (@c UCP_DATATYPE_IOV): its bytes, in its order.
+ *
+ * The layout holds the distances of the buffers from @e base and not their addresses. So it serves every list of the
+ * same shape: map it with the @e base of each.
+ *
+ * @param [in]  iov       The buffers in packed order. Copied. Those of length 0 are skipped, and may be NULL.
+ * @param [in]  num_iov   Number of buffers, up to UCP_LAYOUT_MAX_ENTRIES; 0 makes the layout empty.
+ * @param [in]  base      The base address of source 0 that the layout is going to be mapped with, usually the first
+ *                        buffer. No buffer may be farther from it than UCP_LAYOUT_MAX_LENGTH.
+ * @param [out] layout_p  As @ref ucp_layout_create.
+ *
+ * @return As @ref ucp_layout_create.
+ */
+ucs_status_t ucp_layout_from_iov(const ucp_dt_iov_t *iov, size_t num_iov, const void *base, ucp_layout_h *layout_p);
+
+/**
  * @brief Create a layout from text, for tools and configuration: "strided(4096,64,128)".
  *
  * @param [in]  text      The text, ended by a 0 byte. The manual page ucx_layout_info(1) has the grammar.

@@ -157,6 +157,18 @@ public:
     }
 
     /**
+     * As ucp_layout_from_iov().
+     *
+     * @param list  The buffers in packed order.
+     * @param base  The base address that the layout is going to be mapped with, usually the first buffer.
+     * @return The layout, or the error.
+     */
+    static result<layout> from_iov(std::span<const ucp_dt_iov_t> list, const void *base) noexcept
+    {
+        return make([&](ucp_layout_h *layout) { return ucp_layout_from_iov(list.data(), list.size(), base, layout); });
+    }
+
+    /**
      * As ucp_layout_parse().
      *
      * @param text  "strided(4096,64,128)"

@@ -26,12 +26,14 @@ extern "C" {
  * operation. If a target refuses a put or an atomic operation, its initiator gets a notice, which counts there as a
  * silent failure.
  *
- * Code that must not lose a byte compares the silent counts before and after its transfers, or sets a callback.
+ * Code that must not lose a byte compares the silent count of @ref UCP_LAYOUT_FAILURE_ANY before and after its
+ * transfers, or sets a callback.
  * @{
  */
 
-/** What failed. */
+/** What failed. Later releases may have more kinds. */
 typedef enum ucp_layout_failure_kind {
+    UCP_LAYOUT_FAILURE_ANY,           /**< All kinds together, also those of later releases. Only for counting */
     UCP_LAYOUT_FAILURE_READ,          /**< From a window of this process, by this process: it read zeros */
     UCP_LAYOUT_FAILURE_WRITE,         /**< To a window of this process, by this process: the bytes were dropped */
     UCP_LAYOUT_FAILURE_PEER_READ,     /**< From memory of this process, by a peer */
@@ -40,46 +42,60 @@ typedef enum ucp_layout_failure_kind {
     UCP_LAYOUT_FAILURE_REMOTE_READ,   /**< From a window of a peer, by this process */
     UCP_LAYOUT_FAILURE_REMOTE_WRITE,  /**< To a window of a peer, by this process */
     UCP_LAYOUT_FAILURE_REMOTE_ATOMIC, /**< On a window of a peer, by this process */
-    UCP_LAYOUT_FAILURE_DATATYPE,      /**< A layout datatype that could not be sent or received */
-    UCP_LAYOUT_FAILURE_LAST           /**< Number of kinds */
+    UCP_LAYOUT_FAILURE_DATATYPE       /**< A layout datatype that could not be sent or received */
 } ucp_layout_failure_kind_t;
 
 /** Fields of @ref ucp_layout_failure_attr_t. */
 enum ucp_layout_failure_attr_field {
-    UCP_LAYOUT_FAILURE_ATTR_FIELD_ALL    = 1 << 0, /**< all */
-    UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT = 1 << 1  /**< silent */
+    UCP_LAYOUT_FAILURE_ATTR_FIELD_ALL    = UCS_BIT(0), /**< all */
+    UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT = UCS_BIT(1)  /**< silent */
 };
 
 /** Counts since the process began, see @ref ucp_layout_failure_query. */
 typedef struct ucp_layout_failure_attr {
-    uint64_t field_mask;                      /**< Mask of fields to fill in, @ref ucp_layout_failure_attr_field */
-    uint64_t all[UCP_LAYOUT_FAILURE_LAST];    /**< Failures, by @ref ucp_layout_failure_kind_t */
-    uint64_t silent[UCP_LAYOUT_FAILURE_LAST]; /**< Those whose initiator got UCS_OK */
+    uint64_t field_mask; /**< Mask of fields to fill in, @ref ucp_layout_failure_attr_field */
+    uint64_t all;        /**< Failures of the kind */
+    uint64_t silent;     /**< Those whose initiator got UCS_OK */
 } ucp_layout_failure_attr_t;
 
 /**
- * @brief Get the number of failed operations. UCX's virtual file system shows the same in layout/failures.
+ * @brief Get the number of failed operations of one kind, or of all. UCX's virtual file system shows the same in
+ * layout/failures.
  *
  * @param [in]     pid   0 for this process, or the number of another process of this user and PID namespace.
+ * @param [in]     kind  What to count.
  * @param [in,out] attr  field_mask selects the fields to fill in; written only on success.
  *
  * @return UCS_OK,
- *         UCS_ERR_INVALID_PARAM  attr is NULL or has an unknown bit,
+ *         UCS_ERR_INVALID_PARAM  the kind is unknown, or attr is NULL or has an unknown bit,
  *         UCS_ERR_NO_ELEM        there is no such process, or it has not loaded this release of the library.
  *
  * @note Thread safe. The two counts may differ by a failure that happens during the call.
  */
-ucs_status_t ucp_layout_failure_query(pid_t pid, ucp_layout_failure_attr_t *attr);
+ucs_status_t ucp_layout_failure_query(pid_t pid, ucp_layout_failure_kind_t kind, ucp_layout_failure_attr_t *attr);
+
+/** Fields of @ref ucp_layout_failure_t. */
+enum ucp_layout_failure_field {
+    UCP_LAYOUT_FAILURE_FIELD_KIND      = UCS_BIT(0), /**< kind */
+    UCP_LAYOUT_FAILURE_FIELD_SILENT    = UCS_BIT(1), /**< silent */
+    UCP_LAYOUT_FAILURE_FIELD_ADDRESS   = UCS_BIT(2), /**< address */
+    UCP_LAYOUT_FAILURE_FIELD_LENGTH    = UCS_BIT(3), /**< length */
+    UCP_LAYOUT_FAILURE_FIELD_OPERATION = UCS_BIT(4), /**< operation */
+    UCP_LAYOUT_FAILURE_FIELD_REASON    = UCS_BIT(5)  /**< reason */
+};
 
 /** One failure, as passed to a callback. Valid during the call; the strings stay valid. */
 typedef struct ucp_layout_failure {
-    uint64_t                  field_mask; /**< All fields below are filled in: 0x3f. Later releases may set more bits */
-    ucp_layout_failure_kind_t kind;       /**< What failed (bit 0) */
-    int                       silent;     /**< Whether its initiator gets UCS_OK (bit 1) */
-    uint64_t                  address;    /**< First byte of the range, in the process that owns it (bit 2) */
-    size_t                    length;     /**< Bytes of the range, or of the part of it that was refused (bit 3) */
-    const char               *operation;  /**< Who refused it, such as "lay_copy" (bit 4) */
-    const char               *reason;     /**< Follows "LENGTH bytes at ADDRESS": "are not ..." (bit 5) */
+    uint64_t                  field_mask; /**< Mask of the fields that the library has filled in,
+                                               @ref ucp_layout_failure_field. This release fills in all of them; later
+                                               ones may set more bits */
+    ucp_layout_failure_kind_t kind;       /**< What failed; never @ref UCP_LAYOUT_FAILURE_ANY, maybe a kind of a later
+                                               release */
+    int                       silent;     /**< Whether its initiator gets UCS_OK */
+    uint64_t                  address;    /**< First byte of the range, in the process that owns it */
+    size_t                    length;     /**< Bytes of the range, or of the part of it that was refused */
+    const char               *operation;  /**< Who refused it, such as "lay_copy" */
+    const char               *reason;     /**< Follows "LENGTH bytes at ADDRESS": "are not ..." */
 } ucp_layout_failure_t;
 
 /**

@@ -34,33 +34,35 @@ enum ucp_layout_map_flags {
     /** The window is not shared with another mapping of the same content, so @ref ucp_layout_rebind affects no other
      *  user. Has no effect with ALLOCATE. */
     UCP_LAYOUT_MAP_FLAG_EXCLUSIVE = UCS_BIT(1),
-    /** With ALLOCATE and memory_type UCS_MEMORY_TYPE_RDMA: host memory is allocated where no network card of the
-     *  context has memory left. The attribute memory_type tells which one it is. */
+    /** With ALLOCATE and base_memory_type UCS_MEMORY_TYPE_RDMA: host memory is allocated where no network card of the
+     *  context has memory left. The attribute base_memory_type tells which one it is. */
     UCP_LAYOUT_MAP_FLAG_OR_HOST = UCS_BIT(2)
 };
 
 /** Fields of @ref ucp_layout_map_params_t. */
 enum ucp_layout_map_params_field {
-    UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT      = UCS_BIT(0), /**< layout (required) */
-    UCP_LAYOUT_MAP_PARAM_FIELD_BASES       = UCS_BIT(1), /**< bases, num_bases (required without ALLOCATE) */
-    UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE = UCS_BIT(2), /**< memory_type (default: UCS_MEMORY_TYPE_HOST) */
-    UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS       = UCS_BIT(3)  /**< flags (default: 0) */
+    UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT           = UCS_BIT(0), /**< layout (required) */
+    UCP_LAYOUT_MAP_PARAM_FIELD_BASES            = UCS_BIT(1), /**< bases, num_bases (required without ALLOCATE) */
+    UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE = UCS_BIT(2), /**< base_memory_type (default: UCS_MEMORY_TYPE_HOST) */
+    UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS            = UCS_BIT(3)  /**< flags (default: 0) */
 };
 
 /** Parameters of @ref ucp_layout_map. */
 typedef struct ucp_layout_map_params {
-    uint64_t          field_mask;  /**< Mask of valid fields, @ref ucp_layout_map_params_field */
-    ucp_layout_h      layout;      /**< May be destroyed after the call */
-    void *const      *bases;       /**< Base address of every source; NULL only for a source that describes no byte. The
+    uint64_t          field_mask; /**< Mask of valid fields, @ref ucp_layout_map_params_field */
+    ucp_layout_h      layout;     /**< May be destroyed after the call */
+    void *const      *bases;      /**< Base address of every source; NULL only for a source that describes no byte. The
                                         described memory must stay until the window is unmapped. No other byte of it is
                                         touched. It may be constant if nothing is received into it. The array is
                                         copied */
-    uint32_t          num_bases;   /**< num_sources of the layout */
-    ucs_memory_type_t memory_type; /**< Type of the described memory. UCS_MEMORY_TYPE_RDMA is memory of a network card
-                                        (MEMIC): with ALLOCATE the library allocates it, from the context's first card
-                                        that has enough left, zeroed, as many bytes as the bounds of each source span.
-                                        Bases may be in such memory with either type, also only some of them */
-    unsigned          flags;       /**< @ref ucp_layout_map_flags */
+    uint32_t          num_bases;  /**< num_sources of the layout */
+    ucs_memory_type_t base_memory_type; /**< Type of the described memory, not of the window's address: HOST or RDMA.
+                                             UCS_MEMORY_TYPE_RDMA is memory of a network card (MEMIC), as for
+                                             ucp_mem_map: with ALLOCATE the library allocates it, from the context's
+                                             first card that has enough left, zeroed, as many bytes as the bounds of
+                                             each source span. Bases may be in such memory with either type, also only
+                                             some of them */
+    unsigned          flags;            /**< @ref ucp_layout_map_flags */
 } ucp_layout_map_params_t;
 
 /**
@@ -77,9 +79,10 @@ typedef struct ucp_layout_map_params {
  * @return UCS_OK, or
  *         UCS_ERR_INVALID_PARAM  a field is missing or wrong,
  *         UCS_ERR_EXCEEDS_LIMIT  longer than the reserved addresses (UCX_LAYOUT_ARENA_SIZE),
- *         UCS_ERR_UNSUPPORTED    the memory type is not supported, or no card of the context has memory of its own,
+ *         UCS_ERR_UNSUPPORTED    base_memory_type is not supported, or no card of the context has memory of its own,
  *         UCS_ERR_NO_DEVICE      the transport @e lay_copy is not in this context (the message says how to set
- *                                UCX_TLS), or the version of UCX is not supported,
+ *                                UCX_TLS), the context is of another UCX of this process than the one that windows
+ *                                work with (the message names that one), or the version of UCX is not supported,
  *         UCS_ERR_NO_MEMORY      out of memory or of reserved addresses.
  *
  * @note Cost of mapping again: linear in the number of bases, some 2 ns each, because their values are compared. The
@@ -90,6 +93,24 @@ typedef struct ucp_layout_map_params {
  */
 ucs_status_t ucp_layout_map(ucp_context_h context, const ucp_layout_map_params_t *params,
                             ucp_layout_window_h *window_p);
+
+/**
+ * @brief Make a window over one base address, without options: @ref ucp_layout_map and its query in one call.
+ *
+ * @param [in]  context    As @ref ucp_layout_map.
+ * @param [in]  layout     A layout of one source. May be destroyed after the call.
+ * @param [in]  base       Its base address; NULL only if the layout describes no byte. As bases of
+ *                         @ref ucp_layout_map_params_t.
+ * @param [out] window_p   The window, to be released with @ref ucp_layout_unmap.
+ * @param [out] address_p  Its address, for stock UCP calls. As long as the packed layout; valid until the window is
+ *                         unmapped.
+ *
+ * @return As @ref ucp_layout_map. Both outputs are written, or none.
+ *
+ * @note As thread safe and as fast as @ref ucp_layout_map.
+ */
+ucs_status_t ucp_layout_map_base(ucp_context_h context, ucp_layout_h layout, void *base, ucp_layout_window_h *window_p,
+                                 void **address_p);
 
 /**
  * @brief Release a window, its stock memory handles, and the memory allocated for it.
@@ -126,16 +147,15 @@ ucs_status_t ucp_layout_rebind(ucp_layout_window_h window, void *const *bases, u
 
 /** Fields of @ref ucp_layout_window_attr_t. */
 enum ucp_layout_window_attr_field {
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS        = UCS_BIT(0), /**< address */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH         = UCS_BIT(1), /**< length */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH           = UCS_BIT(2), /**< memh */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT         = UCS_BIT(3), /**< layout */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES    = UCS_BIT(4), /**< num_sources */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS          = UCS_BIT(5), /**< flags */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS     = UCS_BIT(6), /**< statistics */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMORY_TYPE    = UCS_BIT(7), /**< memory_type */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER        = UCS_BIT(8), /**< carrier */
-    UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON = UCS_BIT(9)  /**< carrier_reason */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS          = UCS_BIT(0), /**< address */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_LENGTH           = UCS_BIT(1), /**< length */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH             = UCS_BIT(2), /**< memh */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_LAYOUT           = UCS_BIT(3), /**< layout */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_NUM_SOURCES      = UCS_BIT(4), /**< num_sources */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS            = UCS_BIT(5), /**< flags */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS       = UCS_BIT(6), /**< statistics */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_BASE_MEMORY_TYPE = UCS_BIT(7), /**< base_memory_type */
+    UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER          = UCS_BIT(8)  /**< carrier */
 };
 
 /** What the CPU of this process moved through a window since it was made. Bytes that peers move in memory that they
@@ -150,8 +170,9 @@ typedef struct ucp_layout_window_statistics {
 
 /** Who moves the bytes of a window to and from other hosts. */
 typedef enum ucp_layout_carrier {
-    UCP_LAYOUT_CARRIER_KEYS,  /**< Network cards, by hardware keys; towards peers without this library the CPU */
-    UCP_LAYOUT_CARRIER_COPIES /**< The CPU, which copies them */
+    UCP_LAYOUT_CARRIER_UNDECIDED, /**< The window had no memory handle in any context yet; the first one decides */
+    UCP_LAYOUT_CARRIER_KEYS,      /**< Network cards, by hardware keys; towards peers without this library the CPU */
+    UCP_LAYOUT_CARRIER_COPIES     /**< The CPU, which copies them */
 } ucp_layout_carrier_t;
 
 /** Attributes of a window. */
@@ -168,13 +189,11 @@ typedef struct ucp_layout_window_attr {
     uint32_t     num_sources; /**< Base addresses */
     unsigned     flags;       /**< @ref ucp_layout_map_flags of its mapping */
     ucp_layout_window_statistics_t statistics; /**< What was moved through the window */
-    ucs_memory_type_t memory_type; /**< UCS_MEMORY_TYPE_RDMA if any described byte is in memory of a network card,
-                                        otherwise UCS_MEMORY_TYPE_HOST. ucp_mem_query tells the type that windows have
-                                        for UCP instead */
-    ucp_layout_carrier_t carrier;  /**< Who moves the bytes at present. Chosen when the window gets its first memory
-                                        handle; until then COPIES */
-    char carrier_reason[128];      /**< Why the CPU copies the window, for people, cut to this length and with a final
-                                        0; empty for KEYS */
+    ucs_memory_type_t base_memory_type; /**< UCS_MEMORY_TYPE_RDMA if any described byte is in memory of a network card,
+                                             otherwise UCS_MEMORY_TYPE_HOST. It is not the type that UCP has for the
+                                             window's address, which ucp_mem_query tells: RDMA for most windows */
+    ucp_layout_carrier_t carrier;       /**< Who moves the bytes at present; @ref ucp_layout_window_carrier_reason says
+                                             why */
 } ucp_layout_window_attr_t;
 
 /**
@@ -186,6 +205,44 @@ typedef struct ucp_layout_window_attr {
  * @return UCS_OK or UCS_ERR_INVALID_PARAM (not a window, or an unknown field bit).
  */
 ucs_status_t ucp_layout_window_query(ucp_layout_window_h window, ucp_layout_window_attr_t *attr);
+
+/**
+ * @brief Copy out why the CPU copies a window, or why that is undecided, as text for people. It may change between
+ * releases.
+ *
+ * @param [in]  window  From @ref ucp_layout_map.
+ * @param [out] text    Receives the reason, cut to the length and with a final 0; empty if network cards carry the
+ *                      window.
+ * @param [in]  length  Bytes of @a text, at least 1. Reasons have some 100 bytes.
+ *
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (not a window, or no text), UCS_ERR_BUFFER_TOO_SMALL (length is 0) or
+ *         UCS_ERR_NO_MEMORY.
+ *
+ * @note Thread safe.
+ */
+ucs_status_t ucp_layout_window_carrier_reason(ucp_layout_window_h window, char *text, size_t length);
+
+/**
+ * @brief Find the window that shows a range of addresses, such as a buffer that was passed to a UCP call.
+ *
+ * The handle belongs to whoever mapped the window. The call adds no mapping, so that the caller neither unmaps it nor
+ * keeps it mapped: if its owner unmaps it, also in another thread during this call, later calls refuse it with
+ * UCS_ERR_INVALID_PARAM, as any stale handle. It never becomes the handle of another window.
+ *
+ * If the same content is mapped several times, the call returns one of the handles, and the same one until that is
+ * unmapped.
+ *
+ * @param [in]  address   First byte of the range; any address.
+ * @param [in]  length    Bytes of the range. 0: the window that has the address.
+ * @param [out] window_p  The handle.
+ *
+ * @return UCS_OK,
+ *         UCS_ERR_INVALID_PARAM  window_p is NULL,
+ *         UCS_ERR_NO_ELEM        no window that this process has mapped holds all of the range; nothing is logged.
+ *
+ * @note Thread safe. Takes no lock and some nanoseconds; for addresses that are not of windows two comparisons.
+ */
+ucs_status_t ucp_layout_window_find(const void *address, size_t length, ucp_layout_window_h *window_p);
 
 /**
  * @brief Get the base addresses of a window.

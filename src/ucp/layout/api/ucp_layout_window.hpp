@@ -121,6 +121,20 @@ public:
     }
 
     /**
+     * As ucp_layout_window_find().
+     *
+     * @param address  First byte of the range.
+     * @param length   Bytes of the range.
+     * @return The handle, which stays with the owner of the window, or UCS_ERR_NO_ELEM.
+     */
+    static result<ucp_layout_window_h> find(const void *address, std::size_t length = 0) noexcept
+    {
+        ucp_layout_window_h found  = nullptr;
+        const ucs_status_t  status = ucp_layout_window_find(address, length, &found);
+        return status == UCS_OK ? result<ucp_layout_window_h>(found) : std::unexpected(status);
+    }
+
+    /**
      * Takes over the window of another owner.
      *
      * @param other  Owns nothing afterwards.
@@ -171,12 +185,24 @@ public:
         return ucp_layout_window_query(_handle, &attr) == UCS_OK ? attr.memh : nullptr;
     }
 
-    /** @return Who moves the bytes of the window at present. */
+    /** @return Who moves the bytes of the window at present; undecided after a move. */
     ucp_layout_carrier_t carrier() const noexcept
     {
         ucp_layout_window_attr_t attr{};
         attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
-        return ucp_layout_window_query(_handle, &attr) == UCS_OK ? attr.carrier : UCP_LAYOUT_CARRIER_COPIES;
+        return _handle != nullptr && ucp_layout_window_query(_handle, &attr) == UCS_OK ? attr.carrier
+                                                                                       : UCP_LAYOUT_CARRIER_UNDECIDED;
+    }
+
+    /**
+     * As ucp_layout_window_carrier_reason().
+     *
+     * @param into  Receives the text with a final 0.
+     * @return UCS_OK, or the error.
+     */
+    ucs_status_t carrier_reason(std::span<char> into) const noexcept
+    {
+        return ucp_layout_window_carrier_reason(_handle, into.data(), into.size());
     }
 
     /**

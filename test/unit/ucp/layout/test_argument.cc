@@ -169,6 +169,35 @@ const std::vector<null_argument> nulls{
          const ucp_layout_map_params_t params{};
          return ucp_layout_map(nullptr, &params, nullptr);
      }},
+    {"ucp_layout_map_base", "layout",
+     [](auto& with) {
+         untouched<ucp_layout_window_h> made;
+         untouched<void*> address;
+         return ucp_layout_map_base(nullptr, nullptr, with.base, &made, &address);
+     }},
+    {"ucp_layout_map_base", "window_p",
+     [](auto& with) {
+         untouched<void*> address;
+         return ucp_layout_map_base(nullptr, with.described.get(), with.base, nullptr, &address);
+     }},
+    {"ucp_layout_map_base", "address_p",
+     [](auto& with) {
+         untouched<ucp_layout_window_h> made;
+         return ucp_layout_map_base(nullptr, with.described.get(), with.base, &made, nullptr);
+     }},
+    {"ucp_layout_from_iov", "layout_p",
+     [](auto& with) {
+         const ucp_dt_iov_t list{with.base, 1};
+         return ucp_layout_from_iov(&list, 1, with.base, nullptr);
+     }},
+    {"ucp_layout_failure_query", "attr",
+     [](auto&) { return ucp_layout_failure_query(0, UCP_LAYOUT_FAILURE_ANY, nullptr); }},
+    {"ucp_layout_window_carrier_reason", "window",
+     [](auto& with) { return ucp_layout_window_carrier_reason(nullptr, with.memory.data(), with.memory.size()); }},
+    {"ucp_layout_window_carrier_reason", "text",
+     [](auto& with) { return ucp_layout_window_carrier_reason(with.shown.get(), nullptr, 8); }},
+    {"ucp_layout_window_find", "window_p",
+     [](auto& with) { return ucp_layout_window_find(with.shown.address(), 1, nullptr); }},
     {"ucp_layout_unmap", "window", [](auto&) { return ucp_layout_unmap(nullptr); }},
     {"ucp_layout_rebind", "window", [](auto& with) { return ucp_layout_rebind(nullptr, &with.base, 1); }},
     {"ucp_layout_rebind", "bases", [](auto& with) { return ucp_layout_rebind(with.shown.get(), nullptr, 1); }},

@@ -257,9 +257,9 @@ TEST_F(option_query, reads_the_environment_and_keeps_what_it_has_no_room_for)
     setenv("UCX_LAYOUT_TEST_OPTION", "", 1);
     EXPECT_EQ(ucp_layout_option_query("LAYOUT_TEST_OPTION", text.data(), text.size()), UCS_ERR_NO_ELEM);
     setenv("UCX_LAYOUT_TEST_OPTION", "12345678", 1);
-    EXPECT_EQ(ucp_layout_option_query("LAYOUT_TEST_OPTION", text.data(), text.size()), UCS_ERR_EXCEEDS_LIMIT);
+    EXPECT_EQ(ucp_layout_option_query("LAYOUT_TEST_OPTION", text.data(), text.size()), UCS_ERR_BUFFER_TOO_SMALL);
     EXPECT_STREQ(text.data(), "old");
-    EXPECT_EQ(ucp_layout_option_query("LAYOUT_TEST_OPTION", text.data(), 0), UCS_ERR_EXCEEDS_LIMIT);
+    EXPECT_EQ(ucp_layout_option_query("LAYOUT_TEST_OPTION", text.data(), 0), UCS_ERR_BUFFER_TOO_SMALL);
     setenv("UCX_LAYOUT_TEST_OPTION", "1234567", 1);
     EXPECT_EQ(ucp_layout_option_query("LAYOUT_TEST_OPTION", text.data(), text.size()), UCS_OK);
     EXPECT_STREQ(text.data(), "1234567");

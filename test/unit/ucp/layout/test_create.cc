@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -148,6 +149,55 @@ TEST_F(create, a_nested_layout_may_be_destroyed_at_once)
     }();
     EXPECT_EQ(outer->packed_length(), 96u);
     EXPECT_EQ(blocks_of(*outer).size(), 12u);
+}
+
+TEST_F(create, a_list_of_buffers_is_shown_in_its_order)
+{
+    std::array<char, 64> memory;
+    const ucp_dt_iov_t list[] = {{&memory[32], 8}, {nullptr, 0}, {&memory[4], 2}, {&memory[6], 3}, {&memory[63], 0}};
+    const auto from_first     = must(layout::from_iov(list, list[0].buffer));
+    EXPECT_EQ(blocks_of(from_first), (std::vector<block>{{0, 0, 8}, {0, -28, 5}})) << "neighbours are one block";
+    const auto from_start = must(layout::from_iov(list, memory.data()));
+    EXPECT_EQ(blocks_of(from_start), (std::vector<block>{{0, 32, 8}, {0, 4, 5}}));
+    ucp_layout_h empty = nullptr;
+    ASSERT_EQ(ucp_layout_from_iov(nullptr, 0, nullptr, &empty), UCS_OK);
+    EXPECT_EQ(layout(empty).packed_length(), 0u);
+}
+
+// The distances count, so a list of the same shape elsewhere has the same layout, and its window the list's bytes.
+TEST_F(create, a_list_of_buffers_serves_others_of_its_shape)
+{
+    std::array<char, 128> memory;
+    const auto list_at = [&](std::size_t at) {
+        return std::array<ucp_dt_iov_t, 2>{{{&memory[at], 4}, {&memory[at + 20], 7}}};
+    };
+    const auto here  = must(layout::from_iov(list_at(0), &memory[0]));
+    const auto there = must(layout::from_iov(list_at(70), &memory[70]));
+    EXPECT_EQ(here.get(), there.get()) << "equal layouts have one handle";
+}
+
+TEST_F(create, a_list_of_buffers_that_is_wrong_is_refused)
+{
+    char byte          = 0;
+    const auto refused = [&](const ucp_dt_iov_t* list, std::size_t length, const void* base) {
+        ucp_layout_h made = nullptr;
+        const auto status = ucp_layout_from_iov(list, length, base, &made);
+        EXPECT_EQ(made, nullptr) << "outputs are written on success only";
+        return status;
+    };
+    const ucp_dt_iov_t null[]   = {{&byte, 1}, {nullptr, 3}};
+    const ucp_dt_iov_t far[]    = {{reinterpret_cast<void*>((std::uintptr_t{1} << 46) + 4096), 1}};
+    const ucp_dt_iov_t longer[] = {{nullptr, 0}, {&byte, SIZE_MAX}};
+    logs().expect("ucp_layout_from_iov: iov is NULL");
+    logs().expect("ucp_layout_from_iov: iov[1].buffer is NULL, and iov[1].length is 3");
+    logs().expect("ucp_layout_from_iov: iov has 4194305 elements, the limit is 4194304");
+    logs().expect("ucp_layout_from_iov: iov: parts[0]: part: offset 70368744181760 exceeds");
+    logs().expect("ucp_layout_from_iov: iov: parts[1]: item: length 18446744073709551615 exceeds");
+    EXPECT_EQ(refused(nullptr, 2, &byte), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(refused(null, 2, &byte), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(refused(null, UCP_LAYOUT_MAX_ENTRIES + 1, &byte), UCS_ERR_EXCEEDS_LIMIT);
+    EXPECT_EQ(refused(far, 1, nullptr), UCS_ERR_EXCEEDS_LIMIT);
+    EXPECT_EQ(refused(longer, 2, &byte), UCS_ERR_EXCEEDS_LIMIT);
 }
 
 struct bad_create {

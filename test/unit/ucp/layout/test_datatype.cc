@@ -141,8 +141,8 @@ std::uint64_t silent_datatype_failures()
 {
     ucp_layout_failure_attr_t attr{};
     attr.field_mask = UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT;
-    EXPECT_EQ(ucp_layout_failure_query(0, &attr), UCS_OK);
-    return attr.silent[UCP_LAYOUT_FAILURE_DATATYPE];
+    EXPECT_EQ(ucp_layout_failure_query(0, UCP_LAYOUT_FAILURE_DATATYPE, &attr), UCS_OK);
+    return attr.silent;
 }
 
 TEST_F(layout_datatype, a_send_that_cannot_start_is_logged_counted_and_empty)

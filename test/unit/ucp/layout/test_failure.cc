@@ -107,6 +107,14 @@ TEST_F(failing_allocations, of_datatype_leave_nothing_behind)
         ucp_layout_datatype_destroy);
 }
 
+TEST_F(failing_allocations, of_a_list_of_buffers_leave_nothing_behind)
+{
+    std::array<char, 64> memory{};
+    const ucp_dt_iov_t list[] = {{&memory[40], 5}, {&memory[3], 9}};
+    check<ucp_layout_h>([&](ucp_layout_h* made) { return ucp_layout_from_iov(list, 2, memory.data(), made); },
+                        ucp_layout_destroy);
+}
+
 class failing_allocations_of_map : public failing_allocations
 {
 protected:

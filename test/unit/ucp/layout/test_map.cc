@@ -173,6 +173,54 @@ TEST_F(mapping, allocation_has_bounds_set_by_the_user_too)
     EXPECT_EQ(*static_cast<std::byte*>(memory->address()), std::byte{1});
 }
 
+TEST_F(mapping, of_one_base_gives_window_and_address_at_once)
+{
+    ucp_layout_window_h made = nullptr;
+    void* address            = nullptr;
+    ASSERT_EQ(ucp_layout_map_base(_context.get(), _column.get(), _matrix.data(), &made, &address), UCS_OK);
+    const auto same = must(window::map(_context.get(), _column, _matrix.data()));
+    EXPECT_EQ(address, same.address()) << "as ucp_layout_map";
+    ucp_layout_window_attr_t attr{};
+    attr.field_mask =
+        UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_MEMH | UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS;
+    EXPECT_EQ(ucp_layout_window_query(made, &attr), UCS_OK);
+    EXPECT_EQ(attr.address, address);
+    EXPECT_EQ(attr.memh, same.memh());
+    EXPECT_NE(attr.memh, nullptr);
+    EXPECT_EQ(attr.flags, 0u);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
+}
+
+TEST_F(mapping, of_one_base_needs_no_base_for_no_bytes)
+{
+    ucp_layout_window_h made = nullptr;
+    void* address            = nullptr;
+    ASSERT_EQ(ucp_layout_map_base(nullptr, must(layout::create_contig(0)).get(), nullptr, &made, &address), UCS_OK);
+    EXPECT_NE(address, nullptr);
+    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
+}
+
+TEST_F(mapping, of_one_base_refuses_what_it_cannot_map_and_writes_nothing)
+{
+    const auto pair          = must(layout::parse("iov(0:4@0,1:4@0)"));
+    auto* const untouched    = reinterpret_cast<ucp_layout_window_h>(&_context);
+    ucp_layout_window_h made = untouched;
+    void* address            = &made;
+    context without("posix,self");
+    const auto map = [&](ucp_context_h context, const layout& shape, void* base) {
+        const auto status = ucp_layout_map_base(context, shape.get(), base, &made, &address);
+        EXPECT_EQ(made, untouched);
+        EXPECT_EQ(address, &made);
+        return status;
+    };
+    logs().expect("ucp_layout_map_base: bases[0] is NULL, and the layout describes bytes of source 0");
+    logs().expect("ucp_layout_map_base: num_bases is 1, the layout has 2 sources");
+    logs().expect("ucp_layout_map_base: the transport lay_copy is not in this UCP context");
+    EXPECT_EQ(map(nullptr, _column, nullptr), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(map(nullptr, pair, _matrix.data()), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(map(without.get(), _column, _matrix.data()), UCS_ERR_NO_DEVICE);
+}
+
 TEST_F(mapping, query_returns_the_layout)
 {
     auto column = window::map(_context.get(), _column, _matrix.data());
@@ -281,7 +329,7 @@ INSTANTIATE_TEST_SUITE_P(
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
                     p.flags = UCP_LAYOUT_MAP_FLAG_OR_HOST;
                 },
-                UCS_ERR_INVALID_PARAM, "needs UCP_LAYOUT_MAP_FLAG_ALLOCATE and memory_type UCS_MEMORY_TYPE_RDMA"},
+                UCS_ERR_INVALID_PARAM, "needs UCP_LAYOUT_MAP_FLAG_ALLOCATE and base_memory_type UCS_MEMORY_TYPE_RDMA"},
         bad_map{"bases_and_allocate",
                 [](auto& p) {
                     p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_FLAGS;
@@ -290,14 +338,14 @@ INSTANTIATE_TEST_SUITE_P(
                 UCS_ERR_INVALID_PARAM, "must not be set"},
         bad_map{"memory_type",
                 [](auto& p) {
-                    p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE;
-                    p.memory_type = UCS_MEMORY_TYPE_CUDA;
+                    p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE;
+                    p.base_memory_type = UCS_MEMORY_TYPE_CUDA;
                 },
-                UCS_ERR_UNSUPPORTED, "memory_type"},
+                UCS_ERR_UNSUPPORTED, "base_memory_type"},
         bad_map{"unknown_memory_type",
                 [](auto& p) {
-                    p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_MEMORY_TYPE;
-                    p.memory_type = UCS_MEMORY_TYPE_LAST;
+                    p.field_mask |= UCP_LAYOUT_MAP_PARAM_FIELD_BASE_MEMORY_TYPE;
+                    p.base_memory_type = UCS_MEMORY_TYPE_LAST;
                 },
                 UCS_ERR_INVALID_PARAM, "is unknown"}),
     [](const auto& test) { return test.param.name; });

@@ -8,9 +8,13 @@
 #include <gtest/gtest.h>
 #include <ucp_layout.hpp>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <optional>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace
@@ -47,6 +51,13 @@ protected:
         return made;
     }
 
+    static std::string reason(const window& shown)
+    {
+        std::array<char, 256> text{};
+        EXPECT_EQ(shown.carrier_reason(text), UCS_OK);
+        return text.data();
+    }
+
     static ucp_layout_window_attr_t attributes(ucp_layout_window_h window)
     {
         ucp_layout_window_attr_t attr{};
@@ -72,15 +83,28 @@ TEST_F(window_handle, tells_what_the_window_is)
 
 TEST_F(window_handle, tells_who_moves_its_bytes_and_why)
 {
-    const auto made = map();
-    ucp_layout_window_attr_t attr;
-    std::memset(&attr, 0x5a, sizeof(attr));
-    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER_REASON;
-    ASSERT_EQ(ucp_layout_window_query(made, &attr), UCS_OK);
-    EXPECT_EQ(attr.carrier, UCP_LAYOUT_CARRIER_COPIES) << "no context";
-    ASSERT_NE(std::memchr(attr.carrier_reason, 0, sizeof(attr.carrier_reason)), nullptr);
-    EXPECT_GT(std::strlen(attr.carrier_reason), 0u);
-    EXPECT_EQ(ucp_layout_unmap(made), UCS_OK);
+    context used;
+    const auto shape = must(layout::create_strided(8, {{16, 192}})); // of this test alone
+    const auto shown = must(window::map(nullptr, shape, _matrix.data()));
+    EXPECT_EQ(shown.carrier(), UCP_LAYOUT_CARRIER_UNDECIDED) << "no context";
+    EXPECT_FALSE(reason(shown).empty());
+    ASSERT_TRUE(shown.memh(used.get()));
+    EXPECT_EQ(shown.carrier(), UCP_LAYOUT_CARRIER_COPIES) << "no network card";
+    EXPECT_FALSE(reason(shown).empty());
+}
+
+TEST_F(window_handle, the_reason_of_its_carrier_is_cut_to_the_room_for_it)
+{
+    const auto shown       = must(window::map(nullptr, _column, _matrix.data()));
+    const std::string full = reason(shown);
+    std::array<char, 6> text;
+    text.fill('?');
+    EXPECT_EQ(shown.carrier_reason(std::span(text).first(5)), UCS_OK);
+    EXPECT_EQ(std::string(text.data()), full.substr(0, 4));
+    EXPECT_EQ(text[5], '?');
+    logs().expect("ucp_layout_window_carrier_reason: length is 0");
+    EXPECT_EQ(ucp_layout_window_carrier_reason(shown.get(), text.data(), 0), UCS_ERR_BUFFER_TOO_SMALL);
+    EXPECT_EQ(std::string(text.data()), full.substr(0, 4)) << "written only on success";
 }
 
 TEST_F(window_handle, fields_not_asked_for_are_left_alone)
@@ -111,7 +135,8 @@ TEST_F(window_handle, is_refused_after_unmap_and_when_it_is_none)
     EXPECT_EQ(ucp_layout_unmap(stale), UCS_OK);
     const auto live = map(); // the same window again, under another handle
     int foreign     = 0;
-    for (const char* function : {"unmap", "rebind", "window_query", "window_bases", "window_memh", "window_detach"}) {
+    for (const char* function :
+         {"unmap", "rebind", "window_query", "window_bases", "window_carrier_reason", "window_memh", "window_detach"}) {
         logs().expect(std::string("ucp_layout_") + function + ": window ");
     }
     for (const auto bad : {stale, reinterpret_cast<ucp_layout_window_h>(&foreign)}) {
@@ -123,6 +148,9 @@ TEST_F(window_handle, is_refused_after_unmap_and_when_it_is_none)
         EXPECT_EQ(ucp_layout_rebind(bad, &base, 1), UCS_ERR_INVALID_PARAM);
         EXPECT_EQ(ucp_layout_window_query(bad, &attr), UCS_ERR_INVALID_PARAM);
         EXPECT_EQ(ucp_layout_window_bases(bad, &base, 1), UCS_ERR_INVALID_PARAM);
+        char text[8] = "old";
+        EXPECT_EQ(ucp_layout_window_carrier_reason(bad, text, sizeof(text)), UCS_ERR_INVALID_PARAM);
+        EXPECT_STREQ(text, "old");
         EXPECT_EQ(ucp_layout_window_memh(bad, some, &memh), UCS_ERR_INVALID_PARAM);
         EXPECT_EQ(ucp_layout_window_detach(bad, some), UCS_ERR_INVALID_PARAM);
     }
@@ -185,6 +213,111 @@ TEST_F(exclusive_window, that_is_unused_does_not_take_the_place_of_the_shared_on
     logs().expect("the same layout and bases are mapped 2 times");
     void* const to = _other.data();
     EXPECT_EQ(shared.rebind(std::span(&to, 1)), UCS_ERR_BUSY);
+    void* base = nullptr;
+    EXPECT_EQ(again.bases(std::span(&base, 1)), UCS_OK);
+    EXPECT_EQ(base, _matrix.data()) << "the refusal changed nothing";
+}
+
+class found_window : public window_handle
+{
+};
+
+TEST_F(found_window, is_that_of_every_range_inside_it)
+{
+    const auto shown      = must(window::map(nullptr, _column, _matrix.data()));
+    auto* const first     = static_cast<std::byte*>(shown.address());
+    const std::size_t all = shown.length();
+    EXPECT_EQ(window::find(first), shown.get());
+    EXPECT_EQ(window::find(first, all), shown.get());
+    EXPECT_EQ(window::find(first + 17, 100), shown.get());
+    EXPECT_EQ(window::find(first + all - 1, 1), shown.get());
+    for (const auto& outside : {window::find(first, all + 1), window::find(first + all), window::find(first + all, 1),
+                                window::find(first - 1, 2), window::find(first + 1, SIZE_MAX)}) {
+        ASSERT_FALSE(outside);
+        EXPECT_EQ(outside.error(), UCS_ERR_NO_ELEM);
+    }
+}
+
+TEST_F(found_window, is_none_for_other_memory_and_the_output_stays)
+{
+    const auto shown = must(window::map(nullptr, _column, _matrix.data())); // there is an arena
+    int local        = 0;
+    for (const void* address : {static_cast<const void*>(_matrix.data()), static_cast<const void*>(&local),
+                                static_cast<const void*>(nullptr), reinterpret_cast<const void*>(UINTPTR_MAX)}) {
+        ucp_layout_window_h found = shown.get();
+        EXPECT_EQ(ucp_layout_window_find(address, 1, &found), UCS_ERR_NO_ELEM);
+        EXPECT_EQ(found, shown.get());
+    }
+}
+
+TEST_F(found_window, without_bytes_has_its_address)
+{
+    const auto shown = must(window::map(nullptr, must(layout::create_contig(0)), _matrix.data()));
+    EXPECT_EQ(window::find(shown.address()), shown.get());
+    EXPECT_FALSE(window::find(shown.address(), 1));
+}
+
+TEST_F(found_window, is_one_of_its_mappings_until_the_last_one_ends)
+{
+    std::vector<window> mapped;
+    for (int i = 0; i < 4; ++i) {
+        mapped.push_back(must(window::map(nullptr, _column, _matrix.data())));
+    }
+    void* const address = mapped.front().address();
+    const auto first    = must(window::find(address));
+    EXPECT_EQ(first, mapped.front().get());
+    mapped.erase(mapped.begin() + 2); // in the middle
+    EXPECT_EQ(window::find(address), first) << "the same one until it is unmapped";
+    while (!mapped.empty()) {
+        const auto found = must(window::find(address));
+        EXPECT_TRUE(std::ranges::contains(mapped, found, &window::get));
+        mapped.erase(mapped.begin());
+    }
+    EXPECT_FALSE(window::find(address)) << "the window is only kept for the next mapping";
+    const auto again = must(window::map(nullptr, _column, _matrix.data()));
+    ASSERT_EQ(again.address(), address);
+    EXPECT_EQ(window::find(address), again.get());
+}
+
+TEST_F(found_window, stays_when_it_is_bound_elsewhere_and_with_memory_of_its_own)
+{
+    auto bound     = must(window::map(nullptr, _column, _matrix.data(), UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
+    void* const to = _other.data();
+    EXPECT_EQ(bound.rebind(std::span(&to, 1)), UCS_OK);
+    EXPECT_EQ(window::find(bound.address()), bound.get());
+    const auto owned = must(window::allocate(nullptr, _column));
+    EXPECT_EQ(window::find(owned.address()), owned.get());
+}
+
+// Whoever finds a window that another thread unmaps gets no handle or a stale one, and never that of another window.
+TEST_F(found_window, that_is_being_unmapped_is_stale_and_no_other)
+{
+    constexpr int rounds = 20000;
+    void* const address  = must(window::map(nullptr, _column, _matrix.data())).address();
+    std::atomic<bool> is_done{false};
+    std::atomic<long> found{0};
+    std::thread seeker([&] {
+        while (!is_done) {
+            const auto handle = window::find(address);
+            if (!handle) {
+                continue;
+            }
+            ucp_layout_window_attr_t attr{};
+            attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS;
+            if (ucp_layout_window_query(*handle, &attr) == UCS_OK) {
+                ++found;
+                EXPECT_EQ(attr.address, address);
+            }
+        }
+    });
+    logs().allow("is no window handle, or was unmapped");
+    for (int i = 0; i < rounds || found == 0; ++i) {
+        const auto shown = must(window::map(nullptr, _column, _matrix.data()));
+        const auto other = must(window::map(nullptr, _column, _other.data())); // takes the next handle
+        ASSERT_EQ(shown.address(), address);
+    }
+    is_done = true;
+    seeker.join();
 }
 
 TEST_F(exclusive_window, comes_from_the_unused_ones_and_goes_back_to_them)
