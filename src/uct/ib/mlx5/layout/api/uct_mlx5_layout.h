@@ -20,6 +20,18 @@ extern "C" {
 /**
  * @defgroup UCT_MLX5_LAYOUT Memory keys of non-contiguous memory, for any program on libibverbs and libmlx5
  *
+ * <b>This is an interface of verbs.</b> It takes protection domains, queue pairs and elements of libibverbs, and gives
+ * keys for their work requests. It has no UCT or UCP objects; programs on UCP need none of it, because there windows
+ * become such keys by themselves (ucp_layout_map). Its name is that of the folder of UCX's tree that it extends.
+ *
+ * <b>At load</b> the library libuct_mlx5_layout needs libibverbs and libmlx5, with which it is linked, and of UCX only
+ * libucs, for messages and options: it takes the one that the process has loaded, or opens libucs.so.0. It needs neither
+ * libuct nor libucp, and a device only when one is asked for.
+ *
+ * <b>It is no part of libuct</b>, because it extends a UCX that is installed and stays unmodified, and serves programs
+ * that use no UCT. UCX keeps the code of mlx5 in a module of its own, too, so that libuct needs no rdma-core; the same
+ * holds for libucp_layout, which opens this library only where it is installed.
+ *
  * A @e region is a memory key that shows bytes from many places as one contiguous range. It is created empty and can be
  * given layouts as often as needed: a list of pieces, interleaved and strided items of several sources, or any layout
  * of ucp_layout_create. Work requests take its key like that of a memory region: as lkey for a send that gathers and a
