@@ -48,12 +48,14 @@ memory_handle* window_user::memory_in(ucp_context_h wanted) const
     return wanted == nullptr || found == memory.end() ? nullptr : *found;
 }
 
-ucp_layout_window_h map_state::add(window_user user)
+ucp_layout_window_h map_state::add(window_user& user)
 {
     constexpr std::uintptr_t step = 2; // odd numbers, so that no handle is the address of an object
     const auto handle             = reinterpret_cast<ucp_layout_window_h>(_last_handle * step + 1);
-    user.handle                   = handle;
-    enter(_users.emplace(handle, std::move(user)).first->second);
+    window_user& added            = _users.try_emplace(handle).first->second; // nothing fails from here on
+    added                         = std::move(user);
+    added.handle                  = handle;
+    enter(added);
     ++_last_handle;
     return handle;
 }

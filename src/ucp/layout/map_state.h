@@ -36,8 +36,8 @@ struct window_user {
 struct map_state {
     static map_state& instance();
 
-    // Adds a user under a new handle. Throws std::bad_alloc.
-    ucp_layout_window_h add(window_user user);
+    // Adds a user under a new handle, and takes over what it holds. Throws std::bad_alloc: the user still holds it then.
+    ucp_layout_window_h add(window_user& user);
     // The handle of a user of the window that holds [address, address + length), or null. Takes no lock.
     static ucp_layout_window_h find_by_address(const void* address, std::size_t length);
     // Returns null and logs an error if it is no handle of a window.
