@@ -18,10 +18,11 @@ namespace
 void check_inside(const shm_record& record, shm_access access)
 {
     const std::int64_t addresses = std::int64_t{1} << 57;
-    const auto end = access == shm_access::mapping ? static_cast<std::int64_t>(record.header.memory_length) : addresses;
-    std::uint64_t blocks = 0;
+    std::uint64_t blocks         = 0;
     for_each_block(*record.layout, 0, record.layout->packed_length(), [&](const placed_block& block) {
-        const std::int64_t first = record.bases[block.source] + block.offset;
+        const shm_place& place   = record.places[block.source];
+        const auto end           = access == shm_access::mapping ? static_cast<std::int64_t>(place.length) : addresses;
+        const std::int64_t first = place.base + block.offset;
         require(first >= 0 && first + static_cast<std::int64_t>(block.length) <= end, "a block outside the memory");
         return ++blocks < 4096;
     });
@@ -39,10 +40,10 @@ void check_record(std::span<const std::byte> bytes, const shm_key& key)
         return;
     }
     require(record->layout->packed_length() == key.length, "the length is that of the key");
-    require(record->bases.size() == record->layout->num_sources(), "a base for every source");
+    require(record->places.size() == record->layout->num_sources(), "a place for every source");
     check_inside(*record, key.access);
     std::vector<std::byte> again(record_length(*record->layout));
-    require(pack_record(record->header, record->bases, *record->layout, again).has_value() &&
+    require(pack_record(record->header, record->places, *record->layout, again).has_value() &&
                 std::ranges::equal(again, bytes),
             "accepted bytes are the record");
 }
@@ -72,10 +73,11 @@ UCXL_FUZZ_TARGET(shm_key)
     check_record(record, key);
     check_record(record, made_right(key, shm_access::mapping, record));
     std::vector<std::byte> of_process(record.begin(), record.end());
-    if (of_process.size() >= sizeof(shm_record_header)) {
-        constexpr auto first = offsetof(shm_record_header, memory_inode),
-                       end   = offsetof(shm_record_header, num_sources);
-        std::fill(of_process.begin() + first, of_process.begin() + end, std::byte{});
+    // Places that name no file, as far as there are any.
+    for (std::size_t at = sizeof(shm_record_header); at + sizeof(shm_place) <= of_process.size() && at < 1024;
+         at += sizeof(shm_place)) {
+        std::fill_n(of_process.begin() + static_cast<std::ptrdiff_t>(at + sizeof(std::int64_t)),
+                    sizeof(shm_place) - sizeof(std::int64_t), std::byte{});
     }
     check_record(of_process, made_right(key, shm_access::process, of_process));
     return 0;

@@ -1,13 +1,9 @@
 #include "layout_memory.h"
 
-#include "sys/memory_file.h"
 #include "sys/pages.h"
 
 #include <algorithm>
 #include <format>
-
-#include <fcntl.h>
-#include <sys/mman.h>
 
 namespace ucxl
 {
@@ -39,14 +35,6 @@ bool takes_huge_pages(const layout& layout, std::uint64_t length, huge_pages_opt
            (huge_pages == huge_pages_option::possible && touched >= length / max_sparse);
 }
 
-// A last part that fills most of a huge page gets all of it.
-std::uint64_t round_to_huge_pages(std::uint64_t length)
-{
-    const std::uint64_t huge = huge_page_length();
-    const std::uint64_t part = huge == 0 ? 0 : length % huge;
-    return part >= huge - huge / 4 ? length - part + huge : length;
-}
-
 } // namespace
 
 result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layout& layout, huge_pages_option huge_pages)
@@ -65,23 +53,14 @@ result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layou
 
     std::shared_ptr<layout_memory> memory(new layout_memory);
     memory->_bases.resize(layout.num_sources());
-    const bool are_huge  = takes_huge_pages(layout, total, huge_pages);
-    std::uint64_t length = std::max<std::uint64_t>(total, page_length());
-    if (are_huge) {
-        length = round_to_huge_pages(length);
-    }
-    memory->_file    = UCXL_TRY(make_memory_file("ucx_layout", length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
-    memory->_mapping = UCXL_TRY(owned_mapping::map_file(length, PROT_READ | PROT_WRITE, memory->_file.get(), 0));
-    if (are_huge) {
-        auto filled = fill_with_huge_pages(memory->_mapping.start(), length);
-        if (!filled && huge_pages == huge_pages_option::always) {
-            return std::unexpected(std::move(filled.error()));
-        }
-    }
+    memory->_region =
+        UCXL_TRY(region::allocate(total, takes_huge_pages(layout, total, huge_pages) ? huge_pages
+                                                                                     : huge_pages_option::never));
+    UCXL_TRY(region_table::instance().add(memory->_region));
 
     std::uint64_t begin = 0;
     for (std::uint32_t source = 0; source < layout.num_sources(); ++source) {
-        memory->_bases[source] = memory->_mapping.start() + begin + ranges[source].padding - ranges[source].low;
+        memory->_bases[source] = memory->_region->start() + begin + ranges[source].padding - ranges[source].low;
         begin += ranges[source].length;
     }
     return memory;

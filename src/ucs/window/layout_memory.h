@@ -1,19 +1,18 @@
-// Host memory allocated for a layout: one zeroed memfd, with a part for every source that spans its bounds. A peer on
-// the same host can map a memfd, and a contiguous window can show it at the window's own address.
+// Host memory allocated for a layout: one region, with a part for every source that spans its bounds. A contiguous
+// window can show its file at the window's own address.
 //
-// Invariant: base(s) + any offset within the bounds of source s lies in the mapping. The first described byte of every
-// source is at a page boundary of the file. The file is sealed at its length, so whoever maps it can touch all of it
-// for as long as the mapping lasts.
+// Invariant: base(s) + any offset within the bounds of source s lies in the region. The first described byte of every
+// source is at a page boundary of the file.
 //
-// Huge pages (sys/pages.h) are allocated with it, which takes as long as touching all of it. They are left out where a
-// part of it would stay untouched: where the memory is more than 16 times the small pages that the blocks lie in.
+// Huge pages (sys/pages.h) are left out where a part of it would stay untouched: where the memory is more than 16 times
+// the small pages that the blocks lie in.
 //
 // Example: auto memory = layout_memory::allocate(*layout, huge_pages_option::possible); (*memory)->bases()[0][7] = ...;
 #pragma once
 
+#include "region.h"
+
 #include "sys/error.h"
-#include "sys/fd.h"
-#include "sys/mapping.h"
 #include "ucs/layout/layout.h"
 
 #include <cstddef>
@@ -23,13 +22,6 @@
 
 namespace ucxl
 {
-
-// UCX_LAYOUT_HUGE_PAGES
-enum class huge_pages_option : std::uint8_t {
-    possible, // if the kernel has them, and layouts are dense enough
-    never,
-    always, // otherwise allocation fails
-};
 
 class layout_memory
 {
@@ -41,16 +33,15 @@ public:
     layout_memory& operator=(const layout_memory&) = delete;
 
     const std::vector<std::byte*>& bases() const { return _bases; }
-    int fd() const { return _file.get(); }
-    std::uint64_t length() const { return _mapping.length(); } // bytes, whole pages
+    int fd() const { return _region->fd(); }
+    std::uint64_t length() const { return _region->length(); } // bytes, whole pages
     // The file offset of the byte at `address` of the memory. Base addresses may lie outside the memory.
-    std::int64_t file_offset(const std::byte* address) const { return address - _mapping.start(); }
+    std::int64_t file_offset(const std::byte* address) const { return address - _region->start(); }
 
 private:
     layout_memory() = default;
 
-    owned_fd _file;
-    owned_mapping _mapping;
+    region_ptr _region;
     std::vector<std::byte*> _bases;
 };
 

@@ -175,6 +175,7 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
                                              " bytes reserved for such windows (UCX_LAYOUT_ARENA_SIZE)");
     }
     find_indirect_bases(binding);
+    find_regions(binding);
     binding.attachment = std::make_shared<window_attachment>();
     std::unique_ptr<window> created(new (std::nothrow) window);
     std::unique_ptr<window_binding> owned(new (std::nothrow) window_binding(std::move(binding)));
@@ -262,6 +263,38 @@ void window_registry::find_indirect_bases(window_binding& binding) const
     }
 }
 
+std::vector<region_ptr> regions_of(const layout& described, std::span<std::byte* const> bases)
+{
+    std::vector<region_ptr> regions(described.num_sources());
+    const region_table& table = region_table::instance();
+    for (std::uint32_t source = 0; source < regions.size(); ++source) {
+        const auto& bounds = described.bounds(source);
+        if (bounds.true_ub <= bounds.true_lb) {
+            continue;
+        }
+        const auto first =
+            reinterpret_cast<std::uintptr_t>(bases[source]) + static_cast<std::uintptr_t>(bounds.true_lb);
+        // Most sources are in the region of the one before.
+        const auto* const address = reinterpret_cast<const void*>(first);
+        const region_ptr& last    = source > 0 ? regions[source - 1] : regions[source];
+        regions[source] = last != nullptr && last->holds(address, bounds.true_length()) && !last->is_withdrawn()
+                              ? last
+                              : table.find(address, bounds.true_length());
+        if (regions[source] == nullptr) {
+            return {};
+        }
+    }
+    return regions;
+}
+
+void window_registry::find_regions(window_binding& binding)
+{
+    binding.regions.clear();
+    if (!binding.is_indirect()) {
+        binding.regions = regions_of(*binding.plan->source_layout(), binding.bases);
+    }
+}
+
 result<window*> window_registry::create_indirect(std::uint64_t length, const indirect_memory& memory)
 {
     auto layout = UCXL_TRY(make_contig(1, {.length = length, .nested = nullptr}));
@@ -299,6 +332,7 @@ result<void> window_registry::rebind(window& window, window_binding binding)
         return fail(errc::invalid_param, "a window with memory mapped at its address cannot be bound elsewhere");
     }
     find_indirect_bases(binding);
+    find_regions(binding);
     binding.attachment = window.binding().attachment;
     binding.row        = row_of(binding);
     std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));

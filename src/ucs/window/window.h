@@ -21,6 +21,7 @@
 #include "indirect_memory.h"
 #include "layout_memory.h"
 #include "reader_section.h"
+#include "region.h"
 #include "slot_table.h"
 #include "window_carrier.h"
 
@@ -32,6 +33,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <ucs/memory/memory_type.h>
@@ -52,6 +54,9 @@ struct window_binding {
     pack_plan_ptr plan;
     std::vector<std::byte*> bases;                   // plan->source_layout()->num_sources() of them
     std::shared_ptr<const layout_memory> memory{};   // holds the bases, if the memory belongs to the window
+    // Set by the registry: for each source the region that holds its bytes, null for a source without bytes. None if
+    // some bytes are in no region.
+    std::vector<region_ptr> regions{};
     std::shared_ptr<window_attachment> attachment{}; // belongs to the window, whatever it is bound to; made with it
     // Memory of a network card: the window is that memory itself, or some of its bases are inside such a window.
     const indirect_memory* indirect = nullptr;
@@ -59,6 +64,8 @@ struct window_binding {
     block_row row{};                         // of the plan at the bases, if the CPU can reach them; the same
     std::shared_ptr<const void> owner{};     // holds other memory that belongs to the window
 
+    // Whether peers of this host can map all of the bytes.
+    bool is_shared() const { return !regions.empty(); }
     // Whether the CPU can reach the bytes only by copies.
     bool is_indirect() const { return indirect != nullptr || has_indirect_bases; }
 };
@@ -146,6 +153,10 @@ private:
     window_range _range;
     mutable window_traffic _traffic;
 };
+
+// For each source the region that holds its bytes, null for a source without bytes. None if some bytes are in no
+// region. bases.size() == described.num_sources(). Throws std::bad_alloc.
+std::vector<region_ptr> regions_of(const layout& described, std::span<std::byte* const> bases);
 
 class window_registry
 {
@@ -259,6 +270,7 @@ private:
     arena_range part_in_arena(const void* address, std::uint64_t length) const;
     bool mark_registered(const void* address, std::uint64_t length);
     void find_indirect_bases(window_binding& binding) const;
+    static void find_regions(window_binding& binding);
     result<window_range> find_addresses(std::uint64_t needed, std::size_t part);
     result<void> reserve_locked(std::size_t length, const part_types& types);
 

@@ -43,7 +43,7 @@ result<peer_board> peer_board::open(pid_t owner, const board_place& place)
         return fail(errc::invalid_param, "the process has no board");
     }
     const auto file = UCXL_TRY(peer_file::open(owner, static_cast<int>(place.fd), place.inode, O_RDWR));
-    return peer_board(owner, place, UCXL_TRY(map_peer_memory(file, sizeof(pass_board))));
+    return peer_board(owner, place, UCXL_TRY(map_peer_memory(file, 0, sizeof(pass_board))));
 }
 
 // A process that has ended, or whose first thread has, shows no mappings at all.

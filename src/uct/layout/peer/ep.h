@@ -1,9 +1,10 @@
 // The endpoint of a host interface (iface.h): the operations of UCT, made from one way to put and one way to get. The
 // remote key holds everything an operation needs about the target; the endpoint has no state beyond a base endpoint.
 //
-// Access provides a name for messages, and put() and get() between a local side and a window from an offset on. The
-// range is inside both. They return null, or why they failed. They get what offer_of() returned for the local buffer,
-// outside of any reader section: what the owner of the window needs to know to take part.
+// Access provides a name for messages; is_usable(), which tells whether the window may be used; and put() and get()
+// between a local side and a window from an offset on. The range is inside both. They return null, or why they failed.
+// They get what offer_of() returned for the local buffer: what the owner of the window needs to know to take part. Both
+// are called outside of any reader section.
 //
 // Invariant: a window that its owner took back is not touched again.
 //
@@ -41,7 +42,7 @@ private:
         if (!is_inside(window, remote, length)) {
             return "are not inside the remote window";
         }
-        return is_published(window) ? nullptr : "are of a remote window that is gone";
+        return Access::is_usable(window) ? nullptr : "are of a remote window that is gone";
     }
 
     // `access` moves the bytes between the window and the local side, whose traffic `count` counts.

@@ -7,12 +7,11 @@
 
 #include "uct/abi/log.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <optional>
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace ucxl
 {
@@ -26,19 +25,28 @@ struct exported_window {
     std::uint64_t length = 0;
     pack_plan_ptr plan;
     std::vector<std::byte*> bases;
-    std::shared_ptr<const layout_memory> memory;
+    std::vector<region_ptr> regions;
     std::shared_ptr<window_attachment> attachment;
 
     const layout& described() const { return *plan->source_layout(); }
 };
 
+shm_access access_of(const window_binding& binding)
+{
+    return binding.is_shared() ? shm_access::mapping : shm_access::process;
+}
+
+bool is_withdrawn(const region_ptr& held)
+{
+    return held != nullptr && held->is_withdrawn();
+}
+
 bool is_exportable(const window_binding& binding, shm_access access, std::size_t min_block)
 {
-    const shm_access possible  = binding.memory != nullptr ? shm_access::mapping : shm_access::process;
     const layout& described    = *binding.plan->source_layout();
     const std::uint64_t blocks = described.blocks().count;
-    return access == possible && blocks != 0 && !binding.is_indirect() &&
-           described.packed_length() / blocks >= min_block;
+    return access == access_of(binding) && blocks != 0 && !binding.is_indirect() &&
+           described.packed_length() / blocks >= min_block && std::ranges::none_of(binding.regions, is_withdrawn);
 }
 
 // Most windows have no key for a given access; nothing of them is copied.
@@ -50,7 +58,7 @@ exported_window find_window(const void* address, shm_access access, std::size_t 
         return {};
     }
     const window_binding& binding = window->binding();
-    return {window->address(), window->length(), binding.plan, binding.bases, binding.memory, binding.attachment};
+    return {window->address(), window->length(), binding.plan, binding.bases, binding.regions, binding.attachment};
 }
 
 // One exporter per process: a forked child must not write into the file of its parent.
@@ -106,6 +114,7 @@ result<void> exporter::prepare()
 struct exported_record {
     std::shared_ptr<record_file> file;
     shm_key key{};
+    mutable std::atomic<std::uint64_t> bindings{0}; // of the record's header
 
     exported_record()                                  = default;
     exported_record(const exported_record&)            = delete;
@@ -125,14 +134,31 @@ struct exported_record {
 
 using record_ptr = std::shared_ptr<const exported_record>;
 
-std::vector<std::int64_t> bases_of(const exported_window& exported)
+// An empty one for a source without bytes.
+shm_place place_in(const region* held, const std::byte* base)
 {
-    std::vector<std::int64_t> bases;
-    for (const std::byte* base : exported.bases) {
-        bases.push_back(exported.memory != nullptr ? exported.memory->file_offset(base)
-                                                   : reinterpret_cast<std::intptr_t>(base));
+    if (held == nullptr) {
+        return {};
     }
-    return bases;
+    return {.base        = base - held->start(),
+            .inode       = held->inode(),
+            .file_offset = held->file_offset(),
+            .length      = held->length(),
+            .fd          = held->fd(),
+            .reserved    = 0};
+}
+
+shm_place place_in_process(const std::byte* base)
+{
+    shm_place place{};
+    place.base = reinterpret_cast<std::intptr_t>(base);
+    return place;
+}
+
+// Of a source of the window.
+shm_place place_of(std::span<std::byte* const> bases, std::span<const region_ptr> regions, std::size_t source)
+{
+    return regions.empty() ? place_in_process(bases[source]) : place_in(regions[source].get(), bases[source]);
 }
 
 result<std::vector<std::byte>> make_record(const exported_window& exported, std::uint64_t generation)
@@ -144,19 +170,12 @@ result<std::vector<std::byte>> make_record(const exported_window& exported, std:
     shm_record_header header{};
     header.generation  = generation;
     header.num_sources = exported.described().num_sources();
-    if (exported.memory != nullptr) {
-        struct stat status{};
-        if (fstat(exported.memory->fd(), &status) != 0) {
-            return fail(errc::invalid_param, "the memory has no file any more");
-        }
-        header.memory_inode  = status.st_ino;
-        header.memory_length = exported.memory->length();
-        header.memory_fd     = exported.memory->fd();
+    std::vector<shm_place> places(header.num_sources);
+    for (std::size_t source = 0; source < places.size(); ++source) {
+        places[source] = place_of(exported.bases, exported.regions, source);
     }
     std::vector<std::byte> record(length);
-    return pack_record(header, bases_of(exported), exported.described(), record).transform([&] {
-        return std::move(record);
-    });
+    return pack_record(header, places, exported.described(), record).transform([&] { return std::move(record); });
 }
 
 result<record_ptr> add_record(exporter& exporter, const exported_window& exported, shm_access access)
@@ -277,10 +296,11 @@ const board_file* own_board() noexcept
 
 void update_exported_window(const void* address) noexcept
 {
+    std::shared_ptr<const void> ended; // outlives the lock
     const std::lock_guard guard(exporter::instance().lock);
     const reader_section section;
     const window* const changed = window_registry::instance().find(address, 1);
-    if (changed == nullptr || changed->binding().memory != nullptr) {
+    if (changed == nullptr) {
         return;
     }
     const window_binding& binding = changed->binding();
@@ -288,12 +308,23 @@ void update_exported_window(const void* address) noexcept
     if (record == nullptr) {
         return;
     }
-    std::uint64_t at = record->key.record_offset + sizeof(shm_record_header);
-    for (const std::byte* base : binding.bases) {
-        const auto value = reinterpret_cast<std::uintptr_t>(base);
-        record->file->change(at, std::as_bytes(std::span(&value, 1)));
-        at += sizeof(value);
+    if (record->key.access != access_of(binding)) {
+        ended = std::exchange(binding.attachment->value, nullptr);
+        return;
     }
+    const auto write = [&](std::uint64_t at, const auto& value) {
+        record->file->change(record->key.record_offset + at, std::as_bytes(std::span(&value, 1)));
+    };
+    constexpr std::uint64_t counter = offsetof(shm_record_header, binding);
+    // Nobody else writes it.
+    std::uint64_t number = record->bindings.fetch_add(2, std::memory_order_relaxed);
+    write(counter, number + 1);
+    std::uint64_t at = sizeof(shm_record_header);
+    for (std::size_t source = 0; source < binding.bases.size(); ++source, at += sizeof(shm_place)) {
+        write(at, place_of(binding.bases, binding.regions, source));
+    }
+    number += 2;
+    write(counter, number);
 }
 
 void withdraw_exported_window(const void* address) noexcept

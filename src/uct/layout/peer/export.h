@@ -10,11 +10,11 @@
 namespace ucxl
 {
 
-// Returns the key of the window at the address if the window has memory of its own, which peers can map. Otherwise, or
-// if there is no memory for the key (logged as debug), returns a key without access. Throws std::bad_alloc.
+// Returns the key of the window at the address if its bytes are in regions, which peers can map. Otherwise, or if there
+// is no memory for the key (logged as debug), returns a key without access. Throws std::bad_alloc.
 shm_key export_window(const void* address);
-// Returns the key of the window at the address if it shows memory of the application in blocks of at least min_block
-// bytes on average. Otherwise as export_window().
+// Returns the key of the window at the address if it shows other memory in blocks of at least min_block bytes on
+// average. Otherwise as export_window().
 shm_key export_process_window(const void* address, std::size_t min_block);
 
 // The generation of the key that export_window() returned for the window at the address; 0 if there is none.
@@ -25,7 +25,8 @@ const board_file* own_board() noexcept;
 // Returns a key that every peer refuses.
 shm_key no_access_key();
 
-// Call it after the window at this address was bound to other bases: its keys lead there from now on.
+// Call it after the window at this address was bound to other bases: its keys lead there from now on. If peers reached
+// the memory in another way before, its keys end.
 void update_exported_window(const void* address) noexcept;
 // Ends the keys of the window at this address; the window stays. Its next key gets a new record.
 void withdraw_exported_window(const void* address) noexcept;

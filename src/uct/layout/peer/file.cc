@@ -78,9 +78,9 @@ bool peer_file::keeps_its_length() const
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
 
-result<owned_mapping> map_peer_memory(const peer_file& file, std::uint64_t length)
+result<owned_mapping> map_peer_memory(const peer_file& file, std::uint64_t offset, std::uint64_t length)
 {
-    return map_pages(file, 0, length, PROT_READ | PROT_WRITE);
+    return map_pages(file, offset, length, PROT_READ | PROT_WRITE);
 }
 
 result<owned_mapping> map_peer_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length)

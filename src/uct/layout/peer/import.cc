@@ -4,9 +4,15 @@
 
 #include "sys/pages.h"
 #include "ucs/layout/walk.h"
+#include "ucs/window/reader_section.h"
+#include "uct/abi/log.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <format>
@@ -15,10 +21,24 @@
 #include <tuple>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/uio.h>
 
 namespace ucxl
 {
+
+namespace
+{
+
+// Changes some hundred times a second, and is cheap to read.
+std::int64_t clock_tick()
+{
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+} // namespace
 
 // A process whose records can be read.
 struct shm_peer {
@@ -32,9 +52,7 @@ struct shm_peer {
     // Asks the kernel once in each of its clock ticks. A number comes back only after all others, which is later.
     bool is_alive() const
     {
-        timespec now{};
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-        const std::int64_t tick = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+        const std::int64_t tick = clock_tick();
         if (_seen_alive.load(std::memory_order_relaxed) == tick) {
             return true;
         }
@@ -56,12 +74,58 @@ private:
     mutable std::atomic<std::int64_t> _seen_alive{-1};
 };
 
+// Bytes of the regions of peers that are mapped.
+struct mapped_bytes {
+    std::uint64_t all  = 0;
+    std::uint64_t idle = 0; // of those without windows that have keys
+};
+
+// Everything here is under the importer's lock.
+struct mapped_region {
+    mapped_region(owned_mapping mapping, std::shared_ptr<const shm_peer> peer, mapped_bytes& counted)
+        : memory(std::move(mapping)), owner(std::move(peer)), _counted(counted)
+    {
+        _counted.all += memory.length();
+        _counted.idle += memory.length();
+    }
+    mapped_region(const mapped_region&)            = delete;
+    mapped_region& operator=(const mapped_region&) = delete;
+    ~mapped_region()
+    {
+        _counted.all -= memory.length();
+        if (_used_windows == 0) {
+            _counted.idle -= memory.length();
+        }
+    }
+
+    void add_used()
+    {
+        if (_used_windows++ == 0) {
+            _counted.idle -= memory.length();
+        }
+    }
+    void remove_used()
+    {
+        if (--_used_windows == 0) {
+            _counted.idle += memory.length();
+        }
+    }
+
+    const owned_mapping memory;
+    const std::shared_ptr<const shm_peer> owner; // so that no other peer has its address
+
+private:
+    mapped_bytes& _counted;
+    unsigned _used_windows = 0; // that have keys
+};
+
 namespace
 {
 
 // The generation is unique in the memory of a process.
 using window_name = std::tuple<std::int32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 using peer_name   = std::tuple<std::int32_t, std::uint64_t, std::uint64_t>;
+using region_name = std::tuple<const shm_peer*, std::uint64_t, std::uint64_t, std::uint64_t>;
 
 window_name name_of(const shm_key& key)
 {
@@ -72,28 +136,44 @@ struct importer {
     std::mutex lock;
     std::map<window_name, std::unique_ptr<imported_window>> windows;
     std::map<peer_name, std::weak_ptr<const shm_peer>> peers;
+    std::map<region_name, std::weak_ptr<mapped_region>> regions;
     std::list<imported_window*> idle; // oldest first
     std::list<imported_window*> used;
-    std::uint64_t idle_bytes   = 0;
-    std::uint64_t mapped_bytes = 0;
+    mapped_bytes bytes;
 
     static importer& instance();
     result<imported_window*> acquire(const shm_key& key);
     imported_window* find(const shm_key& key) noexcept;
     void release(imported_window* imported) noexcept;
     void drop_idle() noexcept;
+    bool follow(const imported_window& imported);
 
 private:
     result<std::shared_ptr<const shm_peer>> find_peer(const shm_key& key);
     void add_use(imported_window& known) noexcept;
     result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
-    result<owned_mapping> map_memory(const shm_key& key, const shm_record& record);
+    result<owned_mapping> map_memory(const shm_key& key, const shm_place& place);
+    result<std::shared_ptr<mapped_region>> find_region(const imported_window& of_window, const shm_place& place);
+    result<std::unique_ptr<const mapped_sources>> map_sources(const imported_window& of_window, std::uint64_t binding,
+                                                              std::span<const shm_place> places);
+    void set_sources(const imported_window& to, std::unique_ptr<const mapped_sources> sources);
     result<void> add_memory(imported_window& to, const shm_record& record);
     result<imported_window*> import(const shm_key& key);
+    static void count_used(const imported_window& counted) noexcept;
+    static void count_idle(const imported_window& counted) noexcept;
     void remove_from_idle(imported_window& imported) noexcept;
     void drop(imported_window* imported) noexcept;
+    void drop_unpublished() noexcept;
     bool is_idle_full() const;
+
+    std::int64_t _last_look = 0; // at all idle windows
 };
+
+std::span<const std::shared_ptr<mapped_region>> regions_of(const imported_window& imported)
+{
+    return imported.sources != nullptr ? std::span(imported.sources->regions)
+                                       : std::span<const std::shared_ptr<mapped_region>>();
+}
 
 importer& importer::instance()
 {
@@ -142,32 +222,52 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
     return record;
 }
 
-result<owned_mapping> importer::map_memory(const shm_key& key, const shm_record& record)
+result<owned_mapping> importer::map_memory(const shm_key& key, const shm_place& place)
 {
     const std::uint64_t limit = lay_shm_limits().map_bytes;
-    const auto fits           = [&] { return record.header.memory_length <= limit - std::min(limit, mapped_bytes); };
+    const auto fits           = [&] { return place.length <= limit - std::min(limit, bytes.all); };
     while (!fits() && !idle.empty()) {
         drop(idle.front());
     }
     if (!fits()) {
         return fail(errc::exceeds_limit, std::format("{} bytes of peers are mapped, and {} more exceed the limit of {} "
                                                      "(UCX_LAY_SHM_MAP_LIMIT)",
-                                                     mapped_bytes, record.header.memory_length, limit));
+                                                     bytes.all, place.length, limit));
     }
-    const auto file =
-        UCXL_TRY(peer_file::open(key.owner.pid, record.header.memory_fd, record.header.memory_inode, O_RDWR));
-    return map_peer_memory(file, record.header.memory_length);
+    const auto file = UCXL_TRY(peer_file::open(key.owner.pid, place.fd, place.inode, O_RDWR));
+    return map_peer_memory(file, place.file_offset, place.length);
 }
 
-std::vector<std::byte*> to_addresses(const owned_mapping& mapping, std::span<const std::int64_t> offsets)
+result<std::shared_ptr<mapped_region>> importer::find_region(const imported_window& of_window, const shm_place& place)
 {
-    std::vector<std::byte*> bases;
-    for (const std::int64_t offset : offsets) {
-        // A base address may lie outside the memory; only the described bytes are known to lie inside.
-        bases.push_back(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(mapping.start()) +
-                                                     static_cast<std::uint64_t>(offset)));
+    auto& known = regions[{of_window.owner.get(), place.inode, place.file_offset, place.length}];
+    if (auto mapped = known.lock()) {
+        return mapped;
     }
-    return bases;
+    auto memory  = UCXL_TRY(map_memory(of_window.key, place));
+    auto created = std::make_shared<mapped_region>(std::move(memory), of_window.owner, bytes);
+    known        = created;
+    return created;
+}
+
+std::uint64_t binding_of(const imported_window& imported)
+{
+    const auto* const counter = imported.record + offsetof(shm_record_header, binding);
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(counter), __ATOMIC_ACQUIRE);
+}
+
+// The owner may write them at the same time.
+void copy_words(std::span<shm_place> places, const std::byte* from)
+{
+    static_assert(sizeof(shm_place) % sizeof(std::uint64_t) == 0);
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(from);
+    std::array<std::uint64_t, sizeof(shm_place) / sizeof(std::uint64_t)> copied;
+    for (std::size_t place = 0; place < places.size(); ++place) {
+        for (std::size_t i = 0; i < copied.size(); ++i) {
+            copied[i] = __atomic_load_n(words + place * copied.size() + i, __ATOMIC_RELAXED);
+        }
+        places[place] = std::bit_cast<shm_place>(copied);
+    }
 }
 
 std::byte* address_of_block(const layout& layout, std::span<std::byte* const> bases)
@@ -175,14 +275,50 @@ std::byte* address_of_block(const layout& layout, std::span<std::byte* const> ba
     return layout.is_contiguous() && !layout.is_empty() ? bases[layout.root().source] + layout.root().offset : nullptr;
 }
 
+// A base address may lie outside the memory; only the described bytes are known to lie inside.
+std::byte* to_address(const mapped_region& mapped, const shm_place& place)
+{
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(mapped.memory.start()) +
+                                        static_cast<std::uint64_t>(place.base));
+}
+
+// The places were checked.
+result<std::unique_ptr<const mapped_sources>> importer::map_sources(const imported_window& of_window,
+                                                                    std::uint64_t binding,
+                                                                    std::span<const shm_place> places)
+{
+    auto made     = std::make_unique<mapped_sources>();
+    made->binding = binding;
+    made->bases.resize(places.size());
+    for (std::size_t source = 0; source < places.size(); ++source) {
+        const shm_place& place = places[source];
+        if (place.length == 0) {
+            continue;
+        }
+        auto mapped         = UCXL_TRY(find_region(of_window, place));
+        made->bases[source] = to_address(*mapped, place);
+        if (!std::ranges::contains(made->regions, mapped)) {
+            made->regions.push_back(std::move(mapped));
+        }
+    }
+    made->contiguous = address_of_block(*of_window.described, made->bases);
+    return made;
+}
+
+void importer::set_sources(const imported_window& to, std::unique_ptr<const mapped_sources> sources)
+{
+    to.mapped.store(sources.get());
+    to.sources.swap(sources);
+    if (sources != nullptr) {
+        wait_for_readers();
+    }
+}
+
 result<void> importer::add_memory(imported_window& to, const shm_record& record)
 {
-    auto plan   = UCXL_TRY(pack_plan::compile(record.layout));
-    auto memory = UCXL_TRY(map_memory(to.key, record));
-    to.memory.emplace(std::move(memory));
-    to.plan       = std::move(plan);
-    to.bases      = to_addresses(*to.memory, record.bases);
-    to.contiguous = address_of_block(*record.layout, to.bases);
+    auto plan = UCXL_TRY(pack_plan::compile(record.layout));
+    set_sources(to, UCXL_TRY(map_sources(to, record.header.binding, record.places)));
+    to.plan = std::move(plan);
     return {};
 }
 
@@ -207,7 +343,7 @@ result<void> try_copy(const imported_window& from)
 result<std::unique_ptr<imported_window>> map_record(const shm_key& key, std::shared_ptr<const shm_peer> owner,
                                                     const shm_record& record)
 {
-    const std::uint64_t length = record_bases_end(record.header.num_sources);
+    const std::uint64_t length = record_places_end(record.header.num_sources);
     auto pages                 = UCXL_TRY(map_peer_pages(owner->records, key.record_offset, length));
     auto created    = std::make_unique<imported_window>(key, std::move(owner), record.layout, std::move(pages));
     created->record = created->record_pages.start() + key.record_offset % page_length();
@@ -225,7 +361,7 @@ result<imported_window*> importer::import(const shm_key& key)
     windows.emplace(name_of(key), std::move(created));
     window->position = place.begin();
     used.splice(used.end(), place);
-    mapped_bytes += window->mapped_length();
+    count_used(*window);
     return window;
 }
 
@@ -264,29 +400,60 @@ result<imported_window*> importer::acquire(const shm_key& key)
         return known->second.get();
     }
     auto created = import(key);
-    std::erase_if(peers, [](const auto& pair) { return pair.second.expired(); });
+    const auto is_expired = [](const auto& pair) { return pair.second.expired(); };
+    std::erase_if(peers, is_expired);
+    std::erase_if(regions, is_expired);
     return created;
+}
+
+void importer::count_used(const imported_window& counted) noexcept
+{
+    for (const auto& each : regions_of(counted)) {
+        each->add_used();
+    }
+}
+
+void importer::count_idle(const imported_window& counted) noexcept
+{
+    for (const auto& each : regions_of(counted)) {
+        each->remove_used();
+    }
 }
 
 void importer::remove_from_idle(imported_window& imported) noexcept
 {
     used.splice(used.end(), idle, imported.position);
-    idle_bytes -= imported.mapped_length();
+    count_used(imported);
 }
 
 // Only for an idle window.
 void importer::drop(imported_window* imported) noexcept
 {
-    remove_from_idle(*imported);
-    used.erase(imported->position);
-    mapped_bytes -= imported->mapped_length();
+    idle.erase(imported->position);
     windows.erase(name_of(imported->key));
 }
 
 bool importer::is_idle_full() const
 {
     const auto& limits = lay_shm_limits();
-    return idle.size() > limits.idle_windows || idle_bytes > limits.idle_bytes;
+    return idle.size() > limits.idle_windows || bytes.idle > limits.idle_bytes;
+}
+
+// The oldest one each time, and all of them once in each tick of the kernel's clock: a rendezvous comes here for each
+// message.
+void importer::drop_unpublished() noexcept
+{
+    while (!idle.empty() && !is_published(*idle.front())) {
+        drop(idle.front());
+    }
+    if (const std::int64_t now = clock_tick(); std::exchange(_last_look, now) != now) {
+        for (auto next = idle.begin(); next != idle.end();) {
+            imported_window* const looked = *next++;
+            if (!is_published(*looked)) {
+                drop(looked);
+            }
+        }
+    }
 }
 
 void importer::release(imported_window* imported) noexcept
@@ -296,10 +463,58 @@ void importer::release(imported_window* imported) noexcept
         return;
     }
     idle.splice(idle.end(), used, imported->position);
-    idle_bytes += imported->mapped_length();
-    while (!idle.empty() && (is_idle_full() || !is_published(*idle.front()))) {
+    count_idle(*imported);
+    while (!idle.empty() && is_idle_full()) {
         drop(idle.front());
     }
+    drop_unpublished();
+}
+
+// As the owner wrote them, all of one binding. Nothing if it keeps changing them.
+std::optional<std::vector<shm_place>> read_places(const imported_window& imported, std::uint64_t& binding)
+{
+    std::vector<shm_place> places(imported.described->num_sources());
+    constexpr unsigned tries = 1000; // it changes them within some microseconds
+    for (unsigned i = 0; i < tries; ++i) {
+        binding = binding_of(imported);
+        if (binding % 2 == 0) {
+            copy_words(places, imported.record + sizeof(shm_record_header));
+            std::atomic_thread_fence(std::memory_order_acquire);
+            if (binding_of(imported) == binding) {
+                return places;
+            }
+        }
+        sched_yield();
+    }
+    return std::nullopt;
+}
+
+// The owner has bound the window anew. Returns false if its memory cannot be reached.
+bool importer::follow(const imported_window& imported)
+{
+    const std::lock_guard guard(lock);
+    std::uint64_t binding = 0;
+    const auto places     = read_places(imported, binding);
+    if (!places) {
+        return false;
+    }
+    if (imported.sources->binding == binding) {
+        return true; // another thread was here before
+    }
+    auto sources = check_places(*imported.described, *places, shm_access::mapping).and_then([&] {
+        return map_sources(imported, binding, *places);
+    });
+    if (!sources) {
+        ucs_debug("lay_shm: a window that its owner bound anew: %s", sources.error().message.c_str());
+        return false;
+    }
+    // Those from before end in set_sources().
+    for (const auto& each : (*sources)->regions) {
+        each->add_used();
+    }
+    count_idle(imported);
+    set_sources(imported, std::move(*sources));
+    return true;
 }
 
 void importer::drop_idle() noexcept
@@ -318,6 +533,21 @@ bool is_published(const imported_window& imported)
     return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == imported.key.generation;
 }
 
+bool is_usable_now(const imported_window& imported)
+try {
+    if (!is_published(imported)) {
+        return false;
+    }
+    bool is_present = false;
+    {
+        const reader_section section;
+        is_present = sources_of(imported).binding == binding_of(imported);
+    }
+    return is_present || importer::instance().follow(imported);
+} catch (const std::bad_alloc&) {
+    return false;
+}
+
 bool is_owner_alive(const imported_window& imported)
 {
     return imported.owner->process.is_alive();
@@ -330,8 +560,9 @@ bool is_exported(const imported_window& imported)
 
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source)
 {
-    const auto* bases = reinterpret_cast<const std::uint64_t*>(imported.record + sizeof(shm_record_header));
-    return __atomic_load_n(bases + source, __ATOMIC_RELAXED);
+    const std::byte* const place =
+        imported.record + sizeof(shm_record_header) + source * sizeof(shm_place) + offsetof(shm_place, base);
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(place), __ATOMIC_RELAXED);
 }
 
 pass_board* board_of_owner(const imported_window& imported)
@@ -393,7 +624,10 @@ import_counts count_imports()
 {
     importer& imports = importer::instance();
     const std::lock_guard guard(imports.lock);
-    return {imports.windows.size(), imports.idle.size(), imports.mapped_bytes};
+    const auto num_regions = std::ranges::count_if(imports.regions, [](const auto& pair) {
+        return !pair.second.expired();
+    });
+    return {imports.windows.size(), imports.idle.size(), static_cast<std::size_t>(num_regions), imports.bytes.all};
 }
 
 } // namespace ucxl

@@ -1,12 +1,13 @@
 // Windows of peers that this process knows by unpacked remote keys. The start of a window's record is mapped. It tells
-// whether the owner still has the window and, for memory that cannot be mapped, its current bases. Memory that can be
-// mapped is mapped.
+// whether the owner still has the window and where its bytes are now. Regions of the peer that hold them are mapped,
+// each once for all its windows.
 //
 // A window is imported once for all its keys, and kept for a while after the last one, because a rendezvous unpacks a
-// key for every message. The number and the bytes of kept windows are limited. A kept window that its owner has
-// released is dropped when this is noticed, at the latest with the last interface of lay_shm and lay_cma. Any thread.
+// key for every message. The number of kept windows, and the bytes of regions of kept windows only, are limited. A kept
+// window that its owner has released is dropped when this is noticed, at the latest with the last interface of lay_shm
+// and lay_cma. Any thread.
 //
-// Invariant: every byte that the layout of an imported window describes is inside its mapped memory, whatever the peer
+// Invariant: every byte that the layout of an imported window describes is inside the mapped regions, whatever the peer
 // does later, and even after it has ended.
 //
 // Example: if (auto window = import_window(key)) { ... release_window(*window); }
@@ -17,6 +18,7 @@
 
 #include "ucs/pack/pack_plan.h"
 
+#include <atomic>
 #include <list>
 #include <memory>
 #include <optional>
@@ -26,21 +28,29 @@ namespace ucxl
 {
 
 struct shm_peer;
+struct mapped_region;
+
+// The sources of an imported window in this process, as of one binding of its record.
+struct mapped_sources {
+    std::uint64_t binding;
+    std::vector<std::byte*> bases;
+    std::byte* contiguous; // the window's first byte if its layout is one block, otherwise null
+    std::vector<std::shared_ptr<mapped_region>> regions; // each once
+};
 
 struct imported_window {
     shm_key key;
     std::shared_ptr<const shm_peer> owner;
     layout_ptr described;
     owned_mapping record_pages;
-    const std::byte* record = nullptr; // in them: the current header and bases
-    std::optional<owned_mapping> memory{};
-    pack_plan_ptr plan{};            // this and the next two only if the memory is mapped
-    std::vector<std::byte*> bases{}; // in this process
-    std::byte* contiguous = nullptr; // the window's first byte if its layout is one block, otherwise null
-    unsigned users        = 1;       // number of keys; 0: the window is on the idle list
+    const std::byte* record = nullptr; // in them: the current header and places
+    pack_plan_ptr plan{};              // only if the memory is mapped
+    // Null if the memory is not mapped. Replaced when the owner has bound the window anew; those from before stay until
+    // no reader section is left that began with them.
+    mutable std::atomic<const mapped_sources*> mapped{nullptr};
+    mutable std::unique_ptr<const mapped_sources> sources{}; // under the importer's lock
+    unsigned users = 1; // number of keys; 0: the window is on the idle list
     std::list<imported_window*>::iterator position{}; // in the list of idle windows or in that of all others
-
-    std::uint64_t mapped_length() const { return memory ? memory->length() : 0; } // bytes of its memory
 };
 
 // Errors: the reason why this one key is useless; the window must be reached in another way. Throws std::bad_alloc.
@@ -51,6 +61,14 @@ void release_window(imported_window* imported) noexcept;
 
 // Whether the owner, if it lives, still allows use of the window. Two loads, wait-free.
 bool is_published(const imported_window& imported);
+// Before an operation on a window whose memory is mapped, outside of any reader section: whether it is published, and
+// sources_of() are those of its present binding. Wait-free unless the owner has bound it anew.
+bool is_usable_now(const imported_window& imported);
+// Of a window whose memory is mapped. Call it in a reader section.
+inline const mapped_sources& sources_of(const imported_window& imported)
+{
+    return *imported.mapped.load();
+}
 // The same for a window whose memory is not mapped, and whether its owner lives. Wait-free.
 bool is_exported(const imported_window& imported);
 // For a window whose memory is not mapped: the address in the owner from which the offsets of a source count now. It
@@ -76,7 +94,8 @@ void drop_idle_imports() noexcept;
 struct import_counts {
     std::size_t windows;
     std::size_t idle;
-    std::uint64_t mapped_bytes;
+    std::size_t regions;
+    std::uint64_t mapped_bytes; // of regions
 };
 
 import_counts count_imports();

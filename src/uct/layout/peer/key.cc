@@ -1,5 +1,6 @@
 #include "key.h"
 
+#include "sys/pages.h"
 #include "ucs/layout/wire.h"
 
 #include <algorithm>
@@ -15,9 +16,9 @@ namespace
 // On every 64-bit machine the addresses of processes end below this.
 constexpr std::uint64_t end_of_addresses = std::uint64_t{1} << 57;
 
-std::size_t bases_length(std::uint32_t num_sources)
+std::size_t places_length(std::uint32_t num_sources)
 {
-    return num_sources * sizeof(std::int64_t);
+    return num_sources * sizeof(shm_place);
 }
 
 // Whether [lb, ub) from the base is inside the memory. All values are below 2^48, except the base of a hostile record.
@@ -30,32 +31,49 @@ bool is_inside(std::int64_t base, const layout_bounds& bounds, std::uint64_t mem
     return first >= 0 && end >= first && static_cast<std::uint64_t>(end) <= memory_length;
 }
 
-result<void> check_bounds(const shm_record& record, std::uint64_t memory_length)
+// Of a place that peers map.
+bool is_region(const shm_place& place)
 {
-    for (std::uint32_t source = 0; source < record.header.num_sources; ++source) {
-        const layout_bounds& bounds = record.layout->bounds(source);
+    return place.fd >= 0 && place.length > 0 && place.length <= 2 * limits::max_length &&
+           place.file_offset <= 2 * limits::max_length && place.file_offset % page_length() == 0;
+}
+
+bool is_empty(const shm_place& place)
+{
+    return place.inode == 0 && place.file_offset == 0 && place.length == 0 && place.fd == 0;
+}
+
+} // namespace
+
+result<void> check_places(const layout& layout, std::span<const shm_place> places, shm_access access)
+{
+    for (std::uint32_t source = 0; source < places.size(); ++source) {
+        const layout_bounds& bounds = layout.bounds(source);
+        const shm_place& place      = places[source];
         const bool has_bytes        = bounds.true_ub > bounds.true_lb;
-        if (has_bytes && !is_inside(record.bases[source], bounds, memory_length)) {
+        const bool is_mapped        = access == shm_access::mapping;
+        if (is_mapped && has_bytes ? !is_region(place) : !is_empty(place)) {
+            return fail(errc::malformed, std::format("the region of source {} is out of range", source));
+        }
+        if (has_bytes && !is_inside(place.base, bounds, is_mapped ? place.length : end_of_addresses)) {
             return fail(errc::malformed, std::format("source {} is not inside its memory", source));
         }
     }
     return {};
 }
 
-} // namespace
-
 std::size_t record_length(const layout& layout)
 {
-    return record_bases_end(layout.num_sources()) + wire_length(layout);
+    return record_places_end(layout.num_sources()) + wire_length(layout);
 }
 
-result<void> pack_record(const shm_record_header& header, std::span<const std::int64_t> bases, const layout& layout,
+result<void> pack_record(const shm_record_header& header, std::span<const shm_place> places, const layout& layout,
                          std::span<std::byte> into)
 {
     std::memcpy(into.data(), &header, sizeof(header));
     into = into.subspan(sizeof(header));
-    std::ranges::copy(std::as_bytes(bases), into.begin());
-    return pack_wire(layout, into.subspan(bases.size_bytes())).transform([](std::size_t) {});
+    std::ranges::copy(std::as_bytes(places), into.begin());
+    return pack_wire(layout, into.subspan(places.size_bytes())).transform([](std::size_t) {});
 }
 
 result<void> check_key(const shm_key& key)
@@ -89,18 +107,13 @@ result<shm_record> unpack_record(std::span<const std::byte> from, const shm_key&
     if (record.header.generation != key.generation) {
         return fail(errc::malformed, "the record is of another window");
     }
-    if (record.header.num_sources > limits::max_sources || from.size() < bases_length(record.header.num_sources) ||
-        record.header.memory_fd < 0 || record.header.memory_length > 2 * limits::max_length) {
-        return fail(errc::malformed, "a number in the record is out of range");
+    if (record.header.num_sources > limits::max_sources || from.size() < places_length(record.header.num_sources)) {
+        return fail(errc::malformed, "the number of sources in the record is out of range");
     }
-    if (key.access == shm_access::process &&
-        (record.header.memory_inode != 0 || record.header.memory_length != 0 || record.header.memory_fd != 0)) {
-        return fail(errc::malformed, "the record names a file, its key does not");
-    }
-    record.bases.resize(record.header.num_sources);
-    std::ranges::copy(from.first(bases_length(record.header.num_sources)),
-                      std::as_writable_bytes(std::span(record.bases)).begin());
-    from = from.subspan(bases_length(record.header.num_sources));
+    record.places.resize(record.header.num_sources);
+    std::ranges::copy(from.first(places_length(record.header.num_sources)),
+                      std::as_writable_bytes(std::span(record.places)).begin());
+    from = from.subspan(places_length(record.header.num_sources));
 
     std::size_t consumed = 0;
     auto unpacked        = UCXL_TRY(unpack_wire(from, &consumed));
@@ -109,8 +122,7 @@ result<shm_record> unpack_record(std::span<const std::byte> from, const shm_key&
         record.layout->packed_length() != key.length) {
         return fail(errc::malformed, "the layout in the record is not that of the key");
     }
-    const bool is_mapped = key.access == shm_access::mapping;
-    UCXL_TRY(check_bounds(record, is_mapped ? record.header.memory_length : end_of_addresses));
+    UCXL_TRY(check_places(*record.layout, record.places, key.access));
     return record;
 }
 

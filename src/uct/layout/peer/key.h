@@ -3,9 +3,9 @@
 // the key reads it.
 //
 //     key     who the owner is, how to reach its memory, and in which of its files the record is, and where
-//     record  header, bases of the sources, wire form of the layout
+//     record  header, places of the sources, wire form of the layout
 //
-// Both come from outside. check_key() and unpack_record() refuse every field that contradicts another field, a limit,
+// The owner changes the places when it binds the window to other memory. Both come from outside. check_key() and unpack_record() refuse every field that contradicts another field, a limit,
 // or the bounds of the memory. file.h asks the system for the rest: which file it is, who owns it, how long it is.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace ucxl
 // How a peer reaches the memory of a window.
 enum class shm_access : std::uint32_t {
     none,    // not at all: the rest of the key is 0
-    mapping, // it maps the file that holds the memory; bases are offsets in it (lay_shm)
+    mapping, // it maps the regions that hold the memory; bases are offsets in them (lay_shm)
     process, // the kernel copies from process to process; bases are addresses of the owner (lay_cma)
 };
 
@@ -52,33 +52,46 @@ static_assert(sizeof(shm_key) == 88);
 inline constexpr std::uint32_t max_record_length = 1u << 28;
 
 struct shm_record_header {
-    std::uint64_t generation;    // that of the key; 0: the record is gone
-    std::uint64_t memory_inode;  // this and the next two are 0 if the kernel copies
-    std::uint64_t memory_length; // bytes
-    std::int32_t memory_fd;      // of the owner
+    std::uint64_t generation; // that of the key; 0: the record is gone
+    std::uint64_t binding;    // even, and another number for each binding; odd while the places change
     std::uint32_t num_sources;
+    std::uint32_t reserved;
+};
+
+// Where the bytes of a source are. If the kernel copies, only the base is not 0. If peers map, all of it is 0 for a
+// source without bytes.
+struct shm_place {
+    std::int64_t base;         // offset from the region's first byte, or address in the owner
+    std::uint64_t inode;       // of the region's file
+    std::uint64_t file_offset; // of the region's first byte, at a page boundary
+    std::uint64_t length;      // of the region, bytes; 0: there is none
+    std::int32_t fd;           // of the owner
+    std::uint32_t reserved;
 };
 
 struct shm_record {
     shm_record_header header;
-    std::vector<std::int64_t> bases; // one per source: offsets from the start of the memory's file, or addresses
+    std::vector<shm_place> places; // one per source
     layout_ptr layout;
 };
 
 // The length of the record in bytes.
 std::size_t record_length(const layout& layout);
 // into.size() == record_length(). Errors: no_memory.
-result<void> pack_record(const shm_record_header& header, std::span<const std::int64_t> bases, const layout& layout,
+result<void> pack_record(const shm_record_header& header, std::span<const shm_place> places, const layout& layout,
                          std::span<std::byte> into);
-// The bytes of the header and of the bases behind it.
-constexpr std::size_t record_bases_end(std::uint32_t num_sources)
+// The bytes of the header and of the places behind it.
+constexpr std::size_t record_places_end(std::uint32_t num_sources)
 {
-    return sizeof(shm_record_header) + num_sources * sizeof(std::int64_t);
+    return sizeof(shm_record_header) + num_sources * sizeof(shm_place);
 }
 
 // Errors: unsupported (another form, or no access), malformed.
 result<void> check_key(const shm_key& key);
 // The key has passed check_key(). Errors: malformed, and those of unpack_wire().
 result<shm_record> unpack_record(std::span<const std::byte> from, const shm_key& key);
+// Whether each source's bytes are inside its region, or can be addresses of a process. Places may be of any number that
+// a peer writes. Errors: malformed.
+result<void> check_places(const layout& layout, std::span<const shm_place> places, shm_access access);
 
 } // namespace ucxl

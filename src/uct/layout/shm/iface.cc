@@ -42,6 +42,7 @@ ucs_status_t iface_query(uct_iface_h iface, uct_iface_attr_t* attr)
 struct mapped_access {
     static constexpr const char* name = "lay_shm";
 
+    static bool is_usable(const imported_window& window) { return is_usable_now(window); }
     static std::optional<shm_key> offer_of(const imported_window& window, const void* buffer, std::size_t length)
     {
         return offer_to_share(window, buffer, length);
@@ -75,22 +76,26 @@ unsigned progress(uct_iface_h iface)
     return take_part_in_passes(reinterpret_cast<host_interface*>(iface)->seen_passes);
 }
 
-// Returns null and reports a failure if the address holds no usable word.
-std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool silent)
+// Calls use(word) for a word of a remote window. Returns false and reports a failure if the address holds no usable
+// word.
+template <typename Use>
+bool with_word(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool silent, Use&& use)
 {
     const imported_window& window = window_of(rkey);
     const char* reason            = "are not inside the remote window";
-    std::byte* word               = nullptr;
     if (is_inside(window, address, length)) {
         reason = "are of a remote window that is gone";
-        if (is_published(window)) {
-            word = word_in(*window.described, window.bases, address - window.key.address, length, reason);
+        if (is_usable_now(window)) {
+            const reader_section section;
+            if (std::byte* const word = word_in(*window.described, sources_of(window).bases,
+                                                address - window.key.address, length, reason)) {
+                use(word);
+                return true;
+            }
         }
     }
-    if (word == nullptr) {
-        report_failure({failure_kind::remote_atomic, "lay_shm atomic", address, length, reason, silent});
-    }
-    return word;
+    report_failure({failure_kind::remote_atomic, "lay_shm atomic", address, length, reason, silent});
+    return false;
 }
 
 // An operation without a result cannot fail: UCP would end the process (its protocol has no abort), and there is no
@@ -98,17 +103,16 @@ std::byte* word_of(uct_rkey_t rkey, std::uint64_t address, std::size_t length, b
 template <typename Word>
 ucs_status_t post(uct_ep_h, unsigned operation, Word value, std::uint64_t remote, uct_rkey_t rkey)
 {
-    if (std::byte* word = word_of(rkey, remote, sizeof(Word), true)) {
-        apply(word, static_cast<uct_atomic_op_t>(operation), value);
-    }
+    with_word(rkey, remote, sizeof(Word), true,
+              [&](std::byte* word) { apply(word, static_cast<uct_atomic_op_t>(operation), value); });
     return UCS_OK;
 }
 
 // An operation with a result fails through its completion, so it must return "in progress" first.
 template <typename Word>
-ucs_status_t finish(const std::byte* word, Word* result, uct_completion_t* completion)
+ucs_status_t finish(bool is_done, Word* result, uct_completion_t* completion)
 {
-    if (word != nullptr) {
+    if (is_done) {
         return UCS_OK;
     }
     *result = 0;
@@ -128,22 +132,20 @@ template <typename Word, typename Operation>
 ucs_status_t fetch(uct_ep_h, Operation operation, Word value, Word* result, std::uint64_t remote, uct_rkey_t rkey,
                    uct_completion_t* completion)
 {
-    std::byte* const word = word_of(rkey, remote, sizeof(Word), false);
-    if (word != nullptr) {
+    const bool is_done = with_word(rkey, remote, sizeof(Word), false, [&](std::byte* word) {
         *result = apply(word, static_cast<uct_atomic_op_t>(operation), value);
-    }
-    return finish(word, result, completion);
+    });
+    return finish(is_done, result, completion);
 }
 
 template <typename Word>
 ucs_status_t compare_and_swap(uct_ep_h, Word compare, Word swap, std::uint64_t remote, uct_rkey_t rkey, Word* result,
                               uct_completion_t* completion)
 {
-    std::byte* const word = word_of(rkey, remote, sizeof(Word), false);
-    if (word != nullptr) {
+    const bool is_done = with_word(rkey, remote, sizeof(Word), false, [&](std::byte* word) {
         *result = apply(word, UCT_ATOMIC_OP_CSWAP, compare, swap);
-    }
-    return finish(word, result, completion);
+    });
+    return finish(is_done, result, completion);
 }
 
 uct_iface_ops_t make_ops()

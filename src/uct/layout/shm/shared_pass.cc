@@ -40,10 +40,11 @@ transfer_side part_of(transfer_side side, std::uint64_t at)
 
 transfer_side mapped_side(const imported_window& window, std::uint64_t offset)
 {
-    if (window.contiguous != nullptr) {
-        return {nullptr, {}, 0, window.contiguous + offset};
+    const mapped_sources& sources = sources_of(window);
+    if (sources.contiguous != nullptr) {
+        return {nullptr, {}, 0, sources.contiguous + offset};
     }
-    return {window.plan.get(), window.bases, offset, nullptr};
+    return {window.plan.get(), sources.bases, offset, nullptr};
 }
 
 bool mapped_pass::is_divisible() const
@@ -142,7 +143,7 @@ public:
     bool has(const pass_request& request) const
     {
         return _imported != nullptr && is_inside(*_imported, request.address, request.length) &&
-               is_published(*_imported) && is_owner_alive(*_imported);
+               is_usable_now(*_imported) && is_owner_alive(*_imported);
     }
     transfer_side side(const pass_request& request) const
     {
@@ -191,7 +192,7 @@ turn take_part(found_pass& pass)
     // Nothing from here on waits: the requester waits for the pieces that are taken.
     const reader_section section;
     const window* const own = find_own(request);
-    if (own == nullptr || own->generation() != generation || own->binding().memory == nullptr) {
+    if (own == nullptr || own->generation() != generation || !own->binding().is_shared()) {
         return {0, true};
     }
     const auto here = local_side(section, reinterpret_cast<const void*>(request.owner_address), request.length);

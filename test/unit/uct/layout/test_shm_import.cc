@@ -7,6 +7,7 @@
 #include "uct/layout/base/failure.h"
 #include "uct/layout/shm/lay_shm.h"
 
+#include <chrono>
 #include <utility>
 
 #include <fcntl.h>
@@ -85,6 +86,145 @@ TEST_F(lay_shm, idle_windows_are_limited_and_go_when_they_are_gone)
     EXPECT_EQ(count_imports().idle, 1u);
 }
 
+// Windows over regions of this process, as the owner has them.
+class windows_over_regions : public lay_shm
+{
+protected:
+    static region_ptr new_region(std::uint64_t length)
+    {
+        auto made = must(region::allocate(length, huge_pages_option::never));
+        EXPECT_TRUE(region_table::instance().add(made).has_value());
+        return made;
+    }
+    static window* window_over(std::vector<std::byte*> bases, std::uint64_t length)
+    {
+        std::vector<iov_part> parts;
+        for (std::uint32_t source = 0; source < bases.size(); ++source) {
+            parts.push_back({.source = source, .offset = 0, .item = {.length = length}});
+        }
+        const auto plan = must(pack_plan::compile(must(make_iov(parts))));
+        return must(window_registry::instance().create({plan, std::move(bases)}));
+    }
+    // Fills the region and returns what a peer gets through a key of the window.
+    std::vector<std::byte> got(const imported& key, const window& target, std::uint64_t length)
+    {
+        std::vector<std::byte> bytes(length);
+        const auto iov = iov_of(bytes.data(), bytes.size());
+        EXPECT_EQ(UCS_OK,
+                  get_status(ep, iov, reinterpret_cast<std::uintptr_t>(target.address()), key.rkey()));
+        return bytes;
+    }
+};
+
+TEST_F(windows_over_regions, share_one_mapping_of_each_region)
+{
+    const auto first = new_region(1 << 20), second = new_region(1 << 18);
+    window* const one  = window_over({first->start()}, 5000);
+    window* const two  = window_over({first->start() + 4096, second->start()}, 100);
+    window* const same = window_over({second->start() + 100000}, 7);
+    std::memset(first->start() + 4096, 1, 100);
+    std::memset(second->start(), 2, 100);
+    {
+        const imported key_of_one(export_window(one->address())), key_of_two(export_window(two->address())),
+            key_of_same(export_window(same->address()));
+        ASSERT_TRUE(key_of_one && key_of_two && key_of_same);
+        EXPECT_EQ(count_imports().windows, 3u);
+        EXPECT_EQ(count_imports().regions, 2u);
+        EXPECT_EQ(count_imports().mapped_bytes, first->length() + second->length());
+        std::vector<std::byte> expected(100, std::byte{1});
+        expected.resize(200, std::byte{2});
+        EXPECT_EQ(got(key_of_two, *two, 200), expected);
+    }
+    for (window* const each : {one, two, same}) {
+        window_registry::instance().destroy(each);
+    }
+    drop_idle_imports();
+    EXPECT_EQ(count_imports().mapped_bytes, 0u);
+}
+
+TEST_F(windows_over_regions, are_followed_when_their_owner_binds_them_anew)
+{
+    const auto first = new_region(1 << 20), second = new_region(1 << 18);
+    std::memset(first->start(), 1, 100);
+    std::memset(first->start() + 5000, 2, 100);
+    std::memset(second->start(), 3, 100);
+    window* const target = window_over({first->start()}, 100);
+    {
+        const imported key(export_window(target->address()));
+        ASSERT_TRUE(key);
+        const auto shown_after_rebind = [&](std::byte* base) {
+            const auto plan = target->binding().plan;
+            EXPECT_TRUE(window_registry::instance().rebind(*target, {plan, {base}}).has_value());
+            update_exported_window(target->address());
+            return got(key, *target, 100);
+        };
+        EXPECT_EQ(got(key, *target, 100), std::vector<std::byte>(100, std::byte{1}));
+        EXPECT_EQ(shown_after_rebind(first->start() + 5000), std::vector<std::byte>(100, std::byte{2}));
+        EXPECT_EQ(shown_after_rebind(second->start()), std::vector<std::byte>(100, std::byte{3}));
+        EXPECT_EQ(count_imports().mapped_bytes, second->length()) << "nobody needs the first one any more";
+        EXPECT_EQ(shown_after_rebind(first->start()), std::vector<std::byte>(100, std::byte{1}));
+        const std::uint64_t value = 5;
+        EXPECT_EQ(UCS_OK, uct_ep_atomic64_post(ep, UCT_ATOMIC_OP_ADD, value,
+                                               reinterpret_cast<std::uintptr_t>(target->address()), key.rkey()));
+        EXPECT_EQ(first->start()[0], std::byte{6});
+    }
+    window_registry::instance().destroy(target);
+}
+
+TEST_F(windows_over_regions, lose_their_keys_when_bound_to_other_memory)
+{
+    logs().allow("lay_shm");
+    const auto first = new_region(1 << 20);
+    std::vector<std::byte> elsewhere(100);
+    window* const target = window_over({first->start()}, 100);
+    {
+        const imported key(export_window(target->address()));
+        ASSERT_TRUE(key);
+        const auto plan = target->binding().plan;
+        ASSERT_TRUE(window_registry::instance().rebind(*target, {plan, {elsewhere.data()}}).has_value());
+        update_exported_window(target->address());
+        EXPECT_EQ(export_window(target->address()).access, shm_access::none);
+        std::vector<std::byte> bytes(100);
+        const auto iov = iov_of(bytes.data(), bytes.size());
+        EXPECT_EQ(UCS_ERR_INVALID_ADDR,
+                  get_status(ep, iov, reinterpret_cast<std::uintptr_t>(target->address()), key.rkey()));
+    }
+    window_registry::instance().destroy(target);
+}
+
+TEST_F(windows_over_regions, get_no_keys_once_a_region_is_withdrawn)
+{
+    const auto first     = new_region(1 << 20);
+    window* const target = window_over({first->start()}, 100);
+    EXPECT_EQ(export_window(target->address()).access, shm_access::mapping);
+    first->withdraw();
+    EXPECT_EQ(export_window(target->address()).access, shm_access::none);
+    window_registry::instance().destroy(target);
+}
+
+// Behind an older window that lives.
+TEST_F(windows_over_regions, are_unmapped_soon_after_their_owner_released_them)
+{
+    const auto kept = new_region(1 << 20);
+    auto freed      = new_region(1 << 18);
+    window *const one = window_over({kept->start()}, 100), *const two = window_over({freed->start()}, 100);
+    {
+        const imported key_of_one(export_window(one->address()));
+    }
+    {
+        const imported key_of_two(export_window(two->address()));
+    }
+    EXPECT_EQ(count_imports().idle, 2u);
+    window_registry::instance().destroy(two);
+    freed.reset();
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (count_imports().mapped_bytes > kept->length() && std::chrono::steady_clock::now() < deadline) {
+        const imported again(export_window(one->address())); // as each message does
+    }
+    EXPECT_EQ(count_imports().mapped_bytes, kept->length());
+    window_registry::instance().destroy(one);
+}
+
 // Changes each field of a good key; no result maps anything.
 TEST_F(lay_shm, keys_with_any_other_content_are_refused)
 {
@@ -134,14 +274,15 @@ TEST_F(lay_shm, files_that_are_no_shared_memory_of_ours_are_refused)
     ASSERT_EQ(0, ftruncate(plain, 4096));
     const auto unsealed = open_as(plain);
     ASSERT_TRUE(unsealed.has_value());
-    EXPECT_FALSE(map_peer_memory(*unsealed, 4096).has_value()) << "it could become shorter";
+    EXPECT_FALSE(map_peer_memory(*unsealed, 0, 4096).has_value()) << "it could become shorter";
     const int sealed = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     ASSERT_EQ(0, ftruncate(sealed, 4096));
     ASSERT_EQ(0, fcntl(sealed, F_ADD_SEALS, F_SEAL_SHRINK));
     const auto right = open_as(sealed);
     ASSERT_TRUE(right.has_value());
-    EXPECT_FALSE(map_peer_memory(*right, 4097).has_value());
-    EXPECT_TRUE(map_peer_memory(*right, 4096).has_value());
+    EXPECT_FALSE(map_peer_memory(*right, 0, 4097).has_value());
+    EXPECT_FALSE(map_peer_memory(*right, 4096, 1).has_value());
+    EXPECT_TRUE(map_peer_memory(*right, 0, 4096).has_value());
     close(sealed);
     close(plain);
 }

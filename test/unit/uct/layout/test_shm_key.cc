@@ -9,6 +9,7 @@
 #include "uct/layout/peer/record_file.h"
 
 #include <cstring>
+#include <functional>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -32,7 +33,12 @@ struct packed_window {
     std::vector<std::byte> record;
 };
 
-packed_window pack(const layout_ptr& of, std::uint64_t memory_length, std::span<const std::int64_t> offsets)
+shm_place place_at(std::int64_t base, std::uint64_t memory_length)
+{
+    return {.base = base, .inode = 78, .file_offset = 0, .length = memory_length, .fd = 4, .reserved = 0};
+}
+
+packed_window pack(const layout_ptr& of, std::span<const shm_place> places)
 {
     packed_window made;
     made.key = {.magic         = shm_key::form,
@@ -46,9 +52,15 @@ packed_window pack(const layout_ptr& of, std::uint64_t memory_length, std::span<
                 .record_length = static_cast<std::uint32_t>(record_length(*of)),
                 .records_fd    = 3};
     made.record.resize(record_length(*of));
-    const shm_record_header header{5, 78, memory_length, 4, of->num_sources()};
-    EXPECT_TRUE(pack_record(header, offsets, *of, made.record).has_value());
+    const shm_record_header header{5, 0, of->num_sources(), 0};
+    EXPECT_TRUE(pack_record(header, places, *of, made.record).has_value());
     return made;
+}
+
+packed_window pack(const layout_ptr& of, std::uint64_t memory_length, std::int64_t base)
+{
+    const shm_place place = place_at(base, memory_length);
+    return pack(of, {&place, 1});
 }
 
 TEST(shm_key, comes_back_with_its_record)
@@ -56,25 +68,26 @@ TEST(shm_key, comes_back_with_its_record)
     const auto draw = [](test::random& from) { return random_spec(from, {.num_sources = 3}); };
     for_random_layouts(300, draw, [](test::random&, const spec& described) {
         const auto of = must(build(described));
-        std::vector<std::int64_t> offsets;
+        std::vector<shm_place> places;
         for (std::uint32_t source = 0; source < of->num_sources(); ++source) {
-            offsets.push_back(100 - of->bounds(source).true_lb);
+            const auto& bounds = of->bounds(source);
+            places.push_back(bounds.true_ub > bounds.true_lb
+                                 ? place_at(100 - bounds.true_lb, std::uint64_t{1} << (40 + source))
+                                 : shm_place{});
         }
-        const auto packed = pack(of, std::uint64_t{1} << 40, offsets);
+        const auto packed = pack(of, places);
         ASSERT_TRUE(check_key(packed.key).has_value());
         const auto record = unpack_record(packed.record, packed.key);
         ASSERT_TRUE(record.has_value()) << record.error().message;
         EXPECT_TRUE(*record->layout == *of);
-        EXPECT_EQ(record->bases, offsets);
-        EXPECT_EQ(record->header.memory_inode, 78u);
-        EXPECT_EQ(record->header.memory_fd, 4);
+        ASSERT_EQ(record->places.size(), places.size());
+        EXPECT_EQ(0, std::memcmp(record->places.data(), places.data(), places.size() * sizeof(shm_place)));
     });
 }
 
 TEST(shm_key, numbers_out_of_range_are_refused)
 {
-    const std::int64_t offset = 0;
-    const auto right          = pack(column(), 4096, {&offset, 1}).key;
+    const auto right = pack(column(), 4096, 0).key;
     ASSERT_TRUE(check_key(right).has_value());
     const std::function<void(shm_key&)> changes[] = {
         [](shm_key& key) { key.magic = 0; },
@@ -100,7 +113,7 @@ TEST(shm_key, layouts_must_stay_inside_the_memory)
 {
     const auto of       = column(); // 9 * 64 + 16 bytes
     const auto accepted = [&](std::uint64_t memory_length, std::int64_t offset) {
-        const auto packed = pack(of, memory_length, {&offset, 1});
+        const auto packed = pack(of, memory_length, offset);
         return unpack_record(packed.record, packed.key).has_value();
     };
     EXPECT_TRUE(accepted(592, 0));
@@ -114,11 +127,34 @@ TEST(shm_key, layouts_must_stay_inside_the_memory)
     EXPECT_FALSE(accepted(UINT64_MAX, 0));
 }
 
+TEST(shm_key, places_out_of_range_are_refused)
+{
+    const auto of       = column();
+    const auto accepted = [&](const std::function<void(shm_place&)>& change, shm_access access) {
+        shm_place place = place_at(0, 4096);
+        change(place);
+        return check_places(*of, {&place, 1}, access).has_value();
+    };
+    EXPECT_TRUE(accepted([](shm_place&) {}, shm_access::mapping));
+    const std::function<void(shm_place&)> wrong[] = {
+        [](shm_place& place) { place.fd = -1; },
+        [](shm_place& place) { place.length = 0; },
+        [](shm_place& place) { place.length = 2 * limits::max_length + 1; },
+        [](shm_place& place) { place.file_offset = 1; },
+        [](shm_place& place) { place.file_offset = UINT64_MAX - 4095; },
+        [](shm_place& place) { place = {}; },
+    };
+    for (const auto& change : wrong) {
+        EXPECT_FALSE(accepted(change, shm_access::mapping)) << "change " << &change - wrong;
+    }
+    EXPECT_FALSE(accepted([](shm_place&) {}, shm_access::process)) << "the kernel copies, but the place names a file";
+    EXPECT_TRUE(accepted([](shm_place& place) { place = {}; }, shm_access::process));
+}
+
 TEST(shm_key, records_that_are_not_of_the_key_are_refused)
 {
-    const std::int64_t offset = 0;
-    const auto right          = pack(column(), 4096, {&offset, 1});
-    auto key                  = right.key;
+    const auto right = pack(column(), 4096, 0);
+    auto key         = right.key;
     ++key.generation;
     EXPECT_FALSE(unpack_record(right.record, key).has_value());
     key = right.key;
