@@ -127,7 +127,7 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
 }
 
 // Of a window that has no hardware key in this context.
-window_carrier carrier_of_new_window(map_state& state, ucp_context_h context, const layout& layout, bool has_own_memory)
+window_carrier carrier_of_new_window(map_state& state, ucp_context_h context, const layout& layout, bool is_shared)
 {
     switch (carrier_option()) {
     case window_carrier_option::copies:
@@ -141,7 +141,7 @@ window_carrier carrier_of_new_window(map_state& state, ucp_context_h context, co
     if (context == nullptr || !state.memory.key_domains(context).empty()) {
         return window_carrier::keys;
     }
-    return carrier_without_keys(layout, has_own_memory).value_or(window_carrier::keys);
+    return carrier_without_keys(layout, is_shared).value_or(window_carrier::keys);
 }
 
 // Memory of a network card for every source, until the object ends.
@@ -196,7 +196,9 @@ result<cached_window*> allocate_on_card(map_state& state, ucp_context_h context,
 result<cached_window*> make_window(map_state& state, ucp_context_h context, const map_request& request)
 {
     const bool is_allocated = request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE);
-    const auto carrier      = carrier_of_new_window(state, context, *request.layout->value, is_allocated);
+    const auto carrier      = [&](bool is_shared) {
+        return carrier_of_new_window(state, context, *request.layout->value, is_shared);
+    };
     if (!is_allocated) {
         return state.cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
     }
@@ -207,7 +209,7 @@ result<cached_window*> make_window(map_state& state, ucp_context_h context, cons
         }
         ucs_debug("host memory instead of memory of a network card: %s", allocated.error().message.c_str());
     }
-    return state.cache.allocate(*request.layout, carrier);
+    return state.cache.allocate(*request.layout, carrier(true));
 }
 
 // Makes the keys of a window that may have some. If there can be none, the CPU carries the window: it moves to the part

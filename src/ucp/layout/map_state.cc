@@ -25,6 +25,7 @@ map_state& map_state::instance()
         layout_table::instance();
         window_figures::instance();
         window_registry::hold_lock_over_fork();
+        region_table::instance();
         auto* created = new map_state;
         // A child forked while another thread maps must not inherit a held lock.
         hold_over_fork<[]() -> std::mutex& { return instance().lock; }>();

@@ -44,6 +44,13 @@ std::vector<std::byte*> to_bytes(std::span<void* const> bases)
     return bytes;
 }
 
+// Whether all bytes are in regions.
+bool is_over_regions(const layout& layout, std::span<void* const> bases)
+{
+    return layout.packed_length() > 0 && !region_table::instance().is_empty() &&
+           !regions_of(layout, to_bytes(bases)).empty();
+}
+
 } // namespace
 
 window_cache::~window_cache()
@@ -68,10 +75,11 @@ result<cached_window*> window_cache::create(ucp_layout& layout, MakeWindow&& mak
 }
 
 result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                                    window_carrier carrier)
+                                                    const carrier_chooser& carrier)
 {
     auto created = create(layout, [&](pack_plan_ptr plan) {
-        return window_registry::instance().create({std::move(plan), to_bytes(bases)}, carrier);
+        return window_registry::instance().create({std::move(plan), to_bytes(bases)},
+                                                  carrier(is_over_regions(*layout.value, bases)));
     });
     if (created && !exclusive) {
         rollback undo([&] { destroy(*created); });
@@ -97,10 +105,10 @@ bool window_cache::wake(cached_window& cached)
 }
 
 result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                             window_carrier carrier)
+                                             const carrier_chooser& carrier)
 {
     cached_window* found = find(layout, bases, exclusive);
-    if (found != nullptr && found->users == 0 && !wake(*found)) {
+    if (found != nullptr && found->users == 0 && (is_over_regions(*layout.value, bases) || !wake(*found))) {
         _idle.erase(found->idle_position);
         destroy(found);
         found = nullptr;
@@ -144,10 +152,10 @@ result<void> window_cache::carry_by_copies(cached_window& cached, error reason)
     auto& registry                = window_registry::instance();
     const window_binding& binding = cached.target->binding();
     window* moved                 = nullptr;
-    const bool has_shared_memory  = binding.memory != nullptr;
+    const bool has_own_memory     = binding.memory != nullptr;
     const auto carrier =
-        carrier_without_keys(*cached.layout->value, has_shared_memory).value_or(window_carrier::copies);
-    if (has_shared_memory) {
+        carrier_without_keys(*cached.layout->value, binding.is_shared()).value_or(window_carrier::copies);
+    if (has_own_memory) {
         moved = UCXL_TRY(registry.allocate(binding.plan, carrier));
     } else {
         window_binding copied{binding.plan, binding.bases};
@@ -169,7 +177,7 @@ void window_cache::release(cached_window* cached)
         return;
     }
     window_figures::instance().remove(*cached);
-    if (cached->has_own_memory() || !cached->is_kept || _max_idle == 0) {
+    if (cached->has_own_memory() || cached->target->binding().is_shared() || !cached->is_kept || _max_idle == 0) {
         destroy(cached);
         return;
     }

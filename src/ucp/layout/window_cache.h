@@ -6,7 +6,7 @@
 // kept, up to UCX_LAYOUT_MAP_CACHE_SIZE, and the oldest one goes first. It costs address space and some hundred bytes.
 // Mapping the same content again then needs no new window and no new registration (memory_handles.h). While unused, a
 // window is unpublished: its addresses and remote keys reach nothing. Windows with memory of their own are
-// neither shared nor kept. An exclusive window is not found by content while it is used; once unused, it is kept like
+// neither shared nor kept, and those over regions are not kept, because they would keep the memory. An exclusive window is not found by content while it is used; once unused, it is kept like
 // any other.
 //
 // Not thread safe: the caller (map.cc) holds its lock.
@@ -55,15 +55,17 @@ class window_cache
 {
 public:
     using end_callback = std::function<void(const cached_window&)>;
+    // Of a new window; is_shared: all of its bytes are in regions.
+    using carrier_chooser = std::function<window_carrier(bool is_shared)>;
 
     // Calls `ends` before a window is destroyed.
     window_cache(std::size_t max_idle, end_callback ends) : _max_idle(max_idle), _ends(std::move(ends)) {}
     ~window_cache();
 
     // Adds a use of a window over memory of the caller. An exclusive window has only this use. The carrier is that of a
-    // new window: one that is found by its content keeps its own.
+    // new window: one that is found by its content keeps its own, unless it was unused and its memory is shared by now.
     result<cached_window*> acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                   window_carrier carrier);
+                                   const carrier_chooser& carrier);
     // Makes a window over new memory, with one use.
     result<cached_window*> allocate(ucp_layout& layout, window_carrier carrier);
     // Makes a window over memory that ends with the window, with one use.
@@ -87,7 +89,7 @@ private:
     // Finds an unused window, or any window, and then rather one in use.
     cached_window* find(const ucp_layout& layout, std::span<void* const> bases, bool unused) const;
     result<cached_window*> create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                          window_carrier carrier);
+                                          const carrier_chooser& carrier);
     bool wake(cached_window& cached);
     void index(cached_window& cached);
     void remove_from_index(const cached_window& cached);

@@ -1,7 +1,9 @@
 #include "region.h"
 
 #include "reader_section.h"
+#include "window.h"
 
+#include "sys/fork.h"
 #include "sys/memory_file.h"
 #include "sys/pages.h"
 
@@ -147,7 +149,12 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
 // Never destroyed: destructors that run later may look for regions.
 region_table& region_table::instance()
 {
-    static region_table& only = *new region_table;
+    static region_table& only = *[] {
+        window_registry::hold_lock_over_fork(); // with the list of reader sections, which is locked under this lock
+        auto* const made = new region_table;
+        hold_over_fork<[]() -> std::mutex& { return instance()._lock; }>();
+        return made;
+    }();
     return only;
 }
 

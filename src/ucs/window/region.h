@@ -91,6 +91,8 @@ public:
     // Waits for reader sections. Errors: invalid_param (a region is at some of these addresses already). Throws
     // std::bad_alloc.
     result<void> add(const region_ptr& added);
+    // Whether there was never a region.
+    bool is_empty() const { return _now.load(std::memory_order_relaxed) == nullptr; }
     // The region that holds all of [address, address + length), or null. Takes no lock; the time grows with the
     // logarithm of their number.
     region_ptr find(const void* address, std::uint64_t length) const;

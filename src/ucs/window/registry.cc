@@ -357,6 +357,21 @@ result<void> window_registry::map_identity(window& window, int fd, std::uint64_t
     return mapped;
 }
 
+std::vector<std::byte*> window_registry::windows_over(const region& memory) const
+{
+    std::vector<std::byte*> found;
+    const std::lock_guard guard(registry_lock());
+    if (_slots != nullptr) {
+        _slots->for_each([&](const window* each) {
+            const auto is_it = [&](const region_ptr& held) { return held.get() == &memory; };
+            if (std::ranges::any_of(each->binding().regions, is_it)) {
+                found.push_back(each->address());
+            }
+        });
+    }
+    return found;
+}
+
 void window_registry::unpublish(window& window)
 {
     {

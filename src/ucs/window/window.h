@@ -254,6 +254,9 @@ public:
     // The range is "none" before this returns. Waits for reader sections. Does nothing for null.
     void destroy(window* window);
 
+    // The addresses of live windows with bytes in the region. Throws std::bad_alloc.
+    std::vector<std::byte*> windows_over(const region& memory) const;
+
     std::size_t num_live() const { return _num_live.load(std::memory_order_relaxed); }
 
 private:

@@ -11,7 +11,7 @@ namespace ucxl
 struct window_config {
     std::size_t arena_length; // UCX_LAYOUT_ARENA_SIZE, bytes
     std::size_t stream_min;   // UCX_LAYOUT_STREAM_MIN, bytes or UCS_MEMUNITS_AUTO or _INF
-    int huge_pages;           // UCX_LAYOUT_HUGE_PAGES, huge_pages_option of layout_memory.h
+    int huge_pages;           // UCX_LAYOUT_HUGE_PAGES, huge_pages_option of region.h
 };
 
 // Reads the environment. Errors: invalid_param.

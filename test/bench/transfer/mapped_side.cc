@@ -30,12 +30,29 @@ ucx_layout::layout public_layout(const layout_case& of)
     return made(ucx_layout::layout::deserialize(wire), "layout");
 }
 
-side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte>)
+std::span<std::byte> mapped_side::own_memory(std::size_t length)
 {
+    // Until the process ends.
+    static const ucx_layout::memory& all =
+        *new ucx_layout::memory(made(ucx_layout::memory::allocate(length), "shared memory"));
+    return all.bytes();
+}
+
+side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte> all)
+{
+    for (twin_window* window : {&_source, &_target, &_packed_source, &_packed_target}) {
+        window->key.reset();
+        window->own.reset();
+    }
+    const side_memory parts          = side::allocate(of, all);
     const ucx_layout::layout strided = public_layout(of);
     const ucx_layout::layout packed =
         made(ucx_layout::layout::create_contig(1, {.length = of.length, .layout = nullptr}), "contiguous layout");
-    return {make(_source, strided), make(_target, strided), make(_packed_source, packed), make(_packed_target, packed)};
+    make(_source, strided, parts.source);
+    make(_target, strided, parts.target);
+    make(_packed_source, packed, parts.packed_source);
+    make(_packed_target, packed, parts.packed_target);
+    return parts;
 }
 
 void mapped_side::prepare(const layout_case& of, const side_memory& memory)
@@ -47,20 +64,11 @@ void mapped_side::prepare(const layout_case& of, const side_memory& memory)
     }
 }
 
-std::span<std::byte> mapped_side::make(twin_window& window, const ucx_layout::layout& of)
+void mapped_side::make(twin_window& window, const ucx_layout::layout& of, std::span<std::byte> memory)
 {
-    window.key.reset();
-    window.own.reset();
-    window.own =
-        std::make_unique<ucx_layout::window>(made(ucx_layout::window::allocate(_with.context(), of), "window"));
-    void* base = nullptr;
-    test::check_ok(window.own->bases({&base, 1}), "base address");
-    window.memory     = static_cast<std::byte*>(base);
-    const auto bounds = made(of.query_bounds(), "bounds");
-    if (bounds.true_lb != 0) {
-        throw std::runtime_error("a layout whose first byte is not that at its base address");
-    }
-    return {window.memory, static_cast<std::size_t>(bounds.true_ub)};
+    window.own = std::make_unique<ucx_layout::window>(
+        made(ucx_layout::window::map(_with.context(), of, memory.data()), "window"));
+    window.memory = memory.data();
 }
 
 void mapped_side::trade_keys(twin_window& window)

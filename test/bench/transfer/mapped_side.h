@@ -1,4 +1,5 @@
-// Windows over memory of the library: the other process maps it, and reaches it by put and get as well as by messages.
+// Windows over one piece of shared memory, which holds all arrays of all rows: the other process maps it once, and
+// reaches it by put and get as well as by messages.
 #pragma once
 
 #include "bench/common/ucp_pair.h"
@@ -22,6 +23,7 @@ public:
     // With UCP_FEATURE_TAG and UCP_FEATURE_RMA.
     mapped_side(ucp_pair& with, bool is_first) : _with(with), _pass(is_first) {}
 
+    std::span<std::byte> own_memory(std::size_t length) override;
     side_memory allocate(const layout_case& of, std::span<std::byte> all) override;
     void prepare(const layout_case& of, const side_memory& memory) override;
     void send_packed() override { send(_packed_source); }
@@ -52,7 +54,7 @@ private:
         remote_key key{nullptr, ucp_rkey_destroy};
     };
 
-    std::span<std::byte> make(twin_window& window, const ucx_layout::layout& of);
+    void make(twin_window& window, const ucx_layout::layout& of, std::span<std::byte> memory);
     void trade_keys(twin_window& window);
     void send(const twin_window& from) { _with.send(from.own->address(), from.own->length()); }
     void receive(const twin_window& to) { _with.receive(to.own->address(), to.own->length()); }

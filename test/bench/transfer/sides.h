@@ -105,6 +105,9 @@ class side
 public:
     virtual ~side() = default;
 
+    // Memory of this process for all buffers, of `length` bytes, that the library under test has to allocate. Empty: it
+    // works in that of all pairs.
+    virtual std::span<std::byte> own_memory(std::size_t /*length*/) { return {}; }
     // Zeroed memory that stays until the next call: of `all` where it can be.
     virtual side_memory allocate(const layout_case& of, std::span<std::byte> all)
     {
@@ -381,9 +384,11 @@ private:
             add_buffer();
         }
         _buffers.resize(num);
-        const std::size_t part = _length / num;
+        const std::size_t part         = _length / num;
+        const std::span<std::byte> own = by_now().own_memory(_length);
+        std::byte* const first         = own.empty() ? _shared.data() + (_is_first ? 0 : _length) : own.data();
         for (_now = 0; _now < num; ++_now) {
-            fill(now(), {_shared.data() + (_is_first ? 0 : _length) + _now * part, part});
+            fill(now(), {first + _now * part, part});
             try_all();
         }
         _now = 0;

@@ -51,11 +51,11 @@ struct access_plan {
 access_plan draw_access(test::random& random, side_kind remote)
 {
     constexpr std::uint64_t lengths[] = {0, 1, 8, 64, 1000, 4096, 65536, 65536, 1 << 20};
-    constexpr side_kind kinds[]       = {side_kind::host, side_kind::window, side_kind::allocated};
+    constexpr side_kind kinds[]       = {side_kind::host, side_kind::window, side_kind::allocated, side_kind::shared};
     access_plan plan{};
     plan.is_put = random.one_in(2);
     plan.length = lengths[random.below(std::size(lengths))];
-    plan.local  = {.kind      = kinds[random.below(3)],
+    plan.local  = {.kind      = kinds[random.below(4)],
                    .seed      = random.next(),
                    .before    = random.below(200),
                    .after     = random.below(200),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace ucxl::two_process
 {
@@ -15,6 +16,8 @@ const char* name_of(side_kind kind)
         return "window";
     case side_kind::allocated:
         return "allocated window";
+    case side_kind::shared:
+        return "window over shared memory";
     case side_kind::datatype:
         return "datatype";
     }
@@ -57,7 +60,7 @@ side::side(session& session, const side_plan& plan, std::uint64_t length)
     if (_kind == side_kind::host) {
         make_host(plan);
     } else {
-        make_window(_kind == side_kind::allocated);
+        make_window();
     }
     _buffer    = static_cast<std::byte*>(_buffer) + plan.before;
     _pass_memh = plan.pass_memh;
@@ -89,13 +92,40 @@ void side::make_host(const side_plan& plan)
     check_ok(ucp_mem_map(_session.context(), &params, &_memh), "ucp_mem_map");
 }
 
-void side::make_window(bool allocate)
+// Pieces of a page or more, and sources at any place in them.
+std::vector<void*> side::make_shared_bases()
 {
+    std::vector<void*> bases(_actual->bases().size());
+    test::random random(_seed);
+    const bool is_one_piece = random.one_in(2);
+    std::size_t total       = 0;
+    for_each_source(*_spec, [&](std::uint32_t, std::int64_t, std::size_t length) { total += length + 64; });
+    std::size_t at = 0;
+    _shared.clear();
+    for_each_source(*_spec, [&](std::uint32_t source, std::int64_t lb, std::size_t length) {
+        if (_shared.empty() || !is_one_piece) {
+            auto made = ucx_layout::memory::allocate(is_one_piece ? total : length + 64);
+            check(made.has_value(), "ucp_layout_memory_create of {} bytes", length);
+            _shared.push_back(std::move(*made));
+            at = 0;
+        }
+        std::byte* const first = _shared.back().bytes().data() + at + random.below(64);
+        bases[source]          = first - lb;
+        at += length + 64;
+    });
+    return bases;
+}
+
+void side::make_window()
+{
+    const bool allocate = _kind == side_kind::allocated;
+
     const auto layout = create_layout(*_spec);
     check(layout.packed_length() == _actual->packed_length(), "{} has packed length {}, not {}", to_string(*_spec),
           layout.packed_length(), _actual->packed_length());
-    auto created = allocate ? ucx_layout::window::allocate(_session.context(), layout)
-                            : ucx_layout::window::map(_session.context(), layout, pointers(_actual->bases()));
+    const auto bases = _kind == side_kind::shared ? make_shared_bases() : pointers(_actual->bases());
+    auto created     = allocate ? ucx_layout::window::allocate(_session.context(), layout)
+                                : ucx_layout::window::map(_session.context(), layout, bases);
     check(created.has_value(), "no window of {}: {}", to_string(*_spec),
           ucs_status_string(created ? UCS_OK : created.error()));
     _window.emplace(std::move(*created));
@@ -104,6 +134,10 @@ void side::make_window(bool allocate)
     if (allocate) {
         _library_bases.resize(_actual->bases().size());
         check_ok(_window->bases(_library_bases), "ucp_layout_window_bases");
+    } else if (_kind == side_kind::shared) {
+        _library_bases = bases;
+    }
+    if (!_library_bases.empty()) {
         move_to_library();
     }
 }
@@ -194,6 +228,16 @@ void side::verify()
 
 void side::rebind()
 {
+    if (_kind == side_kind::shared) {
+        move_from_library();
+        const auto before = std::exchange(_shared, {});
+        ++_seed; // other places
+        _library_bases = make_shared_bases();
+        move_to_library();
+        check_ok(_window->rebind(_library_bases), "ucp_layout_rebind");
+        return;
+    }
+
     auto other = std::make_unique<test::spec_memory>(*_spec, _seed, _misalign);
     other->scatter(0, _actual->gather());
     check_ok(_window->rebind(pointers(other->bases())), "ucp_layout_rebind");

@@ -18,6 +18,7 @@ enum class side_kind {
     host,      // plain contiguous memory
     window,    // ucp_layout_map over our memory
     allocated, // ucp_layout_map with UCP_LAYOUT_MAP_FLAG_ALLOCATE
+    shared,    // ucp_layout_map over memory of ucp_layout_memory_create, of one piece or of several
     datatype,  // ucp_layout_datatype_create, count elements
 };
 
@@ -58,7 +59,7 @@ public:
     // Throws if any byte differs from the expected one.
     void verify();
 
-    // Puts other memory with the same contents under the window. Only for side_kind::window.
+    // Puts other memory with the same contents under the window. Only for side_kind::window and shared.
     void rebind();
 
     std::string text() const;
@@ -66,7 +67,8 @@ public:
 private:
     void make_memory();
     void make_host(const side_plan& plan);
-    void make_window(bool allocate);
+    void make_window();
+    std::vector<void*> make_shared_bases();
     void make_datatype(test::random& random, std::uint64_t length);
     void move_to_library();
     void move_from_library();
@@ -80,7 +82,8 @@ private:
     std::size_t _misalign = 0;
     std::unique_ptr<test::spec_memory> _actual;
     std::unique_ptr<test::spec_memory> _expected;
-    std::vector<void*> _library_bases; // of a window with ALLOCATE
+    std::vector<void*> _library_bases; // of a window with ALLOCATE, or over shared memory
+    std::vector<ucx_layout::memory> _shared;
     std::optional<ucx_layout::window> _window;
     std::optional<ucx_layout::datatype> _datatype;
     std::vector<void*> _datatype_bases;

@@ -294,6 +294,8 @@ void owner_killed_while_busy(const peer_arguments& arguments)
 
 const scenario passive("lay_shm.passive_target",
                        [](const peer_arguments& arguments) { passive_target(arguments, side_kind::allocated); });
+const scenario passive_regions("lay_shm.passive_target_in_shared_memory",
+                               [](const peer_arguments& arguments) { passive_target(arguments, side_kind::shared); });
 const scenario passive_words("lay_shm.passive_atomics", passive_atomics);
 const scenario stock_allocation("lay_shm.plain_allocation", plain_allocation);
 const scenario death("lay_shm.dead_owner", dead_owner);
@@ -317,6 +319,11 @@ class shared_memory : public testing::TestWithParam<setting>
 TEST_P(shared_memory, puts_and_gets_need_nothing_of_the_target)
 {
     EXPECT_PAIR(config_for(GetParam(), "lay_shm.passive_target", 60));
+}
+
+TEST_P(shared_memory, of_any_window_is_reached_without_its_owner)
+{
+    EXPECT_PAIR(config_for(GetParam(), "lay_shm.passive_target_in_shared_memory", 60));
 }
 
 TEST_P(shared_memory, atomics_need_nothing_of_the_target)

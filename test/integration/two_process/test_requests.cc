@@ -28,7 +28,8 @@ ucs_status_ptr_t receive(session& session, const side& to, std::uint64_t tag)
     return ucp_tag_recv_nbx(session.worker(), to.buffer(), to.count(), tag, UINT64_MAX, &param);
 }
 
-constexpr side_kind all_kinds[] = {side_kind::host, side_kind::window, side_kind::allocated, side_kind::datatype};
+constexpr side_kind all_kinds[] = {side_kind::host, side_kind::window, side_kind::allocated, side_kind::shared,
+                                   side_kind::datatype};
 
 // The message is longer than the receive: rounds alternate between expected and unexpected.
 void truncated_receives(const peer_arguments& arguments)

@@ -44,6 +44,8 @@ side_kind random_kind(test::random& random, bool allow_datatype)
         return side_kind::host;
     case 2:
         return side_kind::allocated;
+    case 3:
+        return side_kind::shared;
     case 8:
     case 9:
         return side_kind::datatype;
@@ -216,7 +218,8 @@ void batch::exchange_keys()
     for (auto& transfer : _transfers) {
         for (std::size_t index = 0; index < 2; ++index) {
             if (transfer.plan->rebind && transfer.sides[index] &&
-                transfer.plan->sides[index].kind == side_kind::window) {
+                (transfer.plan->sides[index].kind == side_kind::window ||
+                 transfer.plan->sides[index].kind == side_kind::shared)) {
                 transfer.sides[index]->rebind();
             }
         }

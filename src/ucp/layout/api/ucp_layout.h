@@ -11,6 +11,7 @@
 #include "ucp_layout_datatype.h"
 #include "ucp_layout_def.h"
 #include "ucp_layout_failure.h"
+#include "ucp_layout_memory.h"
 #include "ucp_layout_plan.h"
 #include "ucp_layout_query.h"
 #include "ucp_layout_window.h"

@@ -22,6 +22,7 @@
 #define UCP_LAYOUT_HPP_
 
 #include "ucp_layout_create.hpp"
+#include "ucp_layout_memory.hpp"
 #include "ucp_layout_plan.hpp"
 #include "ucp_layout_view.hpp"
 #include "ucp_layout_window.hpp"
