@@ -36,7 +36,7 @@ struct window_user {
 struct map_state {
     static map_state& instance();
 
-    // Adds a user under a new handle, and takes over what it holds. Throws std::bad_alloc: the user still holds it then.
+    // Adds a user under a new handle, and takes over what it holds. Throws std::bad_alloc: it still holds that then.
     ucp_layout_window_h add(window_user& user);
     // The handle of a user of the window that holds [address, address + length), or null. Takes no lock.
     static ucp_layout_window_h find_by_address(const void* address, std::size_t length);

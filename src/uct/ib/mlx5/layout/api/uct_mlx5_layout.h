@@ -25,8 +25,8 @@ extern "C" {
  * become such keys by themselves (ucp_layout_map). Its name is that of the folder of UCX's tree that it extends.
  *
  * <b>At load</b> the library libuct_mlx5_layout needs libibverbs and libmlx5, with which it is linked, and of UCX only
- * libucs, for messages and options: it takes the one that the process has loaded, or opens libucs.so.0. It needs neither
- * libuct nor libucp, and a device only when one is asked for.
+ * libucs, for messages and options: it takes the one that the process has loaded, or opens libucs.so.0. It needs no
+ * libuct or libucp, and a device only when one is asked for.
  *
  * <b>It is no part of libuct</b>, because it extends a UCX that is installed and stays unmodified, and serves programs
  * that use no UCT. UCX keeps the code of mlx5 in a module of its own, too, so that libuct needs no rdma-core; the same
