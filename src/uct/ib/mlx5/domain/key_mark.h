@@ -1,7 +1,9 @@
 // What a packed key of a window carries besides the key. UCX's packed keys of mlx5 have two halves: the key for puts
 // and gets, and another one for atomics, or "none". A window needs one key for both. So the second half of a window's
 // packed key names the host. It has the value of a key whose index is 0xff0000 or more. Where UCX's key for atomics has
-// such an index, it is not handed out.
+// such an index, it is not handed out. That of a peer without this library is taken for a mark, and not used, either:
+// UCX then does atomic operations by the key for puts and gets. A peer that happens to name this host by it, one of
+// 2^24, may count as unreachable.
 //
 // A peer without this library takes the mark for an atomic key. Its puts and gets work, its atomics fail.
 #pragma once
