@@ -5,9 +5,9 @@
 // (layout_table.h), so handles and bases are compared, and the length of a layout does not matter. An unused window is
 // kept, up to UCX_LAYOUT_MAP_CACHE_SIZE, and the oldest one goes first. It costs address space and some hundred bytes.
 // Mapping the same content again then needs no new window and no new registration (memory_handles.h). While unused, a
-// window is unpublished: its addresses and remote keys reach nothing. Windows with memory of their own are
-// neither shared nor kept, and those over regions are not kept, because they would keep the memory. An exclusive window is not found by content while it is used; once unused, it is kept like
-// any other.
+// window is unpublished: its addresses and remote keys reach nothing. Windows with memory of their own are neither
+// shared nor kept, and those over regions are not kept, because they would keep the memory. An exclusive window is not
+// found by content while it is used; once unused, it is kept like any other.
 //
 // Not thread safe: the caller (map.cc) holds its lock.
 #pragma once

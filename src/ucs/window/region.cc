@@ -110,9 +110,10 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
     const auto first = reinterpret_cast<std::uintptr_t>(start);
     if (length == 0 || first % page_length() != 0 || offset % page_length() != 0 || first > UINTPTR_MAX - length ||
         offset > static_cast<std::uint64_t>(INT64_MAX) - length) {
-        return fail(errc::invalid_param, std::format("shared memory of {} bytes at {:#x}, from offset {} of its file on: "
-                                                     "start and offset have to be at page boundaries of {} bytes",
-                                                     length, first, offset, page_length()));
+        return fail(errc::invalid_param,
+                    std::format("shared memory of {} bytes at {:#x}, from offset {} of its file on: "
+                                "start and offset have to be at page boundaries of {} bytes",
+                                length, first, offset, page_length()));
     }
     std::shared_ptr<region> made(new region);
     made->_file = owned_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0));
@@ -178,8 +179,8 @@ result<void> region_table::add(const region_ptr& added)
     }
     const auto place = std::ranges::upper_bound(*after, start, {}, &entry::start);
     if ((place != after->end() && place->start < made.end) || (place != after->begin() && place[-1].end > start)) {
-        return fail(errc::invalid_param, std::format("some of the {} bytes at {:#x} are shared memory already",
-                                                     added->length(), start));
+        return fail(errc::invalid_param,
+                    std::format("some of the {} bytes at {:#x} are shared memory already", added->length(), start));
     }
     after->insert(place, made);
     _now.store(after.release());

@@ -56,8 +56,7 @@ public:
     std::uint64_t file_offset() const { return _file_offset; } // of the first byte
     bool holds(const void* address, std::uint64_t length) const
     {
-        const std::uint64_t into =
-            reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(_start);
+        const std::uint64_t into = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(_start);
         return into <= _length && length <= _length - into;
     }
 

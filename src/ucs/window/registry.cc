@@ -265,8 +265,11 @@ void window_registry::find_indirect_bases(window_binding& binding) const
 
 std::vector<region_ptr> regions_of(const layout& described, std::span<std::byte* const> bases)
 {
-    std::vector<region_ptr> regions(described.num_sources());
     const region_table& table = region_table::instance();
+    if (table.is_empty()) {
+        return {};
+    }
+    std::vector<region_ptr> regions(described.num_sources());
     for (std::uint32_t source = 0; source < regions.size(); ++source) {
         const auto& bounds = described.bounds(source);
         if (bounds.true_ub <= bounds.true_lb) {
@@ -332,7 +335,11 @@ result<void> window_registry::rebind(window& window, window_binding binding)
         return fail(errc::invalid_param, "a window with memory mapped at its address cannot be bound elsewhere");
     }
     find_indirect_bases(binding);
-    find_regions(binding);
+    try {
+        find_regions(binding);
+    } catch (const std::bad_alloc&) {
+        return fail(errc::no_memory, "no memory for the bases of a window");
+    }
     binding.attachment = window.binding().attachment;
     binding.row        = row_of(binding);
     std::unique_ptr<const window_binding> next(new (std::nothrow) window_binding(std::move(binding)));

@@ -52,8 +52,8 @@ struct window_attachment {
 // What a window shows. A published binding is immutable; rebinding publishes another one.
 struct window_binding {
     pack_plan_ptr plan;
-    std::vector<std::byte*> bases;                   // plan->source_layout()->num_sources() of them
-    std::shared_ptr<const layout_memory> memory{};   // holds the bases, if the memory belongs to the window
+    std::vector<std::byte*> bases;                 // plan->source_layout()->num_sources() of them
+    std::shared_ptr<const layout_memory> memory{}; // holds the bases, if the memory belongs to the window
     // Set by the registry: for each source the region that holds its bytes, null for a source without bytes. None if
     // some bytes are in no region.
     std::vector<region_ptr> regions{};

@@ -37,8 +37,8 @@ private:
     owned_fd _file;
 };
 
-// Maps `length` bytes from `offset` on, which is at a page boundary, for reading and writing. Errors: invalid_param (the
-// file is shorter, or may shrink), no_memory.
+// Maps `length` bytes from `offset` on, which is at a page boundary, for reading and writing. Errors: invalid_param
+// (the file is shorter, or may shrink), no_memory.
 result<owned_mapping> map_peer_memory(const peer_file& file, std::uint64_t offset, std::uint64_t length);
 // Maps the whole pages around [offset, offset + length), read-only. Errors: as map_peer_memory().
 result<owned_mapping> map_peer_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length);

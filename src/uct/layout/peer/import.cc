@@ -283,9 +283,8 @@ std::byte* to_address(const mapped_region& mapped, const shm_place& place)
 }
 
 // The places were checked.
-result<std::unique_ptr<const mapped_sources>> importer::map_sources(const imported_window& of_window,
-                                                                    std::uint64_t binding,
-                                                                    std::span<const shm_place> places)
+result<std::unique_ptr<const mapped_sources>>
+importer::map_sources(const imported_window& of_window, std::uint64_t binding, std::span<const shm_place> places)
 {
     auto made     = std::make_unique<mapped_sources>();
     made->binding = binding;
@@ -399,7 +398,7 @@ result<imported_window*> importer::acquire(const shm_key& key)
         add_use(*known->second);
         return known->second.get();
     }
-    auto created = import(key);
+    auto created          = import(key);
     const auto is_expired = [](const auto& pair) { return pair.second.expired(); };
     std::erase_if(peers, is_expired);
     std::erase_if(regions, is_expired);
@@ -624,9 +623,8 @@ import_counts count_imports()
 {
     importer& imports = importer::instance();
     const std::lock_guard guard(imports.lock);
-    const auto num_regions = std::ranges::count_if(imports.regions, [](const auto& pair) {
-        return !pair.second.expired();
-    });
+    const auto num_regions =
+        std::ranges::count_if(imports.regions, [](const auto& pair) { return !pair.second.expired(); });
     return {imports.windows.size(), imports.idle.size(), static_cast<std::size_t>(num_regions), imports.bytes.all};
 }
 

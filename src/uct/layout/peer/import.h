@@ -49,8 +49,8 @@ struct imported_window {
     // no reader section is left that began with them.
     mutable std::atomic<const mapped_sources*> mapped{nullptr};
     mutable std::unique_ptr<const mapped_sources> sources{}; // under the importer's lock
-    unsigned users = 1; // number of keys; 0: the window is on the idle list
-    std::list<imported_window*>::iterator position{}; // in the list of idle windows or in that of all others
+    unsigned users = 1;                                      // number of keys; 0: the window is on the idle list
+    std::list<imported_window*>::iterator position{};        // in the list of idle windows or in that of all others
 };
 
 // Errors: the reason why this one key is useless; the window must be reached in another way. Throws std::bad_alloc.

@@ -5,8 +5,9 @@
 //     key     who the owner is, how to reach its memory, and in which of its files the record is, and where
 //     record  header, places of the sources, wire form of the layout
 //
-// The owner changes the places when it binds the window to other memory. Both come from outside. check_key() and unpack_record() refuse every field that contradicts another field, a limit,
-// or the bounds of the memory. file.h asks the system for the rest: which file it is, who owns it, how long it is.
+// The owner changes the places when it binds the window to other memory. Both come from outside. check_key() and
+// unpack_record() refuse every field that contradicts another field, a limit, or the bounds of the memory. file.h asks
+// the system for the rest: which file it is, who owns it, how long it is.
 #pragma once
 
 #include "sys/process.h"

@@ -142,9 +142,8 @@ template <typename Word>
 ucs_status_t compare_and_swap(uct_ep_h, Word compare, Word swap, std::uint64_t remote, uct_rkey_t rkey, Word* result,
                               uct_completion_t* completion)
 {
-    const bool is_done = with_word(rkey, remote, sizeof(Word), false, [&](std::byte* word) {
-        *result = apply(word, UCT_ATOMIC_OP_CSWAP, compare, swap);
-    });
+    const bool is_done = with_word(rkey, remote, sizeof(Word), false,
+                                   [&](std::byte* word) { *result = apply(word, UCT_ATOMIC_OP_CSWAP, compare, swap); });
     return finish(is_done, result, completion);
 }
 

@@ -192,14 +192,16 @@ TEST(windows_over_regions, are_shared_if_all_of_their_bytes_are)
     EXPECT_EQ(regions_over(first->start(), second->start()), (std::vector<region_ptr>{first, nullptr, second}));
     EXPECT_EQ(regions_over(first->start(), first->start()), (std::vector<region_ptr>{first, nullptr, first}));
     EXPECT_TRUE(regions_over(first->start(), elsewhere.data()).empty());
-    EXPECT_TRUE(regions_over(first->start(), second->start() + length - 5001).empty()) << "its end is not in the region";
+    EXPECT_TRUE(regions_over(first->start(), second->start() + length - 5001).empty())
+        << "its end is not in the region";
 }
 
 TEST(windows_over_regions, are_shared_over_memory_of_another_window)
 {
     const auto registry = private_registry(64 << 20);
     const dim numbers[] = {{100, 64}};
-    window* const owner = must(registry->allocate(must(pack_plan::compile(must(make_strided({.length = 8}, numbers))))));
+    window* const owner =
+        must(registry->allocate(must(pack_plan::compile(must(make_strided({.length = 8}, numbers))))));
     const auto block    = must(pack_plan::compile(must(make_contig(1, {.length = 1000}))));
     window* const other = must(registry->create({block, {owner->binding().bases[0] + 16}}));
     ASSERT_TRUE(other->binding().is_shared());

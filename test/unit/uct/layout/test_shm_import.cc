@@ -110,8 +110,7 @@ protected:
     {
         std::vector<std::byte> bytes(length);
         const auto iov = iov_of(bytes.data(), bytes.size());
-        EXPECT_EQ(UCS_OK,
-                  get_status(ep, iov, reinterpret_cast<std::uintptr_t>(target.address()), key.rkey()));
+        EXPECT_EQ(UCS_OK, get_status(ep, iov, reinterpret_cast<std::uintptr_t>(target.address()), key.rkey()));
         return bytes;
     }
 };
@@ -205,8 +204,8 @@ TEST_F(windows_over_regions, get_no_keys_once_a_region_is_withdrawn)
 // Behind an older window that lives.
 TEST_F(windows_over_regions, are_unmapped_soon_after_their_owner_released_them)
 {
-    const auto kept = new_region(1 << 20);
-    auto freed      = new_region(1 << 18);
+    const auto kept   = new_region(1 << 20);
+    auto freed        = new_region(1 << 18);
     window *const one = window_over({kept->start()}, 100), *const two = window_over({freed->start()}, 100);
     {
         const imported key_of_one(export_window(one->address()));
