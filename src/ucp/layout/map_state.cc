@@ -1,6 +1,7 @@
 #include "map_state.h"
 
 #include "layout_table.h"
+#include "numbered_handle.h"
 #include "options.h"
 #include "uct/layout/copy/md.h"
 #include "window_figures.h"
@@ -51,11 +52,10 @@ memory_handle* window_user::memory_in(ucp_context_h wanted) const
 
 ucp_layout_window_h map_state::add(window_user& user)
 {
-    constexpr std::uintptr_t step = 2; // odd numbers, so that no handle is the address of an object
-    const auto handle             = reinterpret_cast<ucp_layout_window_h>(_last_handle * step + 1);
-    window_user& added            = _users.try_emplace(handle).first->second; // nothing fails from here on
-    added                         = std::move(user);
-    added.handle                  = handle;
+    const auto handle  = numbered_handle<ucp_layout_window_h>(_last_handle);
+    window_user& added = _users.try_emplace(handle).first->second; // nothing fails from here on
+    added              = std::move(user);
+    added.handle       = handle;
     enter(added);
     ++_last_handle;
     return handle;

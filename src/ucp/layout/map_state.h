@@ -1,8 +1,7 @@
 // Maps the handles of windows to their users: who uses which window of the cache, with which stock memory handles.
 //
-// A ucp_layout_window_h is a number, used once in the life of a process and never followed as a pointer. So a stale or
-// foreign handle is always detected. One lock guards everything here; fork holds it. Without it, the name of a window
-// (window.h) tells the handle of its first user, so that an address leads to a handle.
+// A ucp_layout_window_h is a number (numbered_handle.h). One lock guards everything here; fork holds it. Without it,
+// the name of a window (window.h) tells the handle of its first user, so that an address leads to a handle.
 //
 // Example: map_state& state = map_state::instance(); const std::lock_guard guard(state.lock);
 //          if (window_user* const user = state.find(__func__, window)) { ... }

@@ -1,4 +1,5 @@
 // ucp_layout_memory_*: the handles of regions.
+#include "numbered_handle.h"
 #include "ucp_layout.h"
 
 #include "sys/fork.h"
@@ -26,7 +27,6 @@ struct held_memory {
     bool is_of_caller;
 };
 
-// A handle is a number that is used once, so a stale one is detected.
 class memory_table
 {
 public:
@@ -45,8 +45,7 @@ public:
     ucp_layout_memory_h add(held_memory added)
     {
         const std::lock_guard guard(_lock);
-        constexpr std::uintptr_t step = 2; // odd numbers, so that no handle is the address of an object
-        const auto handle             = reinterpret_cast<ucp_layout_memory_h>(_last * step + 1);
+        const auto handle = numbered_handle<ucp_layout_memory_h>(_last);
         _all.emplace(handle, std::move(added));
         ++_last;
         return handle;

@@ -78,8 +78,7 @@ result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::spa
                                                     const carrier_chooser& carrier)
 {
     auto created = create(layout, [&](pack_plan_ptr plan) {
-        return window_registry::instance().create({std::move(plan), to_bytes(bases)},
-                                                  carrier(is_over_regions(*layout.value, bases)));
+        return window_registry::instance().create({std::move(plan), to_bytes(bases)}, carrier);
     });
     if (created && !exclusive) {
         rollback undo([&] { destroy(*created); });

@@ -55,8 +55,6 @@ class window_cache
 {
 public:
     using end_callback = std::function<void(const cached_window&)>;
-    // Of a new window; is_shared: all of its bytes are in regions.
-    using carrier_chooser = std::function<window_carrier(bool is_shared)>;
 
     // Calls `ends` before a window is destroyed.
     window_cache(std::size_t max_idle, end_callback ends) : _max_idle(max_idle), _ends(std::move(ends)) {}

@@ -157,13 +157,16 @@ block_row row_of(const window_binding& binding)
 
 } // namespace
 
-result<window*> window_registry::create(window_binding binding, window_carrier carrier)
+result<window*> window_registry::create(window_binding binding, const carrier_chooser& choose)
 {
     UCXL_TRY(check(binding));
     UCXL_TRY(reserve());
+    find_indirect_bases(binding);
+    find_regions(binding);
     const std::uint64_t length = binding.plan->packed_length();
     const std::uint64_t needed = round_to_pages(length) + page_length();
     const auto parts           = _arena->parts(); // constant from now on
+    window_carrier carrier     = choose(length > 0 && binding.is_shared());
     if (static_cast<std::size_t>(carrier) >= parts.size()) {
         carrier = window_carrier::keys;
     }
@@ -174,8 +177,6 @@ result<window*> window_registry::create(window_binding binding, window_carrier c
                                              std::to_string(available) +
                                              " bytes reserved for such windows (UCX_LAYOUT_ARENA_SIZE)");
     }
-    find_indirect_bases(binding);
-    find_regions(binding);
     binding.attachment = std::make_shared<window_attachment>();
     std::unique_ptr<window> created(new (std::nothrow) window);
     std::unique_ptr<window_binding> owned(new (std::nothrow) window_binding(std::move(binding)));

@@ -31,9 +31,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ucs/memory/memory_type.h>
@@ -158,6 +160,9 @@ private:
 // region. bases.size() == described.num_sources(). Throws std::bad_alloc.
 std::vector<region_ptr> regions_of(const layout& described, std::span<std::byte* const> bases);
 
+// Of a new window. is_shared: it has bytes, and peers of this host can map all of them.
+using carrier_chooser = std::function<window_carrier(bool is_shared)>;
+
 class window_registry
 {
 public:
@@ -229,7 +234,11 @@ public:
     // no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit (longer than its part of
     // the arena). Throws std::bad_alloc.
     // A window whose part is missing (arena.h) is in the part for keys, and says so.
-    result<window*> create(window_binding binding, window_carrier carrier = window_carrier::keys);
+    result<window*> create(window_binding binding, window_carrier carrier = window_carrier::keys)
+    {
+        return create(std::move(binding), [carrier](bool) { return carrier; });
+    }
+    result<window*> create(window_binding binding, const carrier_chooser& choose);
     // Makes a window over zeroed memory of its own, which is freed with it. Over one contiguous block it is an identity
     // window. Errors: those of create() and of layout_memory. Throws std::bad_alloc.
     result<window*> allocate(pack_plan_ptr plan, window_carrier carrier = window_carrier::keys);

@@ -44,8 +44,7 @@ std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bo
     const std::string strided = to_strided ? "ss" : "sc";
     std::vector<contender> contenders;
     const auto add = [&](const std::string& name, pair& by, const std::string& method) {
-        contenders.push_back(
-            {name, [&by, method](unsigned times) { return by.process->ask(fmt::format("run {} {}", method, times)); }});
+        contenders.push_back(run_by(name, by, method));
     };
     add(by_window, pairs.window, strided);
     add(by_mapped, pairs.mapped, strided);
@@ -83,8 +82,7 @@ transfer_row measure_row(const effort& how, const layout_case& of, all_pairs& pa
 {
     const std::vector<contender> contenders = contenders_of(of, pairs, to_strided, buffers);
     const load_sample begin                 = sample_load(cpus);
-    constexpr unsigned trips                = 1000;
-    const double round_trip                 = pairs.limit.process->ask(fmt::format("trip {}", trips));
+    const double round_trip                 = measure_round_trip(pairs.limit);
     transfer_row made{{of.name, of.length, of.num_blocks, "transfer",
                        to_strided ? "strided to strided" : "strided to contiguous", alternate(how, contenders),
                        transfer_limits()},
@@ -114,10 +112,7 @@ transfer_rows measure_all(const options& wanted, all_pairs& pairs, const std::ve
     const std::vector<case_maker> cases = transfer_cases();
     transfer_rows rows;
     fmt::print("{}\n", transfer_head(peers, wanted.data, wanted.buffers));
-    pairs.for_each([&](pair& by) {
-        by.process->ask(wanted.data == data_kind::live ? "data live" : "data same");
-        by.process->ask(fmt::format("buffers {}", &by == &pairs.limit ? 1 : wanted.buffers));
-    });
+    pairs.for_each([&](pair& by) { tell_data(by, wanted.data, &by == &pairs.limit ? 1 : wanted.buffers); });
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const std::optional<layout_case> chosen = wanted.choose(cases[i]);
         if (!chosen) {

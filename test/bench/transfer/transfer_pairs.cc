@@ -43,6 +43,23 @@ pair start_side(scratch_folder& folder, const std::string& memory, const std::st
     return {name, std::make_unique<worker>(command)};
 }
 
+contender run_by(const std::string& name, pair& by, const std::string& method)
+{
+    return {name, [&by, method](unsigned times) { return by.process->ask(fmt::format("run {} {}", method, times)); }};
+}
+
+double measure_round_trip(pair& by)
+{
+    constexpr unsigned trips = 1000;
+    return by.process->ask(fmt::format("trip {}", trips));
+}
+
+void tell_data(pair& by, data_kind data, unsigned buffers)
+{
+    by.process->ask(data == data_kind::live ? "data live" : "data same");
+    by.process->ask(fmt::format("buffers {}", buffers));
+}
+
 pair start_limit(scratch_folder& folder, const std::string& memory)
 {
     return start_side(folder, memory, "limit", "limit", {});

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "bench/common/cpus.h"
+#include "bench/common/measure.h"
 #include "bench/common/scratch_folder.h"
 #include "bench/common/worker.h"
+#include "transfer_row.h"
 
 #include <memory>
 #include <optional>
@@ -47,6 +49,15 @@ pair start_limit(scratch_folder& folder, const std::string& memory);
 
 // `memory`: the path of shared memory for all of them.
 all_pairs start_all(scratch_folder& folder, const std::string& memory);
+
+// The method of sides.h, as something to measure.
+contender run_by(const std::string& name, pair& by, const std::string& method);
+
+// Seconds of a cache line's way to the other core and back.
+double measure_round_trip(pair& by);
+
+// From now on the processes use their memory so.
+void tell_data(pair& by, data_kind data, unsigned buffers);
 
 // Where the processes of all pairs say they are. Throws std::runtime_error when one of them is elsewhere.
 void expect_pinned(all_pairs& pairs, const std::optional<cpu_pair>& cpus);

@@ -99,16 +99,11 @@ transfer_row measure_row(const effort& how, const layout_case& measured_case, st
 {
     const char* const strided = to_strided ? "ss" : "sc";
     std::vector<contender> contenders;
-    const auto add = [&](const char* name, pair& by, const std::string& method) {
-        contenders.push_back(
-            {name, [&by, method](unsigned times) { return by.process->ask(fmt::format("run {} {}", method, times)); }});
-    };
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-        add(ways()[i].name, pairs[i], strided);
+        contenders.push_back(run_by(ways()[i].name, pairs[i], strided));
     }
-    add(by_own_work, pairs.front(), fmt::format("own-{}", strided));
-    constexpr unsigned trips = 1000;
-    const double round_trip  = limit.process->ask(fmt::format("trip {}", trips));
+    contenders.push_back(run_by(by_own_work, pairs.front(), fmt::format("own-{}", strided)));
+    const double round_trip = measure_round_trip(limit);
     return {{measured_case.name, measured_case.length, measured_case.num_blocks, "ways",
              to_strided ? "strided to strided" : "strided to contiguous", alternate(how, contenders)},
             measured_case.judged_as,
@@ -142,8 +137,9 @@ transfer_rows measure_ways(const way_options& options,
     if (options.cpus) {
         ask_each("cpus", options.cpus->first + cpu_factor * options.cpus->second);
     }
-    ask_each(options.data == data_kind::live ? "data live" : "data same", 0);
-    ask_each(fmt::format("buffers {}", options.buffers), 0);
+    for (pair& by : pairs) {
+        tell_data(by, options.data, options.buffers);
+    }
     fmt::print("{}\n", head(options));
     transfer_rows rows;
     const std::vector<case_maker> cases = transfer_cases();

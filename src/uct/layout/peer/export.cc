@@ -114,7 +114,7 @@ result<void> exporter::prepare()
 struct exported_record {
     std::shared_ptr<record_file> file;
     shm_key key{};
-    mutable std::atomic<std::uint64_t> bindings{0}; // of the record's header
+    mutable std::uint64_t binding = 0; // of the record's header; under the exporter's lock
 
     exported_record()                                  = default;
     exported_record(const exported_record&)            = delete;
@@ -316,15 +316,12 @@ void update_exported_window(const void* address) noexcept
         record->file->change(record->key.record_offset + at, std::as_bytes(std::span(&value, 1)));
     };
     constexpr std::uint64_t counter = offsetof(shm_record_header, binding);
-    // Nobody else writes it.
-    std::uint64_t number = record->bindings.fetch_add(2, std::memory_order_relaxed);
-    write(counter, number + 1);
+    write(counter, ++record->binding);
     std::uint64_t at = sizeof(shm_record_header);
     for (std::size_t source = 0; source < binding.bases.size(); ++source, at += sizeof(shm_place)) {
         write(at, place_of(binding.bases, binding.regions, source));
     }
-    number += 2;
-    write(counter, number);
+    write(counter, ++record->binding);
 }
 
 void withdraw_exported_window(const void* address) noexcept
