@@ -211,11 +211,11 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
     if (from.records.length() < key.record_offset + key.record_length) {
         return fail(errc::malformed, "the record is behind the end of its file");
     }
-    std::vector<std::byte> bytes(key.record_length);
-    if (!from.records.read(key.record_offset, bytes)) {
+    std::vector<std::byte> contents(key.record_length);
+    if (!from.records.read(key.record_offset, contents)) {
         return fail(errc::malformed, "the record could not be read");
     }
-    auto record = unpack_record(bytes, key);
+    auto record = unpack_record(contents, key);
     if (record && !from.still_has(key)) {
         return fail(errc::malformed, "the record was erased while it was read");
     }
