@@ -153,7 +153,7 @@ TEST_F(create, a_nested_layout_may_be_destroyed_at_once)
 
 TEST_F(create, a_list_of_buffers_is_shown_in_its_order)
 {
-    std::array<char, 64> memory;
+    std::array<char, 64> memory{};
     const ucp_dt_iov_t list[] = {{&memory[32], 8}, {nullptr, 0}, {&memory[4], 2}, {&memory[6], 3}, {&memory[63], 0}};
     const auto from_first     = must(layout::from_iov(list, list[0].buffer));
     EXPECT_EQ(blocks_of(from_first), (std::vector<block>{{0, 0, 8}, {0, -28, 5}})) << "neighbours are one block";
@@ -167,7 +167,7 @@ TEST_F(create, a_list_of_buffers_is_shown_in_its_order)
 // The distances count, so a list of the same shape elsewhere has the same layout, and its window the list's bytes.
 TEST_F(create, a_list_of_buffers_serves_others_of_its_shape)
 {
-    std::array<char, 128> memory;
+    std::array<char, 128> memory{};
     const auto list_at = [&](std::size_t at) {
         return std::array<ucp_dt_iov_t, 2>{{{&memory[at], 4}, {&memory[at + 20], 7}}};
     };

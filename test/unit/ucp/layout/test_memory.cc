@@ -178,8 +178,9 @@ TEST_F(shared_memory, is_made_and_released_by_several_threads)
         threads.emplace_back([&] {
             for (int turn = 0; turn < 50; ++turn) {
                 const auto made = must(memory::allocate(4096));
-                const auto over = must(
-                    window::map(nullptr, must(layout::create_contig(1, {.length = 100})), made.bytes().data() + turn));
+                const auto over =
+                    must(window::map(nullptr, must(layout::create_contig(1, {.length = 100, .layout = nullptr})),
+                                     made.bytes().data() + turn));
             }
         });
     }
