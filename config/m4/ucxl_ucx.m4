@@ -1,4 +1,4 @@
-# Finds stock UCX with its headers. What is built works with every UCX that src/uct/abi knows, whichever of them it was
+# Finds stock UCX with its headers. What is built works with every UCX that src/abi knows, whichever of them it was
 # built with. Headers of another one may declare another interface, so configure refuses it.
 AC_DEFUN([UCXL_CHECK_UCX], [
     AC_ARG_WITH([ucx],
@@ -14,7 +14,7 @@ AC_DEFUN([UCXL_CHECK_UCX], [
     UCX_VERSION=`$PKG_CONFIG --modversion ucx`
     AS_CASE([$UCX_VERSION], [1.1@<:@6-9@:>@ | 1.1@<:@6-9@:>@.* | 1.2@<:@0-3@:>@ | 1.2@<:@0-3@:>@.*], [],
         [AC_MSG_ERROR(m4_normalize([UCX $UCX_VERSION: ucx-layout knows the private interface of UCX 1.16 to 1.23 only
-                                    (src/uct/abi); use one of them, or give its place with --with-ucx=PREFIX]))])
+                                    (src/abi); use one of them, or give its place with --with-ucx=PREFIX]))])
     UCXL_SAVED_CPPFLAGS=$CPPFLAGS
     CPPFLAGS="$CPPFLAGS $UCX_CFLAGS"
     AC_CHECK_HEADERS([ucp/api/ucp.h uct/api/uct.h ucs/type/class.h ucs/config/parser.h], [],

@@ -1,8 +1,8 @@
-// Any bytes as what three processes do with a software device (test/unit/softhca/core/command_script.h): every command
+// Any bytes as what three processes do with a software device (test/gtest/softhca/core/command_script.h): every command
 // is answered, nothing is read or written outside the processes' memory, and the records stay in order.
 #include "fuzz_target.h"
 
-#include "unit/softhca/core/command_script.h"
+#include "gtest/softhca/core/command_script.h"
 
 #include <span>
 

@@ -7,9 +7,9 @@
 #include "softhca/core/keys/key_work.h"
 #include "softhca/core/keys/memory_transfer.h"
 #include "softhca/core/keys/translation_pool.h"
-#include "unit/softhca/core/key_maker.h"
-#include "unit/softhca/core/random_keys.h"
-#include "unit/softhca/core/reference_walk.h"
+#include "gtest/softhca/core/key_maker.h"
+#include "gtest/softhca/core/random_keys.h"
+#include "gtest/softhca/core/reference_walk.h"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // records, deaths. Nothing is read or written outside of keys and queues.
 #include "fuzz_target.h"
 
-#include "unit/softhca/core/hostile_queues.h"
+#include "gtest/softhca/core/hostile_queues.h"
 
 using namespace ucxl;
 using fuzz::require;

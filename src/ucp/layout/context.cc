@@ -3,10 +3,10 @@
 #include "map_state.h"
 #include "ucp_layout_context.h"
 
+#include "abi/config.h"
+#include "abi/log.h"
+#include "abi/ucx.h"
 #include "ucs/sys/argument.h"
-#include "uct/abi/config.h"
-#include "uct/abi/log.h"
-#include "uct/abi/ucx.h"
 #include "uct/layout/copy/md.h"
 #include "uct/layout/init.h"
 

@@ -2,13 +2,13 @@
 
 #include "hardware_keys.h"
 
+#include "abi/component.h"
+#include "abi/library.h"
+#include "abi/log.h"
+#include "abi/ucx.h"
+#include "abi/window_types.h"
 #include "options.h"
 #include "sys/search_order.h"
-#include "uct/abi/component.h"
-#include "uct/abi/library.h"
-#include "uct/abi/log.h"
-#include "uct/abi/ucx.h"
-#include "uct/abi/window_types.h"
 #include "uct/layout/copy/md.h"
 #include "uct/layout/peer/iface.h"
 #include "uct/layout/shm/lay_shm.h"

@@ -10,10 +10,10 @@
 #include "options.h"
 #include "ucp_layout.h"
 
+#include "abi/library.h"
+#include "abi/log.h"
+#include "abi/ucx.h"
 #include "sys/search_order.h"
-#include "uct/abi/library.h"
-#include "uct/abi/log.h"
-#include "uct/abi/ucx.h"
 #include "uct/layout/init.h"
 
 #include <ucp/api/ucp.h>

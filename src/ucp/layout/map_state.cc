@@ -6,8 +6,8 @@
 #include "uct/layout/copy/md.h"
 #include "window_figures.h"
 
+#include "abi/log.h"
 #include "sys/fork.h"
-#include "uct/abi/log.h"
 
 #include <algorithm>
 

@@ -3,10 +3,10 @@
 #include "sys/rollback.h"
 #include "uct/layout/copy/md.h"
 
-#include "uct/abi/component.h"
-#include "uct/abi/log.h"
-#include "uct/abi/registrations.h"
-#include "uct/abi/ucx.h"
+#include "abi/component.h"
+#include "abi/log.h"
+#include "abi/registrations.h"
+#include "abi/ucx.h"
 
 #include <algorithm>
 #include <type_traits>

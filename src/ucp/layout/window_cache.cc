@@ -1,11 +1,11 @@
 #include "window_cache.h"
 
+#include "abi/log.h"
+#include "abi/registrations.h"
 #include "carrier.h"
 #include "hardware_keys.h"
 #include "sys/hash.h"
 #include "sys/rollback.h"
-#include "uct/abi/log.h"
-#include "uct/abi/registrations.h"
 #include "uct/layout/peer/export.h"
 #include "window_figures.h"
 

@@ -1,7 +1,7 @@
 #include "option_table.h"
 
-#include "uct/abi/log.h"
-#include "uct/abi/ucx.h"
+#include "abi/log.h"
+#include "abi/ucx.h"
 
 #include <cstdlib>
 #include <format>

@@ -10,8 +10,8 @@
 //     auto options = UCXL_TRY(table.read());
 #pragma once
 
+#include "abi/config.h"
 #include "sys/error.h"
-#include "uct/abi/config.h"
 
 #include <cstddef>
 #include <span>

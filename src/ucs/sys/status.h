@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 #include <ucs/type/status.h>
 
 namespace ucxl

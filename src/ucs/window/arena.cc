@@ -1,6 +1,6 @@
 #include "arena.h"
 
-#include "uct/abi/memory_types.h"
+#include "abi/memory_types.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,12 +1,12 @@
 #include "window.h"
 
+#include "abi/registrations.h"
+#include "abi/window_types.h"
 #include "arena.h"
 #include "foreign_memory.h"
 #include "sys/pages.h"
 #include "sys/rollback.h"
 #include "ucs/layout/build.h"
-#include "uct/abi/registrations.h"
-#include "uct/abi/window_types.h"
 #include "window_config.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // What may carry the bytes of a window besides the CPU of its own process.
 //
 // UCX chooses per memory type, not per address. So each carrier has its own part of the arena and its own memory type
-// (uct/abi/window_types.h).
+// (abi/window_types.h).
 #pragma once
 
 #include <cstddef>

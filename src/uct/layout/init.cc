@@ -1,8 +1,8 @@
 #include "init.h"
 
+#include "abi/log.h"
+#include "abi/ucx.h"
 #include "ucs/window/window_config.h"
-#include "uct/abi/log.h"
-#include "uct/abi/ucx.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/cma/lay_cma.h"
 #include "uct/layout/copy/lay_copy.h"

@@ -2,7 +2,7 @@
 // system calls: memory is this process's and is copied by memcpy. Figures are medians of samples.
 #include "softhca/core/keys/memory_transfer.h"
 #include "softhca/core/keys/translation_list.h"
-#include "unit/softhca/core/key_maker.h"
+#include "gtest/softhca/core/key_maker.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include "ucs/sys/log_limit.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 #include <ucs/vfs/base/vfs_cb.h>
 #include <ucs/vfs/base/vfs_obj.h>
 

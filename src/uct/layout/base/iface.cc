@@ -1,6 +1,6 @@
 #include "iface.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 
 #include <climits>
 

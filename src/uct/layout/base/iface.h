@@ -4,7 +4,7 @@
 // Example: struct my_iface { base_interface base; ... }; opened by open_base_interface(self->base, ...)
 #pragma once
 
-#include "uct/abi/interface.h"
+#include "abi/interface.h"
 
 #include <cstddef>
 

@@ -1,8 +1,8 @@
 // The common part of memory domains that have no state of their own.
 #pragma once
 
-#include "uct/abi/component.h"
-#include "uct/abi/domain.h"
+#include "abi/component.h"
+#include "abi/domain.h"
 
 namespace ucxl
 {

@@ -8,7 +8,7 @@
 // Invariant: every operation is complete when it returns. A process does not reach itself.
 #pragma once
 
-#include "uct/abi/component.h"
+#include "abi/component.h"
 
 namespace ucxl
 {

@@ -1,7 +1,7 @@
 // The component and memory domain of lay_cma.
 #include "lay_cma.h"
 
-#include "uct/abi/window_types.h"
+#include "abi/window_types.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/rkey.h"

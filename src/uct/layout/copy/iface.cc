@@ -4,8 +4,8 @@
 #include "uct/layout/base/iface.h"
 #include "uct/layout/base/window_copy.h"
 
-#include "uct/abi/log.h"
-#include "uct/abi/window_types.h"
+#include "abi/log.h"
+#include "abi/window_types.h"
 
 #include <climits>
 #include <cstring>

@@ -7,7 +7,7 @@
 // Invariant: every operation is complete when it returns, so there is nothing to progress, flush or wait for.
 #pragma once
 
-#include "uct/abi/component.h"
+#include "abi/component.h"
 
 namespace ucxl
 {

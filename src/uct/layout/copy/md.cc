@@ -1,7 +1,7 @@
 #include "md.h"
 
+#include "abi/window_types.h"
 #include "ucs/window/window.h"
-#include "uct/abi/window_types.h"
 #include "uct/layout/base/md.h"
 
 #include <array>

@@ -5,7 +5,7 @@
 // it is used.
 #pragma once
 
-#include "uct/abi/component.h"
+#include "abi/component.h"
 
 #include <cstdint>
 

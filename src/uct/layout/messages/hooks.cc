@@ -4,7 +4,7 @@
 #include "requests.h"
 #include "ucs/sys/option_table.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 
 #include <array>
 #include <cstddef>

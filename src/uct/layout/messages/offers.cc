@@ -1,8 +1,8 @@
 #include "offers.h"
 
-#include "uct/abi/component.h"
-#include "uct/abi/software_atomics.h"
-#include "uct/abi/window_types.h"
+#include "abi/component.h"
+#include "abi/software_atomics.h"
+#include "abi/window_types.h"
 
 #include <algorithm>
 

@@ -4,11 +4,11 @@
 #include "uct/layout/base/failure.h"
 #include "uct/layout/base/window_copy.h"
 
+#include "abi/config.h"
+#include "abi/messages.h"
+#include "abi/muted_message.h"
+#include "abi/window_types.h"
 #include "ucs/window/window.h"
-#include "uct/abi/config.h"
-#include "uct/abi/messages.h"
-#include "uct/abi/muted_message.h"
-#include "uct/abi/window_types.h"
 
 #include <algorithm>
 #include <array>

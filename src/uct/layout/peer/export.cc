@@ -5,7 +5,7 @@
 
 #include "ucs/window/window.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 
 #include <algorithm>
 #include <atomic>

@@ -4,8 +4,8 @@
 // Example: struct config table with the fields of host_interface_config; open_host_interface(ops, ...)
 #pragma once
 
+#include "abi/component.h"
 #include "sys/process.h"
-#include "uct/abi/component.h"
 #include "uct/layout/base/iface.h"
 
 namespace ucxl

@@ -2,10 +2,10 @@
 
 #include "limits.h"
 
+#include "abi/log.h"
 #include "sys/pages.h"
 #include "ucs/layout/walk.h"
 #include "ucs/window/reader_section.h"
-#include "uct/abi/log.h"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 
 #include "import.h"
 
-#include "uct/abi/uct.h"
+#include "abi/uct.h"
 
 namespace ucxl
 {

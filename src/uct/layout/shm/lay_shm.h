@@ -10,7 +10,7 @@
 // transport between its own windows and host memory.
 #pragma once
 
-#include "uct/abi/component.h"
+#include "abi/component.h"
 
 namespace ucxl
 {

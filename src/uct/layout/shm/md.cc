@@ -1,10 +1,10 @@
 // The component and memory domain of lay_shm.
 #include "lay_shm.h"
 
+#include "abi/ucx.h"
+#include "abi/window_types.h"
 #include "sys/mapping.h"
 #include "sys/pages.h"
-#include "uct/abi/ucx.h"
-#include "uct/abi/window_types.h"
 #include "uct/layout/base/md.h"
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/rkey.h"

@@ -1,8 +1,8 @@
 #include "alias_table.h"
 
+#include "abi/log.h"
 #include "sys/hash.h"
 #include "sys/rollback.h"
-#include "uct/abi/log.h"
 
 #include <algorithm>
 #include <cstring>

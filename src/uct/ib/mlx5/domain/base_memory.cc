@@ -1,7 +1,7 @@
 #include "base_memory.h"
 
+#include "abi/log.h"
 #include "card_memory.h"
-#include "uct/abi/log.h"
 
 #include <cerrno>
 #include <cstring>

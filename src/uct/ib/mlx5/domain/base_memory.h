@@ -8,8 +8,8 @@
 //     auto held = UCXL_TRY(memory.hold({start, end}));   // held.lkey(), for as long as `held` lives
 #pragma once
 
+#include "abi/registration_cache.h"
 #include "sys/error.h"
-#include "uct/abi/registration_cache.h"
 
 #include <atomic>
 #include <cstdint>

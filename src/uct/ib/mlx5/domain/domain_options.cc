@@ -1,6 +1,6 @@
 #include "domain_options.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 
 #include <vector>
 

@@ -1,11 +1,11 @@
 // The entry of libucp_layout into this library: puts the layer before the component "ib" of UCX.
 #include "config.h"
 
+#include "abi/log.h"
+#include "abi/ucx.h"
 #include "device_window_keys.h"
 #include "domain_options.h"
 #include "key_mark.h"
-#include "uct/abi/log.h"
-#include "uct/abi/ucx.h"
 #include "unreachable_memory.h"
 #include "window_domain.h"
 

@@ -1,6 +1,6 @@
 #include "exported_keys.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "imported_windows.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 
 #include <algorithm>
 #include <exception>

@@ -3,7 +3,7 @@
 // operation is run with a copy in host memory, which the CPU fills before or reads afterwards.
 #pragma once
 
-#include "uct/abi/zcopy_layer.h"
+#include "abi/zcopy_layer.h"
 
 #include <span>
 

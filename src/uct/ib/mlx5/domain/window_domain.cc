@@ -1,12 +1,12 @@
 #include "window_domain.h"
 
+#include "abi/log.h"
 #include "device_window_keys.h"
 #include "domain_options.h"
 #include "imported_windows.h"
 #include "key_mark.h"
 #include "sys/rollback.h"
 #include "ucs/sys/status.h"
-#include "uct/abi/log.h"
 #include "uct/ib/mlx5/layout/device_report.h"
 
 #include <algorithm>

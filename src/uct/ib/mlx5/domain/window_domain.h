@@ -7,6 +7,7 @@
 // Locks: UCP calls the operations under its context's lock. Nothing here waits for UCP.
 #pragma once
 
+#include "abi/domain_layer.h"
 #include "alias_table.h"
 #include "base_memory.h"
 #include "card_memory.h"
@@ -15,7 +16,6 @@
 #include "registered_ranges.h"
 #include "staged_copies.h"
 #include "ucs/window/window_keys.h"
-#include "uct/abi/domain_layer.h"
 #include "uct/ib/mlx5/layout/domain.h"
 #include "window_handle.h"
 

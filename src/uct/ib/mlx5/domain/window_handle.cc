@@ -1,6 +1,6 @@
 #include "window_handle.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 
 #include <algorithm>
 #include <new>

@@ -1,6 +1,6 @@
 #include "window_key.h"
 
-#include "uct/abi/log.h"
+#include "abi/log.h"
 #include "uct/ib/mlx5/layout/explain.h"
 
 #include <exception>

@@ -1,7 +1,7 @@
 #include "options.h"
 
-#include "uct/abi/log.h"
-#include "uct/abi/ucx.h"
+#include "abi/log.h"
+#include "abi/ucx.h"
 
 namespace ucxl::mlx5
 {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <memory>
 
+#include "abi/log.h"
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
-#include "uct/abi/log.h"
 
 namespace ucxl::mlx5
 {

@@ -1,0 +1,138 @@
+// Keys that peers must be able to lose (UCP's error mode PEER): they are not the window's, and end with their handle.
+#include "device_control.h"
+#include "shown_memory.h"
+
+#include "abi/uct.h"
+
+#include <cstring>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+namespace ucxl::test
+{
+
+namespace
+{
+
+// The memory domain of the device, as UCP opens it.
+class device_domain
+{
+public:
+    device_domain()
+    {
+        uct_component_h* components = nullptr;
+        unsigned count              = 0;
+        check_ok(uct_query_components(&components, &count), "uct_query_components");
+        for (unsigned i = 0; i < count && _md == nullptr; ++i) {
+            uct_component_attr_t attr{};
+            attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+            check_ok(uct_component_query(components[i], &attr), "uct_component_query");
+            if (std::string_view(attr.name) == "ib") {
+                uct_md_config_t* config = nullptr;
+                check_ok(uct_md_config_read(components[i], nullptr, nullptr, &config), "uct_md_config_read");
+                const auto status = uct_md_open(components[i], "mlx5_0", config, &_md);
+                uct_config_release(config);
+                check_ok(status, "uct_md_open");
+            }
+        }
+        uct_release_component_list(components);
+        check(_md != nullptr, "this UCX has no component \"ib\"");
+    }
+    ~device_domain() { uct_md_close(_md); }
+    device_domain(const device_domain&)            = delete;
+    device_domain& operator=(const device_domain&) = delete;
+
+    uct_mem_h add(const ucx_layout::window& window) const
+    {
+        uct_mem_h memh = nullptr;
+        check_ok(uct_md_mem_reg(_md, window.address(), window.length(), UCT_MD_MEM_ACCESS_ALL, &memh),
+                 "uct_md_mem_reg");
+        return memh;
+    }
+
+    // The key for puts and gets.
+    std::uint32_t pack(uct_mem_h memh, unsigned flags) const
+    {
+        const abi::mkey_pack_params params{.field_mask = abi::mkey_pack_params::has_flags, .flags = flags};
+        std::uint64_t packed = 0;
+        check_ok(_md->ops->mkey_pack(_md, memh, nullptr, 0, &params, &packed), "mkey_pack");
+        return static_cast<std::uint32_t>(packed);
+    }
+
+    // Returns how often the completion was called.
+    unsigned remove(uct_mem_h memh, unsigned flags) const
+    {
+        struct counted {
+            uct_completion_t super;
+            unsigned calls;
+        } done{{.func   = [](uct_completion_t* self) { ++reinterpret_cast<counted*>(self)->calls; },
+                .count  = 1,
+                .status = UCS_OK},
+               0};
+        const abi::mem_dereg_params params{.field_mask = abi::mem_dereg_params::has_memh |
+                                                         abi::mem_dereg_params::has_flags |
+                                                         abi::mem_dereg_params::has_completion,
+                                           .flags = flags,
+                                           .memh  = memh,
+                                           .comp  = &done.super};
+        check_ok(_md->ops->mem_dereg(_md, &params), "mem_dereg");
+        return done.calls;
+    }
+
+private:
+    uct_md_h _md = nullptr;
+};
+
+class own_keys : public testing::Test
+{
+protected:
+    own_keys() { check_ok(_window.map(_peer.context()), "ucp_layout_map"); }
+
+    own_peer _peer;
+    shown_memory _window{spec::strided(spec::block(64), {{512, 128}})};
+    device_domain _domain;
+    const device_control _device;
+};
+
+constexpr unsigned can_be_lost = abi::mkey_pack_params::invalidate_rma;
+
+TEST_F(own_keys, are_those_of_one_handle)
+{
+    const uct_mem_h first  = _domain.add(_window.window());
+    const uct_mem_h second = _domain.add(_window.window());
+    const auto shared      = _domain.pack(first, 0);
+    EXPECT_EQ(_domain.pack(second, 0), shared);
+    const auto of_first  = _domain.pack(first, can_be_lost);
+    const auto of_second = _domain.pack(second, can_be_lost);
+    EXPECT_NE(of_first, shared);
+    EXPECT_NE(of_second, shared);
+    EXPECT_NE(of_first, of_second);
+    EXPECT_EQ(_domain.pack(first, can_be_lost), of_first);
+    EXPECT_EQ(_domain.remove(first, abi::mem_dereg_params::invalidate), 1u);
+    EXPECT_EQ(_domain.pack(second, can_be_lost), of_second);
+    EXPECT_EQ(_domain.remove(second, abi::mem_dereg_params::invalidate), 1u);
+}
+
+TEST_F(own_keys, are_free_when_their_handle_has_gone)
+{
+    const uct_mem_h memh = _domain.add(_window.window());
+    const auto key       = _domain.pack(memh, can_be_lost);
+    EXPECT_TRUE(_device.is_bound(key));
+    EXPECT_EQ(_domain.remove(memh, abi::mem_dereg_params::invalidate), 1u);
+    EXPECT_FALSE(_device.is_bound(key));
+}
+
+TEST_F(own_keys, are_free_when_the_window_is_unmapped)
+{
+    const uct_mem_h memh = _domain.add(_window.window());
+    const auto key       = _domain.pack(memh, can_be_lost);
+    EXPECT_TRUE(_device.is_bound(key));
+    _window.unmap();
+    EXPECT_FALSE(_device.is_bound(key));
+    EXPECT_EQ(_domain.remove(memh, abi::mem_dereg_params::invalidate), 1u);
+}
+
+} // namespace
+
+} // namespace ucxl::test
