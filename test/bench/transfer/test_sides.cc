@@ -189,7 +189,7 @@ TEST(transfer_sides, buffers_are_used_in_turn)
     unsigned sent = 0;
     answers_to("buffers 3\n" + std::string(small_case), [&](const shared_memory& memory) { sent = num_sent(memory); });
     EXPECT_EQ(sent, 3 * 5) << "each method is tried in each of them";
-    answers_to("buffers 100\n" + std::string(small_case) + "run ss 5\n", [](const shared_memory&) {});
+    answers_to("buffers 1000\n" + std::string(small_case) + "run ss 5\n", [](const shared_memory&) {});
 }
 
 TEST(transfer_sides, contiguous_memory_is_a_case_of_any_length)
