@@ -1,5 +1,5 @@
-// A layout with its bytes one by one in packed order, as the oracle of test/gtest/support has them, and memory to try it
-// on.
+// A layout with its bytes one by one in packed order, as the oracle of test/gtest/support has them, and memory to try
+// it on.
 #pragma once
 
 #include "guarded.h"
