@@ -26,6 +26,8 @@ usage: contrib/dev VERB [ARGS]
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
+  models [FILTER] check the models of protocols between threads and processes (SPIN) in all their states, and that each is
+                  found wrong when one check, order or barrier is taken out
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
                   (--suite NAME FILTER: in a root of another Debian suite, forky has MPIs with the ABI of MPI 5)
   run CMD...      build, then run a command that finds the built tools, examples and libraries first
@@ -283,6 +285,7 @@ check --arch arm64: another build, in an emulator
 conformance: all cases; `check` runs those that take less than a minute together
 conformance mpi: MPI programs of other projects, with the library and without it
 adversarial: 200 seeds; `check` runs five of the day, and one of windows
+models: larger state spaces, and all broken variants; `check` breaks one model of the day
 test internal-headers: all of them; `check` compiles a quarter of the day alone
 END
 }
@@ -387,6 +390,7 @@ verb_bench() {
 }
 
 verb_model() { exec "$top/contrib/model/model.py" "$@"; }
+verb_models() { exec "$top/test/models/run" "$@"; }
 verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}"; }
 verb_fmt() {
     cd "$top" || return

@@ -11,6 +11,8 @@
 // Invariant: a thread in a section never waits for another thread of its process. It calls neither
 // window_registry::destroy() nor rebind(), which would wait for the section itself.
 //
+// The steps are those of test/models/reader_section.pml.
+//
 // Example: reader_section guard; if (const window* w = registry.find(address, length)) { use(w->binding()); }
 #pragma once
 

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <initializer_list>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 
 namespace ucxl::softhca
@@ -45,7 +46,12 @@ std::uint64_t monotonic_ns()
 
 void wake_timer::start()
 {
-    if (_stopping.load() || _started.exchange(true)) {
+    if (_started.exchange(true)) {
+        return;
+    }
+    // After the exchange: either this sees that the timer stops, or stop() sees that somebody makes the thread.
+    if (_stopping.load()) {
+        _started.store(false);
         return;
     }
     sigset_t most;
@@ -63,6 +69,8 @@ void wake_timer::start()
     libc().pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (failed != 0) {
         _started.store(false); // tried again at the next request
+    } else {
+        _created.store(true);
     }
 }
 
@@ -91,9 +99,13 @@ void* wake_timer::run(void* timer)
 void wake_timer::loop()
 {
     pthread_setname_np(pthread_self(), "softhca");
-    while (!_stopping.load()) {
+    for (;;) {
+        // Before all that the thread looks at: what changes afterwards lets it not sleep.
         const std::uint32_t seen = _changes.load();
-        std::uint64_t due        = _due.load();
+        if (_stopping.load()) {
+            break;
+        }
+        std::uint64_t due = _due.load();
         if (due == never || monotonic_ns() < due) {
             sleep_until_changed(_changes, seen, due);
             continue;
@@ -106,12 +118,19 @@ void wake_timer::loop()
 
 void wake_timer::stop()
 {
-    if (_stopping.exchange(true) || !_started.load()) {
+    if (_stopping.exchange(true)) {
+        return;
+    }
+    while (_started.load() && !_created.load()) { // another thread is making it
+        sched_yield();
+    }
+    if (!_created.load()) {
         return;
     }
     _changes.fetch_add(1);
     syscall(SYS_futex, word(_changes), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
     pthread_join(_thread, nullptr);
+    _created.store(false);
     _started.store(false);
 }
 

@@ -1,5 +1,5 @@
 // Calls a function at a given time, in a thread of its own that is started when it is first needed. The thread blocks
-// the program's signals.
+// the program's signals. The steps are those of test/models/wake_timer.pml.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,11 @@ public:
     void stop();
 
     // In a child of fork(), which does not have the thread.
-    void forget() { _started.store(false); }
+    void forget()
+    {
+        _created.store(false);
+        _started.store(false);
+    }
 
 private:
     static void* run(void* timer);
@@ -39,8 +43,9 @@ private:
     function _call;
     void* _argument;
     std::atomic<std::uint64_t> _due     = never;
-    std::atomic<std::uint32_t> _changes = 0; // the futex that the thread sleeps on
-    std::atomic<bool> _started          = false;
+    std::atomic<std::uint32_t> _changes = 0;     // the futex that the thread sleeps on
+    std::atomic<bool> _started          = false; // somebody makes the thread, or has made it
+    std::atomic<bool> _created          = false; // _thread is one
     std::atomic<bool> _stopping         = false;
     pthread_t _thread{};
 };

@@ -308,7 +308,8 @@ void update_exported_window(const void* address) noexcept
     if (record == nullptr) {
         return;
     }
-    if (record->key.access != access_of(binding)) {
+    // A region may be withdrawn while a window is bound to it; windows over it are looked for afterwards.
+    if (record->key.access != access_of(binding) || std::ranges::any_of(binding.regions, is_withdrawn)) {
         ended = std::exchange(binding.attachment->value, nullptr);
         return;
     }

@@ -532,6 +532,8 @@ bool is_published(const imported_window& imported)
     return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == imported.key.generation;
 }
 
+// As in test/models/key_record.pml. Published is asked last, too: if the record is still that of the key, the counter that
+// was read before is that of its window.
 bool is_usable_now(const imported_window& imported)
 try {
     if (!is_published(imported)) {
@@ -542,7 +544,7 @@ try {
         const reader_section section;
         is_present = sources_of(imported).binding == binding_of(imported);
     }
-    return is_present || importer::instance().follow(imported);
+    return (is_present || importer::instance().follow(imported)) && is_published(imported);
 } catch (const std::bad_alloc&) {
     return false;
 }

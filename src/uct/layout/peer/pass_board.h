@@ -8,6 +8,8 @@
 // Bytes of a board come from other processes of the user and may be anything: neither side relies on more than that a
 // piece it takes is one of its pass, as it read the pass itself.
 //
+// The steps are those of test/models/shared_pass.pml: who changes their order changes the model first.
+//
 // Example of a requester: posted_pass pass(board, request, pieces);
 //                         while (const auto piece = pass.take()) { copy(*piece); } pass.finish(is_gone, copy);
 #pragma once
