@@ -1,12 +1,12 @@
 // ucp_layout_print_device asks libuct_mlx5_layout, which exists only where rdma-core does.
 #include "handle.h"
+#include "key_library.h"
 #include "ucs/layout/wire.h"
 #include "ucs/sys/argument.h"
 
 #include <dlfcn.h>
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 using namespace ucxl;
@@ -14,33 +14,15 @@ using namespace ucxl;
 namespace
 {
 
-constexpr const char* library = "libuct_mlx5_layout.so.1";
-
 // Declared in uct_mlx5_layout.h, which needs the headers of rdma-core.
 using explain_function = ucs_status_t (*)(const char* device, const void* wire, std::size_t length, FILE* stream);
 using print_function   = ucs_status_t (*)(const char* device, FILE* stream);
-
-// Looks beside this library, then on the usual search path. Never closed, as UCX would not be.
-void* open_library()
-{
-    Dl_info own{};
-    if (dladdr(reinterpret_cast<void*>(&ucp_layout_print_device), &own) != 0) {
-        const std::string path = own.dli_fname;
-        const auto slash       = path.rfind('/');
-        if (void* const beside = slash == path.npos
-                                     ? nullptr
-                                     : dlopen((path.substr(0, slash + 1) + library).c_str(), RTLD_NOW | RTLD_LOCAL)) {
-            return beside;
-        }
-    }
-    return dlopen(library, RTLD_NOW | RTLD_LOCAL);
-}
 
 // Null after logging why.
 template <typename Function>
 Function find_function(const char* name)
 {
-    void* const opened = open_library();
+    void* const opened = open_key_library();
     if (opened == nullptr) {
         ucs_error("ucp_layout_print_device: layout keys are not installed: %s", dlerror());
         return nullptr;

@@ -7,8 +7,8 @@
 #include "abi/log.h"
 #include "abi/ucx.h"
 #include "abi/window_types.h"
+#include "key_library.h"
 #include "options.h"
-#include "sys/search_order.h"
 #include "uct/layout/copy/md.h"
 #include "uct/layout/peer/iface.h"
 #include "uct/layout/shm/lay_shm.h"
@@ -147,16 +147,6 @@ constexpr window_directory directory = {
     .hide_domain        = hide_domain,
 };
 
-// The library next to this one, or the one that the loader finds.
-void* open_library()
-{
-    constexpr const char* name = "libuct_mlx5_layout.so.1"; // UCT_MLX5_LAYOUT_LIBVERSION
-    const std::string own      = file_of(reinterpret_cast<const void*>(&open_library));
-    const std::string folder   = own.substr(0, own.rfind('/') + 1);
-    void* const beside         = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-    return beside != nullptr ? beside : dlopen(name, RTLD_NOW | RTLD_LOCAL);
-}
-
 window_keys* open_keys(std::string& reason)
 {
     if (!are_hardware_keys_enabled()) {
@@ -172,7 +162,7 @@ window_keys* open_keys(std::string& reason)
         reason = "this UCX has no component for RDMA devices";
         return nullptr;
     }
-    void* const library = open_library();
+    void* const library = open_key_library();
     if (library == nullptr) {
         reason = dlerror();
         return nullptr;
