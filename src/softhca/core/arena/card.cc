@@ -87,7 +87,7 @@ bool set_capability(card& changed, std::string_view name, unsigned value)
         changed.umr_fence = static_cast<prm::umr_fence_kind>(value);
         return true;
     }
-    if (name == "dc_wqe" && value >= 64 && value <= 1024) {
+    if (name == "dc_wqe" && value >= 64 && value <= max_send_wqe_bytes) {
         changed.dc_wqe = static_cast<std::uint16_t>(value);
         return true;
     }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 
+#include "limits.h"
 #include "prm/hca_cap.h"
 
 namespace ucxl::softhca
@@ -31,14 +32,14 @@ struct card {
     bool fixed_buffer_size   = true;
     bool device_memory       = true;
     bool atomics             = true;
-    bool relaxed_ordering    = true;  // keys may allow writes to pass writes
-    bool relaxed_only        = false; // and must. [cap] mkc_order_write_after_write_ro_only
-    bool atomic_rate_pa      = true;  // atomics lock physical addresses, not those of the key. [cap]
-    bool exports             = true;  // says that keys may be opened to other functions
-    bool refuses_exports     = false; // but does not open them
-    bool high_keys           = false; // gives keys indexes from 0xff0000 on. [dump] log_max_mkey: 24
-    std::uint16_t dc_wqe     = 1024;  // bytes of a WQE of a DCI at most. [dump] max_wqe_sz_sq_dc: 256
-    std::uint8_t indirection = 4;     // indirect keys above a direct one, at most 4 here
+    bool relaxed_ordering    = true;               // keys may allow writes to pass writes
+    bool relaxed_only        = false;              // and must. [cap] mkc_order_write_after_write_ro_only
+    bool atomic_rate_pa      = true;               // atomics lock physical addresses, not those of the key. [cap]
+    bool exports             = true;               // says that keys may be opened to other functions
+    bool refuses_exports     = false;              // but does not open them
+    bool high_keys           = false;              // gives keys indexes from 0xff0000 on. [dump] log_max_mkey: 24
+    std::uint16_t dc_wqe     = max_send_wqe_bytes; // bytes of a WQE of a DCI at most. [dump] max_wqe_sz_sq_dc: 256
+    std::uint8_t indirection = 4;                  // indirect keys above a direct one, at most 4 here
     // What no source says of a card, for those who want to see who notices it.
     std::uint16_t list_alignment = 2048;  // of entries in memory, in bytes; see key_work.cc
     bool takes_unset_atomic_bit  = false; // a UMR may name the atomic right if it leaves it as it is

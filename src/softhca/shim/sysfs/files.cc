@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "live_files.h"
+#include "softhca/core/arena/limits.h"
 
 namespace ucxl::softhca
 {

@@ -29,7 +29,4 @@ bool may_name_ours(std::string_view path);
 inline constexpr unsigned gid_table_length  = 8;
 inline constexpr unsigned pkey_table_length = 128;
 
-inline constexpr std::uint64_t default_gid_prefix = 0xfe80000000000000;
-inline constexpr std::uint16_t default_pkey       = 0xffff;
-
 } // namespace ucxl::softhca

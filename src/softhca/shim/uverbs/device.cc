@@ -14,6 +14,7 @@
 #include "device_caps.h"
 #include "methods.h"
 #include "port_attributes.h"
+#include "softhca/core/arena/limits.h"
 #include "softhca/shim/host/fabric_memory.h"
 #include "softhca/shim/sysfs/device_identity.h"
 #include "softhca/shim/sysfs/files.h"
