@@ -6,7 +6,9 @@ from runs import (ADD_IN_CARD, ADD_IN_HOST, ADD_RELAXED, AGAINST_1K, AGAINST_64,
 LINE_RATE = 0.9           # of the rate of plain memory
 BIND_US = 3               # "about a microsecond"
 CREATE_US = (50, 1000)    # "some hundred"
+OPEN_US = (50, 500)       # "some 150", of opening a key and of making an alias
 TIMES_OF_KEYS = "card_claims.times_of_1000_keys"
+TIMES_OF_ALIASES = "times of opened keys and aliases"
 
 
 def bytes_per_s(run):
@@ -33,6 +35,13 @@ def keys_cost_little(times):
     return bind <= BIND_US and CREATE_US[0] <= create <= CREATE_US[1], f"bind {bind:.2f} us, create {create:.1f} us"
 
 
+def aliases_cost_some_hundred(times):
+    names = ("open_us", "alias_us", "bind_us")
+    opened, alias, bind = (float(times.figures[name]) for name in names)
+    holds = all(OPEN_US[0] <= each <= OPEN_US[1] for each in (opened, alias)) and bind <= BIND_US
+    return holds, f"open {opened:.1f} us, alias {alias:.1f} us, bind {bind:.2f} us"
+
+
 def gains(*runs):
     return [run.figures["speed_against_first"] for run in runs]
 
@@ -52,12 +61,13 @@ SPEEDS = (
     ("6", "times of keys", (TIMES_OF_KEYS,), keys_cost_little),
     ("8", "windows against packing", (AGAINST_8, AGAINST_64, AGAINST_1K), gains_are_known),
     ("27", "short and long blocks against packing", (AGAINST_8, AGAINST_1K), short_blocks_lose),
+    ("47", "opened keys and their aliases", (TIMES_OF_ALIASES,), aliases_cost_some_hundred),
     ("~41", "line rate", (PLAIN_PUT, ROWS_PUT), line_rate),
     ("43", "one host, with and without the card", (BY_CARD, BY_HOST), shared_memory_is_faster),
 )
 
 
-SETTLED_IN = {CLIENT: (4, 5, 8, 27, 42), ONE_HOST: (6, 43), DPU_CLIENT: (12, 45), FAILURE: (26,)}
+SETTLED_IN = {CLIENT: (4, 5, 8, 27, 42), ONE_HOST: (6, 43), DPU_CLIENT: (12, 14, 45, 47), FAILURE: (26,)}
 
 
 def judge_speeds(report, is_software):

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from claims import About, DIFFERS, Evidence, OK, SKIPPED
+from measurements import TIMES_OF_ALIASES
 from messages import complaint, last_line, syndromes
 from programs import KEY_TESTS
 from transfers import FIRST_PATIENCE, installed, PATIENCE
@@ -13,7 +14,7 @@ from transfers import FIRST_PATIENCE, installed, PATIENCE
 READY, MISSING = b"ready\n", b"missing\n"
 ANSWERS = {"ok": OK, "differs": DIFFERS, "skipped": SKIPPED}
 STEPS = {44: "alias of a key that is bound anew", 45: "alias of a key that is invalidated",
-         12: "alias of a key that is destroyed"}
+         12: "alias of a key that is destroyed", 14: "keys over an alias"}
 SHARED = "key of the host, used by the DPU"
 
 
@@ -106,16 +107,22 @@ class Processes:
                 break
             except OSError as error:
                 if time.monotonic() > deadline:
-                    return self._add(SHARED, "12 44 45", DIFFERS, str(error))
+                    return self._add(SHARED, "12 14 44 45", DIFFERS, str(error))
                 time.sleep(0.2)
         with peer:
             if not self._agree(peer):
-                return self._add(SHARED, "12 45", SKIPPED, f"{KEY_TESTS} is not built on both sides")
+                return self._add(SHARED, "12 14 45 47", SKIPPED, f"{KEY_TESTS} is not built on both sides")
             peer.settimeout(None)
             status, out, err = self._run("key_user", peer)
         if status != 0:
-            return self._add(SHARED, "12 44 45", DIFFERS, complaint(err), out + err)
+            return self._add(SHARED, "12 14 44 45", DIFFERS, complaint(err), out + err)
         for line in out.splitlines():
             claim, answer, note = line.split(" ", 2)
-            self._add(STEPS[int(claim)], claim, ANSWERS[answer], note)
+            if answer == "times":
+                figures = dict(each.split("=") for each in note.split())
+                self._report.add(Evidence("run", TIMES_OF_ALIASES, About(f"~{claim}"), OK,
+                                          ", ".join(f"{name[:-3]} {float(us):.1f} us" for name, us in figures.items()),
+                                          figures))
+            else:
+                self._add(STEPS[int(claim)], claim, ANSWERS[answer], note)
         return None

@@ -62,6 +62,7 @@ PROGRAMS = (
                 ("card_claims.an_entry_of_no_bytes_*", "15"),
                 ("card_claims.the_last_word_*", "~13 ~42"),
                 ("card_claims.times_*", "~6"),
+                ("*card_order.*", "13"),
                 ("card_requests.changes_with_the_fence_*", "3 20"),
                 ("card_requests.a_list_that_begins_*", "50"),
                 ("card_requests.a_bind_that_names_*", "49"),

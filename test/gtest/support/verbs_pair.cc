@@ -213,7 +213,7 @@ ibv_wc_status verbs_pair::read(const ibv_sge& local, std::uint64_t remote, std::
     return wait().status;
 }
 
-ibv_wc_status verbs_pair::send(const ibv_sge& from, const ibv_sge& to)
+void verbs_pair::post_receive(const ibv_sge& to)
 {
     ibv_sge into = to;
     ibv_recv_wr receive{};
@@ -221,10 +221,20 @@ ibv_wc_status verbs_pair::send(const ibv_sge& from, const ibv_sge& to)
     receive.num_sge  = 1;
     ibv_recv_wr* bad = nullptr;
     worked(ibv_post_recv(_queue[1], &receive, &bad), "receive");
+}
+
+ibv_wc verbs_pair::wait_for_receive()
+{
+    return wait_on(_cq[1]);
+}
+
+ibv_wc_status verbs_pair::send(const ibv_sge& from, const ibv_sge& to)
+{
+    post_receive(to);
     ibv_sge element              = from;
     ibv_send_wr request          = request_of(IBV_WR_SEND, element, 0, 0);
     const ibv_wc_status sent     = execute(request);
-    const ibv_wc_status received = wait_on(_cq[1]).status;
+    const ibv_wc_status received = wait_for_receive().status;
     return sent != IBV_WC_SUCCESS ? sent : received;
 }
 

@@ -53,8 +53,13 @@ public:
     ibv_wc_status send(const ibv_sge& from, const ibv_sge& to);
     ibv_wc_status fetch_add(const ibv_sge& result, std::uint64_t remote, std::uint32_t rkey, std::uint64_t addend);
 
+    // On the other queue pair.
+    void post_receive(const ibv_sge& to);
+
     // Waits for one completion of qp().
     ibv_wc wait();
+    // The same on the other queue pair.
+    ibv_wc wait_for_receive();
 
     // The time limit of a request; a failed device never completes one.
     void set_patience(std::chrono::milliseconds patience) { _patience = patience; }

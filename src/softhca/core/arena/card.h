@@ -43,6 +43,8 @@ struct card {
     // What no source says of a card, for those who want to see who notices it.
     std::uint16_t list_alignment = 2048;  // of entries in memory, in bytes; see key_work.cc
     bool takes_unset_atomic_bit  = false; // a UMR may name the atomic right if it leaves it as it is
+    bool ignores_fences          = false; // of requests behind reads and atomics, in the adversarial order
+    bool counts_aliases          = false; // an alias of a key is one level of keys more
     bool ignores_routes          = false; // DC targets take requests whose route header has another GID
     bool resets_sound_streams    = false; // of DCIs, which are not in error
 };

@@ -1,6 +1,7 @@
 #include "access.h"
 
 #include <algorithm>
+#include <span>
 
 #include "prm/umr.h"
 #include "softhca/core/arena/device_failure.h"
@@ -64,6 +65,7 @@ struct opened_key {
     const mkey_record* key = nullptr;
     key_user user{};
     access_fault fault = access_fault::none;
+    bool by_alias      = false;
 };
 
 // Resolves an alias to its target.
@@ -82,7 +84,7 @@ opened_key open_target(arena& memory, const mkey_record& alias, const key_user& 
         return {.fault = access_fault::broken_entry};
     }
     const key_user owner{function, target->pd, user.qpn};
-    return {target, owner, usable(*target, owner)};
+    return {target, owner, usable(*target, owner), true};
 }
 
 opened_key open_key(arena& memory, const key_user& user, std::uint32_t key)
@@ -175,7 +177,7 @@ key_walk::entered key_walk::enter(const key_user& user, const range& wanted, rig
         return refuse(fault);
     }
     if (!is_direct(key)) {
-        return descend(key, opened.user, wanted.address - key.start_addr, wanted.length);
+        return descend(key, opened.user, wanted.address - key.start_addr, wanted.length, opened.by_alias);
     }
     const auto memory = memory_behind(_device.memory, key, wanted.address, wanted.length);
     if (!memory) {
@@ -185,14 +187,24 @@ key_walk::entered key_walk::enter(const key_user& user, const range& wanted, rig
     return entered::memory;
 }
 
-key_walk::entered key_walk::descend(const mkey_record& key, const key_user& user, std::uint64_t offset,
-                                    std::uint64_t length)
+// An alias is none, unless the card was told to count it.
+std::size_t key_walk::levels_taken() const
 {
-    if (_depth == _device.memory.card.indirection) {
+    const auto inside = std::span(_levels).first(_depth);
+    return !_device.memory.card.counts_aliases
+               ? _depth
+               : _depth + static_cast<std::size_t>(std::ranges::count_if(inside, &level::by_alias));
+}
+
+key_walk::entered key_walk::descend(const mkey_record& key, const key_user& user, std::uint64_t offset,
+                                    std::uint64_t length, bool by_alias)
+{
+    const std::size_t counted = by_alias && _device.memory.card.counts_aliases ? 1 : 0;
+    if (levels_taken() + counted >= _device.memory.card.indirection) {
         return refuse(access_fault::too_deep);
     }
     level& next = _levels[_depth++];
-    next        = {&key, user, length, offset, 0, 0};
+    next        = {&key, user, length, offset, 0, 0, by_alias};
     if (key.backing != mkey_backing::repeat) {
         return entered::indirect;
     }

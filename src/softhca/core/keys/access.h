@@ -83,6 +83,7 @@ private:
         std::uint64_t offset; // of the next byte in the list, or in the turn of a repeat block
         std::uint32_t turn;
         std::uint32_t entry;
+        bool by_alias; // entered by an alias of it
     };
 
     enum class entered : std::uint8_t {
@@ -93,7 +94,9 @@ private:
 
     entered enter(const key_user& user, const range& wanted, right needed, piece& found);
     entered enter_nothing(std::uint64_t length, right needed, piece& found);
-    entered descend(const mkey_record& key, const key_user& user, std::uint64_t offset, std::uint64_t length);
+    entered descend(const mkey_record& key, const key_user& user, std::uint64_t offset, std::uint64_t length,
+                    bool by_alias);
+    std::size_t levels_taken() const;
     entered refuse(access_fault why);
     right right_below() const;
     bool step(level& current, range& wanted);

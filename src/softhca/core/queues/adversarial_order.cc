@@ -259,25 +259,26 @@ std::uint16_t adversarial_order::end_of(const qp_record& qp, queue& own)
 }
 
 // Whether a WQE may be executed although an earlier one was not.
-bool adversarial_order::may_pass(const flight& earlier, const flight& later, prm::umr_fence_kind needed)
+bool adversarial_order::may_pass(const flight& earlier, const flight& later, const card& card)
 {
-    if (later.fence == wqe_fence::strong_ordering) {
+    if (later.fence == wqe_fence::strong_ordering && !card.ignores_fences) {
         return false;
     }
     if (earlier.channel != later.channel) {
         return true;
     }
+    const bool waits_for_reads = !card.ignores_fences && softhca::waits_for_reads(later.fence);
     switch (earlier.kind) {
     case kind::message:
         return later.kind == kind::relaxed_write && earlier.sent.opcode == wqe_opcode::rdma_write;
     case kind::relaxed_write:
         return later.kind == kind::relaxed_write;
     case kind::read:
-        return later.kind != kind::read && !waits_for_reads(later.fence);
+        return later.kind != kind::read && !waits_for_reads;
     case kind::atomic:
-        return (later.kind == kind::message || later.kind == kind::key_change) && !waits_for_reads(later.fence);
+        return (later.kind == kind::message || later.kind == kind::key_change) && !waits_for_reads;
     case kind::key_change:
-        return later.kind == kind::key_change ? !waits_as_needed(later.fence, needed)
+        return later.kind == kind::key_change ? !waits_as_needed(later.fence, card.umr_fence)
                                               : !waits_for_key_changes(later.fence);
     }
     return false;
@@ -293,7 +294,7 @@ bool adversarial_order::may_attempt(environment& device, queue& own, std::size_t
     for (std::size_t i = 0; i < number; i++) {
         const flight& earlier = own.at(i);
         if (earlier.stage == stage::failed ||
-            (earlier.stage == stage::posted && !may_pass(earlier, wanted, device.memory.card.umr_fence))) {
+            (earlier.stage == stage::posted && !may_pass(earlier, wanted, device.memory.card))) {
             return false;
         }
     }

@@ -129,7 +129,7 @@ private:
     static void wake_later(environment& device, queue& own, bool soon);
     choices possible_now(environment& device, qp_record& qp, queue& own);
     static std::uint16_t end_of(const qp_record& qp, queue& own);
-    static bool may_pass(const flight& earlier, const flight& later, prm::umr_fence_kind needed);
+    static bool may_pass(const flight& earlier, const flight& later, const card& card);
     static bool may_attempt(environment& device, queue& own, std::size_t number, std::uint64_t now_ns);
     void perform(environment& device, qp_record& qp, queue& own, const possible& chosen);
     void admit(environment& device, qp_record& qp, queue& own);

@@ -8,7 +8,8 @@ namespace ucxl::test
 // Does what the other process asks for. Returns an exit status.
 int key_owner();
 
-// Asks for each step, uses the alias after it, and prints "CLAIM ok|differs|skipped NOTE" for each claim.
+// Asks for each step, uses the alias after it, and prints "CLAIM ok|differs|skipped NOTE" for each claim, or for one
+// about times "CLAIM times NAME=MICROSECONDS ...".
 int key_user();
 
 } // namespace ucxl::test
