@@ -1,5 +1,5 @@
-// In which order a queue pair does what was posted to it (docs/needs-hardware.md, claim 13): each kind of request behind
-// each other kind whose order can be seen afterwards, with a fence where the specifications ask for one
+// In which order a queue pair does what was posted to it (docs/needs-hardware.md, claim 13): kinds of requests behind
+// other kinds, where the order can be seen afterwards, with a fence where the specifications ask for one
 // (softhca/core/queues/adversarial_order.h names them). A run shows what a card did, never what it cannot do.
 #include <array>
 #include <cstdint>
