@@ -40,6 +40,7 @@ enum class refusable : std::uint8_t {
     indirect_atomic,  // an atomic through an indirect key
     umr_pointer,      // a UMR with its entries in memory
     local_nested,     // a peer's use of a key whose keys below have local rights only
+    umr_atomic_right, // a UMR that names the atomic right
 };
 
 inline constexpr std::uint32_t any_opcode = 0xffffffff;
@@ -69,5 +70,6 @@ struct fault_plan {
 template <>
 struct ucxl::prm::value_names<ucxl::softhca::refusable>
     : one_of<softhca::refusable::umr_start_addr, softhca::refusable::umr_repeat_block,
-             softhca::refusable::indirect_atomic, softhca::refusable::umr_pointer, softhca::refusable::local_nested> {
+             softhca::refusable::indirect_atomic, softhca::refusable::umr_pointer, softhca::refusable::local_nested,
+             softhca::refusable::umr_atomic_right> {
 };

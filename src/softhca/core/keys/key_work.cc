@@ -225,7 +225,8 @@ cqe_syndrome execute_umr(environment& device, const qp_record& qp, std::uint32_t
     if (key == nullptr || !may_change(*key, qp) || !acceptable(*request, device.memory.card, *key, qp, qpn)) {
         return cqe_syndrome::memory_window_bind;
     }
-    if (moves_start(*request, *key) && refuses(device.memory, refusable::umr_start_addr)) {
+    if ((moves_start(*request, *key) && refuses(device.memory, refusable::umr_start_addr)) ||
+        (request->names(umr_mask::atomic) && refuses(device.memory, refusable::umr_atomic_right))) {
         return cqe_syndrome::memory_window_bind;
     }
     const cqe_syndrome stored = !request->pointer.empty() ? store_from_pointer(device, qp, qpn, *request, *key)

@@ -22,6 +22,7 @@ std::string found_with(const environment& variables)
 const environment no_start_addresses{{"SOFTHCA_FAULT", "refuse:umr_start_addr"}};
 const environment no_repeat_blocks{{"SOFTHCA_FAULT", "refuse:umr_repeat_block"}};
 const environment no_atomics{{"SOFTHCA_FAULT", "refuse:indirect_atomic"}};
+const environment no_atomic_right{{"SOFTHCA_FAULT", "refuse:umr_atomic_right"}};
 const environment overlays_wanted{{"UCX_LAYOUT_KEYS_ADDRESS", "ksm"}};
 
 TEST(self_test, finds_that_all_works)
@@ -34,6 +35,7 @@ TEST(injected_faults, refusals_are_found_by_the_self_test)
     EXPECT_EQ(found_with(no_start_addresses), "address=ksm repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with(no_repeat_blocks), "address=umr repeat=0 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with(no_atomics), "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
+    EXPECT_EQ(found_with(no_atomic_right), "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:umr_start_addr"}, {"SOFTHCA_PROFILE", "none,fixed_buffer_size=0"}}),
               "address=none repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:umr_start_addr"}, {"UCX_LAYOUT_KEYS_ADDRESS", "umr"}}),

@@ -117,6 +117,10 @@ TEST_F(device_failure, refusals_of_a_firmware_are_those_asked_for)
     refuse(refusable::umr_repeat_block);
     EXPECT_EQ(repeats(), cqe_syndrome::memory_window_bind);
     EXPECT_EQ(starts_at(8192), no_syndrome);
+    refuse(refusable::umr_atomic_right);
+    EXPECT_EQ(repeats(), no_syndrome) << "it names no right";
+    EXPECT_EQ(umr(umr_request_maker(list, 0x123).free(false).access(true, true, true, true)),
+              cqe_syndrome::memory_window_bind);
 }
 
 TEST_F(device_failure, atomics_through_entries_are_refused_where_asked_for)

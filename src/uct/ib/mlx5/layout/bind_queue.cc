@@ -1,6 +1,7 @@
 #include "bind_queue.h"
 
 #include <algorithm>
+#include <format>
 #include <utility>
 
 #include "capabilities.h"
@@ -58,7 +59,18 @@ void make_signaled(request_bytes& request)
     control.put<prm::wqe_completion::always>(prm::wqe_control_segment::completion);
 }
 
-result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id)
+std::string words_of(const ibv_wc& done)
+{
+    return std::format("{} (vendor syndrome 0x{:x})", ibv_wc_status_str(done.status), done.vendor_err);
+}
+
+// Of the request that completed with this wr_id: the first one that failed.
+std::string needs_at(std::span<const request_bytes> requests, std::uint64_t number)
+{
+    return number < requests.size() ? needs_of(requests[number]) : std::string("unknown");
+}
+
+result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, work_ids ids)
 {
     mlx5dv_qp_ex* const raw = raw_requests_of(qp);
     if (raw == nullptr) {
@@ -67,7 +79,7 @@ result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::
     ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
     ibv_wr_start(extended);
     for (const request_bytes& request : requests) {
-        extended->wr_id    = wr_id;
+        extended->wr_id    = std::exchange(ids.first, ids.first + ids.step);
         extended->wr_flags = 0;
         mlx5dv_wr_raw_wqe(raw, request.bytes.data());
     }
@@ -208,7 +220,7 @@ result<void> bind_queue::connect()
 result<void> bind_queue::post(std::span<request_bytes> requests)
 {
     make_signaled(requests.back());
-    return post_raw(_qp.get(), requests, requests.size());
+    return post_raw(_qp.get(), requests, {.first = 0, .step = 1});
 }
 
 result<void> bind_queue::keep_waiting(clock::time_point since)
@@ -274,18 +286,27 @@ result<void> bind_queue::execute(std::span<request_bytes> requests)
         const auto batch = requests.first(std::min<std::size_t>(requests.size(), _depth));
         const auto done  = UCXL_TRY(finish(post(batch)));
         if (done.status != IBV_WC_SUCCESS) {
-            return fail(errc::io_error, std::format("a bind request failed: {} (vendor syndrome 0x{:x})",
-                                                    ibv_wc_status_str(done.status), done.vendor_err));
+            return fail(errc::io_error,
+                        std::format("a bind request ({}) failed: {}", needs_at(batch, done.wr_id), words_of(done)));
         }
         requests = requests.subspan(batch.size());
     }
     return {};
 }
 
+bool bind_queue::note(const ibv_wc& done, std::string_view what)
+{
+    const bool is_done = done.status == IBV_WC_SUCCESS;
+    if (!is_done) {
+        _refusal = std::format("{}: {}", what, words_of(done));
+    }
+    return is_done;
+}
+
 result<bool> bind_queue::attempt(std::span<request_bytes> requests)
 {
     const ibv_wc done = UCXL_TRY(finish(post(requests)));
-    return done.status == IBV_WC_SUCCESS;
+    return note(done, needs_at(requests, done.wr_id));
 }
 
 result<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
@@ -298,7 +319,7 @@ result<bool> bind_queue::attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::u
     fill(qp, local, remote, rkey, operand);
     const int error   = ibv_wr_complete(qp);
     const ibv_wc done = UCXL_TRY(finish(error == 0 ? result<void>() : fail_errno("posting to the bind queue", error)));
-    return done.status == IBV_WC_SUCCESS;
+    return note(done, "use");
 }
 
 result<bool> bind_queue::attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey)

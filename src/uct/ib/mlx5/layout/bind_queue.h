@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "sys/error.h"
 #include "umr_request.h"
@@ -33,10 +35,13 @@ public:
     // batch is signaled. After a failure no request is pending, and the queue can be used again.
     result<void> execute(std::span<request_bytes> requests);
 
-    // For operations that the device may not support. Returns false if the work completed with an error.
+    // For operations that the device may not support. Returns false if the work completed with an error, which
+    // last_refusal() tells then.
     result<bool> attempt(std::span<request_bytes> requests);
     result<bool> attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey);
     result<bool> attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend);
+
+    const std::string& last_refusal() const { return _refusal; }
 
     // The device itself has failed (IBV_EVENT_DEVICE_FATAL). All waiting calls end.
     void give_up() const { _failed->store(true, std::memory_order_relaxed); }
@@ -53,6 +58,7 @@ private:
     result<bool> attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
                          const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand);
     result<ibv_wc> finish(const result<void>& posted);
+    bool note(const ibv_wc& done, std::string_view what);
     result<ibv_wc> wait();
     result<void> keep_waiting(clock::time_point since);
 
@@ -61,6 +67,7 @@ private:
     bool _atomics            = false;
     std::uint32_t _depth     = 0;
     std::size_t _max_request = 0;
+    std::string _refusal;
     clock::time_point _asked; // when the device was last asked whether it still answers
     std::unique_ptr<std::atomic<bool>> _failed = std::make_unique<std::atomic<bool>>(false);
     cq_owner _cq; // outlives the queue pair
@@ -77,7 +84,13 @@ std::unexpected<error> device_has_failed();
 // long ones would overwrite others. Costs a system call.
 result<void> check_room(ibv_qp* qp);
 
+// The wr_id of the first of several requests, and by how much that of each next one is larger.
+struct work_ids {
+    std::uint64_t first;
+    std::uint64_t step = 0;
+};
+
 // Posts all requests or none. Fails if the queue pair takes no raw requests.
-result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, std::uint64_t wr_id);
+result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, work_ids ids);
 
 } // namespace ucxl::mlx5

@@ -13,6 +13,7 @@ capabilities narrowed(capabilities said, const self_test_result& found, std::siz
     said.limits.repeat_blocks      = found.repeat_blocks;
     said.limits.max_nesting        = found.nesting ? said.limits.max_nesting : 1;
     said.atomics                   = found.atomics;
+    said.umr_sets_atomic_right     = said.umr_sets_atomic_right && found.sets_atomic_right;
     said.nested_by_local_rights    = found.nested_by_local_rights;
     said.pointer_entries           = found.pointer_entries;
     if (!found.pointer_entries) {

@@ -22,6 +22,7 @@ struct self_test_result {
     bool nesting                = false; // keys over keys
     bool nested_by_local_rights = false;
     bool atomics                = false; // through every kind of key that works
+    bool sets_atomic_right      = true;  // by bind requests
     address_method address      = address_method::none;
 };
 

@@ -212,4 +212,31 @@ void encode_key_fence(std::uint32_t qpn, const request_flags& flags, request_byt
     encode_control(prm::wqe_opcode::nop, qpn, fenced, 0, prm::wqe_control_segment::size_bytes, out);
 }
 
+std::string needs_of(const request_bytes& request)
+{
+    request_bytes copy = request;
+    std::span<std::byte> left(copy.bytes);
+    const auto control = take<prm::wqe_control_segment>(left);
+    if (control.get(prm::wqe_control_segment::opcode) != prm::wqe_opcode::umr) {
+        return "fence";
+    }
+    const auto umr     = take<prm::wqe_umr_control_segment>(left);
+    const auto context = take<prm::mkc>(left);
+    if (context.get(prm::mkc::free)) {
+        return "invalidation";
+    }
+    const bool in_memory = !umr.get(prm::wqe_umr_control_segment::inline_entries);
+    const bool repeats   = !in_memory && request.size >= header_bytes + prm::repeat_block_header::size_bytes &&
+                         take<prm::repeat_block_header>(left).get(prm::repeat_block_header::op) == prm::repeat_block_op;
+    const auto mask  = std::to_underlying(umr.get(prm::wqe_umr_control_segment::mkey_mask));
+    std::string text = in_memory ? "list in memory" : repeats ? "repeat block" : "list";
+    if ((mask & std::to_underlying(prm::umr_mask::start_addr)) != 0) {
+        text += ", start address";
+    }
+    if ((mask & std::to_underlying(prm::umr_mask::atomic)) != 0) {
+        text += ", atomic right";
+    }
+    return text;
+}
+
 } // namespace ucxl::mlx5

@@ -93,4 +93,7 @@ void encode_invalidate(std::uint32_t key, std::uint32_t qpn, const request_flags
 // between our requests and what the user posts next.
 void encode_key_fence(std::uint32_t qpn, const request_flags& flags, request_bytes& out);
 
+// What a device has to be able to do for the request, in words: "repeat block, start address, atomic right".
+std::string needs_of(const request_bytes& request);
+
 } // namespace ucxl::mlx5

@@ -170,6 +170,30 @@ INSTANTIATE_TEST_SUITE_P(umr_request, value_too_wide,
                          ::testing::Values(unfit{"stride", {1, 0, 8, 65536}, "stride"},
                                            unfit{"block", {1, 0, 65536, 8}, "length of a block"}));
 
+TEST(umr_request, says_what_a_device_has_to_be_able_to_do)
+{
+    const std::vector<resolved_entry> entries{{0x100, 0x7f0000001000, 64, 128}};
+    const auto bound = [&](key_kind kind, const bind_request& wanted, const request_flags& flags) {
+        std::vector<std::byte> encoded(entries_bytes(kind, entries.size()));
+        EXPECT_TRUE(encode_entries(kind, 2, entries, encoded));
+        request_bytes request;
+        encode_bind(wanted, qpn, flags, encoded, request);
+        return needs_of(request);
+    };
+    bind_request wanted{.key = key, .rights = {.local_write = true}, .length = 64, .start_address = {}};
+    EXPECT_EQ(bound(key_kind::klm, wanted, {.leaves_atomic_right = true}), "list");
+    EXPECT_EQ(bound(key_kind::klm, wanted, {}), "list, atomic right");
+    wanted.start_address = 0x1000;
+    EXPECT_EQ(bound(key_kind::repeat, wanted, {.leaves_atomic_right = true}), "repeat block, start address");
+    request_bytes request;
+    ASSERT_TRUE(encode_bind_by_pointer(wanted, qpn, {}, 64, 0x100, 0x7f0000002000, request));
+    EXPECT_EQ(needs_of(request), "list in memory, start address, atomic right");
+    encode_invalidate(key, qpn, {}, request);
+    EXPECT_EQ(needs_of(request), "invalidation");
+    encode_key_fence(qpn, {}, request);
+    EXPECT_EQ(needs_of(request), "fence");
+}
+
 TEST(umr_request, inline_room_counts_the_header_of_a_repeat_block)
 {
     EXPECT_EQ(max_inline_entries(key_kind::klm), 52);
