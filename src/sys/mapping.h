@@ -27,9 +27,11 @@ public:
         }
         return owned_mapping(static_cast<std::byte*>(start), length);
     }
-    // Of a file, shared with other processes. If it is long enough, its huge pages (pages.h) can be mapped there.
+    // Of a file, shared with other processes. If it is long enough, its huge pages (pages.h) can be mapped there. The
+    // address is as far from a multiple of `alignment`, which is 0 or a power of two from a page on, as the offset.
     // Errors: no_memory.
-    static result<owned_mapping> map_file(std::uint64_t length, int protection, int fd, std::uint64_t offset);
+    static result<owned_mapping> map_file(std::uint64_t length, int protection, int fd, std::uint64_t offset,
+                                          std::uint64_t alignment = 0);
     owned_mapping(owned_mapping&& other) noexcept
         : _start(std::exchange(other._start, nullptr)), _length(std::exchange(other._length, 0))
     {

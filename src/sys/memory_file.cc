@@ -1,7 +1,10 @@
 #include "memory_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 namespace ucxl
@@ -14,6 +17,11 @@ result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int se
         return fail(errc::no_memory, std::format("no file of {} bytes in memory: {}", length, std::strerror(errno)));
     }
     return file;
+}
+
+bool is_in_memory(const struct stat& file, const struct statfs& system)
+{
+    return S_ISREG(file.st_mode) && (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
 }
 
 bool write_all(const owned_fd& file, std::uint64_t offset, std::span<const std::byte> bytes) noexcept

@@ -10,11 +10,17 @@
 #include <cstdint>
 #include <span>
 
+struct stat;
+struct statfs;
+
 namespace ucxl
 {
 
 // Zeroed. /proc/PID/fd shows `name`. Nobody can undo the seals (F_ADD_SEALS, fcntl(2)). Errors: no_memory.
 result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int seals);
+
+// Whether a file is in memory only, and not of a device: of tmpfs or hugetlbfs.
+bool is_in_memory(const struct stat& file, const struct statfs& system);
 
 // All of the bytes, at an offset. False with errno if not all were written.
 bool write_all(const owned_fd& file, std::uint64_t offset, std::span<const std::byte> bytes) noexcept;

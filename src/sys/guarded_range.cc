@@ -1,0 +1,165 @@
+#include "guarded_range.h"
+
+#include <array>
+#include <atomic>
+#include <format>
+#include <mutex>
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ucxl
+{
+
+// The signal handler reads it without a lock. Free while both addresses are 0.
+struct guarded_place {
+    std::atomic<std::uintptr_t> start;
+    std::atomic<std::uintptr_t> end;
+    std::atomic<bool> is_cut;
+};
+
+namespace
+{
+
+constinit std::array<guarded_place, guarded_range::max_ranges> places{};
+
+using action = struct sigaction;
+
+// What was installed before; those that were replaced stay, because a handler may be reading them.
+constinit std::atomic<const action*> behind{nullptr};
+
+std::mutex& installing()
+{
+    static std::mutex& lock = *new std::mutex;
+    return lock;
+}
+
+// The instruction is repeated afterwards, and ends the process.
+void end_with(int number)
+{
+    action usual{};
+    usual.sa_handler = SIG_DFL;
+    sigaction(number, &usual, nullptr);
+}
+
+void pass_on(int number, siginfo_t* about, void* state)
+{
+    // Handlers that were installed behind each other in turn would call each other for ever. They hand on the signal
+    // as it came, so that one that comes again is in a frame further down. A handler may also have jumped away: then
+    // the next signal may be at the same address, but not in such a frame.
+    static constinit thread_local const siginfo_t* last  = nullptr;
+    static constinit thread_local const void* last_frame = nullptr;
+    const void* const frame                              = __builtin_frame_address(0);
+    const action* const next                             = behind.load(std::memory_order_acquire);
+    if (next == nullptr || (about == last && frame < last_frame)) {
+        end_with(number);
+        return;
+    }
+    last       = about;
+    last_frame = frame;
+    if ((next->sa_flags & SA_SIGINFO) != 0) {
+        next->sa_sigaction(number, about, state);
+    } else if (next->sa_handler == SIG_DFL || next->sa_handler == SIG_IGN) {
+        end_with(number);
+    } else {
+        next->sa_handler(number);
+    }
+    last = nullptr;
+}
+
+// By a system call: UCX watches mmap() by a handler of its own, which may take locks.
+bool put_zeros(std::uintptr_t start, std::uintptr_t end)
+{
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+    return syscall(SYS_mmap, start, end - start, PROT_READ | PROT_WRITE, flags, -1, 0) == static_cast<long>(start);
+}
+
+void on_bus_error(int number, siginfo_t* about, void* state)
+{
+    const int saved = errno;
+    const auto at   = reinterpret_cast<std::uintptr_t>(about->si_addr);
+    if (about->si_code == BUS_ADRERR) {
+        for (guarded_place& each : places) {
+            const std::uintptr_t start = each.start.load(std::memory_order_acquire);
+            const std::uintptr_t end   = each.end.load(std::memory_order_acquire);
+            if (start <= at && at < end) {
+                each.is_cut.store(true); // seen by everybody who sees the zeros
+                if (put_zeros(start, end)) {
+                    errno = saved;
+                    return;
+                }
+            }
+        }
+    }
+    errno = saved;
+    pass_on(number, about, state);
+}
+
+bool install()
+{
+    action now{};
+    if (sigaction(SIGBUS, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_bus_error)
+        [[likely]] {
+        return true;
+    }
+    const std::lock_guard guard(installing());
+    action ours{};
+    ours.sa_sigaction = on_bus_error;
+    ours.sa_flags     = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    auto* const kept  = new action{};
+    if (sigaction(SIGBUS, &ours, kept) != 0) {
+        delete kept;
+        return false;
+    }
+    if ((kept->sa_flags & SA_SIGINFO) == 0 || kept->sa_sigaction != on_bus_error) {
+        behind.store(kept, std::memory_order_release);
+    } else {
+        delete kept; // another thread was faster
+    }
+    return true;
+}
+
+} // namespace
+
+result<guarded_range> guarded_range::create(std::byte* start, std::uint64_t length)
+{
+    if (!install()) {
+        return fail_errno("a handler of SIGBUS");
+    }
+    const auto first = reinterpret_cast<std::uintptr_t>(start);
+    for (guarded_place& each : places) {
+        std::uintptr_t free = 0;
+        // Behind every address until the start is known: a free place holds none.
+        if (each.end.load(std::memory_order_relaxed) == 0 && each.start.load(std::memory_order_relaxed) == 0 &&
+            each.start.compare_exchange_strong(free, UINTPTR_MAX)) {
+            each.is_cut.store(false);
+            each.end.store(first + length);
+            each.start.store(first, std::memory_order_release);
+            return guarded_range(each);
+        }
+    }
+    return fail(errc::no_resource,
+                std::format("{} mappings of files that may become shorter, the limit of a process", max_ranges));
+}
+
+guarded_range::~guarded_range()
+{
+    if (_place != nullptr) {
+        _place->end.store(0);
+        _place->start.store(0, std::memory_order_release);
+    }
+}
+
+bool guarded_range::was_cut() const
+{
+    return _place->is_cut.load(std::memory_order_acquire);
+}
+
+void guarded_range::renew_handler() noexcept
+{
+    static_cast<void>(install());
+}
+
+} // namespace ucxl
