@@ -209,10 +209,23 @@ void stock_interface_ops(uct_iface_ops_t& ops)
     set(ops.ep_fence, "uct_base_ep_fence");
 }
 
-void stock_progress_ops(uct_iface_ops_t& ops)
+namespace
 {
-    set(ops.iface_progress_enable, "uct_base_iface_progress_enable");
-    set(ops.iface_progress_disable, "uct_base_iface_progress_disable");
+
+constexpr unsigned all_progress = UCT_PROGRESS_SEND | UCT_PROGRESS_RECV;
+
+} // namespace
+
+void enable_progress(uct_iface_h iface)
+{
+    static const auto stock = find_function<void (*)(uct_iface_h, unsigned)>("uct_base_iface_progress_enable");
+    stock(iface, all_progress);
+}
+
+void disable_progress(uct_iface_h iface)
+{
+    static const auto stock = find_function<void (*)(uct_iface_h, unsigned)>("uct_base_iface_progress_disable");
+    stock(iface, all_progress);
 }
 
 void close_interface(interface& interface)

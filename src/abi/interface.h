@@ -47,8 +47,9 @@ void close_interface(interface& interface);
 // Fills in UCX's own functions for what is complete at once: flush, fence, and the older way to ask for reachability.
 void stock_interface_ops(uct_iface_ops_t& ops);
 
-// Fills in UCX's own functions that let a worker call ops.iface_progress, for interfaces that have something to do.
-void stock_progress_ops(uct_iface_ops_t& ops);
+// Lets the worker call ops.iface_progress in each turn from now on, for interfaces that have something to do.
+void enable_progress(uct_iface_h iface);
+void disable_progress(uct_iface_h iface);
 
 // What UCX tells of every interface; the caller changes what differs.
 void query_interface(interface& interface, uct_iface_attr_t& attr);

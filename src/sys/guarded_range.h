@@ -1,6 +1,6 @@
-// Mappings of files that others may make shorter. Touching what a file does not have any more is a bus error, which ends
-// the process. Inside a guarded range it does not: all of the range becomes zeroed memory of this process alone, and
-// was_cut() tells so from then on. Whoever works there asks afterwards whether what was read or written counts.
+// Mappings of files that others may make shorter. Touching what a file does not have any more is a bus error, which
+// ends the process. Inside a guarded range it does not: all of the range becomes zeroed memory of this process alone,
+// and was_cut() tells so from then on. Whoever works there asks afterwards whether what was read or written counts.
 //
 // The first range installs a handler of SIGBUS. Signals that are about no such range go on to the handler from before.
 //

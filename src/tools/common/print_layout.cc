@@ -67,4 +67,9 @@ std::string print_windows(pid_t pid)
                    [&](std::FILE* stream) { return ucp_layout_print_windows(pid, stream); });
 }
 
+std::string print_memory(pid_t pid)
+{
+    return printed("ucp_layout_print_memory", [&](std::FILE* stream) { return ucp_layout_print_memory(pid, stream); });
+}
+
 } // namespace ucxl::tools

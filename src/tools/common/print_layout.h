@@ -18,5 +18,7 @@ std::string print_device(const char* device);
 std::string print_hooks();
 // Who moves the bytes of the windows of a process.
 std::string print_windows(pid_t pid);
+// What a process shares with those of the host.
+std::string print_memory(pid_t pid);
 
 } // namespace ucxl::tools

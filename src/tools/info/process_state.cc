@@ -51,7 +51,7 @@ std::string failures_as_text(pid_t pid)
 
 std::string process_as_text(pid_t pid)
 {
-    return tools::print_windows(pid) + "\n" + failures_as_text(pid);
+    return tools::print_windows(pid) + "\n" + tools::print_memory(pid) + "\n" + failures_as_text(pid);
 }
 
 } // namespace ucxl::info

@@ -12,7 +12,7 @@ namespace ucxl::info
 std::string hooks_as_text();
 // Throws a failure if there is no such process or it has not loaded the library.
 std::string failures_as_text(pid_t pid);
-// Its windows, devices and failures. Throws the same.
+// Its windows, devices, shared memory and failures. Throws the same.
 std::string process_as_text(pid_t pid);
 
 } // namespace ucxl::info

@@ -53,8 +53,8 @@ result<std::shared_ptr<const layout_memory>> layout_memory::allocate(const layou
 
     std::shared_ptr<layout_memory> memory(new layout_memory);
     memory->_bases.resize(layout.num_sources());
-    memory->_region = UCXL_TRY(
-        region::allocate(total, takes_huge_pages(layout, total, huge_pages) ? huge_pages : huge_pages_option::never));
+    const auto pages = takes_huge_pages(layout, total, huge_pages) ? huge_pages : huge_pages_option::never;
+    memory->_region  = UCXL_TRY(region::allocate(total, {.huge_pages = pages}));
     UCXL_TRY(region_table::instance().add(memory->_region));
 
     std::uint64_t begin = 0;

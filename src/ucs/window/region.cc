@@ -1,16 +1,17 @@
 #include "region.h"
 
+#include "moved_memory.h"
 #include "reader_section.h"
+#include "shown_file.h"
 #include "window.h"
 
 #include "sys/fork.h"
+#include "sys/mapped_ranges.h"
 #include "sys/memory_file.h"
 #include "sys/pages.h"
 
 #include <algorithm>
 #include <array>
-#include <cinttypes>
-#include <cstdio>
 #include <format>
 #include <iterator>
 
@@ -18,7 +19,7 @@
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 namespace ucxl
@@ -35,38 +36,16 @@ std::uint64_t round_to_huge_pages(std::uint64_t length)
     return part >= huge - huge / 4 ? length - part + huge : length;
 }
 
-struct shown_file {
-    dev_t device;
-    ino_t inode;
-};
-
-// Whether all of the memory shows the file in order from `offset` on, and is shared. The kernel lists mappings by
-// address.
-bool shows_file(std::uintptr_t start, std::uintptr_t end, const shown_file& file, std::uint64_t offset)
+// Whether all of the memory shows the file in order from `offset` on, and is shared.
+bool shows_file(std::uint64_t start, std::uint64_t end, const struct stat& file, std::uint64_t offset)
 {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
-    if (maps == nullptr) {
-        return false;
-    }
-    std::uintptr_t at = start;
-    std::array<char, 512> line;
-    while (at < end && std::fgets(line.data(), line.size(), maps.get()) != nullptr) {
-        std::uint64_t first = 0, last = 0, place = 0, inode = 0;
-        unsigned major = 0, minor = 0;
-        std::array<char, 5> access{};
-        const int found = std::sscanf(line.data(), "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &first,
-                                      &last, access.data(), &place, &major, &minor, &inode);
-        if (found == 7 && first <= at && at < last) {
-            if (access[3] != 's' || makedev(major, minor) != file.device || inode != file.inode ||
-                place + (at - first) != offset + (at - start)) {
-                return false;
-            }
-            at = last;
+    std::uint64_t at = start;
+    for (const mapped_range& range : mapped_ranges_of(0, {start, end}, false)) {
+        if (range.start > at || !range.is_shared() || range.device != file.st_dev || range.inode != file.st_ino ||
+            range.file_offset + (at - range.start) != offset + (at - start)) {
+            return false;
         }
-        // The rest of a line that has a long path.
-        while (line[std::char_traits<char>::length(line.data()) - 1] != '\n' &&
-               std::fgets(line.data(), line.size(), maps.get()) != nullptr) {
-        }
+        at = range.end;
     }
     return at >= end;
 }
@@ -83,19 +62,41 @@ result<void> region::learn_inode()
     return {};
 }
 
-result<region_ptr> region::allocate(std::uint64_t length, huge_pages_option huge_pages)
+namespace
 {
-    const bool are_huge = huge_pages != huge_pages_option::never;
+
+// For all processes that map the file.
+result<void> prefer_node(std::byte* start, std::uint64_t length, int node)
+{
+    constexpr int preferred                     = 1; // MPOL_PREFERRED
+    constexpr std::size_t bits                  = 8 * sizeof(unsigned long);
+    std::array<unsigned long, 1024 / bits> mask = {};
+    mask[static_cast<std::size_t>(node) / bits] |= 1ul << static_cast<std::size_t>(node) % bits;
+    if (syscall(SYS_mbind, start, length, preferred, mask.data(), 1024 + 1, 0) != 0) {
+        return fail(errc::invalid_param, std::format("numa_node {}: {}", node, std::strerror(errno)));
+    }
+    return {};
+}
+
+} // namespace
+
+result<region_ptr> region::allocate(std::uint64_t length, const region_options& options)
+{
+    const bool are_huge = options.huge_pages != huge_pages_option::never;
     length              = round_to_pages(std::max<std::uint64_t>(length, 1));
     if (are_huge) {
         length = round_to_huge_pages(length);
     }
     std::shared_ptr<region> made(new region);
-    made->_file    = UCXL_TRY(make_memory_file("ucx_layout", length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
-    made->_mapping = UCXL_TRY(owned_mapping::map_file(length, PROT_READ | PROT_WRITE, made->_file.get(), 0));
+    made->_file = UCXL_TRY(make_memory_file("ucx_layout", length, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+    made->_mapping =
+        UCXL_TRY(owned_mapping::map_file(length, PROT_READ | PROT_WRITE, made->_file.get(), 0, options.alignment));
+    if (options.numa_node >= 0) {
+        UCXL_TRY(prefer_node(made->_mapping.start(), length, options.numa_node));
+    }
     if (are_huge) {
         auto filled = fill_with_huge_pages(made->_mapping.start(), length);
-        if (!filled && huge_pages == huge_pages_option::always) {
+        if (!filled && options.huge_pages == huge_pages_option::always) {
             return std::unexpected(std::move(filled.error()));
         }
     }
@@ -105,16 +106,37 @@ result<region_ptr> region::allocate(std::uint64_t length, huge_pages_option huge
     return made;
 }
 
-result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset)
+namespace
 {
-    const auto first = reinterpret_cast<std::uintptr_t>(start);
-    if (length == 0 || first % page_length() != 0 || offset % page_length() != 0 || first > UINTPTR_MAX - length ||
-        offset > static_cast<std::uint64_t>(INT64_MAX) - length) {
+
+// Whether the memory can be of the file, as far as the numbers say.
+result<void> check_place(std::uintptr_t start, std::uint64_t length, const struct stat& file,
+                         const struct statfs& system, std::uint64_t offset)
+{
+    if (!is_in_memory(file, system)) {
+        return fail(errc::invalid_param, "the file of shared memory is not in memory (memfd_create(2), shm_open(3))");
+    }
+    const bool is_huge       = system.f_type == HUGETLBFS_MAGIC;
+    const std::uint64_t page = is_huge ? static_cast<std::uint64_t>(file.st_blksize) : page_length();
+    if (length == 0 || start % page != 0 || offset % page != 0 || (is_huge && length % page != 0) ||
+        start > UINTPTR_MAX - length || offset > static_cast<std::uint64_t>(INT64_MAX) - length) {
         return fail(errc::invalid_param,
                     std::format("shared memory of {} bytes at {:#x}, from offset {} of its file on: "
                                 "start and offset have to be at page boundaries of {} bytes",
-                                length, first, offset, page_length()));
+                                length, start, offset, page));
     }
+    if (static_cast<std::uint64_t>(file.st_size) < offset + length) {
+        return fail(errc::invalid_param, std::format("the file of shared memory has {} bytes, and {} are needed",
+                                                     file.st_size, offset + length));
+    }
+    return {};
+}
+
+} // namespace
+
+result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset)
+{
+    const auto first = reinterpret_cast<std::uintptr_t>(start);
     std::shared_ptr<region> made(new region);
     made->_file = owned_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0));
     struct stat status{};
@@ -122,29 +144,52 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
     if (!made->_file || fstat(fd, &status) != 0 || fstatfs(fd, &system) != 0) {
         return fail(errc::invalid_param, std::format("the file of shared memory: {}", std::strerror(errno)));
     }
-    if (!S_ISREG(status.st_mode) || system.f_type != TMPFS_MAGIC) {
-        return fail(errc::invalid_param, "the file of shared memory is not in memory (memfd_create(2))");
-    }
-    if (static_cast<std::uint64_t>(status.st_size) < offset + length) {
-        return fail(errc::invalid_param, std::format("the file of shared memory has {} bytes, and {} are needed",
-                                                     status.st_size, offset + length));
-    }
-    // Sealed already, or sealed now.
-    const int seals = fcntl(made->_file.get(), F_GET_SEALS);
-    if ((seals < 0 || (seals & F_SEAL_SHRINK) == 0) && fcntl(made->_file.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
-        return fail(errc::invalid_param, "the file of shared memory may become shorter under a peer, and cannot be "
-                                         "sealed: make it with MFD_ALLOW_SEALING (memfd_create(2))");
-    }
-    if (!shows_file(first, first + length, {status.st_dev, status.st_ino}, offset)) {
+    UCXL_TRY(check_place(first, length, status, system, offset));
+    if (!shows_file(first, first + length, status, offset)) {
         return fail(errc::invalid_param, std::format("the {} bytes at {:#x} are not a shared mapping of the file from "
                                                      "offset {} on",
                                                      length, first, offset));
     }
+    // Peers look whether it is sealed.
+    static_cast<void>(fcntl(made->_file.get(), F_ADD_SEALS, F_SEAL_SHRINK));
+    made->_origin      = region_origin::caller;
     made->_start       = start;
     made->_length      = length;
     made->_inode       = status.st_ino;
     made->_file_offset = offset;
     return made;
+}
+
+result<region_ptr> region::share(std::byte* start, std::uint64_t length)
+{
+    const auto shown = UCXL_TRY(shown_file::find(start, length));
+    return share(start, length, shown.fd(), shown.offset());
+}
+
+result<region_ptr> region::move(std::byte* start, std::uint64_t length, huge_pages_option huge_pages)
+{
+    std::shared_ptr<region> made(new region);
+    auto moved         = UCXL_TRY(move_into_file(start, length, huge_pages != huge_pages_option::never));
+    made->_origin      = region_origin::moved; // from here on the memory goes back with the object
+    made->_file        = std::move(moved.file);
+    made->_start       = moved.start;
+    made->_length      = moved.length;
+    made->_file_offset = moved.offset;
+    UCXL_TRY(made->learn_inode());
+    return made;
+}
+
+region::~region()
+{
+    withdraw();
+}
+
+// Once: later, other things may be at these addresses.
+void region::withdraw() const noexcept
+{
+    if (!_is_withdrawn.exchange(true) && _origin == region_origin::moved) {
+        make_private(_start, _length, _file.get(), _file_offset);
+    }
 }
 
 // Never destroyed: destructors that run later may look for regions.
@@ -154,6 +199,7 @@ region_table& region_table::instance()
         window_registry::hold_lock_over_fork(); // with the list of reader sections, which is locked under this lock
         auto* const made = new region_table;
         hold_over_fork<[]() -> std::mutex& { return instance()._lock; }>();
+        pthread_atfork(nullptr, nullptr, [] { instance().take_moved_memory_from_parent(); });
         return made;
     }();
     return only;
@@ -164,29 +210,79 @@ region_table::~region_table()
     delete _now.load();
 }
 
+// Under the lock, as all that follow.
+region_table::snapshot region_table::live_entries() const
+{
+    snapshot live;
+    if (const snapshot* const before = _now.load()) {
+        std::ranges::copy_if(*before, std::back_inserter(live), [](const entry& known) {
+            const region_ptr held = known.held.lock();
+            return held != nullptr && !held->is_withdrawn();
+        });
+    }
+    return live;
+}
+
+void region_table::replace(std::unique_ptr<const snapshot> after)
+{
+    const std::unique_ptr<const snapshot> before(_now.exchange(after.release()));
+    wait_for_readers();
+    if (_told == nullptr) {
+        return;
+    }
+    std::vector<region_ptr> all;
+    for (const entry& known : *_now.load()) {
+        if (region_ptr held = known.held.lock()) {
+            all.push_back(std::move(held));
+        }
+    }
+    _told(all);
+}
+
 result<void> region_table::add(const region_ptr& added)
 {
     const auto start = reinterpret_cast<std::uintptr_t>(added->start());
     const entry made{start, start + added->length(), added};
     const std::lock_guard guard(_lock);
-    const snapshot* const before = _now.load();
-    auto after                   = std::make_unique<snapshot>();
-    if (before != nullptr) {
-        std::ranges::copy_if(*before, std::back_inserter(*after), [](const entry& known) {
-            const region_ptr held = known.held.lock();
-            return held != nullptr && !held->is_withdrawn();
-        });
-    }
+    auto after       = std::make_unique<snapshot>(live_entries());
     const auto place = std::ranges::upper_bound(*after, start, {}, &entry::start);
     if ((place != after->end() && place->start < made.end) || (place != after->begin() && place[-1].end > start)) {
         return fail(errc::invalid_param,
                     std::format("some of the {} bytes at {:#x} are shared memory already", added->length(), start));
     }
     after->insert(place, made);
-    _now.store(after.release());
-    wait_for_readers();
-    delete before;
+    replace(std::move(after));
     return {};
+}
+
+void region_table::remove(const region& removed)
+{
+    removed.withdraw();
+    const std::lock_guard guard(_lock);
+    if (_now.load() != nullptr) {
+        replace(std::make_unique<snapshot>(live_entries()));
+    }
+}
+
+// In a child of fork(), which has one thread. It must not write into memory that its parent had for itself.
+void region_table::take_moved_memory_from_parent() const noexcept
+{
+    const snapshot* const now = _now.load();
+    for (std::size_t i = 0; now != nullptr && i < now->size(); ++i) {
+        const region_ptr held = (*now)[i].held.lock();
+        if (held != nullptr && held->origin() == region_origin::moved) {
+            held->withdraw();
+        }
+    }
+}
+
+void region_table::watch(watcher told)
+{
+    const std::lock_guard guard(_lock);
+    _told = told;
+    if (_now.load() != nullptr) {
+        replace(std::make_unique<snapshot>(live_entries()));
+    }
 }
 
 region_ptr region_table::find(const void* address, std::uint64_t length) const

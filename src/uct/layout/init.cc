@@ -9,6 +9,7 @@
 #include "uct/layout/copy/md.h"
 #include "uct/layout/messages/hooks.h"
 #include "uct/layout/peer/limits.h"
+#include "uct/layout/peer/memory_figures.h"
 #include "uct/layout/shm/lay_shm.h"
 
 #include <atomic>
@@ -33,6 +34,7 @@ result<void> register_all()
     }
     install_hooks();
     publish_failure_counts();
+    memory_figures::publish();
     return {};
 }
 

@@ -63,7 +63,7 @@ public:
     }
 
     /**
-     * Memory of the caller: a shared mapping of a file in memory that can be sealed.
+     * Memory of the caller: a shared mapping of a file in memory.
      *
      * @param bytes   The memory, at a page boundary. It must stay until the object ends.
      * @param fd      The file; may be closed after the call.
@@ -80,6 +80,25 @@ public:
         params.fd      = fd;
         params.offset  = offset;
         return create(params);
+    }
+
+    /**
+     * Memory of the caller: a shared mapping of a file in memory, which is found by the address.
+     *
+     * @param bytes  The memory, at a page boundary. It must stay until the object ends.
+     * @return The memory, or the error.
+     */
+    static result<memory> share(std::span<std::byte> bytes) noexcept { return of_caller(bytes, 0); }
+
+    /**
+     * Private memory of the caller, which moves into a file at the same addresses until the object ends.
+     *
+     * @param bytes  The memory, and what else is on its first and last page. It must stay until the object ends.
+     * @return The memory, or the error.
+     */
+    static result<memory> move(std::span<std::byte> bytes) noexcept
+    {
+        return of_caller(bytes, UCP_LAYOUT_MEMORY_FLAG_MOVE);
     }
 
     /**
@@ -117,11 +136,22 @@ public:
     /** @return The handle, which the object goes on to own. */
     ucp_layout_memory_h get() const noexcept { return _handle; }
 
-    /** @return The memory. */
+    /** @return The memory; if it was moved, with all of its first and last page. */
     std::span<std::byte> bytes() const noexcept { return _bytes; }
 
 private:
     memory() = default;
+
+    static result<memory> of_caller(std::span<std::byte> bytes, uint64_t flags) noexcept
+    {
+        ucp_layout_memory_params_t params{};
+        params.field_mask = UCP_LAYOUT_MEMORY_PARAM_FIELD_LENGTH | UCP_LAYOUT_MEMORY_PARAM_FIELD_ADDRESS |
+                            UCP_LAYOUT_MEMORY_PARAM_FIELD_FLAGS;
+        params.length  = bytes.size();
+        params.address = bytes.data();
+        params.flags   = flags;
+        return create(params);
+    }
 
     ucp_layout_memory_h  _handle = nullptr;
     std::span<std::byte> _bytes;

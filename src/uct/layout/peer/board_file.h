@@ -19,7 +19,7 @@ namespace ucxl
 {
 
 struct board_place {
-    static constexpr std::uint64_t form = 0x3144524f42584355; // "UCXBORD1"
+    static constexpr std::uint64_t form = 0x3244524f42584355; // "UCXBORD2"
 
     std::uint64_t magic; // form; 0: there is no board
     std::uint64_t inode;

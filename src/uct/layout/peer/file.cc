@@ -1,5 +1,6 @@
 #include "file.h"
 
+#include "sys/memory_file.h"
 #include "sys/pages.h"
 
 #include <array>
@@ -34,21 +35,33 @@ result<owned_fd> open_handle(const proc_path& path, std::uint64_t inode)
     struct stat status{};
     struct statfs system{};
     const bool is_ours = fstat(handle.get(), &status) == 0 && fstatfs(handle.get(), &system) == 0 &&
-                         S_ISREG(status.st_mode) && system.f_type == TMPFS_MAGIC && status.st_ino == inode &&
-                         status.st_uid == geteuid();
+                         is_in_memory(status, system) && status.st_ino == inode && status.st_uid == geteuid();
     if (!is_ours) {
         return fail(errc::invalid_param, std::format("{} is not the file of the key", path.data()));
     }
     return handle;
 }
 
+// Pages of the file may be longer than those of other memory (hugetlbfs).
 result<owned_mapping> map_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length, int protection)
 {
     const std::uint64_t file_length = file.length();
-    if (length == 0 || !file.keeps_its_length() || offset > file_length || length > file_length - offset) {
-        return fail(errc::invalid_param, "the memory of a peer is shorter than its key says, or may shrink");
+    if (length == 0 || offset > file_length || length > file_length - offset) {
+        return fail(errc::invalid_param, "the memory of a peer is shorter than its key says");
     }
-    return owned_mapping::map_file(length, protection, file.fd(), offset);
+    const std::uint64_t page = file.page_length();
+    if (page > page_length() && (offset % page != 0 || length % page != 0)) {
+        return fail(errc::invalid_param, std::format("the memory of a peer is not in whole pages of {} bytes", page));
+    }
+    return owned_mapping::map_file(length, protection, file.fd(), offset, page);
+}
+
+result<owned_mapping> map_kept_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length, int protection)
+{
+    if (!file.keeps_its_length()) {
+        return fail(errc::invalid_param, "a file of a peer may become shorter");
+    }
+    return map_pages(file, offset, length, protection);
 }
 
 } // namespace
@@ -72,6 +85,15 @@ std::uint64_t peer_file::length() const
     return fstat(_file.get(), &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
 }
 
+std::uint64_t peer_file::page_length() const
+{
+    struct stat status{};
+    struct statfs system{};
+    const bool is_known = fstat(_file.get(), &status) == 0 && fstatfs(_file.get(), &system) == 0;
+    return is_known && system.f_type == HUGETLBFS_MAGIC ? static_cast<std::uint64_t>(status.st_blksize)
+                                                        : ucxl::page_length();
+}
+
 bool peer_file::keeps_its_length() const
 {
     const int seals = fcntl(_file.get(), F_GET_SEALS);
@@ -80,13 +102,18 @@ bool peer_file::keeps_its_length() const
 
 result<owned_mapping> map_peer_memory(const peer_file& file, std::uint64_t offset, std::uint64_t length)
 {
+    return map_kept_pages(file, offset, length, PROT_READ | PROT_WRITE);
+}
+
+result<owned_mapping> map_peer_region(const peer_file& file, std::uint64_t offset, std::uint64_t length)
+{
     return map_pages(file, offset, length, PROT_READ | PROT_WRITE);
 }
 
 result<owned_mapping> map_peer_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length)
 {
     const std::uint64_t into = offset % page_length();
-    return map_pages(file, offset - into, into + length, PROT_READ);
+    return map_kept_pages(file, offset - into, into + length, PROT_READ);
 }
 
 } // namespace ucxl

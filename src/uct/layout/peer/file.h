@@ -25,7 +25,8 @@ public:
     // `access` is O_RDONLY or O_RDWR. Errors: invalid_param, with the reason.
     static result<peer_file> open(pid_t pid, int fd, std::uint64_t inode, int access);
     int fd() const { return _file.get(); }
-    std::uint64_t length() const; // bytes, at this moment
+    std::uint64_t length() const;      // bytes, at this moment
+    std::uint64_t page_length() const; // bytes
     // Whether the file can never become shorter, so that all of a mapping can always be touched.
     bool keeps_its_length() const;
     // Fills all of `bytes`. Returns false if the file has fewer bytes there.
@@ -40,6 +41,8 @@ private:
 // Maps `length` bytes from `offset` on, which is at a page boundary, for reading and writing. Errors: invalid_param
 // (the file is shorter, or may shrink), no_memory.
 result<owned_mapping> map_peer_memory(const peer_file& file, std::uint64_t offset, std::uint64_t length);
+// The same of a file that may become shorter. Errors: invalid_param (the file is shorter), no_memory.
+result<owned_mapping> map_peer_region(const peer_file& file, std::uint64_t offset, std::uint64_t length);
 // Maps the whole pages around [offset, offset + length), read-only. Errors: as map_peer_memory().
 result<owned_mapping> map_peer_pages(const peer_file& file, std::uint64_t offset, std::uint64_t length);
 

@@ -51,25 +51,24 @@ bool reaches(const abi::interface& interface, const uct_iface_addr_t* address)
 
 constexpr abi::interface_operations operations = {.estimate = estimate, .reaches = reaches};
 
-void iface_close(uct_iface_h iface)
-{
-    host_interface* self = &self_of(iface);
-    uct_iface_progress_disable(iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
-    close_base_interface(self->base);
-    delete self;
-    if (num_ifaces.fetch_sub(1) == 1) {
-        drop_idle_imports();
-    }
-}
-
 } // namespace
 
 void host_interface_ops(uct_iface_ops_t& ops)
 {
     base_interface_ops(ops);
-    ops.iface_close       = iface_close;
+    ops.iface_close       = close_host_interface;
     ops.iface_query       = query_host_interface;
     ops.iface_get_address = get_address;
+}
+
+void close_host_interface(uct_iface_h iface)
+{
+    host_interface* self = &self_of(iface);
+    close_base_interface(self->base);
+    delete self;
+    if (num_ifaces.fetch_sub(1) == 1) {
+        drop_idle_imports();
+    }
 }
 
 ucs_status_t query_host_interface(uct_iface_h iface, uct_iface_attr_t* attr)

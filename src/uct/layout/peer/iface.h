@@ -36,6 +36,8 @@ ucs_status_t query_host_interface(uct_iface_h iface, uct_iface_attr_t* attr);
 ucs_status_t open_host_interface(uct_iface_ops_t& ops, uct_md_h md, uct_worker_h worker,
                                  const uct_iface_params_t* params, const uct_iface_config_t* config,
                                  uct_iface_h* iface);
+// Implements iface_close.
+void close_host_interface(uct_iface_h iface);
 // Whether such interfaces are open in this process. Any thread.
 bool has_host_interfaces();
 // Implements query_devices: one device, named as the component, or none if other processes cannot be reached.

@@ -1,8 +1,10 @@
 #include "import.h"
 
 #include "limits.h"
+#include "memory_figures.h"
 
 #include "abi/log.h"
+#include "sys/guarded_range.h"
 #include "sys/pages.h"
 #include "ucs/layout/walk.h"
 #include "ucs/window/reader_section.h"
@@ -38,6 +40,20 @@ std::int64_t clock_tick()
     return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+std::int64_t nanoseconds_now()
+{
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+// Of the passes that an owner was offered. Several threads at once may lose one.
+struct pass_history {
+    std::atomic<unsigned> alone{0};           // in a row, those in which it took no part
+    std::atomic<std::uint64_t> last_count{0}; // posted_pass::count() of the last one
+    std::atomic<std::int64_t> last_time{0};
+};
+
 } // namespace
 
 // A process whose records can be read.
@@ -47,7 +63,7 @@ struct shm_peer {
     peer_file records;
     watched_process process;
     std::optional<peer_board> board{};
-    mutable std::atomic<unsigned> passes_alone{0}; // in a row, of those that it could have shared
+    mutable pass_history passes;
 
     // Asks the kernel once in each of its clock ticks. A number comes back only after all others, which is later.
     bool is_alive() const
@@ -82,8 +98,9 @@ struct mapped_bytes {
 
 // Everything here is under the importer's lock.
 struct mapped_region {
-    mapped_region(owned_mapping mapping, std::shared_ptr<const shm_peer> peer, mapped_bytes& counted)
-        : memory(std::move(mapping)), owner(std::move(peer)), _counted(counted)
+    mapped_region(owned_mapping mapping, std::optional<guarded_range> guarding, std::shared_ptr<const shm_peer> peer,
+                  mapped_bytes& counted)
+        : memory(std::move(mapping)), guard(std::move(guarding)), owner(std::move(peer)), _counted(counted)
     {
         _counted.all += memory.length();
         _counted.idle += memory.length();
@@ -112,6 +129,7 @@ struct mapped_region {
     }
 
     const owned_mapping memory;
+    const std::optional<guarded_range> guard;    // if the file may become shorter
     const std::shared_ptr<const shm_peer> owner; // so that no other peer has its address
 
 private:
@@ -152,7 +170,8 @@ private:
     result<std::shared_ptr<const shm_peer>> find_peer(const shm_key& key);
     void add_use(imported_window& known) noexcept;
     result<shm_record> read_record(const shm_peer& from, const shm_key& key) const;
-    result<owned_mapping> map_memory(const shm_key& key, const shm_place& place);
+    result<void> make_room(std::uint64_t length);
+    result<std::shared_ptr<mapped_region>> map_memory(const imported_window& of_window, const shm_place& place);
     result<std::shared_ptr<mapped_region>> find_region(const imported_window& of_window, const shm_place& place);
     result<std::unique_ptr<const mapped_sources>> map_sources(const imported_window& of_window, std::uint64_t binding,
                                                               std::span<const shm_place> places);
@@ -165,6 +184,7 @@ private:
     void drop(imported_window* imported) noexcept;
     void drop_unpublished() noexcept;
     bool is_idle_full() const;
+    void show() noexcept;
 
     std::int64_t _last_look = 0; // at all idle windows
 };
@@ -222,20 +242,34 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
     return record;
 }
 
-result<owned_mapping> importer::map_memory(const shm_key& key, const shm_place& place)
+result<void> importer::make_room(std::uint64_t length)
 {
     const std::uint64_t limit = lay_shm_limits().map_bytes;
-    const auto fits           = [&] { return place.length <= limit - std::min(limit, bytes.all); };
+    const auto fits           = [&] { return length <= limit - std::min(limit, bytes.all); };
     while (!fits() && !idle.empty()) {
         drop(idle.front());
     }
-    if (!fits()) {
-        return fail(errc::exceeds_limit, std::format("{} bytes of peers are mapped, and {} more exceed the limit of {} "
-                                                     "(UCX_LAY_SHM_MAP_LIMIT)",
-                                                     bytes.all, place.length, limit));
+    return fits() ? result<void>()
+                  : fail(errc::exceeds_limit,
+                         std::format("{} bytes of peers are mapped, and {} more exceed the limit of {} "
+                                     "(UCX_LAY_SHM_MAP_LIMIT)",
+                                     bytes.all, length, limit));
+}
+
+result<std::shared_ptr<mapped_region>> importer::map_memory(const imported_window& of_window, const shm_place& place)
+{
+    UCXL_TRY(make_room(place.length));
+    const auto file = UCXL_TRY(peer_file::open(of_window.key.owner.pid, place.fd, place.inode, O_RDWR));
+    if (file.keeps_its_length()) {
+        auto memory = UCXL_TRY(map_peer_memory(file, place.file_offset, place.length));
+        return std::make_shared<mapped_region>(std::move(memory), std::nullopt, of_window.owner, bytes);
     }
-    const auto file = UCXL_TRY(peer_file::open(key.owner.pid, place.fd, place.inode, O_RDWR));
-    return map_peer_memory(file, place.file_offset, place.length);
+    if (lay_shm_limits().maps_unsealed == 0) {
+        return fail(errc::invalid_param, "the file of a peer's memory may become shorter (UCX_LAY_SHM_MAP_UNSEALED)");
+    }
+    auto memory = UCXL_TRY(map_peer_region(file, place.file_offset, place.length));
+    auto guard  = UCXL_TRY(guarded_range::create(memory.start(), memory.length()));
+    return std::make_shared<mapped_region>(std::move(memory), std::move(guard), of_window.owner, bytes);
 }
 
 result<std::shared_ptr<mapped_region>> importer::find_region(const imported_window& of_window, const shm_place& place)
@@ -244,8 +278,7 @@ result<std::shared_ptr<mapped_region>> importer::find_region(const imported_wind
     if (auto mapped = known.lock()) {
         return mapped;
     }
-    auto memory  = UCXL_TRY(map_memory(of_window.key, place));
-    auto created = std::make_shared<mapped_region>(std::move(memory), of_window.owner, bytes);
+    auto created = UCXL_TRY(map_memory(of_window, place));
     known        = created;
     return created;
 }
@@ -294,8 +327,9 @@ importer::map_sources(const imported_window& of_window, std::uint64_t binding, s
         if (place.length == 0) {
             continue;
         }
-        auto mapped         = UCXL_TRY(find_region(of_window, place));
-        made->bases[source] = to_address(*mapped, place);
+        auto mapped           = UCXL_TRY(find_region(of_window, place));
+        made->bases[source]   = to_address(*mapped, place);
+        made->may_lose_memory = made->may_lose_memory || mapped->guard;
         if (!std::ranges::contains(made->regions, mapped)) {
             made->regions.push_back(std::move(mapped));
         }
@@ -402,6 +436,7 @@ result<imported_window*> importer::acquire(const shm_key& key)
     const auto is_expired = [](const auto& pair) { return pair.second.expired(); };
     std::erase_if(peers, is_expired);
     std::erase_if(regions, is_expired);
+    show();
     return created;
 }
 
@@ -455,6 +490,13 @@ void importer::drop_unpublished() noexcept
     }
 }
 
+// Words of a page that is there: a rendezvous comes here for each message.
+void importer::show() noexcept
+{
+    const auto mapped = std::ranges::count_if(regions, [](const auto& pair) { return !pair.second.expired(); });
+    memory_figures::show_peers(windows.size(), idle.size(), static_cast<std::size_t>(mapped), bytes.all);
+}
+
 void importer::release(imported_window* imported) noexcept
 {
     const std::lock_guard guard(lock);
@@ -467,6 +509,7 @@ void importer::release(imported_window* imported) noexcept
         drop(idle.front());
     }
     drop_unpublished();
+    show();
 }
 
 // As the owner wrote them, all of one binding. Nothing if it keeps changing them.
@@ -522,6 +565,7 @@ void importer::drop_idle() noexcept
     while (!idle.empty()) {
         drop(idle.front());
     }
+    show();
 }
 
 } // namespace
@@ -542,11 +586,22 @@ try {
     bool is_present = false;
     {
         const reader_section section;
-        is_present = sources_of(imported).binding == binding_of(imported);
+        const mapped_sources& sources = sources_of(imported);
+        is_present                    = sources.binding == binding_of(imported);
+        if (sources.may_lose_memory && is_present) {
+            guarded_range::renew_handler();
+            return !has_lost_memory(sources);
+        }
     }
     return (is_present || importer::instance().follow(imported)) && is_published(imported);
 } catch (const std::bad_alloc&) {
     return false;
+}
+
+bool has_lost_memory(const mapped_sources& sources)
+{
+    return sources.may_lose_memory &&
+           std::ranges::any_of(sources.regions, [](const auto& each) { return each->guard && each->guard->was_cut(); });
 }
 
 bool is_owner_alive(const imported_window& imported)
@@ -571,29 +626,36 @@ pass_board* board_of_owner(const imported_window& imported)
     return imported.owner->board ? &imported.owner->board->board() : nullptr;
 }
 
-// After so many passes alone in a row an owner is offered one of `period`. Several threads at once may lose a count.
-constexpr unsigned patience = 4, period = 16;
+// An owner that took no part in so many passes in a row is asked again when it has looked at its board since, and at
+// most once in a millisecond. So one that makes no progress costs nothing, one that does so seldom costs little, and
+// one that had lost its core takes part again as soon as it has one.
+constexpr unsigned patience             = 4;
+constexpr std::int64_t least_time_apart = 1'000'000; // nanoseconds
 
 bool may_owner_share(const imported_window& imported)
 {
-    if (!imported.owner->board) {
+    const shm_peer& owner = *imported.owner;
+    if (!owner.board) {
         return false;
     }
-    auto& alone          = imported.owner->passes_alone;
-    const unsigned count = alone.load(std::memory_order_relaxed);
-    if (count < patience) {
-        return true;
-    }
-    alone.store(patience + (count + 1 - patience) % period, std::memory_order_relaxed);
-    return count == patience;
+    const pass_history& passes = owner.passes;
+    return passes.alone.load(std::memory_order_relaxed) < patience ||
+           (owner.board->board().looked.load(std::memory_order_relaxed) >=
+                passes.last_count.load(std::memory_order_relaxed) &&
+            nanoseconds_now() - passes.last_time.load(std::memory_order_relaxed) >= least_time_apart);
 }
 
-void note_pass(const imported_window& imported, bool was_shared)
+void note_pass(const imported_window& imported, bool was_shared, std::uint64_t count)
 {
-    auto& alone          = imported.owner->passes_alone;
-    const unsigned count = alone.load(std::memory_order_relaxed);
-    // From the limit of may_owner_share() on, that function counts.
-    alone.store(was_shared ? 0 : std::min(count + 1, patience + 1), std::memory_order_relaxed);
+    pass_history& passes = imported.owner->passes;
+    if (was_shared) {
+        passes.alone.store(0, std::memory_order_relaxed);
+        return;
+    }
+    const unsigned alone = passes.alone.load(std::memory_order_relaxed);
+    passes.alone.store(std::min(alone + 1, patience), std::memory_order_relaxed);
+    passes.last_count.store(count, std::memory_order_relaxed);
+    passes.last_time.store(nanoseconds_now(), std::memory_order_relaxed);
 }
 
 bool is_owner_gone(const imported_window& imported)

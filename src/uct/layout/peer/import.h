@@ -35,6 +35,7 @@ struct mapped_sources {
     std::uint64_t binding;
     std::vector<std::byte*> bases;
     std::byte* contiguous; // the window's first byte if its layout is one block, otherwise null
+    bool may_lose_memory;  // some of it is in a file that may become shorter
     std::vector<std::shared_ptr<mapped_region>> regions; // each once
 };
 
@@ -69,7 +70,10 @@ inline const mapped_sources& sources_of(const imported_window& imported)
 {
     return *imported.mapped.load();
 }
-// The same for a window whose memory is not mapped, and whether its owner lives. Wait-free.
+// After each operation on such memory, in its reader section: whether some of the memory is gone. Then what was read or
+// written there does not count.
+bool has_lost_memory(const mapped_sources& sources);
+// The same as is_usable_now() for a window whose memory is not mapped, and whether its owner lives. Wait-free.
 bool is_exported(const imported_window& imported);
 // For a window whose memory is not mapped: the address in the owner from which the offsets of a source count now. It
 // may be any number, as the owner chooses. Wait-free.
@@ -77,10 +81,11 @@ std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t sourc
 
 // Where the owner looks for passes to share, or null. Wait-free.
 pass_board* board_of_owner(const imported_window& imported);
-// Whether the owner should be offered the next pass. An owner that did not take part in some is offered few.
+// Whether the owner should be offered the next pass. One that took no part in some is offered few, and none before it
+// looks at its board again.
 bool may_owner_share(const imported_window& imported);
-// Call it after each pass that was offered.
-void note_pass(const imported_window& imported, bool was_shared);
+// Call it after each pass that was offered, with posted_pass::count().
+void note_pass(const imported_window& imported, bool was_shared, std::uint64_t count);
 // Whether the owner is known to be alive. Asks the system.
 bool is_owner_alive(const imported_window& imported);
 // Whether the owner of a board is known never to finish what it took of a pass: it has ended, or became another

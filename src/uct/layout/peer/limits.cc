@@ -8,6 +8,8 @@ namespace ucxl
 namespace
 {
 
+const char* yes_or_no[] = {"n", "y", nullptr};
+
 constexpr abi::option fields[] = {
     {"IDLE_WINDOWS", "64",
      "Windows of peers that stay mapped after their last remote key, so that the next key of the same window is cheap.",
@@ -17,14 +19,20 @@ constexpr abi::option fields[] = {
      offsetof(lay_shm_limit_options, idle_bytes), abi::option_type::memory_units},
     {"MAP_LIMIT", "16t", "Bytes of memory of peers that may be mapped at a time. Keys beyond the limit are refused.",
      offsetof(lay_shm_limit_options, map_bytes), abi::option_type::memory_units},
+    {"MAP_UNSEALED", "y",
+     "Whether to map memory of peers whose file may become shorter, such as POSIX shared memory. This process then has "
+     "a\n"
+     "handler of SIGBUS, because touching what is gone is a bus error. If not, the kernel copies long blocks of it.",
+     offsetof(lay_shm_limit_options, maps_unsealed), abi::option_type::name, yes_or_no},
     {"SHARE_MIN", "128k",
      "Least length of an operation of which a peer that makes progress copies a part. \"inf\": none does.",
      offsetof(lay_shm_limit_options, min_shared), abi::option_type::memory_units}};
 
-constexpr lay_shm_limit_options defaults{.idle_windows = 64,
-                                         .idle_bytes   = std::size_t{4} << 30,
-                                         .map_bytes    = std::size_t{16} << 40,
-                                         .min_shared   = 128 << 10};
+constexpr lay_shm_limit_options defaults{.idle_windows  = 64,
+                                         .idle_bytes    = std::size_t{4} << 30,
+                                         .map_bytes     = std::size_t{16} << 40,
+                                         .maps_unsealed = 1,
+                                         .min_shared    = 128 << 10};
 
 constinit option_table<lay_shm_limit_options> table("lay_shm mappings", "LAY_SHM_", fields);
 

@@ -11,6 +11,7 @@ struct lay_shm_limit_options {
     unsigned idle_windows;  // UCX_LAY_SHM_IDLE_WINDOWS: windows kept without a key
     std::size_t idle_bytes; // UCX_LAY_SHM_IDLE_SIZE: bytes of their memory
     std::size_t map_bytes;  // UCX_LAY_SHM_MAP_LIMIT: bytes of all mapped memory of peers
+    unsigned maps_unsealed; // UCX_LAY_SHM_MAP_UNSEALED: whether files that may become shorter are mapped
     std::size_t min_shared; // UCX_LAY_SHM_SHARE_MIN: bytes of the shortest operation that the owner may share
 };
 

@@ -67,6 +67,14 @@ bool is_sound(const pass_request& request)
 
 } // namespace
 
+// Never less than before: an older number of another thread would hide the newer look for ever.
+void pass_board::note_look(std::uint64_t posted_then)
+{
+    std::uint64_t before = looked.load(std::memory_order_relaxed);
+    while (before < posted_then && !looked.compare_exchange_weak(before, posted_then, std::memory_order_relaxed)) {
+    }
+}
+
 posted_pass::posted_pass(pass_board& board, const pass_request& request)
     : _slot(take_slot(board)), _num_pieces(num_pieces(request))
 {
@@ -83,7 +91,7 @@ posted_pass::posted_pass(pass_board& board, const pass_request& request)
     }
     _slot->ended.store(to_word(_number, 0, 0), std::memory_order_relaxed);
     _slot->left.store(to_word(_number, 0, _num_pieces), std::memory_order_release);
-    board.posted.fetch_add(1, std::memory_order_release);
+    _count = board.posted.fetch_add(1, std::memory_order_release) + 1;
 }
 
 std::optional<std::uint32_t> posted_pass::take()

@@ -61,7 +61,13 @@ static_assert(sizeof(pass_request) % sizeof(std::uint64_t) == 0);
 
 struct pass_board {
     std::atomic<std::uint64_t> posted; // passes ever posted
+    // How many had been posted when the owner looked last: whoever posts learns from it whether the owner makes
+    // progress at all.
+    alignas(64) std::atomic<std::uint64_t> looked;
     std::array<pass_slot, 8> slots;
+
+    // By the owner, from any thread.
+    void note_look(std::uint64_t posted_then);
 };
 
 // The requester's side. One thread.
@@ -80,6 +86,8 @@ public:
 
     // After take() has returned nothing: whether the owner took a piece.
     bool was_shared() const { return _num_own < _num_pieces; }
+    // What `looked` of the board is at least after the owner has looked at this pass. 0: nothing was posted.
+    std::uint64_t count() const { return _count; }
 
     // Waits for the pieces of the owner, after take() has returned nothing. is_gone() is asked now and then and tells
     // whether the owner can never finish. copy(piece) is called for each piece that the owner left undone.
@@ -119,6 +127,7 @@ private:
 
     pass_slot* _slot      = nullptr;
     std::uint32_t _number = 0;
+    std::uint64_t _count  = 0;
     std::uint32_t _num_pieces;
     std::uint32_t _num_own = 0; // the first ones
 };

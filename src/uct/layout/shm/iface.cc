@@ -64,16 +64,31 @@ private:
     static const char* move(const imported_window& window, std::uint64_t offset, const transfer_side& local,
                             std::size_t length, pass_direction direction, const std::optional<shm_key>& offer)
     {
-        const mapped_pass pass{mapped_side(window, offset), local, direction};
+        const mapped_sources& sources = sources_of(window);
+        const mapped_pass pass{mapped_side(window, sources, offset), local, direction, &sources};
         const bool is_done = offer && pass.is_divisible() ? share_pass(pass, window, offset, *offer, length)
                                                           : pass.move(0, length, length);
-        return is_done ? nullptr : card_memory_failed;
+        return is_done                    ? nullptr
+               : has_lost_memory(sources) ? "are of memory that was taken away meanwhile"
+                                          : card_memory_failed;
     }
 };
 
 unsigned progress(uct_iface_h iface)
 {
     return take_part_in_passes(reinterpret_cast<host_interface*>(iface)->seen_passes);
+}
+
+// UCP switches the progress of an interface without active messages on with the first operation that it starts by it,
+// and off with its last endpoint. But an owner takes part in what others start, so only opening and closing count.
+void progress_switch(uct_iface_h, unsigned)
+{
+}
+
+void iface_close(uct_iface_h iface)
+{
+    abi::disable_progress(iface);
+    close_host_interface(iface);
 }
 
 // Calls use(word) for a word of a remote window. Returns false and reports a failure if the address holds no usable
@@ -87,10 +102,14 @@ bool with_word(uct_rkey_t rkey, std::uint64_t address, std::size_t length, bool 
         reason = "are of a remote window that is gone";
         if (is_usable_now(window)) {
             const reader_section section;
-            if (std::byte* const word = word_in(*window.described, sources_of(window).bases,
-                                                address - window.key.address, length, reason)) {
+            const mapped_sources& sources = sources_of(window);
+            if (std::byte* const word =
+                    word_in(*window.described, sources.bases, address - window.key.address, length, reason)) {
                 use(word);
-                return true;
+                if (!has_lost_memory(sources)) [[likely]] {
+                    return true;
+                }
+                reason = "are of memory that was taken away meanwhile";
             }
         }
     }
@@ -152,15 +171,17 @@ uct_iface_ops_t make_ops()
     uct_iface_ops_t ops{};
     host_endpoint<mapped_access>::fill(ops);
     host_interface_ops(ops);
-    abi::stock_progress_ops(ops);
-    ops.iface_progress    = progress;
-    ops.ep_atomic32_post  = post<std::uint32_t>;
-    ops.ep_atomic64_post  = post<std::uint64_t>;
-    ops.ep_atomic32_fetch = fetch<std::uint32_t>;
-    ops.ep_atomic64_fetch = fetch<std::uint64_t>;
-    ops.ep_atomic_cswap32 = compare_and_swap<std::uint32_t>;
-    ops.ep_atomic_cswap64 = compare_and_swap<std::uint64_t>;
-    ops.iface_query       = iface_query;
+    ops.iface_progress         = progress;
+    ops.iface_progress_enable  = progress_switch;
+    ops.iface_progress_disable = progress_switch;
+    ops.iface_close            = iface_close;
+    ops.ep_atomic32_post       = post<std::uint32_t>;
+    ops.ep_atomic64_post       = post<std::uint64_t>;
+    ops.ep_atomic32_fetch      = fetch<std::uint32_t>;
+    ops.ep_atomic64_fetch      = fetch<std::uint64_t>;
+    ops.ep_atomic_cswap32      = compare_and_swap<std::uint32_t>;
+    ops.ep_atomic_cswap64      = compare_and_swap<std::uint64_t>;
+    ops.iface_query            = iface_query;
     return ops;
 }
 
@@ -168,7 +189,11 @@ ucs_status_t iface_open(uct_md_h md, uct_worker_h worker, const uct_iface_params
                         const uct_iface_config_t* config, uct_iface_h* iface)
 {
     static uct_iface_ops_t ops = make_ops();
-    return open_host_interface(ops, md, worker, params, config, iface);
+    const auto status          = open_host_interface(ops, md, worker, params, config, iface);
+    if (status == UCS_OK) {
+        abi::enable_progress(*iface);
+    }
+    return status;
 }
 
 } // namespace

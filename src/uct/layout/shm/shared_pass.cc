@@ -2,6 +2,7 @@
 
 #include "uct/layout/peer/export.h"
 #include "uct/layout/peer/limits.h"
+#include "uct/layout/peer/memory_figures.h"
 #include "uct/layout/peer/rkey.h"
 
 #include <algorithm>
@@ -38,9 +39,8 @@ transfer_side part_of(transfer_side side, std::uint64_t at)
 
 } // namespace
 
-transfer_side mapped_side(const imported_window& window, std::uint64_t offset)
+transfer_side mapped_side(const imported_window& window, const mapped_sources& sources, std::uint64_t offset)
 {
-    const mapped_sources& sources = sources_of(window);
     if (sources.contiguous != nullptr) {
         return {nullptr, {}, 0, sources.contiguous + offset};
     }
@@ -56,8 +56,9 @@ bool mapped_pass::is_divisible() const
 bool mapped_pass::move(std::uint64_t at, std::uint64_t length, std::uint64_t whole) const
 {
     const transfer_side there = part_of(remote, at), here = part_of(local, at);
-    return direction == pass_direction::to_owner ? move_bytes(there, here, length, whole)
-                                                 : move_bytes(here, there, length, whole);
+    const bool is_done = direction == pass_direction::to_owner ? move_bytes(there, here, length, whole)
+                                                               : move_bytes(here, there, length, whole);
+    return is_done && !has_lost_memory(*sources);
 }
 
 namespace
@@ -110,7 +111,8 @@ bool share_pass(const mapped_pass& pass, const imported_window& window, std::uin
     while (const auto number = posted.take()) {
         move(*number);
     }
-    note_pass(window, posted.was_shared());
+    note_pass(window, posted.was_shared(), posted.count());
+    memory_figures::count_pass(posted.was_shared());
     posted.finish([&] { return is_owner_gone(window); }, move);
     return is_done;
 }
@@ -145,9 +147,12 @@ public:
         return _imported != nullptr && is_inside(*_imported, request.address, request.length) &&
                is_usable_now(*_imported) && is_owner_alive(*_imported);
     }
-    transfer_side side(const pass_request& request) const
+    mapped_pass pass_with(const transfer_side& own, const pass_request& request) const
     {
-        return mapped_side(*_imported, request.address - _imported->key.address);
+        const bool is_to_owner        = request.direction == pass_direction::to_owner;
+        const mapped_sources& sources = sources_of(*_imported);
+        return {mapped_side(*_imported, sources, request.address - _imported->key.address), own,
+                is_to_owner ? pass_direction::from_owner : pass_direction::to_owner, &sources};
     }
 
 private:
@@ -199,10 +204,8 @@ turn take_part(found_pass& pass)
     if (!here) {
         return {0, true}; // destroyed meanwhile
     }
-    const auto back =
-        request.direction == pass_direction::to_owner ? pass_direction::from_owner : pass_direction::to_owner;
-    const mapped_pass part{requester.side(request), *here, back};
-    unsigned num_pieces = 0;
+    const mapped_pass part = requester.pass_with(*here, request);
+    unsigned num_pieces    = 0;
     for (std::uint64_t moved = 0; moved < max_turn; ++num_pieces) {
         const auto piece = pass.take();
         if (!piece) {
@@ -235,6 +238,10 @@ unsigned take_part_in_passes(std::uint64_t& seen) noexcept
             num_pieces += last.num_pieces;
             is_over = is_over && last.is_over;
         }
+    }
+    own->board().note_look(posted);
+    if (num_pieces > 0) {
+        memory_figures::count_pieces(num_pieces);
     }
     if (is_over) {
         seen = posted;

@@ -14,17 +14,19 @@
 namespace ucxl
 {
 
-// The bytes of an imported window from an offset on.
-transfer_side mapped_side(const imported_window& window, std::uint64_t offset);
+// The bytes of an imported window from an offset on, in its sources as they are now.
+transfer_side mapped_side(const imported_window& window, const mapped_sources& sources, std::uint64_t offset);
 
 // The two sides of one operation, as the process that moves has them.
 struct mapped_pass {
     transfer_side remote;
     transfer_side local;
-    pass_direction direction; // as the owner of `remote` sees it
+    pass_direction direction;      // as the owner of `remote` sees it
+    const mapped_sources* sources; // of `remote`
 
     bool is_divisible() const;
-    // [at, at + length) of both sides, of an operation of `whole` bytes. Returns false as move_bytes().
+    // [at, at + length) of both sides, of an operation of `whole` bytes. Returns false as move_bytes(), or if memory of
+    // the remote side was taken away.
     [[nodiscard]] bool move(std::uint64_t at, std::uint64_t length, std::uint64_t whole) const;
 };
 

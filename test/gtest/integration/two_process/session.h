@@ -30,6 +30,8 @@ class context_handle : public test::context
 {
 public:
     explicit context_handle(const peer_arguments& arguments, bool many_workers = false);
+    // Of these features only.
+    explicit context_handle(std::uint64_t features) : test::context({.features = features}) {}
 };
 
 struct session_options {

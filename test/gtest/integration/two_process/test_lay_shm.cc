@@ -254,6 +254,50 @@ void busy_target(const peer_arguments& arguments)
     session.close();
 }
 
+// The number in the line of that name of what ucp_layout_print_memory() prints of this process.
+std::uint64_t memory_figure(const std::string& name)
+{
+    char* text         = nullptr;
+    std::size_t length = 0;
+    FILE* const stream = open_memstream(&text, &length);
+    const auto status  = ucp_layout_print_memory(0, stream);
+    std::fclose(stream);
+    const std::string all(text, length);
+    std::free(text);
+    check_ok(status, "ucp_layout_print_memory");
+    const auto found = all.find(name);
+    check(found != all.npos, "there is no figure '{}' in {}", name, all);
+    return std::stoull(all.substr(found + name.size()));
+}
+
+// The target starts nothing and asked for no feature but RMA: it only makes progress.
+void target_that_only_makes_progress(const peer_arguments& arguments)
+{
+    const context_handle context(UCP_FEATURE_RMA);
+    session session(arguments, context);
+    {
+        long_window own(context.get());
+        bytes key;
+        append_key(key, session.context(), own.memh(), own.address());
+        const bytes payload             = session.exchange(key);
+        std::span<const std::byte> rest = payload;
+        if (arguments.plays(0)) {
+            const remote_key other(session.endpoint(), rest);
+            for (unsigned round = 0; round < 2000 && memory_figure("passes shared") < arguments.rounds; ++round) {
+                check(put_and_get(session, other, own, round), "a put or get failed");
+            }
+            session.flush();
+            check(memory_figure("passes shared") >= arguments.rounds, "{} passes were shared, {} alone",
+                  memory_figure("passes shared"), memory_figure("passes alone"));
+        }
+        session.barrier();
+        check(arguments.plays(0) || memory_figure("pieces moved for peers") >= arguments.rounds,
+              "the target moved {} pieces", memory_figure("pieces moved for peers"));
+    }
+    session.barrier();
+    session.close();
+}
+
 // Ends at any moment, most likely in the middle of a shared operation.
 void owner_killed_while_busy(const peer_arguments& arguments)
 {
@@ -300,6 +344,7 @@ const scenario passive_words("lay_shm.passive_atomics", passive_atomics);
 const scenario stock_allocation("lay_shm.plain_allocation", plain_allocation);
 const scenario death("lay_shm.dead_owner", dead_owner);
 const scenario to_busy_target("lay_shm.busy_target", busy_target);
+const scenario to_progressing_target("lay_shm.target_that_only_makes_progress", target_that_only_makes_progress);
 const scenario busy_death("lay_shm.owner_killed_while_busy", owner_killed_while_busy);
 const scenario of_two_users("lay_shm.two_users",
                             [](const peer_arguments& arguments) { separated(arguments, {0, 65534}); });
@@ -349,6 +394,11 @@ TEST_P(shared_memory, of_a_killed_owner_can_be_touched_as_long_as_it_is_mapped)
 TEST_P(shared_memory, targets_that_make_progress_share_puts_and_gets)
 {
     EXPECT_PAIR(config_for(GetParam(), "lay_shm.busy_target", 40));
+}
+
+TEST_P(shared_memory, targets_that_only_make_progress_take_part)
+{
+    EXPECT_PAIR(config_for(GetParam(), "lay_shm.target_that_only_makes_progress", 10));
 }
 
 TEST_P(shared_memory, an_owner_that_is_killed_in_a_shared_operation_loses_no_byte)

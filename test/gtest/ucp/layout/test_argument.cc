@@ -136,6 +136,7 @@ const std::vector<null_argument> nulls{
      [](auto& with) { return ucp_layout_print(with.described.get(), nullptr, UCP_LAYOUT_PRINT_TEXT); }},
     {"ucp_layout_print_device", "stream",
      [](auto& with) { return ucp_layout_print_device(with.described.get(), "published", nullptr); }},
+    {"ucp_layout_print_memory", "stream", [](auto&) { return ucp_layout_print_memory(0, nullptr); }},
     {"ucp_layout_print_windows", "stream", [](auto&) { return ucp_layout_print_windows(0, nullptr); }},
     {"ucp_layout_walk", "layout", [](auto&) { return ucp_layout_walk(nullptr, 0, 0, never, nullptr); }},
     {"ucp_layout_walk", "cb",

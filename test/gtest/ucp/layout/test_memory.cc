@@ -6,9 +6,13 @@
 #include <gtest/gtest.h>
 #include <ucp_layout.hpp>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <format>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -71,18 +75,88 @@ TEST_F(shared_memory, wrong_parameters_are_named)
     };
     refused(params(0), "length is required, from 1 to");
     refused(params(len | UINT64_C(1) << 40), "field_mask");
-    refused(params(len | address), "address and fd go together");
-    for (const auto& again : {params(len, 0), params(len, SIZE_MAX), params(len | fd)}) {
+    for (const auto& again : {params(len, 0), params(len, SIZE_MAX)}) {
         EXPECT_EQ(status_of(again), UCS_ERR_INVALID_PARAM);
     }
+    refused(params(len | fd), "fd is set, and address is not");
     refused(params(len | offset), "offset is set, and fd is not");
     auto elsewhere    = params(len | address | fd);
     elsewhere.address = this;
     elsewhere.fd      = -1;
-    refused(elsewhere, "page boundaries");
+    refused(elsewhere, "the file of shared memory");
+    elsewhere.field_mask = len | address;
+    refused(elsewhere, "UCP_LAYOUT_MEMORY_FLAG_MOVE");
     logs().allow("is NULL");
     EXPECT_EQ(ucp_layout_memory_create(nullptr, nullptr), UCS_ERR_INVALID_PARAM);
     EXPECT_EQ(ucp_layout_memory_query(nullptr, nullptr), UCS_ERR_INVALID_PARAM);
+}
+
+TEST_F(shared_memory, wrong_options_are_named)
+{
+    constexpr std::uint64_t len = UCP_LAYOUT_MEMORY_PARAM_FIELD_LENGTH, address = UCP_LAYOUT_MEMORY_PARAM_FIELD_ADDRESS,
+                            fd = UCP_LAYOUT_MEMORY_PARAM_FIELD_FD, flags = UCP_LAYOUT_MEMORY_PARAM_FIELD_FLAGS,
+                            huge      = UCP_LAYOUT_MEMORY_PARAM_FIELD_HUGE_PAGES,
+                            alignment = UCP_LAYOUT_MEMORY_PARAM_FIELD_ALIGNMENT,
+                            node      = UCP_LAYOUT_MEMORY_PARAM_FIELD_NUMA_NODE;
+    const auto refused                = [&](std::uint64_t fields, const char* text, auto change) {
+        auto given    = params(fields);
+        given.address = this;
+        change(given);
+        logs().allow(text);
+        EXPECT_EQ(status_of(given), UCS_ERR_INVALID_PARAM) << text;
+    };
+    using given     = ucp_layout_memory_params_t&;
+    const auto move = [](given with) { with.flags = UCP_LAYOUT_MEMORY_FLAG_MOVE; };
+    refused(len | flags, "flags has unknown bits", [](given with) { with.flags = 2; });
+    refused(len | flags, "needs address", move);
+    refused(len | flags | address | fd, "needs address, and no fd", move);
+    refused(len | address | alignment, "alignment and numa_node", [](given) {});
+    refused(len | address | node, "alignment and numa_node", [](given) {});
+    refused(len | address | huge, "huge_pages is of memory", [](given) {});
+    refused(len | huge, "huge_pages is 3",
+            [](given with) { with.huge_pages = static_cast<ucp_layout_huge_pages_t>(3); });
+    refused(len | huge | flags | address, "huge_pages is 2", [](given with) {
+        with.flags      = UCP_LAYOUT_MEMORY_FLAG_MOVE;
+        with.huge_pages = UCP_LAYOUT_HUGE_PAGES_ALWAYS;
+    });
+    refused(len | alignment, "alignment is 3", [](given with) { with.alignment = 3; });
+    refused(len | alignment, "alignment is 0", [](given with) { with.alignment = 0; });
+    refused(len | node, "numa_node is -1", [](given with) { with.numa_node = -1; });
+    refused(len | node, "numa_node is 1024", [](given with) { with.numa_node = 1024; });
+}
+
+TEST_F(shared_memory, of_the_program_may_be_moved_or_named_by_its_address)
+{
+    std::vector<std::byte> block(length, std::byte{1});
+    {
+        const auto moved = must(memory::move(block));
+        EXPECT_GE(moved.bytes().size(), length);
+        EXPECT_EQ(block[5], std::byte{1});
+        logs().allow("shared already");
+        EXPECT_FALSE(memory::move(block).has_value());
+    }
+    block[5]             = std::byte{2};
+    const auto allocated = must(memory::allocate(length));
+    logs().allow("shared memory already");
+    EXPECT_FALSE(memory::share(allocated.bytes()).has_value()) << "it is a region already";
+}
+
+TEST_F(shared_memory, is_described_for_people)
+{
+    const auto made    = must(memory::allocate(length));
+    char* text         = nullptr;
+    std::size_t bytes  = 0;
+    FILE* const stream = open_memstream(&text, &bytes);
+    EXPECT_EQ(ucp_layout_print_memory(getpid(), stream), UCS_OK);
+    std::fclose(stream);
+    const std::string all(text, bytes);
+    std::free(text);
+    const auto line = std::format("region at {}: {} bytes, allocated, ", static_cast<void*>(made.bytes().data()),
+                                  made.bytes().size());
+    EXPECT_NE(all.find(line), std::string::npos) << all;
+    EXPECT_NE(all.find("mapped by no other process"), std::string::npos) << all;
+    logs().expect("does not exist");
+    EXPECT_EQ(ucp_layout_print_memory(0x3fffffff, stdout), UCS_ERR_NO_ELEM);
 }
 
 TEST_F(shared_memory, handles_that_are_none_are_detected)

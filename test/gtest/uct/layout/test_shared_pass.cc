@@ -106,28 +106,78 @@ TEST_F(shared_passes, move_all_bytes_and_no_others)
     EXPECT_GT(owner.num_pieces(), 0u) << "nothing was shared";
 }
 
-TEST_F(shared_passes, are_seldom_offered_to_an_owner_that_takes_no_part)
+// One message of a MB after the other, with the owner's memory that the peer has mapped.
+class passes_of_one_owner : public shared_passes
 {
-    const shared_window remote(*spec::block(1 << 20));
-    const shared_window local(*spec::block(1 << 20));
-    const imported key(export_window(remote.address()));
-    const imported back(export_window(local.address()));
-    const auto posted = [] { return own_board()->board().posted.load(); };
-    const auto before = posted();
-    for (int i = 0; i < 100; ++i) {
-        get(local, remote, key);
-    }
-    const auto alone = posted() - before;
-    EXPECT_GE(alone, 8u);
-    EXPECT_LE(alone, 12u);
+protected:
+    void SetUp() override
     {
-        busy_owner owner;
-        const auto give_up = std::chrono::steady_clock::now() + 30s;
-        while (owner.num_pieces() == 0 && std::chrono::steady_clock::now() < give_up) {
-            get(local, remote, key);
-        }
-        EXPECT_GT(owner.num_pieces(), 0u);
+        shared_passes::SetUp();
+        remote = std::make_unique<shared_window>(*spec::block(1 << 20));
+        local  = std::make_unique<shared_window>(*spec::block(1 << 20));
+        key    = std::make_unique<imported>(export_window(remote->address()));
+        back   = std::make_unique<imported>(export_window(local->address()));
     }
+    void TearDown() override
+    {
+        back.reset();
+        key.reset();
+        local.reset();
+        remote.reset();
+        shared_passes::TearDown();
+    }
+
+    // How many of so many operations are offered to the owner.
+    std::uint64_t num_offered(unsigned operations)
+    {
+        const auto posted = [] { return own_board()->board().posted.load(); };
+        const auto before = posted();
+        for (unsigned i = 0; i < operations; ++i) {
+            get(*local, *remote, *key);
+        }
+        return posted() - before;
+    }
+
+    std::unique_ptr<shared_window> remote, local;
+    std::unique_ptr<imported> key, back;
+};
+
+TEST_F(passes_of_one_owner, are_not_offered_again_to_one_that_never_looks)
+{
+    EXPECT_EQ(num_offered(100), 4u);
+    std::this_thread::sleep_for(5ms);
+    EXPECT_EQ(num_offered(100), 0u);
+}
+
+TEST_F(passes_of_one_owner, are_offered_again_as_soon_as_it_has_looked)
+{
+    for (int round = 0; round < 3; ++round) {
+        EXPECT_LE(num_offered(100), 4u);
+        {
+            busy_owner owner;
+            const auto give_up = std::chrono::steady_clock::now() + 30s;
+            while (owner.num_pieces() == 0 && std::chrono::steady_clock::now() < give_up) {
+                get(*local, *remote, *key);
+            }
+            EXPECT_GT(owner.num_pieces(), 0u);
+        }
+        EXPECT_EQ(num_offered(100), 4u) << "it took part, and then no more";
+    }
+}
+
+TEST_F(passes_of_one_owner, are_offered_seldom_to_one_that_looks_too_late)
+{
+    static_cast<void>(num_offered(4));
+    std::uint64_t seen = 0;
+    const auto start   = std::chrono::steady_clock::now();
+    std::uint64_t all  = 0;
+    for (int i = 0; i < 1000; ++i) {
+        all += num_offered(1);
+        EXPECT_EQ(take_part_in_passes(seen), 0u) << "nothing is left of the pass";
+    }
+    const auto passed = std::chrono::steady_clock::now() - start;
+    EXPECT_GE(all, 1u);
+    EXPECT_LE(all, 2u + static_cast<std::uint64_t>(passed / 1ms));
 }
 
 // One pass, of which the owner gets the first chance.

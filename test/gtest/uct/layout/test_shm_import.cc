@@ -92,7 +92,7 @@ class windows_over_regions : public lay_shm
 protected:
     static region_ptr new_region(std::uint64_t length)
     {
-        auto made = must(region::allocate(length, huge_pages_option::never));
+        auto made = must(region::allocate(length, {.huge_pages = huge_pages_option::never}));
         EXPECT_TRUE(region_table::instance().add(made).has_value());
         return made;
     }
@@ -199,6 +199,88 @@ TEST_F(windows_over_regions, get_no_keys_once_a_region_is_withdrawn)
     first->withdraw();
     EXPECT_EQ(export_window(target->address()).access, shm_access::none);
     window_registry::instance().destroy(target);
+}
+
+// Memory in a file that its owner, or anybody else, may cut off.
+class windows_over_unsealed_memory : public windows_over_regions
+{
+protected:
+    static constexpr std::uint64_t length = 1 << 20;
+
+    void SetUp() override
+    {
+        windows_over_regions::SetUp();
+        fd    = memfd_create("unsealed", MFD_CLOEXEC); // without MFD_ALLOW_SEALING: as a file of shm_open()
+        start = static_cast<std::byte*>(
+            ftruncate(fd, length) == 0 ? mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED);
+        ASSERT_NE(static_cast<void*>(start), MAP_FAILED);
+        std::memset(start, 1, length);
+        memory = must(region::share(start, length, fd, 0));
+        ASSERT_TRUE(region_table::instance().add(memory).has_value());
+        target = window_over({start}, length);
+        remote = reinterpret_cast<std::uintptr_t>(target->address());
+    }
+    void TearDown() override
+    {
+        window_registry::instance().destroy(target);
+        memory.reset();
+        munmap(start, length);
+        close(fd);
+        windows_over_regions::TearDown();
+    }
+
+    int fd           = -1;
+    std::byte* start = nullptr;
+    region_ptr memory;
+    window* target       = nullptr;
+    std::uint64_t remote = 0;
+};
+
+TEST_F(windows_over_unsealed_memory, are_mapped_as_all_others)
+{
+    const imported key(export_window(target->address()));
+    ASSERT_TRUE(key);
+    EXPECT_EQ(got(key, *target, length), std::vector<std::byte>(length, std::byte{1}));
+}
+
+TEST_F(windows_over_unsealed_memory, fail_at_the_initiator_when_they_are_cut_off)
+{
+    logs().allow("lay_shm");
+    const imported key(export_window(target->address()));
+    ASSERT_TRUE(key);
+    std::vector<std::byte> bytes(length, std::byte{7});
+    const auto iov = iov_of(bytes.data(), bytes.size());
+    ASSERT_EQ(0, ftruncate(fd, length / 2));
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, iov, remote, key.rkey()));
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, uct_ep_put_zcopy(ep, &iov, 1, remote, key.rkey(), nullptr));
+    const auto word = iov_of(bytes.data(), 8);
+    EXPECT_EQ(UCS_ERR_INVALID_ADDR, get_status(ep, word, remote, key.rkey())) << "also in what is left of the file";
+    EXPECT_EQ(start[0], std::byte{1}) << "nothing was written";
+    std::uint64_t fetched = 9;
+    uct_completion_t completion{.func = [](uct_completion_t*) {}, .count = 1, .status = UCS_OK};
+    EXPECT_EQ(UCS_INPROGRESS,
+              uct_ep_atomic64_fetch(ep, UCT_ATOMIC_OP_ADD, 1, &fetched, remote, key.rkey(), &completion));
+    EXPECT_EQ(completion.status, UCS_ERR_INVALID_ADDR);
+}
+
+TEST_F(windows_over_unsealed_memory, fail_atomics_that_meet_the_cut)
+{
+    logs().allow("lay_shm");
+    const imported key(export_window(target->address()));
+    ASSERT_TRUE(key);
+    ASSERT_EQ(0, ftruncate(fd, 0));
+    std::uint64_t fetched = 9;
+    uct_completion_t completion{.func = [](uct_completion_t*) {}, .count = 1, .status = UCS_OK};
+    EXPECT_EQ(UCS_INPROGRESS,
+              uct_ep_atomic64_fetch(ep, UCT_ATOMIC_OP_ADD, 1, &fetched, remote, key.rkey(), &completion));
+    EXPECT_EQ(completion.status, UCS_ERR_INVALID_ADDR);
+}
+
+TEST_F(windows_over_unsealed_memory, are_not_mapped_if_the_file_is_shorter_already)
+{
+    const auto key = export_window(target->address());
+    ASSERT_EQ(0, ftruncate(fd, length / 2));
+    EXPECT_FALSE(imported(key));
 }
 
 // Behind an older window that lives.

@@ -1,0 +1,141 @@
+#include "moved_memory.h"
+
+#include "sys/mapped_ranges.h"
+#include "sys/mapping.h"
+#include "sys/memory_file.h"
+#include "sys/pages.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <format>
+#include <fstream>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+// Bytes of this process that devices have pinned (proc_pid_status(5)). The system does not tell which ones.
+std::uint64_t pinned_bytes()
+{
+    std::ifstream status("/proc/self/status");
+    constexpr std::string_view name = "VmPin:";
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with(name)) {
+            const auto digit        = line.find_first_of("0123456789");
+            std::uint64_t kilobytes = 0;
+            if (digit != line.npos) {
+                std::from_chars(line.data() + digit, line.data() + line.size(), kilobytes);
+            }
+            return kilobytes << 10;
+        }
+    }
+    return 0;
+}
+
+struct obstacle {
+    const char* flag; // of proc_pid_smaps(5)
+    const char* meaning;
+};
+
+constexpr obstacle obstacles[] = {
+    {"lo", "locked (mlock(2))"},
+    {"gd", "a stack that grows"},
+    {"io", "memory of a device"},
+    {"pf", "memory of a device"},
+    {"mm", "memory of a device"},
+    {"ht", "in pages of hugetlbfs, which is shared by its file"},
+    {"dc", "not inherited by children (MADV_DONTFORK), as memory is that a device has registered"},
+    {"wf", "erased in children (MADV_WIPEONFORK)"},
+    {"um", "watched by userfaultfd(2)"},
+    {"uw", "watched by userfaultfd(2)"},
+};
+
+std::optional<std::string> why_not_moved(const mapped_range& range)
+{
+    if (range.is_shared()) {
+        return "shared already: pass its file, or its address without UCP_LAYOUT_MEMORY_FLAG_MOVE";
+    }
+    if (range.access[0] != 'r' || range.access[1] != 'w' || range.access[2] == 'x') {
+        return std::format("mapped as {}, not for reading and writing only", range.access.data());
+    }
+    if (range.name.starts_with("[stack")) {
+        return "a stack";
+    }
+    for (const auto& [flag, meaning] : obstacles) {
+        if (range.has_flag(flag)) {
+            return meaning;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t end)
+{
+    std::uintptr_t at = start;
+    for (const mapped_range& range : mapped_ranges_of(0, {start, end}, true)) {
+        if (range.start > at) {
+            break;
+        }
+        if (const auto reason = why_not_moved(range)) {
+            return std::format("the memory at {:#x} is {}", std::max<std::uint64_t>(range.start, start), *reason);
+        }
+        at = range.end;
+    }
+    if (at < end) {
+        return std::format("nothing is mapped at {:#x}, or the system does not tell", at);
+    }
+    if (const std::uint64_t pinned = pinned_bytes(); pinned != 0) {
+        return std::format("devices have {} bytes of this process registered, and the system does not tell which: "
+                           "move memory before",
+                           pinned);
+    }
+    return std::nullopt;
+}
+
+result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool takes_huge_pages)
+{
+    const std::uintptr_t page  = page_length();
+    const auto address         = reinterpret_cast<std::uintptr_t>(start);
+    const std::uintptr_t first = address / page * page;
+    if (address > UINTPTR_MAX - length - page) {
+        return fail(errc::invalid_param, std::format("{} bytes at {:#x} are no memory", length, address));
+    }
+    const std::uintptr_t end = round_to_pages(address + length);
+    if (const auto reason = why_not_moved(first, end)) {
+        return fail(errc::invalid_param, *reason);
+    }
+    // The file begins with a hole, so that its huge pages lie as those of the addresses.
+    const std::uint64_t huge   = huge_page_length();
+    const std::uint64_t offset = huge == 0 ? 0 : first % huge;
+    const std::uint64_t bytes  = end - first;
+    auto file = UCXL_TRY(make_memory_file("ucx_layout", offset + bytes, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+    const auto copy = UCXL_TRY(owned_mapping::map_file(bytes, PROT_READ | PROT_WRITE, file.get(), offset));
+    if (takes_huge_pages) {
+        static_cast<void>(fill_with_huge_pages(copy.start(), bytes)); // else small ones
+    }
+    auto* const place = reinterpret_cast<std::byte*>(first);
+    std::memcpy(copy.start(), place, bytes);
+    // By the C library, so that UCX and others that watch it forget what they know of these addresses.
+    if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), static_cast<off_t>(offset)) ==
+        MAP_FAILED) {
+        return fail(errc::no_memory, std::format("mapping {} bytes at {:#x}: {}", bytes, first, std::strerror(errno)));
+    }
+    return moved_memory{std::move(file), place, bytes, offset};
+}
+
+void make_private(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept
+{
+    syscall(SYS_mmap, start, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, offset);
+}
+
+} // namespace ucxl

@@ -1,0 +1,281 @@
+// Private memory that moves into a file at the same addresses, and memory that is shared by its address alone.
+#include "support/forked_process.h"
+#include "support/must.h"
+#include "support/unmap_events.h"
+#include "sys/memory_file.h"
+#include "sys/pages.h"
+#include "ucs/window/moved_memory.h"
+#include "ucs/window/region.h"
+#include "ucs/window/shown_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <format>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+using namespace ucxl;
+using namespace ucxl::test;
+
+namespace
+{
+
+constexpr std::uint64_t length = 256 << 10;
+
+// Private pages of the test, filled with ones.
+class private_pages
+{
+public:
+    explicit private_pages(std::uint64_t bytes = length, int protection = PROT_READ | PROT_WRITE)
+        : _memory(must(owned_mapping::map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
+    {
+        std::memset(start(), 1, bytes);
+        EXPECT_EQ(0, mprotect(start(), bytes, protection));
+    }
+    std::byte* start() const { return _memory.start(); }
+
+private:
+    owned_mapping _memory;
+};
+
+result<region_ptr> moved(std::byte* start, std::uint64_t bytes = length)
+{
+    return region::move(start, bytes, huge_pages_option::possible);
+}
+
+std::byte byte_in_file(const region& of, std::uint64_t at)
+{
+    std::byte seen{};
+    EXPECT_EQ(1, pread(of.fd(), &seen, 1, static_cast<off_t>(of.file_offset() + at)));
+    return seen;
+}
+
+TEST(moved_memory, holds_what_it_held_at_the_same_addresses)
+{
+    const private_pages pages;
+    const auto made = must(moved(pages.start() + 100, 5000));
+    EXPECT_EQ(made->start(), pages.start());
+    EXPECT_EQ(made->length(), round_to_pages(5100));
+    EXPECT_EQ(made->origin(), region_origin::moved);
+    EXPECT_EQ(pages.start()[5000], std::byte{1});
+    pages.start()[5000] = std::byte{2};
+    EXPECT_EQ(byte_in_file(*made, 5000), std::byte{2});
+    const std::byte sent{3};
+    ASSERT_EQ(1, pwrite(made->fd(), &sent, 1, static_cast<off_t>(made->file_offset())));
+    EXPECT_EQ(pages.start()[0], sent) << "what a peer writes";
+    EXPECT_NE(0, ftruncate(made->fd(), 0));
+}
+
+TEST(moved_memory, is_private_again_after_it_was_withdrawn)
+{
+    const private_pages pages;
+    auto made        = must(moved(pages.start()));
+    pages.start()[7] = std::byte{2};
+    made->withdraw();
+    EXPECT_EQ(pages.start()[7], std::byte{2});
+    pages.start()[7] = std::byte{3};
+    EXPECT_EQ(byte_in_file(*made, 7), std::byte{2});
+    munmap(pages.start() + length / 2, page_length());
+    made.reset();
+    EXPECT_FALSE(is_readable(pages.start() + length / 2, 1)) << "nothing is mapped there a second time";
+}
+
+TEST(moved_memory, can_be_a_block_of_the_heap_or_a_static_array)
+{
+    static std::byte array[3 * 65536];
+    array[0] = std::byte{5};
+    {
+        const auto made = must(moved(array, sizeof(array)));
+        EXPECT_EQ(array[0], std::byte{5});
+        array[1] = std::byte{6};
+        EXPECT_EQ(byte_in_file(*made, static_cast<std::uint64_t>(&array[1] - made->start())), std::byte{6});
+    }
+    EXPECT_EQ(array[1], std::byte{6});
+    auto* const block = static_cast<std::byte*>(std::malloc(1 << 20));
+    std::memset(block, 4, 1 << 20);
+    {
+        const auto made = must(moved(block, 1 << 20));
+        EXPECT_EQ(block[(1 << 20) - 1], std::byte{4});
+    }
+    std::free(block);
+}
+
+TEST(moved_memory, is_forgotten_by_ucx_at_its_old_place)
+{
+    const private_pages pages;
+    const unmap_events events(pages.start(), length);
+    const auto made = must(moved(pages.start()));
+    EXPECT_GE(events.count(), 1u);
+}
+
+std::string reason(const result<region_ptr>& refused)
+{
+    EXPECT_FALSE(refused.has_value());
+    return refused ? std::string() : refused.error().message;
+}
+
+TEST(moved_memory, is_refused_where_it_cannot_be_right)
+{
+    const auto says = [](std::byte* start, std::uint64_t bytes, const char* text) {
+        EXPECT_NE(reason(moved(start, bytes)).find(text), std::string::npos)
+            << text << ", not " << reason(moved(start, bytes));
+    };
+    const private_pages locked, holed, read_only(length, PROT_READ),
+        runnable(length, PROT_READ | PROT_WRITE | PROT_EXEC), not_inherited, erased;
+    ASSERT_EQ(0, mlock(locked.start() + page_length(), page_length()));
+    says(locked.start(), length, "locked");
+    ASSERT_EQ(0, munmap(holed.start() + page_length(), page_length()));
+    says(holed.start(), length, "nothing is mapped");
+    EXPECT_EQ(holed.start()[0], std::byte{1}) << "nothing was changed";
+    says(read_only.start(), length, "r--p");
+    says(runnable.start(), length, "rwxp");
+    ASSERT_EQ(0, madvise(not_inherited.start(), length, MADV_DONTFORK));
+    says(not_inherited.start(), length, "MADV_DONTFORK");
+    ASSERT_EQ(0, madvise(erased.start(), length, MADV_WIPEONFORK));
+    says(erased.start(), length, "MADV_WIPEONFORK");
+    std::byte on_stack{};
+    says(&on_stack, 1, "stack");
+    const auto shared = must(region::allocate(length, {}));
+    says(shared->start(), length, "shared already");
+    says(reinterpret_cast<std::byte*>(16), length, "nothing is mapped");
+    says(reinterpret_cast<std::byte*>(UINTPTR_MAX - 100), length, "no memory");
+}
+
+// What the child writes stays with it, and what it has written, too.
+TEST(moved_memory, belongs_to_each_process_after_a_fork)
+{
+    const private_pages pages;
+    const auto made = must(moved(pages.start()));
+    ASSERT_TRUE(region_table::instance().add(made).has_value());
+    EXPECT_TRUE(holds_in_child([&] {
+        const bool is_same = pages.start()[9] == std::byte{1};
+        pages.start()[9]   = std::byte{8};
+        return is_same && region_table::instance().find(pages.start(), 1) == nullptr;
+    }));
+    EXPECT_EQ(pages.start()[9], std::byte{1});
+    EXPECT_EQ(region_table::instance().find(pages.start(), 1), made);
+    pages.start()[9] = std::byte{2};
+    EXPECT_EQ(byte_in_file(*made, 9), std::byte{2}) << "the parent still shares";
+}
+
+TEST(moved_memory, is_left_alone_if_there_is_no_room_for_the_copy)
+{
+    EXPECT_TRUE(holds_in_child([] {
+        const private_pages pages;
+        give_up_privileges();
+        const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+        setrlimit(RLIMIT_NOFILE, &none);
+        const auto refused = moved(pages.start());
+        return !refused.has_value() && pages.start()[length - 1] == std::byte{1};
+    }));
+}
+
+// A file of POSIX shared memory, mapped whole.
+class posix_memory
+{
+public:
+    posix_memory() : name(std::format("/ucx_layout_test_{}", getpid()))
+    {
+        fd = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        EXPECT_EQ(0, ftruncate(fd, static_cast<off_t>(length)));
+        start = static_cast<std::byte*>(mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+        EXPECT_NE(static_cast<void*>(start), MAP_FAILED);
+    }
+    ~posix_memory()
+    {
+        munmap(start, length);
+        close(fd);
+        shm_unlink(name.c_str());
+    }
+    posix_memory(const posix_memory&)            = delete;
+    posix_memory& operator=(const posix_memory&) = delete;
+
+    const std::string name;
+    int fd           = -1;
+    std::byte* start = nullptr;
+};
+
+TEST(shown_file, is_found_by_its_name_or_by_a_descriptor)
+{
+    posix_memory named;
+    const auto is_found = [&](std::uint64_t into) {
+        const auto made = must(region::share(named.start + into, length - into));
+        struct stat status{};
+        EXPECT_EQ(0, fstat(made->fd(), &status));
+        return made->inode() == status.st_ino && made->file_offset() == into;
+    };
+    const int held = std::exchange(named.fd, -1);
+    EXPECT_TRUE(is_found(page_length())) << "by a descriptor, or by the name";
+    close(held);
+    EXPECT_TRUE(is_found(0)) << "by the name";
+    const int again = shm_open(named.name.c_str(), O_RDWR | O_CLOEXEC, 0);
+    shm_unlink(named.name.c_str());
+    EXPECT_TRUE(is_found(page_length())) << "by a descriptor only";
+    close(again);
+}
+
+TEST(shown_file, is_not_another_one_of_the_same_name)
+{
+    const posix_memory named;
+    shm_unlink(named.name.c_str());
+    const int other = shm_open(named.name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const auto made = must(region::share(named.start, length));
+    struct stat status{};
+    ASSERT_EQ(0, fstat(other, &status));
+    EXPECT_NE(made->inode(), status.st_ino);
+    close(other);
+}
+
+TEST(shown_file, is_none_of_private_memory_or_of_a_file_on_a_disk)
+{
+    const private_pages pages;
+    EXPECT_NE(reason(region::share(pages.start(), length)).find("UCP_LAYOUT_MEMORY_FLAG_MOVE"), std::string::npos);
+    std::string path = testing::TempDir() + "ucx_layout_XXXXXX";
+    const owned_fd disk(mkstemp(path.data()));
+    struct stat status{};
+    struct statfs system{};
+    ASSERT_EQ(0, fstat(disk.get(), &status));
+    ASSERT_EQ(0, fstatfs(disk.get(), &system));
+    ASSERT_EQ(0, ftruncate(disk.get(), static_cast<off_t>(length)));
+    const auto memory = must(owned_mapping::map(length, PROT_READ | PROT_WRITE, MAP_SHARED, disk.get(), 0));
+    EXPECT_EQ(region::share(memory.start(), length).has_value(), is_in_memory(status, system));
+    unlink(path.c_str());
+    EXPECT_NE(reason(region::share(reinterpret_cast<std::byte*>(page_length()), length)).find("nothing is mapped"),
+              std::string::npos);
+}
+
+TEST(region, is_aligned_as_asked)
+{
+    for (const std::uint64_t alignment : {std::uint64_t{1}, std::uint64_t{1} << 16, std::uint64_t{1} << 30}) {
+        const auto made = must(region::allocate(100, {.huge_pages = huge_pages_option::never, .alignment = alignment}));
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(made->start()) % alignment, 0u) << alignment;
+        EXPECT_EQ(made->length(), page_length());
+    }
+}
+
+TEST(region, is_taken_from_a_node_that_exists)
+{
+    if (access("/sys/devices/system/node/node0", F_OK) != 0) {
+        GTEST_SKIP() << "the kernel knows no NUMA nodes";
+    }
+    const auto made = region::allocate(100, {.numa_node = 0});
+    if (!made && made.error().message.contains("not implemented")) {
+        GTEST_SKIP() << made.error().message;
+    }
+    EXPECT_TRUE(made.has_value()) << made.error().message;
+    const auto refused = region::allocate(100, {.numa_node = 1023});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, errc::invalid_param);
+    EXPECT_NE(refused.error().message.find("numa_node 1023"), std::string::npos);
+}
+
+} // namespace
