@@ -1,6 +1,7 @@
 // ucp_layout_map, ucp_layout_map_base, ucp_layout_unmap and ucp_layout_rebind.
 #include "carrier.h"
 #include "handle.h"
+#include "heap_regions.h"
 #include "map_state.h"
 #include "options.h"
 #include "sys/rollback.h"
@@ -264,6 +265,7 @@ ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_w
         log_error(request.function, usable.error());
         return UCS_ERR_NO_DEVICE;
     }
+    share_heap();
     auto& state = map_state::instance();
     const std::lock_guard guard(state.lock);
     const auto window = make_window(state, context, request);
@@ -298,7 +300,8 @@ ucs_status_t unmap(ucp_layout_window_h window)
 ucs_status_t rebind(ucp_layout_window_h window, std::span<void* const> bases)
 {
     constexpr auto name = "ucp_layout_rebind";
-    auto& state         = map_state::instance();
+    share_heap();
+    auto& state = map_state::instance();
     const std::lock_guard guard(state.lock);
     const window_user* const user = state.find(name, window);
     if (user == nullptr) {

@@ -2,6 +2,8 @@
 
 #include "ucs/sys/option_table.h"
 
+#include <ucs/sys/string.h>
+
 namespace ucxl
 {
 
@@ -12,10 +14,15 @@ struct map_options {
     unsigned cache_size;
     std::size_t direct_shm_min;
     std::size_t direct_cma_min;
+    std::size_t heap_min;
+    std::size_t heap_limit;
 };
 
-constexpr map_options map_defaults{
-    .cache_size = 1024, .direct_shm_min = std::size_t{512} << 10, .direct_cma_min = std::size_t{8} << 20};
+constexpr map_options map_defaults{.cache_size     = 1024,
+                                   .direct_shm_min = std::size_t{512} << 10,
+                                   .direct_cma_min = std::size_t{8} << 20,
+                                   .heap_min       = std::size_t{128} << 10,
+                                   .heap_limit     = UCS_MEMUNITS_AUTO};
 
 constexpr abi::option map_table_options[] = {
     {"MAP_CACHE_SIZE", "1024",
@@ -28,6 +35,11 @@ constexpr abi::option map_table_options[] = {
      offsetof(map_options, direct_shm_min), abi::option_type::memory_units},
     {"DIRECT_CMA_MIN", "8m", "The same for windows over long blocks of other memory, which the kernel copies.",
      offsetof(map_options, direct_cma_min), abi::option_type::memory_units},
+    // The heap reads these itself, before UCX is there. They are here so that UCX knows them and shows them.
+    {"HEAP_MIN", "128k", "Bytes from which on libucx_layout_heap puts an allocation into shared memory.",
+     offsetof(map_options, heap_min), abi::option_type::memory_units},
+    {"HEAP_LIMIT", "auto", "Addresses of libucx_layout_heap in bytes. auto: as many as the host has memory.",
+     offsetof(map_options, heap_limit), abi::option_type::memory_units},
 };
 
 constinit option_table<map_options> map_table("layout window cache", "LAYOUT_", map_table_options);

@@ -1,0 +1,326 @@
+#include "address_range.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace ucxl::heap
+{
+
+namespace
+{
+
+// Pieces begin at multiples of this in memory and in the file, so that the kernel can use huge pages.
+constexpr std::size_t granule     = std::size_t{2} << 20;
+constexpr std::size_t least_piece = std::size_t{64} << 20;
+
+std::size_t round_up(std::size_t length, std::size_t to)
+{
+    return (length + to - 1) & ~(to - 1);
+}
+
+bool has_limit(decltype(RLIMIT_AS) resource, std::uint64_t needed)
+{
+    rlimit limit{};
+    return getrlimit(resource, &limit) != 0 || (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < needed);
+}
+
+// Then each page of a file in memory counts when it is touched, and too many are a SIGBUS there.
+bool is_overcommit_off()
+{
+    char mode      = '0';
+    const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        static_cast<void>(read(file, &mode, 1) + 1);
+        close(file);
+    }
+    return mode == '2';
+}
+
+// Out of the way of programs that expect to get the lowest descriptors.
+int move_up(int fd)
+{
+    constexpr int high = 512;
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const int lowest = static_cast<int>(std::min<rlim_t>(high, limit.rlim_cur / 2));
+    const int moved  = fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+    if (moved < 0) {
+        return fd;
+    }
+    close(fd);
+    return moved;
+}
+
+// A program may have closed it, and opened something else.
+bool is_file(int fd, std::uint64_t inode)
+{
+    struct stat status{};
+    return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
+}
+
+// Not by the C library: UCX stands before its functions, to hear of memory that moves, and must not be called in a fork.
+template <typename... Arguments>
+long call(long number, Arguments... arguments)
+{
+    return syscall(number, arguments...);
+}
+
+std::byte* to_memory(long address)
+{
+    return address == -1 ? nullptr : reinterpret_cast<std::byte*>(address);
+}
+
+} // namespace
+
+constinit address_range heap_range;
+
+const char* address_range::reserve(std::size_t length, bool has_huge_pages)
+{
+    length = length & ~(granule - 1);
+    if (length == 0) {
+        return "UCX_LAYOUT_HEAP_LIMIT is 0";
+    }
+    // The range would count as if it were used, and the program has been measured without it.
+    if (has_limit(RLIMIT_AS, UINT64_MAX)) {
+        return "the addresses of this process are limited (ulimit -v)";
+    }
+    if (is_overcommit_off()) {
+        return "the system does not overcommit memory (vm.overcommit_memory=2)";
+    }
+    void* reserved = MAP_FAILED;
+    while (reserved == MAP_FAILED && length >= least_piece) {
+        reserved = mmap(nullptr, length + granule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        length   = reserved == MAP_FAILED ? (length / 2) & ~(granule - 1) : length;
+    }
+    if (reserved == MAP_FAILED) {
+        return "no addresses could be reserved";
+    }
+    const std::uintptr_t start = round_up(reinterpret_cast<std::uintptr_t>(reserved), granule);
+    _has_huge_pages            = has_huge_pages;
+    _next                      = reinterpret_cast<std::byte*>(start);
+    _start.store(start, std::memory_order_relaxed);
+    _length.store(length, std::memory_order_release);
+    if (!add_piece(1)) {
+        _length.store(0, std::memory_order_release);
+        munmap(reserved, length + granule);
+        return "no file in memory could be made (memfd_create(2))";
+    }
+    return nullptr;
+}
+
+bool address_range::has_file() const
+{
+    return is_file(_fd, _inode);
+}
+
+bool address_range::make_file()
+{
+    const int made = memfd_create("ucx_layout_heap", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct stat status{};
+    if (made < 0) {
+        return false;
+    }
+    if (fcntl(made, F_ADD_SEALS, F_SEAL_SHRINK) != 0 || fstat(made, &status) != 0) {
+        close(made);
+        return false;
+    }
+    _fd          = move_up(made);
+    _inode       = status.st_ino;
+    _file_length = 0;
+    return true;
+}
+
+// Each piece is an eighth of all before it or more, so that there are few.
+bool address_range::add_piece(std::size_t least)
+{
+    const unsigned number     = _num_pieces.load(std::memory_order_relaxed);
+    const auto reserved_start = reinterpret_cast<std::byte*>(_start.load(std::memory_order_relaxed));
+    const std::size_t length  = _length.load(std::memory_order_relaxed);
+    std::byte* const start    = number == 0 ? reserved_start : _pieces[number - 1].start + _pieces[number - 1].length;
+    const auto mapped         = static_cast<std::size_t>(start - reserved_start);
+    const std::size_t left    = length - mapped;
+    least                     = round_up(least, granule);
+    if (number == max_pieces || least > left || (!has_file() && !make_file())) {
+        return false;
+    }
+    const std::size_t wanted = std::min(std::max({least, least_piece, round_up(mapped / 8, granule)}), left);
+    const auto file_end      = static_cast<off_t>(_file_length + wanted);
+    if (has_limit(RLIMIT_FSIZE, static_cast<std::uint64_t>(file_end)) || ftruncate(_fd, file_end) != 0) {
+        return false;
+    }
+    const auto offset = static_cast<off_t>(_file_length);
+    if (mmap(start, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, _fd, offset) == MAP_FAILED) {
+        return false; // the file stays longer, and nothing is there
+    }
+    if (_has_huge_pages) {
+        madvise(start, wanted, MADV_HUGEPAGE); // for kernels whose shmem_enabled is "advise"
+    }
+    _pieces[number] = {.start       = start,
+                       .length      = wanted,
+                       .file_offset = _file_length,
+                       .fd          = _fd,
+                       .inode       = _inode,
+                       .kind        = piece_kind::shared,
+                       .copy        = nullptr};
+    _file_length += wanted;
+    _next = start;
+    _num_pieces.store(number + 1, std::memory_order_release);
+    return true;
+}
+
+std::byte* address_range::take(std::size_t length, std::size_t alignment)
+{
+    const auto place = [&] {
+        const piece& last = _pieces[_num_pieces.load(std::memory_order_relaxed) - 1];
+        std::byte* const at =
+            reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(_next), alignment));
+        std::byte* const end = last.start + last.length;
+        return at <= end && length <= static_cast<std::size_t>(end - at) ? at : nullptr;
+    };
+    if (length > _length.load(std::memory_order_relaxed)) {
+        return nullptr;
+    }
+    std::byte* at = place();
+    if (at == nullptr) {
+        const std::size_t padding = alignment > granule ? alignment : 0;
+        at                        = add_piece(length + padding) ? place() : nullptr;
+    }
+    if (at != nullptr) {
+        _next = at + length;
+    }
+    return at;
+}
+
+std::byte* address_range::take_at(std::byte* address, std::size_t length)
+{
+    const piece& last = _pieces[_num_pieces.load(std::memory_order_relaxed) - 1];
+    if (address != _next || length > static_cast<std::size_t>(last.start + last.length - address)) {
+        return nullptr;
+    }
+    _next = address + length;
+    return address;
+}
+
+const address_range::piece* address_range::piece_of(const std::byte* address) const
+{
+    const unsigned number  = _num_pieces.load(std::memory_order_acquire);
+    const auto* const end  = _pieces + number;
+    const auto* const next = std::upper_bound(
+        _pieces, end, address, [](const std::byte* one, const piece& other) { return one < other.start; });
+    return next == _pieces ? nullptr : next - 1;
+}
+
+// By the C library's function, so that UCX hears of it: a network card may have registered the pages.
+bool address_range::punch(std::byte* address, std::size_t length) const
+{
+    const piece* const found = piece_of(address);
+    if (found == nullptr || found->kind == piece_kind::viewed) {
+        return false;
+    }
+    return madvise(address, length, found->kind == piece_kind::shared ? MADV_REMOVE : MADV_DONTNEED) == 0;
+}
+
+bool address_range::are_in_one_piece(const std::byte* one, const std::byte* other) const
+{
+    return piece_of(one) == piece_of(other);
+}
+
+heap_memory_kind address_range::tell(unsigned index, heap_memory& memory) const
+{
+    if (index >= _num_pieces.load(std::memory_order_acquire)) {
+        return heap_memory_none;
+    }
+    const piece& asked = _pieces[index];
+    if (asked.kind != piece_kind::shared || !is_file(asked.fd, asked.inode)) {
+        return heap_memory_private;
+    }
+    memory = {.start = asked.start, .length = asked.length, .file_offset = asked.file_offset, .fd = asked.fd};
+    return heap_memory_shared;
+}
+
+// Private memory with what the piece has now, or null. Holes of the file stay holes.
+std::byte* address_range::copy_of(const piece& copied)
+{
+    std::byte* const copy = to_memory(call(SYS_mmap, nullptr, copied.length, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (copy == nullptr) {
+        return nullptr;
+    }
+    if (!is_file(copied.fd, copied.inode)) {
+        std::memcpy(copy, copied.start, copied.length); // nobody knows where the holes are
+        return copy;
+    }
+    const auto first = static_cast<off_t>(copied.file_offset);
+    const auto end   = first + static_cast<off_t>(copied.length);
+    for (off_t hole = first; hole < end;) {
+        const off_t data = lseek(copied.fd, hole, SEEK_DATA);
+        if (data < 0 || data >= end) {
+            break;
+        }
+        hole            = std::min<off_t>(lseek(copied.fd, data, SEEK_HOLE), end);
+        const auto from = static_cast<std::size_t>(data - first);
+        std::memcpy(copy + from, copied.start + from, static_cast<std::size_t>(hole - data));
+    }
+    return copy;
+}
+
+// Mapping the file privately would not do: what the parent writes later would be seen by the child.
+void address_range::before_fork()
+{
+    for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
+        piece& each = _pieces[i];
+        each.copy   = each.kind == piece_kind::shared ? copy_of(each) : nullptr;
+    }
+}
+
+void address_range::after_fork_in_parent()
+{
+    for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
+        piece& each = _pieces[i];
+        if (each.copy != nullptr) {
+            call(SYS_munmap, each.copy, each.length);
+            each.copy = nullptr;
+        }
+    }
+}
+
+// Without the file, nothing: what a child may not change, it does not see.
+void address_range::view(piece& viewed)
+{
+    if (!is_file(viewed.fd, viewed.inode) || call(SYS_mmap, viewed.start, viewed.length, PROT_READ | PROT_WRITE,
+                                                  MAP_PRIVATE | MAP_FIXED, viewed.fd, viewed.file_offset) == -1) {
+        call(SYS_mprotect, viewed.start, viewed.length, PROT_NONE);
+    }
+    viewed.kind = piece_kind::viewed;
+}
+
+void address_range::after_fork_in_child()
+{
+    for (unsigned i = 0; i < _num_pieces.load(std::memory_order_relaxed); ++i) {
+        piece& each = _pieces[i];
+        if (each.kind != piece_kind::shared) {
+            continue;
+        }
+        if (each.copy != nullptr &&
+            call(SYS_mremap, each.copy, each.length, each.length, MREMAP_MAYMOVE | MREMAP_FIXED, each.start) != -1) {
+            each.kind = piece_kind::copied;
+        } else {
+            view(each);
+        }
+        each.copy = nullptr;
+    }
+    if (has_file()) {
+        close(_fd);
+    }
+    // The next piece is of a file of the child's own.
+    _fd = -1;
+}
+
+} // namespace ucxl::heap

@@ -1,0 +1,248 @@
+#include "heap.h"
+
+#include "settings.h"
+
+#include <atomic>
+#include <cerrno>
+
+#define JEMALLOC_NO_RENAME // the build renames the functions in the static library
+#include <jemalloc/jemalloc.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+// jemalloc's options; MALLOC_CONF in the environment changes them. All of its own arenas stay empty.
+extern "C" const char* je_malloc_conf;
+const char* je_malloc_conf = "narenas:1,tcache:false,retain:true,dirty_decay_ms:10000,muzzy_decay_ms:0";
+
+namespace ucxl::heap
+{
+
+constinit std::atomic<std::size_t> min_length{SIZE_MAX};
+
+namespace
+{
+
+// jemalloc asks for whole huge pages, so aligned, for its own records, and for nothing else.
+constexpr std::size_t record_alignment = std::size_t{2} << 20;
+constexpr std::size_t max_alignment    = record_alignment / 2;
+
+enum class state : int { unused, starting, in_use, out };
+
+std::atomic<state> now{state::unused};
+int arena_flags;
+settings chosen;
+pthread_mutex_t range_lock = PTHREAD_MUTEX_INITIALIZER; // of heap_range.take()
+
+// Whether this thread is inside of jemalloc.
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool is_inside = false;
+// Blocks that were released by calls from within. Each begins with the address of the next one.
+std::atomic<void*> postponed{nullptr};
+
+class range_guard
+{
+public:
+    range_guard() { pthread_mutex_lock(&range_lock); }
+    ~range_guard() { pthread_mutex_unlock(&range_lock); }
+    range_guard(const range_guard&)            = delete;
+    range_guard& operator=(const range_guard&) = delete;
+};
+
+// What a thread does in jemalloc; with the errno from before, as free() has to leave it.
+class inside
+{
+public:
+    inside() { is_inside = true; }
+    ~inside()
+    {
+        is_inside = false;
+        errno     = _errno;
+    }
+    inside(const inside&)            = delete;
+    inside& operator=(const inside&) = delete;
+
+private:
+    const int _errno = errno;
+};
+
+void* take(extent_hooks_t* /*hooks*/, void* address, std::size_t length, std::size_t alignment, bool* zero,
+           bool* commit, unsigned /*arena*/)
+{
+    std::byte* taken = nullptr;
+    if (alignment >= record_alignment && address == nullptr) {
+        // Peers can write what they map, and shall not see these.
+        void* const mapped = mmap(nullptr, length + alignment, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (mapped == MAP_FAILED) {
+            return nullptr;
+        }
+        taken =
+            reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(mapped) + alignment - 1) & ~(alignment - 1));
+    } else {
+        const range_guard guard;
+        taken = address != nullptr ? heap_range.take_at(static_cast<std::byte*>(address), length)
+                                   : heap_range.take(length, alignment);
+    }
+    if (taken != nullptr) {
+        *zero   = true;
+        *commit = true;
+    }
+    return taken;
+}
+
+bool punch(extent_hooks_t* /*hooks*/, void* address, std::size_t /*length*/, std::size_t offset, std::size_t length,
+           unsigned /*arena*/)
+{
+    return !heap_range.punch(static_cast<std::byte*>(address) + offset, length);
+}
+
+bool split(extent_hooks_t* /*hooks*/, void* /*address*/, std::size_t /*length*/, std::size_t /*one*/,
+           std::size_t /*other*/, bool /*is_committed*/, unsigned /*arena*/)
+{
+    return false;
+}
+
+// A block lies in one piece, because a window has to.
+bool merge(extent_hooks_t* /*hooks*/, void* one, std::size_t /*length*/, void* other, std::size_t /*other_length*/,
+           bool /*is_committed*/, unsigned /*arena*/)
+{
+    return !heap_range.are_in_one_piece(static_cast<std::byte*>(one), static_cast<std::byte*>(other));
+}
+
+extent_hooks_t hooks = {.alloc        = take,
+                        .dalloc       = nullptr, // jemalloc keeps the addresses
+                        .destroy      = nullptr,
+                        .commit       = nullptr,
+                        .decommit     = nullptr,
+                        .purge_lazy   = nullptr,
+                        .purge_forced = punch,
+                        .split        = split,
+                        .merge        = merge};
+
+bool make_arena()
+{
+    unsigned arena        = 0;
+    std::size_t length    = sizeof(arena);
+    extent_hooks_t* given = &hooks;
+    const bool is_made    = je_mallctl("arenas.create", &arena, &length, &given, sizeof(given)) == 0;
+    arena_flags           = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    return is_made;
+}
+
+// The locks of jemalloc are taken before this one, here and in fork: its handlers are registered later.
+void hold_over_fork()
+{
+    pthread_atfork(
+        [] {
+            pthread_mutex_lock(&range_lock);
+            heap_range.before_fork();
+        },
+        [] {
+            heap_range.after_fork_in_parent();
+            pthread_mutex_unlock(&range_lock);
+        },
+        [] {
+            heap_range.after_fork_in_child();
+            pthread_mutex_unlock(&range_lock);
+        });
+}
+
+// Other threads get plain memory meanwhile.
+bool begin()
+{
+    state seen = state::unused;
+    if (!now.compare_exchange_strong(seen, state::starting)) {
+        return seen == state::in_use;
+    }
+    const inside guard;
+    hold_over_fork();
+    const char* reason = heap_range.reserve(chosen.limit, chosen.has_huge_pages);
+    if (reason == nullptr && !make_arena()) {
+        reason = "jemalloc has no arena for it";
+    }
+    if (reason != nullptr) {
+        log_stays_out(reason);
+        min_length.store(SIZE_MAX, std::memory_order_relaxed);
+    }
+    now.store(reason == nullptr ? state::in_use : state::out);
+    return reason == nullptr;
+}
+
+bool is_in_use()
+{
+    const state seen = now.load(std::memory_order_acquire);
+    return seen == state::in_use || (seen == state::unused && begin());
+}
+
+void postpone(void* block)
+{
+    void* next = postponed.load(std::memory_order_relaxed);
+    do {
+        *static_cast<void**>(block) = next;
+    } while (!postponed.compare_exchange_weak(next, block, std::memory_order_release, std::memory_order_relaxed));
+}
+
+void release_postponed()
+{
+    if (postponed.load(std::memory_order_relaxed) == nullptr) {
+        return;
+    }
+    for (void* block = postponed.exchange(nullptr, std::memory_order_acquire); block != nullptr;) {
+        void* const next = *static_cast<void**>(block);
+        je_dallocx(block, arena_flags);
+        block = next;
+    }
+}
+
+} // namespace
+
+void start()
+{
+    chosen = settings::read();
+    min_length.store(chosen.min, std::memory_order_relaxed);
+}
+
+void* allocate(std::size_t length, std::size_t alignment, contents filled)
+{
+    if (is_inside || alignment > max_alignment || !is_in_use()) {
+        return nullptr;
+    }
+    const inside guard;
+    release_postponed();
+    return je_mallocx(length, arena_flags | MALLOCX_ALIGN(alignment) | (filled == contents::zero ? MALLOCX_ZERO : 0));
+}
+
+void* resize(void* block, std::size_t length)
+{
+    if (is_inside) {
+        return nullptr;
+    }
+    const inside guard;
+    release_postponed();
+    return je_rallocx(block, length, arena_flags);
+}
+
+void release(void* block)
+{
+    if (is_inside) {
+        postpone(block);
+        return;
+    }
+    const inside guard;
+    je_dallocx(block, arena_flags);
+    release_postponed();
+}
+
+std::size_t usable_length(const void* block)
+{
+    return je_sallocx(block, 0);
+}
+
+} // namespace ucxl::heap
+
+// By libucp_layout; see sys/heap_memory.h
+extern "C" [[gnu::visibility("default")]] int ucx_layout_heap_memory(unsigned piece, ucxl::heap_memory* memory);
+
+int ucx_layout_heap_memory(unsigned piece, ucxl::heap_memory* memory)
+{
+    return ucxl::heap::heap_range.tell(piece, *memory);
+}

@@ -1,0 +1,95 @@
+#include "heap_regions.h"
+
+#include "abi/log.h"
+#include "sys/fork.h"
+#include "sys/heap_memory.h"
+#include "ucs/window/region.h"
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include <dlfcn.h>
+
+namespace ucxl
+{
+
+namespace
+{
+
+class heap_regions
+{
+public:
+    static heap_regions& instance()
+    {
+        static heap_regions& only = *[] {
+            region_table::instance(); // fork takes its lock after ours
+            auto* const made = new heap_regions;
+            hold_over_fork<[]() -> std::mutex& { return instance()._lock; }>();
+            pthread_atfork(nullptr, nullptr, [] { instance().withdraw(); });
+            return made;
+        }();
+        return only;
+    }
+
+    bool has_heap() const { return _tell != nullptr; }
+
+    void share_new()
+    {
+        heap_memory memory{};
+        if (_tell(_num_seen.load(std::memory_order_acquire), &memory) == heap_memory_none) {
+            return;
+        }
+        const std::lock_guard guard(_lock);
+        unsigned piece = _num_seen.load(std::memory_order_relaxed);
+        for (int kind; (kind = _tell(piece, &memory)) != heap_memory_none; ++piece) {
+            if (kind == heap_memory_shared) {
+                share(memory);
+            }
+        }
+        _num_seen.store(piece, std::memory_order_release);
+    }
+
+private:
+    heap_regions() : _tell(reinterpret_cast<heap_memory_function>(dlsym(RTLD_DEFAULT, heap_memory_function_name))) {}
+
+    void share(const heap_memory& memory)
+    {
+        auto made = region::share(memory.start, memory.length, memory.fd, memory.file_offset);
+        if (made) {
+            _regions.reserve(_regions.size() + 1);
+            if (const auto added = region_table::instance().add(*made); !added) {
+                ucs_debug("memory of the heap stays plain: %s", added.error().message.c_str());
+                return;
+            }
+            _regions.push_back(std::move(*made));
+        } else {
+            ucs_debug("memory of the heap stays plain: %s", made.error().message.c_str());
+        }
+    }
+
+    // In a child the heap is a private copy, and peers must not get keys that name the file of the parent.
+    void withdraw() const
+    {
+        for (const region_ptr& each : _regions) {
+            each->withdraw();
+        }
+    }
+
+    const heap_memory_function _tell;
+    std::mutex _lock;
+    std::vector<region_ptr> _regions; // they stay for ever, as the memory does
+    std::atomic<unsigned> _num_seen{0};
+};
+
+} // namespace
+
+void share_heap()
+{
+    heap_regions& heap = heap_regions::instance();
+    if (heap.has_heap()) {
+        heap.share_new();
+    }
+}
+
+} // namespace ucxl

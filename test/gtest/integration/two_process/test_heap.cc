@@ -1,0 +1,170 @@
+// Windows over memory that the program got by malloc, with libucx_layout_heap preloaded. They are direct: their owner does
+// nothing while the other peer puts and gets, so nobody but that peer can have copied.
+#include "passive_target.h"
+#include "remote_key.h"
+#include "scenario.h"
+#include "transports.h"
+
+#include "support/random.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include <sys/wait.h>
+#include <ucp_layout.hpp>
+#include <unistd.h>
+
+namespace ucxl::two_process
+{
+
+namespace
+{
+
+constexpr std::size_t pitch  = 1024; // of a matrix of bytes
+constexpr std::size_t column = 16;
+
+struct freed {
+    void operator()(std::byte* memory) const { std::free(memory); }
+};
+using block = std::unique_ptr<std::byte, freed>;
+
+// Blocks of many lengths, so that the heap grows while there are windows, and freed ones are used again.
+block allocate(test::random& random)
+{
+    const std::size_t rows = 128 + random.below(random.one_in(8) ? 100000 : 4000);
+    return block(static_cast<std::byte*>(std::malloc(rows * pitch)));
+}
+
+struct column_window {
+    column_window(const session& session, std::byte* matrix, std::size_t rows, std::size_t place)
+        : layout(ucx_layout::layout::create_strided(column, {{rows, pitch}})),
+          window(ucx_layout::window::map(session.context(), *layout, matrix + place))
+    {
+        check(window.has_value(), "ucp_layout_map failed");
+    }
+
+    std::expected<ucx_layout::layout, ucs_status_t> layout;
+    std::expected<ucx_layout::window, ucs_status_t> window;
+};
+
+// Role 0 puts a pattern into one column of role 1's matrix, and gets another column.
+void round_of_owner(session& session, test::random& random, std::vector<block>& kept)
+{
+    constexpr std::size_t rows = 128;
+    block matrix               = allocate(random);
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::memset(matrix.get() + row * pitch, static_cast<int>(row), pitch);
+    }
+    const column_window into(session, matrix.get(), rows, 64), from(session, matrix.get(), rows, 512);
+    bytes keys;
+    append_key(keys, session.context(), into.window->memh(), into.window->address());
+    append_key(keys, session.context(), from.window->memh(), from.window->address());
+    session.side_channel().send(keys);
+    wait_passively(session);
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t i = 0; i < pitch; ++i) {
+            const bool is_put   = i >= 64 && i < 64 + column;
+            const auto expected = static_cast<std::byte>(is_put ? 255 - row : row);
+            check(matrix.get()[row * pitch + i] == expected, "row {}, byte {}", row, i);
+        }
+    }
+    kept.push_back(std::move(matrix));
+    if (random.one_in(3)) {
+        kept.erase(kept.begin());
+    }
+    session.side_channel().send({});
+}
+
+void round_of_peer(session& session)
+{
+    constexpr std::size_t rows      = 128;
+    const bytes keys                = wait_passively(session);
+    std::span<const std::byte> rest = keys;
+    const remote_key into(session.endpoint(), rest), from(session.endpoint(), rest);
+    std::vector<std::byte> sent(rows * column), received(rows * column);
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::memset(sent.data() + row * column, static_cast<int>(255 - row), column);
+    }
+    const ucp_request_param_t param{};
+    check_ok(
+        session.wait(ucp_put_nbx(session.endpoint(), sent.data(), sent.size(), into.address(), into.get(), &param)),
+        "ucp_put_nbx");
+    check_ok(session.wait(
+                 ucp_get_nbx(session.endpoint(), received.data(), received.size(), from.address(), from.get(), &param)),
+             "ucp_get_nbx");
+    session.flush();
+    for (std::size_t i = 0; i < received.size(); ++i) {
+        check(received[i] == static_cast<std::byte>(i / column), "byte {} that was got", i);
+    }
+    session.side_channel().send({});
+    wait_passively(session);
+}
+
+void passive_owner(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    settle(session);
+    std::vector<block> kept;
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        test::random random(test::derive_seed(arguments.seed, round));
+        arguments.plays(1) ? round_of_owner(session, random, kept) : round_of_peer(session);
+    }
+    session.close();
+}
+
+// Role 1 forks. What the child writes, frees and allocates reaches neither the parent nor the peer.
+void forking_owner(const peer_arguments& arguments)
+{
+    const context_handle context(arguments);
+    session session(arguments, context);
+    settle(session);
+    std::vector<block> kept;
+    for (unsigned round = 0; round < arguments.rounds; ++round) {
+        test::random random(test::derive_seed(arguments.seed, round));
+        if (arguments.plays(0)) {
+            round_of_peer(session);
+            continue;
+        }
+        const pid_t child = fork();
+        if (child == 0) {
+            for (const block& each : kept) {
+                std::memset(each.get(), 0xee, 128 * pitch);
+            }
+            kept.clear();
+            for (int i = 0; i < 20; ++i) {
+                const block own = allocate(random);
+                std::memset(own.get(), 0xee, 128 * pitch);
+            }
+            _exit(0);
+        }
+        round_of_owner(session, random, kept);
+        int status = -1;
+        check(waitpid(child, &status, 0) == child && status == 0, "the child ended with status {}", status);
+    }
+    session.close();
+}
+
+const scenario of_passive_owner("heap.passive_owner", passive_owner);
+const scenario of_forking_owner("heap.forking_owner", forking_owner);
+
+pair_config with_heap(const char* scenario, unsigned rounds)
+{
+    return {
+        .scenario = scenario, .variables = {{"LD_PRELOAD", HEAP_LIBRARY}, {"UCX_VFS_ENABLE", "n"}}, .rounds = rounds};
+}
+
+} // namespace
+
+TEST(heap_windows, over_memory_of_malloc_are_reached_without_its_owner)
+{
+    EXPECT_PAIR(with_heap("heap.passive_owner", 60));
+}
+
+TEST(heap_windows, of_a_process_that_forks_are_not_those_of_the_child)
+{
+    EXPECT_PAIR(with_heap("heap.forking_owner", 20));
+}
+
+} // namespace ucxl::two_process
