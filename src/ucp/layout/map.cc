@@ -1,6 +1,7 @@
 // ucp_layout_map, ucp_layout_map_base, ucp_layout_unmap and ucp_layout_rebind.
 #include "carrier.h"
 #include "handle.h"
+#include "hardware_keys.h"
 #include "heap_regions.h"
 #include "map_state.h"
 #include "options.h"
@@ -138,8 +139,10 @@ window_carrier carrier_of_new_window(map_state& state, ucp_context_h context, co
     case window_carrier_option::automatic:
         break;
     }
-    // In another context it may get a key.
-    if (context == nullptr || !state.memory.key_domains(context).empty()) {
+    // In another context it may get a key, unless there are no cards: then shared memory is better used at once.
+    const bool may_get_key =
+        context == nullptr ? !is_shared || was_device_opened() : !state.memory.key_domains(context).empty();
+    if (may_get_key) {
         return window_carrier::keys;
     }
     return carrier_without_keys(layout, is_shared).value_or(window_carrier::keys);
