@@ -61,9 +61,12 @@ class Job:
         env = dict(os.environ)
         if os.geteuid() == 0:
             env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        preloaded = [f"libmpi_layout_{mpi}.so"] if with_library or options.against == "library" else []
         if with_library:
             env.update(each.split("=", 1) for each in options.set)
-            env["LD_PRELOAD"] = os.path.join(build, "install", "lib", f"libmpi_layout_{mpi}.so")
+            preloaded = (["libucx_layout_heap.so"] if options.heap else []) + preloaded
+        if preloaded:
+            env["LD_PRELOAD"] = ":".join(os.path.join(build, "install", "lib", name) for name in preloaded)
         self.process = subprocess.Popen([*launch_command(way, options.processes),
                                          os.path.join(build, f"bench_mpi_exchange_{mpi}"), self.prefix, options.data,
                                          str(options.buffers)],
@@ -230,6 +233,10 @@ def main():
     parser.add_argument("--by", choices=WAYS, help="only this MPI")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="an environment variable of the processes with the library")
+    parser.add_argument("--heap", action="store_true", help="with libucx_layout_heap, too, where the library is")
+    parser.add_argument("--against", choices=("mpi", "library"), default="mpi",
+                        help="what the side without runs: MPI alone (mpi), or libmpi_layout without the options of --set "
+                             "and --heap")
     parser.add_argument("--launches", type=int, default=4, metavar="N", help="how often the processes are started")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of every row in a launch")
     parser.add_argument("--quick", action="store_true", help="one launch")
