@@ -253,6 +253,7 @@ std::byte* address_range::copy_of(const piece& copied)
     if (copy == nullptr) {
         return nullptr;
     }
+    call(SYS_madvise, copy, copied.length, MADV_HUGEPAGE); // it is written at once, and takes a third of the time then
     if (!is_file(copied.fd, copied.inode)) {
         std::memcpy(copy, copied.start, copied.length); // nobody knows where the holes are
         return copy;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 
 #define JEMALLOC_NO_RENAME // the build renames the functions in the static library
 #include <jemalloc/jemalloc.h>
@@ -12,7 +13,7 @@
 
 // jemalloc's options; MALLOC_CONF in the environment changes them. All of its own arenas stay empty.
 extern "C" const char* je_malloc_conf;
-const char* je_malloc_conf = "narenas:1,tcache:false,retain:true,dirty_decay_ms:10000,muzzy_decay_ms:0";
+const char* je_malloc_conf = "narenas:1,tcache:false,retain:true,dirty_decay_ms:1000,muzzy_decay_ms:0";
 
 namespace ucxl::heap
 {
@@ -25,6 +26,9 @@ namespace
 // jemalloc asks for whole huge pages, so aligned, for its own records, and for nothing else.
 constexpr std::size_t record_alignment = std::size_t{2} << 20;
 constexpr std::size_t max_alignment    = record_alignment / 2;
+
+// It is rounded up to 64 MB, as long as the first piece of the range.
+constexpr std::size_t first_extent = std::size_t{56} << 20;
 
 enum class state : int { unused, starting, in_use, out };
 
@@ -123,9 +127,23 @@ bool make_arena()
     unsigned arena        = 0;
     std::size_t length    = sizeof(arena);
     extent_hooks_t* given = &hooks;
-    const bool is_made    = je_mallctl("arenas.create", &arena, &length, &given, sizeof(given)) == 0;
-    arena_flags           = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
-    return is_made;
+    if (je_mallctl("arenas.create", &arena, &length, &given, sizeof(given)) != 0) {
+        return false;
+    }
+    arena_flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    // By default jemalloc gives blocks of 8 MB and more back to the system at once. Getting them again takes longer than
+    // what most programs do with them.
+    char name[64];
+    std::snprintf(name, sizeof(name), "arena.%u.oversize_threshold", arena);
+    std::size_t never = std::size_t{1} << 46;
+    if (je_mallctl(name, nullptr, nullptr, &never, sizeof(never)) != 0) {
+        return false;
+    }
+    // From now on jemalloc takes more than this at a time, and a block that grows has room behind it. Nothing is touched.
+    if (void* const first = je_mallocx(first_extent, arena_flags)) {
+        je_dallocx(first, arena_flags);
+    }
+    return true;
 }
 
 // The locks of jemalloc are taken before this one, here and in fork: its handlers are registered later.

@@ -1,0 +1,494 @@
+// A program that allocates memory, as programs do, and checks what it gets. It knows nothing of the heap, which the tests
+// preload; only from /proc it learns which memory is in a file.
+//
+// usage: heap_calls CASE; ends with status 0, or says what is wrong
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace
+{
+
+constexpr std::size_t kb = 1024, mb = 1024 * kb, page = 4096;
+
+[[noreturn, gnu::format(printf, 1, 2)]] void fail(const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    std::vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    std::fprintf(stderr, " (errno: %s)\n", std::strerror(errno));
+    std::exit(1);
+}
+
+#define CHECK(condition) ((condition) ? void() : fail("line %d: %s", __LINE__, #condition))
+
+// Whether the address is in a shared mapping of the heap's file.
+bool is_shared(const void* address)
+{
+    std::FILE* const maps = std::fopen("/proc/self/maps", "re");
+    char line[512];
+    bool found = false;
+    while (std::fgets(line, sizeof(line), maps) != nullptr) {
+        unsigned long first = 0, last = 0;
+        char access[5]{};
+        std::sscanf(line, "%lx-%lx %4s", &first, &last, access);
+        const auto at = reinterpret_cast<std::uintptr_t>(address);
+        found =
+            found || (first <= at && at < last && access[3] == 's' && std::strstr(line, "ucx_layout_heap") != nullptr);
+    }
+    std::fclose(maps);
+    return found;
+}
+
+char* filled(void* memory, std::size_t length, int with)
+{
+    CHECK(memory != nullptr);
+    std::memset(memory, with, length);
+    return static_cast<char*>(memory);
+}
+
+bool holds(const char* memory, std::size_t length, int value)
+{
+    for (std::size_t i = 0; i < length; ++i) {
+        if (memory[i] != static_cast<char>(value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+std::size_t alignment_of(const void* memory)
+{
+    return reinterpret_cast<std::uintptr_t>(memory) & -reinterpret_cast<std::uintptr_t>(memory);
+}
+
+// The compiler may not leave out what it thinks nobody needs.
+template <typename Type>
+Type* opaque(Type* pointer)
+{
+    asm volatile("" : "+r"(pointer) : : "memory");
+    return pointer;
+}
+
+void all_functions()
+{
+    std::vector<void*> all;
+    const auto add = [&](void* memory, std::size_t alignment) {
+        CHECK(is_shared(filled(opaque(memory), mb, 1)));
+        CHECK(alignment_of(memory) >= alignment);
+        CHECK(malloc_usable_size(memory) >= mb);
+        all.push_back(memory);
+    };
+    void* aligned = nullptr;
+    add(std::malloc(mb), 16);
+    add(std::calloc(1024, 1024), 16);
+    add(std::realloc(nullptr, mb), 16);
+    add(reallocarray(nullptr, 1024, 1024), 16);
+    add(std::aligned_alloc(64, mb), 64);
+    CHECK(posix_memalign(&aligned, 64 * kb, mb) == 0);
+    add(aligned, 64 * kb);
+    add(memalign(256 * kb, mb), 256 * kb);
+    add(valloc(mb), page);
+    add(pvalloc(mb - 5), page);
+    for (void* const each : all) {
+        std::free(each);
+    }
+    auto* const numbers = opaque(new double[mb]);
+    CHECK(is_shared(numbers));
+    delete[] numbers;
+    struct alignas(128) wide {
+        char bytes[mb];
+    };
+    auto* const over_aligned = opaque(new wide);
+    CHECK(is_shared(over_aligned) && alignment_of(over_aligned) >= 128);
+    delete over_aligned;
+}
+
+void small_blocks()
+{
+    CHECK(!is_shared(std::malloc(100 * kb)));
+    CHECK(!is_shared(std::calloc(10, 10)));
+    CHECK(malloc_usable_size(std::malloc(24)) >= 24);
+    CHECK(malloc_usable_size(nullptr) == 0);
+    std::free(nullptr);
+    CHECK(is_shared(std::malloc(128 * kb)));
+}
+
+// What the C library promises for arguments that are none.
+void wrong_arguments()
+{
+    void* memory       = &memory;
+    volatile auto most = SIZE_MAX;
+    errno              = 0;
+    CHECK(std::malloc(most) == nullptr && errno == ENOMEM);
+    errno = 0;
+    CHECK(std::calloc(most / 2, 4) == nullptr && errno == ENOMEM);
+    errno = 0;
+    CHECK(reallocarray(nullptr, most / 2, 4) == nullptr && errno == ENOMEM);
+    CHECK(posix_memalign(&memory, 24, mb) == EINVAL && memory == &memory);
+    CHECK(posix_memalign(&memory, 64, most - 100) == ENOMEM && memory == &memory);
+    errno = 0;
+    CHECK(std::aligned_alloc(most / 2, 100) == nullptr && errno != 0);
+    errno = 0;
+    CHECK(pvalloc(most) == nullptr && errno == ENOMEM);
+    char* const block = filled(std::malloc(mb), mb, 3);
+    CHECK(std::realloc(block, most) == nullptr);
+    CHECK(holds(block, mb, 3));
+    errno = 77;
+    std::free(block);
+    CHECK(errno == 77);
+    void* const huge_alignment = opaque(std::aligned_alloc(4 * mb, 8 * mb));
+    CHECK(alignment_of(huge_alignment) >= 4 * mb);
+    std::free(huge_alignment);
+}
+
+// From small to large and back, in place and not, with other blocks around.
+void resizing()
+{
+    std::uint64_t random = 1;
+    std::vector<std::pair<char*, std::size_t>> all(20);
+    for (int step = 0; step < 800; ++step) {
+        random                   = random * 6364136223846793005u + 1442695040888963407u;
+        auto& [block, length]    = all[(random >> 40) % all.size()];
+        const int value          = static_cast<int>((reinterpret_cast<std::uintptr_t>(&block) >> 4) & 0x7f);
+        const std::size_t longer = 1 + (random >> 33) % ((random >> 60) == 0 ? 20 * mb : 400 * kb);
+        CHECK(length == 0 || holds(block, length, value));
+        block = static_cast<char*>(std::realloc(block, longer));
+        CHECK(block != nullptr && malloc_usable_size(block) >= longer);
+        CHECK(holds(block, std::min(length, longer), value));
+        length = longer;
+        std::memset(block, value, length);
+    }
+    for (const auto& each : all) {
+        std::free(each.first);
+    }
+}
+
+void zeroed()
+{
+    for (int step = 0; step < 200; ++step) {
+        const std::size_t length = mb + static_cast<std::size_t>(step % 7) * 300 * kb;
+        auto* const block        = static_cast<char*>(opaque(std::calloc(length, 1)));
+        CHECK(holds(block, length, 0));
+        std::memset(block, 9, length);
+        std::free(block);
+    }
+}
+
+std::size_t kilobytes(const char* name)
+{
+    std::FILE* const status = std::fopen("/proc/self/status", "re");
+    char line[256];
+    std::size_t found = 0;
+    while (std::fgets(line, sizeof(line), status) != nullptr) {
+        if (std::strncmp(line, name, std::strlen(name)) == 0) {
+            found = std::strtoull(line + std::strlen(name), nullptr, 10);
+        }
+    }
+    std::fclose(status);
+    return found;
+}
+
+// Not at once, but while the program goes on.
+void given_back()
+{
+    std::free(filled(std::malloc(100 * mb), 100 * mb, 1));
+    for (int step = 0; step < 60 && kilobytes("RssShmem:") > 50 * kb; ++step) {
+        usleep(100000);
+        for (int i = 0; i < 1000; ++i) {
+            std::free(opaque(std::malloc(mb)));
+        }
+    }
+    CHECK(kilobytes("RssShmem:") < 50 * kb);
+}
+
+void threads()
+{
+    std::atomic<bool> is_right{true};
+    std::vector<std::thread> all;
+    std::atomic<char*> passed{nullptr}; // blocks are freed by other threads than those that allocate them
+    for (unsigned number = 1; number <= 4; ++number) {
+        all.emplace_back([&, number] {
+            for (unsigned step = 0; step < 1500; ++step) {
+                const std::size_t length = 128 * kb + (step * number * 7919) % mb;
+                char* block              = filled(std::malloc(length), 128 * kb, static_cast<int>(number));
+                if (step % 5 == 0) {
+                    block = static_cast<char*>(std::realloc(block, length + mb));
+                }
+                if (!holds(block, 128 * kb, static_cast<int>(number))) {
+                    is_right = false;
+                }
+                std::free(passed.exchange(block));
+            }
+        });
+    }
+    for (std::thread& each : all) {
+        each.join();
+    }
+    CHECK(is_right);
+}
+
+// With UCX_LAYOUT_HEAP_LIMIT=64m
+void exhausted()
+{
+    char* const first  = filled(std::malloc(20 * mb), 20 * mb, 1);
+    char* const second = filled(std::malloc(100 * mb), 100 * mb, 2);
+    CHECK(is_shared(first) && !is_shared(second));
+    char* const third = static_cast<char*>(std::realloc(first, 90 * mb));
+    CHECK(!is_shared(third) && holds(third, 20 * mb, 1));
+    std::free(second);
+    std::free(third);
+    std::vector<char*> all;
+    for (int i = 0; i < 200; ++i) {
+        all.push_back(filled(std::malloc(mb), mb, i));
+    }
+    for (int i = 0; i < 200; ++i) {
+        CHECK(holds(all[static_cast<std::size_t>(i)], mb, i));
+        std::free(all[static_cast<std::size_t>(i)]);
+    }
+}
+
+void plain()
+{
+    for (int i = 0; i < 20; ++i) {
+        char* const block = filled(std::malloc(mb), mb, 1);
+        CHECK(!is_shared(block));
+        std::free(block);
+    }
+}
+
+int wait_for(pid_t child)
+{
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    return status;
+}
+
+void forks()
+{
+    char* const block = filled(std::malloc(5 * mb), 5 * mb, 1);
+    char* const freed = filled(std::malloc(3 * mb), 3 * mb, 2);
+    auto* const clear = static_cast<char*>(std::calloc(40 * mb, 1)); // nobody has touched it
+    int to_child[2], to_parent[2];
+    char go = 0;
+    CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(read(to_child[0], &go, 1) == 1); // the parent has changed everything
+        CHECK(!is_shared(block) && holds(block, 5 * mb, 1) && holds(freed, 3 * mb, 2) && holds(clear, 40 * mb, 0));
+        std::memset(block, 7, 5 * mb);
+        std::memset(clear, 7, 40 * mb);
+        std::free(freed);
+        std::free(block);
+        for (int i = 0; i < 100; ++i) {
+            std::free(filled(std::malloc(static_cast<std::size_t>(1 + i % 9) * mb), mb, 7));
+        }
+        char* const own = filled(std::malloc(100 * mb), 100 * mb, 7); // the child's heap grows by itself
+        CHECK(is_shared(own));
+        const pid_t grandchild = fork();
+        if (grandchild == 0) {
+            CHECK(holds(own, 100 * mb, 7) && holds(clear, 40 * mb, 7));
+            std::memset(own, 8, 100 * mb);
+            std::exit(0);
+        }
+        CHECK(wait_for(grandchild) == 0 && holds(own, 100 * mb, 7));
+        std::exit(0);
+    }
+    std::memset(block, 5, 5 * mb);
+    std::memset(clear, 5, 40 * mb);
+    std::free(freed);
+    char* const next = filled(std::malloc(3 * mb), 3 * mb, 5);
+    CHECK(write(to_child[1], &go, 1) == 1);
+    CHECK(wait_for(child) == 0);
+    CHECK(is_shared(block) && holds(block, 5 * mb, 5) && holds(clear, 40 * mb, 5) && holds(next, 3 * mb, 5));
+}
+
+// Other threads allocate all the time.
+void forks_among_threads()
+{
+    std::atomic<bool> is_done{false};
+    std::vector<std::thread> all;
+    for (int number = 0; number < 3; ++number) {
+        all.emplace_back([&] {
+            for (unsigned step = 0; !is_done; ++step) {
+                std::free(filled(std::malloc(128 * kb + step % 100 * 10 * kb), 128 * kb, 1));
+            }
+        });
+    }
+    char* const block = filled(std::malloc(mb), mb, 3);
+    for (int step = 0; step < 60; ++step) {
+        const pid_t child = fork();
+        if (child == 0) {
+            const bool is_right = holds(block, mb, 3);
+            std::memset(block, 4, mb);
+            for (int i = 0; i < 50; ++i) {
+                std::free(filled(std::malloc(300 * kb), 300 * kb, 4));
+            }
+            _exit(is_right ? 0 : 1);
+        }
+        CHECK(wait_for(child) == 0 && holds(block, mb, 3));
+    }
+    is_done = true;
+    for (std::thread& each : all) {
+        each.join();
+    }
+}
+
+// These have the parent's memory, or none of it.
+void other_children()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    char echo[] = "true", *arguments[] = {echo, nullptr};
+    pid_t child = -1;
+    CHECK(posix_spawnp(&child, "true", nullptr, nullptr, arguments, environ) == 0 && wait_for(child) == 0);
+    CHECK(std::system("true") == 0);
+    child = vfork();
+    if (child == 0) {
+        execvp("true", arguments);
+        _exit(1);
+    }
+    CHECK(wait_for(child) == 0);
+    CHECK(is_shared(block) && holds(block, mb, 1));
+}
+
+// As daemons do. The next file of the program may get the number of the heap's.
+void closed_descriptors()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    CHECK(close_range(3, ~0u, 0) == 0);
+    std::vector<int> own;
+    struct stat status{};
+    for (int i = 0; i < 600; ++i) {
+        own.push_back(memfd_create("of the program", 0));
+        CHECK(own.back() >= 0 && write(own.back(), "x", 1) == 1);
+    }
+    char* const grown = filled(std::malloc(300 * mb), 300 * mb, 2);
+    CHECK(is_shared(grown));
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(holds(block, mb, 1) && holds(grown, 300 * mb, 2));
+        std::memset(block, 9, mb);
+        std::exit(0);
+    }
+    CHECK(wait_for(child) == 0 && holds(block, mb, 1) && holds(grown, 300 * mb, 2));
+    for (const int each : own) {
+        CHECK(fstat(each, &status) == 0 && status.st_size == 1);
+    }
+}
+
+void no_descriptors()
+{
+    const rlimit none{3, 3};
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    for (int i = 0; i < 5; ++i) {
+        std::free(filled(std::malloc(mb), mb, 1));
+    }
+}
+
+// The heap may have begun, and cannot grow any more.
+void short_files()
+{
+    const rlimit some{80 * mb, 80 * mb};
+    char* const first = filled(std::malloc(mb), mb, 1);
+    CHECK(is_shared(first) && setrlimit(RLIMIT_FSIZE, &some) == 0);
+    char* const second = filled(std::malloc(100 * mb), 100 * mb, 2);
+    CHECK(!is_shared(second) && holds(first, mb, 1));
+    std::free(first);
+    std::free(second);
+}
+
+// The file of a peer that maps all of it cannot become shorter.
+void sealed()
+{
+    char* const block = filled(std::malloc(mb), mb, 1);
+    CHECK(is_shared(block));
+    int found = 0;
+    for (int fd = 3; fd < 1024; ++fd) {
+        const int seals = fcntl(fd, F_GET_SEALS);
+        if (seals >= 0) {
+            ++found;
+            CHECK((seals & F_SEAL_SHRINK) != 0);
+            CHECK(ftruncate(fd, 0) != 0);
+        }
+    }
+    CHECK(found == 1);
+}
+
+// Each of the libraries' constructors, destructors and thread ends allocates, too.
+struct early {
+    early() : memory(filled(std::malloc(mb), mb, 1)) {}
+    ~early()
+    {
+        std::free(memory);
+        std::free(filled(std::malloc(mb), mb, 2));
+    }
+    char* memory;
+};
+early before_main;
+thread_local early of_thread;
+
+void early_and_late()
+{
+    CHECK(holds(before_main.memory, mb, 1));
+    std::thread([] { CHECK(holds(of_thread.memory, mb, 1)); }).join();
+    CHECK(dlsym(RTLD_DEFAULT, "no such symbol") == nullptr && dlerror() != nullptr);
+    void* const opened = dlopen("libm.so.6", RTLD_NOW);
+    CHECK(opened != nullptr && dlclose(opened) == 0);
+}
+
+struct test_case {
+    std::string_view name;
+    void (*run)();
+};
+
+constexpr test_case cases[] = {
+    {"all_functions", all_functions},
+    {"small_blocks", small_blocks},
+    {"wrong_arguments", wrong_arguments},
+    {"resizing", resizing},
+    {"zeroed", zeroed},
+    {"given_back", given_back},
+    {"threads", threads},
+    {"exhausted", exhausted},
+    {"plain", plain},
+    {"forks", forks},
+    {"forks_among_threads", forks_among_threads},
+    {"other_children", other_children},
+    {"closed_descriptors", closed_descriptors},
+    {"no_descriptors", no_descriptors},
+    {"short_files", short_files},
+    {"sealed", sealed},
+    {"early_and_late", early_and_late},
+};
+
+} // namespace
+
+int main(int /*argc*/, char** argv)
+{
+    for (const test_case& each : cases) {
+        if (each.name == argv[1]) {
+            each.run();
+            return 0;
+        }
+    }
+    std::fprintf(stderr, "no case %s\n", argv[1]);
+    return 2;
+}

@@ -1,0 +1,145 @@
+// A program that knows nothing of the heap, with it preloaded: each test is a process of its own (heap_calls.cc).
+#include "support/process.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace
+{
+
+using ucxl::test::ended_process;
+using ucxl::test::environment;
+using ucxl::test::process;
+using ucxl::test::program_path;
+
+ended_process run(const std::string& name, const environment& options = {})
+{
+    environment variables = options;
+    variables.emplace_back("LD_PRELOAD", HEAP_LIBRARY);
+    return process(program_path("heap_calls"), {name}, {.variables = variables, .without_ucx_options = true}).wait();
+}
+
+testing::AssertionResult passes(const std::string& name, const environment& options = {})
+{
+    const ended_process ended = run(name, options);
+    if (ended.status == 0 && ended.output().empty()) {
+        return testing::AssertionSuccess();
+    }
+    return testing::AssertionFailure() << name << " ended with status " << ended.status << ": " << ended.output();
+}
+
+std::string says(const std::string& name, const environment& options)
+{
+    const ended_process ended = run(name, options);
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    return ended.err;
+}
+
+TEST(heap, has_the_large_blocks_of_all_functions)
+{
+    EXPECT_TRUE(passes("all_functions"));
+}
+
+TEST(heap, leaves_small_blocks_to_the_c_library)
+{
+    EXPECT_TRUE(passes("small_blocks"));
+}
+
+TEST(heap, refuses_what_the_c_library_refuses)
+{
+    EXPECT_TRUE(passes("wrong_arguments"));
+}
+
+TEST(heap, blocks_keep_their_bytes_when_they_are_resized)
+{
+    EXPECT_TRUE(passes("resizing"));
+    EXPECT_TRUE(passes("resizing", {{"UCX_LAYOUT_HEAP_LIMIT", "64m"}}));
+}
+
+TEST(heap, memory_of_calloc_is_zero_after_others_used_it)
+{
+    EXPECT_TRUE(passes("zeroed"));
+}
+
+TEST(heap, gives_memory_back_to_the_system)
+{
+    EXPECT_TRUE(passes("given_back"));
+}
+
+TEST(heap, serves_several_threads)
+{
+    EXPECT_TRUE(passes("threads"));
+}
+
+TEST(heap, that_is_full_is_followed_by_plain_memory)
+{
+    EXPECT_TRUE(passes("exhausted", {{"UCX_LAYOUT_HEAP_LIMIT", "64m"}}));
+    EXPECT_TRUE(passes("plain", {{"UCX_LAYOUT_HEAP_LIMIT", "0"}}));
+    EXPECT_TRUE(passes("plain", {{"UCX_LAYOUT_HEAP_MIN", "inf"}}));
+}
+
+TEST(heap, of_a_process_that_forks_is_copied_for_the_child)
+{
+    EXPECT_TRUE(passes("forks"));
+}
+
+TEST(heap, is_copied_while_other_threads_allocate)
+{
+    EXPECT_TRUE(passes("forks_among_threads"));
+}
+
+TEST(heap, of_a_process_that_spawns_stays_as_it_is)
+{
+    EXPECT_TRUE(passes("other_children"));
+}
+
+TEST(heap, grows_after_a_program_closed_its_file)
+{
+    EXPECT_TRUE(passes("closed_descriptors"));
+}
+
+TEST(heap, stays_out_without_descriptors)
+{
+    EXPECT_TRUE(passes("no_descriptors"));
+}
+
+TEST(heap, does_not_grow_beyond_the_limit_of_files)
+{
+    EXPECT_TRUE(passes("short_files"));
+}
+
+TEST(heap, cannot_become_shorter)
+{
+    EXPECT_TRUE(passes("sealed"));
+}
+
+TEST(heap, serves_before_main_and_after_it)
+{
+    EXPECT_TRUE(passes("early_and_late"));
+}
+
+TEST(heap, stays_out_where_addresses_are_limited)
+{
+    const std::string line = "ulimit -v 8000000; UCX_LOG_LEVEL=info LD_PRELOAD=" HEAP_LIBRARY " exec " +
+                             program_path("heap_calls") + " plain";
+    const ended_process ended = process("/bin/sh", {"-c", line}).wait();
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_EQ(ended.err, "ucx-layout-heap INFO  large allocations are plain memory: the addresses of this process are "
+                         "limited (ulimit -v)\n");
+}
+
+TEST(heap, names_an_option_with_a_bad_value)
+{
+    EXPECT_EQ(says("small_blocks", {{"UCX_LAYOUT_HEAP_MIN", "12x"}}),
+              "ucx-layout-heap ERROR UCX_LAYOUT_HEAP_MIN=12x is not a number of bytes such as 128k, auto or inf; the "
+              "default is used\n");
+    for (const char* const value : {"-1", "", "k", "99999999999t", "1kk"}) {
+        EXPECT_NE(says("small_blocks", {{"UCX_LAYOUT_HEAP_LIMIT", value}}).find("UCX_LAYOUT_HEAP_LIMIT="),
+                  std::string::npos)
+            << value;
+    }
+    EXPECT_EQ(says("small_blocks", {{"UCX_LAYOUT_HEAP_MIN", "128KB"}, {"UCX_LAYOUT_HEAP_LIMIT", "auto"}}), "");
+}
+
+} // namespace
