@@ -45,7 +45,7 @@ class UcxLayout(AutotoolsPackage):
     conflicts("platform=darwin", msg="ucx-layout needs Linux")
 
     def configure_args(self):
-        args = ["--disable-tests"]
+        args = ["--disable-tests", "--disable-heap"]
         if self.spec.satisfies("~tools"):
             args.append("--disable-tools")
         if self.spec.satisfies("~softhca"):
