@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <charconv>
 #include <format>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <dirent.h>
 #include <unistd.h>
@@ -65,11 +67,9 @@ std::optional<seen_region> look_at(pid_t owner, const memory_page::region& told)
 // Processes of other users do not tell what they have mapped.
 void look_for_mappers(pid_t owner, std::span<seen_region> regions)
 {
-    DIR* const listing = opendir("/proc");
-    if (listing == nullptr) {
-        return;
-    }
-    while (const dirent* const entry = readdir(listing)) {
+    const auto close = [](DIR* opened) { closedir(opened); };
+    const std::unique_ptr<DIR, decltype(close)> listing(opendir("/proc"), close);
+    while (const dirent* const entry = listing != nullptr ? readdir(listing.get()) : nullptr) {
         const std::string_view name = entry->d_name;
         pid_t pid                   = 0;
         if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size() ||
@@ -85,7 +85,6 @@ void look_for_mappers(pid_t owner, std::span<seen_region> regions)
             }
         }
     }
-    closedir(listing);
 }
 
 std::string describe(const seen_region& region)

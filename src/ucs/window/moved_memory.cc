@@ -133,9 +133,21 @@ result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool
     return moved_memory{std::move(file), place, bytes, offset};
 }
 
+namespace
+{
+
+constexpr int privately = MAP_PRIVATE | MAP_FIXED;
+
+} // namespace
+
 void make_private(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept
 {
-    syscall(SYS_mmap, start, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, offset);
+    mmap(start, length, PROT_READ | PROT_WRITE, privately, fd, static_cast<off_t>(offset));
+}
+
+void make_private_in_child(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept
+{
+    syscall(SYS_mmap, start, length, PROT_READ | PROT_WRITE, privately, fd, offset);
 }
 
 } // namespace ucxl

@@ -33,7 +33,10 @@ result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool
 std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t end);
 
 // The memory stays as it is, and changes of this process are its own from now on. In pages that it does not change, it
-// sees what others change in the file. By a system call only, for children of fork().
+// sees what others change in the file.
 void make_private(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept;
+// The same in a child of fork(), by a system call alone: whoever watches mmap() may have been forked while it held a
+// lock.
+void make_private_in_child(std::byte* start, std::uint64_t length, int fd, std::uint64_t offset) noexcept;
 
 } // namespace ucxl

@@ -192,6 +192,13 @@ void region::withdraw() const noexcept
     }
 }
 
+void region::take_from_parent() const noexcept
+{
+    if (_origin == region_origin::moved && !_is_withdrawn.exchange(true)) {
+        make_private_in_child(_start, _length, _file.get(), _file_offset);
+    }
+}
+
 // Never destroyed: destructors that run later may look for regions.
 region_table& region_table::instance()
 {
@@ -270,8 +277,8 @@ void region_table::take_moved_memory_from_parent() const noexcept
     const snapshot* const now = _now.load();
     for (std::size_t i = 0; now != nullptr && i < now->size(); ++i) {
         const region_ptr held = (*now)[i].held.lock();
-        if (held != nullptr && held->origin() == region_origin::moved) {
-            held->withdraw();
+        if (held != nullptr) {
+            held->take_from_parent();
         }
     }
 }

@@ -85,8 +85,9 @@ public:
     }
 
     // From now on nobody finds the region, and no window over it gets a key. Memory that was moved is private again.
-    // Also in a child of fork().
     void withdraw() const noexcept;
+    // In a child of fork(), of memory that was moved.
+    void take_from_parent() const noexcept;
     bool is_withdrawn() const { return _is_withdrawn.load(std::memory_order_acquire); }
 
 private:

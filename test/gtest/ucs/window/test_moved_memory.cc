@@ -1,4 +1,6 @@
 // Private memory that moves into a file at the same addresses, and memory that is shared by its address alone.
+#include "map_failure.h"
+#include "support/alloc_failure.h"
 #include "support/forked_process.h"
 #include "support/must.h"
 #include "support/unmap_events.h"
@@ -10,9 +12,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <format>
+#include <iterator>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -179,6 +185,34 @@ TEST(moved_memory, is_left_alone_if_there_is_no_room_for_the_copy)
     }));
 }
 
+bool is_all(const std::byte* start, std::byte wanted)
+{
+    return std::all_of(start, start + length, [&](std::byte each) { return each == wanted; });
+}
+
+TEST(moved_memory, is_left_alone_at_every_failure)
+{
+    const private_pages pages;
+    const auto is_right = [&] {
+        try {
+            const auto made = moved(pages.start());
+            return is_all(pages.start(), std::byte{1}) && (made || made.error().code == errc::no_memory);
+        } catch (const std::bad_alloc&) {
+            return is_all(pages.start(), std::byte{1});
+        }
+    };
+    EXPECT_GT(fail_every_allocation(is_right), 0);
+    bool has_failed = true;
+    for (std::int64_t calls = 0; has_failed; ++calls) {
+        ASSERT_LT(calls, 20);
+        fail_map_after(calls);
+        const auto made = moved(pages.start());
+        fail_map_after(-1);
+        has_failed = !made.has_value();
+        EXPECT_TRUE(is_all(pages.start(), std::byte{1})) << calls;
+    }
+}
+
 // A file of POSIX shared memory, mapped whole.
 class posix_memory
 {
@@ -235,6 +269,26 @@ TEST(shown_file, is_not_another_one_of_the_same_name)
     close(other);
 }
 
+TEST(shown_file, leaves_nothing_behind_when_memory_is_short)
+{
+    const posix_memory named;
+    const auto num_open = [] {
+        const std::filesystem::directory_iterator files("/proc/self/fd");
+        return std::distance(begin(files), end(files));
+    };
+    const auto before = num_open();
+    EXPECT_GT(fail_every_allocation([&] {
+                  try {
+                      const auto made = region::share(named.start, length);
+                      return made || made.error().code == errc::invalid_param;
+                  } catch (const std::bad_alloc&) {
+                      return true;
+                  }
+              }),
+              0);
+    EXPECT_EQ(num_open(), before);
+}
+
 TEST(shown_file, is_none_of_private_memory_or_of_a_file_on_a_disk)
 {
     const private_pages pages;
@@ -251,6 +305,31 @@ TEST(shown_file, is_none_of_private_memory_or_of_a_file_on_a_disk)
     unlink(path.c_str());
     EXPECT_NE(reason(region::share(reinterpret_cast<std::byte*>(page_length()), length)).find("nothing is mapped"),
               std::string::npos);
+}
+
+// Nothing is touched, so no such page has to be free.
+TEST(region, of_a_hugetlbfs_is_in_whole_pages_of_it)
+{
+    const owned_fd file(memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+    struct stat status{};
+    if (!file || fstat(file.get(), &status) != 0) {
+        GTEST_SKIP() << "the kernel has no hugetlbfs";
+    }
+    const auto page = static_cast<std::uint64_t>(status.st_blksize);
+    ASSERT_EQ(0, ftruncate(file.get(), static_cast<off_t>(4 * page)));
+    void* const mapped = mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
+    ASSERT_NE(mapped, MAP_FAILED);
+    auto* const start = static_cast<std::byte*>(mapped);
+    for (const std::uint64_t wrong : {page_length(), page + page_length()}) {
+        EXPECT_NE(reason(region::share(start, wrong, file.get(), 0)).find("page boundaries"), std::string::npos);
+        EXPECT_NE(reason(region::share(start + wrong, page, file.get(), wrong)).find("page boundaries"),
+                  std::string::npos);
+    }
+    EXPECT_TRUE(region::share(start + page, 2 * page, file.get(), page).has_value());
+    const auto found = must(region::share(start + page, 2 * page));
+    EXPECT_EQ(found->file_offset(), page);
+    EXPECT_NE(0, ftruncate(file.get(), 0)) << "it was sealed";
+    munmap(mapped, 4 * page);
 }
 
 TEST(region, is_aligned_as_asked)
