@@ -13,11 +13,11 @@ using namespace ucxl::mpi;
 
 // None if MPI shall do it, also if it has to complain about the buffer of packed bytes.
 template <typename Position>
-std::optional<packed_side> elements_of(const void* buffer, MPI_Count count, MPI_Datatype type, direction way,
-                                       const void* packed, Position size, const Position* position)
+[[gnu::noinline]] std::optional<packed_side> elements_of(const void* buffer, MPI_Count count, MPI_Datatype type,
+                                                         direction way, const void* packed, Position size,
+                                                         const Position* position)
 {
-    if (!settings::get().takes_packs || find_used(type, count) == nullptr || packed == nullptr || position == nullptr ||
-        *position < 0) {
+    if (!settings::get().takes_packs || packed == nullptr || position == nullptr || *position < 0) {
         return std::nullopt;
     }
     auto side = packed_side::without_memory(buffer, count, type, way);
@@ -28,8 +28,10 @@ template <typename Next, typename Count, typename Position>
 int pack(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed, Position size,
          Position* position, MPI_Comm comm)
 {
-    const auto side = comm == MPI_COMM_NULL ? std::nullopt
-                                            : elements_of(buffer, count, type, direction::send, packed, size, position);
+    if (comm == MPI_COMM_NULL || find_used(type, count) == nullptr) [[likely]] {
+        return next(buffer, count, type, packed, size, position, comm);
+    }
+    const auto side = elements_of(buffer, count, type, direction::send, packed, size, position);
     if (!side) {
         return next(buffer, count, type, packed, size, position, comm);
     }
@@ -42,9 +44,10 @@ template <typename Next, typename Count, typename Position>
 int unpack(Next* next, const void* packed, Position size, Position* position, void* buffer, Count count,
            MPI_Datatype type, MPI_Comm comm)
 {
-    const auto side = comm == MPI_COMM_NULL
-                          ? std::nullopt
-                          : elements_of(buffer, count, type, direction::receive, packed, size, position);
+    if (comm == MPI_COMM_NULL || find_used(type, count) == nullptr) [[likely]] {
+        return next(packed, size, position, buffer, count, type, comm);
+    }
+    const auto side = elements_of(buffer, count, type, direction::receive, packed, size, position);
     if (!side) {
         return next(packed, size, position, buffer, count, type, comm);
     }

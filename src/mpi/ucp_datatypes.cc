@@ -154,9 +154,12 @@ public:
         return UCS_ERR_NO_MEMORY;
     }
 
-    // False: it is not one of these.
+    // False: it is not one of these. MPICH, which has none of them, asks for each datatype that a program frees.
     bool give_back(ucp_datatype_t datatype) noexcept
     {
+        if (!_has_any.load(std::memory_order_acquire)) {
+            return false;
+        }
         const std::lock_guard guard(_lock);
         const auto found = _all.find(datatype);
         if (found == _all.end()) {
@@ -181,9 +184,11 @@ private:
         node.key() = made.value;
         _all.insert(std::move(node));
         _unused.push_back(&made);
+        _has_any.store(true, std::memory_order_release);
         return UCS_OK;
     }
 
+    std::atomic<bool> _has_any{false};
     std::mutex _lock;
     std::unordered_map<ucp_datatype_t, std::unique_ptr<reused_datatype>> _all;
     std::vector<reused_datatype*> _unused;
