@@ -115,8 +115,8 @@ bool may_connect(ucp_worker_h worker, const ucp_ep_params_t& params)
         return true;
     }
     // What it would receive from a window, or send into one, would never end.
-    log_error("a process of this job has no windows, but this one sends by them: it runs without this library, or "
-              "with a UCX_TLS without lay_copy");
+    log_error("a process of this job has no windows, but this one uses them: it runs without this library, or with a "
+              "UCX_TLS without lay_copy");
     return false;
 }
 

@@ -123,9 +123,15 @@ ended_process run(const mpi& chosen, int num_ranks, const std::vector<std::strin
     return process(path_of(chosen.launcher[0]), arguments, {.variables = variables_of(chosen, more)}).wait(120s);
 }
 
+// A program of the build, or a library that is none of libtool.
+std::string built(const std::string& name)
+{
+    return std::string(MPI_LAYOUT_BUILD) + "/" + name;
+}
+
 std::string calls_program(const mpi& chosen)
 {
-    return std::string(MPI_LAYOUT_BUILD) + "/mpi_datatype_calls_" + chosen.programs;
+    return built("mpi_datatype_calls_") + chosen.programs;
 }
 
 std::string written(const std::string& path, const std::string& text)
@@ -418,6 +424,79 @@ TEST_P(mpi_program, nobody_has_windows_where_a_process_has_none)
     }
 }
 
+// Two processes start a third one, which exchanges messages with the first of them.
+class mpi_started_later : public mpi_program
+{
+protected:
+    void SetUp() override
+    {
+        if (run_spawn("both", "at once", {"/usr/bin/env"}, {}).out.find("no process was started") !=
+            std::string::npos) {
+            GTEST_SKIP() << "this MPI starts no processes over UCX";
+        }
+    }
+
+    ended_process run_spawn(const std::string& way, const std::string& first, const std::vector<std::string>& command,
+                            const environment& more) const
+    {
+        std::vector<std::string> program{built("mpi_spawn_calls_") + GetParam().programs, way, first};
+        program.insert(program.end(), command.begin(), command.end());
+        environment all{{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}};
+        all.insert(all.end(), more.begin(), more.end());
+        return run(GetParam(), 2, GetParam().with_ucx, program, all);
+    }
+
+    // The third process has the library, like the others, or not.
+    static const std::vector<std::string> with_library, without_library;
+};
+
+const std::vector<std::string> mpi_started_later::with_library{"/usr/bin/env"};
+const std::vector<std::string> mpi_started_later::without_library{"/usr/bin/env", "-u", "LD_PRELOAD"};
+
+constexpr const char* ways_of_child[]  = {"both", "sends", "receives"};
+constexpr const char* before_a_child[] = {"exchange", "at once"};
+
+TEST_P(mpi_started_later, without_the_library_is_a_peer_of_layouts)
+{
+    if (!GetParam().is_openmpi()) {
+        GTEST_SKIP() << "this MPI gets windows";
+    }
+    for (const char* const way : ways_of_child) {
+        for (const char* const first : before_a_child) {
+            const auto ended = run_spawn(way, first, without_library, {});
+            EXPECT_EQ(ended.status, 0) << way << first << ended.output();
+            EXPECT_THAT(ended.out, HasSubstr("child: 0 wrong")) << way << first;
+            EXPECT_THAT(ended.out, HasSubstr("parent: 0 wrong")) << way << first;
+            EXPECT_GT(reported(ended.err, "messages"), 0u) << way << first << ended.output();
+        }
+    }
+}
+
+TEST_P(mpi_started_later, with_the_library_is_a_peer_of_windows)
+{
+    for (const char* const way : ways_of_child) {
+        const auto ended = run_spawn(way, "exchange", with_library, {{"UCX_LAYOUT_MPI_ENGINE", "windows"}});
+        EXPECT_EQ(ended.status, 0) << way << ended.output();
+        EXPECT_THAT(ended.out, HasSubstr("child: 0 wrong")) << way;
+        EXPECT_THAT(ended.out, HasSubstr("parent: 0 wrong")) << way;
+        EXPECT_EQ(reported(ended.err, "left"), 0u) << way << ended.output();
+        // Of the two among themselves, and of both sides of those with the third one.
+        EXPECT_EQ(reported(ended.err, "messages"), way == std::string("both") ? 24u : 18u) << way << ended.output();
+    }
+}
+
+// Windows may be on their way already, so it is too late to leave everything to MPI.
+TEST_P(mpi_started_later, without_windows_is_refused_with_a_message)
+{
+    for (const char* const first : before_a_child) {
+        const auto ended = run_spawn("both", first, without_library, {{"UCX_LAYOUT_MPI_ENGINE", "windows"}});
+        EXPECT_NE(ended.status, 0) << first << ended.output();
+        EXPECT_THAT(ended.output(), HasSubstr("parent: failed: ")) << first;
+        EXPECT_THAT(ended.err, HasSubstr("a process of this job has no windows, but this one uses them")) << first;
+        EXPECT_THAT(ended.output(), Not(HasSubstr("child: 0 wrong"))) << first;
+    }
+}
+
 // UCX reads them, too.
 TEST_P(mpi_program, options_of_a_configuration_file_count)
 {
@@ -678,12 +757,6 @@ const std::vector<mpi>& installed()
     return all;
 }
 
-// A library of the build that is no library of libtool.
-std::string built(const std::string& name)
-{
-    return std::string(MPI_LAYOUT_BUILD) + "/" + name;
-}
-
 class mpi_by_its_handles : public mpi_program
 {
 protected:
@@ -818,6 +891,8 @@ TEST(mpi_library, one_for_other_handles_stays_out_and_says_so)
 }
 
 INSTANTIATE_TEST_SUITE_P(, mpi_program, testing::ValuesIn(installed()),
+                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(, mpi_started_later, testing::ValuesIn(installed()),
                          [](const auto& each) { return std::string(each.param.name); });
 INSTANTIATE_TEST_SUITE_P(, mpi_by_its_handles, testing::ValuesIn(installed()),
                          [](const auto& each) { return std::string(each.param.name); });

@@ -1,0 +1,147 @@
+// A program whose processes start one more, which may run without the library: messages of a strided datatype between
+// that one and their first one, of which every number is compared.
+//
+// usage: mpirun -n 2 mpi_spawn_calls_MPI WAY FIRST COMMAND [ARGUMENT...]
+//
+// WAY is what the new process does: sends, receives, or both at once. FIRST is "exchange" if the others send each other
+// such messages before they start it. COMMAND starts it; this program and the WAY are its last arguments. Each process
+// that exchanges prints "N wrong" or "failed: TEXT" after its name.
+#include <cstdio>
+#include <mpi.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace
+{
+
+constexpr int blocks = 40000, length = 4, stride = 9; // numbers; blocks of 16 bytes, 640 KB
+
+class exchange
+{
+public:
+    exchange(std::string name, MPI_Comm comm, int peer, int own_value, int peer_value)
+        : _name(std::move(name)), _comm(comm), _peer(peer), _peer_value(peer_value), _sent(blocks * stride, own_value),
+          _received(blocks * stride, unchanged)
+    {
+        MPI_Type_vector(blocks, length, stride, MPI_INT, &_columns);
+        MPI_Type_commit(&_columns);
+    }
+    ~exchange() { MPI_Type_free(&_columns); }
+    exchange(const exchange&)            = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    void send() { note(MPI_Send(_sent.data(), 1, _columns, _peer, 0, _comm)); }
+    void receive()
+    {
+        note(MPI_Recv(_received.data(), 1, _columns, _peer, 0, _comm, MPI_STATUS_IGNORE));
+        compare();
+    }
+    void send_and_receive()
+    {
+        note(MPI_Sendrecv(_sent.data(), 1, _columns, _peer, 0, _received.data(), 1, _columns, _peer, 0, _comm,
+                          MPI_STATUS_IGNORE));
+        compare();
+    }
+
+    void print() const
+    {
+        if (_failure == MPI_SUCCESS) {
+            std::printf("%s: %ld wrong\n", _name.c_str(), _wrong);
+        } else {
+            char text[MPI_MAX_ERROR_STRING] = {};
+            int text_length                 = 0;
+            MPI_Error_string(_failure, text, &text_length);
+            std::printf("%s: failed: %s\n", _name.c_str(), text);
+        }
+        std::fflush(stdout);
+        if (_failure != MPI_SUCCESS) {
+            MPI_Abort(MPI_COMM_WORLD, 1); // the peer waits
+        }
+    }
+
+private:
+    static constexpr int unchanged = -1;
+
+    void note(int status) { _failure = _failure == MPI_SUCCESS ? status : _failure; }
+    void compare()
+    {
+        for (int i = 0; i < blocks * stride; ++i) {
+            _wrong += _received[i] != (i % stride < length ? _peer_value : unchanged) ? 1 : 0;
+            _received[i] = unchanged;
+        }
+    }
+
+    const std::string _name;
+    const MPI_Comm _comm;
+    const int _peer, _peer_value;
+    std::vector<int> _sent, _received;
+    MPI_Datatype _columns = MPI_DATATYPE_NULL;
+    long _wrong           = 0;
+    int _failure          = MPI_SUCCESS;
+};
+
+constexpr int parents_value = 1, childs_value = 2, rounds = 3;
+
+void exchange_with(const std::string& name, MPI_Comm comm, bool sends, bool receives, int own_value, int peer_value)
+{
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    exchange messages(name, comm, 0, own_value, peer_value);
+    for (int i = 0; i < rounds; ++i) {
+        if (sends && receives) {
+            messages.send_and_receive();
+        } else if (sends) {
+            messages.send();
+        } else {
+            messages.receive();
+        }
+    }
+    messages.print();
+}
+
+void exchange_first(int rank, int size)
+{
+    exchange messages("first", MPI_COMM_WORLD, size - 1 - rank, rank, size - 1 - rank);
+    for (int i = 0; i < rounds; ++i) {
+        messages.send_and_receive();
+    }
+    messages.print();
+}
+
+MPI_Comm start_child(int argc, char** argv)
+{
+    std::vector<char*> arguments(argv + 4, argv + argc);
+    arguments.insert(arguments.end(), {argv[0], argv[1], nullptr});
+    MPI_Comm child = MPI_COMM_NULL;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_spawn(argv[3], arguments.data(), 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &child, MPI_ERRCODES_IGNORE);
+    return child;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    MPI_Init(&argc, &argv);
+    const std::string_view way = argc > 1 ? argv[1] : "";
+    MPI_Comm parent            = MPI_COMM_NULL;
+    int rank = 0, size = 0;
+    MPI_Comm_get_parent(&parent);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (parent != MPI_COMM_NULL) {
+        exchange_with("child", parent, way != "receives", way != "sends", childs_value, parents_value);
+    } else if (argc > 3) {
+        if (argv[2] == std::string_view("exchange")) {
+            exchange_first(rank, size);
+        }
+        const MPI_Comm child = start_child(argc, argv);
+        if (child == MPI_COMM_NULL) {
+            std::printf("no process was started\n");
+        } else if (rank == 0) {
+            exchange_with("parent", child, way != "sends", way != "receives", parents_value, childs_value);
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}
