@@ -17,7 +17,7 @@ import tempfile
 sys.dont_write_bytecode = True  # readme_figures is in the source folder
 import readme_figures
 
-LAYOUTS = ("column of", "columns of 8192", "x face of", "vector of struct", "3:3:2", "KV cache", "4096 of 8192")
+LAYOUTS = ("16 columns of 8192", "x face of", "vector of struct", "KV cache", "8 of 32")
 
 
 def read(figures):

@@ -9,7 +9,7 @@ ROWS = (
     ("KV cache, 20,000 blocks, 20 MB", "KV cache, 20000 of 1024", 20480000),
     ("nested records, 64 KB", "vector of struct", 65520),
     ("halo face of 128^3, 128 KB", "x face of 128^3", 131072),
-    ("small column, 4 KB", "column of 512x1024", 4096),
+    ("8 of every 32 bytes, 4 KB", "8 of 32", 4096),
 )
 WAY = "strided to strided"
 # Of several methods that do the same, the fastest one counts.
