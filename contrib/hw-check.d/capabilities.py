@@ -10,6 +10,7 @@ REPEAT, LISTS, LEVELS = "repeat blocks", "lists in memory", "levels of keys"
 LOCAL, ATOMICS, START = "nested keys by local rights", "atomic operations", "start addresses"
 LOCKS, RELAXED, LOG_KEYS = "atomics lock memory", "relaxed order only", "log of keys"
 ENTRIES, OPENS = "entries of a list", "opens keys to other functions"
+EQUAL = "keys of equal entries"
 
 PATIENCE = 120
 BITS_OF_AN_INDEX = 24
@@ -34,6 +35,7 @@ NEEDED = {
     LOCAL: (19,),
     ATOMICS: (24, 38, 48),
     LISTS: (25, 50),
+    EQUAL: (16, 23),
     OPENS: (7, 12, 44, 45, 46, 47),
     LOCKS: (48,),
 }
