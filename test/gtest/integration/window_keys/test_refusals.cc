@@ -1,6 +1,6 @@
-// A card that refuses from its Nth bind of a kind on, or only that one, for every N until it has none to refuse: a window
-// that gets no key is copied and says why, every byte is right either way, and the device has no object left in the
-// end. What the self-test meets narrows what the domain uses; what comes later concerns one window.
+// A card that refuses from its Nth bind of a kind on, or only that one, for every N until it has none to refuse: a
+// window that gets no key is copied and says why, every byte is right either way, and the device has no object left in
+// the end. What the self-test meets narrows what the domain uses; what comes later concerns one window.
 #include "device_control.h"
 #include "shown_memory.h"
 
