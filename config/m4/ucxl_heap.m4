@@ -1,5 +1,5 @@
-# The heap (src/heap) has a copy of jemalloc in it: its static library for shared ones, whose symbols get other names. It
-# stands before functions of glibc, and calls these by glibc's own names.
+# The heap (src/heap) has a copy of jemalloc in it: its static library for shared ones, whose symbols get other names.
+# It stands before functions of glibc, and calls these by glibc's own names.
 AC_DEFUN([UCXL_CHECK_HEAP], [
     AC_ARG_ENABLE([heap],
                   [AS_HELP_STRING([--disable-heap],

@@ -65,7 +65,8 @@ bool is_file(int fd, std::uint64_t inode)
     return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_ino == inode;
 }
 
-// Not by the C library: UCX stands before its functions, to hear of memory that moves, and must not be called in a fork.
+// Not by the C library: UCX stands before its functions, to hear of memory that moves, and must not be called in a
+// fork.
 template <typename... Arguments>
 long call(long number, Arguments... arguments)
 {

@@ -1,8 +1,8 @@
-// The addresses of the heap, and the files behind them. The range is reserved as a whole, once, and costs no memory. It is
-// mapped piece by piece, each piece to a part of a file in memory; memory is allocated when it is touched.
+// The addresses of the heap, and the files behind them. The range is reserved as a whole, once, and costs no memory. It
+// is mapped piece by piece, each piece to a part of a file in memory; memory is allocated when it is touched.
 //
-// Invariant: a piece, once mapped, stays where it is, and its file cannot become shorter. So a peer that maps it can touch
-// all of it for ever. What the program gives back becomes a hole in the file, which reads as zero.
+// Invariant: a piece, once mapped, stays where it is, and its file cannot become shorter. So a peer that maps it can
+// touch all of it for ever. What the program gives back becomes a hole in the file, which reads as zero.
 //
 // One thread at a time maps more (the caller takes care of that); the rest may be called at any time.
 //

@@ -131,15 +131,16 @@ bool make_arena()
         return false;
     }
     arena_flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
-    // By default jemalloc gives blocks of 8 MB and more back to the system at once. Getting them again takes longer than
-    // what most programs do with them.
+    // By default jemalloc gives blocks of 8 MB and more back to the system at once. Getting them again takes longer
+    // than what most programs do with them.
     char name[64];
     std::snprintf(name, sizeof(name), "arena.%u.oversize_threshold", arena);
     std::size_t never = std::size_t{1} << 46;
     if (je_mallctl(name, nullptr, nullptr, &never, sizeof(never)) != 0) {
         return false;
     }
-    // From now on jemalloc takes more than this at a time, and a block that grows has room behind it. Nothing is touched.
+    // From now on jemalloc takes more than this at a time, and a block that grows has room behind it. Nothing is
+    // touched.
     if (void* const first = je_mallocx(first_extent, arena_flags)) {
         je_dallocx(first, arena_flags);
     }

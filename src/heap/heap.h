@@ -1,9 +1,9 @@
-// The heap: large blocks of memory in files that processes of this host can map, so that windows over them are direct. An
-// arena of jemalloc manages them, whose memory comes from one range of addresses (address_range.h).
+// The heap: large blocks of memory in files that processes of this host can map, so that windows over them are direct.
+// An arena of jemalloc manages them, whose memory comes from one range of addresses (address_range.h).
 //
-// Nothing is done before the first large allocation. A function that returns null, or false, has done nothing: the caller
-// takes plain memory then. That is so if the limit is reached, if the system gives no file in memory, and in calls from
-// within: UCX stands before mmap and madvise, and may allocate there while jemalloc holds its locks.
+// Nothing is done before the first large allocation. A function that returns null, or false, has done nothing: the
+// caller takes plain memory then. That is so if the limit is reached, if the system gives no file in memory, and in
+// calls from within: UCX stands before mmap and madvise, and may allocate there while jemalloc holds its locks.
 //
 // Example:
 //     void* const block = heap::allocate(1 << 20, 16, heap::contents::any);

@@ -97,8 +97,8 @@ std::size_t page_length()
     return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// A block of the C library, that grows. Very long ones, for which the heap has no place, are left to it: it moves pages,
-// not bytes.
+// A block of the C library, that grows. Very long ones, for which the heap has no place, are left to it: it moves
+// pages, not bytes.
 void* resize_small(void* block, std::size_t length)
 {
     const std::size_t old_length = usable_length_of_small(block);

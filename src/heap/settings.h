@@ -1,5 +1,5 @@
-// What users choose by UCX_LAYOUT_HEAP_*; docs/options.md has the list. Read when the library is loaded, before any code
-// of the program runs, so nothing here allocates memory.
+// What users choose by UCX_LAYOUT_HEAP_*; docs/options.md has the list. Read when the library is loaded, before any
+// code of the program runs, so nothing here allocates memory.
 #pragma once
 
 #include <cstddef>

@@ -2,9 +2,9 @@
 """What libucx_layout_heap costs programs with much work for malloc, beside glibc and jemalloc.
 
 Each kind of work runs as a process of its own, by glibc's malloc alone, with jemalloc preloaded and with the heap
-preloaded, in turn, round by round. A ratio is the median over the rounds of glibc's time divided by the other one's: more
-than 1 is faster than glibc. Memory is the most that a process had (ru_maxrss). The rows at the end are real programs, with
-their start; their output is compared, too.
+preloaded, in turn, round by round. A ratio is the median over the rounds of glibc's time divided by the other one's:
+more than 1 is faster than glibc. Memory is the most that a process had (ru_maxrss). The rows at the end are real
+programs, with their start; their output is compared, too.
 
 usage: heap.py BUILD_DIR [OPTIONS], see --help
 """

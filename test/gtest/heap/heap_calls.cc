@@ -1,5 +1,5 @@
-// A program that allocates memory, as programs do, and checks what it gets. It knows nothing of the heap, which the tests
-// preload; only from /proc it learns which memory is in a file.
+// A program that allocates memory, as programs do, and checks what it gets. It knows nothing of the heap, which the
+// tests preload; only from /proc it learns which memory is in a file.
 //
 // usage: heap_calls CASE; ends with status 0, or says what is wrong
 #include <atomic>

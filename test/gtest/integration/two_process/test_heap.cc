@@ -1,5 +1,5 @@
-// Windows over memory that the program got by malloc, with libucx_layout_heap preloaded. They are direct: their owner does
-// nothing while the other peer puts and gets, so nobody but that peer can have copied.
+// Windows over memory that the program got by malloc, with libucx_layout_heap preloaded. They are direct: their owner
+// does nothing while the other peer puts and gets, so nobody but that peer can have copied.
 #include "passive_target.h"
 #include "remote_key.h"
 #include "scenario.h"
