@@ -31,6 +31,32 @@ std::vector<ucp_dt_iov_t> blocks_of(const ucx_layout::layout& strided, std::span
 
 } // namespace
 
+namespace
+{
+
+std::vector<ucp_dt_iov_t> blocks_of(const block_order& list, std::byte* memory)
+{
+    std::vector<ucp_dt_iov_t> made(list.offsets.size());
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        made[i] = {.buffer = memory + list.offsets[i], .length = list.length};
+    }
+    return made;
+}
+
+} // namespace
+
+void iov_side::send_list(const block_order& list)
+{
+    const auto blocks = blocks_of(list, _memory.source.data());
+    _with.send(blocks.data(), blocks.size(), UCP_DATATYPE_IOV);
+}
+
+void iov_side::receive_list(const block_order& list)
+{
+    auto blocks = blocks_of(list, _memory.target.data());
+    _with.receive(blocks.data(), blocks.size(), UCP_DATATYPE_IOV);
+}
+
 void iov_side::prepare(const layout_case& moved, const side_memory& memory)
 {
     const ucx_layout::layout strided = public_layout(moved);

@@ -19,6 +19,9 @@ public:
     void receive_packed() override { _with.receive(_memory.packed_target.data(), _memory.packed_target.size()); }
     void send_strided() override { _with.send(_source.data(), _source.size(), UCP_DATATYPE_IOV); }
     void receive_strided() override { _with.receive(_target.data(), _target.size(), UCP_DATATYPE_IOV); }
+    bool moves_lists() const override { return true; }
+    void send_list(const block_order& list) override;
+    void receive_list(const block_order& list) override;
     void progress() override { _with.progress(); }
 
 private:

@@ -60,6 +60,19 @@ std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bo
         add(by.name + " hand", by, strided + "-hand");
     }
     add(by_own_work, pairs.window, "own-" + strided);
+    if (to_strided && fresh_lists::has(of)) {
+        const auto add_fresh = [&](const std::string& name, pair& by, const char* method) {
+            add(name + with_fresh_list, by, method);
+        };
+        add_fresh(by_window, pairs.window, "fresh");
+        add_fresh(by_mapped, pairs.mapped, "fresh");
+        add_fresh(by_iov, pairs.stock, "fresh");
+        add_fresh(by_hand, pairs.stock, "fresh-hand");
+        for (pair& by : pairs.peers) {
+            add_fresh(by.name + " type", by, "fresh");
+            add_fresh(by.name + " hand", by, "fresh-hand");
+        }
+    }
     if (buffers > 1) {
         return contenders; // limits are of one buffer
     }
@@ -166,8 +179,10 @@ void run(const options& wanted)
         all_pairs pairs = start_all(folder, memory.path());
         peers           = names_of(pairs.peers);
         expect_pinned(pairs, pinned);
-        rows = measure_all(wanted, pairs, peers, cpus);
-        fmt::print("{}{}", mapped_table(rows, peers), repeats_text(rows, peers));
+        rows                 = measure_all(wanted, pairs, peers, cpus);
+        const first_use used = measure_first_use(pairs.mapped);
+        fmt::print("{}{}\n{}{}", mapped_table(rows, peers), fresh_table(rows, peers), text_of(used),
+                   repeats_text(rows, peers));
     }
     std::vector<row> all(rows.begin(), rows.end());
     std::string tax_summary;

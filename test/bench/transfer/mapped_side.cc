@@ -5,6 +5,11 @@
 
 #include "ucs/layout/wire.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
 namespace ucxl::bench
 {
 
@@ -71,24 +76,103 @@ void mapped_side::make(twin_window& window, const ucx_layout::layout& of, std::s
     window.memory = memory.data();
 }
 
-void mapped_side::trade_keys(twin_window& window)
+namespace
+{
+
+// The address and the remote key of a window.
+std::vector<std::byte> key_of(const ucp_pair& with, const ucx_layout::window& window)
 {
     void* packed       = nullptr;
     std::size_t length = 0;
-    test::check_ok(ucp_rkey_pack(_with.context(), window.own->memh(), &packed, &length), "ucp_rkey_pack");
+    test::check_ok(ucp_rkey_pack(with.context(), window.memh(), &packed, &length), "ucp_rkey_pack");
     const auto* const bytes = static_cast<const std::byte*>(packed);
-    std::vector<std::byte> message(sizeof(window.address));
-    const auto address = reinterpret_cast<std::uint64_t>(window.own->address());
+    const auto address      = reinterpret_cast<std::uint64_t>(window.address());
+    std::vector<std::byte> message(sizeof(address));
     std::memcpy(message.data(), &address, sizeof(address));
     message.insert(message.end(), bytes, bytes + length);
     ucp_rkey_buffer_release(packed);
+    return message;
+}
 
-    const std::vector<std::byte> remote = _with.trade(message);
-    std::memcpy(&window.address, remote.data(), sizeof(window.address));
-    ucp_rkey_h key = nullptr;
-    test::check_ok(ucp_ep_rkey_unpack(_with.peer(), remote.data() + sizeof(window.address), &key),
-                   "ucp_ep_rkey_unpack");
-    window.key.reset(key);
+std::uint64_t address_in(const std::vector<std::byte>& key)
+{
+    std::uint64_t address = 0;
+    std::memcpy(&address, key.data(), sizeof(address));
+    return address;
+}
+
+ucp_rkey_h unpack(const ucp_pair& with, const std::vector<std::byte>& key)
+{
+    ucp_rkey_h made = nullptr;
+    test::check_ok(ucp_ep_rkey_unpack(with.peer(), key.data() + sizeof(std::uint64_t), &made), "ucp_ep_rkey_unpack");
+    return made;
+}
+
+} // namespace
+
+void mapped_side::trade_keys(twin_window& window)
+{
+    const std::vector<std::byte> remote = _with.trade(key_of(_with, *window.own));
+    window.address                      = address_in(remote);
+    window.key.reset(unpack(_with, remote));
+}
+
+std::unique_ptr<ucx_layout::window> list_window(const ucp_pair& with, const block_order& list, std::byte* memory)
+{
+    std::vector<ucp_dt_iov_t> blocks(list.offsets.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        blocks[i] = {.buffer = memory + list.offsets[i], .length = list.length};
+    }
+    const ucx_layout::layout of = made(ucx_layout::layout::from_iov(blocks, memory), "layout of a list");
+    return std::make_unique<ucx_layout::window>(
+        made(ucx_layout::window::map(with.context(), of, memory), "window over a list"));
+}
+
+void mapped_side::send_list(const block_order& list)
+{
+    const auto from = list_window(_with, list, _source.memory);
+    _with.send(from->address(), from->length());
+}
+
+void mapped_side::receive_list(const block_order& list)
+{
+    const auto to = list_window(_with, list, _target.memory);
+    _with.receive(to->address(), to->length());
+}
+
+// The second process has the memory, all of it written; a word of each page is what the first one reads.
+void mapped_side::make_new(std::size_t length, bool is_first)
+{
+    constexpr std::size_t page = 4096, word = 8;
+    _new = {};
+    if (is_first) {
+        _new.target.resize(length / page * word);
+        _new.key = _with.trade({});
+        return;
+    }
+    _new.held = std::make_unique<ucx_layout::memory>(made(ucx_layout::memory::allocate(length), "new memory"));
+    std::ranges::fill(_new.held->bytes(), std::byte{1});
+    const auto words =
+        made(ucx_layout::layout::create_strided(word, {{.count = length / page, .stride = page}}), "layout of words");
+    _new.words = std::make_unique<ucx_layout::window>(
+        made(ucx_layout::window::map(_with.context(), words, _new.held->bytes().data()), "window over new memory"));
+    _with.trade(key_of(_with, *_new.words));
+}
+
+double mapped_side::use_new()
+{
+    const ucp_request_param_t defaults{};
+    const auto begin = std::chrono::steady_clock::now();
+    if (_new.unpacked == nullptr) {
+        _new.unpacked.reset(unpack(_with, _new.key));
+    }
+    _with.wait_for(ucp_get_nbx(_with.peer(), _new.target.data(), _new.target.size(), address_in(_new.key),
+                               _new.unpacked.get(), &defaults));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (std::ranges::any_of(_new.target, [](std::byte each) { return each != std::byte{1}; })) {
+        throw std::runtime_error("new memory does not hold what was written");
+    }
+    return seconds;
 }
 
 void mapped_side::move(alone how, bool to_strided)

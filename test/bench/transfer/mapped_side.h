@@ -8,14 +8,19 @@
 
 #include "ucs/pack/pack_plan.h"
 
+#include <cstddef>
 #include <memory>
 #include <ucp_layout.hpp>
+#include <vector>
 
 namespace ucxl::bench
 {
 
 // The layout of a case as the public interface has it. Throws std::runtime_error.
 ucx_layout::layout public_layout(const layout_case& of);
+
+// A window for one message, over the blocks of a list that nobody used before. Throws std::runtime_error.
+std::unique_ptr<ucx_layout::window> list_window(const ucp_pair& with, const block_order& list, std::byte* memory);
 
 class mapped_side : public side
 {
@@ -30,6 +35,11 @@ public:
     void receive_packed() override { receive(_packed_target); }
     void send_strided() override { send(_source); }
     void receive_strided() override { receive(_target); }
+    bool moves_lists() const override { return true; }
+    void send_list(const block_order& list) override;
+    void receive_list(const block_order& list) override;
+    void make_new(std::size_t length, bool is_first) override;
+    double use_new() override;
     void progress() override { _with.progress(); }
     bool moves_alone() const override { return true; }
     void move(alone how, bool to_strided) override;
@@ -54,6 +64,15 @@ private:
         remote_key key{nullptr, ucp_rkey_destroy};
     };
 
+    // What the first process knows of memory that it has not used yet.
+    struct new_memory {
+        std::unique_ptr<ucx_layout::memory> held;  // in the second process
+        std::unique_ptr<ucx_layout::window> words; // the same
+        std::vector<std::byte> target;             // of the first process, as the others
+        std::vector<std::byte> key;                // address, and remote key
+        remote_key unpacked{nullptr, ucp_rkey_destroy};
+    };
+
     void make(twin_window& window, const ucx_layout::layout& of, std::span<std::byte> memory);
     void trade_keys(twin_window& window);
     void send(const twin_window& from) { _with.send(from.own->address(), from.own->length()); }
@@ -66,6 +85,7 @@ private:
     one_pass _pass;
     pack_plan_ptr _plan;
     twin_window _source, _target, _packed_source, _packed_target;
+    new_memory _new;
 };
 
 } // namespace ucxl::bench

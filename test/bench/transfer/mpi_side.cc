@@ -33,6 +33,18 @@ public:
     void send_strided() override { send(_memory.source.data(), 1, _type); }
     void receive_strided() override { receive(_memory.target.data(), 1, _type); }
 
+    bool moves_lists() const override { return true; }
+    void send_list(const block_order& list) override
+    {
+        const list_type type(list);
+        send(_memory.source.data(), 1, type.made);
+    }
+    void receive_list(const block_order& list) override
+    {
+        const list_type type(list);
+        receive(_memory.target.data(), 1, type.made);
+    }
+
     void progress() override
     {
         int arrived = 0;
@@ -40,6 +52,21 @@ public:
     }
 
 private:
+    struct list_type {
+        explicit list_type(const block_order& list)
+        {
+            const std::vector<MPI_Aint> offsets(list.offsets.begin(), list.offsets.end());
+            MPI_Type_create_hindexed_block(static_cast<int>(offsets.size()), static_cast<int>(list.length),
+                                           offsets.data(), MPI_BYTE, &made);
+            MPI_Type_commit(&made);
+        }
+        ~list_type() { MPI_Type_free(&made); }
+        list_type(const list_type&)            = delete;
+        list_type& operator=(const list_type&) = delete;
+
+        MPI_Datatype made;
+    };
+
     void send(const void* from, int count, MPI_Datatype type) const
     {
         MPI_Send(from, count, type, _peer, 1, MPI_COMM_WORLD);

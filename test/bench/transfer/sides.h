@@ -13,6 +13,12 @@
 //                        are measured with one buffer only. With
 //                        the methods own-sc and own-ss nothing moves: the processes write and read their live data and
 //                        take turns by a flag
+//                        fresh and fresh-hand are of cases that have fresh_lists: each message has a list of its own,
+//                        for which all that a library needs is made and released inside the time
+//     first LENGTH       makes memory of so many bytes that the other process has never used, and answers with the
+//                        seconds that the first process takes to read a few bytes of each page by put or get, with all
+//                        that it needs for that; -1: it cannot. Then
+//     again              the same once more
 //     trip TIMES         so many times one line of the caches goes to the other process and back; answers with the
 //                        seconds of one
 //
@@ -27,6 +33,7 @@
 #include "bench/common/layout_case.h"
 #include "bench/common/shared_memory.h"
 #include "counter.h"
+#include "fresh_lists.h"
 #include "touched_memory.h"
 
 #include <algorithm>
@@ -140,6 +147,15 @@ public:
     // From strided memory, to strided memory or to packed bytes.
     virtual void move(alone, bool) {}
 
+    // Blocks of source or target, with all that this list needs. By hand they go as packed bytes.
+    virtual bool moves_lists() const { return false; }
+    virtual void send_list(const block_order&) {}
+    virtual void receive_list(const block_order&) {}
+
+    // See "first" above. Both processes are told to make the memory.
+    virtual void make_new(std::size_t /*length*/, bool /*is_first*/) {}
+    virtual double use_new() { return -1; }
+
     virtual bool moves_strided() const { return true; }
     virtual bool measures(limit) const { return false; }
     // Memory of both processes, zeroed, before the first call. All pairs are given the same.
@@ -252,6 +268,15 @@ private:
         if (verb == "cpus") {
             return cpus();
         }
+        if (verb == "first") {
+            std::size_t length = 0;
+            words >> length;
+            by_now().make_new(length, _is_first);
+            return _is_first ? by_now().use_new() : 0;
+        }
+        if (verb == "again") {
+            return _is_first ? by_now().use_new() : 0;
+        }
         unsigned times = 0;
         if (verb == "trip") {
             words >> times;
@@ -271,6 +296,11 @@ private:
         for (const method& by : methods) {
             if (by.name == name && can(by)) {
                 return seconds_of_both(times, [&] { ping_pong(by); }) / 2;
+            }
+        }
+        for (const bool is_by_hand : {false, true}) {
+            if (name == (is_by_hand ? "fresh-hand" : "fresh") && can_fresh(is_by_hand)) {
+                return seconds_of_both(times, [&] { ping_pong(fresh{is_by_hand}); }) / 2;
             }
         }
         for (const bool to_strided : {false, true}) {
@@ -311,6 +341,81 @@ private:
     {
         _meeting.turns[_is_first ? 1 : 0].wait_for(_is_first ? _num_turns : _num_turns + 1);
         read_target(by.to_strided);
+    }
+
+    struct fresh {
+        bool is_by_hand;
+    };
+
+    bool can_fresh(bool is_by_hand) const { return fresh_lists::has(_case) && (is_by_hand || now().by->moves_lists()); }
+
+    // One byte of each cache line, as touched_memory does it.
+    template <typename Touch>
+    void touch_blocks(const block_order& list, std::span<std::byte> memory, Touch&& touch) const
+    {
+        if (!_is_live) {
+            return;
+        }
+        for (const std::size_t offset : list.offsets) {
+            for (std::size_t at = 0; at < list.length; at += line_length) {
+                touch(memory.data() + offset + at);
+            }
+        }
+    }
+
+    void send(const fresh& by)
+    {
+        const block_order& list = _lists.next();
+        _lists.skip(); // the receiver's
+        touch_blocks(list, now().memory.source, [](volatile std::byte* place) { *place = *place; });
+        if (!by.is_by_hand) {
+            by_now().send_list(list);
+            return;
+        }
+        std::byte* to = now().memory.packed_source.data();
+        for (const std::size_t offset : list.offsets) {
+            std::memcpy(to, now().memory.source.data() + offset, list.length);
+            to += list.length;
+        }
+        by_now().send_packed();
+    }
+    void receive(const fresh& by)
+    {
+        _lists.skip(); // the sender's
+        const block_order& list = _lists.next();
+        if (by.is_by_hand) {
+            by_now().receive_packed();
+            const std::byte* from = now().memory.packed_target.data();
+            for (const std::size_t offset : list.offsets) {
+                std::memcpy(now().memory.target.data() + offset, from, list.length);
+                from += list.length;
+            }
+        } else {
+            by_now().receive_list(list);
+        }
+        touch_blocks(list, now().memory.target, [](const volatile std::byte* place) { static_cast<void>(*place); });
+    }
+
+    // What one message brings. The processes have equal memory, so each knows what the other one sent.
+    void check(const fresh& by)
+    {
+        const fresh_lists before = _lists;
+        clear();
+        ping_pong(by);
+        fresh_lists drawn = before;
+        if (_is_first) {
+            drawn.skip(); // its own message
+            drawn.skip();
+        }
+        const block_order sent     = drawn.next();
+        const block_order received = drawn.next();
+        for (std::size_t i = 0; i < sent.offsets.size(); ++i) {
+            if (std::memcmp(now().memory.target.data() + received.offsets[i],
+                            now().memory.source.data() + sent.offsets[i], sent.length) != 0) {
+                throw std::runtime_error(_case.name + ": something else arrived by a fresh list");
+            }
+        }
+        _case.hand.pack(now().memory.packed_source.data(), now().memory.source.data()); // what others compare with
     }
 
     void take_turns()
@@ -384,6 +489,9 @@ private:
             add_buffer();
         }
         _buffers.resize(num);
+        if (fresh_lists::has(_case)) {
+            _lists = fresh_lists(_case);
+        }
         const std::size_t part         = _length / num;
         const std::span<std::byte> own = by_now().own_memory(_length);
         std::byte* const first         = own.empty() ? _shared.data() + (_is_first ? 0 : _length) : own.data();
@@ -430,6 +538,11 @@ private:
         }
         for (const limit_way& by : limit_ways()) {
             check(by);
+        }
+        for (const bool is_by_hand : {false, true}) {
+            if (can_fresh(is_by_hand)) {
+                check(fresh{is_by_hand});
+            }
         }
     }
 
@@ -578,6 +691,7 @@ private:
     std::uint64_t _num_turns    = 0;
     bool _is_live               = false;
     layout_case _case;
+    fresh_lists _lists; // of the case, if it has them
     std::vector<buffer> _buffers;
     std::size_t _now            = 0; // both processes are at the same one
     std::size_t _wanted_buffers = 1;

@@ -72,7 +72,20 @@ TEST(transfer_rows, summary_ends_with_the_limits_and_then_the_geomean)
               "geomean 1.00 of 1 rows, live data, worst 1.00 (layout, 4 KB, transfer strided to strided)");
     EXPECT_EQ(lines[lines.size() - 2], "of the limit: 2 of 4 rows >= 0.95, worst 0.50 (put, layout, 4 KB, transfer "
                                        "strided to strided)");
-    EXPECT_TRUE(lines[lines.size() - 3].starts_with("mapped: geomean "));
+    EXPECT_EQ(lines[lines.size() - 3], "fresh lists: -");
+    EXPECT_TRUE(lines[lines.size() - 4].starts_with("one array: geomean 2.00 of 1 rows"));
+}
+
+TEST(transfer_rows, fresh_lists_are_judged_by_the_best_peer)
+{
+    transfer_row list = row_of(1, 1, 1);
+    list.results.push_back(method("mapped, fresh list", 2));
+    list.results.push_back(method("peer type, fresh list", 5));
+    list.results.push_back(method("peer hand, fresh list", 4));
+    list.results.push_back(method("ucp iov, fresh list", 3));
+    EXPECT_EQ(judge_fresh({row_of(1, 1, 1), list}, peers), "fresh lists: 1.50\n");
+    EXPECT_EQ(fresh_table({row_of(1, 1, 1)}, peers), "");
+    EXPECT_NE(fresh_table({list}, peers).find("peer hand"), std::string::npos);
 }
 
 TEST(transfer_rows, summary_says_what_plain_messages_reach_of_a_bare_queue)

@@ -6,7 +6,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <stdexcept>
+#include <vector>
 
 namespace ucxl::bench
 {
@@ -52,6 +54,21 @@ double measure_round_trip(pair& by)
 {
     constexpr unsigned trips = 1000;
     return by.process->ask(fmt::format("trip {}", trips));
+}
+
+// The median of some, each with memory of its own.
+first_use measure_first_use(pair& by)
+{
+    constexpr std::size_t length = std::size_t{64} << 20;
+    constexpr std::size_t tries  = 5;
+    std::vector<double> first, again;
+    for (std::size_t i = 0; i < tries; ++i) {
+        first.push_back(by.process->ask(fmt::format("first {}", length)));
+        again.push_back(by.process->ask("again"));
+    }
+    std::ranges::sort(first);
+    std::ranges::sort(again);
+    return {length, first[tries / 2], again[tries / 2]};
 }
 
 void tell_data(pair& by, data_kind data, unsigned buffers)

@@ -56,6 +56,9 @@ contender run_by(const std::string& name, pair& by, const std::string& method);
 // Seconds of a cache line's way to the other core and back.
 double measure_round_trip(pair& by);
 
+// Of the memory of a pair with shared memory.
+first_use measure_first_use(pair& by);
+
 // From now on the processes use their memory so.
 void tell_data(pair& by, data_kind data, unsigned buffers);
 

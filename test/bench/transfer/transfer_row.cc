@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace ucxl::bench
@@ -180,6 +181,71 @@ std::vector<limited> transfer_limits()
         {by_window, both(limit::queue)}, {by_mapped, either}, {by_put, both(limit::pass)}, {by_get, both(limit::pass)}};
 }
 
+std::string text_of(const first_use& use)
+{
+    return use.length == 0
+               ? ""
+               : fmt::format("first use of {} of shared memory by a peer: {:.0f} us for a word of each page, "
+                             "mapping and page faults included; again: {:.0f} us\n",
+                             size_text(use.length), use.first * 1e6, use.again * 1e6);
+}
+
+namespace
+{
+
+std::vector<std::string> with_fresh_lists(const std::vector<std::string>& methods)
+{
+    std::vector<std::string> made;
+    for (const std::string& method : methods) {
+        made.push_back(method + with_fresh_list);
+    }
+    return made;
+}
+
+std::string fresh(const char* method)
+{
+    return std::string(method) + with_fresh_list;
+}
+
+} // namespace
+
+std::string fresh_table(const transfer_rows& rows, const std::vector<std::string>& peers)
+{
+    std::string table;
+    for (const transfer_row& row : rows) {
+        if (row.find(fresh(by_mapped)) == nullptr) {
+            continue;
+        }
+        table += fmt::format(
+            "\n{}, a list that nobody used before for each message, made and released inside the time\n", row.layout);
+        for (const char* method : {by_window, by_mapped, by_iov, by_hand}) {
+            table += fmt::format("  {:18} {} us\n", method, microseconds(row, fresh(method).c_str()));
+        }
+        for (const std::string& peer : with_fresh_lists(peers)) {
+            table += fmt::format("  {:18} {} us\n", peer.substr(0, peer.size() - std::string(with_fresh_list).size()),
+                                 microseconds(row, peer.c_str()));
+        }
+    }
+    return table;
+}
+
+std::string judge_fresh(const transfer_rows& rows, const std::vector<std::string>& peers)
+{
+    const std::vector<row> plain(rows.begin(), rows.end());
+    std::vector<std::string> others = with_fresh_lists(peers);
+    others.insert(others.end(), {fresh(by_iov), fresh(by_hand)});
+    double product = 1;
+    unsigned count = 0;
+    for (const row& one : plain) {
+        if (const auto ratio = one.against(others, fresh(by_mapped))) {
+            product *= *ratio;
+            ++count;
+        }
+    }
+    return count == 0 ? "fresh lists: -\n"
+                      : fmt::format("fresh lists: {:.2f}\n", std::pow(product, 1.0 / static_cast<double>(count)));
+}
+
 bool is_below(const row& one, const std::vector<std::string>& peers)
 {
     for (const char* by : {by_window, by_mapped}) {
@@ -238,8 +304,9 @@ std::string judge(const transfer_rows& rows, const std::vector<std::string>& pee
     text += judge_mapped(rows, peers);
     const std::string kind = ", " + text_of(data) + (buffers > 1 ? ", " + buffers_text(buffers) : "");
     text += by_size(rows, peers);
-    text += fmt::format("mapped: {}\n",
+    text += fmt::format("one array: {}\n",
                         geomean(plain, [&](const row& one) { return one.against(peers, by_mapped); }, kind));
+    text += judge_fresh(rows, peers);
     return text + of_the_limit(plain) + '\n' + geomean(plain, [&](const row& one) { return one.against(peers); }, kind);
 }
 

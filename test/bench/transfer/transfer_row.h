@@ -24,6 +24,16 @@ inline constexpr const char* by_put  = "put";
 inline constexpr const char* by_get  = "get";
 inline constexpr const char* by_copy = "copy";
 
+// Behind the name of a method: with a list of blocks that nobody used before, each time.
+inline constexpr const char* with_fresh_list = ", fresh list";
+
+// Seconds for a few bytes of each page of a peer's memory, the first time and the second time.
+struct first_use {
+    std::size_t length = 0; // of the memory; 0: it was not measured
+    double first = 0, again = 0;
+};
+std::string text_of(const first_use& use);
+
 // From here on a window counts as no slower than the best peer.
 inline constexpr double as_fast = 0.97;
 
@@ -69,5 +79,10 @@ std::string load_text(const transfer_rows& rows, std::optional<double> whole_run
 // The misses of each goal, how near to the limits all is, and the geomeans.
 std::string judge(const transfer_rows& rows, const std::vector<std::string>& peers, data_kind data,
                   unsigned buffers = 1);
+
+// "LAYOUT, fresh lists: ..." for the rows that have them, as a table; and "fresh lists: R", the geomean of the best
+// peer's time / that of windows over shared memory. Empty and "-" without such rows.
+std::string fresh_table(const transfer_rows& rows, const std::vector<std::string>& peers);
+std::string judge_fresh(const transfer_rows& rows, const std::vector<std::string>& peers);
 
 } // namespace ucxl::bench

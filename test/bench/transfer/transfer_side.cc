@@ -39,6 +39,17 @@ public:
     void receive_packed() override { _with.receive(_memory.packed_target.data(), _memory.packed_target.size()); }
     void send_strided() override { _with.send(_source->address(), _source->length()); }
     void receive_strided() override { _with.receive(_target->address(), _target->length()); }
+    bool moves_lists() const override { return true; }
+    void send_list(const block_order& list) override
+    {
+        const auto from = list_window(_with, list, _memory.source.data());
+        _with.send(from->address(), from->length());
+    }
+    void receive_list(const block_order& list) override
+    {
+        const auto to = list_window(_with, list, _memory.target.data());
+        _with.receive(to->address(), to->length());
+    }
     void progress() override { _with.progress(); }
 
 private:
