@@ -235,8 +235,8 @@ def main():
                         help="an environment variable of the processes with the library")
     parser.add_argument("--heap", action="store_true", help="with libucx_layout_heap, too, where the library is")
     parser.add_argument("--against", choices=("mpi", "library"), default="mpi",
-                        help="what the side without runs: MPI alone (mpi), or libmpi_layout without the options of --set "
-                             "and --heap")
+                        help="what the side without runs: MPI alone (mpi), or libmpi_layout without the options of "
+                             "--set and --heap")
     parser.add_argument("--launches", type=int, default=4, metavar="N", help="how often the processes are started")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds of every row in a launch")
     parser.add_argument("--quick", action="store_true", help="one launch")
