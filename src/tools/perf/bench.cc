@@ -8,10 +8,10 @@ namespace ucxl::perf
 
 bench::bench(session& session, agreed_run run, memory_owner* owner)
     : _session(session), _run(std::move(run)),
-      _images{.source =
-                  layout_image::create(session.context(), std::move(_run.layouts.send), _run.test_settings.allocate),
-              .destination =
-                  layout_image::create(session.context(), std::move(_run.layouts.receive), _run.test_settings.allocate)}
+      _images{.source      = layout_image::create(session.context(), std::move(_run.layouts.send),
+                                                  _run.test_settings.source_place()),
+              .destination = layout_image::create(session.context(), std::move(_run.layouts.receive),
+                                                  _run.test_settings.destination_place())}
 {
     for (const method_kind kind : _run.test_settings.chosen) {
         lane one;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <sys/mman.h>
 
 namespace ucxl::perf
@@ -62,16 +64,53 @@ layout_image::layout_image(ucx_layout::layout layout)
 {
 }
 
-layout_image layout_image::create(ucp_context_h context, ucx_layout::layout layout, bool allocate)
+layout_image layout_image::create(ucp_context_h context, ucx_layout::layout layout, image_place place)
 {
     layout_image image(std::move(layout));
-    image.place_sources(context, allocate);
+    image.place_sources(context, place);
     image.list_blocks();
     image.clear();
     return image;
 }
 
-void layout_image::place_sources(ucp_context_h context, bool allocate)
+namespace
+{
+
+bool is_heap_preloaded()
+{
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.contains("libucx_layout_heap")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
+std::byte* layout_image::take_memory(std::size_t length, image_place place)
+{
+    if (place == image_place::region && length > 0) {
+        const tools::held_log log;
+        _of_region.emplace(value_of(ucx_layout::memory::allocate(length), log, "allocating shared memory"));
+        return _of_region->bytes().data();
+    }
+    if (place == image_place::heap) {
+        if (!is_heap_preloaded()) {
+            give_up("-m heap: the heap is not preloaded; start both processes with LD_PRELOAD=libucx_layout_heap.so");
+        }
+        _of_heap.reset(std::malloc(length));
+        if (_of_heap == nullptr) {
+            give_up("cannot allocate {} bytes", tools::format_size(length));
+        }
+        return static_cast<std::byte*>(_of_heap.get());
+    }
+    _own = anonymous_mapping::create(length);
+    return _own.data();
+}
+
+void layout_image::place_sources(ucp_context_h context, image_place place)
 {
     const std::uint32_t num_sources = tools::attributes(_layout).num_sources;
     std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> bounds; // of the bytes
@@ -81,7 +120,7 @@ void layout_image::place_sources(ucp_context_h context, bool allocate)
         bounds.emplace_back(of_bytes.true_lb, of_bytes.true_ub);
         total += round_up(static_cast<std::size_t>(of_bytes.true_ub - of_bytes.true_lb)) + 2 * margin;
     }
-    if (allocate) {
+    if (place == image_place::window) {
         const tools::held_log log;
         _allocated.emplace(value_of(ucx_layout::window::allocate(context, _layout), log, "allocating a window"));
         _bases.resize(num_sources);
@@ -92,8 +131,7 @@ void layout_image::place_sources(ucp_context_h context, bool allocate)
         }
         return;
     }
-    _own             = anonymous_mapping::create(total);
-    std::byte* begin = _own.data();
+    std::byte* begin = take_memory(total, place);
     for (const auto& [lower, upper] : bounds) {
         std::byte* const end = begin + round_up(static_cast<std::size_t>(upper - lower)) + 2 * margin;
         _regions.push_back({begin, end});

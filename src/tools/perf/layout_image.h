@@ -5,12 +5,13 @@
 //     image.clear();                        canaries everywhere
 //     image.check(7);                       "" or what is wrong; leaves the image cleared
 //
-// Invariant: bases()[s] is where offset 0 of source s lies. The memory belongs to the process or (allocate) to a window
-// whose memory the library allocated.
+// Invariant: bases()[s] is where offset 0 of source s lies.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,14 @@
 
 namespace ucxl::perf
 {
+
+// Whose the memory is.
+enum class image_place {
+    own,    // of this process
+    heap,   // the same, from malloc() of the preloaded heap
+    region, // of ucp_layout_memory_create()
+    window, // of a window made with UCP_LAYOUT_MAP_FLAG_ALLOCATE
+};
 
 struct memory_block {
     std::byte* address;
@@ -55,8 +64,7 @@ private:
 class layout_image
 {
 public:
-    // allocate: the memory of a window made with UCP_LAYOUT_MAP_FLAG_ALLOCATE.
-    static layout_image create(ucp_context_h context, ucx_layout::layout layout, bool allocate);
+    static layout_image create(ucp_context_h context, ucx_layout::layout layout, image_place place);
 
     const ucx_layout::layout& layout() const { return _layout; }
     std::span<void* const> bases() const { return _bases; }
@@ -84,7 +92,8 @@ private:
         std::byte* end;
     };
 
-    void place_sources(ucp_context_h context, bool allocate);
+    void place_sources(ucp_context_h context, image_place place);
+    std::byte* take_memory(std::size_t length, image_place place);
     void list_blocks();
     std::string check_gaps() const;
 
@@ -93,6 +102,8 @@ private:
     ucx_layout::layout _layout;
     std::size_t _packed_length;
     anonymous_mapping _own;
+    std::unique_ptr<void, decltype(&std::free)> _of_heap{nullptr, std::free};
+    std::optional<ucx_layout::memory> _of_region;
     std::optional<ucx_layout::window> _allocated;
     std::vector<void*> _bases;
     std::vector<region> _regions;

@@ -2,6 +2,7 @@
 
 #include "layout_image.h"
 #include "registered_memory.h"
+#include "settings.h"
 #include "tools/common/value_of.h"
 
 #include <algorithm>
@@ -50,8 +51,8 @@ void measure(const operation& operation, std::uint64_t count, method_statistics&
 std::vector<report_row> measure_mem_map(const options& options, session& session, const ucx_layout::layout& layout,
                                         reporter& report)
 {
-    const layout_image image =
-        layout_image::create(session.context(), repeat_to(layout, layout.packed_length(), "send"), false);
+    const layout_image image = layout_image::create(
+        session.context(), repeat_to(layout, layout.packed_length(), "send"), place_of(options.memory.local));
     const anonymous_mapping plain = anonymous_mapping::create(image.packed_length());
     const std::vector<void*> first(image.bases().begin(), image.bases().end());
     const std::vector<void*> second = shifted(first, 1);

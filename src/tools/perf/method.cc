@@ -162,7 +162,8 @@ public:
         const auto image = [&] {
             const tools::held_log log;
             auto plain = ucx_layout::layout::create_contig(1, {.length = size, .layout = nullptr});
-            return layout_image::create(session.context(), tools::value_of(std::move(plain), log, "contig"), false);
+            return layout_image::create(session.context(), tools::value_of(std::move(plain), log, "contig"),
+                                        image_place::own);
         };
         return std::make_unique<image_pair>(image_pair{.source = image(), .destination = image()});
     }

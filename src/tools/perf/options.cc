@@ -128,9 +128,9 @@ void read_memory(const std::string& text, options& into)
 {
     const std::vector<std::string> parts = split(text);
     const auto kind_of                   = [](const std::string& name) {
-        const memory_info* const found = find_by_name(memories, name);
+        const memory_info* const found = find_by_name(memories, name == "app" ? "host" : name);
         if (found == nullptr) {
-            reject(fmt::format("-m: \"{}\" is not one of {}", name, names(memories)));
+            reject(fmt::format("-m: \"{}\" is not one of app, {}", name, names(memories)));
         }
         return found->kind;
     };
@@ -144,12 +144,18 @@ void read_memory(const std::string& text, options& into)
             reject("-m: contended_fadd fetches into host memory; give the type of the variable alone");
         }
         into.memory.local = memory_kind::host;
+        if (into.memory.remote != memory_kind::host && into.memory.remote != memory_kind::rdma) {
+            reject("-m: the variable of contended_fadd is in memory of type host or rdma");
+        }
     }
 }
 
-// What memory of type rdma cannot be used for.
+// What memory of some types cannot be used for.
 void check_memory(const raw_options& raw, const options& into)
 {
+    if (into.allocate && (into.memory.has(memory_kind::region) || into.memory.has(memory_kind::heap))) {
+        reject("--allocate: -m says already where the memory is from");
+    }
     if (!into.memory.has(memory_kind::rdma)) {
         return;
     }
@@ -336,7 +342,9 @@ void add_setup_options(CLI::App& app, raw_options& raw, options& into)
     app.add_option("-p", into.port, "TCP port of the set-up (13337)")->check(CLI::Range(1, 65535))->type_name("PORT");
     app.add_option("-T", raw.threads, "threads per process; only 1")->type_name("N");
     app.add_option("-m", raw.memory,
-                   "memory of plain buffers and words, local and remote: host (default), or rdma, of a network card")
+                   "memory, local and remote: app or host (default); region: layouts and words are in shared memory of "
+                   "the library; "
+                   "heap: in the preloaded heap; rdma: plain buffers and words are in a network card")
         ->type_name("TYPE[,TYPE]");
     app.add_option("--processes", into.processes,
                    "processes of contended_fadd (4 with --self); a server with it serves as many clients")

@@ -22,7 +22,8 @@ public:
     temporary_memory(ucp_context_h context, const ucx_layout::layout& layout, method_kind kind)
     {
         if (kind == method_kind::window) {
-            _image.emplace(layout_image::create(context, repeat_to(layout, layout.packed_length(), "send"), false));
+            _image.emplace(
+                layout_image::create(context, repeat_to(layout, layout.packed_length(), "send"), image_place::own));
         } else {
             _plain = anonymous_mapping::create(layout.packed_length());
         }
@@ -75,10 +76,10 @@ class owner_run
 public:
     owner_run(session& own, agreed_run run)
         : _session(own), _run(std::move(run)),
-          _images{.source =
-                      layout_image::create(own.context(), std::move(_run.layouts.send), _run.test_settings.allocate),
-                  .destination =
-                      layout_image::create(own.context(), std::move(_run.layouts.receive), _run.test_settings.allocate)}
+          _images{.source      = layout_image::create(own.context(), std::move(_run.layouts.send),
+                                                      _run.test_settings.source_place()),
+                  .destination = layout_image::create(own.context(), std::move(_run.layouts.receive),
+                                                      _run.test_settings.destination_place())}
     {
         for (const method_kind kind : _run.test_settings.chosen) {
             _methods.push_back(make_method(kind, _session, _images, _run.test_settings));

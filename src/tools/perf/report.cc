@@ -51,7 +51,7 @@ public:
             }
             print_line(field(settings.is_atomic() ? "Words in:" : "Recv layout:", layout_text(layouts.receive)));
             print_line(field("", layout_summary(layouts.receive)));
-            if (settings.memory.has(memory_kind::rdma)) {
+            if (settings.memory.local != memory_kind::host || settings.memory.remote != memory_kind::host) {
                 print_line(field("Memory:", fmt::format("{} (local), {} (remote)", info_of(settings.memory.local).name,
                                                         info_of(settings.memory.remote).name)));
             }

@@ -4,6 +4,7 @@
 // decode() convert them for the socket; decode() trusts nothing.
 #pragma once
 
+#include "layout_image.h"
 #include "test_kinds.h"
 
 #include <cstddef>
@@ -16,6 +17,13 @@
 
 namespace ucxl::perf
 {
+
+inline image_place place_of(memory_kind kind)
+{
+    return kind == memory_kind::region ? image_place::region
+           : kind == memory_kind::heap ? image_place::heap
+                                       : image_place::own;
+}
 
 struct settings {
     test_kind test = test_kind::tag_lat;
@@ -38,6 +46,10 @@ struct settings {
         return is_atomic() ? memory_kind::host : is_get() ? memory.remote : memory.local;
     }
     memory_kind destination_memory() const { return is_get() ? memory.local : memory.remote; }
+
+    // Of the memory of the layouts.
+    image_place source_place() const { return allocate ? image_place::window : place_of(source_memory()); }
+    image_place destination_place() const { return allocate ? image_place::window : place_of(destination_memory()); }
 
 private:
     bool is_get() const { return info_of(test).carried_by == carrier::get; }

@@ -99,8 +99,9 @@ inline const method_info& info_of(method_kind kind)
     return methods[static_cast<std::size_t>(kind)];
 }
 
-// Where plain buffers, and the words of atomic operations, are.
-enum class memory_kind : std::uint8_t { host, rdma };
+// Where plain buffers, and the words of atomic operations, are. The last two are host memory, in which only the memory
+// of layouts and of words is elsewhere: shared memory of the library, and that of a preloaded heap.
+enum class memory_kind : std::uint8_t { host, rdma, region, heap };
 
 struct memory_info {
     memory_kind kind;
@@ -110,6 +111,8 @@ struct memory_info {
 inline constexpr std::array memories{
     memory_info{memory_kind::host, "host"},
     memory_info{memory_kind::rdma, "rdma"},
+    memory_info{memory_kind::region, "region"},
+    memory_info{memory_kind::heap, "heap"},
 };
 
 inline const memory_info& info_of(memory_kind kind)

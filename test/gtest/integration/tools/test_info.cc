@@ -248,6 +248,7 @@ TEST(info, failures_of_a_process_with_the_library_are_counted)
     const outcome process = run_tool(tool, {"--process", std::to_string(other.pid())});
     EXPECT_EQ(0, process.status) << process.err;
     EXPECT_THAT(process.out, HasSubstr("windows copied by the CPU               0\n"));
+    EXPECT_THAT(process.out, HasSubstr("\nregions                                 0\n"));
     EXPECT_THAT(process.out, HasSubstr("puts by peers                           0            0\n"));
     other.kill(SIGTERM);
 }

@@ -119,10 +119,21 @@ INSTANTIATE_TEST_SUITE_P(
         std::vector<std::string>{"-t", "ucp_get", "--method", "pack,window", "-l", "strided(99,3,-7)", "-O", "7"},
         std::vector<std::string>{"-t", "ucp_put_lat", "--method", "window,pack", "-l", "strided(512,64,128)",
                                  "--allocate"},
+        std::vector<std::string>{"-t", "ucp_get", "--method", "window,pack", "-l", three_sources, "-m", "region"},
+        std::vector<std::string>{"-t", "tag_lat", "--method", "all", "-l", "strided(512,64,128)", "-m", "app,region"},
+        std::vector<std::string>{"-t", "ucp_fadd", "-s", "8", "-m", "host,region"},
         std::vector<std::string>{"-t", "tag_lat", "--method", "all", "-l", three_sources, "--live"},
         std::vector<std::string>{"-t", "am_lat", "--method", "all", "-l", "strided(64,8,32)", "--live"},
         std::vector<std::string>{"-t", "ucp_put_lat", "--method", "window,pack", "-l", "strided(512,64,128)", "--live"},
         std::vector<std::string>{"-t", "stream_lat", "--method", "all", "-s", "1"}));
+
+TEST(perftest_memory, of_a_heap_needs_the_heap)
+{
+    const outcome result =
+        run_tool("ucx_layout_perftest", {"--self", "-t", "tag_lat", "-l", "strided(64,8,32)", "-m", "heap"});
+    EXPECT_NE(0, result.status);
+    EXPECT_NE(result.err.find("LD_PRELOAD=libucx_layout_heap.so"), std::string::npos) << result.err;
+}
 
 TEST(perftest_mem_map, reports_every_operation)
 {

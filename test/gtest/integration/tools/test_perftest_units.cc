@@ -34,7 +34,7 @@ ucx_layout::layout parse(const std::string& text)
 
 layout_image image_of(const std::string& text)
 {
-    return layout_image::create(nullptr, parse(text), false);
+    return layout_image::create(nullptr, parse(text), image_place::own);
 }
 
 TEST(layout_image, what_was_filled_is_right_once)
