@@ -147,7 +147,7 @@ void mapped_side::make_new(std::size_t length, bool is_first)
     _new = {};
     if (is_first) {
         _new.target.resize(length / page * word);
-        _new.key = _with.trade({});
+        _new.key = _with.trade(std::vector<std::byte>(1)); // this process has nothing to tell
         return;
     }
     _new.held = std::make_unique<ucx_layout::memory>(made(ucx_layout::memory::allocate(length), "new memory"));
