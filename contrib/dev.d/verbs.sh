@@ -26,8 +26,8 @@ usage: contrib/dev VERB [ARGS]
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
-  models [FILTER] check the models of protocols between threads and processes (SPIN) in all their states, and that each is
-                  found wrong when one check, order or barrier is taken out
+  models [FILTER] check the models of protocols between threads and processes (SPIN) in all their states, and that
+                  each is found wrong when one check, order or barrier is taken out
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
                   (--suite NAME FILTER: in a root of another Debian suite, forky has MPIs with the ABI of MPI 5)
   run CMD...      build, then run a command that finds the built tools, examples and libraries first

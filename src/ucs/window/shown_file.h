@@ -1,6 +1,8 @@
 // The file that memory of this process shows, found by its address alone.
 //
-// Example: auto shown = UCXL_TRY(shown_file::find(start, length)); region::share(start, length, shown.fd(), shown.offset());
+// Example:
+//     auto shown = UCXL_TRY(shown_file::find(start, length));
+//     region::share(start, length, shown.fd(), shown.offset());
 #pragma once
 
 #include "sys/error.h"
@@ -15,9 +17,9 @@ namespace ucxl
 class shown_file
 {
 public:
-    // All of the memory is one shared mapping of a file. The file is opened by its name, by a descriptor of this process
-    // that is of the same file, or, where the system allows it, by the mapping. Errors: invalid_param (the memory is no
-    // such mapping, or the file cannot be found). Throws std::bad_alloc.
+    // All of the memory is one shared mapping of a file. The file is opened by its name, by a descriptor of this
+    // process that is of the same file, or, where the system allows it, by the mapping. Errors: invalid_param (the
+    // memory is no such mapping, or the file cannot be found). Throws std::bad_alloc.
     static result<shown_file> find(const std::byte* start, std::uint64_t length);
 
     int fd() const { return _file.get(); }

@@ -22,8 +22,8 @@ OTHERS = (
 
 
 def figures_of(file):
-    """Of each of ROWS: (name, microseconds of windows, microseconds in shared memory, {other: ratio}). The ratios are to
-    the shorter of these two times."""
+    """Of each of ROWS: (name, microseconds of windows, microseconds in shared memory, {other: ratio}). The ratios
+    are to the shorter of these two times."""
     measured = {}
     with open(file, newline="", encoding="utf-8") as lines:
         for line in csv.DictReader(lines):

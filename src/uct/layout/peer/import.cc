@@ -576,8 +576,8 @@ bool is_published(const imported_window& imported)
     return __atomic_load_n(generation, __ATOMIC_ACQUIRE) == imported.key.generation;
 }
 
-// As in test/models/key_record.pml. Published is asked last, too: if the record is still that of the key, the counter that
-// was read before is that of its window.
+// As in test/models/key_record.pml. Published is asked last, too: if the record is still that of the key, the counter
+// that was read before is that of its window.
 bool is_usable_now(const imported_window& imported)
 try {
     if (!is_published(imported)) {
