@@ -1,5 +1,7 @@
 #include "memory_file.h"
 
+#include "pages.h"
+
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
@@ -22,6 +24,11 @@ result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int se
 bool is_in_memory(const struct stat& file, const struct statfs& system)
 {
     return S_ISREG(file.st_mode) && (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
+}
+
+std::uint64_t page_length_of(const struct stat& file, const struct statfs& system)
+{
+    return system.f_type == HUGETLBFS_MAGIC ? static_cast<std::uint64_t>(file.st_blksize) : page_length();
 }
 
 bool write_all(const owned_fd& file, std::uint64_t offset, std::span<const std::byte> bytes) noexcept

@@ -22,6 +22,9 @@ result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int se
 // Whether a file is in memory only, and not of a device: of tmpfs or hugetlbfs.
 bool is_in_memory(const struct stat& file, const struct statfs& system);
 
+// Bytes of the pages of such a file: those of hugetlbfs are longer.
+std::uint64_t page_length_of(const struct stat& file, const struct statfs& system);
+
 // All of the bytes, at an offset. False with errno if not all were written.
 bool write_all(const owned_fd& file, std::uint64_t offset, std::span<const std::byte> bytes) noexcept;
 // All of `bytes`. False if the file has less there.

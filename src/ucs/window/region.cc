@@ -16,7 +16,6 @@
 #include <iterator>
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -116,8 +115,8 @@ result<void> check_place(std::uintptr_t start, std::uint64_t length, const struc
     if (!is_in_memory(file, system)) {
         return fail(errc::invalid_param, "the file of shared memory is not in memory (memfd_create(2), shm_open(3))");
     }
-    const bool is_huge       = system.f_type == HUGETLBFS_MAGIC;
-    const std::uint64_t page = is_huge ? static_cast<std::uint64_t>(file.st_blksize) : page_length();
+    const std::uint64_t page = page_length_of(file, system);
+    const bool is_huge       = page != page_length();
     if (length == 0 || start % page != 0 || offset % page != 0 || (is_huge && length % page != 0) ||
         start > UINTPTR_MAX - length || offset > static_cast<std::uint64_t>(INT64_MAX) - length) {
         return fail(errc::invalid_param,

@@ -231,12 +231,11 @@ std::string fresh_table(const transfer_rows& rows, const std::vector<std::string
 
 std::string judge_fresh(const transfer_rows& rows, const std::vector<std::string>& peers)
 {
-    const std::vector<row> plain(rows.begin(), rows.end());
     std::vector<std::string> others = with_fresh_lists(peers);
     others.insert(others.end(), {fresh(by_iov), fresh(by_hand)});
     double product = 1;
     unsigned count = 0;
-    for (const row& one : plain) {
+    for (const transfer_row& one : rows) {
         if (const auto ratio = one.against(others, fresh(by_mapped))) {
             product *= *ratio;
             ++count;

@@ -10,7 +10,6 @@
 #include <format>
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -90,8 +89,7 @@ std::uint64_t peer_file::page_length() const
     struct stat status{};
     struct statfs system{};
     const bool is_known = fstat(_file.get(), &status) == 0 && fstatfs(_file.get(), &system) == 0;
-    return is_known && system.f_type == HUGETLBFS_MAGIC ? static_cast<std::uint64_t>(status.st_blksize)
-                                                        : ucxl::page_length();
+    return is_known ? page_length_of(status, system) : ucxl::page_length();
 }
 
 bool peer_file::keeps_its_length() const

@@ -32,19 +32,17 @@ namespace ucxl
 namespace
 {
 
-// Changes some hundred times a second, and is cheap to read.
-std::int64_t clock_tick()
+std::int64_t nanoseconds_of(clockid_t clock)
 {
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    clock_gettime(clock, &now);
     return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-std::int64_t nanoseconds_now()
+// Changes some hundred times a second, and is cheap to read.
+std::int64_t clock_tick()
 {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+    return nanoseconds_of(CLOCK_MONOTONIC_COARSE);
 }
 
 // Of the passes that an owner was offered. Several threads at once may lose one.
@@ -90,10 +88,11 @@ private:
     mutable std::atomic<std::int64_t> _seen_alive{-1};
 };
 
-// Bytes of the regions of peers that are mapped.
+// Of the regions of peers that are mapped.
 struct mapped_bytes {
-    std::uint64_t all  = 0;
-    std::uint64_t idle = 0; // of those without windows that have keys
+    std::uint64_t all   = 0;
+    std::uint64_t idle  = 0; // of those without windows that have keys
+    std::size_t regions = 0; // how many there are
 };
 
 // Everything here is under the importer's lock.
@@ -104,12 +103,14 @@ struct mapped_region {
     {
         _counted.all += memory.length();
         _counted.idle += memory.length();
+        ++_counted.regions;
     }
     mapped_region(const mapped_region&)            = delete;
     mapped_region& operator=(const mapped_region&) = delete;
     ~mapped_region()
     {
         _counted.all -= memory.length();
+        --_counted.regions;
         if (_used_windows == 0) {
             _counted.idle -= memory.length();
         }
@@ -165,6 +166,7 @@ struct importer {
     void release(imported_window* imported) noexcept;
     void drop_idle() noexcept;
     bool follow(const imported_window& imported);
+    import_counts count() const { return {windows.size(), idle.size(), bytes.regions, bytes.all}; }
 
 private:
     result<std::shared_ptr<const shm_peer>> find_peer(const shm_key& key);
@@ -184,7 +186,7 @@ private:
     void drop(imported_window* imported) noexcept;
     void drop_unpublished() noexcept;
     bool is_idle_full() const;
-    void show() noexcept;
+    void show() const noexcept;
 
     std::int64_t _last_look = 0; // at all idle windows
 };
@@ -491,10 +493,10 @@ void importer::drop_unpublished() noexcept
 }
 
 // Words of a page that is there: a rendezvous comes here for each message.
-void importer::show() noexcept
+void importer::show() const noexcept
 {
-    const auto mapped = std::ranges::count_if(regions, [](const auto& pair) { return !pair.second.expired(); });
-    memory_figures::show_peers(windows.size(), idle.size(), static_cast<std::size_t>(mapped), bytes.all);
+    const auto [num_windows, num_idle, num_regions, num_bytes] = count();
+    memory_figures::show_peers(num_windows, num_idle, num_regions, num_bytes);
 }
 
 void importer::release(imported_window* imported) noexcept
@@ -584,16 +586,17 @@ try {
         return false;
     }
     bool is_present = false;
+    bool is_lost    = false;
     {
         const reader_section section;
         const mapped_sources& sources = sources_of(imported);
         is_present                    = sources.binding == binding_of(imported);
         if (sources.may_lose_memory && is_present) {
             guarded_range::renew_handler();
-            return !has_lost_memory(sources);
+            is_lost = has_lost_memory(sources);
         }
     }
-    return (is_present || importer::instance().follow(imported)) && is_published(imported);
+    return !is_lost && (is_present || importer::instance().follow(imported)) && is_published(imported);
 } catch (const std::bad_alloc&) {
     return false;
 }
@@ -642,7 +645,7 @@ bool may_owner_share(const imported_window& imported)
     return passes.alone.load(std::memory_order_relaxed) < patience ||
            (owner.board->board().looked.load(std::memory_order_relaxed) >=
                 passes.last_count.load(std::memory_order_relaxed) &&
-            nanoseconds_now() - passes.last_time.load(std::memory_order_relaxed) >= least_time_apart);
+            nanoseconds_of(CLOCK_MONOTONIC) - passes.last_time.load(std::memory_order_relaxed) >= least_time_apart);
 }
 
 void note_pass(const imported_window& imported, bool was_shared, std::uint64_t count)
@@ -655,7 +658,7 @@ void note_pass(const imported_window& imported, bool was_shared, std::uint64_t c
     const unsigned alone = passes.alone.load(std::memory_order_relaxed);
     passes.alone.store(std::min(alone + 1, patience), std::memory_order_relaxed);
     passes.last_count.store(count, std::memory_order_relaxed);
-    passes.last_time.store(nanoseconds_now(), std::memory_order_relaxed);
+    passes.last_time.store(nanoseconds_of(CLOCK_MONOTONIC), std::memory_order_relaxed);
 }
 
 bool is_owner_gone(const imported_window& imported)
@@ -687,9 +690,7 @@ import_counts count_imports()
 {
     importer& imports = importer::instance();
     const std::lock_guard guard(imports.lock);
-    const auto num_regions =
-        std::ranges::count_if(imports.regions, [](const auto& pair) { return !pair.second.expired(); });
-    return {imports.windows.size(), imports.idle.size(), static_cast<std::size_t>(num_regions), imports.bytes.all};
+    return imports.count();
 }
 
 } // namespace ucxl
