@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <unistd.h>
+
 namespace
 {
 
@@ -81,6 +83,7 @@ private:
     int _failure          = MPI_SUCCESS;
 };
 
+constexpr unsigned seconds_of_a_child = 20;
 constexpr int parents_value = 1, childs_value = 2, rounds = 3;
 
 void exchange_with(const std::string& name, MPI_Comm comm, bool sends, bool receives, int own_value, int peer_value)
@@ -130,6 +133,8 @@ int main(int argc, char** argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (parent != MPI_COMM_NULL) {
+        // When the others abort, Open MPI does not always end a process that they started.
+        alarm(seconds_of_a_child);
         exchange_with("child", parent, way != "receives", way != "sends", childs_value, parents_value);
     } else if (argc > 3) {
         if (argv[2] == std::string_view("exchange")) {

@@ -353,7 +353,9 @@ void initiator_killed(const peer_arguments& arguments)
 void two_contexts(const peer_arguments& arguments)
 {
     const context_handle context(arguments), other_context(arguments);
-    session session(arguments, context), other_session(arguments, other_context);
+    auto other_arguments   = arguments; // two sessions that read one socket would take each other's messages
+    other_arguments.thread = 1;
+    session session(arguments, context), other_session(other_arguments, other_context);
     settle(session);
     {
         auto memory = ucx_layout::memory::allocate(100);
