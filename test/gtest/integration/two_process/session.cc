@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 
 #include <poll.h>
 #include <sched.h>
@@ -91,18 +92,34 @@ void session::turn()
         if (ucp_worker_progress(_worker) == 0) {
             check_ok(ucp_worker_wait(_worker), "ucp_worker_wait");
         }
-    } else if (!progress_or_arm()) {
+    } else if (progress_or_arm()) {
+        _idle_turns = 0;
+    } else {
+        rest();
+    }
+}
+
+// More processes than processors poll for each other while tests run. One that has waited in vain for a while leaves
+// its processor to one that has work.
+void session::rest()
+{
+    constexpr unsigned turns_before_sleep   = 50;
+    constexpr timespec shorter_than_a_slice = {.tv_sec = 0, .tv_nsec = 20'000};
+    if (++_idle_turns < turns_before_sleep) {
         sched_yield();
+    } else {
+        nanosleep(&shorter_than_a_slice, nullptr);
     }
 }
 
 void session::turn_for_channel()
 {
     if (progress_or_arm()) {
+        _idle_turns = 0;
         return;
     }
     if (_event_fd < 0) {
-        sched_yield();
+        rest();
         return;
     }
     pollfd descriptors[] = {{.fd = _event_fd, .events = POLLIN, .revents = 0},

@@ -55,8 +55,8 @@ public:
     // The status that the endpoint's error handler received; UCS_OK before.
     ucs_status_t endpoint_error() const { return _endpoint_error; }
 
-    // Progresses UCP once. If there is nothing to do, it yields the processor or, with wakeup, sleeps until UCP has
-    // work.
+    // Progresses UCP once. If there is nothing to do, it leaves the processor to others or, with wakeup, sleeps until UCP
+    // has work.
     void turn();
     // Completes and releases a request, or returns its immediate status.
     ucs_status_t wait(ucs_status_ptr_t request);
@@ -75,6 +75,7 @@ public:
 
 private:
     bool progress_or_arm();
+    void rest();
     void turn_for_channel();
     void connect(const session_options& options);
     void let_the_peer_ask();
@@ -89,6 +90,7 @@ private:
     ucp_ep_h _endpoint           = nullptr;
     ucs_status_t _endpoint_error = UCS_OK;
     int _event_fd                = -1;
+    unsigned _idle_turns         = 0; // one after the other without work
 };
 
 } // namespace ucxl::two_process
