@@ -1,13 +1,16 @@
 // Every call that moves datatypes, with random ones, between the processes of one mpirun. What arrives is compared with
 // what MPI itself packs and unpacks (PMPI_Pack), and so are statuses.
 //
-// usage: mpirun -n N mpi_datatype_calls_MPI SEED ROUNDS [CALL]; some only run by their names
+// usage: mpirun -n N mpi_datatype_calls_MPI SEED ROUNDS [CALL...]; some only run by their names
+// The datatypes of a CALL have its name.
 // Prints what is wrong, and at the end "N comparisons, N wrong" by rank 0.
 #include "calls.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 namespace ucxl::test
 {
@@ -15,7 +18,7 @@ int run(int argc, char** argv)
 {
     find_own_place();
     if (argc < 3 || num_ranks % 2 != 0) {
-        std::fprintf(stderr, "usage: mpirun -n 2 mpi_datatype_calls SEED ROUNDS [CALL]\n");
+        std::fprintf(stderr, "usage: mpirun -n 2 mpi_datatype_calls SEED ROUNDS [CALL...]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     const std::uint64_t seed   = std::strtoull(argv[1], nullptr, 0);
@@ -26,12 +29,15 @@ int run(int argc, char** argv)
     add_collective_calls(calls);
     add_one_sided_calls(calls);
     add_partitioned_calls(calls);
+    const std::span<char*> names(argv + 3, argv + argc);
     for (const call_test& each : calls) {
         ++number;
+        if (names.empty() ? each.only_by_name : std::ranges::find(names, each.name) == names.end()) {
+            continue;
+        }
+        name_of_types = names.empty() ? "" : each.name;
         for (std::uint64_t round = 0; round < rounds; ++round) {
-            if (argc < 4 ? !each.only_by_name : each.name == argv[3]) {
-                each.run(derive_seed(seed, number * 1000 + round));
-            }
+            each.run(derive_seed(seed, number * 1000 + round));
         }
     }
     return report_comparisons();

@@ -2,9 +2,11 @@
 //
 // usage: mpirun -n 2 mpi_growth_calls_MPI NUMBER
 //
-// Each process uses 2 * NUMBER datatypes, until all that is kept is there, and then NUMBER again. It prints by how many
-// bytes the memory that it has in use grew for each of the latter.
+// Each process uses 2 * NUMBER datatypes (a multiple of 16), until all that is kept is there, and then NUMBER again. It
+// prints by how many bytes the memory that it has in use grew for each of the latter.
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <mpi.h>
@@ -37,17 +39,46 @@ MPI_Datatype make_type(int number)
     return made;
 }
 
-void use_types(int number, std::vector<double>& sent, std::vector<double>& received)
+// The memory of one message.
+constexpr std::ptrdiff_t length = 20000;
+// Processes that share a core wait for each other, so most messages go several at once.
+constexpr int at_once = 16;
+
+struct neighbors {
+    int next = 0, previous = 0;
+};
+
+neighbors find_neighbors()
 {
     int rank = 0, size = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int i = 0; i < number; ++i) {
-        MPI_Datatype type = make_type(i);
-        const int count   = 1 + i % 3;
-        MPI_Sendrecv(sent.data(), count, type, (rank + 1) % size, 0, received.data(), count, type,
-                     (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Type_free(&type);
+    return {(rank + 1) % size, (rank + size - 1) % size};
+}
+
+void use_types(int number, const std::vector<double>& sent, std::vector<double>& received)
+{
+    const neighbors near = find_neighbors();
+    std::array<MPI_Datatype, at_once> types;
+    std::array<MPI_Request, 2 * at_once> requests;
+    for (int first = 0; first < number; first += at_once) {
+        int num_requests = 0;
+        for (int i = 0; i < at_once; ++i) {
+            types[i]            = make_type(first + i);
+            const int count     = 1 + (first + i) % 3;
+            double* const place = received.data() + i * length;
+            if (i == 0) {
+                MPI_Sendrecv(sent.data(), count, types[i], near.next, 0, place, count, types[i], near.previous, 0,
+                             MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                continue;
+            }
+            MPI_Irecv(place, count, types[i], near.previous, 0, MPI_COMM_WORLD, &requests[num_requests++]);
+            MPI_Isend(sent.data(), count, types[i], near.next, 0, MPI_COMM_WORLD, &requests[num_requests++]);
+        }
+        MPI_Waitall(num_requests, requests.data(), MPI_STATUSES_IGNORE);
+        for (MPI_Datatype& each : types) {
+            MPI_Type_free(&each);
+        }
     }
 }
 
@@ -55,9 +86,10 @@ void use_types(int number, std::vector<double>& sent, std::vector<double>& recei
 
 int main(int argc, char** argv)
 {
-    const int number = argc > 1 ? std::max(std::atoi(argv[1]), 1) : 1;
+    const int number = argc > 1 ? (std::max(std::atoi(argv[1]), 1) + at_once - 1) / at_once * at_once : at_once;
     MPI_Init(&argc, &argv);
-    std::vector<double> sent(20000, 1), received(20000);
+    const std::vector<double> sent(length, 1);
+    std::vector<double> received(at_once * length);
     use_types(2 * number, sent, received);
     const long before = pages_in_use();
     use_types(number, sent, received);

@@ -18,6 +18,9 @@
 namespace ucxl::test
 {
 
+// What random types are named from now on; empty: they have no names.
+extern std::string name_of_types;
+
 class random_type
 {
 public:
