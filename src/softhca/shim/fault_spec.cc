@@ -95,7 +95,7 @@ std::expected<std::uint64_t, std::string> parse_subject(fault_kind kind, std::st
     case fault_kind::command:
         return parse_name<prm::command>("opcode", text, 0xffff);
     case fault_kind::refuse:
-        return parse_name<refusable>("refuse", text, std::to_underlying(refusable::umr_atomic_right));
+        return parse_name<refusable>("refuse", text, std::to_underlying(refusable::nested_repeat_block));
     default:
         return parse_name<prm::wqe_opcode>("opcode", text, 0x3f);
     }

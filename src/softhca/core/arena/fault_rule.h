@@ -35,12 +35,15 @@ constexpr bool is_device_change(fault_kind kind)
 
 // Features that a firmware may refuse although no capability says so.
 enum class refusable : std::uint8_t {
-    umr_start_addr,   // a UMR that moves the start of a key
-    umr_repeat_block, // a UMR with a repeat block
-    indirect_atomic,  // an atomic through an indirect key
-    umr_pointer,      // a UMR with its entries in memory
-    local_nested,     // a peer's use of a key whose keys below have local rights only
-    umr_atomic_right, // a UMR that names the atomic right
+    umr_start_addr,      // a UMR that moves the start of a key
+    umr_repeat_block,    // a UMR with a repeat block
+    indirect_atomic,     // an atomic through an indirect key
+    umr_pointer,         // a UMR with its entries in memory
+    local_nested,        // a peer's use of a key whose keys below have local rights only
+    umr_atomic_right,    // a UMR that names the atomic right
+    deep_local_nested,   // as local_nested, where the keys are two levels or more below the first one
+    nested_atomic,       // an atomic through a key over keys
+    nested_repeat_block, // use of a repeat block below another key
 };
 
 inline constexpr std::uint32_t any_opcode = 0xffffffff;
@@ -71,5 +74,6 @@ template <>
 struct ucxl::prm::value_names<ucxl::softhca::refusable>
     : one_of<softhca::refusable::umr_start_addr, softhca::refusable::umr_repeat_block,
              softhca::refusable::indirect_atomic, softhca::refusable::umr_pointer, softhca::refusable::local_nested,
-             softhca::refusable::umr_atomic_right> {
+             softhca::refusable::umr_atomic_right, softhca::refusable::deep_local_nested,
+             softhca::refusable::nested_atomic, softhca::refusable::nested_repeat_block> {
 };

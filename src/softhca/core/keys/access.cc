@@ -203,6 +203,9 @@ key_walk::entered key_walk::descend(const mkey_record& key, const key_user& user
     if (levels_taken() + counted >= _device.memory.card.indirection) {
         return refuse(access_fault::too_deep);
     }
+    if (_depth != 0 && is_refused_below(key)) {
+        return refuse(access_fault::forbidden);
+    }
     level& next = _levels[_depth++];
     next        = {&key, user, length, offset, 0, 0, by_alias};
     if (key.backing != mkey_backing::repeat) {
@@ -258,8 +261,16 @@ bool key_walk::next(piece& found)
 // Of the keys inside a key.
 right key_walk::right_below() const
 {
-    const bool by_local = _device.memory.card.imaicl && !refuses(_device.memory, refusable::local_nested);
+    const bool by_local = _device.memory.card.imaicl && !refuses(_device.memory, refusable::local_nested) &&
+                          !(_depth > 1 && refuses(_device.memory, refusable::deep_local_nested));
     return by_local ? local_of(_needed) : _needed;
+}
+
+// A key inside a key.
+bool key_walk::is_refused_below(const mkey_record& key) const
+{
+    return (key.backing == mkey_backing::repeat && refuses(_device.memory, refusable::nested_repeat_block)) ||
+           (_needed == right::remote_atomic && refuses(_device.memory, refusable::nested_atomic));
 }
 
 bool key_walk::step(level& current, range& wanted)

@@ -99,6 +99,7 @@ private:
     std::size_t levels_taken() const;
     entered refuse(access_fault why);
     right right_below() const;
+    bool is_refused_below(const mkey_record& key) const;
     bool step(level& current, range& wanted);
     bool step_klm(level& current, range& wanted);
     bool step_ksm(level& current, range& wanted);

@@ -35,6 +35,14 @@ TEST(injected_faults, refusals_are_found_by_the_self_test)
     EXPECT_EQ(found_with(no_start_addresses), "address=ksm repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with(no_repeat_blocks), "address=umr repeat=0 atomic=1 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with(no_atomics), "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
+    EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:local_nested"}}),
+              "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=0");
+    EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:deep_local_nested"}}),
+              "address=umr repeat=1 atomic=1 nesting=4 pointer=1 local_nested=0");
+    EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:nested_atomic"}}),
+              "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
+    EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:nested_repeat_block"}}),
+              "address=umr repeat=1 atomic=1 nesting=1 pointer=1 local_nested=0");
     EXPECT_EQ(found_with(no_atomic_right), "address=umr repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
     EXPECT_EQ(found_with({{"SOFTHCA_FAULT", "refuse:umr_start_addr"}, {"SOFTHCA_PROFILE", "none,fixed_buffer_size=0"}}),
               "address=none repeat=1 atomic=1 nesting=4 pointer=1 local_nested=1");

@@ -1,6 +1,7 @@
 // A card that refuses from its Nth bind of a kind on, or only that one, for every N until it has none to refuse: a
 // window that gets no key is copied and says why, every byte is right either way, and the device has no object left in
-// the end. What the self-test meets narrows what the domain uses; what comes later concerns one window.
+// the end. What the self-test meets narrows what the domain uses; what comes later concerns one window. A card that
+// takes a bind and refuses to use the key ends the connection, so all that has to be found by the self-test.
 #include "device_control.h"
 #include "shown_memory.h"
 
@@ -19,13 +20,19 @@ namespace
 {
 
 // Irregular and too many for one request, so their list lies in memory, and too many for the window's own key.
-spec_ptr pieces()
+spec_ptr pieces(std::int64_t number = 300)
 {
     std::vector<spec_part> parts;
-    for (std::int64_t i = 0; i < 300; ++i) {
+    for (std::int64_t i = 0; i < number; ++i) {
         parts.push_back({0, 200 * i + i * i % 61, spec::block(64), 1, {}});
     }
     return spec::iov(std::move(parts));
+}
+
+// So many blocks in loops within each other that it becomes keys over keys over keys.
+spec_ptr three_loops(std::uint64_t block)
+{
+    return spec::strided(spec::block(block), {{16, 60000}, {8, 7000}, {8, 800}});
 }
 
 struct refusal {
@@ -124,6 +131,58 @@ constexpr refusal kinds[] = {
     // Every bind names it, until the self-test finds out. If the first bind was taken, it finds out less.
     {"atomic_rights", "refuse:umr_atomic_right", "atomic|begin at address 0"},
 };
+
+struct refused_use {
+    const char* name;
+    const char* fault;
+    std::array<const char*, 3> reasons; // of a strided window, one of pieces, one of three loops; null: it has a key
+};
+
+void PrintTo(const refused_use& one, std::ostream* to)
+{
+    *to << one.name;
+}
+
+class refused_uses : public testing::TestWithParam<refused_use>
+{
+};
+
+TEST_P(refused_uses, are_found_before_a_window_has_keys)
+{
+    const device_control device;
+    const device_objects before = device.objects();
+    device.fail(GetParam().fault);
+    {
+        own_peer peer;
+        // A window that was unused since another test, of the same layout and at the same place, would be copied still.
+        const auto turn = static_cast<unsigned char>(GetParam().name[0]);
+        std::array<shown_memory, 3> all{shown_memory(spec::strided(spec::block(64), {{500U + turn, 160}})),
+                                        shown_memory(pieces(300 + turn)), shown_memory(three_loops(400U + turn))};
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            check_ok(all[i].map(peer.context()), "ucp_layout_map");
+            all[i].exchange(peer);
+            const char* const reason = GetParam().reasons[i];
+            EXPECT_EQ(all[i].has_key(), reason == nullptr) << i << ": " << reason_of(all[i]);
+            EXPECT_TRUE(reason == nullptr || reason_of(all[i]).contains(reason)) << i << ": " << reason_of(all[i]);
+        }
+        EXPECT_TRUE(device.stop_failing()) << "nothing was refused";
+    }
+    EXPECT_EQ(device.objects(), before);
+}
+
+constexpr auto no_atomics = "none by keys of windows";
+constexpr auto too_deep   = "over the limit of 1";
+
+constexpr refused_use uses[] = {
+    {"local_nested", "refuse:local_nested", {}},
+    {"deep_local_nested", "refuse:deep_local_nested", {}},
+    {"nested_repeat_block", "refuse:nested_repeat_block", {nullptr, too_deep, too_deep}},
+    {"an_atomic_through_keys", "refuse:nested_atomic", {no_atomics, no_atomics, no_atomics}},
+    {"indirect_atomic", "refuse:indirect_atomic", {no_atomics, no_atomics, no_atomics}},
+};
+
+INSTANTIATE_TEST_SUITE_P(of, refused_uses, testing::ValuesIn(uses),
+                         [](const auto& one) { return std::string(one.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(of, refusals, testing::ValuesIn(kinds),
                          [](const auto& one) { return std::string(one.param.name); });

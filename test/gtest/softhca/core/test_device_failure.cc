@@ -26,11 +26,23 @@ protected:
     // An atomic add at `address` of a key of the far side. The queue pairs survive a refusal.
     polled add(std::uint32_t key, std::uint64_t address)
     {
-        a.post(work_request(wqe_opcode::atomic_fa)
-                   .remote(address, key)
-                   .fetch_add(5)
-                   .data(source_key, address_of(source), 8)
-                   .signaled());
+        return only_one(work_request(wqe_opcode::atomic_fa)
+                            .remote(address, key)
+                            .fetch_add(5)
+                            .data(source_key, address_of(source), 8)
+                            .signaled());
+    }
+
+    // The same for a write of 8 bytes to the begin of a key.
+    polled write_to(std::uint32_t key)
+    {
+        return only_one(
+            work_request(wqe_opcode::rdma_write).remote(0, key).data(source_key, address_of(source), 8).signaled());
+    }
+
+    polled only_one(const work_request& request)
+    {
+        a.post(request);
         a.run();
         const polled found = only(a_sends);
         a.record().state   = qp_state::rts;
@@ -130,6 +142,40 @@ TEST_F(device_failure, atomics_through_entries_are_refused_where_asked_for)
     refuse(refusable::indirect_atomic);
     EXPECT_FALSE(add(target_key, address_of(target)).failed());
     EXPECT_EQ(add(list, 8).syndrome(), cqe_syndrome::remote_access);
+}
+
+TEST_F(device_failure, what_keys_over_keys_do_is_refused_where_asked_for)
+{
+    const std::uint32_t list   = make.list({klm(16, target_key, address_of(target))});
+    const std::uint32_t nested = make.list({klm(16, list, 0)});
+    EXPECT_FALSE(add(nested, 8).failed());
+    refuse(refusable::nested_atomic);
+    EXPECT_FALSE(add(list, 8).failed());
+    EXPECT_EQ(add(nested, 8).syndrome(), cqe_syndrome::remote_access);
+    EXPECT_FALSE(write_to(nested).failed());
+}
+
+TEST_F(device_failure, repeat_blocks_below_a_key_are_refused_where_asked_for)
+{
+    const std::uint32_t block =
+        make.list({repeat_header(8, 2, 1), repeat_entry(64, 8, target_key, address_of(target))});
+    const std::uint32_t over = make.list({klm(16, block, 0)});
+    EXPECT_FALSE(write_to(over).failed());
+    refuse(refusable::nested_repeat_block);
+    EXPECT_FALSE(write_to(block).failed());
+    EXPECT_EQ(write_to(over).syndrome(), cqe_syndrome::remote_access);
+}
+
+TEST_F(device_failure, keys_by_local_rights_two_levels_down_are_refused_where_asked_for)
+{
+    const std::uint32_t third       = make.list({klm(16, target_key, address_of(target))});
+    const std::uint32_t second      = make.list({klm(16, third, 0)});
+    const std::uint32_t first       = make.list({klm(16, second, 0)});
+    make.record(third).remote_write = false;
+    EXPECT_FALSE(write_to(first).failed());
+    refuse(refusable::deep_local_nested);
+    EXPECT_EQ(write_to(first).syndrome(), cqe_syndrome::remote_access);
+    EXPECT_FALSE(write_to(make.list({klm(16, third, 0)})).failed());
 }
 
 TEST_F(device_failure, atomics_on_a_word_that_is_split_or_misaligned_in_memory_are_refused)

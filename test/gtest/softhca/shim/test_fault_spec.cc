@@ -86,7 +86,7 @@ TEST(fault_spec, errors_name_the_part_that_is_wrong)
         {"wqe=5", "an opcode follows a colon"},
         {"refuse", "what is refused follows a colon"},
         {"refuse:tea", "refuse: 'tea'"},
-        {"refuse:6", "refuse: 6 is above 0x5"},
+        {"refuse:9", "refuse: 9 is above 0x8"},
     };
     for (const auto& [text, message] : wrong) {
         const auto parsed = parse_fault(text);

@@ -11,7 +11,7 @@ capabilities narrowed(capabilities said, const self_test_result& found, std::siz
 {
     said.limits.max_inline_entries = static_cast<std::uint32_t>(max_inline_entries(key_kind::klm, longest_request));
     said.limits.repeat_blocks      = found.repeat_blocks;
-    said.limits.max_nesting        = found.nesting ? said.limits.max_nesting : 1;
+    said.limits.max_nesting        = found.levels;
     said.atomics                   = found.atomics;
     said.umr_sets_atomic_right     = said.umr_sets_atomic_right && found.sets_atomic_right;
     said.nested_by_local_rights    = found.nested_by_local_rights;

@@ -32,6 +32,13 @@ struct stretch {
     std::size_t length;
 };
 
+// What a key is made of. It always shows pattern_bytes.
+struct shape {
+    key_kind kind;
+    std::vector<resolved_entry> entries;
+    std::uint32_t turns = 0; // of a repeat block
+};
+
 class loopback
 {
 public:
@@ -64,9 +71,10 @@ public:
     }
 
     // Whether the device accepts the bind request.
-    result<bool> bind(const mkey_owner& key, key_kind kind, std::span<const resolved_entry> entries,
-                      const key_rights& rights, std::optional<std::uint64_t> start = std::nullopt)
+    result<bool> bind(const mkey_owner& key, const shape& shown, const key_rights& rights,
+                      std::optional<std::uint64_t> start = std::nullopt)
     {
+        const auto& [kind, entries, turns] = shown;
         std::vector<std::byte> encoded(entries_bytes(kind, entries.size()));
         UCXL_TRY(encode_entries(kind, turns, entries, encoded));
         request_bytes request;
@@ -79,7 +87,7 @@ public:
                                  const key_rights& rights)
     {
         const auto place = std::span(_memory->entries).first(entries_bytes(key_kind::klm, entries.size()));
-        UCXL_TRY(encode_entries(key_kind::klm, turns, entries, place));
+        UCXL_TRY(encode_entries(key_kind::klm, 0, entries, place));
         request_bytes request;
         if (!encode_bind_by_pointer({key->lkey, rights, pattern_bytes, {}}, _queue.qpn(), _flags, place.size(),
                                     _registered->lkey, address_of(place.data()), request)) {
@@ -116,9 +124,6 @@ public:
         return added ? result<bool>(*added && _memory->target == expected && _memory->fetched == 0) : added;
     }
 
-    // For every repeat block below.
-    static constexpr std::uint32_t turns = 4;
-
 private:
     static std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
@@ -129,13 +134,24 @@ private:
     mr_owner _registered; // must end before the memory
 };
 
-// The keys live as long as the test.
+// The keys live as long as the test. Keys over keys are a chain: the list or repeat block that was tested alone is below
+// all, then come lists and repeat blocks in turn, as layouts have them.
 class device_test
 {
 public:
     device_test(ibv_pd* pd, bind_queue& queue, const capabilities& said, key_address_option wanted)
         : _pd(pd), _said(said), _wanted(wanted), _loop(pd, queue, said), _rights{true, true, true, said.atomics}
     {
+    }
+
+    device_test(const device_test&)            = delete;
+    device_test& operator=(const device_test&) = delete;
+
+    ~device_test()
+    {
+        while (!_keys.empty()) {
+            _keys.pop_back(); // each is over the one before
+        }
     }
 
     result<self_test_result> run()
@@ -150,12 +166,17 @@ public:
     }
 
 private:
+    // A key shows these words of the target, in this order.
+    static constexpr std::size_t num_words  = 4;
+    static constexpr std::size_t word_bytes = pattern_bytes / num_words;
+    using words                             = std::array<std::size_t, num_words>;
+
     result<void> prepare()
     {
         UCXL_TRY(_loop.begin());
-        for (mkey_owner* const one : {&_list, &_repeat, &_outer}) {
+        while (_keys.size() < std::clamp(_said.limits.max_nesting, 1U, deepest)) {
             auto created = UCXL_TRY(_loop.key());
-            *one         = std::move(created);
+            _keys.push_back(std::move(created));
         }
         return {};
     }
@@ -174,9 +195,25 @@ private:
         return {};
     }
 
-    // What the list shows, and any other key that is made like it.
-    static constexpr std::array<stretch, 2> two_stretches{{{40, 8}, {200, 24}}};
-    std::array<resolved_entry, 2> two_pieces() const { return {_loop.piece(40, 8), _loop.piece(200, 24)}; }
+    result<bool> shows(std::uint32_t rkey, std::uint64_t address, const words& wanted)
+    {
+        std::array<stretch, num_words> ranges{};
+        std::ranges::transform(wanted, ranges.begin(), [](std::size_t at) { return stretch{at, word_bytes}; });
+        return _loop.shows(rkey, address, ranges);
+    }
+
+    // Adds to the second word that a key shows, if keys have atomics so far.
+    result<void> test_atomics(std::uint32_t rkey, std::uint64_t address, const words& shown)
+    {
+        return _found.atomics ? all_of(_found.atomics, [&] { return _loop.adds(rkey, address + word_bytes, shown[1]); })
+                              : result<void>();
+    }
+
+    static constexpr words list_words{40, 200, 208, 216};
+    static constexpr words repeat_words{16, 64, 112, 160};
+
+    shape list() const { return {key_kind::klm, {_loop.piece(40, 8), _loop.piece(200, 24)}, 0}; }
+    shape repeat_block() const { return {key_kind::repeat, {_loop.piece(16, 8, 48)}, 4}; }
 
     result<void> test_list()
     {
@@ -194,25 +231,23 @@ private:
                                     _loop.last_refusal().empty() ? "" : "; ", _loop.last_refusal()));
         }
         _found.atomics = _rights.remote_atomic;
-        return _found.atomics ? all_of(_found.atomics, [&] { return _loop.adds(_list->rkey, 8, 200); })
-                              : result<void>();
+        return test_atomics(_keys[0]->rkey, 0, list_words);
     }
 
     result<void> show_list(bool& works)
     {
-        const auto entries = two_pieces();
         return all_of(
-            works, [&] { return _loop.bind(_list, key_kind::klm, entries, _rights); },
-            [&] { return _loop.shows(_list->rkey, 0, two_stretches); });
+            works, [&] { return _loop.bind(_keys[0], list(), _rights); },
+            [&] { return shows(_keys[0]->rkey, 0, list_words); });
     }
 
+    // With the last key, because the list is needed below the others.
     result<void> test_pointer()
     {
         const std::array entries{_loop.piece(296, 16), _loop.piece(80, 16)};
-        const std::array<stretch, 2> ranges{{{296, 16}, {80, 16}}};
         return all_of(
-            _found.pointer_entries, [&] { return _loop.bind_by_pointer(_outer, entries, _rights); },
-            [&] { return _loop.shows(_outer->rkey, 0, ranges); });
+            _found.pointer_entries, [&] { return _loop.bind_by_pointer(_keys.back(), entries, _rights); },
+            [&] { return shows(_keys.back()->rkey, 0, {296, 304, 80, 88}); });
     }
 
     result<void> test_repeat_block()
@@ -220,49 +255,86 @@ private:
         if (!_said.limits.repeat_blocks) {
             return {};
         }
-        const std::array entries{_loop.piece(16, 8, 48)};
-        const std::array<stretch, 4> ranges{{{16, 8}, {64, 8}, {112, 8}, {160, 8}}};
-        auto done = all_of(
-            _found.repeat_blocks, [&] { return _loop.bind(_repeat, key_kind::repeat, entries, _rights); },
-            [&] { return _loop.shows(_repeat->rkey, 0, ranges); });
-        if (!done || !_found.repeat_blocks || !_found.atomics) {
-            return done;
-        }
-        return all_of(_found.atomics, [&] { return _loop.adds(_repeat->rkey, 16, 112); });
+        UCXL_TRY(all_of(
+            _found.repeat_blocks, [&] { return _loop.bind(_keys[0], repeat_block(), _rights); },
+            [&] { return shows(_keys[0]->rkey, 0, repeat_words); }));
+        bool is_again = _found.repeat_blocks; // else a list, as before
+        return is_again ? test_atomics(_keys[0]->rkey, 0, repeat_words)
+                        : all_of(is_again, [&] { return _loop.bind(_keys[0], list(), _rights); });
     }
+
+    // The key at this level of the chain, counted from below. A list swaps the halves of the key below it, a repeat
+    // block interleaves them.
+    shape shape_at(std::size_t level) const
+    {
+        if (level == 0) {
+            return _found.repeat_blocks ? repeat_block() : list();
+        }
+        const std::uint32_t below = _keys[level - 1]->lkey;
+        if (_found.repeat_blocks && level % 2 == 0) {
+            return {key_kind::repeat, {{below, 0, word_bytes, word_bytes}, {below, 16, word_bytes, word_bytes}}, 2};
+        }
+        return {key_kind::klm, {{below, 16, 16, 0}, {below, 0, 16, 0}}, 0};
+    }
+
+    words words_of(std::size_t levels) const
+    {
+        words shown = _found.repeat_blocks ? repeat_words : list_words;
+        for (std::size_t level = 1; level < levels; ++level) {
+            const bool interleaves = _found.repeat_blocks && level % 2 == 0;
+            shown                  = interleaves ? words{shown[0], shown[2], shown[1], shown[3]}
+                                                 : words{shown[2], shown[3], shown[0], shown[1]};
+        }
+        return shown;
+    }
+
+    // The key at this level, over those below it as they are.
+    result<bool> bind_level(std::size_t level, const key_rights& rights, std::optional<std::uint64_t> start = {})
+    {
+        return _loop.bind(_keys[level], shape_at(level), rights, start);
+    }
+
+    // The first key of the chain with all rights, and those below it with others.
+    result<bool> bind_chain(const key_rights& below)
+    {
+        result<bool> bound = true;
+        for (std::size_t level = 0; level < _found.levels && bound && *bound; ++level) {
+            bound = bind_level(level, level + 1 == _found.levels ? _rights : below);
+        }
+        return bound;
+    }
+
+    const mkey_owner& first() const { return _keys[_found.levels - 1]; }
 
     result<void> test_nesting()
     {
-        if (_said.limits.max_nesting < 2) {
-            return {};
+        for (bool works = true; works && _found.levels < _keys.size();) {
+            const std::size_t level = _found.levels;
+            const words shown       = words_of(level + 1);
+            UCXL_TRY(all_of(
+                works, [&] { return bind_level(level, _rights); },
+                [&] { return shows(_keys[level]->rkey, 0, shown); }));
+            if (works) {
+                ++_found.levels;
+                UCXL_TRY(test_atomics(first()->rkey, 0, shown));
+            }
         }
-        const std::array entries{resolved_entry{_list->lkey, 0, 16, 0}, _loop.piece(512, 16)};
-        const std::array<stretch, 3> ranges{{{40, 8}, {200, 8}, {512, 16}}};
-        auto done = all_of(
-            _found.nesting, [&] { return _loop.bind(_outer, key_kind::klm, entries, _rights); },
-            [&] { return _loop.shows(_outer->rkey, 0, ranges); });
-        if (!done || !_found.nesting || !_found.atomics) {
-            return done;
-        }
-        return all_of(_found.atomics, [&] { return _loop.adds(_outer->rkey, 8, 200); });
+        return {};
     }
 
-    // The first key has remote rights, the one below it local ones.
+    // The first key has remote rights, those below it local ones.
     result<void> test_nested_rights()
     {
-        if (!_said.nested_by_local_rights || !_found.nesting) {
+        if (!_said.nested_by_local_rights || _found.levels < 2) {
             return {};
         }
-        const auto below = two_pieces();
-        const std::array entries{resolved_entry{_list->lkey, 0, pattern_bytes, 0}};
-        auto done = all_of(
-            _found.nested_by_local_rights,
-            [&] { return _loop.bind(_list, key_kind::klm, below, {.local_write = true}); },
-            [&] { return _loop.bind(_outer, key_kind::klm, entries, _rights); },
-            [&] { return _loop.shows(_outer->rkey, 0, two_stretches); },
-            [&] { return !_found.atomics ? result<bool>(true) : _loop.adds(_outer->rkey, 8, 200); });
-        bool is_again = false; // as the other tests expect it
-        return done ? all_of(is_again, [&] { return _loop.bind(_list, key_kind::klm, below, _rights); }) : done;
+        const words shown = words_of(_found.levels);
+        UCXL_TRY(all_of(
+            _found.nested_by_local_rights, [&] { return bind_chain({.local_write = true}); },
+            [&] { return shows(first()->rkey, 0, shown); },
+            [&] { return !_found.atomics ? result<bool>(true) : _loop.adds(first()->rkey, word_bytes, shown[1]); }));
+        bool is_again = _found.nested_by_local_rights; // else as before
+        return is_again ? result<void>() : all_of(is_again, [&] { return bind_chain(_rights); });
     }
 
     result<void> test_start()
@@ -270,53 +342,55 @@ private:
         if (_wanted == key_address_option::ksm) {
             return {};
         }
-        const auto entries = two_pieces();
-        bool works         = false;
-        auto done          = all_of(
-            works, [&] { return _loop.bind(_outer, key_kind::klm, entries, _rights, test_address); },
-            [&] { return _loop.shows(_outer->rkey, test_address, two_stretches); });
+        const words shown = words_of(_found.levels);
+        bool works        = false;
+        UCXL_TRY(all_of(
+            works, [&] { return bind_level(_found.levels - 1, _rights, test_address); },
+            [&] { return shows(first()->rkey, test_address, shown); }));
         _found.address = works ? address_method::umr : address_method::none;
-        return done;
+        return works ? test_atomics(first()->rkey, test_address, shown) : result<void>();
     }
 
+    // In place of the first key, which has the rights of nested keys then.
     result<void> test_overlay()
     {
-        if (_found.address != address_method::none || _wanted == key_address_option::umr || !_found.nesting ||
+        if (_found.address != address_method::none || _wanted == key_address_option::umr || _found.levels < 2 ||
             !_said.equal_entries) {
             return {};
         }
-        key_rights rights    = _rights;
-        rights.remote_atomic = _found.atomics;
-        auto over            = address_overlay::create(_pd, _list->lkey, test_address, rights);
+        const std::uint32_t below = _keys[_found.levels - 2]->lkey;
+        const words shown         = words_of(_found.levels - 1);
+        key_rights rights         = _rights;
+        rights.remote_atomic      = _found.atomics;
+        auto over                 = address_overlay::create(_pd, below, test_address, rights);
         if (!over && over.error().code != errc::no_memory && rights.remote_atomic) {
             rights.remote_atomic = false; // an overlay without atomics is better than none
-            over                 = address_overlay::create(_pd, _list->lkey, test_address, rights);
+            over                 = address_overlay::create(_pd, below, test_address, rights);
         }
         if (!over) {
             return over.error().code == errc::no_memory ? result<void>(std::unexpected(over.error())) : result<void>();
         }
-        bool works     = false;
-        auto done      = all_of(works, [&] { return _loop.shows(over->key(), test_address, two_stretches); });
-        _found.address = works ? address_method::ksm : address_method::none;
-        if (!done || !works || !_found.atomics) {
-            return done;
+        bool works = false;
+        UCXL_TRY(all_of(works, [&] { return shows(over->key(), test_address, shown); }));
+        if (!works) {
+            return {};
         }
+        _found.address = address_method::ksm;
         _found.atomics = rights.remote_atomic;
-        return _found.atomics ? all_of(_found.atomics, [&] { return _loop.adds(over->key(), test_address + 8, 200); })
-                              : done;
+        return test_atomics(over->key(), test_address, shown);
     }
 
     // No memory is mapped there; the address has an odd place in its page.
     static constexpr std::uint64_t test_address = 0x7000'0000'0000 + 40;
+    // Levels of keys that are tried and used, if a device has more.
+    static constexpr unsigned deepest = 8;
 
     ibv_pd* _pd;
     const capabilities& _said;
     key_address_option _wanted;
     loopback _loop;
     key_rights _rights; // all that the device may have
-    mkey_owner _list;
-    mkey_owner _repeat;
-    mkey_owner _outer; // over the list, so it must end first
+    std::vector<mkey_owner> _keys;
     self_test_result _found;
 };
 

@@ -1,5 +1,7 @@
 // Tests which reported capabilities of the device really work. When a domain is opened, the bind queue's loopback tries
-// them with a few bytes of memory and keys of its own.
+// them with a few bytes of memory and keys of its own. What a card refuses at the use of a key ends the connection of
+// the peer, so each use that the library makes of keys is tried: writes and atomics by lists, by repeat blocks, by both
+// in each other as deep as the device says, with the rights and the start address that windows have.
 #pragma once
 
 #include "bind_queue.h"
@@ -19,7 +21,7 @@ enum class address_method : std::uint8_t {
 struct self_test_result {
     bool repeat_blocks          = false;
     bool pointer_entries        = false; // lists in memory
-    bool nesting                = false; // keys over keys
+    unsigned levels             = 1;     // of keys over keys
     bool nested_by_local_rights = false;
     bool atomics                = false; // through every kind of key that works
     bool sets_atomic_right      = true;  // by bind requests
