@@ -1,10 +1,13 @@
 #include "stepped_process.h"
 
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <stdexcept>
 #include <utility>
 
 namespace ucxl::softhca::test
@@ -48,6 +51,50 @@ bool stepped_process::step()
     waitpid(_child, &status, 0);
     return true;
 }
+
+#if defined(__x86_64__)
+namespace
+{
+
+constexpr auto place_of_next = offsetof(user_regs_struct, rip);
+constexpr long trap          = 0xcc; // int3
+constexpr long lowest_byte   = 0xff;
+
+} // namespace
+
+std::uintptr_t stepped_process::place() const
+{
+    return static_cast<std::uintptr_t>(ptrace(PTRACE_PEEKUSER, _child, place_of_next, nullptr));
+}
+
+bool stepped_process::run_to(std::uintptr_t place)
+{
+    const long there = ptrace(PTRACE_PEEKTEXT, _child, place, nullptr);
+    if (place == 0 || ptrace(PTRACE_POKETEXT, _child, place, (there & ~lowest_byte) | trap) != 0) {
+        return false;
+    }
+    int status = 0;
+    ptrace(PTRACE_CONT, _child, nullptr, nullptr);
+    waitpid(_child, &status, 0);
+    if (!WIFSTOPPED(status)) {
+        _child = 0;
+        throw std::runtime_error("the process ended before it came there");
+    }
+    ptrace(PTRACE_POKETEXT, _child, place, there);
+    ptrace(PTRACE_POKEUSER, _child, place_of_next, place); // the trap was executed
+    return true;
+}
+#else
+std::uintptr_t stepped_process::place() const
+{
+    return 0;
+}
+
+bool stepped_process::run_to(std::uintptr_t)
+{
+    return false;
+}
+#endif
 
 void stepped_process::kill()
 {

@@ -7,6 +7,7 @@
 //     }
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -29,6 +30,13 @@ public:
 
     // False when the lock was released.
     bool step();
+
+    // Where the instruction is that comes next, the same in each child of this process; 0 where that is not known.
+    std::uintptr_t place() const;
+
+    // Goes on until the instruction there comes next, without a step for each before it. False where that cannot be
+    // done: then nothing was executed.
+    bool run_to(std::uintptr_t place);
 
     void kill();
 

@@ -3,11 +3,17 @@
 #include "connected_pair.h"
 #include "stepped_process.h"
 
+#include <set>
+#include <vector>
+
 namespace ucxl::softhca::test
 {
 
 namespace
 {
+
+// So many instructions before the CQE, and no more, every few are a place to die.
+constexpr std::uint64_t most_early = 200;
 
 class delivery_death : public connected_pair
 {
@@ -34,12 +40,22 @@ protected:
 
     bool visible() const { return (b_receives.buffer[63] >> 4) != std::byte{15}; }
 
+    // The instructions of a delivery until its CQE is written. Shortly before that comes one for the first time, so a
+    // delivery can run there at once instead of step by step.
+    struct steps_to_cqe {
+        std::uint64_t number      = 0;
+        std::uint64_t until_place = 0;
+        std::uintptr_t place      = 0; // 0 for none
+    };
+
     // Killed `early` instructions before the CQE is written, or `late` after.
-    void kill_sender(std::uint64_t appears_after, std::uint64_t early, std::uint64_t late)
+    void kill_sender(const steps_to_cqe& delivery, std::uint64_t early, std::uint64_t late)
     {
         auto child = stepped_process::start(near, [&] { near.device().progress_queue_pair(a.number); });
         ASSERT_TRUE(child);
-        for (std::uint64_t i = early; i < appears_after && child->step(); i++) {
+        const std::uint64_t wanted = delivery.number - early;
+        const bool is_near         = delivery.until_place <= wanted && child->run_to(delivery.place);
+        for (std::uint64_t i = is_near ? delivery.until_place : 0; i < wanted && child->step(); i++) {
         }
         for (std::uint64_t i = 0; i < late && child->step(); i++) {
         }
@@ -48,20 +64,28 @@ protected:
         near.kill_with_lock();
     }
 
-    // The number of instructions until the CQE is written; nothing when that cannot be observed.
-    std::optional<std::uint64_t> count_steps()
+    // Nothing when it cannot be observed.
+    std::optional<steps_to_cqe> count_steps()
     {
         auto child = stepped_process::start(near, [&] { near.device().progress_queue_pair(a.number); });
         if (!child) {
             return std::nullopt;
         }
-        std::uint64_t steps = 0;
+        std::vector<std::uintptr_t> places{child->place()};
         while (!visible() && child->step()) {
-            steps++;
+            places.push_back(child->place());
         }
         child->kill();
         near.kill_with_lock();
-        return steps;
+        steps_to_cqe found{.number = places.size() - 1};
+        std::set<std::uintptr_t> seen;
+        for (std::uint64_t i = 0; i + most_early < found.number; i++) {
+            if (seen.insert(places[i]).second) {
+                found.until_place = i;
+                found.place       = places[i];
+            }
+        }
+        return found;
     }
 
     void expect_others_go_on(std::size_t delivered)
@@ -121,20 +145,20 @@ public:
 
 TEST_P(delivery_death_steps, receive_and_completion_are_one)
 {
-    const auto appears_after = one_death(GetParam()).count_steps();
-    if (!appears_after) {
+    const auto delivery = one_death(GetParam()).count_steps();
+    if (!delivery) {
         GTEST_SKIP() << "processes cannot be traced here";
     }
     for (std::uint64_t late = 0; late < 160; late += 4) {
         SCOPED_TRACE("killed " + std::to_string(late) + " instructions after the completion was there");
         one_death death(GetParam());
-        ASSERT_NO_FATAL_FAILURE(death.kill_sender(*appears_after, 0, late));
+        ASSERT_NO_FATAL_FAILURE(death.kill_sender(*delivery, 0, late));
         ASSERT_NO_FATAL_FAILURE(death.expect_others_go_on(1));
     }
-    for (std::uint64_t early = 1; early < *appears_after; early += early < 200 ? 7 : 1500) {
+    for (std::uint64_t early = 1; early < delivery->number; early += early < most_early ? 7 : 1500) {
         SCOPED_TRACE("killed " + std::to_string(early) + " instructions before the completion was there");
         one_death death(GetParam());
-        ASSERT_NO_FATAL_FAILURE(death.kill_sender(*appears_after, early, 0));
+        ASSERT_NO_FATAL_FAILURE(death.kill_sender(*delivery, early, 0));
         ASSERT_NO_FATAL_FAILURE(death.expect_others_go_on(0));
     }
 }
