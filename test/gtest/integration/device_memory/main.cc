@@ -8,7 +8,7 @@ int main(int argc, char** argv)
 {
     ucxl::test::use_software_device(argv, SOFTHCA_LIBRARY);
     if (std::getenv("UCXL_CHILD") != nullptr) {
-        return ucxl::test::pool_life();
+        return ucxl::test::pool_lives(argc - 1, argv + 1);
     }
     return ucxl::test::run_tests(argc, argv);
 }
