@@ -2,14 +2,10 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <vector>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "counted_addresses.h"
 #include "support/verbs_pair.h"
@@ -181,26 +177,6 @@ int pool_life()
         std::fprintf(stderr, "%s\n", failed.what());
         return pool_life_no_setup;
     }
-}
-
-int pool_lives(int count, char** faults)
-{
-    for (int i = 0; i < count; ++i) {
-        std::fflush(nullptr);
-        const pid_t child = fork();
-        if (child == 0) {
-            setenv("SOFTHCA_FAULT", faults[i], 1);
-            const int result = pool_life();
-            std::fflush(nullptr);
-            _exit(result);
-        }
-        int status = 0;
-        if (child < 0 || waitpid(child, &status, 0) != child) {
-            return 1;
-        }
-        std::printf("= %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
-    }
-    return 0;
 }
 
 } // namespace ucxl::test

@@ -16,9 +16,4 @@ enum pool_life_result {
 
 int pool_life();
 
-// Lives one after the other in processes of their own, each with the next of these faults (SOFTHCA_FAULT). Those
-// processes are copies of this one, which has opened no device yet: so it starts only once. Prints the result of each
-// behind what it printed, as "= 7".
-int pool_lives(int count, char** faults);
-
 } // namespace ucxl::test

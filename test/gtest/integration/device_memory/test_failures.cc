@@ -1,52 +1,23 @@
 // The device refuses the Nth command or fails the Nth work request, for every N: every call works or returns an error,
 // the pool is as before, and the same call works when it is tried again. Software device only.
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "pool_life.h"
-#include "support/process.h"
+#include "support/lives.h"
 
 namespace ucxl::test
 {
 namespace
 {
 
-struct life {
-    int status = -1; // pool_life_result, or 128 + a signal
-    std::string output{};
-};
-
-std::vector<life> lives_with(const std::vector<std::string>& faults, const environment& more = {})
-{
-    environment variables{{"UCXL_CHILD", "pool_lives"}, {"UCX_LOG_LEVEL", "fatal"}};
-    variables.insert(variables.end(), more.begin(), more.end());
-    // One stream, so that what a life printed stands before its result.
-    const std::vector<std::string> program{"-c", "exec \"$0\" \"$@\" 2>&1", program_path()};
-    std::vector<std::string> arguments = program;
-    arguments.insert(arguments.end(), faults.begin(), faults.end());
-    const ended_process ended = process("/bin/sh", arguments, {.variables = variables}).wait();
-    EXPECT_EQ(ended.status, 0) << ended.output();
-    std::vector<life> lives(1);
-    std::istringstream lines(ended.out);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("= ")) {
-            lives.back().status = std::stoi(line.substr(2));
-            lives.emplace_back();
-        } else {
-            lives.back().output += line + "\n";
-        }
-    }
-    lives.pop_back();
-    EXPECT_EQ(lives.size(), faults.size()) << ended.output();
-    return lives;
-}
+constexpr auto role = "pool_lives";
 
 int life_with(const std::string& fault, const environment& more = {})
 {
-    const auto lives = lives_with({fault}, more);
+    const auto lives = lives_with(role, {fault}, more);
     return lives.empty() ? -1 : lives.front().status;
 }
 
@@ -72,12 +43,8 @@ TEST_P(pool_faults, change_nothing_and_leave_nothing)
     int recovered         = 0;
     int complete          = 0;
     for (int n = 1; n < 400 && (n <= GetParam().last || complete < 3); n += at_once) {
-        std::vector<std::string> faults;
-        for (int i = 0; i < at_once; ++i) {
-            faults.push_back(std::string(GetParam().spec) + ",first=" + std::to_string(n + i));
-        }
         int number = n;
-        for (const auto& [status, output] : lives_with(faults)) {
+        for (const auto& [status, output] : lives_with(role, numbered(GetParam().spec, n, at_once))) {
             ASSERT_TRUE(status == pool_life_complete || status == pool_life_recovered || status == pool_life_left ||
                         status == pool_life_no_setup)
                 << "the " << number << "th: " << status << "\n"
@@ -106,7 +73,7 @@ void expect_refusals(const std::string& limit, int step, int most)
     }
     int refused  = 0;
     int complete = 0;
-    for (const auto& [status, output] : lives_with(limits)) {
+    for (const auto& [status, output] : lives_with(role, limits)) {
         EXPECT_TRUE(status == pool_life_complete || status == pool_life_recovered || status == pool_life_refused ||
                     status == pool_life_no_setup)
             << status << "\n"

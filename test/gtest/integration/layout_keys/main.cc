@@ -6,6 +6,7 @@
 #include "key_life.h"
 #include "order_bug.h"
 #include "shared_key.h"
+#include "support/lives.h"
 #include "support/run_tests.h"
 #include "support/software_device.h"
 
@@ -20,8 +21,8 @@ struct role {
 
 constexpr role roles[] = {
     {"dead_device", ucxl::test::dead_device}, {"found_by_self_test", ucxl::test::found_by_self_test},
-    {"key_life", ucxl::test::key_life},       {"key_owner", ucxl::test::key_owner},
-    {"key_user", ucxl::test::key_user},       {"order_bug", ucxl::test::order_bug},
+    {"key_owner", ucxl::test::key_owner},     {"key_user", ucxl::test::key_user},
+    {"order_bug", ucxl::test::order_bug},
 };
 
 } // namespace
@@ -35,7 +36,9 @@ int main(int argc, char** argv)
                 return one.play();
             }
         }
-        return 2;
+        return std::strcmp("key_lives", wanted) == 0
+                   ? ucxl::test::live_with_each(ucxl::test::key_life, argc - 1, argv + 1)
+                   : 2;
     }
     return ucxl::test::run_tests(argc, argv);
 }

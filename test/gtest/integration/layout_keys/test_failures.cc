@@ -1,10 +1,12 @@
 // The device refuses the Nth command, fails the Nth work request, or fails for good at it, for every N: every call
 // either works or returns an error, and leaks nothing. Software device only, because it injects the faults.
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "key_life.h"
+#include "support/lives.h"
 #include "support/process.h"
 
 namespace ucxl::test
@@ -12,11 +14,7 @@ namespace ucxl::test
 namespace
 {
 
-int life_with(const std::string& fault)
-{
-    const environment variables{{"UCXL_CHILD", "key_life"}, {"SOFTHCA_FAULT", fault}, {"UCX_LOG_LEVEL", "fatal"}};
-    return process(program_path(), {}, {.variables = variables}).wait().status;
-}
+constexpr auto role = "key_lives";
 
 bool is_clean(int result)
 {
@@ -40,15 +38,18 @@ class injected_faults : public ::testing::TestWithParam<fault_kind>
 
 TEST_P(injected_faults, are_reported_and_leave_nothing)
 {
-    int refused = 0;
-    for (int n = 1; n < 400; ++n) {
-        const int result = life_with(std::string(GetParam().spec) + ",first=" + std::to_string(n));
-        ASSERT_TRUE(is_clean(result)) << "the " << n << "th: " << result;
-        refused += result == key_life_refused || result == key_life_recovered ? 1 : 0;
-        // After the last command or request, no fault is left.
-        if (result == key_life_complete && n > 60) {
-            break;
+    constexpr int at_once = 30;
+    int refused           = 0;
+    bool is_behind        = false; // the last command or request: no fault is left
+    for (int n = 1; n < 400 && !is_behind; n += at_once) {
+        int number = n;
+        for (const auto& [status, output] : lives_with(role, numbered(GetParam().spec, n, at_once))) {
+            ASSERT_TRUE(is_clean(status)) << "the " << number << "th: " << status << "\n" << output;
+            refused += status == key_life_refused || status == key_life_recovered ? 1 : 0;
+            is_behind = is_behind || (status == key_life_complete && number > 60);
+            ++number;
         }
+        ASSERT_EQ(number, n + at_once);
     }
     EXPECT_GT(refused, 2);
 }
@@ -64,17 +65,22 @@ INSTANTIATE_TEST_SUITE_P(layout_keys, injected_faults,
 TEST(injected_faults, keys_are_bound_after_a_bind_that_failed)
 {
     int recovered = 0;
-    for (int n = 1; n < 20; ++n) {
-        recovered += life_with("wqe:umr,first=" + std::to_string(n)) == key_life_recovered ? 1 : 0;
+    for (const life& one : lives_with(role, numbered("wqe:umr", 1, 24))) {
+        recovered += one.status == key_life_recovered ? 1 : 0;
     }
     EXPECT_GE(recovered, 3);
 }
 
 TEST(injected_faults, no_more_keys_is_an_error_that_leaves_nothing)
 {
+    std::vector<std::string> limits;
     for (int keys = 1; keys < 16; ++keys) {
-        const int result = life_with("keys=" + std::to_string(keys));
-        EXPECT_TRUE(is_clean(result)) << keys << " keys: " << result;
+        limits.push_back("keys=" + std::to_string(keys));
+    }
+    int keys = 0;
+    for (const auto& [status, output] : lives_with(role, limits)) {
+        ++keys;
+        EXPECT_TRUE(is_clean(status)) << keys << " keys: " << status << "\n" << output;
     }
 }
 
