@@ -638,15 +638,13 @@ void run_threads(round_seed seed)
     expect(wrong == 0, std::to_string(wrong) + " wrong messages");
 }
 
-// Long messages of long blocks, in memory that comes and goes.
-void run_long(round_seed seed)
+// Messages of long blocks from even processes to the next odd ones, in memory that comes and goes.
+void run_blocks(round_seed seed, int turns, int number, int block)
 {
-    constexpr int number = 4096, block = 256;
-    current_call = "long";
     MPI_Datatype type;
     MPI_Type_create_hvector(number, block, 2 * block, MPI_BYTE, &type);
     MPI_Type_commit(&type);
-    for (int turn = 0; turn < 3; ++turn) {
+    for (int turn = 0; turn < turns; ++turn) {
         typed_memory own(type, 1), wanted(type, 1);
         fill_for(own, seed + static_cast<std::uint64_t>(turn), own_rank);
         if (own_rank % 2 == 0) {
@@ -658,6 +656,19 @@ void run_long(round_seed seed)
         }
     }
     MPI_Type_free(&type);
+}
+
+void run_long(round_seed seed)
+{
+    current_call = "long";
+    run_blocks(seed, 3, 4096, 256);
+}
+
+// One element of 32 MB, gaps included.
+void run_one_long_element(round_seed seed)
+{
+    current_call = "one long element";
+    run_blocks(seed, 1, 32768, 512);
 }
 
 #if MPI_VERSION >= 4
@@ -731,6 +742,7 @@ void add_message_calls(std::vector<call_test>& calls)
     calls.push_back({"bottom", run_bottom});
     calls.push_back({"threads", run_threads, true});
     calls.push_back({"long", run_long});
+    calls.push_back({"long-element", run_one_long_element, true});
 }
 
 } // namespace ucxl::test
