@@ -284,7 +284,7 @@ dist: builds and tests the tarball, builds the Debian packages and tries them
 check --arch arm64: another build, in an emulator
 conformance: all cases; `check` runs those that take less than a minute together
 conformance mpi: MPI programs of other projects, with the library and without it
-adversarial: 200 seeds; `check` runs five of the day, and one of windows
+adversarial: 200 seeds; `check` runs five of the day, and one of windows, with half of them
 models: larger state spaces, and all broken variants; `check` breaks one model of the day
 test internal-headers: all of them; `check` compiles a quarter of the day alone
 END
