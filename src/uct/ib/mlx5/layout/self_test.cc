@@ -134,8 +134,8 @@ private:
     mr_owner _registered; // must end before the memory
 };
 
-// The keys live as long as the test. Keys over keys are a chain: the list or repeat block that was tested alone is below
-// all, then come lists and repeat blocks in turn, as layouts have them.
+// The keys live as long as the test. Keys over keys are a chain: the list or repeat block that was tested alone is the
+// lowest, then come lists and repeat blocks in turn, as layouts have them.
 class device_test
 {
 public:
