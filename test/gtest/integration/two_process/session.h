@@ -55,8 +55,8 @@ public:
     // The status that the endpoint's error handler received; UCS_OK before.
     ucs_status_t endpoint_error() const { return _endpoint_error; }
 
-    // Progresses UCP once. If there is nothing to do, it leaves the processor to others or, with wakeup, sleeps until UCP
-    // has work.
+    // Progresses UCP once. If there is nothing to do, it leaves the processor to others or, with wakeup, sleeps until
+    // UCP has work.
     void turn();
     // Completes and releases a request, or returns its immediate status.
     ucs_status_t wait(ucs_status_ptr_t request);
