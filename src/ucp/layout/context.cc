@@ -7,7 +7,6 @@
 #include "abi/log.h"
 #include "abi/ucx.h"
 #include "ucs/sys/argument.h"
-#include "uct/layout/copy/md.h"
 #include "uct/layout/init.h"
 
 #include <cstdio>
@@ -48,34 +47,13 @@ constexpr const char* transports_option     = "TLS";
 constexpr const char* address_format_option = "ADDRESS_VERSION";
 constexpr const char* own_transport         = "lay_copy";
 
+// Also false if UCP cannot be asked.
 bool has_windows(ucp_context_h context)
 {
     auto& state = map_state::instance();
     const std::lock_guard guard(state.lock);
-    return state.memory.has_windows(context);
-}
-
-bool has_key_domains(ucp_context_h context)
-{
-    auto& state = map_state::instance();
-    const std::lock_guard guard(state.lock);
-    return !state.memory.key_domains(context).empty();
-}
-
-// Makes a context, and returns in `has_windows` what asking the context later would tell, which takes longer.
-ucs_status_t make(decltype(&ucp_init_version) next, unsigned major, unsigned minor, const ucp_params_t* params,
-                  const ucp_config_t* config, ucp_context_h* made, bool& has_windows)
-{
-    md_observer::forget_opened();
-    const auto status    = next(major, minor, params, config, made);
-    const void* const md = status == UCS_OK ? md_observer::opened_md() : nullptr;
-    has_windows          = md != nullptr;
-    if (has_windows) {
-        auto& state = map_state::instance();
-        const std::lock_guard guard(state.lock);
-        state.memory.note_domain(*made, md);
-    }
-    return status;
+    const auto view = state.views.of(context);
+    return view && (*view)->copying != nullptr;
 }
 
 // A configuration that may be changed as long as this object exists. UCX has no function that copies one, so it is
@@ -179,14 +157,13 @@ ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_
     }
     bool tells_peers    = (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && changed.tell_peers();
     ucp_context_h made  = nullptr;
-    bool has_windows    = false;
-    ucs_status_t status = make(next, major, minor, params, changed.get(), &made, has_windows);
-    if (status == UCS_OK && tells_peers && !has_windows) {
+    ucs_status_t status = next(major, minor, params, changed.get(), &made);
+    if (status == UCS_OK && tells_peers && !has_windows(made)) {
         // The format is fixed when a context is made, and only then it is known whether it has windows.
         ucp_cleanup(made);
         changed.tell_peers_nothing();
         tells_peers = false;
-        status      = make(next, major, minor, params, changed.get(), &made, has_windows);
+        status      = next(major, minor, params, changed.get(), &made);
     }
     if (status == UCS_OK) {
         *context = made;
@@ -230,9 +207,9 @@ ucs_status_t watch(const ucp_layout_context_watch_params_t* params)
 }
 
 // Maps a window for a try if there are keys.
-ucs_status_t query_carrier(ucp_context_h context, ucp_layout_carrier_t& carrier)
+ucs_status_t query_carrier(ucp_context_h context, bool may_have_keys, ucp_layout_carrier_t& carrier)
 {
-    if (!has_key_domains(context)) {
+    if (!may_have_keys) {
         carrier = UCP_LAYOUT_CARRIER_COPIES;
         return UCS_OK;
     }
@@ -271,10 +248,25 @@ ucs_status_t query(ucp_context_h context, ucp_layout_context_attr_t& attr)
         status != UCS_OK) {
         return status;
     }
-    if (!uct_layout_init() || !has_windows(context)) {
+    if (!uct_layout_init()) {
         return UCS_ERR_NO_DEVICE;
     }
-    return (attr.field_mask & UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER) ? query_carrier(context, attr.carrier) : UCS_OK;
+    bool may_have_keys = false;
+    {
+        auto& state = map_state::instance();
+        const std::lock_guard guard(state.lock);
+        const auto view = state.views.of(context);
+        if (!view) {
+            return log_error("ucp_layout_context_query", view.error());
+        }
+        if ((*view)->copying == nullptr) {
+            return UCS_ERR_NO_DEVICE;
+        }
+        may_have_keys = !(*view)->with_keys.empty();
+    }
+    return (attr.field_mask & UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER)
+               ? query_carrier(context, may_have_keys, attr.carrier)
+               : UCS_OK;
 }
 
 ucs_status_t query_option(const char* name, char* value, std::size_t length)

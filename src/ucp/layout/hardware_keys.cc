@@ -9,6 +9,7 @@
 #include "abi/window_types.h"
 #include "key_library.h"
 #include "options.h"
+#include "ucs/window/domain_query.h"
 #include "uct/layout/copy/md.h"
 #include "uct/layout/peer/iface.h"
 #include "uct/layout/shm/lay_shm.h"
@@ -56,9 +57,15 @@ bool find_window(const void* address, window_content& content)
     return true;
 }
 
-void note_registration(void* address, std::uint64_t length)
+bool note_registration(const void* domain, void* address, std::uint64_t length)
 {
-    window_registry::instance().note_registration(address, length);
+    domain_query* const query = domain_query::current();
+    if (query != nullptr) {
+        query->found.with_keys.push_back(domain);
+    } else {
+        window_registry::instance().note_registration(address, length);
+    }
+    return query == nullptr;
 }
 
 std::uint64_t types_of_copied_windows()
@@ -214,6 +221,13 @@ window_content content_of(const window& window)
             .length  = window.length(),
             .shape   = binding.plan->source_layout(),
             .bases   = binding.bases};
+}
+
+result<void> make_keys(const context_view& view, const window& window, key_choice choice)
+{
+    window_keys* const keys = hardware_keys();
+    return keys == nullptr || view.with_keys.empty() ? result<void>()
+                                                     : keys->make(view.with_keys, content_of(window), choice);
 }
 
 window_keys* hardware_keys()

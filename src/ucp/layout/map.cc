@@ -129,7 +129,7 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
 }
 
 // Of a window that has no hardware key in this context.
-window_carrier carrier_of_new_window(map_state& state, ucp_context_h context, const layout& layout, bool is_shared)
+window_carrier carrier_of_new_window(const context_view& view, const layout& layout, bool is_shared)
 {
     switch (carrier_option()) {
     case window_carrier_option::copies:
@@ -140,8 +140,7 @@ window_carrier carrier_of_new_window(map_state& state, ucp_context_h context, co
         break;
     }
     // In another context it may get a key, unless there are no cards: then shared memory is better used at once.
-    const bool may_get_key =
-        context == nullptr ? !is_shared || was_device_opened() : !state.memory.key_domains(context).empty();
+    const bool may_get_key = view.copying == nullptr ? !is_shared || was_device_opened() : !view.with_keys.empty();
     if (may_get_key) {
         return window_carrier::keys;
     }
@@ -188,26 +187,24 @@ private:
     std::vector<const std::byte*> _addresses;
 };
 
-result<cached_window*> allocate_on_card(map_state& state, ucp_context_h context, const map_request& request)
+result<cached_window*> allocate_on_card(map_state& state, const context_view& view, const map_request& request)
 {
     const auto owner = std::make_shared<card_sources>();
-    auto bases       = UCXL_TRY(owner->allocate(state.memory.key_domains(context), *request.layout->value));
+    auto bases       = UCXL_TRY(owner->allocate(view.with_keys, *request.layout->value));
     return state.cache.adopt(*request.layout, std::move(bases), owner,
                              carrier_option() == window_carrier_option::copies ? window_carrier::copies
                                                                                : window_carrier::keys);
 }
 
-result<cached_window*> make_window(map_state& state, ucp_context_h context, const map_request& request)
+result<cached_window*> make_window(map_state& state, const context_view& view, const map_request& request)
 {
     const bool is_allocated = request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE);
-    const auto carrier      = [&](bool is_shared) {
-        return carrier_of_new_window(state, context, *request.layout->value, is_shared);
-    };
+    const auto carrier = [&](bool is_shared) { return carrier_of_new_window(view, *request.layout->value, is_shared); };
     if (!is_allocated) {
         return state.cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
     }
     if (request.is_of_card) {
-        auto allocated = allocate_on_card(state, context, request);
+        auto allocated = allocate_on_card(state, view, request);
         if (allocated || !request.has(UCP_LAYOUT_MAP_FLAG_OR_HOST)) {
             return allocated;
         }
@@ -218,7 +215,7 @@ result<cached_window*> make_window(map_state& state, ucp_context_h context, cons
 
 // Makes the keys of a window that may have some. If there can be none, the CPU carries the window: it moves to the part
 // of the arena that no device registers. UCP cannot be told later, so this comes before it learns of the window.
-ucs_status_t choose_carrier(map_state& state, const char* function, const window_user& user)
+ucs_status_t choose_carrier(map_state& state, const context_view& view, const char* function, const window_user& user)
 {
     cached_window& window = *user.window;
     if (window.target->carrier() != window_carrier::keys || state.memory.has_handle(user.context, window)) {
@@ -228,7 +225,7 @@ ucs_status_t choose_carrier(map_state& state, const char* function, const window
     const bool is_fixed  = window.users > 1;
     const bool is_forced = is_fixed || carrier_option() == window_carrier_option::keys;
     const auto choice    = is_forced ? key_choice::always : key_choice::by_cost;
-    const auto made      = state.memory.make_keys(user.context, *window.target, choice);
+    const auto made      = make_keys(view, *window.target, choice);
     if (made) {
         return UCS_OK;
     }
@@ -242,17 +239,17 @@ ucs_status_t choose_carrier(map_state& state, const char* function, const window
 }
 
 // The user holds the window on entry. On failure the caller releases whatever the user holds then.
-ucs_status_t attach(map_state& state, const char* function, window_user& user)
+ucs_status_t attach(map_state& state, const context_view& view, const char* function, window_user& user)
 {
     if (user.context == nullptr) {
         return UCS_OK;
     }
     user.memory.reserve(1);
-    if (const auto status = choose_carrier(state, function, user); status != UCS_OK) {
+    if (const auto status = choose_carrier(state, view, function, user); status != UCS_OK) {
         return status;
     }
     memory_handle* handle = nullptr;
-    const auto status     = state.memory.acquire(function, user.context, *user.window, &handle);
+    const auto status     = state.memory.acquire(user.context, view, *user.window, &handle);
     if (status == UCS_OK) {
         user.memory.push_back(handle);
         user.window->had_memory_handle = true;
@@ -271,13 +268,20 @@ ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_w
     share_heap();
     auto& state = map_state::instance();
     const std::lock_guard guard(state.lock);
-    const auto window = make_window(state, context, request);
+    const auto view = state.views.of(context);
+    if (!view) {
+        return log_error(request.function, view.error());
+    }
+    if (context != nullptr && (*view)->copying == nullptr) {
+        return log_error(request.function, {errc::no_device, why_no_windows(context)});
+    }
+    const auto window = make_window(state, **view, request);
     if (!window) {
         return log_error(request.function, window.error());
     }
     window_user user{.window = *window, .context = context, .flags = request.flags, .memory = {}};
     rollback undo([&] { state.release(user); });
-    const ucs_status_t status = attach(state, request.function, user);
+    const ucs_status_t status = attach(state, **view, request.function, user);
     if (status == UCS_OK) {
         window_figures::instance().add(*user.window, context != nullptr);
         *window_p = state.add(user);

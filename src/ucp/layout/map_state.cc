@@ -33,6 +33,7 @@ map_state& map_state::instance()
         // The next context may have the address of a closed one, and may lack our domain.
         on_md_close([](const void* md) {
             const std::lock_guard guard(instance().lock);
+            instance().views.forget(md);
             instance().memory.forget(md);
         });
         on_last_interface_close([](const void* md) {

@@ -47,6 +47,7 @@ struct map_state {
     void release(const window_user& user);
 
     std::mutex lock;
+    context_views views;
     window_cache cache;
     memory_handles memory;
 

@@ -3,10 +3,7 @@
 #include "sys/rollback.h"
 #include "uct/layout/copy/md.h"
 
-#include "abi/component.h"
-#include "abi/log.h"
 #include "abi/registrations.h"
-#include "abi/ucx.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -47,25 +44,7 @@ memh_owner map_memory(ucp_context_h context, const window& window, ucs_status_t&
 
 } // namespace
 
-// A context contains our memory domain only if UCX_TLS allows one of its transports. Without the domain UCP would take
-// the window for host memory and crash.
-ucs_status_t memory_handles::check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before)
-{
-    if (md_observer::registrations() != registrations_before) {
-        _md_of_context[context] = md_observer::last_md();
-        return UCS_OK;
-    }
-    if (_md_of_context.contains(context)) {
-        return UCS_OK;
-    }
-    ucs_error(
-        "%s: the transport lay_copy is not in this UCP context. UCX_TLS (or the TLS option of the context) leaves "
-        "it out: add lay_copy to the list, for example UCX_TLS=posix,cma,lay_copy",
-        function);
-    return UCS_ERR_NO_DEVICE;
-}
-
-ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context, const cached_window& window,
+ucs_status_t memory_handles::acquire(ucp_context_h context, const context_view& view, const cached_window& window,
                                      memory_handle** handle_p)
 {
     if (const auto known = _by_place.find({context, &window}); known != _by_place.end()) {
@@ -76,28 +55,13 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
         *handle_p = known->second;
         return UCS_OK;
     }
-    if (!_md_of_context.contains(context) && abi::is_foreign(context)) {
-        ucs_error("%s: the context belongs to another UCX of this process than %s, with which windows work", function,
-                  abi::attached_file().c_str());
-        return UCS_ERR_NO_DEVICE;
-    }
     release_orphans(context);
-    if (!_md_of_context.contains(context)) {
-        abi::retire_registrations(window.target->address(), window.target->length()); // so that UCP asks our domain
-    }
-    const auto registrations = md_observer::registrations();
-    ucs_status_t status      = UCS_OK;
-    memh_owner memh          = map_memory(context, *window.target, status);
-    const bool was_asked     = md_observer::registrations() != registrations;
-    // Some releases of UCX refuse memory of a type for which the context has no domain.
-    if (status == UCS_OK || (status == UCS_ERR_INVALID_PARAM && !was_asked)) {
-        const auto checked = check_md(function, context, registrations);
-        status             = checked != UCS_OK ? checked : status;
-    }
+    ucs_status_t status = UCS_OK;
+    memh_owner memh     = map_memory(context, *window.target, status);
     if (status != UCS_OK) {
         return status;
     }
-    auto owned = std::make_unique<memory_handle>(context, memh.get(), &window, _md_of_context.at(context), 1u);
+    auto owned                  = std::make_unique<memory_handle>(context, memh.get(), &window, view.copying, 1u);
     memory_handle* const handle = owned.get();
     const auto added            = _all.emplace(handle, std::move(owned)).first;
     rollback undo([&] { _all.erase(added); });
@@ -106,76 +70,6 @@ ucs_status_t memory_handles::acquire(const char* function, ucp_context_h context
     static_cast<void>(memh.release());
     *handle_p = handle;
     return UCS_OK;
-}
-
-// No call of UCP tells the domains of a context. But ucp_mem_map asks each of them, in this thread. The address belongs
-// to no window.
-// Returns false if the context was not asked.
-bool memory_handles::ask_domains(ucp_context_h context)
-{
-    if (!window_registry::instance().reserve()) {
-        return false;
-    }
-    ucp_mem_map_params_t params;
-    params.field_mask =
-        UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
-    params.address     = window_registry::instance().arena_base() - 1;
-    params.length      = 1;
-    params.memory_type = UCS_MEMORY_TYPE_RDMA;
-    ucp_mem_h probe    = nullptr;
-    const auto before  = md_observer::registrations();
-    if (ucp_mem_map(context, &params, &probe) == UCS_OK) {
-        abi::retire_registrations(params.address, params.length); // a context at the same address is asked again
-        ucp_mem_unmap(context, probe);
-    }
-    return md_observer::registrations() != before;
-}
-
-bool memory_handles::find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains)
-{
-    hardware_keys()->start_collecting();
-    const bool was_asked = ask_domains(context);
-    domains              = hardware_keys()->end_collecting();
-    return was_asked;
-}
-
-bool memory_handles::has_windows(ucp_context_h context)
-{
-    if (_md_of_context.contains(context)) {
-        return true;
-    }
-    if (abi::is_foreign(context)) {
-        return false;
-    }
-    // While domains of devices are collected they take any address.
-    std::vector<window_keys::domain_id> domains;
-    return hardware_keys() != nullptr ? find_key_domains(context, domains) : ask_domains(context);
-}
-
-std::span<const window_keys::domain_id> memory_handles::key_domains(ucp_context_h context)
-{
-    if (context == nullptr || hardware_keys() == nullptr || !was_device_opened()) {
-        return {};
-    }
-    const auto known = _key_domains.find(context);
-    if (known != _key_domains.end()) {
-        return known->second.domains;
-    }
-    if (abi::is_foreign(context)) {
-        return {};
-    }
-    std::vector<window_keys::domain_id> domains;
-    if (!find_key_domains(context, domains)) {
-        return {};
-    }
-    return _key_domains.emplace(context, key_domains_of_context{md_observer::last_md(), std::move(domains)})
-        .first->second.domains;
-}
-
-result<void> memory_handles::make_keys(ucp_context_h context, const window& window, key_choice choice)
-{
-    const auto domains = key_domains(context);
-    return domains.empty() ? result<void>() : hardware_keys()->make(domains, content_of(window), choice);
 }
 
 void memory_handles::unmap(memory_handle* handle)
@@ -240,8 +134,6 @@ void memory_handles::release_unused(const void* md)
 // registrations. All are in use: the workers end before their context.
 void memory_handles::forget(const void* md)
 {
-    std::erase_if(_key_domains, [&](const auto& pair) { return pair.second.md == md; });
-    std::erase_if(_md_of_context, [&](const auto& pair) { return pair.second == md; });
     std::erase_if(_by_place, [&](const auto& pair) {
         memory_handle& handle = *pair.second;
         if (handle.md != md) {

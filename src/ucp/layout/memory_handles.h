@@ -10,7 +10,7 @@
 // Not thread safe: the caller (map_state.h) holds its lock.
 #pragma once
 
-#include "hardware_keys.h"
+#include "context_view.h"
 #include "window_cache.h"
 
 #include "ucp_layout.h"
@@ -32,18 +32,10 @@ struct memory_handle {
 class memory_handles
 {
 public:
-    // Adds a use. Writes *handle_p only with UCS_OK; every other status was logged. Throws std::bad_alloc.
-    ucs_status_t acquire(const char* function, ucp_context_h context, const cached_window& window,
+    // Adds a use, in a context that has windows. Writes *handle_p only with UCS_OK; UCP logged every other status.
+    // Throws std::bad_alloc.
+    ucs_status_t acquire(ucp_context_h context, const context_view& view, const cached_window& window,
                          memory_handle** handle_p);
-    // The context was made with this memory domain of ours. Throws std::bad_alloc.
-    void note_domain(ucp_context_h context, const void* md) { _md_of_context[context] = md; }
-    // Whether the context has our memory domain, and so windows.
-    bool has_windows(ucp_context_h context);
-    // The domains of the context that make hardware keys; none without devices. Throws std::bad_alloc.
-    std::span<const window_keys::domain_id> key_domains(ucp_context_h context);
-    // Makes the hardware keys of a window in all domains of the context, before acquire(). Nothing to do without such
-    // domains. Errors: why the window has to be copied. Throws std::bad_alloc.
-    result<void> make_keys(ucp_context_h context, const window& window, key_choice choice);
     // Whether the context has a handle of the window, used or not.
     bool has_handle(ucp_context_h context, const cached_window& window) const
     {
@@ -74,24 +66,12 @@ private:
     };
 
     void unmap(memory_handle* handle);
-    static bool ask_domains(ucp_context_h context);
-    static bool find_key_domains(ucp_context_h context, std::vector<window_keys::domain_id>& domains);
-    ucs_status_t check_md(const char* function, ucp_context_h context, std::uint64_t registrations_before);
 
     std::unordered_map<const memory_handle*, std::unique_ptr<memory_handle>> _all;
     std::unordered_map<place, memory_handle*, place_hash> _by_place; // handles whose contexts live
     // Handles that nobody uses, by the window that they show, and by the context if the window is gone.
     std::unordered_multimap<const void*, memory_handle*> _unused;
     std::unordered_multimap<const void*, memory_handle*> _orphans;
-    // The contexts known to have our memory domain, with that domain. In them UCP may find the registration of a window
-    // in its cache.
-    std::unordered_map<ucp_context_h, const void*> _md_of_context;
-    // The domains that make hardware keys, of the contexts that were asked.
-    struct key_domains_of_context {
-        const void* md; // as in memory_handle
-        std::vector<window_keys::domain_id> domains;
-    };
-    std::unordered_map<ucp_context_h, key_domains_of_context> _key_domains;
 };
 
 } // namespace ucxl

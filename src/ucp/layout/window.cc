@@ -1,6 +1,7 @@
 // ucp_layout_window_*: finding windows, queries, and stock memory handles in further contexts.
 #include "carrier.h"
 #include "handle.h"
+#include "hardware_keys.h"
 #include "map_state.h"
 #include "ucs/sys/argument.h"
 #include "window_figures.h"
@@ -91,11 +92,12 @@ ucs_status_t copy_bases(const window_user& user, void** bases, std::uint32_t num
 }
 
 // The address of the window is known, so it cannot become one that is copied.
-result<void> make_missing_keys(map_state& state, const window_user& user, ucp_context_h context)
+result<void> make_missing_keys(map_state& state, const context_view& view, const window_user& user,
+                               ucp_context_h context)
 {
     const window& window = *user.window->target;
     return window.carrier() == window_carrier::keys && !state.memory.has_handle(context, *user.window)
-               ? state.memory.make_keys(context, window, key_choice::always)
+               ? make_keys(view, window, key_choice::always)
                : result<void>();
 }
 
@@ -104,11 +106,16 @@ ucs_status_t give_memh(map_state& state, window_user& user, ucp_context_h contex
     memory_handle* handle = user.memory_in(context);
     if (handle == nullptr) {
         user.memory.reserve(user.memory.size() + 1);
-        if (const auto made = make_missing_keys(state, user, context); !made) {
+        const auto view = state.views.of(context);
+        if (!view || (*view)->copying == nullptr) {
+            return log_error("ucp_layout_window_memh",
+                             view ? error{errc::no_device, why_no_windows(context)} : view.error());
+        }
+        if (const auto made = make_missing_keys(state, **view, user, context); !made) {
             return log_error("ucp_layout_window_memh", made.error());
         }
         window_figures::instance().add(*user.window, true);
-        const auto status = state.memory.acquire("ucp_layout_window_memh", context, *user.window, &handle);
+        const auto status = state.memory.acquire(context, **view, *user.window, &handle);
         if (status != UCS_OK) {
             return status;
         }

@@ -5,8 +5,7 @@
 // UCP learns of the window, because UCP can neither wait for it under its lock nor do without it.
 //
 // Example:
-//     const auto domains = collect(context);
-//     if (auto made = keys->make(domains, content, key_choice::by_cost); !made) { the CPU copies it; made.error() says
+//     if (auto made = keys->make(view.with_keys, content, key_choice::by_cost); !made) { the CPU copies it; made.error() says
 //     why }
 #pragma once
 
@@ -57,8 +56,10 @@ struct window_directory {
     bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
     // Writes the window that holds the address. Returns false if there is none. Throws std::bad_alloc.
     bool (*find)(const void* address, window_content& content);
-    // UCX registers the range, some byte of which is in the arena. As window_registry::note_registration().
-    void (*note_registration)(void* address, std::uint64_t length);
+    // UCX registers the range, some byte of which is in the arena, in the domain. As
+    // window_registry::note_registration(). False: it only asks for the domain (domain_query.h), which registers
+    // nothing. Throws std::bad_alloc.
+    bool (*note_registration)(const void* domain, void* address, std::uint64_t length);
     // The memory types of windows without keys, UCS_BIT(ucs_memory_type_t) each.
     std::uint64_t (*types_of_copied)();
     // Addresses of the arena that stand for memory of a card. Errors: as window_registry::create_indirect().
@@ -93,10 +94,6 @@ class window_keys
 public:
     // Identifies a domain; it may be closed.
     using domain_id = const void*;
-
-    // Between the two calls, registrations of arena addresses by this thread only note which domains were asked.
-    virtual void start_collecting()                 = 0;
-    virtual std::vector<domain_id> end_collecting() = 0;
 
     // Makes the keys that are missing, in all domains or in none. Errors: the reason why the window should be copied.
     virtual result<void> make(std::span<const domain_id> domains, const window_content& content, key_choice choice) = 0;

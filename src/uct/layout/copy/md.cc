@@ -1,6 +1,7 @@
 #include "md.h"
 
 #include "abi/window_types.h"
+#include "ucs/window/domain_query.h"
 #include "ucs/window/window.h"
 #include "uct/layout/base/md.h"
 
@@ -16,9 +17,6 @@ namespace
 
 // Every registration returns the address of this byte. UCP reads null as "not registered".
 char registered;
-
-thread_local std::uint64_t num_registrations = 0;
-thread_local const void* last_registering_md = nullptr;
 
 class callback_list
 {
@@ -74,7 +72,6 @@ layout_md& self_of(uct_md_h md)
 struct last_domain {
     const void* opened = nullptr;
     bool left_out      = false;
-    bool is_open       = false;
 };
 
 thread_local last_domain last;
@@ -83,7 +80,6 @@ void close(uct_md_h md)
 {
     if (md == last.opened) {
         last.left_out = !self_of(md).had_interface.load(std::memory_order_relaxed);
-        last.is_open  = false;
     }
     close_callbacks.call(md);
     delete &self_of(md);
@@ -103,10 +99,12 @@ abi::domain_attr query()
 
 ucs_status_t mem_reg(uct_md_h md, void* address, std::size_t length, const abi::mem_reg_params*, uct_mem_h* memh)
 {
-    window_registry::instance().note_registration(address, length);
-    ++num_registrations;
-    last_registering_md = md;
-    *memh               = &registered;
+    if (domain_query* const query = domain_query::current()) {
+        query->found.copying = md;
+    } else {
+        window_registry::instance().note_registration(address, length);
+    }
+    *memh = &registered;
     return UCS_OK;
 }
 
@@ -141,7 +139,7 @@ ucs_status_t md_open(uct_component* component, const char*, const uct_md_config_
         return UCS_ERR_NO_MEMORY;
     }
     init_domain(created->super, operations, component);
-    last = {.opened = created, .left_out = false, .is_open = true};
+    last = {.opened = created, .left_out = false};
     *md  = &created->super.super;
     return UCS_OK;
 }
@@ -196,26 +194,6 @@ constinit abi::component layout_component({
 void on_device_query(void (*callback)())
 {
     device_query_callback = callback;
-}
-
-std::uint64_t md_observer::registrations()
-{
-    return num_registrations;
-}
-
-const void* md_observer::last_md()
-{
-    return last_registering_md;
-}
-
-const void* md_observer::opened_md()
-{
-    return last.is_open ? last.opened : nullptr;
-}
-
-void md_observer::forget_opened()
-{
-    last.is_open = false;
 }
 
 bool on_md_close(md_close_callback callback)

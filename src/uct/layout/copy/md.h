@@ -29,26 +29,6 @@ bool is_lay_copy_left_out();
 // domain yet. One callback, which throws nothing.
 void on_device_query(void (*callback)());
 
-// What the API layer can observe of the domain. No call of UCP tells whether a context contains a given memory domain.
-// But ucp_mem_map of a window calls mem_reg of the domain in the calling thread if, and only if, the context contains
-// it (unless UCP finds the registration in its cache).
-//
-// Example:
-//     const auto before = md_observer::registrations();
-//     ucp_mem_map(context, &params, &memh);
-//     if (md_observer::registrations() != before) { remember(context, md_observer::last_md()); }
-struct md_observer {
-    // How often mem_reg of a `layout` domain has run in this thread.
-    static std::uint64_t registrations();
-    // The domain of the last such call, or null. Only for comparison: the domain may be closed.
-    static const void* last_md();
-
-    // The domain that this thread has opened since forget_opened() and that is still open, or null. After a ucp_init it
-    // is that of the new context.
-    static const void* opened_md();
-    static void forget_opened();
-};
-
 // Calls `callback` whenever a `layout` memory domain is about to close, in the closing thread and with no lock held.
 // The callback stays for the life of the process. Any thread; at most max_md_close_callbacks calls, further ones return
 // false.

@@ -5,6 +5,7 @@
 #include "support/forked_process.h"
 
 #include "abi/window_types.h"
+#include "ucs/window/domain_query.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/base/window_copy.h"
 #include "uct/layout/copy/md.h"
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <span>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <poll.h>
@@ -283,15 +285,20 @@ TEST_F(component, a_forked_process_counts_its_own_failures)
 
 const void* closed_md = nullptr;
 
-TEST_F(component, observer_sees_registrations_of_this_thread_and_the_closing)
+TEST_F(component, domain_answers_queries_of_its_thread_and_tells_its_closing)
 {
-    const auto before = md_observer::registrations();
     char memory[1];
     uct_mem_h memh;
-    ASSERT_EQ(UCS_OK, uct_md_mem_reg(md, memory, 1, 0, &memh));
-    EXPECT_EQ(md_observer::registrations(), before + 1);
-    EXPECT_EQ(md_observer::last_md(), md);
-    ASSERT_EQ(UCS_OK, uct_md_mem_dereg(md, memh));
+    {
+        const domain_query query;
+        std::thread([&] { ASSERT_EQ(UCS_OK, uct_md_mem_reg(md, memory, 1, 0, &memh)); }).join();
+        EXPECT_EQ(query.found.copying, nullptr) << "another thread asks nothing";
+        ASSERT_EQ(UCS_OK, uct_md_mem_dereg(md, memh));
+        ASSERT_EQ(UCS_OK, uct_md_mem_reg(md, memory, 1, 0, &memh));
+        EXPECT_EQ(query.found.copying, md);
+        ASSERT_EQ(UCS_OK, uct_md_mem_dereg(md, memh));
+    }
+    EXPECT_EQ(domain_query::current(), nullptr);
     EXPECT_TRUE(on_md_close([](const void* closing) { closed_md = closing; }));
     uct_md_h other;
     uct_md_config_t* config;

@@ -57,20 +57,6 @@ void device_window_keys::for_all(Action&& act)
     }
 }
 
-void device_window_keys::start_collecting()
-{
-    constexpr std::size_t more_than_a_host_has = 64;
-    auto fresh                                 = std::make_unique<std::vector<domain_id>>();
-    fresh->reserve(more_than_a_host_has); // a registration that runs out of memory would be logged by UCP
-    window_domain::collected = fresh.release();
-}
-
-std::vector<window_keys::domain_id> device_window_keys::end_collecting()
-{
-    const std::unique_ptr<std::vector<domain_id>> found(std::exchange(window_domain::collected, nullptr));
-    return std::move(*found);
-}
-
 result<void> device_window_keys::make(std::span<const domain_id> domains, const window_content& content,
                                       key_choice choice)
 {

@@ -38,8 +38,6 @@ public:
     void add(window_domain* domain);
     void remove(window_domain* domain);
 
-    void start_collecting() override;
-    std::vector<domain_id> end_collecting() override;
     result<void> make(std::span<const domain_id> domains, const window_content& content, key_choice choice) override;
     void suspend(const std::byte* address) override;
     result<void> resume(const std::byte* address) override;

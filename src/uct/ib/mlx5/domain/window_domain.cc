@@ -15,8 +15,6 @@
 namespace ucxl::mlx5
 {
 
-thread_local std::vector<const void*>* window_domain::collected = nullptr;
-
 window_domain::window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::string device,
                              const window_directory& windows)
     : domain_layer(stock), _pd(pd), _device_name(std::move(device)), _windows(windows),
@@ -298,10 +296,6 @@ result<window_handle*> window_domain::make_handle()
 
 result<window_handle*> window_domain::register_range(const void* address, std::uint64_t length)
 {
-    if (collected != nullptr) {
-        collected->push_back(this);
-        return make_handle();
-    }
     if (_windows.is_card_memory(address, length)) {
         // Another card cannot reach this memory. UCP registers it there nevertheless; peers are told not to use the
         // key, and local use is copied.
@@ -334,8 +328,8 @@ ucs_status_t window_domain::mem_reg(void* address, std::size_t length, const abi
         return status;
     }
     return guarded("ucp_mem_map of a window", [&] {
-        _windows.note_registration(address, length);
-        const auto handle = register_range(address, length);
+        const bool is_meant = _windows.note_registration(this, address, length);
+        const auto handle   = is_meant ? register_range(address, length) : make_handle();
         if (!handle) {
             return log_error("ucp_mem_map of a window", handle.error());
         }

@@ -67,9 +67,6 @@ public:
     ucs_status_t mem_attach(const void* exported_key, abi::mem_attach_params* params, uct_mem_h* memh) override;
     std::size_t exported_key_length(std::size_t) const override { return exported_handle::length; }
 
-    // The domains that registrations of this thread are noted in, or null.
-    static thread_local std::vector<const void*>* collected;
-
 private:
     // What the device gives, made with the first window.
     struct device_side {
