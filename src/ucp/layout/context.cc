@@ -1,11 +1,13 @@
 #include "context.h"
 
+#include "decision.h"
 #include "map_state.h"
 #include "ucp_layout_context.h"
 
 #include "abi/config.h"
 #include "abi/log.h"
 #include "abi/ucx.h"
+#include "ucs/layout/build.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/init.h"
 
@@ -206,67 +208,45 @@ ucs_status_t watch(const ucp_layout_context_watch_params_t* params)
     return UCS_OK;
 }
 
-// Maps a window for a try if there are keys.
-ucs_status_t query_carrier(ucp_context_h context, bool may_have_keys, ucp_layout_carrier_t& carrier)
+// Plans for a window without making it, if there are devices.
+result<ucp_layout_carrier_t> carrier_in(const context_view& view)
 {
-    if (!may_have_keys) {
-        carrier = UCP_LAYOUT_CARRIER_COPIES;
-        return UCS_OK;
+    if (view.with_keys.empty()) {
+        return UCP_LAYOUT_CARRIER_COPIES;
     }
     constexpr std::size_t block = 4096, number = 4;
     std::vector<std::byte> memory(2 * block * number);
-    void* base                 = memory.data();
-    ucp_layout_h layout        = nullptr;
-    ucp_layout_window_h window = nullptr;
-    if (const auto status = ucp_layout_strided(block, number, 2 * block, &layout); status != UCS_OK) {
-        return status;
-    }
-    ucp_layout_map_params_t params{};
-    params.field_mask   = UCP_LAYOUT_MAP_PARAM_FIELD_LAYOUT | UCP_LAYOUT_MAP_PARAM_FIELD_BASES;
-    params.layout       = layout;
-    params.bases        = &base;
-    params.num_bases    = 1;
-    ucs_status_t status = ucp_layout_map(context, &params, &window);
-    ucp_layout_destroy(layout);
-    if (status != UCS_OK) {
-        return status;
-    }
-    ucp_layout_window_attr_t attr{};
-    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
-    status          = ucp_layout_window_query(window, &attr);
-    ucp_layout_unmap(window);
-    if (status == UCS_OK) {
-        carrier = attr.carrier;
-    }
-    return status;
+    const dim blocks{number, 2 * block};
+    const auto shape = UCXL_TRY(make_strided({.length = block, .nested = nullptr}, std::span(&blocks, 1)));
+    auto plan        = UCXL_TRY(pack_plan::compile(shape));
+    const auto made  = UCXL_TRY(decide(view, {std::move(plan), {memory.data()}}));
+    return made.carrier == window_carrier::keys ? UCP_LAYOUT_CARRIER_KEYS : UCP_LAYOUT_CARRIER_COPIES;
 }
 
 ucs_status_t query(ucp_context_h context, ucp_layout_context_attr_t& attr)
 {
-    if (const auto status =
-            check_field_mask("ucp_layout_context_query", attr.field_mask, UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER);
+    constexpr auto name = "ucp_layout_context_query";
+    if (const auto status = check_field_mask(name, attr.field_mask, UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER);
         status != UCS_OK) {
         return status;
     }
     if (!uct_layout_init()) {
         return UCS_ERR_NO_DEVICE;
     }
-    bool may_have_keys = false;
-    {
-        auto& state = map_state::instance();
-        const std::lock_guard guard(state.lock);
-        const auto view = state.views.of(context);
-        if (!view) {
-            return log_error("ucp_layout_context_query", view.error());
-        }
-        if ((*view)->copying == nullptr) {
-            return UCS_ERR_NO_DEVICE;
-        }
-        may_have_keys = !(*view)->with_keys.empty();
+    auto& state = map_state::instance();
+    const std::lock_guard guard(state.lock);
+    const auto view = state.views.of(context);
+    if (!view || (*view)->copying == nullptr) {
+        return view ? UCS_ERR_NO_DEVICE : log_error(name, view.error());
     }
-    return (attr.field_mask & UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER)
-               ? query_carrier(context, may_have_keys, attr.carrier)
-               : UCS_OK;
+    if (attr.field_mask & UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER) {
+        const auto carrier = carrier_in(**view);
+        if (!carrier) {
+            return log_error(name, carrier.error());
+        }
+        attr.carrier = *carrier;
+    }
+    return UCS_OK;
 }
 
 ucs_status_t query_option(const char* name, char* value, std::size_t length)

@@ -161,7 +161,7 @@ window_keys* open_keys(std::string& reason)
         return nullptr;
     }
     // What a device has no key for needs a memory type that no device registers.
-    if (!abi::types_of_windows().staged && carrier_option() != window_carrier_option::keys) {
+    if (!abi::types_of_windows().staged && wanted_carrier() != window_carrier::keys) {
         reason = "no memory type is free for windows that cannot have keys (with UCX_PROTO_ENABLE=n there is none)";
         return nullptr;
     }
@@ -214,20 +214,19 @@ void watch_for_devices()
     pthread_atfork(nullptr, nullptr, [] { state().keys = nullptr; });
 }
 
-window_content content_of(const window& window)
+window_content content_of(const window_binding& binding)
 {
-    const window_binding& binding = window.binding();
-    return {.address = window.address(),
-            .length  = window.length(),
+    return {.address = nullptr,
+            .length  = binding.plan->packed_length(),
             .shape   = binding.plan->source_layout(),
             .bases   = binding.bases};
 }
 
-result<void> make_keys(const context_view& view, const window& window, key_choice choice)
+window_content content_of(const window& window)
 {
-    window_keys* const keys = hardware_keys();
-    return keys == nullptr || view.with_keys.empty() ? result<void>()
-                                                     : keys->make(view.with_keys, content_of(window), choice);
+    window_content content = content_of(window.binding());
+    content.address        = window.address();
+    return content;
 }
 
 window_keys* hardware_keys()

@@ -4,7 +4,6 @@
 // Example: if (window_keys* const keys = hardware_keys()) { keys->suspend(address); }
 #pragma once
 
-#include "context_view.h"
 #include "ucs/window/window.h"
 #include "ucs/window/window_keys.h"
 
@@ -22,12 +21,9 @@ window_keys* hardware_keys();
 // Whether a context of this process has, or had, a device that may make keys.
 bool was_device_opened();
 
-// What a key of the window has to show. Throws std::bad_alloc.
+// What a key of the window has to show; that of a binding belongs to no window yet. Throws std::bad_alloc.
 window_content content_of(const window& window);
-
-// Makes the hardware keys of a window in all domains of a context that make some. Nothing to do without such domains.
-// Errors: why the window has to be copied. Throws std::bad_alloc.
-result<void> make_keys(const context_view& view, const window& window, key_choice choice);
+window_content content_of(const window_binding& binding);
 
 // Why there is none, in words; empty if there is one.
 std::string why_no_hardware_keys();

@@ -1,10 +1,9 @@
 // ucp_layout_map, ucp_layout_map_base, ucp_layout_unmap and ucp_layout_rebind.
-#include "carrier.h"
+#include "decision.h"
 #include "handle.h"
 #include "hardware_keys.h"
 #include "heap_regions.h"
 #include "map_state.h"
-#include "options.h"
 #include "sys/rollback.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/init.h"
@@ -128,25 +127,6 @@ ucs_status_t check(const ucp_layout_map_params_t& params, map_request& request)
     return check_bases(name, *params.layout->value, request.bases);
 }
 
-// Of a window that has no hardware key in this context.
-window_carrier carrier_of_new_window(const context_view& view, const layout& layout, bool is_shared)
-{
-    switch (carrier_option()) {
-    case window_carrier_option::copies:
-        return window_carrier::copies;
-    case window_carrier_option::keys:
-        return window_carrier::keys;
-    case window_carrier_option::automatic:
-        break;
-    }
-    // In another context it may get a key, unless there are no cards: then shared memory is better used at once.
-    const bool may_get_key = view.copying == nullptr ? !is_shared || was_device_opened() : !view.with_keys.empty();
-    if (may_get_key) {
-        return window_carrier::keys;
-    }
-    return carrier_without_keys(layout, is_shared).value_or(window_carrier::keys);
-}
-
 // Memory of a network card for every source, until the object ends.
 class card_sources
 {
@@ -164,7 +144,7 @@ public:
     // Errors: unsupported, no_memory.
     result<std::vector<std::byte*>> allocate(std::span<const window_keys::domain_id> domains, const layout& layout)
     {
-        if (domains.empty()) {
+        if (hardware_keys() == nullptr || domains.empty()) {
             return fail(errc::unsupported, "base_memory_type is UCS_MEMORY_TYPE_RDMA, and the context has no device "
                                            "with hardware keys for windows");
         }
@@ -187,74 +167,68 @@ private:
     std::vector<const std::byte*> _addresses;
 };
 
-result<cached_window*> allocate_on_card(map_state& state, const context_view& view, const map_request& request)
+result<window_binding> bind_to_card(const context_view& view, pack_plan_ptr plan)
 {
     const auto owner = std::make_shared<card_sources>();
-    auto bases       = UCXL_TRY(owner->allocate(view.with_keys, *request.layout->value));
-    return state.cache.adopt(*request.layout, std::move(bases), owner,
-                             carrier_option() == window_carrier_option::copies ? window_carrier::copies
-                                                                               : window_carrier::keys);
+    auto bases       = UCXL_TRY(owner->allocate(view.with_keys, *plan->source_layout()));
+    window_binding binding{std::move(plan), std::move(bases)};
+    binding.owner = owner;
+    return binding;
 }
 
-result<cached_window*> make_window(map_state& state, const context_view& view, const map_request& request)
+result<window_binding> bind(const context_view& view, const map_request& request)
 {
-    const bool is_allocated = request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE);
-    const auto carrier = [&](bool is_shared) { return carrier_of_new_window(view, *request.layout->value, is_shared); };
-    if (!is_allocated) {
-        return state.cache.acquire(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE), carrier);
+    auto plan = UCXL_TRY(request.layout->plan());
+    if (!request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
+        return window_binding{std::move(plan), to_bytes(request.bases)};
     }
     if (request.is_of_card) {
-        auto allocated = allocate_on_card(state, view, request);
+        auto allocated = bind_to_card(view, plan);
         if (allocated || !request.has(UCP_LAYOUT_MAP_FLAG_OR_HOST)) {
             return allocated;
         }
         ucs_debug("host memory instead of memory of a network card: %s", allocated.error().message.c_str());
     }
-    return state.cache.allocate(*request.layout, carrier(true));
+    return window_registry::instance().allocate_memory(std::move(plan));
 }
 
-// Makes the keys of a window that may have some. If there can be none, the CPU carries the window: it moves to the part
-// of the arena that no device registers. UCP cannot be told later, so this comes before it learns of the window.
-ucs_status_t choose_carrier(map_state& state, const context_view& view, const char* function, const window_user& user)
+// The window that is there already, with the keys that it lacks in this context. Null if there is none, or if nobody
+// uses it and it would have to be copied now.
+result<cached_window*> find(map_state& state, ucp_context_h context, const context_view& view,
+                            const map_request& request)
 {
-    cached_window& window = *user.window;
-    if (window.target->carrier() != window_carrier::keys || state.memory.has_handle(user.context, window)) {
-        return UCS_OK;
+    if (request.has(UCP_LAYOUT_MAP_FLAG_ALLOCATE)) {
+        return nullptr;
     }
-    // Another user knows the address, so the window stays where it is.
-    const bool is_fixed  = window.users > 1;
-    const bool is_forced = is_fixed || carrier_option() == window_carrier_option::keys;
-    const auto choice    = is_forced ? key_choice::always : key_choice::by_cost;
-    const auto made      = make_keys(view, *window.target, choice);
-    if (made) {
-        return UCS_OK;
+    cached_window* const known =
+        state.cache.reuse(*request.layout, request.bases, request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
+    if (known == nullptr) {
+        return nullptr;
     }
-    if (is_fixed) {
-        ucs_error("%s: the window is mapped already, and in this context it cannot have a hardware key: %s", function,
-                  made.error().message.c_str());
-        return to_status(made.error().code);
+    rollback undo([&] { state.cache.release(known); });
+    const bool is_fixed = known->users > 1; // another user knows its address
+    const auto choice   = is_fixed ? key_choice::always : wanted_choice();
+    if (const auto made = state.complete_keys(*known, context, view, choice); !made) {
+        known->is_kept = is_fixed;
+        return is_fixed ? fail(made.error().code, "the window is mapped already, and in this context it cannot have a "
+                                                  "hardware key: " +
+                                                      made.error().message)
+                        : result<cached_window*>(nullptr);
     }
-    ucs_debug("the CPU copies the window of %zu bytes: %s", window.target->length(), made.error().message.c_str());
-    return status_of(function, state.cache.carry_by_copies(window, made.error()));
+    undo.cancel();
+    return known;
 }
 
-// The user holds the window on entry. On failure the caller releases whatever the user holds then.
-ucs_status_t attach(map_state& state, const context_view& view, const char* function, window_user& user)
+// Adds a use.
+result<cached_window*> find_or_make(map_state& state, ucp_context_h context, const context_view& view,
+                                    const map_request& request)
 {
-    if (user.context == nullptr) {
-        return UCS_OK;
+    if (auto* const known = UCXL_TRY(find(state, context, view, request))) {
+        return known;
     }
-    user.memory.reserve(1);
-    if (const auto status = choose_carrier(state, view, function, user); status != UCS_OK) {
-        return status;
-    }
-    memory_handle* handle = nullptr;
-    const auto status     = state.memory.acquire(user.context, view, *user.window, &handle);
-    if (status == UCS_OK) {
-        user.memory.push_back(handle);
-        user.window->had_memory_handle = true;
-    }
-    return status;
+    auto binding = UCXL_TRY(bind(view, request));
+    auto decided = UCXL_TRY(decide(view, std::move(binding)));
+    return state.cache.create(*request.layout, std::move(decided), request.has(UCP_LAYOUT_MAP_FLAG_EXCLUSIVE));
 }
 
 // Writes the address, too, unless address_p is null.
@@ -275,22 +249,23 @@ ucs_status_t map(ucp_context_h context, const map_request& request, ucp_layout_w
     if (context != nullptr && (*view)->copying == nullptr) {
         return log_error(request.function, {errc::no_device, why_no_windows(context)});
     }
-    const auto window = make_window(state, **view, request);
+    const auto window = find_or_make(state, context, **view, request);
     if (!window) {
         return log_error(request.function, window.error());
     }
     window_user user{.window = *window, .context = context, .flags = request.flags, .memory = {}};
     rollback undo([&] { state.release(user); });
-    const ucs_status_t status = attach(state, **view, request.function, user);
-    if (status == UCS_OK) {
-        window_figures::instance().add(*user.window, context != nullptr);
-        *window_p = state.add(user);
-        undo.cancel();
-        if (address_p != nullptr) {
-            *address_p = user.window->target->address();
-        }
+    if (context == nullptr) {
+        window_figures::instance().add(**window);
+    } else if (const auto status = state.attach(user, context, **view); status != UCS_OK) {
+        return status;
     }
-    return status;
+    *window_p = state.add(user);
+    undo.cancel();
+    if (address_p != nullptr) {
+        *address_p = (*window)->target->address();
+    }
+    return UCS_OK;
 }
 
 ucs_status_t unmap(ucp_layout_window_h window)

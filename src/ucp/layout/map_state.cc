@@ -8,6 +8,7 @@
 
 #include "abi/log.h"
 #include "sys/fork.h"
+#include "sys/rollback.h"
 
 #include <algorithm>
 
@@ -109,6 +110,29 @@ window_user* map_state::find(const char* function, ucp_layout_window_h handle)
         return nullptr;
     }
     return &found->second;
+}
+
+result<void> map_state::complete_keys(const cached_window& window, ucp_context_h context, const context_view& view,
+                                      key_choice choice)
+{
+    return may_have_keys(window.target->carrier()) && !memory.has_handle(context, window)
+               ? make_keys(view, *window.target, choice)
+               : result<void>();
+}
+
+ucs_status_t map_state::attach(window_user& user, ucp_context_h context, const context_view& view)
+{
+    user.memory.reserve(user.memory.size() + 1);
+    memory_handle* handle = nullptr;
+    if (const auto status = memory.acquire(context, view, *user.window, &handle); status != UCS_OK) {
+        return status;
+    }
+    rollback undo([&] { memory.release(handle); });
+    user.window->had_memory_handle = true;
+    window_figures::instance().add(*user.window);
+    user.memory.push_back(handle);
+    undo.cancel();
+    return UCS_OK;
 }
 
 void map_state::remove(ucp_layout_window_h handle)

@@ -41,6 +41,13 @@ struct map_state {
     static ucp_layout_window_h find_by_address(const void* address, std::size_t length);
     // Returns null and logs an error if it is no handle of a window.
     window_user* find(const char* function, ucp_layout_window_h handle);
+    // Makes the hardware keys that the window lacks in the context, before it gets its memory handle there. Errors: why
+    // it has to be copied there. Throws std::bad_alloc.
+    result<void> complete_keys(const cached_window& window, ucp_context_h context, const context_view& view,
+                               key_choice choice);
+    // The user gets a memory handle in a context that has windows. UCP logged every other status than UCS_OK. Throws
+    // std::bad_alloc; the user has none then.
+    ucs_status_t attach(window_user& user, ucp_context_h context, const context_view& view);
     // Releases everything the user holds, and ends the handle.
     void remove(ucp_layout_window_h handle);
     // Releases everything the user holds.

@@ -83,9 +83,9 @@ bool are_hardware_keys_enabled()
     return key_values().enable != 0;
 }
 
-window_carrier_option carrier_option()
+window_carrier wanted_carrier()
 {
-    return static_cast<window_carrier_option>(key_values().windows);
+    return static_cast<window_carrier>(key_values().windows);
 }
 
 } // namespace ucxl

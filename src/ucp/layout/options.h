@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ucs/window/key_options.h"
+#include "ucs/window/window_carrier.h"
 
 #include <cstddef>
 
@@ -18,6 +19,6 @@ std::size_t least_direct_length(bool has_shared_memory);
 // UCX_LAYOUT_KEYS_ENABLE
 bool are_hardware_keys_enabled();
 // UCX_LAYOUT_KEYS_WINDOWS
-window_carrier_option carrier_option();
+window_carrier wanted_carrier();
 
 } // namespace ucxl

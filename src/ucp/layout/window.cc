@@ -1,10 +1,8 @@
 // ucp_layout_window_*: finding windows, queries, and stock memory handles in further contexts.
-#include "carrier.h"
+#include "decision.h"
 #include "handle.h"
-#include "hardware_keys.h"
 #include "map_state.h"
 #include "ucs/sys/argument.h"
-#include "window_figures.h"
 
 #include <algorithm>
 #include <span>
@@ -21,6 +19,11 @@ constexpr std::uint64_t known_fields =
     UCP_LAYOUT_WINDOW_ATTR_FIELD_FLAGS | UCP_LAYOUT_WINDOW_ATTR_FIELD_STATISTICS |
     UCP_LAYOUT_WINDOW_ATTR_FIELD_BASE_MEMORY_TYPE | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
 
+static_assert(static_cast<int>(window_carrier::undecided) == UCP_LAYOUT_CARRIER_UNDECIDED &&
+              static_cast<int>(window_carrier::keys) == UCP_LAYOUT_CARRIER_KEYS &&
+              static_cast<int>(window_carrier::copies) == UCP_LAYOUT_CARRIER_COPIES &&
+              static_cast<int>(window_carrier::direct) == UCP_LAYOUT_CARRIER_DIRECT);
+
 // Calls body(state, user) with the user of the handle, under the lock.
 template <typename Body>
 ucs_status_t with_user(const char* function, ucp_layout_window_h window, Body&& body)
@@ -35,7 +38,7 @@ void fill(const window_user& user, ucp_layout_window_attr_t& attr)
 {
     const auto asked = [&](std::uint64_t field) { return (attr.field_mask & field) != 0; };
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER)) {
-        attr.carrier = carrier_of(*user.window).carrier; // first, because it may run out of memory
+        attr.carrier = static_cast<ucp_layout_carrier_t>(carrier_of(*user.window)); // first: it may run out of memory
     }
     if (asked(UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS)) {
         attr.address = user.window->target->address();
@@ -75,7 +78,7 @@ ucs_status_t copy_reason(const window_user& user, std::span<char> text)
         ucs_error("ucp_layout_window_carrier_reason: length is 0, and the text has at least its final 0");
         return UCS_ERR_BUFFER_TOO_SMALL;
     }
-    const std::string reason                        = carrier_of(*user.window).why_no_key;
+    const std::string reason                        = why_no_key(*user.window);
     text[reason.copy(text.data(), text.size() - 1)] = 0;
     return UCS_OK;
 }
@@ -92,37 +95,22 @@ ucs_status_t copy_bases(const window_user& user, void** bases, std::uint32_t num
 }
 
 // The address of the window is known, so it cannot become one that is copied.
-result<void> make_missing_keys(map_state& state, const context_view& view, const window_user& user,
-                               ucp_context_h context)
-{
-    const window& window = *user.window->target;
-    return window.carrier() == window_carrier::keys && !state.memory.has_handle(context, *user.window)
-               ? make_keys(view, window, key_choice::always)
-               : result<void>();
-}
-
 ucs_status_t give_memh(map_state& state, window_user& user, ucp_context_h context, ucp_mem_h* memh_p)
 {
-    memory_handle* handle = user.memory_in(context);
-    if (handle == nullptr) {
-        user.memory.reserve(user.memory.size() + 1);
+    constexpr auto name = "ucp_layout_window_memh";
+    if (user.memory_in(context) == nullptr) {
         const auto view = state.views.of(context);
         if (!view || (*view)->copying == nullptr) {
-            return log_error("ucp_layout_window_memh",
-                             view ? error{errc::no_device, why_no_windows(context)} : view.error());
+            return log_error(name, view ? error{errc::no_device, why_no_windows(context)} : view.error());
         }
-        if (const auto made = make_missing_keys(state, **view, user, context); !made) {
-            return log_error("ucp_layout_window_memh", made.error());
+        if (const auto made = state.complete_keys(*user.window, context, **view, key_choice::always); !made) {
+            return log_error(name, made.error());
         }
-        window_figures::instance().add(*user.window, true);
-        const auto status = state.memory.acquire(context, **view, *user.window, &handle);
-        if (status != UCS_OK) {
+        if (const auto status = state.attach(user, context, **view); status != UCS_OK) {
             return status;
         }
-        user.memory.push_back(handle);
-        user.window->had_memory_handle = true;
     }
-    *memh_p = handle->memh;
+    *memh_p = user.memory_in(context)->memh;
     return UCS_OK;
 }
 

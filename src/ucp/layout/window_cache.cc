@@ -2,7 +2,6 @@
 
 #include "abi/log.h"
 #include "abi/registrations.h"
-#include "carrier.h"
 #include "hardware_keys.h"
 #include "sys/hash.h"
 #include "sys/rollback.h"
@@ -37,13 +36,6 @@ std::uint64_t content_key(const cached_window& cached)
     return content_key(*cached.layout, std::span<std::byte* const>(cached.target->binding().bases));
 }
 
-std::vector<std::byte*> to_bytes(std::span<void* const> bases)
-{
-    std::vector<std::byte*> bytes(bases.size());
-    std::ranges::transform(bases, bytes.begin(), [](void* base) { return static_cast<std::byte*>(base); });
-    return bytes;
-}
-
 // Whether all bytes are in regions.
 bool is_over_regions(const layout& layout, std::span<void* const> bases)
 {
@@ -53,39 +45,18 @@ bool is_over_regions(const layout& layout, std::span<void* const> bases)
 
 } // namespace
 
+std::vector<std::byte*> to_bytes(std::span<void* const> bases)
+{
+    std::vector<std::byte*> bytes(bases.size());
+    std::ranges::transform(bases, bytes.begin(), [](void* base) { return static_cast<std::byte*>(base); });
+    return bytes;
+}
+
 window_cache::~window_cache()
 {
     for (const auto& window : _windows | std::views::values) {
         window_registry::instance().destroy(window->target);
     }
-}
-
-template <typename MakeWindow>
-result<cached_window*> window_cache::create(ucp_layout& layout, MakeWindow&& make_window)
-{
-    auto plan        = UCXL_TRY(layout.plan());
-    auto owned       = std::make_unique<cached_window>();
-    auto* created    = owned.get();
-    const auto place = _windows.emplace(created, std::move(owned)).first;
-    rollback undo([&] { _windows.erase(place); });
-    created->target = UCXL_TRY(make_window(std::move(plan)));
-    undo.cancel();
-    created->layout = retain(&layout);
-    return created;
-}
-
-result<cached_window*> window_cache::create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                                    const carrier_chooser& carrier)
-{
-    auto created = create(layout, [&](pack_plan_ptr plan) {
-        return window_registry::instance().create({std::move(plan), to_bytes(bases)}, carrier);
-    });
-    if (created && !exclusive) {
-        rollback undo([&] { destroy(*created); });
-        index(**created);
-        undo.cancel();
-    }
-    return created;
 }
 
 // Returns false if its hardware keys cannot be had again, such as when its memory was unmapped.
@@ -103,18 +74,18 @@ bool window_cache::wake(cached_window& cached)
     return true;
 }
 
-result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                             const carrier_chooser& carrier)
+cached_window* window_cache::reuse(ucp_layout& layout, std::span<void* const> bases, bool exclusive)
 {
-    cached_window* found = find(layout, bases, exclusive);
-    if (found != nullptr && found->users == 0 && (is_over_regions(*layout.value, bases) || !wake(*found))) {
+    cached_window* const found = find(layout, bases, exclusive);
+    if (found == nullptr) {
+        return nullptr;
+    }
+    if (found->users == 0 && (is_over_regions(*layout.value, bases) || !wake(*found))) {
         _idle.erase(found->idle_position);
         destroy(found);
-        found = nullptr;
+        return nullptr;
     }
-    if (found == nullptr) {
-        found = UCXL_TRY(create_indexed(layout, bases, exclusive, carrier));
-    } else if (exclusive) {
+    if (exclusive) {
         remove_from_index(*found);
     }
     found->exclusive = exclusive;
@@ -122,52 +93,25 @@ result<cached_window*> window_cache::acquire(ucp_layout& layout, std::span<void*
     return found;
 }
 
-result<cached_window*> window_cache::allocate(ucp_layout& layout, window_carrier carrier)
+result<cached_window*> window_cache::create(ucp_layout& layout, decision decided, bool exclusive)
 {
-    auto created = create(
-        layout, [&](pack_plan_ptr plan) { return window_registry::instance().allocate(std::move(plan), carrier); });
-    if (created) {
-        (*created)->users = 1;
+    auto owned             = std::make_unique<cached_window>();
+    cached_window* created = owned.get();
+    const auto place       = _windows.emplace(created, std::move(owned)).first;
+    rollback undo([&] { _windows.erase(place); });
+    created->target = UCXL_TRY(ucxl::create(decided));
+    undo.cancel();
+    rollback undo_all([&] { destroy(created); });
+    created->layout     = retain(&layout);
+    created->exclusive  = exclusive;
+    created->why_copied = std::move(decided.why_copied);
+    created->is_kept    = !decided.may_change;
+    if (!exclusive && !created->has_own_memory()) {
+        index(*created);
     }
+    undo_all.cancel();
+    created->users = 1;
     return created;
-}
-
-result<cached_window*> window_cache::adopt(ucp_layout& layout, std::vector<std::byte*> bases,
-                                           std::shared_ptr<const void> owner, window_carrier carrier)
-{
-    auto created = create(layout, [&](pack_plan_ptr plan) {
-        window_binding binding{std::move(plan), std::move(bases)};
-        binding.owner = std::move(owner);
-        return window_registry::instance().create(std::move(binding), carrier);
-    });
-    if (created) {
-        (*created)->users = 1;
-    }
-    return created;
-}
-
-result<void> window_cache::carry_by_copies(cached_window& cached, error reason)
-{
-    auto& registry                = window_registry::instance();
-    const window_binding& binding = cached.target->binding();
-    window* moved                 = nullptr;
-    const bool has_own_memory     = binding.memory != nullptr;
-    const auto carrier =
-        carrier_without_keys(*cached.layout->value, binding.is_shared()).value_or(window_carrier::copies);
-    if (has_own_memory) {
-        moved = UCXL_TRY(registry.allocate(binding.plan, carrier));
-    } else {
-        window_binding copied{binding.plan, binding.bases};
-        copied.owner = binding.owner;
-        moved        = UCXL_TRY(registry.create(std::move(copied), carrier));
-    }
-    _ends(cached); // handles of contexts that used it before are for its old address
-    registry.destroy(std::exchange(cached.target, moved));
-    // What went wrong once may work for the next user, as may other memory at these addresses. What the device cannot
-    // do, or not well, stays so.
-    cached.is_kept    = reason.code == errc::unsupported || reason.code == errc::exceeds_limit;
-    cached.why_copied = std::move(reason.message);
-    return {};
 }
 
 void window_cache::release(cached_window* cached)

@@ -12,12 +12,14 @@
 // Not thread safe: the caller (map.cc) holds its lock.
 #pragma once
 
+#include "decision.h"
 #include "handle.h"
 #include "ucs/window/window.h"
 
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -27,10 +29,8 @@ namespace ucxl
 
 // How window_figures counts a window.
 struct carrier_count {
-    enum class kinds : std::uint8_t { unknown, keyed, copied, unasked };
-
-    kinds kind          = kinds::unknown; // also while it is unused
-    std::uint8_t reason = 0;              // if copied
+    std::optional<window_carrier> carrier; // none before it was counted first; also while it is unused
+    std::uint8_t reason = 0;               // of copies
     bool is_live        = false;
 };
 
@@ -51,6 +51,8 @@ struct cached_window {
     bool has_own_memory() const { return target->binding().memory != nullptr || target->binding().owner != nullptr; }
 };
 
+std::vector<std::byte*> to_bytes(std::span<void* const> bases);
+
 class window_cache
 {
 public:
@@ -60,19 +62,13 @@ public:
     window_cache(std::size_t max_idle, end_callback ends) : _max_idle(max_idle), _ends(std::move(ends)) {}
     ~window_cache();
 
-    // Adds a use of a window over memory of the caller. An exclusive window has only this use. The carrier is that of a
-    // new window: one that is found by its content keeps its own, unless it was unused and its memory is shared by now.
-    result<cached_window*> acquire(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                   const carrier_chooser& carrier);
-    // Makes a window over new memory, with one use.
-    result<cached_window*> allocate(ucp_layout& layout, window_carrier carrier);
-    // Makes a window over memory that ends with the window, with one use.
-    result<cached_window*> adopt(ucp_layout& layout, std::vector<std::byte*> bases, std::shared_ptr<const void> owner,
-                                 window_carrier carrier);
-    // Moves a window with one user, who does not know it yet, to the part of the arena whose windows the CPU copies.
-    // Errors: as acquire(); the window stays where it is.
-    result<void> carry_by_copies(cached_window& cached, error reason);
-    // Removes a use added by acquire() or allocate().
+    // Adds a use of the window over this memory of the caller. An exclusive window has only this use. Returns null if
+    // there is none, or one that is unused and has to be made again: its keys cannot be had, or its memory is shared by
+    // now. Throws std::bad_alloc.
+    cached_window* reuse(ucp_layout& layout, std::span<void* const> bases, bool exclusive);
+    // Makes the window, with one use. Errors: as ucxl::create(). Throws std::bad_alloc.
+    result<cached_window*> create(ucp_layout& layout, decision decided, bool exclusive);
+    // Removes a use.
     void release(cached_window* cached);
     // Only for windows over memory of the caller that have one user.
     result<void> rebind(cached_window& cached, std::span<void* const> bases);
@@ -81,13 +77,8 @@ private:
     using owner_map     = std::unordered_map<const cached_window*, std::unique_ptr<cached_window>>;
     using content_index = std::unordered_multimap<std::uint64_t, cached_window*>;
 
-    // make_window(pack_plan_ptr) returns a result<window*>.
-    template <typename MakeWindow>
-    result<cached_window*> create(ucp_layout& layout, MakeWindow&& make_window);
     // Finds an unused window, or any window, and then rather one in use.
     cached_window* find(const ucp_layout& layout, std::span<void* const> bases, bool unused) const;
-    result<cached_window*> create_indexed(ucp_layout& layout, std::span<void* const> bases, bool exclusive,
-                                          const carrier_chooser& carrier);
     bool wake(cached_window& cached);
     void index(cached_window& cached);
     void remove_from_index(const cached_window& cached);

@@ -1,6 +1,6 @@
 #include "window_figures.h"
 
-#include "carrier.h"
+#include "decision.h"
 #include "hardware_keys.h"
 #include "sys/fork.h"
 #include "uct/layout/base/process_page.h"
@@ -224,37 +224,32 @@ std::uint8_t window_figures::reason_like(std::string_view reason)
     return static_cast<std::uint8_t>(found - reasons.begin());
 }
 
-carrier_count window_figures::classify(const cached_window& window, bool was_asked)
+carrier_count window_figures::classify(const cached_window& window)
 {
-    using enum carrier_count::kinds;
-    if (!was_asked && window.target->carrier() == window_carrier::keys && hardware_keys() != nullptr) {
-        return {.kind = unasked};
-    }
-    const carrier_choice choice = carrier_of(window);
-    return choice.carrier == UCP_LAYOUT_CARRIER_KEYS
-               ? carrier_count{.kind = keyed}
-               : carrier_count{.kind = copied, .reason = reason_like(choice.why_no_key)};
+    const window_carrier carrier = carrier_of(window);
+    const bool is_copied = carrier == window_carrier::undecided ? hardware_keys() == nullptr : !may_have_keys(carrier);
+    return is_copied ? carrier_count{.carrier = window_carrier::copies, .reason = reason_like(why_no_key(window))}
+                     : carrier_count{.carrier = carrier};
 }
 
 std::uint64_t& window_figures::count_of(const cached_window& window)
 {
     process_figures& figures = *_page.load();
-    switch (window.counted.kind) {
-    case carrier_count::kinds::keyed:
+    switch (*window.counted.carrier) {
+    case window_carrier::keys:
         return figures.keyed;
-    case carrier_count::kinds::copied:
-        return figures.copied;
-    default:
+    case window_carrier::undecided:
         return figures.unasked;
+    default:
+        return figures.copied;
     }
 }
 
-void window_figures::add(cached_window& window, bool was_asked)
+void window_figures::add(cached_window& window)
 {
-    using enum carrier_count::kinds;
     carrier_count counted = window.counted;
-    if (counted.kind == unknown || (counted.kind == unasked && was_asked)) {
-        counted = classify(window, was_asked);
+    if (!counted.carrier || (*counted.carrier == window_carrier::undecided && window.had_memory_handle)) {
+        counted = classify(window);
     } else if (counted.is_live) {
         return;
     }
@@ -262,7 +257,7 @@ void window_figures::add(cached_window& window, bool was_asked)
     window.counted         = counted;
     window.counted.is_live = true;
     change(count_of(window), 1);
-    if (counted.kind == copied) {
+    if (counted.carrier == window_carrier::copies) {
         change(_page.load()->reasons[counted.reason].now, 1);
     }
 }
@@ -273,7 +268,7 @@ void window_figures::remove(cached_window& window) noexcept
         return;
     }
     change(count_of(window), -1);
-    if (window.counted.kind == carrier_count::kinds::copied) {
+    if (window.counted.carrier == window_carrier::copies) {
         change(_page.load()->reasons[window.counted.reason].now, -1);
     }
 }

@@ -3,7 +3,7 @@
 // People read it in UCX's virtual file system, below layout/windows and layout/keys, and other processes in a page
 // (process_page.h). Both read without a lock: figures that change together may be seen one by one.
 //
-// Example: figures.add(window, context != nullptr); ... figures.remove(window);
+// Example: figures.add(window); ... figures.remove(window);
 #pragma once
 
 #include "ucs/window/window_keys.h"
@@ -66,9 +66,9 @@ class window_figures
 public:
     static window_figures& instance();
 
-    // The window is mapped. `was_asked`: it got a memory handle, so its carrier is chosen. Adding it again is no error.
-    // The caller holds the lock of map_state. Throws std::bad_alloc, and nothing has changed then.
-    void add(cached_window& window, bool was_asked);
+    // The window is mapped, or got its first memory handle. Adding it again is no error. The caller holds the lock of
+    // map_state. Throws std::bad_alloc, and nothing has changed then.
+    void add(cached_window& window);
     // It has no user any more.
     void remove(cached_window& window) noexcept;
 
@@ -86,7 +86,7 @@ public:
 private:
     window_figures();
     void move_to_own_page(bool is_child);
-    carrier_count classify(const cached_window& window, bool was_asked);
+    carrier_count classify(const cached_window& window);
     std::uint8_t reason_like(std::string_view reason);
     process_figures::device* device_named(std::string_view name);
     std::uint64_t& count_of(const cached_window& window);

@@ -56,7 +56,7 @@ result<std::unique_ptr<arena>> arena::reserve(std::size_t length, const part_typ
                                              std::to_string(slot) + " are needed");
     }
     constexpr auto rdma         = UCS_MEMORY_TYPE_RDMA;
-    const std::size_t num_slots = std::min(length / slot, std::size_t{slot_table::max_slots} - num_window_carriers);
+    const std::size_t num_slots = std::min(length / slot, std::size_t{slot_table::max_slots} - num_window_parts);
     const std::size_t parts     = std::min(types.staged ? (types.direct ? 3uz : 2uz) : 1uz, num_slots);
     std::size_t now             = num_slots / parts; // slots of each part
     const std::size_t least     = std::min(now, min_length / slot / parts);

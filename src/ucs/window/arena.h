@@ -1,5 +1,5 @@
 // The arena: one range of reserved addresses without memory, which UCX knows as memory of types of its own. It has one
-// part for each window_carrier, or fewer: as many as there are types.
+// part for each of part_of(window_carrier), or fewer: as many as there are types.
 //
 //     margin | windows with keys: type RDMA | margin | staged type | margin | direct type | margin
 //
@@ -44,7 +44,7 @@ public:
 
     std::byte* base() const { return _base; }      // behind the first margin
     std::size_t length() const { return _length; } // with the margin between the parts
-    // The slots of each part, by window_carrier, and its memory type. The last ones may be missing.
+    // The slots of each part, by part_of(), and its memory type. The last ones may be missing.
     std::span<const slot_area> parts() const { return {_parts.data(), _num_parts}; }
     ucs_memory_type_t type_of(std::size_t part) const { return _types[part]; }
 
@@ -57,14 +57,14 @@ public:
     result<void> map_file(std::uint64_t offset, std::size_t length, int fd, std::uint64_t file_offset) const;
 
 private:
-    using type_list = std::array<ucs_memory_type_t, num_window_carriers>;
+    using type_list = std::array<ucs_memory_type_t, num_window_parts>;
 
     arena(std::byte* base, std::size_t slots_of_part, std::size_t num_parts, const type_list& types);
 
     std::byte* _base;
     std::size_t _length;
     std::size_t _num_parts;
-    std::array<slot_area, num_window_carriers> _parts;
+    std::array<slot_area, num_window_parts> _parts;
     type_list _types;
 };
 

@@ -8,9 +8,6 @@
 namespace ucxl
 {
 
-// UCX_LAYOUT_KEYS_WINDOWS: which windows network cards may register.
-enum class window_carrier_option : std::uint8_t { automatic, keys, copies };
-
 // UCX_LAYOUT_KEYS_SAME_HOST: whether peers on this host use the device.
 enum class same_host_option : std::uint8_t {
     automatic, // if there is no faster way
@@ -42,7 +39,7 @@ struct export_options {
 
 struct key_options {
     int enable;       // 0 or 1
-    int windows;      // window_carrier_option
+    int windows;      // window_carrier; undecided: auto
     int same_host;    // same_host_option
     unsigned spare;   // keys to make in advance
     int address;      // key_address_option

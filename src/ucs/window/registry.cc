@@ -157,21 +157,35 @@ block_row row_of(const window_binding& binding)
 
 } // namespace
 
-result<window*> window_registry::create(window_binding binding, const carrier_chooser& choose)
+result<window*> window_registry::create(window_binding binding, window_carrier carrier)
+{
+    UCXL_TRY(complete(binding));
+    return place(std::move(binding), carrier);
+}
+
+result<void> window_registry::complete(window_binding& binding)
 {
     UCXL_TRY(check(binding));
     UCXL_TRY(reserve());
     find_indirect_bases(binding);
     find_regions(binding);
+    return {};
+}
+
+bool window_registry::has_part(window_carrier carrier) const
+{
+    return part_of(carrier) < _arena->parts().size(); // constant after reserve()
+}
+
+result<window*> window_registry::place_without_memory(window_binding binding, window_carrier carrier)
+{
     const std::uint64_t length = binding.plan->packed_length();
     const std::uint64_t needed = round_to_pages(length) + page_length();
-    const auto parts           = _arena->parts(); // constant from now on
-    window_carrier carrier     = choose(length > 0 && binding.is_shared());
-    if (static_cast<std::size_t>(carrier) >= parts.size()) {
-        carrier = window_carrier::keys;
+    const std::size_t part     = part_of(carrier);
+    if (!has_part(carrier)) {
+        return fail(errc::invalid_param, "this process has no memory type for such windows");
     }
-    const auto part               = static_cast<std::size_t>(carrier);
-    const std::uint64_t available = parts[part].count * slot_table::slot_length;
+    const std::uint64_t available = _arena->parts()[part].count * slot_table::slot_length;
     if (needed > available) {
         return fail(errc::exceeds_limit, "a window of " + std::to_string(length) + " bytes does not fit into the " +
                                              std::to_string(available) +
@@ -198,6 +212,21 @@ result<window*> window_registry::create(window_binding binding, const carrier_ch
     _slots->publish(created->_range, created.get());
     _num_live.fetch_add(1, std::memory_order_relaxed);
     return created.release();
+}
+
+result<window*> window_registry::place(window_binding binding, window_carrier carrier)
+{
+    auto* const made                  = UCXL_TRY(place_without_memory(std::move(binding), carrier));
+    const layout_memory* const memory = made->binding().memory.get();
+    const layout& shown               = *made->binding().plan->source_layout();
+    if (memory == nullptr || !shown.is_contiguous() || shown.is_empty()) {
+        return made;
+    }
+    rollback undo([&] { destroy(made); });
+    const auto first = memory->file_offset(memory->bases()[shown.root().source] + shown.root().offset);
+    UCXL_TRY(map_identity(*made, memory->fd(), static_cast<std::uint64_t>(first)));
+    undo.cancel();
+    return made;
 }
 
 // Addresses that memory of another process has are passed over. That memory becomes known before holds_windows() looks
@@ -308,21 +337,17 @@ result<window*> window_registry::create_indirect(std::uint64_t length, const ind
     return create(std::move(binding));
 }
 
-result<window*> window_registry::allocate(pack_plan_ptr plan, window_carrier carrier)
+result<window_binding> window_registry::allocate_memory(pack_plan_ptr plan)
 {
     UCXL_TRY(reserve());
-    const layout_ptr layout = plan->source_layout();
-    auto memory             = UCXL_TRY(layout_memory::allocate(*layout, _huge_pages)); // constant from now on
-    auto* const created     = UCXL_TRY(create({std::move(plan), memory->bases(), memory}, carrier));
-    if (!layout->is_contiguous() || layout->is_empty()) {
-        return created;
-    }
-    rollback undo([&] { destroy(created); });
-    const layout_entry& root = layout->root();
-    const auto first         = memory->file_offset(memory->bases()[root.source] + root.offset);
-    UCXL_TRY(map_identity(*created, memory->fd(), static_cast<std::uint64_t>(first)));
-    undo.cancel();
-    return created;
+    auto memory = UCXL_TRY(layout_memory::allocate(*plan->source_layout(), _huge_pages)); // constant from now on
+    auto bases  = memory->bases();
+    return window_binding{std::move(plan), std::move(bases), std::move(memory)};
+}
+
+result<window*> window_registry::allocate(pack_plan_ptr plan, window_carrier carrier)
+{
+    return create(UCXL_TRY(allocate_memory(std::move(plan))), carrier);
 }
 
 result<void> window_registry::rebind(window& window, window_binding binding)

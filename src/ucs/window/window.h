@@ -1,7 +1,7 @@
 // Windows: a layout applied to base addresses, visible as a contiguous range of reserved addresses in packed order.
 //
 // All windows live in one arena: reserved PROT_NONE, 1 TiB by default (UCX_LAYOUT_ARENA_SIZE), made with the first
-// window. It has a part for each window_carrier, and UCX knows each part as another memory type (arena.h). A shift and
+// window. Copied windows have parts of their own, which UCX knows as other memory types (window_carrier.h). A shift and
 // a table read tell which window an address belongs to: no lock, no search, from any thread at any time. For an address
 // of the arena that belongs to no live window, or a range that crosses the end of one, the answer is "none". At least
 // one guard page follows every window. A freed range is reused as late as possible, so stale addresses stay "none" for
@@ -31,7 +31,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -56,13 +55,13 @@ struct window_binding {
     pack_plan_ptr plan;
     std::vector<std::byte*> bases;                 // plan->source_layout()->num_sources() of them
     std::shared_ptr<const layout_memory> memory{}; // holds the bases, if the memory belongs to the window
-    // Set by the registry: for each source the region that holds its bytes, null for a source without bytes. None if
+    // Set by complete(): for each source the region that holds its bytes, null for a source without bytes. None if
     // some bytes are in no region.
     std::vector<region_ptr> regions{};
     std::shared_ptr<window_attachment> attachment{}; // belongs to the window, whatever it is bound to; made with it
     // Memory of a network card: the window is that memory itself, or some of its bases are inside such a window.
     const indirect_memory* indirect = nullptr;
-    bool has_indirect_bases         = false; // set by the registry
+    bool has_indirect_bases         = false; // set by complete()
     block_row row{};                         // of the plan at the bases, if the CPU can reach them; the same
     std::shared_ptr<const void> owner{};     // holds other memory that belongs to the window
 
@@ -120,7 +119,7 @@ public:
     std::uint64_t length() const { return _length; }         // packed bytes
     std::uint64_t generation() const { return _generation; } // unique in the process, never 0
 
-    // The part of the arena that it is in.
+    // As it was decided when the window was made; its part of the arena follows from that.
     window_carrier carrier() const { return _carrier; }
 
     // The bytes moved since the window was made.
@@ -146,7 +145,7 @@ private:
     std::byte* _address       = nullptr;
     std::uint64_t _length     = 0;
     std::uint64_t _generation = 0;
-    window_carrier _carrier   = window_carrier::keys;
+    window_carrier _carrier   = window_carrier::undecided;
     std::atomic<bool> _is_identity{false};
     std::atomic<std::uintptr_t> _name{0};
     mutable std::atomic<bool> _was_registered{false};
@@ -159,9 +158,6 @@ private:
 // For each source the region that holds its bytes, null for a source without bytes. None if some bytes are in no
 // region. bases.size() == described.num_sources(). Throws std::bad_alloc.
 std::vector<region_ptr> regions_of(const layout& described, std::span<std::byte* const> bases);
-
-// Of a new window. is_shared: it has bytes, and peers of this host can map all of them.
-using carrier_chooser = std::function<window_carrier(bool is_shared)>;
 
 class window_registry
 {
@@ -231,17 +227,22 @@ public:
     }
 
     // Makes a window over the binding. An empty layout gets a window of length 0 with its own address. Errors:
-    // no_memory (arena or heap), invalid_param (number of bases, arena size), exceeds_limit (longer than its part of
-    // the arena). Throws std::bad_alloc.
-    // A window whose part is missing (arena.h) is in the part for keys, and says so.
-    result<window*> create(window_binding binding, window_carrier carrier = window_carrier::keys)
-    {
-        return create(std::move(binding), [carrier](bool) { return carrier; });
-    }
-    result<window*> create(window_binding binding, const carrier_chooser& choose);
+    // no_memory (arena or heap), invalid_param (number of bases, arena size, no such part), exceeds_limit (longer than
+    // its part of the arena). Throws std::bad_alloc.
+    result<window*> create(window_binding binding, window_carrier carrier = window_carrier::undecided);
     // Makes a window over zeroed memory of its own, which is freed with it. Over one contiguous block it is an identity
     // window. Errors: those of create() and of layout_memory. Throws std::bad_alloc.
-    result<window*> allocate(pack_plan_ptr plan, window_carrier carrier = window_carrier::keys);
+    result<window*> allocate(pack_plan_ptr plan, window_carrier carrier = window_carrier::undecided);
+
+    // The steps of these two, for those who decide in between who carries the window. The memory of a new window.
+    // Errors: those of reserve() and of layout_memory. Throws std::bad_alloc.
+    result<window_binding> allocate_memory(pack_plan_ptr plan);
+    // Finds out what the bases are. Errors: as create(). Throws std::bad_alloc.
+    result<void> complete(window_binding& binding);
+    // Whether the arena has a part for such windows; after reserve().
+    bool has_part(window_carrier carrier) const;
+    // Makes a window over a complete binding. Errors: as create().
+    result<window*> place(window_binding binding, window_carrier carrier);
     // Makes a window that stands for memory of a network card, of `length` > 0 bytes. Errors: as create(). Throws
     // std::bad_alloc.
     result<window*> create_indirect(std::uint64_t length, const indirect_memory& memory);
@@ -279,6 +280,7 @@ private:
         std::uint64_t end;
     };
 
+    result<window*> place_without_memory(window_binding binding, window_carrier carrier);
     arena_range part_in_arena(const void* address, std::uint64_t length) const;
     bool mark_registered(const void* address, std::uint64_t length);
     void find_indirect_bases(window_binding& binding) const;

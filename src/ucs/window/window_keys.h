@@ -1,12 +1,14 @@
 // The part that makes hardware keys for windows, as the rest sees it: it is another library, which is there only where
 // devices can be. Without one, windows have no keys and the CPU copies them.
 //
-// A window has at most one key in each domain of a device. The key shows the window at its address. It is made before
-// UCP learns of the window, because UCP can neither wait for it under its lock nor do without it.
+// A window has at most one key in each domain of a device. The key shows the window at its address. It is planned
+// before the window exists, and bound before UCP learns of the window, because UCP can neither wait for it under its
+// lock nor do without it.
 //
 // Example:
-//     if (auto made = keys->make(view.with_keys, content, key_choice::by_cost); !made) { the CPU copies it; made.error() says
-//     why }
+//     auto planned = keys->plan(view.with_keys, content, key_choice::by_cost); // its error says why the CPU copies it
+//     ... // the window is made
+//     if (auto bound = keys->bind(**planned, window.address()); !bound) { the CPU copies it }
 #pragma once
 
 #include "foreign_memory.h"
@@ -16,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +28,7 @@ namespace ucxl
 
 // What a key has to show.
 struct window_content {
-    std::byte* address   = nullptr;
+    std::byte* address   = nullptr; // null: the window does not exist yet
     std::uint64_t length = 0;
     layout_ptr shape;
     std::vector<std::byte*> bases; // of every source
@@ -88,6 +91,18 @@ enum class key_choice : std::uint8_t {
     always,
 };
 
+// The layout lowered for each device, and the memory registered there. It ends before its context does.
+class planned_keys
+{
+public:
+    virtual ~planned_keys() = default;
+
+protected:
+    planned_keys()                               = default;
+    planned_keys(const planned_keys&)            = delete;
+    planned_keys& operator=(const planned_keys&) = delete;
+};
+
 // Any thread may call any function at any time, except where it says otherwise.
 class window_keys
 {
@@ -95,8 +110,11 @@ public:
     // Identifies a domain; it may be closed.
     using domain_id = const void*;
 
-    // Makes the keys that are missing, in all domains or in none. Errors: the reason why the window should be copied.
-    virtual result<void> make(std::span<const domain_id> domains, const window_content& content, key_choice choice) = 0;
+    // Plans the keys that are missing. Errors: the reason why the window should be copied.
+    virtual result<std::unique_ptr<planned_keys>> plan(std::span<const domain_id> domains,
+                                                       const window_content& content, key_choice choice) = 0;
+    // Makes them for the window at the address, in all domains or in none; once. Errors: as plan().
+    virtual result<void> bind(planned_keys& planned, std::byte* address) = 0;
     // Takes the keys of the window at the address out of use: nobody reaches memory through them any more.
     virtual void suspend(const std::byte* address) = 0;
     // Puts them into use again, over the same bases, whose memory may be another one by now. Errors: the window has no

@@ -34,11 +34,12 @@ enum ucp_layout_context_attr_field {
 /** What a context can do, see @ref ucp_layout_context_query. */
 typedef struct ucp_layout_context_attr {
     uint64_t             field_mask; /**< Mask of fields to fill in, @ref ucp_layout_context_attr_field */
-    ucp_layout_carrier_t carrier;    /**< Who would carry a window of 4 blocks of 4 KB; never UNDECIDED */
+    ucp_layout_carrier_t carrier;    /**< Who would carry a window of 4 blocks of 4 KB: KEYS or COPIES */
 } ucp_layout_context_attr_t;
 
 /**
- * @brief Tell whether a context has windows: whether UCX_TLS of its configuration allows lay_copy.
+ * @brief Tell whether a context can use windows: whether UCX_TLS of its configuration allows lay_copy. Without any
+ * field that is all it tells.
  *
  * @param [in]     context  The context.
  * @param [in,out] attr     field_mask selects the fields to fill in; written only on success.
@@ -48,7 +49,8 @@ typedef struct ucp_layout_context_attr {
  *         UCS_ERR_NO_DEVICE      it has no windows; nothing is logged,
  *         UCS_ERR_NO_MEMORY.
  *
- * @note As thread safe as the context. Takes some microseconds, with hardware keys more: it maps a window then.
+ * @note As thread safe as the context. Makes no window. Takes some microseconds at the first call for a context, and
+ * nearly none later. The field carrier takes longer where network cards are: they plan for such a window.
  */
 ucs_status_t ucp_layout_context_query(ucp_context_h context, ucp_layout_context_attr_t *attr);
 

@@ -172,7 +172,8 @@ typedef struct ucp_layout_window_statistics {
 typedef enum ucp_layout_carrier {
     UCP_LAYOUT_CARRIER_UNDECIDED, /**< The window had no memory handle in any context yet; the first one decides */
     UCP_LAYOUT_CARRIER_KEYS,      /**< Network cards, by hardware keys; towards peers without this library the CPU */
-    UCP_LAYOUT_CARRIER_COPIES     /**< The CPU, which copies them */
+    UCP_LAYOUT_CARRIER_COPIES,    /**< The CPU, which copies them through a buffer */
+    UCP_LAYOUT_CARRIER_DIRECT     /**< The CPU; a process on this host reaches the memory itself, in one pass */
 } ucp_layout_carrier_t;
 
 /** Attributes of a window. */

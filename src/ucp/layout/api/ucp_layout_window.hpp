@@ -21,6 +21,21 @@
 namespace ucx_layout
 {
 
+/**
+ * As ucp_layout_context_query().
+ *
+ * @param context  UCP context.
+ * @return Who would carry a small window in that context, or UCS_ERR_NO_DEVICE if the context cannot use windows, or
+ *         another error.
+ */
+inline result<ucp_layout_carrier_t> carrier_in(ucp_context_h context) noexcept
+{
+    ucp_layout_context_attr_t attr{};
+    attr.field_mask           = UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER;
+    const ucs_status_t status = ucp_layout_context_query(context, &attr);
+    return status == UCS_OK ? result<ucp_layout_carrier_t>(attr.carrier) : std::unexpected(status);
+}
+
 /** Owns a ucp_layout_window_h. */
 class window
 {

@@ -3,13 +3,15 @@
 #include "support/log_guard.h"
 #include "support/ucp.h"
 
-#include <ucp_layout.h>
+#include <ucp_layout.hpp>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ucxl::test
@@ -27,6 +29,19 @@ ucs_status_t query(ucp_context_h context, ucp_layout_carrier_t* carrier = nullpt
         *carrier = attr.carrier;
     }
     return status;
+}
+
+// How many windows there are, and who carries them.
+std::string printed_windows()
+{
+    char* text         = nullptr;
+    std::size_t length = 0;
+    std::FILE* stream  = open_memstream(&text, &length);
+    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
+    std::fclose(stream);
+    const std::string printed(text, length);
+    std::free(text);
+    return printed;
 }
 
 // Of UCX's second format.
@@ -86,7 +101,17 @@ TEST_F(context_windows, with_our_transport_has_windows)
         EXPECT_EQ(query(used.get()), UCS_OK) << tls;
         EXPECT_EQ(query(used.get(), &carrier), UCS_OK) << tls;
         EXPECT_EQ(carrier, UCP_LAYOUT_CARRIER_COPIES) << tls;
+        EXPECT_EQ(ucx_layout::carrier_in(used.get()), UCP_LAYOUT_CARRIER_COPIES) << tls;
     }
+}
+
+TEST_F(context_windows, are_asked_for_without_making_one)
+{
+    const context used("self,lay_copy");
+    const auto before = printed_windows();
+    EXPECT_EQ(query(used.get()), UCS_OK);
+    EXPECT_TRUE(ucx_layout::carrier_in(used.get()));
+    EXPECT_EQ(printed_windows(), before);
 }
 
 TEST_F(context_windows, without_our_transport_has_none_and_that_is_no_error)
@@ -96,6 +121,7 @@ TEST_F(context_windows, without_our_transport_has_none_and_that_is_no_error)
         ucp_layout_carrier_t carrier = UCP_LAYOUT_CARRIER_KEYS;
         EXPECT_EQ(query(used.get(), &carrier), UCS_ERR_NO_DEVICE) << tls;
         EXPECT_EQ(carrier, UCP_LAYOUT_CARRIER_KEYS) << tls;
+        EXPECT_EQ(ucx_layout::carrier_in(used.get()), std::unexpected(UCS_ERR_NO_DEVICE)) << tls;
     }
 }
 

@@ -99,7 +99,7 @@ TEST_F(window_handle, over_shared_memory_does_not_wait_for_a_context_with_a_netw
     const auto memory = must(ucx_layout::memory::allocate(2 << 20));
     const auto shape  = must(layout::create_strided(64, {{16384, 128}})); // of this test alone
     const auto shown  = must(window::map(nullptr, shape, memory.bytes().data()));
-    EXPECT_EQ(shown.carrier(), UCP_LAYOUT_CARRIER_COPIES);
+    EXPECT_EQ(shown.carrier(), UCP_LAYOUT_CARRIER_DIRECT);
 }
 
 TEST_F(window_handle, the_reason_of_its_carrier_is_cut_to_the_room_for_it)

@@ -73,19 +73,25 @@ TEST(registry_parts, a_window_tells_its_carrier_and_has_its_memory_type)
         EXPECT_TRUE(registry->in_arena(one->address()));
         EXPECT_TRUE(registry->touches_arena(one->address() - 1, 2));
     }
-    EXPECT_EQ(must(registry->create(binding_of(1)))->carrier(), keys);
+    const window* const undecided = must(registry->create(binding_of(1)));
+    EXPECT_EQ(undecided->carrier(), window_carrier::undecided);
+    EXPECT_EQ(registry->memory_type_at(undecided->address()), type_of(keys)) << "a network card may register it later";
     const layout_ptr block  = must(make_contig(1, {.length = 5000}));
     const window* const own = must(registry->allocate(must(pack_plan::compile(block)), copies));
     EXPECT_EQ(own->carrier(), copies);
     EXPECT_TRUE(own->is_identity());
 }
 
-TEST(registry_parts, without_a_staged_type_all_windows_are_in_the_part_for_keys_and_say_so)
+TEST(registry_parts, without_a_staged_type_there_is_one_part_and_copied_windows_are_refused)
 {
-    const auto registry     = private_registry(128 * mib);
-    const window* const one = must(registry->create(binding_of(128 * mib - 4096), copies));
-    EXPECT_EQ(one->carrier(), keys);
-    EXPECT_EQ(registry->memory_type_at(one->address()), UCS_MEMORY_TYPE_RDMA);
+    const auto registry = private_registry(128 * mib);
+    EXPECT_TRUE(registry->has_part(window_carrier::undecided));
+    EXPECT_TRUE(registry->has_part(keys));
+    EXPECT_FALSE(registry->has_part(copies));
+    EXPECT_FALSE(registry->has_part(window_carrier::direct));
+    EXPECT_EQ(registry->create(binding_of(1), copies).error().code, errc::invalid_param);
+    EXPECT_EQ(registry->num_live(), 0u);
+    EXPECT_EQ(must(registry->create(binding_of(128 * mib - 4096), keys))->carrier(), keys) << "it is the whole arena";
 }
 
 TEST(registry_parts, a_third_one_has_its_own_type_margin_and_addresses)
@@ -114,10 +120,12 @@ TEST(registry_parts, a_third_one_has_its_own_type_margin_and_addresses)
     }
 }
 
-TEST(registry_parts, a_missing_direct_one_is_the_part_for_keys)
+TEST(registry_parts, a_missing_direct_one_is_not_replaced_by_another)
 {
     const auto registry = registry_of_two(128 * mib);
-    EXPECT_EQ(must(registry->create(binding_of(1), window_carrier::direct))->carrier(), keys);
+    EXPECT_TRUE(registry->has_part(copies));
+    EXPECT_FALSE(registry->has_part(window_carrier::direct));
+    EXPECT_EQ(registry->create(binding_of(1), window_carrier::direct).error().code, errc::invalid_param);
 }
 
 TEST(registry_parts, addresses_around_the_margin_between_the_parts_are_in_no_window)

@@ -1,5 +1,6 @@
 #include "device_window_keys.h"
 
+#include "sys/rollback.h"
 #include "window_domain.h"
 
 #include <algorithm>
@@ -9,6 +10,16 @@ namespace ucxl::mlx5
 
 namespace
 {
+
+struct keys_of_domains final : planned_keys {
+    struct key {
+        window_keys::domain_id domain;
+        window_key::planned planned;
+    };
+
+    window_content content;
+    std::vector<key> keys;
+};
 
 // What is done in one domain has to be undone in the others, whatever goes wrong.
 template <typename Body>
@@ -57,24 +68,41 @@ void device_window_keys::for_all(Action&& act)
     }
 }
 
-result<void> device_window_keys::make(std::span<const domain_id> domains, const window_content& content,
-                                      key_choice choice)
+result<std::unique_ptr<planned_keys>> device_window_keys::plan(std::span<const domain_id> domains,
+                                                               const window_content& content, key_choice choice)
 {
     const std::lock_guard guard(_lock);
-    std::vector<window_domain*> changed;
+    auto all     = std::make_unique<keys_of_domains>();
+    all->content = content;
     for (const domain_id id : domains) {
-        window_domain* const domain = find(id);
-        const auto made             = domain == nullptr ? result<bool>(false) : domain->make(content, choice);
-        if (!made) {
-            for (window_domain* const earlier : changed) {
-                earlier->remove(content.address);
+        if (window_domain* const domain = find(id)) {
+            if (auto planned = UCXL_TRY(domain->plan(content, choice))) {
+                all->keys.push_back({domain, std::move(*planned)});
             }
-            return std::unexpected(made.error());
         }
-        if (*made) {
+    }
+    return all;
+}
+
+result<void> device_window_keys::bind(planned_keys& planned, std::byte* address)
+{
+    const std::lock_guard guard(_lock);
+    auto& all           = static_cast<keys_of_domains&>(planned);
+    all.content.address = address;
+    std::vector<window_domain*> changed;
+    changed.reserve(all.keys.size());
+    rollback undo([&] {
+        for (window_domain* const domain : changed) {
+            domain->remove(address);
+        }
+    });
+    for (auto& [id, key] : all.keys) {
+        window_domain* const domain = find(id);
+        if (domain != nullptr && UCXL_TRY(domain->bind(all.content, std::move(key)))) {
             changed.push_back(domain);
         }
     }
+    undo.cancel();
     return {};
 }
 

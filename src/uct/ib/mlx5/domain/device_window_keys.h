@@ -38,7 +38,9 @@ public:
     void add(window_domain* domain);
     void remove(window_domain* domain);
 
-    result<void> make(std::span<const domain_id> domains, const window_content& content, key_choice choice) override;
+    result<std::unique_ptr<planned_keys>> plan(std::span<const domain_id> domains, const window_content& content,
+                                               key_choice choice) override;
+    result<void> bind(planned_keys& planned, std::byte* address) override;
     void suspend(const std::byte* address) override;
     result<void> resume(const std::byte* address) override;
     result<void> rebind(const window_content& before, const window_content& after) override;

@@ -114,34 +114,37 @@ result<bool> window_domain::resume_if_known(const window_content& content)
     return true;
 }
 
-result<bool> window_domain::make(const window_content& content, key_choice choice)
+result<std::optional<window_key::planned>> window_domain::plan(const window_content& content, key_choice choice)
 {
     device_side* device = nullptr;
     {
         const std::lock_guard guard(_lock);
-        if (UCXL_TRY(resume_if_known(content))) {
-            return false;
+        if (content.address != nullptr && UCXL_TRY(resume_if_known(content))) {
+            return std::nullopt;
         }
         device = UCXL_TRY(this->device());
     }
     // Without the lock: UCP may be waiting for it to send other windows.
-    UCXL_TRY(window_key::check(device->keys, content, choice));
-    auto shown = UCXL_TRY(window_key::hold(*device->memory, content.shape, content.bases));
+    return UCXL_TRY(window_key::plan(device->keys, *device->memory, content, choice));
+}
+
+result<bool> window_domain::bind(const window_content& content, window_key::planned&& planned)
+{
     const std::lock_guard guard(_lock);
     // A user of the window in another context, or in none, may have registered it meanwhile, and sends with its key.
     if (UCXL_TRY(resume_if_known(content))) {
         return false;
     }
-    UCXL_TRY(add_record(content, std::move(shown)));
+    UCXL_TRY(add_record(content, std::move(planned)));
     return true;
 }
 
 result<std::shared_ptr<window_record>> window_domain::add_record(const window_content& content,
-                                                                 window_key::shown_memory&& shown)
+                                                                 window_key::planned&& planned)
 {
     device_side& device = *UCXL_TRY(this->device());
     auto record         = std::make_shared<window_record>();
-    record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, std::move(shown)));
+    record->key         = UCXL_TRY(window_key::create(device.keys, *device.memory, content, std::move(planned)));
     _records.emplace(content.address, record);
     count(*record->key, true);
     show();
@@ -281,8 +284,7 @@ result<std::shared_ptr<window_record>> window_domain::record_for(const void* add
         return known;
     }
     device_side& device = *UCXL_TRY(this->device());
-    UCXL_TRY(window_key::check(device.keys, content, key_choice::always));
-    return add_record(content, UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases)));
+    return add_record(content, UCXL_TRY(window_key::plan(device.keys, *device.memory, content, key_choice::always)));
 }
 
 result<window_handle*> window_domain::make_handle()
@@ -532,7 +534,7 @@ result<void> window_domain::give_own_key(window_handle& handle)
     handle.record->note_with_own_keys(handle);
     const window_content& content = handle.record->key->content();
     auto shown                    = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
-    handle.own_key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, std::move(shown)));
+    handle.own_key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, {std::move(shown), {}}));
     handle.rkey    = handle.own_key->key();
     show();
     return {};
@@ -658,7 +660,7 @@ result<exported_handle> window_domain::export_window(window_handle& handle)
         const window_content& content = shown->content();
         device_side& device           = *UCXL_TRY(this->device());
         auto memory                   = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
-        key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, std::move(memory), true));
+        key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, {std::move(memory), {}}, true));
         ++_num_exported_windows;
     }
     return exports->handle_of(key->shown_by(), reinterpret_cast<std::uintptr_t>(shown->content().address));

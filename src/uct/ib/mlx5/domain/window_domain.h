@@ -37,8 +37,10 @@ public:
     window_domain(const abi::stock_domain& stock, ibv_pd* pd, std::string device, const window_directory& windows);
     ~window_domain() override;
 
-    // See window_keys. A key that is there already stays, and the result is false.
-    result<bool> make(const window_content& content, key_choice choice);
+    // See window_keys. None if the window has its key already, which stays.
+    result<std::optional<window_key::planned>> plan(const window_content& content, key_choice choice);
+    // False: it got its key meanwhile.
+    result<bool> bind(const window_content& content, window_key::planned&& planned);
     void suspend(const std::byte* address) noexcept;
     result<void> resume(const std::byte* address);
     result<void> rebind(const window_content& content);
@@ -100,7 +102,7 @@ private:
     result<bool> resume_if_known(const window_content& content);
     void remove_locked(const std::byte* address) noexcept;
     std::shared_ptr<window_record> find(const std::byte* address) const;
-    result<std::shared_ptr<window_record>> add_record(const window_content& content, window_key::shown_memory&& shown);
+    result<std::shared_ptr<window_record>> add_record(const window_content& content, window_key::planned&& planned);
     result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
     result<window_handle*> make_handle();
     result<window_handle*> register_range(const void* address, std::uint64_t length);

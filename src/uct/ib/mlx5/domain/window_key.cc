@@ -55,9 +55,9 @@ result<void> window_key::check_region() const
     return {};
 }
 
-result<void> window_key::show_bound()
+result<void> window_key::show_bound(const lowered_layout* ahead)
 {
-    UCXL_TRY(_region->prepare(_bound.shape, _bound.bases));
+    UCXL_TRY(_region->prepare(_bound.shape, _bound.bases, ahead));
     return bind(false);
 }
 
@@ -69,7 +69,8 @@ result<void> window_key::bind(bool replace)
     return {};
 }
 
-result<void> window_key::check(const domain& domain, const window_content& content, key_choice choice)
+result<window_key::planned> window_key::plan(const domain& domain, base_memory& memory, const window_content& content,
+                                             key_choice choice)
 {
     if (content.length == 0) {
         return fail(errc::unsupported, "the window is empty");
@@ -84,20 +85,25 @@ result<void> window_key::check(const domain& domain, const window_content& conte
             return fail(errc::unsupported, "this device does atomic operations, but none by keys of windows; without "
                                            "any on windows, UCX_LAYOUT_KEYS_WINDOWS=keys saves the copies");
         }
-        const auto plan = UCXL_TRY(lower(*content.shape, domain.caps.limits));
-        UCXL_TRY(prefer_key_for_window(plan.cost, *content.shape)); // before its memory is pinned
     }
-    return {};
+    lowered_layout lowered;
+    if (choice == key_choice::by_cost || !is_scattered(*content.shape)) {
+        lowered = UCXL_TRY(region::lower_ahead(domain, options_for(domain, content, false), content.shape));
+    }
+    if (choice == key_choice::by_cost) {
+        UCXL_TRY(prefer_key_for_window(lowered.keys.cost, *content.shape)); // before its memory is pinned
+    }
+    return planned{UCXL_TRY(hold(memory, content.shape, content.bases)), std::move(lowered)};
 }
 
 result<std::unique_ptr<window_key>> window_key::create(domain& domain, base_memory& memory,
-                                                       const window_content& content, shown_memory&& shown,
+                                                       const window_content& content, planned&& planned,
                                                        bool is_exported)
 {
     std::unique_ptr<window_key> created(new window_key(memory, content));
     created->_region = UCXL_TRY(region::create(domain, options_for(domain, content, is_exported)));
-    created->_bound  = std::move(shown);
-    UCXL_TRY(created->show_bound());
+    created->_bound  = std::move(planned.shown);
+    UCXL_TRY(created->show_bound(&planned.lowered));
     return created;
 }
 

@@ -30,13 +30,19 @@ public:
         memory_pieces pieces;
     };
 
-    // Errors: the reason why the window should be copied.
-    static result<void> check(const domain& domain, const window_content& content, key_choice choice);
-    // Registers memory, which may take long. Any thread.
+    // A key that is not made yet.
+    struct planned {
+        shown_memory shown;
+        lowered_layout lowered; // of no shape where it has to be done again
+    };
+
+    // Registers memory, which may take long. Any thread. Errors: the reason why the window should be copied.
+    static result<planned> plan(const domain& domain, base_memory& memory, const window_content& content,
+                                key_choice choice);
     static result<shown_memory> hold(base_memory& memory, const layout_ptr& shape, std::span<std::byte* const> bases);
-    // The content was checked, and `shown` is what it shows.
+    // The content was planned, or has a key in this domain already.
     static result<std::unique_ptr<window_key>> create(domain& domain, base_memory& memory,
-                                                      const window_content& content, shown_memory&& shown,
+                                                      const window_content& content, planned&& planned,
                                                       bool is_exported = false);
     ~window_key();
     window_key(const window_key&)            = delete;
@@ -71,7 +77,7 @@ private:
     result<void> check_region() const;
     result<void> bind(bool replace);
     // Shows what _bound holds, whatever the region showed before. Errors: the key is suspended.
-    result<void> show_bound();
+    result<void> show_bound(const lowered_layout* ahead = nullptr);
 
     base_memory& _memory;
     window_content _content;

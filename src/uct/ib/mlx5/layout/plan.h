@@ -103,6 +103,8 @@ struct device_limits {
     // The limit that the caller sets.
     std::size_t max_entries = std::size_t{1} << 22; // of all keys of a plan
     std::size_t max_keys    = 4096;
+
+    bool operator==(const device_limits&) const = default;
 };
 
 } // namespace ucxl::mlx5

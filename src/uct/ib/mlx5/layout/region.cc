@@ -44,6 +44,22 @@ result<address_overlay> create_overlay(domain& domain, std::uint32_t key, const 
     return overlay;
 }
 
+// The room of the root, and the depth that is left between an overlay and the regions below the layout.
+result<device_limits> limits_above(unsigned below, const domain& domain, const region_options& options,
+                                   bool has_overlay)
+{
+    device_limits limits      = domain.caps.limits;
+    limits.max_root_octowords = options.max_entries;
+    const unsigned taken      = below + (has_overlay ? 1 : 0);
+    if (taken >= limits.max_nesting) {
+        return fail(errc::exceeds_limit,
+                    std::format("a region over one of depth {} is over the limit of {}{}", below, limits.max_nesting,
+                                has_overlay ? ", one of them for its address" : ""));
+    }
+    limits.max_nesting -= taken;
+    return limits;
+}
+
 } // namespace
 
 result<std::unique_ptr<region>> region::create(domain& domain, const region_options& options)
@@ -86,24 +102,22 @@ void region::release(binding& unused) noexcept
     unused = {};
 }
 
-// The room of the root, and the depth that is left between an overlay and the regions below the layout.
 result<device_limits> region::limits_for(std::span<const source_base> bases) const
 {
-    device_limits limits      = _domain.caps.limits;
-    limits.max_root_octowords = _options.max_entries;
-    unsigned below            = 0;
+    unsigned below = 0;
     for (const source_base& base : bases) {
         const auto found = _domain.bound.find(base.lkey);
         below            = std::max(below, found == _domain.bound.end() ? 0 : found->second->cost().depth);
     }
-    const unsigned taken = below + (_overlay ? 1 : 0);
-    if (taken >= limits.max_nesting) {
-        return fail(errc::exceeds_limit,
-                    std::format("a region over one of depth {} is over the limit of {}{}", below, limits.max_nesting,
-                                _overlay ? ", one of them for its address" : ""));
-    }
-    limits.max_nesting -= taken;
-    return limits;
+    return limits_above(below, _domain, _options, _overlay.has_value());
+}
+
+result<lowered_layout> region::lower_ahead(const domain& domain, const region_options& options,
+                                           const layout_ptr& layout)
+{
+    const bool has_overlay = domain.found.address == address_method::ksm;
+    const auto limits      = UCXL_TRY(limits_above(0, domain, options, has_overlay));
+    return lowered_layout{layout, limits, UCXL_TRY(lower(*layout, limits))};
 }
 
 result<void> region::check_end(std::uint64_t length) const
@@ -189,7 +203,7 @@ result<void> region::add_request(const bind_request& request, key_kind kind, std
     return {};
 }
 
-result<void> region::prepare(const layout_ptr& layout, std::span<const source_base> bases)
+result<void> region::prepare(const layout_ptr& layout, std::span<const source_base> bases, const lowered_layout* ahead)
 {
     if (bases.size() < layout->num_sources()) {
         return fail(errc::invalid_param,
@@ -200,8 +214,13 @@ result<void> region::prepare(const layout_ptr& layout, std::span<const source_ba
     if (_domain.queue.has_failed()) {
         return device_has_failed();
     }
-    const auto limits = UCXL_TRY(limits_for(bases.first(layout->num_sources())));
-    const auto plan   = UCXL_TRY(lower(*layout, limits));
+    const auto limits     = UCXL_TRY(limits_for(bases.first(layout->num_sources())));
+    const bool is_lowered = ahead != nullptr && ahead->shape == layout && ahead->limits == limits;
+    mlx5::plan now;
+    if (!is_lowered) {
+        now = UCXL_TRY(lower(*layout, limits));
+    }
+    const mlx5::plan& plan = is_lowered ? ahead->keys : now;
     binding next;
     next.shown  = layout;
     next.bases  = {bases.begin(), bases.begin() + layout->num_sources()};

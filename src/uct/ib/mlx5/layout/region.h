@@ -29,9 +29,20 @@ struct region_options {
     key_pool domain::* pool = nullptr;
 };
 
+// A layout that was lowered before there was a region for it, and what the result depends on.
+struct lowered_layout {
+    layout_ptr shape;
+    device_limits limits;
+    plan keys;
+};
+
 class region
 {
 public:
+    // As prepare() does it in a region of these options and any address, over memory without regions. Errors: those of
+    // lower().
+    static result<lowered_layout> lower_ahead(const domain& domain, const region_options& options,
+                                              const layout_ptr& layout);
     static result<std::unique_ptr<region>> create(domain& domain, const region_options& options);
     ~region();
     region(const region&)            = delete;
@@ -51,8 +62,9 @@ public:
     std::span<const source_base> bases() const { return _bound.bases; }
 
     // Prepares everything for the layout. The region stays as it is until the requests are executed and adopt() is
-    // called. Discards a layout prepared before.
-    result<void> prepare(const layout_ptr& layout, std::span<const source_base> bases);
+    // called. Discards a layout prepared before. Lowers the layout, unless that was done ahead under the same limits.
+    result<void> prepare(const layout_ptr& layout, std::span<const source_base> bases,
+                         const lowered_layout* ahead = nullptr);
 
     // Appends the requests of the prepared layout, for the queue pair `qpn`.
     void append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) const;
