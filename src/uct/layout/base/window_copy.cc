@@ -10,12 +10,13 @@
 namespace ucxl
 {
 
-namespace
+std::optional<transfer_side> resolve(const reader_section&, const void* address, std::size_t length)
 {
-
-std::optional<transfer_side> window_side(const reader_section&, const void* address, std::size_t length)
-{
-    const window* const found = window_registry::instance().find(address, length);
+    const window_registry& registry = window_registry::instance();
+    if (!registry.touches_arena(address, length)) {
+        return transfer_side{nullptr, {}, 0, static_cast<std::byte*>(const_cast<void*>(address))};
+    }
+    const window* const found = registry.find(address, length);
     if (found == nullptr) {
         return std::nullopt;
     }
@@ -27,16 +28,6 @@ std::optional<transfer_side> window_side(const reader_section&, const void* addr
                          &found->traffic(),
                          binding.indirect,
                          binding.has_indirect_bases};
-}
-
-} // namespace
-
-std::optional<transfer_side> local_side(const reader_section& section, const void* address, std::size_t length)
-{
-    if (window_registry::instance().touches_arena(address, length)) {
-        return window_side(section, address, length);
-    }
-    return transfer_side{nullptr, {}, 0, static_cast<std::byte*>(const_cast<void*>(address))};
 }
 
 namespace
@@ -173,44 +164,40 @@ std::optional<refused_range> copied(bool is_done, const void* address, std::size
 
 } // namespace
 
-std::optional<refused_range> write_any(void* window_address, const void* source, std::size_t length)
+bool is_plain(const void* address, std::size_t length)
+{
+    return !window_registry::instance().touches_arena(address, length) && foreign_at(address, length) == nullptr;
+}
+
+std::optional<refused_range> move_range(void* target, const void* source, std::size_t length)
 {
     if (length == 0) {
         return std::nullopt;
     }
-    if (const auto* const other = foreign_at(window_address, length)) {
-        return copied(other->write(window_address, length, source), window_address, length);
+    if (const auto* const other = foreign_at(target, length)) {
+        return copied(other->write(target, length, source), target, length);
+    }
+    if (const auto* const other = foreign_at(source, length)) {
+        return copied(other->read(source, length, target), source, length);
     }
     const reader_section section;
-    const auto to   = window_side(section, window_address, length);
-    const auto from = local_side(section, source, length);
+    const auto to   = resolve(section, target, length);
+    const auto from = resolve(section, source, length);
     if (!to || !from) {
-        return refused_range{to ? source : window_address, length, not_in_a_window};
+        return refused_range{to ? source : target, length, not_in_a_window};
     }
     if (!move_counted(*to, *from, length)) {
-        return refused_range{window_address, length, card_memory_failed};
+        return refused_range{to->is_indirect() ? target : source, length, card_memory_failed};
     }
     return std::nullopt;
 }
 
-std::optional<refused_range> read_any(void* target, const void* window_address, std::size_t length)
+std::optional<refused_range> move_window(void* target, const void* source, std::size_t length, const void* remote)
 {
-    if (length == 0) {
-        return std::nullopt;
+    if (length > 0 && is_plain(target, length) && is_plain(source, length)) {
+        return refused_range{remote, length, not_in_a_window};
     }
-    if (const auto* const other = foreign_at(window_address, length)) {
-        return copied(other->read(window_address, length, target), window_address, length);
-    }
-    const reader_section section;
-    const auto from = window_side(section, window_address, length);
-    const auto to   = local_side(section, target, length);
-    if (!to || !from) {
-        return refused_range{from ? target : window_address, length, not_in_a_window};
-    }
-    if (!move_counted(*to, *from, length)) {
-        return refused_range{window_address, length, card_memory_failed};
-    }
-    return std::nullopt;
+    return move_range(target, source, length);
 }
 
 namespace
@@ -257,31 +244,6 @@ bool read_row(void* target, const void* window_address, std::size_t length) noex
                         row.gather(offset, length, target);
                         from.traffic().count_read(length);
                     });
-}
-
-std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length)
-{
-    return write_row(window_address, source, length) ? std::nullopt : write_any(window_address, source, length);
-}
-
-std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length)
-{
-    return read_row(target, window_address, length) ? std::nullopt : read_any(target, window_address, length);
-}
-
-std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length)
-{
-    const auto& registry = window_registry::instance();
-    if (registry.touches_arena(target, length) || foreign_at(target, length) != nullptr) {
-        return write_window(target, source, length);
-    }
-    if (registry.touches_arena(source, length) || foreign_at(source, length) != nullptr) {
-        return read_window(target, source, length);
-    }
-    if (length > 0) {
-        std::memcpy(target, source, length);
-    }
-    return std::nullopt;
 }
 
 } // namespace ucxl

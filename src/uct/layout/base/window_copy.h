@@ -1,6 +1,6 @@
 // Copies bytes where either side may be a window: every operation of the transports ends here.
 //
-// Example: if (const auto refused = write_window(window_address, staging, 8192)) { the window is not there any more }
+// Example: if (const auto refused = move_range(window_address, staging, 8192)) { the window is not there any more }
 #pragma once
 
 #include "failure.h"
@@ -21,22 +21,21 @@ struct refused_range {
     const char* reason;
 };
 
-// Copies between a range of window bytes, all in one live window, and a local side: a window of this process or plain
-// memory. The ranges do not overlap. Allocates nothing and takes no lock.
-[[nodiscard]] std::optional<refused_range> write_window(void* window_address, const void* source, std::size_t length);
-[[nodiscard]] std::optional<refused_range> read_window(void* target, const void* window_address, std::size_t length);
+// Whether the range is neither in the arena nor in windows of other processes.
+bool is_plain(const void* address, std::size_t length);
+
+// Copies between two ranges that do not overlap. Each of them is plain memory, or all in one live window, also of
+// another process. Takes no lock, and allocates nothing unless that window is of another process.
+[[nodiscard]] std::optional<refused_range> move_range(void* target, const void* source, std::size_t length);
+// The same where one of them has to be in a window, whatever a peer says: otherwise `remote` is refused.
+[[nodiscard]] std::optional<refused_range> move_window(void* target, const void* source, std::size_t length,
+                                                       const void* remote);
 
 // The same for the most frequent case, a row of blocks and plain memory, by the fewest steps: UCP stages a message in
 // fragments of some KB, so what is done for each besides copying counts. False: it is another case, or the range is
 // refused, and nothing was copied.
 [[nodiscard]] bool write_row(void* window_address, const void* source, std::size_t length) noexcept;
 [[nodiscard]] bool read_row(void* target, const void* window_address, std::size_t length) noexcept;
-// The same for all cases, for callers that tried these two.
-[[nodiscard]] std::optional<refused_range> write_any(void* window_address, const void* source, std::size_t length);
-[[nodiscard]] std::optional<refused_range> read_any(void* target, const void* window_address, std::size_t length);
-
-// Copies between two ranges of this process, each of them a range of one live window or plain memory.
-[[nodiscard]] std::optional<refused_range> copy_in_process(void* target, const void* source, std::size_t length);
 
 // One side of a copy: plain memory, or packed bytes of a plan.
 struct transfer_side {
@@ -52,9 +51,10 @@ struct transfer_side {
     bool is_indirect() const { return indirect != nullptr || has_indirect_bases; }
 };
 
-// Returns the range as plain memory of this process or as part of one live window. Returns nothing if it touches the
-// arena and is not inside one live window. The result is valid while the section is open.
-std::optional<transfer_side> local_side(const reader_section& section, const void* address, std::size_t length);
+// Returns the range as plain memory of this process or as part of one live window of it, which may show memory of a
+// network card. Returns nothing if it touches the arena and is not inside one live window. The result is valid while
+// the section is open. Windows of other processes are no sides: copying them waits for a device, which no section may.
+std::optional<transfer_side> resolve(const reader_section& section, const void* address, std::size_t length);
 // Returns false if memory of a network card is gone or failed. Then some bytes may have been copied. If this is a part
 // of a longer operation, `whole` is the length of that.
 [[nodiscard]] bool move_bytes(const transfer_side& to, const transfer_side& from, std::size_t length,

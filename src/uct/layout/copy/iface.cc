@@ -125,11 +125,6 @@ ucs_status_t report(failure_kind kind, const refused_range& refused, bool silent
     return UCS_ERR_INVALID_ADDR;
 }
 
-bool is_plain(const void* address, std::size_t length)
-{
-    return !window_registry::instance().touches_arena(address, length);
-}
-
 // A refused read must not leave the old contents of a buffer to its receiver.
 void clear(void* target, std::size_t length)
 {
@@ -140,12 +135,10 @@ void clear(void* target, std::size_t length)
 
 // UCP stages fragments with the short operations and ends the process (ucs_fatal) if one fails. A window that is gone
 // must not end the process, least of all because of a peer. So these operations drop the bytes to write, read zeros,
-// and succeed. One side is a window, even if a peer said that plain memory is one.
+// and succeed.
 [[gnu::noinline]] ucs_status_t put_any(const void* buffer, std::size_t length, void* target)
 {
-    const auto refused = is_plain(target, length) && !is_plain(buffer, length) ? copy_in_process(target, buffer, length)
-                                                                               : write_any(target, buffer, length);
-    if (refused) {
+    if (const auto refused = move_window(target, buffer, length, target)) {
         report(failure_kind::write, *refused, true);
     }
     return UCS_OK;
@@ -153,9 +146,7 @@ void clear(void* target, std::size_t length)
 
 [[gnu::noinline]] ucs_status_t get_any(void* buffer, std::size_t length, const void* source)
 {
-    const auto refused = is_plain(source, length) && !is_plain(buffer, length) ? copy_in_process(buffer, source, length)
-                                                                               : read_any(buffer, source, length);
-    if (refused) {
+    if (const auto refused = move_window(buffer, source, length, source)) {
         clear(buffer, length);
         report(failure_kind::read, *refused, true);
     }
@@ -180,7 +171,7 @@ ucs_status_t put_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std:
                        uct_completion_t*)
 {
     for (std::size_t i = 0; i < num_iov; ++i) {
-        if (const auto refused = copy_in_process(reinterpret_cast<void*>(remote), iov[i].buffer, iov[i].length)) {
+        if (const auto refused = move_range(reinterpret_cast<void*>(remote), iov[i].buffer, iov[i].length)) {
             return report(failure_kind::write, *refused, true);
         }
         remote += iov[i].length;
@@ -192,7 +183,7 @@ ucs_status_t get_zcopy(uct_ep_h, const uct_iov_t* iov, std::size_t num_iov, std:
                        uct_completion_t*)
 {
     for (std::size_t i = 0; i < num_iov; ++i) {
-        if (const auto refused = copy_in_process(iov[i].buffer, reinterpret_cast<const void*>(remote), iov[i].length)) {
+        if (const auto refused = move_range(iov[i].buffer, reinterpret_cast<const void*>(remote), iov[i].length)) {
             clear(iov[i].buffer, iov[i].length);
             return report(failure_kind::read, *refused, true);
         }

@@ -136,7 +136,9 @@ ucs_status_t handle_put(void* arg, void* data, std::size_t length, unsigned flag
         return stock()->put[Form](arg, data, length, flags);
     }
     const auto* const bytes = static_cast<const std::byte*>(data) + sizeof(header);
-    if (const auto refused = write_window(reinterpret_cast<void*>(header.address), bytes, payload)) {
+    auto* const target      = reinterpret_cast<void*>(header.address);
+    const auto refused = write_row(target, bytes, payload) ? std::nullopt : move_window(target, bytes, payload, target);
+    if (refused) {
         refuse<Form>(arg, {header.ep_id, 0},
                      {failure_kind::peer_write, "put of a peer", header.address, payload, refused->reason, true});
     } else {

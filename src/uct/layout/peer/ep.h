@@ -58,7 +58,7 @@ private:
         if (reason == nullptr) {
             const auto offer = Access::offer_of(window, buffer, length);
             const reader_section section;
-            const auto local = local_side(section, buffer, length);
+            const auto local = resolve(section, buffer, length);
             reason           = !local ? "have a local side that is not inside a live window"
                                       : access(window, remote - window.key.address, *local, length, offer);
             if (reason == nullptr && local->traffic != nullptr) {

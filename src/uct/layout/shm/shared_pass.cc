@@ -200,7 +200,7 @@ turn take_part(found_pass& pass)
     if (own == nullptr || own->generation() != generation || !own->binding().is_shared()) {
         return {0, true};
     }
-    const auto here = local_side(section, reinterpret_cast<const void*>(request.owner_address), request.length);
+    const auto here = resolve(section, reinterpret_cast<const void*>(request.owner_address), request.length);
     if (!here) {
         return {0, true}; // destroyed meanwhile
     }
