@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include <sys/mman.h>
@@ -22,6 +24,21 @@ constexpr std::size_t distance = 512; // of blocks, in pages; shorter gaps are r
 constexpr std::size_t blocks   = 3;
 constexpr std::size_t block    = 100;
 constexpr std::size_t pages    = (blocks - 1) * distance + 3;
+
+// The line of the figures of this process that begins so.
+std::string figure(const std::string& name)
+{
+    char* text         = nullptr;
+    std::size_t length = 0;
+    std::FILE* stream  = open_memstream(&text, &length);
+    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
+    std::fclose(stream);
+    const std::string all(text, length);
+    std::free(text);
+    const auto start = all.find(name);
+    check(start != all.npos, "no figure is named {}", name);
+    return all.substr(start, all.find('\n', start) - start);
+}
 
 // Three blocks, in the middles of pages.
 class bases : public ucx_test
@@ -87,6 +104,15 @@ protected:
     own_peer _peer;
     std::byte* _memory;
 };
+
+TEST_F(bases, are_not_needed_to_ask_who_would_carry_a_window)
+{
+    EXPECT_EQ(ucx_layout::carrier_in(_peer.context()).value(), UCP_LAYOUT_CARRIER_KEYS);
+    const std::string binds = figure("  binds"); // the first question opened the device
+    EXPECT_EQ(ucx_layout::carrier_in(_peer.context()).value(), UCP_LAYOUT_CARRIER_KEYS);
+    EXPECT_EQ(figure("  binds"), binds) << "no key was made";
+    EXPECT_TRUE(figure("windows with a key").ends_with(" 0"));
+}
 
 TEST_F(bases, that_are_missing_between_the_blocks_leave_a_key)
 {
