@@ -29,6 +29,7 @@ int run(int argc, char** argv)
     add_collective_calls(calls);
     add_one_sided_calls(calls);
     add_partitioned_calls(calls);
+    add_later_calls(calls);
     const std::span<char*> names(argv + 3, argv + argc);
     for (const call_test& each : calls) {
         ++number;

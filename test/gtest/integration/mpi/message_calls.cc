@@ -742,6 +742,10 @@ void add_message_calls(std::vector<call_test>& calls)
     calls.push_back({"bottom", run_bottom});
     calls.push_back({"threads", run_threads, true});
     calls.push_back({"long", run_long});
+}
+
+void add_later_calls(std::vector<call_test>& calls)
+{
     calls.push_back({"long-element", run_one_long_element, true});
 }
 
