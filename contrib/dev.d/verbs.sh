@@ -14,7 +14,7 @@ usage: contrib/dev VERB [ARGS]
                   --ucx PREFIX: run what depends on UCX with the UCX that is installed in PREFIX;
                   --suite NAME: build and run the tests in a root of another Debian suite, forky has UCX 1.23;
                   --arch arm64: build for that processor, and run what an emulator can run)
-  build [VARIANT] configure and build (VARIANT: release, debug, clang, g++-13, asan, tsan;
+  build [VARIANT] configure and build (VARIANT: release, bench, debug, clang, g++-13, asan, tsan;
                   default release)
   conformance [FILTER]
                   build, then run test suites of other projects for network cards on the software device
@@ -90,7 +90,7 @@ verb_packages() {
 # Full debug information costs a quarter of the compiler's time. Backtraces do without it; `debug` has it.
 variant_flags() {
     case $1 in
-    release | arm64 | clang | g++-13) echo "-O2 -g1" ;;
+    release | bench | arm64 | clang | g++-13) echo "-O2 -g1" ;;
     demo) echo "-O2" ;;
     debug) echo "-Og -g" ;;
     # With the sanitizers g++ gives this warning for <regex>, wrongly.
@@ -101,7 +101,7 @@ variant_flags() {
     # The warning is about fences. Ours order what other processes see, and the sanitizer sees one process only.
     tsan) echo "-O1 -g1 -fsanitize=thread -Wno-tsan" ;;
     *)
-        echo "contrib/dev: unknown build variant '$1' (release, debug, clang, g++-13, asan, tsan)" >&2
+        echo "contrib/dev: unknown build variant '$1' (release, bench, debug, clang, g++-13, asan, tsan)" >&2
         return 2
         ;;
     esac
@@ -195,17 +195,18 @@ make_configure() {
     exec {lock}>&-
 }
 
-# Several sources at once, see contrib/dev.d/unity. The demo wants to be there soon, so there also the libraries.
+# Several sources at once, see contrib/dev.d/unity. Where speed is measured, the libraries are compiled as users compile
+# them.
 in_build() {
-    local variant=$1 dir=$top/build/$1 measured=()
+    local variant=$1 dir=$top/build/$1 as_users=()
     shift
-    [ "$variant" != demo ] || measured=(--measured)
+    [ "$variant" != bench ] || as_users=(--as-users)
     case $variant in
     # Each source alone, as users compile it.
     debug | clang | g++-13) ;;
     *)
         make -C "$dir" --no-print-directory -s Makefile >&2
-        "$top/contrib/dev.d/unity" "$dir" "$top" "${measured[@]}"
+        "$top/contrib/dev.d/unity" "$dir" "$top" "${as_users[@]}"
         export MAKEFILES=$dir/unity.mk
         ;;
     esac
@@ -341,14 +342,15 @@ verb_conformance() {
     [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy conformance "$@"
     [ "${1:-}" != --suite ] || shift 2
     local program
+    if [ "${1:-}" = mpi ]; then
+        verb_build bench
+        "$top/contrib/dev.d/fetch-mpi-suites" "$mpi_suites"
+        exec "$top/test/conformance/mpi/run" --build "$top/build/bench" --sources "$mpi_suites" "${@:2}"
+    fi
     verb_build release
     if [ "${1:-}" = --ucx-gtest ]; then
         program=$("$top/contrib/dev.d/build-ucx-gtest" "$ucx_gtest")
         exec "$top/test/conformance/ucx_gtest" --build "$top/build/release" --program "$program" "${@:2}"
-    fi
-    if [ "${1:-}" = mpi ]; then
-        "$top/contrib/dev.d/fetch-mpi-suites" "$mpi_suites"
-        exec "$top/test/conformance/mpi/run" --build "$top/build/release" --sources "$mpi_suites" "${@:2}"
     fi
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
 }
@@ -383,10 +385,10 @@ verb_asan() { sanitized asan asan "$@"; }
 verb_tsan() { sanitized tsan tsan "$@"; }
 
 verb_bench() {
-    verb_build release
-    in_build release bench-programs
-    use_install release
-    exec "$top/test/bench/run" "$top/build/release" "$@"
+    verb_build bench
+    in_build bench bench-programs
+    use_install bench
+    exec "$top/test/bench/run" "$top/build/bench" "$@"
 }
 
 verb_model() { exec "$top/contrib/model/model.py" "$@"; }

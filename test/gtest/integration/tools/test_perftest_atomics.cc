@@ -271,7 +271,7 @@ class perftest_on_a_device : public testing::Test
 {
 protected:
     // What a process adds to find out what the device can do, before it allocates memory there.
-    static constexpr std::uint64_t self_test = 4;
+    static constexpr std::uint64_t self_test = 7;
 
     static environment variables()
     {

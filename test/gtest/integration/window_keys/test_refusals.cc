@@ -129,7 +129,7 @@ constexpr refusal kinds[] = {
     {"lists_in_memory", "refuse:umr_pointer", "list in memory"},
     {"an_atomic_right", "refuse:umr_atomic_right,times=1", "atomic"},
     // Every bind names it, until the self-test finds out. If the first bind was taken, it finds out less.
-    {"atomic_rights", "refuse:umr_atomic_right", "atomic|begin at address 0"},
+    {"atomic_rights", "refuse:umr_atomic_right", "atomic|begin at address 0|over the limit of 1"},
 };
 
 struct refused_use {
