@@ -147,8 +147,9 @@ bool make_arena()
     return true;
 }
 
-// The locks of jemalloc are taken before this one, here and in fork: its handlers are registered later.
-void hold_over_fork()
+// An allocation has jemalloc's locks when it takes this one, so fork has to take them first, too. What is registered
+// last is called first, and a constructor of jemalloc registers its handlers.
+[[gnu::constructor(101)]] void hold_over_fork()
 {
     pthread_atfork(
         [] {
@@ -173,7 +174,6 @@ bool begin()
         return seen == state::in_use;
     }
     const inside guard;
-    hold_over_fork();
     const char* reason = heap_range.reserve(chosen.limit, chosen.has_huge_pages);
     if (reason == nullptr && !make_arena()) {
         reason = "jemalloc has no arena for it";

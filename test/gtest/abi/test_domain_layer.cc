@@ -143,14 +143,15 @@ protected:
 
     static ucs_status_t unpack(std::uint64_t key)
     {
-        uct_rkey_t rkey = 0;
-        void* handle    = nullptr;
+        uct_component& layered = component(); // attaches to UCX
+        uct_rkey_t rkey        = 0;
+        void* handle           = nullptr;
         if (attached()->unpack_takes_params) {
             using function = ucs_status_t (*)(uct_component*, const void*, const void*, uct_rkey_t*, void**);
-            return reinterpret_cast<function>(component().rkey_unpack)(&component(), &key, nullptr, &rkey, &handle);
+            return reinterpret_cast<function>(layered.rkey_unpack)(&layered, &key, nullptr, &rkey, &handle);
         }
         using function = ucs_status_t (*)(uct_component*, const void*, uct_rkey_t*, void**);
-        return reinterpret_cast<function>(component().rkey_unpack)(&component(), &key, &rkey, &handle);
+        return reinterpret_cast<function>(layered.rkey_unpack)(&layered, &key, &rkey, &handle);
     }
 };
 
