@@ -211,7 +211,7 @@ ucs_status_t watch(const ucp_layout_context_watch_params_t* params)
 // Plans for a window without making it, if there are devices.
 result<ucp_layout_carrier_t> carrier_in(const context_view& view)
 {
-    if (view.with_keys.empty()) {
+    if (keys_in(view) == nullptr) {
         return UCP_LAYOUT_CARRIER_COPIES;
     }
     constexpr std::size_t block = 4096, number = 4;

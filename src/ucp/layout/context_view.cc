@@ -64,8 +64,7 @@ std::string why_no_windows(ucp_context_h context)
                            abi::attached_file());
     }
     return "the transport lay_copy is not in this UCP context. UCX_TLS (or the TLS option of the context) leaves it "
-           "out: "
-           "add lay_copy to the list, for example UCX_TLS=posix,cma,lay_copy";
+           "out: add lay_copy to the list, for example UCX_TLS=posix,cma,lay_copy";
 }
 
 } // namespace ucxl

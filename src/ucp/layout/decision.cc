@@ -66,6 +66,11 @@ window_carrier without_devices(const context_view& view, const window_binding& b
 
 } // namespace
 
+window_keys* keys_in(const context_view& view)
+{
+    return view.with_keys.empty() ? nullptr : hardware_keys();
+}
+
 key_choice wanted_choice()
 {
     return wanted_carrier() == window_carrier::keys ? key_choice::always : key_choice::by_cost;
@@ -75,12 +80,11 @@ result<decision> decide(const context_view& view, window_binding binding)
 {
     UCXL_TRY(window_registry::instance().complete(binding));
     decision decided{.binding = std::move(binding), .carrier = wanted_carrier(), .keys = {}, .why_copied = {}};
-    window_keys* const keys = hardware_keys();
     if (decided.carrier == window_carrier::copies) {
         decided.carrier = with_part(decided.carrier);
         return decided;
     }
-    if (keys != nullptr && !view.with_keys.empty()) {
+    if (window_keys* const keys = keys_in(view)) {
         auto planned = keys->plan(view.with_keys, content_of(decided.binding), wanted_choice());
         if (!planned) {
             copy_instead(decided, decided.binding, std::move(planned.error()));
@@ -116,8 +120,8 @@ result<window*> create(decision& decided)
 
 result<void> make_keys(const context_view& view, const window& window, key_choice choice)
 {
-    window_keys* const keys = hardware_keys();
-    if (keys == nullptr || view.with_keys.empty()) {
+    window_keys* const keys = keys_in(view);
+    if (keys == nullptr) {
         return {};
     }
     const auto planned = UCXL_TRY(keys->plan(view.with_keys, content_of(window), choice));

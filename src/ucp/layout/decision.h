@@ -27,6 +27,9 @@ struct decision {
     bool may_change = false;            // what went wrong may go well next time
 };
 
+// The part that makes hardware keys, if a domain of the context has some; or null.
+window_keys* keys_in(const context_view& view);
+
 // Of a new window that shows the bases to users in this context, or in none. Errors: as window_registry::create().
 // Throws std::bad_alloc.
 result<decision> decide(const context_view& view, window_binding binding);

@@ -142,9 +142,10 @@ public:
     card_sources& operator=(const card_sources&) = delete;
 
     // Errors: unsupported, no_memory.
-    result<std::vector<std::byte*>> allocate(std::span<const window_keys::domain_id> domains, const layout& layout)
+    result<std::vector<std::byte*>> allocate(const context_view& view, const layout& layout)
     {
-        if (hardware_keys() == nullptr || domains.empty()) {
+        window_keys* const keys = keys_in(view);
+        if (keys == nullptr) {
             return fail(errc::unsupported, "base_memory_type is UCS_MEMORY_TYPE_RDMA, and the context has no device "
                                            "with hardware keys for windows");
         }
@@ -154,7 +155,7 @@ public:
             const auto& bounds = layout.bounds(source);
             const auto length  = bounds.true_length();
             if (length > 0) {
-                std::byte* const address = UCXL_TRY(hardware_keys()->allocate(domains, length));
+                std::byte* const address = UCXL_TRY(keys->allocate(view.with_keys, length));
                 _addresses.push_back(address);
                 bases[source] = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) -
                                                              static_cast<std::uintptr_t>(bounds.true_lb));
@@ -170,7 +171,7 @@ private:
 result<window_binding> bind_to_card(const context_view& view, pack_plan_ptr plan)
 {
     const auto owner = std::make_shared<card_sources>();
-    auto bases       = UCXL_TRY(owner->allocate(view.with_keys, *plan->source_layout()));
+    auto bases       = UCXL_TRY(owner->allocate(view, *plan->source_layout()));
     window_binding binding{std::move(plan), std::move(bases)};
     binding.owner = owner;
     return binding;
