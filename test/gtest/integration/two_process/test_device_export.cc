@@ -7,13 +7,12 @@
 #include "transports.h"
 
 #include "support/exported_memory.h"
+#include "support/printed_text.h"
 #include "support/random.h"
 #include "support/wait_until.h"
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -461,13 +460,8 @@ const scenario dying_dpu("export.dpu_dies", dpu_dies);
 
 unsigned long num_aliases()
 {
-    char* text         = nullptr;
-    std::size_t length = 0;
-    FILE* const stream = open_memstream(&text, &length);
-    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
-    std::fclose(stream);
-    const std::string all(text, length);
-    std::free(text);
+    const std::string all = test::printed_text(
+        [](FILE* stream) { check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows"); });
     const std::string name = "\n  aliases ";
     const auto found       = all.find(name);
     return found == std::string::npos ? 0 : std::stoul(all.substr(found + name.size()));

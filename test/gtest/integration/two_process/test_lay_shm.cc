@@ -7,6 +7,8 @@
 #include "transfer_batch.h"
 #include "transports.h"
 
+#include "support/printed_text.h"
+
 #include <cstdlib>
 
 #include <signal.h>
@@ -257,14 +259,8 @@ void busy_target(const peer_arguments& arguments)
 // The number in the line of that name of what ucp_layout_print_memory() prints of this process.
 std::uint64_t memory_figure(const std::string& name)
 {
-    char* text         = nullptr;
-    std::size_t length = 0;
-    FILE* const stream = open_memstream(&text, &length);
-    const auto status  = ucp_layout_print_memory(0, stream);
-    std::fclose(stream);
-    const std::string all(text, length);
-    std::free(text);
-    check_ok(status, "ucp_layout_print_memory");
+    const std::string all = test::printed_text(
+        [](FILE* stream) { check_ok(ucp_layout_print_memory(0, stream), "ucp_layout_print_memory"); });
     const auto found = all.find(name);
     check(found != all.npos, "there is no figure '{}' in {}", name, all);
     return std::stoull(all.substr(found + name.size()));

@@ -4,12 +4,12 @@
 #include "scenario.h"
 #include "transports.h"
 
+#include "support/printed_text.h"
+
 #include <ucp_layout.h>
 #include <ucp_layout.hpp>
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -47,15 +47,8 @@ unsigned long number(const std::string& path)
 // As another process sees this one.
 std::string seen_from_outside()
 {
-    char* text         = nullptr;
-    std::size_t length = 0;
-    FILE* const stream = open_memstream(&text, &length);
-    const auto status  = ucp_layout_print_windows(getpid(), stream);
-    std::fclose(stream);
-    const std::string seen(text, length);
-    std::free(text);
-    check_ok(status, "ucp_layout_print_windows");
-    return seen;
+    return test::printed_text(
+        [](FILE* stream) { check_ok(ucp_layout_print_windows(getpid(), stream), "ucp_layout_print_windows"); });
 }
 
 void check_seen(const std::string& wanted)

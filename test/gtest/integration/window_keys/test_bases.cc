@@ -3,13 +3,12 @@
 #include "own_peer.h"
 
 #include "support/log_guard.h"
+#include "support/printed_text.h"
 
 #include <ucp_layout.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include <sys/mman.h>
@@ -28,13 +27,8 @@ constexpr std::size_t pages    = (blocks - 1) * distance + 3;
 // The line of the figures of this process that begins so.
 std::string figure(const std::string& name)
 {
-    char* text         = nullptr;
-    std::size_t length = 0;
-    std::FILE* stream  = open_memstream(&text, &length);
-    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
-    std::fclose(stream);
-    const std::string all(text, length);
-    std::free(text);
+    const std::string all =
+        printed_text([](FILE* stream) { check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows"); });
     const auto start = all.find(name);
     check(start != all.npos, "no figure is named {}", name);
     return all.substr(start, all.find('\n', start) - start);

@@ -5,11 +5,11 @@
 #include "shown_memory.h"
 
 #include "support/log_guard.h"
+#include "support/printed_text.h"
 #include "support/wait_until.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -40,13 +40,8 @@ struct shown_figures {
 
 shown_figures figures()
 {
-    char* text         = nullptr;
-    std::size_t length = 0;
-    FILE* const stream = open_memstream(&text, &length);
-    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
-    std::fclose(stream);
-    const std::string all(text, length);
-    std::free(text);
+    const std::string all =
+        printed_text([](FILE* stream) { check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows"); });
     const auto number = [&](const std::string& name) {
         const auto found = all.find("\n  " + name + " ");
         check(found != std::string::npos, "no figure '{}' in:\n{}", name, all);

@@ -1,12 +1,12 @@
 // Which contexts have windows, and what contexts get for programs that know nothing of them.
 #include "support/check.h"
 #include "support/log_guard.h"
+#include "support/printed_text.h"
 #include "support/ucp.h"
 
 #include <ucp_layout.hpp>
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,14 +34,8 @@ ucs_status_t query(ucp_context_h context, ucp_layout_carrier_t* carrier = nullpt
 // How many windows there are, and who carries them.
 std::string printed_windows()
 {
-    char* text         = nullptr;
-    std::size_t length = 0;
-    std::FILE* stream  = open_memstream(&text, &length);
-    check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows");
-    std::fclose(stream);
-    const std::string printed(text, length);
-    std::free(text);
-    return printed;
+    return printed_text(
+        [](FILE* stream) { check_ok(ucp_layout_print_windows(0, stream), "ucp_layout_print_windows"); });
 }
 
 // Of UCX's second format.
@@ -217,14 +211,7 @@ TEST_F(context_watch, works_for_a_program_without_a_configuration)
 
 std::string printed(const ucp_config_t* config)
 {
-    char* text         = nullptr;
-    std::size_t length = 0;
-    std::FILE* stream  = open_memstream(&text, &length);
-    ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
-    std::fclose(stream);
-    const std::string all(text, length);
-    std::free(text);
-    return all;
+    return printed_text([&](FILE* stream) { ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
 }
 
 TEST_F(context_watch, gives_the_configuration_back_as_it_was)

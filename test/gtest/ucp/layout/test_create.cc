@@ -1,6 +1,7 @@
 // ucp_layout_create, _parse, _query, _walk, _serialize, _deserialize, _print through the C API.
 #include "support/log_guard.h"
 #include "support/must.h"
+#include "support/printed_text.h"
 #include "support/wait_until.h"
 
 #include <gmock/gmock.h>
@@ -19,6 +20,7 @@ namespace
 using testing::HasSubstr;
 using ucx_layout::layout;
 using ucxl::test::must;
+using ucxl::test::printed_text;
 using ucxl::test::ucx_test;
 
 class create : public ucx_test
@@ -413,16 +415,12 @@ TEST_F(serialized, garbage_is_refused)
 
 TEST_F(print, shows_text_normal_form_and_plan)
 {
-    auto created = layout::create_strided(64, {{4096, 128}});
-    char* text;
-    std::size_t size;
-    FILE* stream = open_memstream(&text, &size);
-    EXPECT_EQ(ucp_layout_print(created->get(), stream,
-                               UCP_LAYOUT_PRINT_TEXT | UCP_LAYOUT_PRINT_NORMAL | UCP_LAYOUT_PRINT_PLAN),
-              UCS_OK);
-    std::fclose(stream);
-    const std::string shown(text, size);
-    std::free(text);
+    auto created            = layout::create_strided(64, {{4096, 128}});
+    const std::string shown = printed_text([&](FILE* stream) {
+        EXPECT_EQ(ucp_layout_print(created->get(), stream,
+                                   UCP_LAYOUT_PRINT_TEXT | UCP_LAYOUT_PRINT_NORMAL | UCP_LAYOUT_PRINT_PLAN),
+                  UCS_OK);
+    });
     EXPECT_THAT(shown, HasSubstr("strided(4096,64,128)"));
     EXPECT_THAT(shown, HasSubstr("4096"));
 }

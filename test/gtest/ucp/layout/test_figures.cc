@@ -2,6 +2,7 @@
 #include "support/forked_process.h"
 #include "support/log_guard.h"
 #include "support/must.h"
+#include "support/printed_text.h"
 #include "support/ucp.h"
 #include "ucp/layout/window_figures.h"
 
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <format>
 #include <string>
@@ -33,6 +32,7 @@ using ucx_layout::window;
 using ucxl::test::context;
 using ucxl::test::holds_in_child;
 using ucxl::test::must;
+using ucxl::test::printed_text;
 using ucxl::test::ucx_test;
 
 class figures : public ucx_test
@@ -40,14 +40,7 @@ class figures : public ucx_test
 protected:
     static std::string printed(pid_t pid, ucs_status_t wanted = UCS_OK)
     {
-        char* text         = nullptr;
-        std::size_t length = 0;
-        FILE* const stream = open_memstream(&text, &length);
-        EXPECT_EQ(ucp_layout_print_windows(pid, stream), wanted);
-        std::fclose(stream);
-        std::string all(text, length);
-        std::free(text);
-        return all;
+        return printed_text([&](FILE* stream) { EXPECT_EQ(ucp_layout_print_windows(pid, stream), wanted); });
     }
 
     static unsigned long copied(pid_t pid)

@@ -1,13 +1,13 @@
 // Shared memory by the public functions: its handles, and the windows over it.
 #include "support/log_guard.h"
 #include "support/must.h"
+#include "support/printed_text.h"
 #include "support/ucp_pair.h"
 
 #include <gtest/gtest.h>
 #include <ucp_layout.hpp>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <format>
 #include <iterator>
@@ -26,6 +26,7 @@ using ucx_layout::layout;
 using ucx_layout::memory;
 using ucx_layout::window;
 using ucxl::test::must;
+using ucxl::test::printed_text;
 using ucxl::test::ucx_test;
 
 constexpr std::size_t length = 1 << 20;
@@ -143,14 +144,8 @@ TEST_F(shared_memory, of_the_program_may_be_moved_or_named_by_its_address)
 
 TEST_F(shared_memory, is_described_for_people)
 {
-    const auto made    = must(memory::allocate(length));
-    char* text         = nullptr;
-    std::size_t bytes  = 0;
-    FILE* const stream = open_memstream(&text, &bytes);
-    EXPECT_EQ(ucp_layout_print_memory(getpid(), stream), UCS_OK);
-    std::fclose(stream);
-    const std::string all(text, bytes);
-    std::free(text);
+    const auto made = must(memory::allocate(length));
+    const auto all  = printed_text([](FILE* stream) { EXPECT_EQ(ucp_layout_print_memory(getpid(), stream), UCS_OK); });
     const auto line = std::format("region at {}: {} bytes, allocated, ", static_cast<void*>(made.bytes().data()),
                                   made.bytes().size());
     EXPECT_NE(all.find(line), std::string::npos) << all;
