@@ -42,7 +42,8 @@ std::vector<std::string> environment_with(const process_options& options)
         const bool is_replaced =
             std::ranges::any_of(options.variables, [&name](const auto& other) { return other.first == name; });
         // The report of the tests is this process's.
-        if (!is_replaced && !(options.without_ucx_options && text.starts_with("UCX_")) && name != "GTEST_OUTPUT") {
+        const bool is_ucx_option = text.starts_with("UCX_") && name != "UCX_MODULES"; // which run-tests may set
+        if (!is_replaced && !(options.without_ucx_options && is_ucx_option) && name != "GTEST_OUTPUT") {
             all.push_back(text);
         }
     }
@@ -267,7 +268,13 @@ std::string program_path(const std::string& name)
         return self.string();
     }
     const auto folder = self.parent_path();
-    return ((folder.filename() == ".libs" ? folder.parent_path() : folder) / name).string();
+    if (folder.filename() != ".libs") {
+        return (folder / name).string();
+    }
+    // The script that started this program has told where its libraries are. So the other program needs none, which
+    // would take longer than the program.
+    const auto behind_script = folder / name;
+    return (exists(behind_script) ? behind_script : folder.parent_path() / name).string();
 }
 
 } // namespace ucxl::test

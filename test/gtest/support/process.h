@@ -23,7 +23,7 @@ using environment = std::vector<std::pair<std::string, std::string>>;
 
 struct process_options {
     environment variables{};          // in addition to those of this process, or instead
-    bool without_ucx_options = false; // none of the UCX_ variables of this process
+    bool without_ucx_options = false; // none of the UCX_ variables of this process but UCX_MODULES
     std::vector<int> descriptors{};   // above those the program sees them at: first_descriptor and the next ones
 };
 

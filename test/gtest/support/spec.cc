@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <utility>
 
 namespace ucxl::test
 {
@@ -128,9 +130,18 @@ bounds_map set_bounds_of(const spec& of)
             widen(bounds, item, 0, static_cast<std::int64_t>(i) * extent_of(*of.item));
         }
         break;
-    case spec::kind::strided:
-        for_each_index(of.dims, [&](std::int64_t at) { widen(bounds, item, 0, at); });
+    case spec::kind::strided: {
+        // The others lie between these two.
+        std::optional<std::pair<std::int64_t, std::int64_t>> ends;
+        for_each_index(of.dims, [&](std::int64_t at) {
+            ends = ends ? std::pair(std::min(ends->first, at), std::max(ends->second, at)) : std::pair(at, at);
+        });
+        if (ends) {
+            widen(bounds, item, 0, ends->first);
+            widen(bounds, item, 0, ends->second);
+        }
         break;
+    }
     case spec::kind::iov:
         for (const spec_part& part : of.parts) {
             widen(bounds, set_bounds_of(*part.item), part.source, part.offset);
@@ -138,8 +149,9 @@ bounds_map set_bounds_of(const spec& of)
         break;
     case spec::kind::interleaved:
         for (const spec_part& part : of.parts) {
+            const bounds_map datum = set_bounds_of(*part.item);
             for (std::int64_t at : datum_offsets(part)) {
-                widen(bounds, set_bounds_of(*part.item), part.source, at);
+                widen(bounds, datum, part.source, at);
             }
         }
         break;
