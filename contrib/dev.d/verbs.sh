@@ -28,6 +28,10 @@ usage: contrib/dev VERB [ARGS]
                   SEEDS seeds (default 200); ends with "N passed, N failed"
   models [FILTER] check the models of protocols between threads and processes (SPIN) in all their states, and that
                   each is found wrong when one check, order or barrier is taken out
+  soak MINUTES [OPTIONS]
+                  build, then let random processes talk for so long, over all transports, with kills, stops and forks,
+                  and look at every byte (--seed N: of the first round; --round N: one round again); ends with
+                  "soak: N operations, N kills, N wrong, N hung, N left behind"
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
                   (--suite NAME FILTER: in a root of another Debian suite, forky has MPIs with the ABI of MPI 5)
   run CMD...      build, then run a command that finds the built tools, examples and libraries first
@@ -287,6 +291,7 @@ conformance: all cases; `check` runs those that take less than a minute together
 conformance mpi: MPI programs of other projects, with the library and without it
 adversarial: 200 seeds; `check` runs five of the day, and one of windows, with half of them
 models: larger state spaces, and all broken variants; `check` breaks one model of the day
+soak 20: random processes that are killed, for so many minutes
 test internal-headers: all of them; `check` compiles a quarter of the day alone
 END
 }
@@ -359,6 +364,13 @@ verb_adversarial() {
     verb_build release
     in_build_tests release
     exec "$top/test/adversarial" --build "$top/build/release" "$@"
+}
+
+verb_soak() {
+    verb_build release
+    in_build release soak
+    use_install release
+    exec "$top/build/release/soak" "$@"
 }
 
 verb_test() {

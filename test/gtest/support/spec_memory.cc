@@ -27,16 +27,17 @@ std::vector<std::byte> random_bytes(std::uint64_t seed, std::size_t length)
     return bytes;
 }
 
-spec_memory::spec_memory(const spec& of, std::uint64_t seed, std::size_t misalign)
-    : _segments(segments_of(of)), _buffers(num_sources_of(of)), _bases(_buffers.size())
+spec_memory::spec_memory(const spec& of, std::uint64_t seed, std::size_t misalign, std::pmr::memory_resource* resource)
+    : _segments(segments_of(of)), _bases(num_sources_of(of))
 {
     const auto bounds = bounds_of(of);
-    for (std::uint32_t source = 0; source < _buffers.size(); ++source) {
-        buffer& memory     = _buffers[source];
+    for (std::uint32_t source = 0; source < _bases.size(); ++source) {
+        buffer& memory     = _buffers.emplace_back(std::pmr::vector<std::byte>(resource));
         const auto found   = bounds.find(source);
         const auto used    = found == bounds.end() ? layout_bounds{} : found->second;
         const auto length  = static_cast<std::size_t>(used.true_ub - used.true_lb + 2 * margin) + misalign;
-        memory.bytes       = random_bytes(seed + source, length);
+        const auto pattern = random_bytes(seed + source, length);
+        memory.bytes.assign(pattern.begin(), pattern.end());
         memory.lb          = used.true_lb - margin - static_cast<std::int64_t>(misalign);
         const auto address = reinterpret_cast<std::uintptr_t>(memory.bytes.data());
         _bases[source]     = reinterpret_cast<std::byte*>(address - static_cast<std::uintptr_t>(memory.lb));
@@ -81,8 +82,8 @@ void spec_memory::scatter(std::uint64_t offset, std::span<const std::byte> from)
 std::string spec_memory::first_difference(const spec_memory& other) const
 {
     for (std::size_t source = 0; source < _buffers.size(); ++source) {
-        const std::vector<std::byte>& mine = _buffers[source].bytes;
-        const std::vector<std::byte>& its  = other._buffers[source].bytes;
+        const auto& mine = _buffers[source].bytes;
+        const auto& its  = other._buffers[source].bytes;
         if (mine.size() != its.size()) {
             return std::format("source {}: buffers of {} and {} bytes", source, mine.size(), its.size());
         }

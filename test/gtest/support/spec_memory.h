@@ -11,6 +11,7 @@
 #include "spec.h"
 
 #include <cstddef>
+#include <memory_resource>
 #include <span>
 
 namespace ucxl::test
@@ -19,8 +20,9 @@ namespace ucxl::test
 class spec_memory
 {
 public:
-    // Filled with a pattern of the seed. `misalign`: added to where every base address falls.
-    spec_memory(const spec& of, std::uint64_t seed, std::size_t misalign = 0);
+    // Filled with a pattern of the seed. `misalign`: added to where every base address falls. The resource outlives it.
+    spec_memory(const spec& of, std::uint64_t seed, std::size_t misalign = 0,
+                std::pmr::memory_resource* resource = std::pmr::get_default_resource());
     spec_memory(const spec_memory&)            = delete;
     spec_memory& operator=(const spec_memory&) = delete;
 
@@ -37,7 +39,7 @@ public:
 
 private:
     struct buffer {
-        std::vector<std::byte> bytes;
+        std::pmr::vector<std::byte> bytes;
         std::int64_t lb = 0; // offset from the base address of bytes[0]
     };
 

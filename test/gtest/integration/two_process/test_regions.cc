@@ -49,8 +49,8 @@ public:
         }
         auto both = ucx_layout::layout::concatenate(parts);
         check(both.has_value(), "ucp_layout_concatenate");
-        void* const bases[] = {halves[0], halves[1]};
-        auto made           = ucx_layout::window::map(context, *both, bases);
+        const void* const bases[] = {halves[0], halves[1]};
+        auto made                 = ucx_layout::window::map(context, *both, bases);
         check(made.has_value(), "ucp_layout_map");
         window.emplace(std::move(*made));
     }
@@ -326,7 +326,7 @@ void initiator_killed(const peer_arguments& arguments)
     if (arguments.plays(0)) {
         const remote_key other(session.endpoint(), rest);
         raise(SIGSTOP); // role 1 lets it go on when it is ready to kill it
-        for (unsigned turn = 0;; ++turn) {
+        for (;;) {
             check_ok(put(session, own.window->address(), other), "put");
         }
     }

@@ -1,0 +1,260 @@
+#include "director.h"
+
+#include "support/check.h"
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <filesystem>
+#include <format>
+#include <thread>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace ucxl::soak
+{
+
+namespace
+{
+
+using clock = std::chrono::steady_clock;
+
+// Longer than a process waits for an operation.
+constexpr std::chrono::seconds patience{100};
+
+// Where a process is that has told this: later ones are greater.
+std::uint64_t place_of(word told, unsigned step)
+{
+    const std::uint64_t in_step = told == word::ready ? 1 : told == word::done ? 2 : 3;
+    return 4 * std::uint64_t{step} + in_step;
+}
+
+} // namespace
+
+director::director(const round_plan& plan, std::string program) : _plan(plan), _program(std::move(program))
+{
+}
+
+void director::start()
+{
+    test::environment variables(_plan.options.begin(), _plan.options.end());
+    if (_plan.has_heap) {
+        const char* const others = std::getenv("LD_PRELOAD"); // the software device
+        variables.emplace_back("LD_PRELOAD", others == nullptr || *others == '\0'
+                                                 ? std::string(HEAP_LIBRARY)
+                                                 : std::format("{}:{}", HEAP_LIBRARY, others));
+    }
+    // Peers that were killed are found out about soon, by UCX's own means, too.
+    variables.emplace_back("UCX_KEEPALIVE_INTERVAL", "500ms");
+    variables.emplace_back("UCX_LOG_LEVEL", "error");
+    for (unsigned rank = 0; rank < _plan.num_processes; ++rank) {
+        int ends[2];
+        test::check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0, "socketpair: {}", errno);
+        auto process = std::make_unique<test::process>(
+            _program, std::vector<std::string>{"--round", std::to_string(_plan.seed), "--rank", std::to_string(rank)},
+            test::process_options{.variables = variables, .descriptors = {ends[1]}});
+        close(ends[1]);
+        _performers.push_back({.process = std::move(process), .connection = link(ends[0])});
+    }
+}
+
+unsigned director::num_alive() const
+{
+    return static_cast<unsigned>(std::ranges::count_if(_performers, [](const auto& each) { return !each.is_dead; }));
+}
+
+void director::tell_all(const note& told)
+{
+    for (const performer& each : _performers) {
+        if (!each.is_dead) {
+            each.connection->tell(told); // one that has just died is noticed by its end
+        }
+    }
+}
+
+void director::tell_dead(unsigned rank)
+{
+    performer& dead = _performers[rank];
+    dead.is_dead    = true;
+    tell_all({.what = word::dead, .rank = rank});
+}
+
+void director::kill(unsigned rank)
+{
+    performer& victim = _performers[rank];
+    victim.process->kill(SIGKILL);
+    while (!victim.process->has_ended()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ++_outcome.kills;
+    tell_dead(rank);
+}
+
+void director::disturb()
+{
+    const step& planned = _plan.steps[_step];
+    const auto now      = clock::now();
+    if (_continue_at && now >= *_continue_at) {
+        _performers[planned.victim].process->kill(SIGCONT);
+        _continue_at.reset();
+    }
+    if (!_disturb_at || now < *_disturb_at) {
+        return;
+    }
+    _disturb_at.reset();
+    if (_performers[planned.victim].is_dead || num_alive() < 2) {
+        return;
+    }
+    if (planned.disturbed == disturbance::kill) {
+        kill(planned.victim);
+    } else if (planned.disturbed == disturbance::stop) {
+        _performers[planned.victim].process->kill(SIGSTOP);
+        _continue_at = now + std::chrono::milliseconds(20 + planned.delay_us % 200);
+    }
+}
+
+void director::take(performer& from, unsigned rank, const note& told)
+{
+    if (told.what == word::address) {
+        for (unsigned other = 0; other < _performers.size(); ++other) {
+            if (other != rank && !_performers[other].is_dead) {
+                _performers[other].connection->tell(told);
+            }
+        }
+        return;
+    }
+    if (told.what == word::key) {
+        _keys.push_back(told);
+        return;
+    }
+    from.reached = place_of(told.what, told.step);
+    if (told.what == word::looked) {
+        _outcome.operations += told.first;
+        if (!told.bytes.empty()) {
+            ++_outcome.wrong;
+            const std::string_view text(reinterpret_cast<const char*>(told.bytes.data()), told.bytes.size());
+            _outcome.told += std::format("step {}, rank {}: {}\n", told.step, rank, text);
+        }
+    }
+}
+
+// What the processes have told by now, or what happens next.
+void director::pump()
+{
+    std::vector<pollfd> waiting;
+    for (const performer& each : _performers) {
+        waiting.push_back({.fd = each.is_dead ? -1 : each.connection->descriptor(), .events = POLLIN, .revents = 0});
+    }
+    poll(waiting.data(), waiting.size(), _disturb_at ? 0 : 5);
+    disturb();
+    for (unsigned rank = 0; rank < _performers.size(); ++rank) {
+        performer& each = _performers[rank];
+        try {
+            while (!each.is_dead) {
+                const auto told = each.connection->next();
+                if (!told) {
+                    break;
+                }
+                take(each, rank, *told);
+            }
+        } catch (const std::exception&) { // it has ended by itself
+            const auto ended = each.process->wait();
+            const bool hung  = ended.output().contains("never end") || ended.output().contains("says nothing");
+            (hung ? _outcome.hung : _outcome.wrong) += 1;
+            _outcome.told +=
+                std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, ended.output());
+            tell_dead(rank);
+        }
+    }
+}
+
+void director::gather(word what, unsigned number)
+{
+    _step               = number;
+    const auto awaited  = place_of(what, number);
+    const auto deadline = clock::now() + patience;
+    while (!std::ranges::all_of(_performers,
+                                [awaited](const auto& each) { return each.is_dead || each.reached >= awaited; })) {
+        if (clock::now() > deadline) {
+            ++_outcome.hung;
+            for (unsigned rank = 0; rank < _performers.size(); ++rank) {
+                if (!_performers[rank].is_dead && _performers[rank].reached < awaited) {
+                    _outcome.told += std::format("step {}: rank {} says nothing\n", number, rank);
+                }
+            }
+            throw std::runtime_error("hung");
+        }
+        pump();
+    }
+}
+
+void director::run_step(unsigned number)
+{
+    const step& planned = _plan.steps[number];
+    gather(word::ready, number);
+    for (const note& key : std::exchange(_keys, {})) {
+        if (!_performers[key.rank].is_dead) {
+            _performers[key.rank].connection->tell(key);
+        }
+    }
+    tell_all({.what = word::go, .step = number});
+    if (planned.disturbed == disturbance::kill || planned.disturbed == disturbance::stop) {
+        _disturb_at = clock::now() + std::chrono::microseconds(planned.delay_us);
+    }
+    gather(word::done, number);
+    while (_disturb_at || _continue_at) {
+        pump();
+    }
+    tell_all({.what = word::look, .step = number});
+    gather(word::looked, number);
+}
+
+void director::finish()
+{
+    const auto after_all = static_cast<unsigned>(_plan.steps.size());
+    tell_all({.what = word::go, .step = after_all});
+    for (unsigned rank = 0; rank < _performers.size(); ++rank) {
+        if (_performers[rank].is_dead) {
+            continue;
+        }
+        const auto deadline = clock::now() + patience;
+        while (!_performers[rank].process->has_ended() && clock::now() < deadline) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        if (!_performers[rank].process->has_ended()) {
+            ++_outcome.hung;
+            _outcome.told += std::format("rank {} does not end\n", rank);
+            continue;
+        }
+        const auto ended = _performers[rank].process->wait();
+        if (ended.status != 0) {
+            ++_outcome.wrong;
+            _outcome.told += std::format("rank {} ended with status {}: {}\n", rank, ended.status, ended.output());
+        }
+    }
+}
+
+outcome director::run()
+{
+    try {
+        start();
+        for (unsigned number = 0; number < _plan.steps.size(); ++number) {
+            run_step(number);
+        }
+        finish();
+    } catch (const std::exception& error) {
+        if (_outcome.is_good()) {
+            ++_outcome.wrong;
+            _outcome.told += std::format("{}\n", error.what());
+        }
+    }
+    for (const performer& each : _performers) {
+        each.process->kill(SIGKILL);
+        close(each.connection->descriptor());
+    }
+    return _outcome;
+}
+
+} // namespace ucxl::soak

@@ -1,0 +1,67 @@
+// Directs a round: starts its processes, passes on what they tell each other, disturbs them as the plan says, counts.
+#pragma once
+
+#include "link.h"
+#include "plan.h"
+
+#include "support/process.h"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ucxl::soak
+{
+
+struct outcome {
+    std::uint64_t operations = 0; // that were right
+    unsigned kills           = 0;
+    unsigned wrong           = 0; // bytes or statuses that were not right, and processes that ended by themselves
+    unsigned hung            = 0;
+    std::string told{}; // what was wrong
+
+    bool is_good() const { return wrong == 0 && hung == 0; }
+};
+
+class director
+{
+public:
+    // program: what the processes run.
+    director(const round_plan& plan, std::string program);
+    // Does not throw.
+    outcome run();
+
+private:
+    using time = std::chrono::steady_clock::time_point;
+    struct performer {
+        std::unique_ptr<test::process> process;
+        std::optional<link> connection;
+        bool is_dead          = false;
+        std::uint64_t reached = 0; // see place_of()
+    };
+
+    void start();
+    void connect();
+    void run_step(unsigned number);
+    // Until all that live have said so.
+    void gather(word what, unsigned number);
+    void tell_all(const note& told);
+    void take(performer& from, unsigned rank, const note& told);
+    void pump();
+    void disturb();
+    void kill(unsigned rank);
+    void tell_dead(unsigned rank);
+    unsigned num_alive() const;
+    void finish();
+
+    const round_plan& _plan;
+    const std::string _program;
+    std::vector<performer> _performers;
+    std::vector<note> _keys; // of the step to come
+    outcome _outcome;
+    unsigned _step = 0;
+    std::optional<time> _disturb_at, _continue_at;
+};
+
+} // namespace ucxl::soak
