@@ -15,5 +15,7 @@ bytes test_pattern(std::size_t length, unsigned salt);
 
 // Role 0 sends host memory, whose length depends on the round, and gets it back from role 1.
 void echo(session& session, unsigned round);
+// In this round it is a megabyte.
+constexpr unsigned round_by_rendezvous = 4;
 
 } // namespace ucxl::two_process
