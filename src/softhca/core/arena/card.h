@@ -47,6 +47,7 @@ struct card {
     bool counts_aliases          = false; // an alias of a key is one level of keys more
     bool ignores_routes          = false; // DC targets take requests whose route header has another GID
     bool resets_sound_streams    = false; // of DCIs, which are not in error
+    bool needs_relaxed_keys      = false; // refuses keys over keys without relaxed order, where relaxed_only is set
 };
 
 // Null for a name that is not there.

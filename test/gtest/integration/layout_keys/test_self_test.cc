@@ -74,6 +74,12 @@ TEST(injected_faults, each_card_does_what_its_capabilities_say)
     }
 }
 
+TEST(injected_faults, overlays_have_relaxed_order_where_all_memory_has_it)
+{
+    EXPECT_EQ(found_with({{"SOFTHCA_PROFILE", "cx7,needs_relaxed_keys=1"}, {"UCX_LAYOUT_KEYS_ADDRESS", "ksm"}}),
+              "address=ksm repeat=1 atomic=0 nesting=4 pointer=1 local_nested=1");
+}
+
 // Tests of this program once more.
 void expect_pass(const environment& variables, const std::string& filter)
 {

@@ -21,7 +21,7 @@ constexpr std::uint64_t most_bytes  = (num_entities - 1) * entity_bytes;
 constexpr std::size_t command_bytes = prm::create_mkey_in::size_bytes + num_entities * prm::ksm::size_bytes;
 
 void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t address, std::uint64_t length,
-                  const key_rights& rights)
+                  const key_rights& rights, bool has_relaxed_order)
 {
     prm::set_access_mode(context, prm::mkey_access_mode::ksm);
     context.put(prm::mkc::lw, rights.local_write);
@@ -29,6 +29,7 @@ void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t 
     context.put(prm::mkc::rw, rights.remote_write);
     context.put(prm::mkc::a, rights.remote_atomic);
     context.put<true>(prm::mkc::lr);
+    context.put(prm::mkc::relaxed_ordering_write, has_relaxed_order);
     context.put<prm::any_qpn>(prm::mkc::qpn);
     (void)context.set(prm::mkc::pd, pdn & 0xffffff);
     context.put(prm::mkc::start_addr, address);
@@ -40,7 +41,7 @@ void describe_key(prm::view<prm::mkc> context, std::uint32_t pdn, std::uint64_t 
 } // namespace
 
 result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
-                                                const key_rights& rights)
+                                                const key_rights& rights, bool has_relaxed_order)
 {
     const auto pdn = UCXL_TRY(protection_domain_number(pd));
     // "FW requires indirect atomic MR address and length to be aligned to max supported atomic argument size" (UCX).
@@ -53,7 +54,7 @@ result<address_overlay> address_overlay::create(ibv_pd* pd, std::uint32_t target
     const auto command = *prm::view<prm::create_mkey_in>::over(input);
     command.put<prm::command::create_mkey>(prm::create_mkey_in::opcode);
     command.put<num_entities>(prm::create_mkey_in::translations_octword_actual_size);
-    describe_key(command.at(prm::create_mkey_in::memory_key), pdn, address, length, allowed);
+    describe_key(command.at(prm::create_mkey_in::memory_key), pdn, address, length, allowed, has_relaxed_order);
     for (std::size_t i = 0; i < num_entities; ++i) {
         const auto place = std::span(input).subspan(prm::create_mkey_in::size_bytes + i * prm::ksm::size_bytes);
         const prm::view<prm::ksm> entry(place.first<prm::ksm::size_bytes>());

@@ -4,6 +4,8 @@
 //
 // If it has the right of atomic operations, the key below has to be bound when it is made: firmware refuses it
 // otherwise (UCX, pull request 8218). At an address that is no multiple of 8 it does not get that right.
+//
+// On a device whose memory all has relaxed order (capabilities.h), a key has to have it, too (UCX 1.23 does so).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,7 @@ class address_overlay
 {
 public:
     static result<address_overlay> create(ibv_pd* pd, std::uint32_t target, std::uint64_t address,
-                                          const key_rights& rights);
+                                          const key_rights& rights, bool has_relaxed_order);
 
     std::uint32_t key() const { return _key; }
     std::uint64_t length() const { return _length; }

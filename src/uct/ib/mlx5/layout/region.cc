@@ -23,7 +23,7 @@ void set_queue_pair(request_bytes& request, std::uint32_t qpn)
 result<address_overlay> create_overlay(domain& domain, std::uint32_t key, const region_options& options)
 {
     if (!options.rights.remote_atomic) {
-        return address_overlay::create(domain.pd, key, options.address, options.rights);
+        return address_overlay::create(domain.pd, key, options.address, options.rights, domain.caps.relaxed_only);
     }
     const std::lock_guard guard(domain.lock);
     const auto room = UCXL_TRY(domain.memory.take(nothing_bytes));
@@ -37,7 +37,7 @@ result<address_overlay> create_overlay(domain& domain, std::uint32_t key, const 
                 domain.queue.qpn(), domain.change_flags(), encoded, request);
     ++domain.num_binds;
     UCXL_TRY(domain.queue.execute(std::span(&request, 1)));
-    auto overlay = address_overlay::create(domain.pd, key, options.address, options.rights);
+    auto overlay = address_overlay::create(domain.pd, key, options.address, options.rights, domain.caps.relaxed_only);
     encode_invalidate(key, domain.queue.qpn(), domain.change_flags(), request);
     ++domain.num_invalidations;
     UCXL_TRY(domain.queue.execute(std::span(&request, 1)));

@@ -362,10 +362,10 @@ private:
         const words shown         = words_of(_found.levels - 1);
         key_rights rights         = _rights;
         rights.remote_atomic      = _found.atomics;
-        auto over                 = address_overlay::create(_pd, below, test_address, rights);
+        auto over                 = address_overlay::create(_pd, below, test_address, rights, _said.relaxed_only);
         if (!over && over.error().code != errc::no_memory && rights.remote_atomic) {
             rights.remote_atomic = false; // an overlay without atomics is better than none
-            over                 = address_overlay::create(_pd, below, test_address, rights);
+            over                 = address_overlay::create(_pd, below, test_address, rights, _said.relaxed_only);
         }
         if (!over) {
             return over.error().code == errc::no_memory ? result<void>(std::unexpected(over.error())) : result<void>();
