@@ -6,6 +6,7 @@
 // Example: figures.add(window); ... figures.remove(window);
 #pragma once
 
+#include "sys/magic.h"
 #include "ucs/window/window_keys.h"
 #include "window_cache.h"
 
@@ -24,10 +25,10 @@ namespace ucxl
 
 // In the page: 64-bit words. All members of other processes may have any value.
 struct process_figures {
-    static constexpr std::uint64_t current_form = 0x33444e4957584355; // "UCXWIND3"
-    static constexpr std::size_t max_reasons    = 8;
-    static constexpr std::size_t max_devices    = 8;
-    using text                                  = std::array<char, 192>;
+    static constexpr auto current_form       = magic<std::uint64_t>("UCXWIND3");
+    static constexpr std::size_t max_reasons = 8;
+    static constexpr std::size_t max_devices = 8;
+    using text                               = std::array<char, 192>;
 
     // Windows that were copied for one reason; numbers in its text do not count.
     struct reason {

@@ -4,13 +4,15 @@
 
 #include "failure.h"
 
+#include "sys/magic.h"
+
 #include <atomic>
 
 namespace ucxl
 {
 
 struct failure_page {
-    static constexpr std::uint64_t form = 0x314c494146584355; // "UCXFAIL1"
+    static constexpr auto form = magic<std::uint64_t>("UCXFAIL1");
 
     std::uint64_t magic;
     std::uint64_t num_kinds;

@@ -12,8 +12,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
+#include <bit>
 #include <cstring>
+#include <limits>
+#include <numeric>
+#include <span>
 
 namespace ucxl
 {
@@ -61,30 +64,47 @@ const stock_handlers* stock()
     return is_known ? &handlers : nullptr;
 }
 
-// Tells the initiator of a put, or of an atomic without a result, about a refusal. It is the reply to a request that
-// does not exist: real request numbers are pointers, or odd numbers counted up from 1.
-constexpr std::uint64_t notice_number = 0x6c61796f75744e31;
-
+// Tells the initiator of a put, or of an atomic without a result, about a refusal: a reply to a request that does not
+// exist. libucp reads the body of a reply when it sends it, which may be much later, and does not tell when. So the
+// number of the request has in it what differs, and the body is a constant:
+//
+//     number    from the top: the form (15 bits), the address at the target (48), 1 (1)
+//     body      the length of the range, in 2 bytes for a put and in 1 byte for an atomic
+//
+// Real request numbers are pointers, or odd numbers counted up from 1. Whoever does not know the form, as stock UCX and
+// this library before form 2, finds no request of that number and drops the reply; so do we with notices of form 1,
+// numbered 0x6c61796f75744e31. Then only the target knows of the refusal.
 struct notice {
-    static constexpr std::uint64_t form = 0x3165636974656e; // "netice1"
+    static constexpr unsigned address_bits = 48;
+    static constexpr std::uint64_t form    = 0x5502;
 
-    std::uint64_t magic;
-    std::uint64_t address; // the address at the target
-    std::uint32_t length;
-    std::uint32_t is_atomic;
+    std::uint64_t address; // 0 for one that no process can have
+    std::uint16_t length;
+    bool is_atomic;
+
+    std::uint64_t number() const { return form << (address_bits + 1) | address << 1 | 1; }
+    const std::uint16_t* body() const
+    {
+        static const auto lengths = [] {
+            std::array<std::uint16_t, std::numeric_limits<std::uint16_t>::max() + 1> all;
+            std::iota(all.begin(), all.end(), std::uint16_t{0});
+            return all;
+        }();
+        return &lengths[length];
+    }
+    std::size_t body_length() const { return is_atomic ? 1 : 2; }
+
+    static notice of(const failure& refused)
+    {
+        constexpr std::uint64_t longest = std::numeric_limits<std::uint16_t>::max();
+        return {refused.address >> address_bits == 0 ? refused.address : 0,
+                static_cast<std::uint16_t>(std::min(refused.length, longest)),
+                refused.kind == failure_kind::peer_atomic};
+    }
+    static bool has_number(std::uint64_t number) { return number >> (address_bits + 1) == form && number % 2 == 1; }
 };
 
-static_assert(sizeof(notice) == 24);
-
-// UCP copies a notice when it sends it, which may be later. The last 256 notices keep their contents until then.
-const notice* keep(const notice& sent)
-{
-    static std::array<notice, 256> kept;
-    static std::atomic<std::uint32_t> next{0};
-    notice* const place = &kept[next.fetch_add(1, std::memory_order_relaxed) % kept.size()];
-    *place              = sent;
-    return place;
-}
+static_assert(std::endian::native == std::endian::little, "the first byte of a length is its low one");
 
 template <handler_form Form>
 void reply_with(void* arg, const abi::request_header& request, const void* bytes, std::uint64_t length)
@@ -111,9 +131,8 @@ void refuse(void* arg, const abi::request_header& request, const failure& refuse
     if (request.req_id != 0) {
         reply_with<Form>(arg, request, &nothing, 0);
     } else {
-        const notice* const told = keep({notice::form, refused.address, static_cast<std::uint32_t>(refused.length),
-                                         refused.kind == failure_kind::peer_atomic ? 1u : 0u});
-        reply_with<Form>(arg, {request.ep_id, notice_number}, told, sizeof(*told));
+        const notice told = notice::of(refused);
+        reply_with<Form>(arg, {request.ep_id, told.number()}, told.body(), told.body_length());
     }
     complete_remotely<Form>(arg, request.ep_id);
 }
@@ -257,11 +276,15 @@ ucs_status_t handle_atomic(void* arg, void* data, std::size_t length, unsigned f
                                       : answer<Form, std::uint64_t>(arg, request, copied, flags);
 }
 
-void take_notice(const notice& told)
+void take_notice(std::uint64_t number, std::span<const std::byte> body)
 {
-    if (told.magic == notice::form) {
-        const auto kind = told.is_atomic != 0 ? failure_kind::remote_atomic : failure_kind::remote_write;
-        report_failure({kind, "refused by a peer", told.address, told.length,
+    notice told{.address   = number >> 1 & ((std::uint64_t{1} << notice::address_bits) - 1),
+                .length    = 0,
+                .is_atomic = body.size() == 1};
+    if (body.size() == told.body_length()) {
+        std::memcpy(&told.length, body.data(), body.size());
+        report_failure({told.is_atomic ? failure_kind::remote_atomic : failure_kind::remote_write, "refused by a peer",
+                        told.address, told.length,
                         "are not inside a live window there, or not a word; the request had ended", true});
     }
 }
@@ -274,12 +297,8 @@ ucs_status_t handle_reply(void* arg, void* data, std::size_t length, unsigned fl
         return UCS_OK;
     }
     std::memcpy(&header, data, sizeof(header));
-    if (header.req_id == notice_number) {
-        notice told{};
-        if (length == sizeof(header) + sizeof(told)) {
-            std::memcpy(&told, static_cast<const std::byte*>(data) + sizeof(header), sizeof(told));
-            take_notice(told);
-        }
+    if (notice::has_number(header.req_id)) {
+        take_notice(header.req_id, std::span(static_cast<const std::byte*>(data), length).subspan(sizeof(header)));
         return UCS_OK;
     }
     if (length > sizeof(header)) {

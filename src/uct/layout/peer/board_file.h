@@ -9,6 +9,7 @@
 
 #include "sys/error.h"
 #include "sys/fd.h"
+#include "sys/magic.h"
 #include "sys/mapping.h"
 #include "sys/process.h"
 
@@ -19,7 +20,7 @@ namespace ucxl
 {
 
 struct board_place {
-    static constexpr std::uint64_t form = 0x3244524f42584355; // "UCXBORD2"
+    static constexpr auto form = magic<std::uint64_t>("UCXBORD2");
 
     std::uint64_t magic; // form; 0: there is no board
     std::uint64_t inode;

@@ -13,6 +13,7 @@
 #include "sys/process.h"
 
 #include "sys/error.h"
+#include "sys/magic.h"
 #include "ucs/layout/layout.h"
 
 #include <cstddef>
@@ -31,7 +32,7 @@ enum class shm_access : std::uint32_t {
 };
 
 struct shm_key {
-    static constexpr std::uint32_t form = 0x314d4853; // "SHM1"
+    static constexpr auto form = magic<std::uint32_t>("SHM1");
 
     std::uint32_t magic; // form
     shm_access access;

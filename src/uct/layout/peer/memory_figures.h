@@ -5,6 +5,7 @@
 // Example: memory_figures::count_pass(true); ... memory_page figures; memory_figures::read_of(pid, figures);
 #pragma once
 
+#include "sys/magic.h"
 #include "ucs/window/region.h"
 
 #include <array>
@@ -18,8 +19,8 @@ namespace ucxl
 
 // Of other processes every word may have any value.
 struct memory_page {
-    static constexpr std::uint64_t current_form = 0x314d454d58584355; // "UCXXMEM1"
-    static constexpr std::size_t max_regions    = 128;
+    static constexpr auto current_form       = magic<std::uint64_t>("UCXXMEM1");
+    static constexpr std::size_t max_regions = 128;
 
     struct region {
         std::uint64_t start;

@@ -271,11 +271,99 @@ TEST_F(made_up_access, replies_and_requests_that_are_cut_off_do_nothing)
         const std::size_t length = random.below(random.one_in(2) ? 17 : message.size());
         EXPECT_EQ(UCS_OK, handler_of("GET_REP").cb(worker(), message.data(), length, 0));
     }
-    const ucxl::abi::get_reply notice{0x6c61796f75744e31, 0};
+    const ucxl::abi::get_reply notice{std::uint64_t{0x5502} << 49 | 1, 0};
     std::memcpy(message.data(), &notice, sizeof(notice));
     for (std::size_t length = 0; length <= message.size(); ++length) {
         EXPECT_EQ(UCS_OK, handler_of("GET_REP").cb(worker(), message.data(), length, 0));
     }
+}
+
+TEST_F(made_up_access, notices_of_the_first_form_are_dropped)
+{
+    struct {
+        ucxl::abi::get_reply header{0x6c61796f75744e31, 0};
+        std::uint64_t words[3]{0x3165636974656e, 0x1000, 8};
+    } notice;
+    const auto told = std::to_underlying(failure_kind::remote_write);
+    const auto seen = count_failures().all[told];
+    EXPECT_EQ(UCS_OK, handler_of("GET_REP").cb(worker(), &notice, sizeof(notice), 0));
+    EXPECT_EQ(seen, count_failures().all[told]);
+}
+
+// A target that refuses more puts than its transport takes, before its initiator reads any reply.
+class burst_of_refusals
+{
+public:
+    // Ends the process: with 0 if the initiator is told of each put once.
+    static void run_and_exit()
+    {
+        uct_layout_init();
+        auto* const handler    = ucxl::abi::find_object<ucxl::abi::ucp_am_handler>("ucp_am_handler_UCP_AM_ID_PUT");
+        refuse                 = *handler;
+        handler->cb            = remember<&ucxl::abi::ucp_am_handler::cb>;
+        handler->proxy_cb      = remember<&ucxl::abi::ucp_am_handler::proxy_cb>;
+        auto* const completion = ucxl::abi::find_object<ucxl::abi::ucp_am_handler>("ucp_am_handler_UCP_AM_ID_CMPL");
+        complete               = completion->cb;
+        completion->cb         = drop_of_burst;
+        ucp_pair pair({.config = {{"TLS", "posix,lay_copy"}}});
+        const patterned_window window(shape, 600, 3);
+        std::uint64_t bytes = 1;
+        if (pair.put(&bytes, window.address(), sizeof(bytes), UCS_MEMORY_TYPE_RDMA) != UCS_OK || initiator == 0) {
+            std::_Exit(3);
+        }
+        is_burst    = true;
+        using range = std::pair<std::uint64_t, std::uint64_t>; // address, length
+        std::vector<range> told, expected;
+        watch_failures(
+            [](const failure& seen, void* arg) {
+                if (seen.kind == failure_kind::remote_write) {
+                    static_cast<std::vector<range>*>(arg)->push_back({seen.address, seen.length});
+                }
+            },
+            &told);
+        std::vector<std::byte> message(2000);
+        for (std::uint64_t i = 0; i < 1000; ++i) {
+            const auto address = reinterpret_cast<std::uintptr_t>(window.address()) + 10000 + 3 * i;
+            const ucxl::abi::put_request header{address, initiator, UCS_MEMORY_TYPE_HOST};
+            std::memcpy(message.data(), &header, sizeof(header));
+            refuse.cb(pair.worker(1), message.data(), sizeof(header) + 1 + i, 0);
+            expected.push_back({address, 1 + i});
+        }
+        for (unsigned turn = 0; told.size() < expected.size() && turn < 10'000'000; ++turn) {
+            ucp_worker_progress(pair.worker(0));
+            ucp_worker_progress(pair.worker(1));
+        }
+        std::ranges::sort(told);
+        std::_Exit(told == expected ? 0 : 1);
+    }
+
+private:
+    template <uct_am_callback_t ucxl::abi::ucp_am_handler::* Form>
+    static ucs_status_t remember(void* arg, void* data, std::size_t length, unsigned flags)
+    {
+        ucxl::abi::put_request header{};
+        std::memcpy(&header, data, std::min(length, sizeof(header)));
+        initiator = header.ep_id;
+        return (refuse.*Form)(arg, data, length, flags);
+    }
+
+    // The initiator of made-up puts waits for no completion.
+    static ucs_status_t drop_of_burst(void* arg, void* data, std::size_t length, unsigned flags)
+    {
+        return is_burst ? UCS_OK : complete(arg, data, length, flags);
+    }
+
+    static inline ucxl::abi::ucp_am_handler refuse{};
+    static inline uct_am_callback_t complete = nullptr;
+    static inline bool is_burst              = false;
+    static inline std::uint64_t initiator    = 0;
+};
+
+// In a process of its own, because of its handlers.
+TEST(refused_puts_death_test, are_each_told_by_their_own_range_however_late_that_is_sent)
+{
+    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    EXPECT_EXIT(burst_of_refusals::run_and_exit(), testing::ExitedWithCode(0), "");
 }
 
 TEST(hooks, are_all_listed_and_in_place)
