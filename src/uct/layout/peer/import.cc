@@ -32,25 +32,13 @@ namespace ucxl
 namespace
 {
 
-std::int64_t nanoseconds_of(clockid_t clock)
-{
-    timespec now{};
-    clock_gettime(clock, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 // Changes some hundred times a second, and is cheap to read.
 std::int64_t clock_tick()
 {
-    return nanoseconds_of(CLOCK_MONOTONIC_COARSE);
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
-
-// Of the passes that an owner was offered. Several threads at once may lose one.
-struct pass_history {
-    std::atomic<unsigned> alone{0};           // in a row, those in which it took no part
-    std::atomic<std::uint64_t> last_count{0}; // posted_pass::count() of the last one
-    std::atomic<std::int64_t> last_time{0};
-};
 
 } // namespace
 
@@ -61,7 +49,7 @@ struct shm_peer {
     peer_file records;
     watched_process process;
     std::optional<peer_board> board{};
-    mutable pass_history passes;
+    mutable std::optional<offered_passes> passes{}; // if there is a board
 
     // Asks the kernel once in each of its clock ticks. A number comes back only after all others, which is later.
     bool is_alive() const
@@ -216,6 +204,7 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
         // Passes are shared only with processes of which the kernel tells the end.
         if (auto board = peer_board::open(key.owner.pid, place); board && created->process.is_watched()) {
             created->board = std::move(*board);
+            created->passes.emplace(created->board->board());
         }
     }
     // Checked after both were opened: then they belong to the process in the key.
@@ -624,41 +613,10 @@ std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t sourc
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(place), __ATOMIC_RELAXED);
 }
 
-pass_board* board_of_owner(const imported_window& imported)
+offered_passes* passes_of_owner(const imported_window& imported)
 {
-    return imported.owner->board ? &imported.owner->board->board() : nullptr;
-}
-
-// An owner that took no part in so many passes in a row is asked again when it has looked at its board since, and at
-// most once in a millisecond. So one that makes no progress costs nothing, one that does so seldom costs little, and
-// one that had lost its core takes part again as soon as it has one.
-constexpr unsigned patience             = 4;
-constexpr std::int64_t least_time_apart = 1'000'000; // nanoseconds
-
-bool may_owner_share(const imported_window& imported)
-{
-    const shm_peer& owner = *imported.owner;
-    if (!owner.board) {
-        return false;
-    }
-    const pass_history& passes = owner.passes;
-    return passes.alone.load(std::memory_order_relaxed) < patience ||
-           (owner.board->board().looked.load(std::memory_order_relaxed) >=
-                passes.last_count.load(std::memory_order_relaxed) &&
-            nanoseconds_of(CLOCK_MONOTONIC) - passes.last_time.load(std::memory_order_relaxed) >= least_time_apart);
-}
-
-void note_pass(const imported_window& imported, bool was_shared, std::uint64_t count)
-{
-    pass_history& passes = imported.owner->passes;
-    if (was_shared) {
-        passes.alone.store(0, std::memory_order_relaxed);
-        return;
-    }
-    const unsigned alone = passes.alone.load(std::memory_order_relaxed);
-    passes.alone.store(std::min(alone + 1, patience), std::memory_order_relaxed);
-    passes.last_count.store(count, std::memory_order_relaxed);
-    passes.last_time.store(nanoseconds_of(CLOCK_MONOTONIC), std::memory_order_relaxed);
+    auto& passes = imported.owner->passes;
+    return passes ? &*passes : nullptr;
 }
 
 bool is_owner_gone(const imported_window& imported)

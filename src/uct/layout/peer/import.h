@@ -79,13 +79,8 @@ bool is_exported(const imported_window& imported);
 // may be any number, as the owner chooses. Wait-free.
 std::uint64_t base_in_owner(const imported_window& imported, std::uint32_t source);
 
-// Where the owner looks for passes to share, or null. Wait-free.
-pass_board* board_of_owner(const imported_window& imported);
-// Whether the owner should be offered the next pass. One that took no part in some is offered few, and none before it
-// looks at its board again.
-bool may_owner_share(const imported_window& imported);
-// Call it after each pass that was offered, with posted_pass::count().
-void note_pass(const imported_window& imported, bool was_shared, std::uint64_t count);
+// The passes that the owner was offered, and where it looks for them. Null if it shares none. Wait-free.
+offered_passes* passes_of_owner(const imported_window& imported);
 // Whether the owner is known to be alive. Asks the system.
 bool is_owner_alive(const imported_window& imported);
 // Whether the owner of a board is known never to finish what it took of a pass: it has ended, or became another

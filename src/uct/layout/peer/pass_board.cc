@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 namespace ucxl
 {
@@ -37,6 +38,16 @@ constexpr std::uint32_t low_of(std::uint64_t word)
 // The next of a kind that the upper or the lower half counts.
 constexpr std::uint64_t high_step = std::uint64_t{1} << 16;
 constexpr std::uint64_t low_step  = 1;
+
+constexpr unsigned patience             = 4;
+constexpr std::int64_t least_time_apart = 1'000'000; // nanoseconds
+
+std::int64_t nanoseconds_now()
+{
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
 
 bool has_ended(pid_t process)
 {
@@ -156,6 +167,25 @@ bool posted_pass::pause(unsigned turns)
     }
     sched_yield();
     return turns % 64 != 0;
+}
+
+bool offered_passes::is_next_worth_offering() const
+{
+    return _alone.load(std::memory_order_relaxed) < patience ||
+           (_board.looked.load(std::memory_order_relaxed) >= _last_count.load(std::memory_order_relaxed) &&
+            nanoseconds_now() - _last_time.load(std::memory_order_relaxed) >= least_time_apart);
+}
+
+void offered_passes::note(const posted_pass& pass)
+{
+    if (pass.was_shared()) {
+        _alone.store(0, std::memory_order_relaxed);
+        return;
+    }
+    const unsigned alone = _alone.load(std::memory_order_relaxed);
+    _alone.store(std::min(alone + 1, patience), std::memory_order_relaxed);
+    _last_count.store(pass.count(), std::memory_order_relaxed);
+    _last_time.store(nanoseconds_now(), std::memory_order_relaxed);
 }
 
 std::optional<found_pass> found_pass::look(pass_slot& slot)

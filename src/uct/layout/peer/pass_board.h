@@ -132,6 +132,28 @@ private:
     std::uint32_t _num_own = 0; // the first ones
 };
 
+// The passes of this process that one owner was offered. An owner that took no part in some in a row is asked again
+// when it has looked at its board since, and at most once in a millisecond. So one that makes no progress costs
+// nothing, one that does so seldom costs little, and one that had lost its core takes part again as soon as it has one.
+// Any thread; several at once may lose a pass.
+class offered_passes
+{
+public:
+    explicit offered_passes(pass_board& board) : _board(board) {}
+
+    pass_board& board() const { return _board; } // of the owner
+    // Whether the owner should be offered the next pass.
+    bool is_next_worth_offering() const;
+    // After each pass that was offered.
+    void note(const posted_pass& pass);
+
+private:
+    pass_board& _board;
+    std::atomic<unsigned> _alone{0};           // in a row, those in which the owner took no part
+    std::atomic<std::uint64_t> _last_count{0}; // posted_pass::count() of the last one
+    std::atomic<std::int64_t> _last_time{0};
+};
+
 // The owner's side: one pass that it may take part in.
 class found_pass
 {

@@ -80,7 +80,9 @@ bool was_used_before(const void* address, std::size_t length)
 
 std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length)
 {
-    if (length < lay_shm_limits().min_shared || !was_used_before(buffer, length) || !may_owner_share(window)) {
+    const offered_passes* const passes = passes_of_owner(window);
+    if (length < lay_shm_limits().min_shared || passes == nullptr || !was_used_before(buffer, length) ||
+        !passes->is_next_worth_offering()) {
         return std::nullopt;
     }
     try {
@@ -107,11 +109,12 @@ bool share_pass(const mapped_pass& pass, const imported_window& window, std::uin
         const std::uint64_t at = number * piece;
         is_done                = pass.move(at, std::min(piece, length - at), length) && is_done;
     };
-    posted_pass posted(*board_of_owner(window), request);
+    offered_passes& passes = *passes_of_owner(window);
+    posted_pass posted(passes.board(), request);
     while (const auto number = posted.take()) {
         move(*number);
     }
-    note_pass(window, posted.was_shared(), posted.count());
+    passes.note(posted);
     memory_figures::count_pass(posted.was_shared());
     posted.finish([&] { return is_owner_gone(window); }, move);
     return is_done;
