@@ -76,7 +76,7 @@ result<std::unique_ptr<planned_keys>> device_window_keys::plan(std::span<const d
     all->content = content;
     for (const domain_id id : domains) {
         if (window_domain* const domain = find(id)) {
-            if (auto planned = UCXL_TRY(domain->plan(content, choice))) {
+            if (auto planned = UCXL_TRY(domain->records.plan(content, choice))) {
                 all->keys.push_back({domain, std::move(*planned)});
             }
         }
@@ -93,12 +93,12 @@ result<void> device_window_keys::bind(planned_keys& planned, std::byte* address)
     changed.reserve(all.keys.size());
     rollback undo([&] {
         for (window_domain* const domain : changed) {
-            domain->remove(address);
+            domain->records.remove(address);
         }
     });
     for (auto& [id, key] : all.keys) {
         window_domain* const domain = find(id);
-        if (domain != nullptr && UCXL_TRY(domain->bind(all.content, std::move(key)))) {
+        if (domain != nullptr && UCXL_TRY(domain->records.bind(all.content, std::move(key)))) {
             changed.push_back(domain);
         }
     }
@@ -108,14 +108,14 @@ result<void> device_window_keys::bind(planned_keys& planned, std::byte* address)
 
 void device_window_keys::suspend(const std::byte* address)
 {
-    for_all([&](window_domain& domain) { domain.suspend(address); });
+    for_all([&](window_domain& domain) { domain.records.suspend(address); });
 }
 
 result<void> device_window_keys::resume(const std::byte* address)
 {
     result<void> all;
     for_all([&](window_domain& domain) {
-        if (auto done = contained([&] { return domain.resume(address); }); !done && all) {
+        if (auto done = contained([&] { return domain.records.resume(address); }); !done && all) {
             all = std::move(done);
         }
     });
@@ -129,13 +129,13 @@ result<void> device_window_keys::rebind(const window_content& before, const wind
 {
     const std::lock_guard guard(_lock);
     for (std::size_t i = 0; i < _domains.size(); ++i) {
-        const auto done = contained([&] { return _domains[i]->rebind(after); });
+        const auto done = contained([&] { return _domains[i]->records.rebind(after); });
         if (done) {
             continue;
         }
         for (std::size_t changed = 0; changed < i; ++changed) {
-            if (!contained([&] { return _domains[changed]->rebind(before); })) {
-                _domains[changed]->remove(before.address); // rather no key than one over the wrong memory
+            if (!contained([&] { return _domains[changed]->records.rebind(before); })) {
+                _domains[changed]->records.remove(before.address); // rather no key than one over the wrong memory
             }
         }
         return done;
@@ -146,12 +146,12 @@ result<void> device_window_keys::rebind(const window_content& before, const wind
 bool device_window_keys::has_key(const std::byte* address) const
 {
     const std::lock_guard guard(_lock);
-    return std::ranges::any_of(_domains, [&](const window_domain* domain) { return domain->has_key(address); });
+    return std::ranges::any_of(_domains, [&](const window_domain* domain) { return domain->records.has_key(address); });
 }
 
 void device_window_keys::remove(const std::byte* address)
 {
-    for_all([&](window_domain& domain) { domain.remove(address); });
+    for_all([&](window_domain& domain) { domain.records.remove(address); });
 }
 
 result<std::byte*> device_window_keys::allocate(std::span<const domain_id> domains, std::uint64_t length)
@@ -160,7 +160,8 @@ result<std::byte*> device_window_keys::allocate(std::span<const domain_id> domai
     result<std::byte*> allocated = fail(errc::unsupported, "the context has no device with memory of its own");
     for (const domain_id id : domains) {
         if (window_domain* const domain = find(id)) {
-            allocated = domain->allocate(length);
+            allocated =
+                domain->card.allocate(length).transform([](const memic_allocation& made) { return made.address; });
         }
         if (allocated) {
             break;
@@ -173,7 +174,7 @@ void device_window_keys::free(const std::byte* address)
 {
     const std::lock_guard guard(_lock);
     for (window_domain* const domain : _domains) {
-        if (domain->free(address)) {
+        if (domain->card.free(address)) {
             return;
         }
     }
@@ -182,7 +183,7 @@ void device_window_keys::free(const std::byte* address)
 bool device_window_keys::exports_with(const access_token& token)
 {
     bool has_token = false;
-    for_all([&](window_domain& domain) { has_token = has_token || domain.exports_with(token); });
+    for_all([&](window_domain& domain) { has_token = has_token || domain.exchanged.exports_with(token); });
     return has_token;
 }
 
@@ -191,7 +192,7 @@ bool device_window_keys::copy_card_memory(std::byte* address, std::uint64_t leng
 {
     const std::lock_guard guard(_lock);
     return std::ranges::any_of(
-        _domains, [&](window_domain* domain) { return domain->copy_card_memory(address, length, other, direction); });
+        _domains, [&](window_domain* domain) { return domain->card.copy(address, length, other, direction); });
 }
 
 } // namespace ucxl::mlx5

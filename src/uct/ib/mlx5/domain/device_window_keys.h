@@ -2,7 +2,8 @@
 //
 // The order of all locks of this folder. Who holds one may wait for those behind it only:
 //   1. this object's lock
-//   2. window_domain: keys are made and memory is registered under it
+//   2. of a domain: window_records, under which keys are made and memory is registered; then domain_device, under which
+//      the device is opened, its parts are made and its figures are shown
 //   3. memic_pool, its lock for growing: device memory is allocated and registered under it
 //   4. the lock of mlx5::domain, and those of the registration cache: the device is waited for
 //   5. of src/ucs/window: the lock of the registries, then that of the list of readers

@@ -1,8 +1,9 @@
 #include "unreachable_memory.h"
 
 #include "device_window_keys.h"
+#include "domain_card.h"
 #include "ucs/sys/status.h"
-#include "window_domain.h"
+#include "window_handle.h"
 
 #include <algorithm>
 #include <memory>
@@ -16,7 +17,7 @@ namespace
 
 constexpr auto name = "a transfer of a network card's memory through another card";
 
-window_domain* copied_for(const uct_iov_t& part)
+domain_device* copied_for(const uct_iov_t& part)
 {
     return handle_table::instance().holds(part.memh) && part.length != 0
                ? static_cast<const window_handle*>(part.memh)->copied_for
@@ -60,22 +61,23 @@ private:
 result<std::vector<uct_iov_t>> copied_operation::replaced(std::span<const uct_iov_t> parts)
 {
     std::vector<uct_iov_t> instead(parts.begin(), parts.end());
-    window_domain* domain = nullptr; // the same for all parts: that of the transport
+    domain_device* device = nullptr; // the same for all parts: that of the transport
     std::size_t total     = 0;
     for (const uct_iov_t& part : parts) {
-        if (window_domain* const unable = copied_for(part)) {
+        if (domain_device* const unable = copied_for(part)) {
             if (part.count != 1) {
                 return fail(errc::unsupported, "parts with a stride");
             }
-            domain = unable;
+            device = unable;
             total += part.length;
         }
     }
-    _memory          = std::make_unique_for_overwrite<std::byte[]>(total);
-    std::byte* at    = _memory.get();
-    const auto start = reinterpret_cast<std::uintptr_t>(at);
-    _registered      = UCXL_TRY(domain->hold({start, start + total}));
-    _handle.lkey     = _registered->lkey();
+    _memory             = std::make_unique_for_overwrite<std::byte[]>(total);
+    std::byte* at       = _memory.get();
+    const auto start    = reinterpret_cast<std::uintptr_t>(at);
+    base_memory& memory = *UCXL_TRY(device->get())->memory;
+    _registered         = UCXL_TRY(memory.hold({start, start + total}));
+    _handle.lkey        = _registered->lkey();
     for (uct_iov_t& part : instead) {
         if (copied_for(part) != nullptr) {
             _pieces.push_back({static_cast<std::byte*>(part.buffer), at, part.length});

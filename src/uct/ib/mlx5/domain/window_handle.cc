@@ -80,7 +80,7 @@ handle_table& handle_table::instance()
     return only;
 }
 
-window_handle* handle_table::take()
+result<window_handle*> handle_table::take()
 {
     const std::lock_guard guard(_lock);
     place* found = _unused;
@@ -89,7 +89,7 @@ window_handle* handle_table::take()
     } else if (_memory != nullptr && _num_fresh < max_handles) {
         found = _memory + _num_fresh++;
     } else {
-        return nullptr;
+        return fail(errc::no_memory, "there are too many memory handles of windows");
     }
     return new (&found->used) window_handle;
 }

@@ -1,7 +1,7 @@
 // The memory handles that UCP gets for windows, in the place of stock ones. The transports read the first three members
 // of a handle, whoever made it. All are in one range of addresses, so that a domain can tell them from stock ones.
 //
-// Example: auto* handle = handle_table::instance().take(); if (handle_table::instance().holds(memh)) { ... }
+// Example: auto* handle = UCXL_TRY(handle_table::instance().take()); if (handle_table::instance().holds(memh)) { ... }
 #pragma once
 
 #include "alias_table.h"
@@ -17,7 +17,7 @@
 namespace ucxl::mlx5
 {
 
-class window_domain;
+class domain_device;
 struct window_handle;
 
 // The key of a window in a domain, shared by the window and the handles of UCP, which may outlive it.
@@ -54,7 +54,7 @@ struct window_handle : transport_handle {
     // Memory of the card that belongs to the handle.
     const void* owned_card_memory = nullptr;
     // For memory of a card that this domain cannot reach: it has no key, and unreachable_memory copies it.
-    window_domain* copied_for = nullptr;
+    domain_device* copied_for = nullptr;
     // For keys that peers must lose while other handles of the window live (UCP's error mode PEER).
     std::unique_ptr<window_key> own_key;
     // For another function of the device. The same for as long as the handle lives: UCP takes the memory handle of an
@@ -80,8 +80,8 @@ public:
         return _memory != nullptr &&
                reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(_memory) < bytes;
     }
-    // Returns null if there are too many, or no memory.
-    window_handle* take();
+    // Errors: no_memory (there are too many, or there is no memory).
+    result<window_handle*> take();
     void give_back(window_handle* handle);
 
 private:

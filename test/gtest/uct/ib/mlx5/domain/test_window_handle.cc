@@ -15,7 +15,7 @@ using namespace ucxl::mlx5;
 TEST(handle_table, tells_its_handles_from_others)
 {
     auto& table        = handle_table::instance();
-    auto* const handle = table.take();
+    auto* const handle = table.take().value();
     const int on_stack = 0;
     const auto in_heap = std::make_unique<window_handle>();
     ASSERT_NE(handle, nullptr);
@@ -37,7 +37,7 @@ TEST(window_handle, begins_with_what_transports_read)
 TEST(handle_table, uses_places_again_as_if_they_were_new)
 {
     auto& table                               = handle_table::instance();
-    auto* const first                         = table.take();
+    auto* const first                         = table.take().value();
     first->lkey                               = 1;
     first->rkey                               = 2;
     first->flags                              = 3;
@@ -45,7 +45,7 @@ TEST(handle_table, uses_places_again_as_if_they_were_new)
     const std::weak_ptr<window_record> record = first->record;
     table.give_back(first);
     EXPECT_TRUE(record.expired());
-    auto* const second = table.take();
+    auto* const second = table.take().value();
     const window_handle fresh;
     EXPECT_EQ(second, first);
     EXPECT_EQ(second->lkey, fresh.lkey);
@@ -63,7 +63,7 @@ TEST(handle_table, gives_each_thread_its_own)
     for (auto& own : taken) {
         threads.emplace_back([&] {
             for (int i = 0; i < 20000; ++i) {
-                own.push_back(table.take());
+                own.push_back(table.take().value());
                 if (i % 3 == 0) {
                     table.give_back(own.back());
                     own.pop_back();
