@@ -39,20 +39,20 @@ struct block_mover {
     }
 
     // `kernels` are those of the run, or others for blocks of the same length.
-    static void run(const step& step, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
+    static void run(const run_step& run_of, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
                     std::uint64_t length, packed_t packed)
     {
-        const block_run& shape = step.run;
-        if (step.is_panel) {
-            panel(step, memory, skip, length, packed);
+        const block_run& shape = run_of.blocks;
+        if (run_of.is_panel) {
+            panel(run_of, memory, skip, length, packed);
             return;
         }
-        if (length == step.packed_length) {
+        if (length == run_of.packed_length) {
             blocks(kernels, packed, memory, shape);
             return;
         }
         if (shape.outer_count == 1) {
-            row(step, kernels, memory, skip, length, packed);
+            row(run_of, kernels, memory, skip, length, packed);
             return;
         }
         const std::uint64_t row_length = shape.row_length();
@@ -61,7 +61,7 @@ struct block_mover {
         memory += static_cast<std::int64_t>(first) * shape.outer_stride;
         if (skip > 0 || length < row_length) {
             const std::uint64_t head = std::min(length, row_length - skip);
-            row(step, kernels, memory, skip, head, packed);
+            row(run_of, kernels, memory, skip, head, packed);
             memory += shape.outer_stride;
             packed += head;
             length -= head;
@@ -75,13 +75,14 @@ struct block_mover {
             length -= rows * row_length;
         }
         if (length > 0) {
-            row(step, kernels, memory, 0, length, packed);
+            row(run_of, kernels, memory, 0, length, packed);
         }
     }
 
-    static void panel(const step& step, std::byte* memory, std::uint64_t skip, std::uint64_t length, packed_t packed)
+    static void panel(const run_step& run_of, std::byte* memory, std::uint64_t skip, std::uint64_t length,
+                      packed_t packed)
     {
-        const block_run& shape = step.run;
+        const block_run& shape = run_of.blocks;
         const auto block_at    = [&](std::uint64_t row, std::uint64_t i) {
             return memory + static_cast<std::int64_t>(row) * shape.outer_stride +
                    static_cast<std::int64_t>(i) * shape.stride;
@@ -106,7 +107,7 @@ struct block_mover {
             const std::uint64_t low = cuts[k], high = cuts[k + 1];
             const std::uint64_t from_row = low >= i ? row : row + 1, to_row = high <= end_i ? end_row + 1 : end_row;
             if (low < high && from_row < to_row) {
-                panel_blocks(*step.kernels, packed + (from_row * shape.count + low - first) * shape.length,
+                panel_blocks(*run_of.kernels, packed + (from_row * shape.count + low - first) * shape.length,
                              block_at(from_row, low),
                              {.count      = high - low,
                               .stride     = shape.stride,
@@ -134,10 +135,10 @@ struct block_mover {
     }
 
     // Moves a part of one row.
-    static void row(const step& step, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
+    static void row(const run_step& run_of, const block_kernels& kernels, std::byte* memory, std::uint64_t skip,
                     std::uint64_t length, packed_t packed)
     {
-        const block_run& shape = step.run;
+        const block_run& shape = run_of.blocks;
         if (shape.count == 1) {
             bytes(packed, memory + skip, length);
             return;

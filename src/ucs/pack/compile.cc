@@ -95,7 +95,7 @@ private:
         if (node.num_blocks <= max_listed_loop) {
             const std::size_t first = _program.rows.size();
             list_node(node, 0, 0);
-            step.index = add_table(first);
+            step.index = add(table_of(first));
             return step;
         }
         return make_loop(node);
@@ -132,19 +132,19 @@ private:
         return !short_rows || node.count < min_record_count;
     }
 
-    std::uint32_t add(const step& step)
+    template <typename Form>
+    std::uint32_t add(const Form& form)
     {
-        _program.steps.push_back(step);
+        _program.steps.push_back({form.packed_length, form});
         return static_cast<std::uint32_t>(_program.steps.size() - 1);
     }
 
     std::uint32_t add_run(const block_run& run)
     {
-        return add({.kind          = step_kind::run,
-                    .packed_length = run.packed_length(),
-                    .kernels       = &_kernels.blocks(run),
-                    .is_panel      = is_panel(run),
-                    .run           = run});
+        return add(run_step{.packed_length = run.packed_length(),
+                            .kernels       = &_kernels.blocks(run),
+                            .is_panel      = is_panel(run),
+                            .blocks        = run});
     }
 
     // Rows that share cache lines and lie within one stride of their blocks, so none of them overlap.
@@ -172,17 +172,16 @@ private:
         const std::span<const record_part> parts = std::span(_program.parts).subspan(first);
         add_columns(parts);
         const bool has_map = add_map(parts);
-        return add({.kind          = step_kind::record,
-                    .packed_length = node.packed_length,
-                    .count         = node.count,
-                    .cycle_length  = node.cycle_length,
-                    .first         = static_cast<std::uint32_t>(first),
-                    .size          = static_cast<std::uint32_t>(parts.size()),
-                    .first_column  = static_cast<std::uint32_t>(first_column),
-                    .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
-                    .batch         = batch_of(parts, node.cycle_length, _program.columns.size() - first_column),
-                    .permute       = has_map ? _kernels.permute(_program.maps.back().words) : nullptr,
-                    .map           = has_map ? static_cast<std::uint32_t>(_program.maps.size() - 1) : 0});
+        return add(record_step{.packed_length = node.packed_length,
+                               .count         = node.count,
+                               .cycle_length  = node.cycle_length,
+                               .first         = static_cast<std::uint32_t>(first),
+                               .size          = static_cast<std::uint32_t>(parts.size()),
+                               .first_column  = static_cast<std::uint32_t>(first_column),
+                               .num_columns   = static_cast<std::uint32_t>(_program.columns.size() - first_column),
+                               .batch   = batch_of(parts, node.cycle_length, _program.columns.size() - first_column),
+                               .map     = has_map ? static_cast<std::uint32_t>(_program.maps.size() - 1) : 0,
+                               .permute = has_map ? _kernels.permute(_program.maps.back().words) : nullptr});
     }
 
     // Adds a map if one permutation can move the blocks of the record.
@@ -243,7 +242,7 @@ private:
     }
 
     // Whether most rows are far from the ones before them.
-    bool jumps(const step& table) const
+    bool jumps(const table_step& table) const
     {
         const table_row* const rows = &_program.rows[table.first];
         std::uint32_t number        = 0;
@@ -254,7 +253,7 @@ private:
         return number > table.size / 2;
     }
 
-    void fetch_ahead(step& table) const
+    void fetch_ahead(table_step& table) const
     {
         const std::uint64_t mean = table.packed_length / std::max<std::uint64_t>(table.size, 1);
         if (table.packed_length < min_fetched_table || mean < min_fetched_row || mean > max_fetched_row ||
@@ -265,19 +264,18 @@ private:
         table.rows_ahead_scatter = mean <= max_scattered_row ? table.rows_ahead_gather : std::uint8_t{0};
     }
 
-    // Makes a table of the rows listed since `first`.
-    std::uint32_t add_table(std::size_t first)
+    // Of the rows listed since `first`.
+    table_step table_of(std::size_t first)
     {
-        step table{.kind  = step_kind::table,
-                   .first = static_cast<std::uint32_t>(first),
-                   .size  = static_cast<std::uint32_t>(_program.rows.size() - first)};
+        table_step table{.first = static_cast<std::uint32_t>(first),
+                         .size  = static_cast<std::uint32_t>(_program.rows.size() - first)};
         for (std::size_t i = first; i < _program.rows.size(); ++i) {
             _program.row_positions.push_back(table.packed_length);
             table.packed_length += _program.rows[i].length;
             table.one_source = table.one_source && _program.rows[i].source == 0;
         }
         fetch_ahead(table);
-        return add(table);
+        return table;
     }
 
     bool is_listed(const layout_entry& entry) const { return node_at(entry.child).num_blocks <= max_listed_entry; }
@@ -307,10 +305,10 @@ private:
         for (const layout_entry& entry : entries) {
             _program.rows.push_back({entry.offset, static_cast<std::uint32_t>(length), 0});
         }
-        const std::uint32_t index        = add_table(first);
-        _program.steps[index].row_length = static_cast<std::uint32_t>(length);
-        _program.steps[index].rows       = _kernels.rows(length);
-        return index;
+        table_step table = table_of(first);
+        table.row_length = static_cast<std::uint32_t>(length);
+        table.rows       = _kernels.rows(length);
+        return add(table);
     }
 
     // Recognises runs of equally many small blocks that are neighbours in memory: an array of records packed as
@@ -348,17 +346,16 @@ private:
         for (const layout_entry& entry : _layout.entries_of(node)) {
             links.push_back(link_to(place(entry.child), entry.source, entry.offset, 0, entry.packed_offset));
         }
-        const block_run& run = _program.steps[links[0].child].run;
-        step step{.kind          = step_kind::zip,
-                  .packed_length = node.packed_length,
-                  .count         = run.count,
-                  .cycle_length  = node.packed_length / run.count,
-                  .first         = static_cast<std::uint32_t>(_program.links.size()),
-                  .size          = static_cast<std::uint32_t>(links.size()),
-                  .group         = &group,
-                  .run           = {.stride = run.stride}};
+        const block_run& run = as<run_step>(_program.steps[links[0].child])->blocks;
+        zip_step zip{.packed_length = node.packed_length,
+                     .count         = run.count,
+                     .cycle_length  = node.packed_length / run.count,
+                     .first         = static_cast<std::uint32_t>(_program.links.size()),
+                     .size          = static_cast<std::uint32_t>(links.size()),
+                     .stride        = run.stride,
+                     .group         = &group};
         _program.links.insert(_program.links.end(), links.begin(), links.end());
-        return add(step);
+        return add(zip);
     }
 
     placed_step make_loop(const layout_node& node)
@@ -391,19 +388,18 @@ private:
             for (; i < end; ++i) {
                 list_node(node_at(entries[i].child), entries[i].source, entries[i].offset);
             }
-            links.push_back({add_table(first), 0, 0, entry.stride, entry.packed_offset});
+            links.push_back({add(table_of(first)), 0, 0, entry.stride, entry.packed_offset});
         }
         if (node.count == 1 && links.size() == 1) {
             return {links[0].child, links[0].source, links[0].offset};
         }
         const auto first = static_cast<std::uint32_t>(_program.links.size());
         _program.links.insert(_program.links.end(), links.begin(), links.end());
-        return {add({.kind          = step_kind::loop,
-                     .packed_length = node.packed_length,
-                     .count         = node.count,
-                     .cycle_length  = node.cycle_length,
-                     .first         = first,
-                     .size          = static_cast<std::uint32_t>(links.size())})};
+        return {add(loop_step{.packed_length = node.packed_length,
+                              .count         = node.count,
+                              .cycle_length  = node.cycle_length,
+                              .first         = first,
+                              .size          = static_cast<std::uint32_t>(links.size())})};
     }
 
     const layout& _layout;

@@ -27,9 +27,9 @@ struct piece {
     const block_kernels* kernels; // of blocks > 1
 };
 
-piece piece_of_run(const step& leaf, std::uint64_t skip, std::byte* memory)
+piece piece_of_run(const run_step& leaf, std::uint64_t skip, std::byte* memory)
 {
-    const block_run& run = leaf.run;
+    const block_run& run = leaf.blocks;
     if (skip == 0) {
         return {memory, run.length, run.count, run.stride, leaf.kernels};
     }
@@ -45,28 +45,28 @@ piece piece_of_run(const step& leaf, std::uint64_t skip, std::byte* memory)
     return {memory, run.length, run.count - block, run.stride, leaf.kernels};
 }
 
-piece piece_of_zip(const program_cursor& cursor, base_list bases)
+piece piece_of_zip(const program_cursor& cursor, const zip_step& zip, base_list bases)
 {
-    const step_link* link = run_at(cursor.program(), cursor.leaf(), cursor.skip());
-    return piece_of_run(cursor.program().steps[link->child], cursor.skip() - link->packed_offset,
+    const step_link* link = run_at(cursor.program(), zip, cursor.skip());
+    return piece_of_run(*as<run_step>(cursor.program().steps[link->child]), cursor.skip() - link->packed_offset,
                         bases[cursor.source() + link->source] + (cursor.offset() + link->offset));
 }
 
-piece piece_of_table(const program_cursor& cursor, base_list bases)
+piece piece_of_table(const program_cursor& cursor, const table_step& table, base_list bases)
 {
     const compiled_program& program = cursor.program();
-    const std::size_t index         = cursor.leaf().first + row_index_at(program, cursor.leaf(), cursor.skip());
+    const std::size_t index         = table.first + row_index_at(program, table, cursor.skip());
     const table_row& row            = program.rows[index];
     const std::uint64_t into        = cursor.skip() - program.row_positions[index];
     return {bases[cursor.source() + row.source] + (cursor.offset() + row.offset + static_cast<std::int64_t>(into)),
             row.length - into, 1, 0, nullptr};
 }
 
-piece piece_of_record(const program_cursor& cursor, base_list bases)
+piece piece_of_record(const program_cursor& cursor, const record_step& record, base_list bases)
 {
-    const std::uint64_t iteration = cursor.skip() / cursor.leaf().cycle_length;
-    const std::uint64_t skip      = cursor.skip() - iteration * cursor.leaf().cycle_length;
-    const record_part* part       = part_at(cursor.program(), cursor.leaf(), skip);
+    const std::uint64_t iteration = cursor.skip() / record.cycle_length;
+    const std::uint64_t skip      = cursor.skip() - iteration * record.cycle_length;
+    const record_part* part       = part_at(cursor.program(), record, skip);
     const std::uint64_t into      = skip - part->packed_offset;
     return {bases[cursor.source() + part->source] +
                 (cursor.offset() + part->offset + static_cast<std::int64_t>(iteration) * part->stride +
@@ -76,18 +76,16 @@ piece piece_of_record(const program_cursor& cursor, base_list bases)
 
 piece piece_at(const program_cursor& cursor, base_list bases)
 {
-    switch (cursor.leaf().kind) {
-    case step_kind::table:
-        return piece_of_table(cursor, bases);
-    case step_kind::record:
-        return piece_of_record(cursor, bases);
-    case step_kind::zip:
-        return piece_of_zip(cursor, bases);
-    case step_kind::run:
-    case step_kind::loop:
-        break; // a loop is never a leaf
-    }
-    return piece_of_run(cursor.leaf(), cursor.skip(), bases[cursor.source()] + cursor.offset());
+    return std::visit(overloaded{
+                          [&](const run_step& run) {
+                              return piece_of_run(run, cursor.skip(), bases[cursor.source()] + cursor.offset());
+                          },
+                          [&](const table_step& table) { return piece_of_table(cursor, table, bases); },
+                          [&](const record_step& record) { return piece_of_record(cursor, record, bases); },
+                          [&](const zip_step& zip) { return piece_of_zip(cursor, zip, bases); },
+                          [](const loop_step&) { return piece{}; }, // never a leaf
+                      },
+                      cursor.leaf().form);
 }
 
 void advance(program_cursor& cursor, std::uint64_t length)
@@ -101,22 +99,23 @@ void advance(program_cursor& cursor, std::uint64_t length)
 
 std::uint64_t min_direct(const program_cursor& cursor)
 {
-    return cursor.leaf().kind == step_kind::table ? min_direct_row : min_direct_length;
+    return as<table_step>(cursor.leaf()) != nullptr ? min_direct_row : min_direct_length;
 }
 
 // Both cursors are at the start of a panel, and the panels differ in strides only.
 bool meet_at_panels(const program_cursor& to, const program_cursor& from)
 {
-    const step &target = to.leaf(), &origin = from.leaf();
-    return target.is_panel && origin.is_panel && to.skip() == 0 && from.skip() == 0 &&
-           target.run.length == origin.run.length && target.run.count == origin.run.count &&
-           target.run.outer_count == origin.run.outer_count;
+    if (!is_panel(to.leaf()) || !is_panel(from.leaf()) || to.skip() != 0 || from.skip() != 0) {
+        return false;
+    }
+    const block_run &target = as<run_step>(to.leaf())->blocks, &origin = as<run_step>(from.leaf())->blocks;
+    return target.length == origin.length && target.count == origin.count && target.outer_count == origin.outer_count;
 }
 
 // Copies in memory order, in which the blocks are neighbours. Packed order does not matter here.
-void copy_panel(const step& target, std::byte* to, const step& origin, const std::byte* from)
+void copy_panel(const run_step& target, std::byte* to, const run_step& origin, const std::byte* from)
 {
-    const block_run &into = target.run, &out_of = origin.run;
+    const block_run &into = target.blocks, &out_of = origin.blocks;
     const std::uint64_t length = into.length, rows = into.outer_count;
     if (const auto adjacent = static_cast<std::int64_t>(length);
         into.outer_stride == adjacent && out_of.outer_stride == adjacent) {
@@ -136,7 +135,7 @@ std::uint64_t copy_some(program_cursor& to, base_list to_bases, program_cursor& 
                         std::uint64_t length, caches policy)
 {
     if (const std::uint64_t size = to.left(); size <= length && meet_at_panels(to, from)) {
-        copy_panel(to.leaf(), to_bases[to.source()] + to.offset(), from.leaf(),
+        copy_panel(*as<run_step>(to.leaf()), to_bases[to.source()] + to.offset(), *as<run_step>(from.leaf()),
                    from_bases[from.source()] + from.offset());
         advance(to, size);
         advance(from, size);

@@ -40,30 +40,31 @@ struct two_sides {
     }
 };
 
-std::uint64_t copy_run(const step& run, const two_sides& sides, std::uint64_t skip, std::uint64_t length, caches policy)
+std::uint64_t copy_run(const run_step& run, const two_sides& sides, std::uint64_t skip, std::uint64_t length,
+                       caches policy)
 {
-    if (run.is_panel || are_far_blocks(run.run) || skip > 0 || length < run.packed_length) {
+    if (run.is_panel || are_far_blocks(run.blocks) || skip > 0 || length < run.packed_length) {
         return 0;
     }
     const block_kernels& kernels = policy == caches::filled
                                        ? *run.kernels
-                                       : kernels_past_caches(*run.kernels, sides.to[0] + sides.offset, run.run);
-    for (std::uint64_t i = 0; i < run.run.outer_count; ++i) {
-        sides.move(kernels, 0, static_cast<std::int64_t>(i) * run.run.outer_stride, run.run);
+                                       : kernels_past_caches(*run.kernels, sides.to[0] + sides.offset, run.blocks);
+    for (std::uint64_t i = 0; i < run.blocks.outer_count; ++i) {
+        sides.move(kernels, 0, static_cast<std::int64_t>(i) * run.blocks.outer_stride, run.blocks);
     }
     return run.packed_length;
 }
 
 // All blocks of an iteration are one block in memory.
-std::uint64_t copy_zip(const compiled_program& program, const step& zip, const two_sides& sides, std::uint64_t skip,
+std::uint64_t copy_zip(const compiled_program& program, const zip_step& zip, const two_sides& sides, std::uint64_t skip,
                        std::uint64_t length, caches policy)
 {
     if (skip > 0 || length < zip.packed_length) {
         return 0;
     }
     const step_link& first = program.links[zip.first];
-    const block_run row{.length = zip.cycle_length, .count = zip.count, .stride = zip.run.stride};
-    if (is_dense_zip(zip)) {
+    const block_run row{.length = zip.cycle_length, .count = zip.count, .stride = zip.stride};
+    if (zip.is_dense()) {
         sides.copy(first.source, first.offset, zip.packed_length, policy);
     } else {
         sides.move(best_kernels().blocks(row), first.source, first.offset, row);
@@ -80,7 +81,7 @@ void copy_iterations(std::span<const record_part> parts, const two_sides& sides,
     }
 }
 
-std::uint64_t copy_record(const compiled_program& program, const step& record, const two_sides& sides,
+std::uint64_t copy_record(const compiled_program& program, const record_step& record, const two_sides& sides,
                           std::uint64_t skip, std::uint64_t length)
 {
     const std::span<const record_part> parts = std::span(program.parts).subspan(record.first, record.size);
@@ -107,7 +108,7 @@ std::uint64_t copy_record(const compiled_program& program, const step& record, c
     return whole * record.cycle_length;
 }
 
-void copy_rows(const compiled_program& program, const step& table, const two_sides& sides,
+void copy_rows(const compiled_program& program, const table_step& table, const two_sides& sides,
                std::span<const table_row> rows, caches policy)
 {
     if (table.rows != nullptr) {
@@ -134,8 +135,8 @@ void copy_rows(const compiled_program& program, const step& table, const two_sid
     }
 }
 
-std::uint64_t copy_table(const compiled_program& program, const step& table, const two_sides& sides, std::uint64_t skip,
-                         std::uint64_t length, caches policy)
+std::uint64_t copy_table(const compiled_program& program, const table_step& table, const two_sides& sides,
+                         std::uint64_t skip, std::uint64_t length, caches policy)
 {
     const auto rows          = std::span(program.rows).subspan(table.first, table.size);
     const auto positions     = std::span(program.row_positions).subspan(table.first, table.size);
@@ -157,22 +158,21 @@ std::uint64_t copy_table(const compiled_program& program, const step& table, con
 std::uint64_t copy_alike(const program_cursor& place, base_list to_bases, base_list from_bases, std::uint64_t length,
                          caches policy)
 {
-    const step& leaf = place.leaf();
     const two_sides sides{&to_bases[place.source()], &from_bases[place.source()], place.offset()};
     length = std::min(length, place.left());
-    switch (leaf.kind) {
-    case step_kind::run:
-        return copy_run(leaf, sides, place.skip(), length, policy);
-    case step_kind::zip:
-        return copy_zip(place.program(), leaf, sides, place.skip(), length, policy);
-    case step_kind::record:
-        return copy_record(place.program(), leaf, sides, place.skip(), length);
-    case step_kind::table:
-        return copy_table(place.program(), leaf, sides, place.skip(), length, policy);
-    case step_kind::loop:
-        break; // a loop is never a leaf
-    }
-    return 0;
+    return std::visit(
+        overloaded{
+            [&](const run_step& run) { return copy_run(run, sides, place.skip(), length, policy); },
+            [&](const zip_step& zip) { return copy_zip(place.program(), zip, sides, place.skip(), length, policy); },
+            [&](const record_step& record) {
+                return copy_record(place.program(), record, sides, place.skip(), length);
+            },
+            [&](const table_step& table) {
+                return copy_table(place.program(), table, sides, place.skip(), length, policy);
+            },
+            [](const loop_step&) { return std::uint64_t{0}; }, // never a leaf
+        },
+        place.leaf().form);
 }
 
 } // namespace ucxl

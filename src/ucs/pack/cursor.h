@@ -42,7 +42,7 @@ public:
 
 private:
     struct frame {
-        const step* loop;
+        const loop_step* loop;
         std::uint64_t iteration;
         std::int64_t offset; // of the loop
         std::uint32_t source;
@@ -52,15 +52,15 @@ private:
     void descend(std::uint32_t child, std::uint32_t source, std::int64_t offset, std::uint64_t skip)
     {
         const step* at = &_program.steps[child];
-        while (at->kind == step_kind::loop) {
+        while (const loop_step* const loop = as<loop_step>(*at)) {
             frame& top = _frames[_depth++];
-            top        = {at, 0, offset, source, 0};
+            top        = {loop, 0, offset, source, 0};
             if (skip > 0) {
-                top.iteration = skip / at->cycle_length;
-                skip -= top.iteration * at->cycle_length;
-                top.link = link_of(*at, skip);
+                top.iteration = skip / loop->cycle_length;
+                skip -= top.iteration * loop->cycle_length;
+                top.link = link_of(*loop, skip);
             }
-            const step_link& link = _program.links[at->first + top.link];
+            const step_link& link = _program.links[loop->first + top.link];
             skip -= std::min(skip, link.packed_offset);
             source += link.source;
             offset += link.offset + static_cast<std::int64_t>(top.iteration) * link.stride;
@@ -72,7 +72,7 @@ private:
         _skip   = skip;
     }
 
-    std::uint32_t link_of(const step& loop, std::uint64_t packed_offset) const
+    std::uint32_t link_of(const loop_step& loop, std::uint64_t packed_offset) const
     {
         const step_link* first = &_program.links[loop.first];
         const step_link* found =

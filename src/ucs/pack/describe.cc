@@ -38,26 +38,21 @@ private:
 
     void describe(std::uint32_t index, unsigned depth)
     {
-        const step& step = _program.steps[index];
-        switch (step.kind) {
-        case step_kind::run:
-            line(depth, run_text(step));
-            return;
-        case step_kind::table:
-            line(depth, std::format("table of {} blocks, {} bytes{}", step.size, step.packed_length,
-                                    step.one_source ? "" : ", many sources"));
-            return;
-        case step_kind::record:
-            describe_record(step, depth);
-            return;
-        case step_kind::zip:
-            line(depth, std::format("{} x zip of {} runs, {} bytes", step.count, step.size, step.cycle_length));
-            describe_links(step, depth + 1);
-            return;
-        case step_kind::loop:
-            describe_loop(step, depth);
-            return;
-        }
+        std::visit([&](const auto& form) { describe(form, depth); }, _program.steps[index].form);
+    }
+
+    void describe(const run_step& run, unsigned depth) { line(depth, run_text(run)); }
+
+    void describe(const table_step& table, unsigned depth)
+    {
+        line(depth, std::format("table of {} blocks, {} bytes{}", table.size, table.packed_length,
+                                table.one_source ? "" : ", many sources"));
+    }
+
+    void describe(const zip_step& zip, unsigned depth)
+    {
+        line(depth, std::format("{} x zip of {} runs, {} bytes", zip.count, zip.size, zip.cycle_length));
+        describe_links(zip.first, zip.size, depth + 1);
     }
 
     static std::string kernel_text(const block_kernels& kernels, std::uint64_t length)
@@ -65,36 +60,36 @@ private:
         return std::format("{}({})", kernels.name, length);
     }
 
-    static std::string run_text(const step& step)
+    static std::string run_text(const run_step& run)
     {
         std::string text;
-        if (step.run.outer_count > 1) {
-            text += std::format("{} x stride {}, ", step.run.outer_count, step.run.outer_stride);
+        if (run.blocks.outer_count > 1) {
+            text += std::format("{} x stride {}, ", run.blocks.outer_count, run.blocks.outer_stride);
         }
-        if (step.run.count == 1) {
-            return text + kernel_text(*step.kernels, step.run.length);
+        if (run.blocks.count == 1) {
+            return text + kernel_text(*run.kernels, run.blocks.length);
         }
-        return text + std::format("{} x {} stride {}", step.run.count, kernel_text(*step.kernels, step.run.length),
-                                  step.run.stride);
+        return text + std::format("{} x {} stride {}", run.blocks.count, kernel_text(*run.kernels, run.blocks.length),
+                                  run.blocks.stride);
     }
 
-    void describe_record(const step& step, unsigned depth)
+    void describe(const record_step& record, unsigned depth)
     {
-        if (step.permute != nullptr) {
-            line(depth, std::format("{} x record of {} blocks, {} bytes, permuted, {} at a time", step.count, step.size,
-                                    step.cycle_length, _program.maps[step.map].words.iterations));
+        if (record.permute != nullptr) {
+            line(depth, std::format("{} x record of {} blocks, {} bytes, permuted, {} at a time", record.count,
+                                    record.size, record.cycle_length, _program.maps[record.map].words.iterations));
             return;
         }
-        line(depth, std::format("{} x record of {} blocks, {} bytes, {} at a time", step.count, step.size,
-                                step.cycle_length, step.batch));
-        for (std::uint32_t i = step.first_column; i < step.first_column + step.num_columns; ++i) {
-            line(depth + 1, column_text(step, _program.columns[i]));
+        line(depth, std::format("{} x record of {} blocks, {} bytes, {} at a time", record.count, record.size,
+                                record.cycle_length, record.batch));
+        for (std::uint32_t i = record.first_column; i < record.first_column + record.num_columns; ++i) {
+            line(depth + 1, column_text(record, _program.columns[i]));
         }
     }
 
-    std::string column_text(const step& step, const record_column& column) const
+    std::string column_text(const record_step& record, const record_column& column) const
     {
-        const record_part* part = &_program.parts[step.first + column.first_part];
+        const record_part* part = &_program.parts[record.first + column.first_part];
         if (column.group == nullptr) {
             return std::format("{} stride {}", kernel_text(*part->kernels, part->length), part->stride);
         }
@@ -105,16 +100,16 @@ private:
         return text;
     }
 
-    void describe_loop(const step& step, unsigned depth)
+    void describe(const loop_step& loop, unsigned depth)
     {
-        line(depth, std::format("{} x {{", step.count));
-        describe_links(step, depth + 1);
+        line(depth, std::format("{} x {{", loop.count));
+        describe_links(loop.first, loop.size, depth + 1);
         line(depth, "}");
     }
 
-    void describe_links(const step& step, unsigned depth)
+    void describe_links(std::uint32_t first, std::uint32_t size, unsigned depth)
     {
-        for (std::uint32_t i = step.first; i < step.first + step.size && _lines <= max_lines; ++i) {
+        for (std::uint32_t i = first; i < first + size && _lines <= max_lines; ++i) {
             describe(_program.links[i].child, depth);
         }
     }

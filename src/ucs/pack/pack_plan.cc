@@ -52,8 +52,9 @@ result<pack_plan_ptr> pack_plan::compile(layout_ptr layout)
 bool pack_plan::is_divisible() const
 {
     return _tile_length == 0 && std::ranges::none_of(_program->steps, [](const step& step) {
-               return step.is_panel || step.kind == step_kind::zip ||
-                      (step.kind == step_kind::run && are_far_blocks(step.run));
+               const auto* const run = as<run_step>(step);
+               return as<zip_step>(step) != nullptr ||
+                      (run != nullptr && (run->is_panel || are_far_blocks(run->blocks)));
            });
 }
 
@@ -85,19 +86,19 @@ block_row pack_plan::row_at(base_list bases) const
     if (_program->steps.empty()) {
         return row;
     }
-    const step& only = _program->steps[_program->root.child];
-    if (only.kind != step_kind::run || only.is_panel || only.run.outer_count != 1) {
+    const auto* const only = as<run_step>(_program->steps[_program->root.child]);
+    if (only == nullptr || only->is_panel || only->blocks.outer_count != 1) {
         return row;
     }
     row._memory        = bases[_program->root.source] + _program->root.offset;
-    row._block         = only.run.length;
-    row._stride        = only.run.stride;
+    row._block         = only->blocks.length;
+    row._stride        = only->blocks.stride;
     row._gather_limit  = streamed_gather();
     row._scatter_limit = streamed_scatter();
     row._shift =
         std::has_single_bit(row._block) ? static_cast<unsigned>(std::countr_zero(row._block)) : block_row::no_shift;
-    row._gather  = only.kernels->gather;
-    row._scatter = only.kernels->scatter;
+    row._gather  = only->kernels->gather;
+    row._scatter = only->kernels->scatter;
     row._copy    = best_kernels().copy;
     return row;
 }

@@ -23,36 +23,30 @@ struct mover : block_mover<way> {
     void leaf(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
               packed_t packed) const
     {
-        switch (step.kind) {
-        case step_kind::run:
-            run(step, kernels_of(step, bases[source] + offset), bases[source] + offset, skip, length, packed);
-            return;
-        case step_kind::table:
-            table(step, source, offset, skip, length, packed);
-            return;
-        case step_kind::record:
-            record(step, source, offset, skip, length, packed);
-            return;
-        case step_kind::zip:
-            zip(step, source, offset, skip, length, packed);
-            return;
-        case step_kind::loop:
-            return; // a loop is never a leaf
+        // Not std::visit(), whose calls are not inlined: fragments of runs would take 12 % longer.
+        if (const auto* const blocks = as<run_step>(step)) {
+            run(*blocks, kernels_of(*blocks, bases[source] + offset), bases[source] + offset, skip, length, packed);
+        } else if (const auto* const rows = as<table_step>(step)) {
+            table(*rows, source, offset, skip, length, packed);
+        } else if (const auto* const parts = as<record_step>(step)) {
+            record(*parts, source, offset, skip, length, packed);
+        } else if (const auto* const runs = as<zip_step>(step)) {
+            zip(*runs, source, offset, skip, length, packed);
         }
     }
 
-    const block_kernels& kernels_of(const step& step, const std::byte* memory) const
+    const block_kernels& kernels_of(const run_step& step, const std::byte* memory) const
     {
         if (policy == caches::filled) {
             return *step.kernels;
         }
         // A gather writes packed bytes; it gets here only if its blocks are long.
         return way == direction::gather ? best_kernels().streaming->blocks
-                                        : kernels_past_caches(*step.kernels, memory, step.run);
+                                        : kernels_past_caches(*step.kernels, memory, step.blocks);
     }
 
-    packed_t rows(const step& step, std::uint32_t source, std::int64_t offset, std::size_t first, std::size_t count,
-                  packed_t packed) const
+    packed_t rows(const table_step& step, std::uint32_t source, std::int64_t offset, std::size_t first,
+                  std::size_t count, packed_t packed) const
     {
         const table_row* from = &program.rows[step.first] + first;
         if (step.rows != nullptr) {
@@ -83,7 +77,7 @@ struct mover : block_mover<way> {
         return packed;
     }
 
-    packed_t some_rows(const step& step, const table_kernels& kernels, std::uint32_t source, std::int64_t offset,
+    packed_t some_rows(const table_step& step, const table_kernels& kernels, std::uint32_t source, std::int64_t offset,
                        const table_row* from, std::size_t count, packed_t packed) const
     {
         if constexpr (way == direction::gather) {
@@ -95,8 +89,8 @@ struct mover : block_mover<way> {
         }
     }
 
-    void table(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
-               packed_t packed) const
+    void table(const table_step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip,
+               std::uint64_t length, packed_t packed) const
     {
         if (length == step.packed_length) {
             rows(step, source, offset, 0, step.size, packed);
@@ -129,7 +123,7 @@ struct mover : block_mover<way> {
     }
 
     // Rows of one length need no search.
-    void even_table(const step& step, std::byte* memory, std::uint64_t skip, std::uint64_t length,
+    void even_table(const table_step& step, std::byte* memory, std::uint64_t skip, std::uint64_t length,
                     packed_t packed) const
     {
         const std::uint64_t row_length = step.row_length;
@@ -158,8 +152,8 @@ struct mover : block_mover<way> {
         return bases[source + row.source] + (offset + row.offset);
     }
 
-    void record(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
-                packed_t packed) const
+    void record(const record_step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip,
+                std::uint64_t length, packed_t packed) const
     {
         std::uint64_t iteration = 0;
         if (skip > 0) {
@@ -191,7 +185,7 @@ struct mover : block_mover<way> {
         }
     }
 
-    void permuted(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+    void permuted(const record_step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                   std::uint64_t count, packed_t packed) const
     {
         const record_map& map = program.maps[step.map];
@@ -205,7 +199,7 @@ struct mover : block_mover<way> {
     }
 
     // For the group kernel this memory is the contiguous side, and the packed bytes are its columns.
-    void zip(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
+    void zip(const zip_step& step, std::uint32_t source, std::int64_t offset, std::uint64_t skip, std::uint64_t length,
              packed_t packed) const
     {
         const step_link* links = &program.links[step.first];
@@ -216,23 +210,25 @@ struct mover : block_mover<way> {
         std::array<block_column, max_group> columns;
         for (std::uint32_t i = 0; i < step.size; ++i) {
             columns[i] = {const_cast<std::byte*>(packed) + links[i].packed_offset,
-                          static_cast<std::int64_t>(program.steps[links[i].child].run.length)};
+                          static_cast<std::int64_t>(run_of(links[i]).blocks.length)};
         }
         std::byte* memory = bases[source + links->source] + (offset + links->offset);
         if constexpr (way == direction::gather) {
-            step.group->scatter(columns.data(), memory, step.run.stride, step.count);
+            step.group->scatter(columns.data(), memory, step.stride, step.count);
         } else {
-            step.group->gather(memory, step.run.stride, columns.data(), step.count);
+            step.group->gather(memory, step.stride, columns.data(), step.count);
         }
     }
 
+    const run_step& run_of(const step_link& link) const { return *as<run_step>(program.steps[link.child]); }
+
     // Moves run by run.
-    void zip_part(const step& current, std::uint32_t source, std::int64_t offset, std::uint64_t skip,
+    void zip_part(const zip_step& current, std::uint32_t source, std::int64_t offset, std::uint64_t skip,
                   std::uint64_t length, packed_t packed) const
     {
         const step_link* link = run_at(program, current, skip);
         for (skip -= link->packed_offset; length > 0; ++link, skip = 0) {
-            const step& child        = program.steps[link->child];
+            const run_step& child    = run_of(*link);
             const std::uint64_t size = std::min(length, child.packed_length - skip);
             run(child, *child.kernels, bases[source + link->source] + (offset + link->offset), skip, size, packed);
             packed += size;
@@ -247,7 +243,7 @@ struct mover : block_mover<way> {
                (offset + part.offset + static_cast<std::int64_t>(iteration) * part.stride);
     }
 
-    void iterations(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+    void iterations(const record_step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                     std::uint64_t count, packed_t packed) const
     {
         const record_column* column = &program.columns[step.first_column];
@@ -283,7 +279,7 @@ struct mover : block_mover<way> {
     }
 
     // Moves a part of one iteration.
-    void cut_iteration(const step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
+    void cut_iteration(const record_step& step, std::uint32_t source, std::int64_t offset, std::uint64_t iteration,
                        std::uint64_t skip, std::uint64_t length, packed_t packed) const
     {
         const record_part* part = part_at(program, step, skip);
@@ -303,7 +299,7 @@ void move_range(const compiled_program& program, base_list bases, std::uint64_t 
                 packed_pointer<way> packed)
 {
     const step_link& root = program.root;
-    if (const step& only = program.steps[root.child]; only.kind != step_kind::loop) {
+    if (const step& only = program.steps[root.child]; as<loop_step>(only) == nullptr) {
         mover<way>{{}, program, bases.data()}.leaf(only, root.source, root.offset, offset, length, packed);
         return;
     }

@@ -19,6 +19,7 @@
 #include "ucs/layout/limits.h"
 
 #include <algorithm>
+#include <variant>
 #include <vector>
 
 namespace ucxl
@@ -27,36 +28,85 @@ namespace ucxl
 // Of tables whose rows are fetched ahead: the mean, and how much is fetched of a row.
 inline constexpr std::uint64_t max_fetched_row = 4096;
 
-enum class step_kind : std::uint8_t { run, table, record, zip, loop };
-
-struct step {
-    step_kind kind;
-    bool one_source              = true; // table: every row has source 0
-    std::uint64_t packed_length  = 0;
-    std::uint64_t count          = 1; // record, zip, loop: iterations
-    std::uint64_t cycle_length   = 0; // record, zip, loop: packed bytes of an iteration
-    std::uint32_t first          = 0; // index into rows, parts or links
-    std::uint32_t size           = 0;
-    std::uint32_t first_column   = 0;       // record
-    std::uint32_t num_columns    = 0;       // record
-    std::uint32_t batch          = 0;       // record: iterations of one column before the next column
-    const block_kernels* kernels = nullptr; // run
-    bool is_panel                = false;   // run
-    const group_kernels* group =
-        nullptr; // zip: kernels with memory and packed bytes exchanged; the stride is that of the run
-    const permute_kernels* permute = nullptr; // record: null if it has no map
-    std::uint32_t map              = 0;
-    std::uint32_t row_length       = 0; // table: the length of every row, with kernels of its own; then one_source
-    const row_kernels* rows        = nullptr;
-    // table: how many rows the caches get ahead while others are moved, 0 for none
-    std::uint8_t rows_ahead_gather = 0, rows_ahead_scatter = 0;
-    block_run run{};
+struct run_step {
+    std::uint64_t packed_length;
+    const block_kernels* kernels;
+    bool is_panel;
+    block_run blocks;
 };
 
-// Its iterations follow each other in memory without a gap.
-inline bool is_dense_zip(const step& step)
+struct table_step {
+    std::uint64_t packed_length = 0;
+    std::uint32_t first         = 0; // index into rows
+    std::uint32_t size          = 0;
+    std::uint32_t row_length    = 0;    // the length of every row, with kernels of its own; then one_source
+    bool one_source             = true; // every row has source 0
+    // How many rows the caches get ahead while others are moved, 0 for none.
+    std::uint8_t rows_ahead_gather = 0, rows_ahead_scatter = 0;
+    const row_kernels* rows = nullptr;
+
+    // Whether its blocks have this length on average.
+    bool has_blocks_of(std::uint64_t length) const { return packed_length >= size * length; }
+};
+
+struct record_step {
+    std::uint64_t packed_length;
+    std::uint64_t count;        // iterations
+    std::uint64_t cycle_length; // packed bytes of an iteration
+    std::uint32_t first;        // index into parts
+    std::uint32_t size;
+    std::uint32_t first_column;
+    std::uint32_t num_columns;
+    std::uint32_t batch;            // iterations of one column before the next column
+    std::uint32_t map;              // if all blocks are moved by one permutation
+    const permute_kernels* permute; // null if it has no map
+};
+
+struct zip_step {
+    std::uint64_t packed_length;
+    std::uint64_t count;        // iterations
+    std::uint64_t cycle_length; // packed bytes of an iteration
+    std::uint32_t first;        // index into links
+    std::uint32_t size;
+    std::int64_t stride;
+    const group_kernels* group; // with memory and packed bytes exchanged
+
+    // Its iterations follow each other in memory without a gap.
+    bool is_dense() const { return stride == static_cast<std::int64_t>(cycle_length); }
+};
+
+struct loop_step {
+    std::uint64_t packed_length;
+    std::uint64_t count;        // iterations
+    std::uint64_t cycle_length; // packed bytes of an iteration
+    std::uint32_t first;        // index into links
+    std::uint32_t size;
+};
+
+// For std::visit().
+template <typename... Functions>
+struct overloaded : Functions... {
+    using Functions::operator()...;
+};
+
+// All but loops are leaves.
+using step_form = std::variant<run_step, table_step, record_step, zip_step, loop_step>;
+
+struct step {
+    std::uint64_t packed_length; // that of the form
+    step_form form;
+};
+
+template <typename Form>
+const Form* as(const step& step)
 {
-    return step.kind == step_kind::zip && step.run.stride == static_cast<std::int64_t>(step.cycle_length);
+    return std::get_if<Form>(&step.form);
+}
+
+inline bool is_panel(const step& step)
+{
+    const auto* const run = as<run_step>(step);
+    return run != nullptr && run->is_panel;
 }
 
 // A step inside a loop, at offset + i * stride in iteration i.
@@ -106,7 +156,7 @@ struct compiled_program {
 };
 
 // The part that holds a packed byte of an iteration of the record.
-inline const record_part* part_at(const compiled_program& program, const step& record, std::uint64_t position)
+inline const record_part* part_at(const compiled_program& program, const record_step& record, std::uint64_t position)
 {
     const record_part* part = &program.parts[record.first];
     while (position >= part->packed_offset + part->length) {
@@ -116,7 +166,7 @@ inline const record_part* part_at(const compiled_program& program, const step& r
 }
 
 // The run that holds a packed byte of the zip.
-inline const step_link* run_at(const compiled_program& program, const step& zip, std::uint64_t position)
+inline const step_link* run_at(const compiled_program& program, const zip_step& zip, std::uint64_t position)
 {
     const step_link* link = &program.links[zip.first];
     while (position >= link->packed_offset + program.steps[link->child].packed_length) {
@@ -126,7 +176,7 @@ inline const step_link* run_at(const compiled_program& program, const step& zip,
 }
 
 // The row that holds a packed byte of the table, counted from the first row of the table.
-inline std::size_t row_index_at(const compiled_program& program, const step& table, std::uint64_t position)
+inline std::size_t row_index_at(const compiled_program& program, const table_step& table, std::uint64_t position)
 {
     const std::uint64_t* positions = &program.row_positions[table.first];
     return static_cast<std::size_t>(std::upper_bound(positions, positions + table.size, position) - positions) - 1;

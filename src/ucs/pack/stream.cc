@@ -17,11 +17,11 @@ constexpr std::uint64_t min_scattered_block = 512;
 constexpr std::uint64_t min_gathered_block  = 1024;
 constexpr std::size_t buffer_length         = 16384;
 
-// For a table: whether its blocks have this length on average.
 bool has_blocks_of(const step& leaf, std::uint64_t length)
 {
-    return (leaf.kind == step_kind::run && leaf.run.length >= length) ||
-           (leaf.kind == step_kind::table && leaf.packed_length >= leaf.size * length);
+    const auto* const run   = as<run_step>(leaf);
+    const auto* const table = as<table_step>(leaf);
+    return (run != nullptr && run->blocks.length >= length) || (table != nullptr && table->has_blocks_of(length));
 }
 
 // Only if the first block begins at a line.
@@ -35,25 +35,29 @@ bool is_of_whole_lines(const block_run& run)
 bool can_gather_streaming(const compiled_program& program)
 {
     return !program.steps.empty() && std::ranges::none_of(program.steps, [](const step& step) {
-        return step.is_panel || step.kind == step_kind::zip;
+        return is_panel(step) || as<zip_step>(step) != nullptr;
     });
 }
 
 bool can_scatter_streaming(const compiled_program& program)
 {
     return std::ranges::any_of(program.steps, [](const step& step) {
-        return has_blocks_of(step, min_scattered_block) || (step.kind == step_kind::run && is_of_whole_lines(step.run));
+        const auto* const run = as<run_step>(step);
+        return has_blocks_of(step, min_scattered_block) || (run != nullptr && is_of_whole_lines(run->blocks));
     });
 }
 
 bool can_copy_streaming(const compiled_program& program)
 {
-    return can_scatter_streaming(program) || std::ranges::any_of(program.steps, is_dense_zip);
+    return can_scatter_streaming(program) || std::ranges::any_of(program.steps, [](const step& step) {
+               const auto* const zip = as<zip_step>(step);
+               return zip != nullptr && zip->is_dense();
+           });
 }
 
-bool has_long_blocks(const step& table)
+bool has_long_blocks(const table_step& table)
 {
-    return has_blocks_of(table, min_scattered_block);
+    return table.has_blocks_of(min_scattered_block);
 }
 
 const block_kernels& kernels_past_caches(const block_kernels& ordinary, const std::byte* to, const block_run& written)

@@ -40,6 +40,6 @@ void finish_streaming();
 // The kernels to write blocks of strided memory at `to`; `ordinary` if the blocks are too short to go past the caches.
 const block_kernels& kernels_past_caches(const block_kernels& ordinary, const std::byte* to, const block_run& written);
 // Whether the rows of a table go past the caches.
-bool has_long_blocks(const step& table);
+bool has_long_blocks(const table_step& table);
 
 } // namespace ucxl
