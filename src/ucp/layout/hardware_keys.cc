@@ -41,118 +41,92 @@ opened_library& state()
     return only;
 }
 
-bool touches_arena(const void* address, std::uint64_t length)
-{
-    return window_registry::instance().touches_arena(address, length);
-}
-
-bool find_window(const void* address, window_content& content)
-{
-    const reader_section section;
-    const window* const found = window_registry::instance().find(address, 0);
-    if (found == nullptr || (found->length() > 0 && address == found->address() + found->length())) {
-        return false;
-    }
-    content = content_of(*found);
-    return true;
-}
-
-bool note_registration(const void* domain, void* address, std::uint64_t length)
-{
-    domain_query* const query = domain_query::current();
-    if (query != nullptr) {
-        query->found.with_keys.push_back(domain);
-    } else {
-        window_registry::instance().note_registration(address, length);
-    }
-    return query == nullptr;
-}
-
-std::uint64_t types_of_copied_windows()
-{
-    const auto types = abi::types_of_windows();
-    return types.served & ~UCS_BIT(UCS_MEMORY_TYPE_RDMA);
-}
-
-result<std::byte*> reserve_addresses(std::uint64_t length, const indirect_memory& memory)
-{
-    const window* const created = UCXL_TRY(window_registry::instance().create_indirect(length, memory));
-    return created->address();
-}
-
-void free_addresses(const std::byte* address)
-{
-    const window* freed = nullptr;
-    {
-        const reader_section section;
-        freed = window_registry::instance().find(address, 1);
-    }
-    window_registry::instance().destroy(const_cast<window*>(freed));
-}
-
-result<void> set_foreign(const foreign_memory& memory)
-{
-    window_registry::instance().set_foreign(memory);
-    return window_registry::instance().reserve();
-}
-
-bool holds_windows(const void* address, std::uint64_t length)
-{
-    return window_registry::instance().holds_windows(address, length);
-}
-
-bool is_card_memory(const void* address, std::uint64_t length)
-{
-    const reader_section section;
-    const window* const found = window_registry::instance().find(address, length);
-    return found != nullptr && found->binding().indirect != nullptr;
-}
-
 std::atomic<bool> is_device_opened{false};
 
-shown_domain* show_domain(const std::string& device)
+class directory_of_windows final : public window_directory
 {
-    is_device_opened.store(true, std::memory_order_release);
-    return window_figures::instance().show_domain(device);
-}
+public:
+    bool in_arena(const void* address, std::uint64_t length) const override
+    {
+        return _registry.touches_arena(address, length);
+    }
 
-void show_unusable(shown_domain* domain, const std::string& reason)
-{
-    window_figures::instance().show_unusable(*domain, reason);
-}
+    std::optional<window_content> find(const void* address) const override
+    {
+        const reader_section section;
+        const window* const found = _registry.find(address, 0);
+        const bool is_inside =
+            found != nullptr && (found->length() == 0 || address != found->address() + found->length());
+        return is_inside ? std::optional(content_of(*found)) : std::nullopt;
+    }
 
-void show_choices(shown_domain* domain, const std::string& choices)
-{
-    window_figures::instance().show_choices(*domain, choices);
-}
+    bool note_registration(const void* domain, void* address, std::uint64_t length) const override
+    {
+        domain_query* const query = domain_query::current();
+        if (query != nullptr) {
+            query->found.with_keys.push_back(domain);
+        } else {
+            _registry.note_registration(address, length);
+        }
+        return query == nullptr;
+    }
 
-void show_figures(shown_domain* domain, const domain_figures& figures)
-{
-    window_figures::show_figures(*domain, figures);
-}
+    std::uint64_t types_of_copied() const override
+    {
+        return abi::types_of_windows().served & ~UCS_BIT(UCS_MEMORY_TYPE_RDMA);
+    }
 
-void hide_domain(shown_domain* domain)
-{
-    window_figures::instance().hide_domain(domain);
-}
+    result<std::byte*> reserve_addresses(std::uint64_t length, const indirect_memory& memory) const override
+    {
+        const window* const created = UCXL_TRY(_registry.create_indirect(length, memory));
+        return created->address();
+    }
 
-constexpr window_directory directory = {
-    .in_arena           = touches_arena,
-    .find               = find_window,
-    .note_registration  = note_registration,
-    .types_of_copied    = types_of_copied_windows,
-    .reserve_addresses  = reserve_addresses,
-    .free_addresses     = free_addresses,
-    .set_foreign        = set_foreign,
-    .holds_windows      = holds_windows,
-    .is_card_memory     = is_card_memory,
-    .has_host_transport = has_host_interfaces,
-    .show_domain        = show_domain,
-    .show_unusable      = show_unusable,
-    .show_choices       = show_choices,
-    .show_figures       = show_figures,
-    .hide_domain        = hide_domain,
+    void free_addresses(const std::byte* address) const override
+    {
+        const window* freed = nullptr;
+        {
+            const reader_section section;
+            freed = _registry.find(address, 1);
+        }
+        _registry.destroy(const_cast<window*>(freed));
+    }
+
+    result<void> set_foreign(const foreign_memory& memory) const override
+    {
+        _registry.set_foreign(memory);
+        return _registry.reserve();
+    }
+
+    bool holds_windows(const void* address, std::uint64_t length) const override
+    {
+        return _registry.holds_windows(address, length);
+    }
+
+    bool is_card_memory(const void* address, std::uint64_t length) const override
+    {
+        const reader_section section;
+        const window* const found = _registry.find(address, length);
+        return found != nullptr && found->binding().indirect != nullptr;
+    }
+
+    bool has_host_transport() const override { return has_host_interfaces(); }
+
+    std::unique_ptr<shown_domain> show_domain(const std::string& device) const override
+    {
+        is_device_opened.store(true, std::memory_order_release);
+        return window_figures::instance().show_domain(device);
+    }
+
+private:
+    window_registry& _registry = window_registry::instance();
 };
+
+const window_directory& the_directory()
+{
+    static const directory_of_windows only;
+    return only;
+}
 
 window_keys* open_keys(std::string& reason)
 {
@@ -179,7 +153,7 @@ window_keys* open_keys(std::string& reason)
         reason = "libuct_mlx5_layout is of another version";
         return nullptr;
     }
-    return entry(PACKAGE_VERSION, &directory, abi::find_symbol("uct_query_components"), &reason);
+    return entry(PACKAGE_VERSION, the_directory(), abi::find_symbol("uct_query_components"), &reason);
 }
 
 // Runs while UCX asks its components for their devices, before it opens any.

@@ -168,6 +168,63 @@ void publish_device(std::size_t index, const char* name)
 
 } // namespace
 
+class window_figures::domain_of_device final : public shown_domain
+{
+public:
+    domain_of_device(window_figures& figures, const std::string& name)
+        : device(figures.device_named(name)), _all(figures)
+    {
+    }
+    ~domain_of_device() override;
+
+    void show_unusable(const std::string& reason) override { show(&process_figures::device::unusable, reason); }
+    void show_choices(const std::string& choices) override { show(&process_figures::device::choices, choices); }
+    void show_figures(const domain_figures& figures) noexcept override;
+
+    std::atomic<process_figures::device*> device; // in the page, or null if there is no room in it
+
+private:
+    void show(process_figures::text process_figures::device::* text, const std::string& value)
+    {
+        const std::lock_guard guard(_all._lock);
+        if (process_figures::device* const place = device) {
+            set(place->*text, value);
+        }
+    }
+
+    window_figures& _all;
+    domain_figures _figures{}; // that are part of the sum of the device
+};
+
+// Only the difference is added to the sum of the device, because this runs whenever a window is mapped.
+void window_figures::domain_of_device::show_figures(const domain_figures& figures) noexcept
+{
+    process_figures::device* const place = device.load(std::memory_order_relaxed);
+    for (const auto& [name, figure] : device_files) {
+        const std::uint64_t difference = figures.*figure - _figures.*figure;
+        if (place != nullptr && difference != 0) {
+            std::atomic_ref(place->sum.*figure).fetch_add(difference, std::memory_order_relaxed);
+        }
+    }
+    _figures = figures;
+}
+
+window_figures::domain_of_device::~domain_of_device()
+{
+    show_figures({});
+    const std::lock_guard guard(_all._lock);
+    std::erase(_all._domains, this);
+    if (process_figures::device* const place = device) {
+        change(place->domains, -1);
+        if (place->domains == 0) {
+            ucs_vfs_obj_remove(&device_folders[static_cast<std::size_t>(place - _all._page.load()->devices.data())]);
+            set(place->name, "");
+            set(place->unusable, "");
+            set(place->choices, "");
+        }
+    }
+}
+
 std::string printable(const process_figures::text& text)
 {
     std::string shown(text.data(), strnlen(text.data(), text.size()));
@@ -284,63 +341,20 @@ process_figures::device* window_figures::device_named(std::string_view name)
     return found == devices.end() ? nullptr : &*found;
 }
 
-shown_domain* window_figures::show_domain(const std::string& device)
+std::unique_ptr<shown_domain> window_figures::show_domain(const std::string& device)
 {
     const std::lock_guard guard(_lock);
-    auto& shown = *_domains.emplace_back(std::make_unique<shown_domain>(device_named(device)));
-    if (process_figures::device* const place = shown.device) {
+    _domains.reserve(_domains.size() + 1);
+    auto shown = std::make_unique<domain_of_device>(*this, device);
+    _domains.push_back(shown.get());
+    if (process_figures::device* const place = shown->device) {
         if (place->domains == 0) {
             publish_device(static_cast<std::size_t>(place - _page.load()->devices.data()), device.c_str());
             set(place->name, device);
         }
         change(place->domains, 1);
     }
-    return &shown;
-}
-
-void window_figures::show_unusable(const shown_domain& domain, const std::string& reason)
-{
-    const std::lock_guard guard(_lock);
-    if (process_figures::device* const place = domain.device) {
-        set(place->unusable, reason);
-    }
-}
-
-void window_figures::show_choices(const shown_domain& domain, const std::string& choices)
-{
-    const std::lock_guard guard(_lock);
-    if (process_figures::device* const place = domain.device) {
-        set(place->choices, choices);
-    }
-}
-
-// Only the difference is added to the sum of the device, because this runs whenever a window is mapped.
-void window_figures::show_figures(shown_domain& domain, const domain_figures& figures) noexcept
-{
-    process_figures::device* const place = domain.device.load(std::memory_order_relaxed);
-    for (const auto& [name, figure] : device_files) {
-        const std::uint64_t difference = figures.*figure - domain.figures.*figure;
-        if (place != nullptr && difference != 0) {
-            std::atomic_ref(place->sum.*figure).fetch_add(difference, std::memory_order_relaxed);
-        }
-    }
-    domain.figures = figures;
-}
-
-void window_figures::hide_domain(shown_domain* domain) noexcept
-{
-    show_figures(*domain, {});
-    const std::lock_guard guard(_lock);
-    if (process_figures::device* const place = domain->device) {
-        change(place->domains, -1);
-        if (place->domains == 0) {
-            ucs_vfs_obj_remove(&device_folders[static_cast<std::size_t>(place - _page.load()->devices.data())]);
-            set(place->name, "");
-            set(place->unusable, "");
-            set(place->choices, "");
-        }
-    }
-    std::erase_if(_domains, [&](const auto& each) { return each.get() == domain; });
+    return shown;
 }
 
 process_figures window_figures::read() const

@@ -56,12 +56,6 @@ struct process_figures {
 // As text that can be printed, whatever is in it.
 std::string printable(const process_figures::text& text);
 
-// Guarded by the lock of the domain, but for the device: that is of the page, or null if there is no room in it.
-struct shown_domain {
-    std::atomic<process_figures::device*> device;
-    domain_figures figures{}; // that are part of the sum of the device
-};
-
 class window_figures
 {
 public:
@@ -73,18 +67,16 @@ public:
     // It has no user any more.
     void remove(cached_window& window) noexcept;
 
-    // As the functions of window_directory.
-    shown_domain* show_domain(const std::string& device);
-    void show_unusable(const shown_domain& domain, const std::string& reason);
-    void show_choices(const shown_domain& domain, const std::string& choices);
-    static void show_figures(shown_domain& domain, const domain_figures& figures) noexcept;
-    void hide_domain(shown_domain* domain) noexcept;
+    // As window_directory::show_domain().
+    std::unique_ptr<shown_domain> show_domain(const std::string& device);
 
     process_figures read() const;
     // Of another process of this user. Returns false if there is none, or if it has never loaded this library.
     static bool read_of(pid_t pid, process_figures& figures);
 
 private:
+    class domain_of_device;
+
     window_figures();
     void move_to_own_page(bool is_child);
     carrier_count classify(const cached_window& window);
@@ -94,7 +86,7 @@ private:
 
     std::atomic<process_figures*> _page;
     std::mutex _lock; // of what follows, and of the devices in the page but for their sums
-    std::vector<std::unique_ptr<shown_domain>> _domains;
+    std::vector<domain_of_device*> _domains;
 };
 
 } // namespace ucxl

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,39 +52,53 @@ struct domain_figures {
     std::uint64_t aliases          = 0; // of imported memory, in use or kept
 };
 
-// A domain as people see it; opaque to whoever shows it.
-struct shown_domain;
+// A domain as people see it, until it ends. The domain may hold its lock.
+class shown_domain
+{
+public:
+    virtual ~shown_domain() = default;
 
-// What the other library may ask about windows.
-struct window_directory {
-    bool (*in_arena)(const void* address, std::uint64_t length); // some byte, margins included
-    // Writes the window that holds the address. Returns false if there is none. Throws std::bad_alloc.
-    bool (*find)(const void* address, window_content& content);
+    // Why it makes no keys; empty if it makes some after all.
+    virtual void show_unusable(const std::string& reason) = 0;
+    virtual void show_choices(const std::string& choices) = 0; // what its keys are made of
+    // Whenever they change, one after the other: this costs no lock.
+    virtual void show_figures(const domain_figures& figures) noexcept = 0;
+
+protected:
+    shown_domain()                               = default;
+    shown_domain(const shown_domain&)            = delete;
+    shown_domain& operator=(const shown_domain&) = delete;
+};
+
+// What the library of the keys may ask about windows. Any thread.
+class window_directory
+{
+public:
+    virtual bool in_arena(const void* address, std::uint64_t length) const = 0; // some byte, margins included
+    // The window that holds the address. Throws std::bad_alloc.
+    virtual std::optional<window_content> find(const void* address) const = 0;
     // UCX registers the range, some byte of which is in the arena, in the domain. As
     // window_registry::note_registration(). False: it only asks for the domain (domain_query.h), which registers
     // nothing. Throws std::bad_alloc.
-    bool (*note_registration)(const void* domain, void* address, std::uint64_t length);
+    virtual bool note_registration(const void* domain, void* address, std::uint64_t length) const = 0;
     // The memory types of windows without keys, UCS_BIT(ucs_memory_type_t) each.
-    std::uint64_t (*types_of_copied)();
+    virtual std::uint64_t types_of_copied() const = 0;
     // Addresses of the arena that stand for memory of a card. Errors: as window_registry::create_indirect().
-    result<std::byte*> (*reserve_addresses)(std::uint64_t length, const indirect_memory& memory);
-    void (*free_addresses)(const std::byte* address); // waits for readers
+    virtual result<std::byte*> reserve_addresses(std::uint64_t length, const indirect_memory& memory) const = 0;
+    virtual void free_addresses(const std::byte* address) const = 0; // waits for readers
     // Windows of other processes that this one has imported. From now on UCP looks for the type of each address, which
     // it does only where there is memory of some type. Errors: those of window_registry::reserve().
-    result<void> (*set_foreign)(const foreign_memory& memory);
-    bool (*holds_windows)(const void* address, std::uint64_t length); // some byte of the range is in a live window
+    virtual result<void> set_foreign(const foreign_memory& memory) const        = 0;
+    virtual bool holds_windows(const void* address, std::uint64_t length) const = 0; // some byte is in a live window
     // Whether the range is memory of some card.
-    bool (*is_card_memory)(const void* address, std::uint64_t length);
+    virtual bool is_card_memory(const void* address, std::uint64_t length) const = 0;
     // Whether this process and a peer on its host have a faster way than the device.
-    bool (*has_host_transport)();
-    // Shows a domain to people: first its device, then its figures whenever they change, and why it makes no keys, if
-    // so. The domain may hold its lock. Figures of one domain come one by one, which costs no lock. Throws
-    // std::bad_alloc.
-    shown_domain* (*show_domain)(const std::string& device);
-    void (*show_unusable)(shown_domain* domain, const std::string& reason);
-    void (*show_choices)(shown_domain* domain, const std::string& choices); // what its keys are made of
-    void (*show_figures)(shown_domain* domain, const domain_figures& figures);
-    void (*hide_domain)(shown_domain* domain);
+    virtual bool has_host_transport() const = 0;
+    // Shows a domain of the device to people. Throws std::bad_alloc.
+    virtual std::unique_ptr<shown_domain> show_domain(const std::string& device) const = 0;
+
+protected:
+    ~window_directory() = default;
 };
 
 enum class key_choice : std::uint8_t {
@@ -142,7 +157,7 @@ protected:
 // The function that the other library exports. Both come from one build: `version` is compared. Writes why it returns
 // null.
 inline constexpr const char* window_keys_entry = "ucxl_mlx5_window_keys";
-using window_keys_function = window_keys* (*)(const char* version, const window_directory* directory,
+using window_keys_function = window_keys* (*)(const char* version, const window_directory& directory,
                                               const void* libucp, std::string* reason);
 
 } // namespace ucxl

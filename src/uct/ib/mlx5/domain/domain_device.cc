@@ -15,11 +15,6 @@ domain_device::domain_device(ibv_pd* pd, std::string name, const window_director
 {
 }
 
-domain_device::~domain_device()
-{
-    _windows.hide_domain(_shown);
-}
-
 result<std::unique_ptr<open_device>> domain_device::open() const
 {
     auto parts      = UCXL_TRY(domain::open(_pd, domain::default_port, domain::default_depth));
@@ -38,14 +33,14 @@ result<open_device*> domain_device::open_locked()
         if (!std::exchange(_was_unusable, true)) {
             ucs_diag("%s: windows get no hardware keys: %s", name(), reason.c_str());
         }
-        _windows.show_unusable(_shown, reason);
+        _shown->show_unusable(reason);
         return fail(errc::no_device, _name + ": " + reason);
     }
     if (!was_open) {
         if (_was_unusable) {
-            _windows.show_unusable(_shown, "");
+            _shown->show_unusable("");
         }
-        _windows.show_choices(_shown, choices((*device)->keys));
+        _shown->show_choices(choices((*device)->keys));
         show_locked();
     }
     return device;

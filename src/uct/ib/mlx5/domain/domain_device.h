@@ -49,7 +49,6 @@ class domain_device
 {
 public:
     domain_device(ibv_pd* pd, std::string name, const window_directory& windows);
-    ~domain_device();
     domain_device(const domain_device&)            = delete;
     domain_device& operator=(const domain_device&) = delete;
 
@@ -85,12 +84,12 @@ private:
     // The caller holds the lock, also of what follows.
     result<open_device*> open_locked();
     domain_figures figures() const;
-    void show_locked() const { _windows.show_figures(_shown, figures()); }
+    void show_locked() const { _shown->show_figures(figures()); }
 
     ibv_pd* const _pd;
     const std::string _name;
     const window_directory& _windows;
-    shown_domain* const _shown;
+    const std::unique_ptr<shown_domain> _shown;
     alias_table _aliases; // has its own lock
 
     mutable std::mutex _lock; // guards what follows

@@ -57,14 +57,14 @@ ucs_status_t unpack_key(std::uint64_t& key)
 
 } // namespace
 
-result<window_keys*> attach(std::string_view version, const window_directory* directory, const void* libucp)
+result<window_keys*> attach(std::string_view version, const window_directory& directory, const void* libucp)
 {
     if (version != PACKAGE_VERSION) {
         return fail(errc::unsupported,
                     std::format("libucp_layout is of version {}, libuct_mlx5_layout of {}", version, PACKAGE_VERSION));
     }
     UCXL_TRY(abi::attach(libucp));
-    windows = directory;
+    windows = &directory;
     if (!abi::add_layers("ib", {.open   = open_layer,
                                 .unpack = unpack_key,
                                 .zcopy  = {.is_needed = has_unreachable_memory, .run = run_with_copies}})) {
@@ -76,7 +76,7 @@ result<window_keys*> attach(std::string_view version, const window_directory* di
 } // namespace ucxl::mlx5
 
 extern "C" [[gnu::visibility("default")]] ucxl::window_keys*
-ucxl_mlx5_window_keys(const char* version, const ucxl::window_directory* directory, const void* libucp,
+ucxl_mlx5_window_keys(const char* version, const ucxl::window_directory& directory, const void* libucp,
                       std::string* reason)
 {
     try {

@@ -178,19 +178,19 @@ result<std::shared_ptr<window_record>> window_records::record_for(const void* ad
             return record;
         }
     }
-    window_content content;
-    if (!_device.windows().find(address, content)) {
+    const auto content = _device.windows().find(address);
+    if (!content) {
         return fail(errc::invalid_param, std::format("{} bytes at {} are not inside a live window", length, address));
     }
-    if (content.length == 0) {
+    if (content->length == 0) {
         return std::shared_ptr<window_record>(); // no transfer has bytes for it
     }
-    if (const auto known = find(content.address)) { // of a live window, and suspended
+    if (const auto known = find(content->address)) { // of a live window, and suspended
         UCXL_TRY(act_on(*known, [](window_key& key) { return key.resume(); }));
         return known;
     }
     open_device& device = *UCXL_TRY(_device.get());
-    return add_record(content, UCXL_TRY(window_key::plan(device.keys, *device.memory, content, key_choice::always)));
+    return add_record(*content, UCXL_TRY(window_key::plan(device.keys, *device.memory, *content, key_choice::always)));
 }
 
 result<window_handle*> window_records::make_handle(const void* address, std::uint64_t length)
