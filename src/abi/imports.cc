@@ -5,6 +5,15 @@
 #include <dlfcn.h>
 #include <ucs/type/status.h>
 
+// Jumps in assembly, not a table of pointers with inline wrappers, because
+//   * UCX's headers declare these names as functions that are not inline, so wrappers would need other names, and
+//     four of the functions take variable arguments, which no C++ function can pass on;
+//   * tests, fuzz targets and benchmarks link parts of the library with UCX itself. The same calls then reach it
+//     directly, and nothing has to be bound before the first one;
+//   * a function that is not bound has to return an error whatever its type is. A call by a pointer of another type is
+//     undefined, and sanitizers report it.
+// The jump of each processor is in sys/trampoline.h, which MPI's hundreds of functions need anyway.
+
 // Every function of UCX that the code calls by its name. Data, functions that not every release has, and functions
 // whose address UCX gets are looked up with find_symbol().
 #define UCXL_FOR_EACH_IMPORT(DO)                                                                                       \
