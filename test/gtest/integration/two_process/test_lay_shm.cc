@@ -294,6 +294,9 @@ void target_that_only_makes_progress(const peer_arguments& arguments)
     session.close();
 }
 
+// When the owner ends after the initiator has said that it is at work.
+itimerval soon{};
+
 // Ends at any moment, most likely in the middle of a shared operation.
 void owner_killed_while_busy(const peer_arguments& arguments)
 {
@@ -306,9 +309,9 @@ void owner_killed_while_busy(const peer_arguments& arguments)
         bytes keys(sizeof(self));
         std::memcpy(keys.data(), &self, sizeof(self));
         append_key(keys, session.context(), own.memh(), own.address());
+        soon = {.it_interval = {}, .it_value = {0, 50000 + static_cast<long>(arguments.seed % 50000)}};
+        signal(SIGUSR1, [](int) { setitimer(ITIMER_REAL, &soon, nullptr); });
         session.side_channel().send(keys);
-        const itimerval soon{.it_interval = {}, .it_value = {0, 150000 + static_cast<long>(arguments.seed % 50000)}};
-        check(setitimer(ITIMER_REAL, &soon, nullptr) == 0, "setitimer failed");
         for (;;) {
             ucp_worker_progress(session.worker());
         }
@@ -322,6 +325,9 @@ void owner_killed_while_busy(const peer_arguments& arguments)
         const auto is_alive = [&] { return kill(owner, 0) == 0; };
         std::uint64_t turn  = 0;
         while (put_and_get(session, key, own, ++turn) && is_alive()) {
+            if (turn == 1) {
+                kill(owner, SIGUSR1);
+            }
         }
         check(turn > 1, "the owner ended before it could share anything");
         for (int i = 0; i < 5000 && is_alive(); ++i) {
