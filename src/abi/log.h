@@ -2,6 +2,8 @@
 // options object, which is looked up here. Before a UCX is attached, errors and warnings go to stderr.
 #pragma once
 
+#include <cstddef>
+
 #include <ucs/debug/log_def.h>
 
 namespace ucxl::abi
@@ -15,6 +17,10 @@ bool is_logged(int level);
 
 // Takes the log options from the UCX that was found.
 void bind_log();
+
+// From now on errors of this thread go into the text and not into the log, a line for each, cut to the length, with a
+// final 0. Null: into the log again.
+void capture_errors(char* text, std::size_t length);
 
 } // namespace ucxl::abi
 

@@ -82,6 +82,20 @@ void ucp_layout_get_version(unsigned *major_version, unsigned *minor_version, un
  */
 const char *ucp_layout_get_version_string(void);
 
+/**
+ * @brief Have errors in a text and not in the log: for bindings to languages that make exceptions of them.
+ *
+ * @param [out] text    Receives what functions of this library find wrong from now on when this thread calls them, a
+ *                      line for each error, cut to the length, with a final 0. Empty at first. Must stay until the
+ *                      thread calls this function again. NULL: errors are logged again.
+ * @param [in]  length  Bytes of @a text.
+ *
+ * @return UCS_OK, or UCS_ERR_INVALID_PARAM (text is not NULL and length is 0).
+ *
+ * @note Each thread has a text of its own.
+ */
+ucs_status_t ucp_layout_capture_errors(char *text, size_t length);
+
 /** @} */
 
 #pragma GCC visibility pop

@@ -357,6 +357,27 @@ TEST_F(version, of_header_and_library_are_the_same)
     ucp_layout_get_version(nullptr, nullptr, nullptr);
 }
 
+class captured_errors : public ucx_test
+{
+};
+
+TEST_F(captured_errors, of_a_thread_go_into_a_text_line_by_line)
+{
+    char text[64] = "before";
+    ASSERT_EQ(ucp_layout_capture_errors(text, sizeof(text)), UCS_OK);
+    EXPECT_STREQ(text, "");
+    ucp_layout_h layout = nullptr;
+    EXPECT_EQ(ucp_layout_parse("9@", &layout), UCS_ERR_INVALID_PARAM);
+    EXPECT_STREQ(text, "ucp_layout_parse: column 2: expected the end, found '@'");
+    EXPECT_EQ(ucp_layout_parse(nullptr, &layout), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(std::strlen(text), sizeof(text) - 1) << "the second line is cut";
+    EXPECT_TRUE(std::string_view(text).starts_with("ucp_layout_parse: column 2: expected the end, found '@'\nucp_lay"));
+
+    EXPECT_EQ(ucp_layout_capture_errors(nullptr, 0), UCS_OK);
+    logs().expect("ucp_layout_capture_errors: length is 0");
+    EXPECT_EQ(ucp_layout_capture_errors(text, 0), UCS_ERR_INVALID_PARAM);
+}
+
 TEST_F(version, numbers_compare_as_versions_do)
 {
     static_assert(UCP_LAYOUT_API_VERSION(1, 0) < UCP_LAYOUT_API_VERSION(1, 1));
