@@ -17,15 +17,18 @@
 //
 // Example: column of a 1024 x 1024 matrix of doubles = loop{1024, {{0, 0, 8192, block{8}}}}.
 //
-// Thread safety: a layout never changes after its creation, so threads may share it. Lifetime: shared_ptr.
+// Thread safety: a layout never changes after its creation, as far as threads that share it can see. Lifetime:
+// shared_ptr.
 #pragma once
 
 #include "limits.h"
 
+#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -86,6 +89,31 @@ struct block_stats {
     std::uint64_t max_length = 0; // bytes
 };
 
+// An overlap that is looked for when somebody asks first. Threads that do so at the same time find the same.
+class overlap_found_once
+{
+public:
+    overlap_found_once() = default;
+    overlap_found_once(const overlap_found_once& other) noexcept : _found(other._found.load()) {}
+    overlap_found_once& operator=(const overlap_found_once& other) noexcept
+    {
+        _found = other._found.load();
+        return *this;
+    }
+
+    template <typename Find>
+    overlap get(Find&& find) const
+    {
+        if (!_found.load().has_value()) {
+            _found = find();
+        }
+        return *_found.load();
+    }
+
+private:
+    mutable std::atomic<std::optional<overlap>> _found{std::nullopt};
+};
+
 class layout
 {
 public:
@@ -117,7 +145,8 @@ public:
     // Exact for strided nests, alone or together, while the search stays within max_overlap_nests and max_overlap_steps
     // (limits.h); `maybe` beyond. The search stays within them if the nests lie apart, and if each stride is larger
     // than what it repeats. Different sources count as different memory.
-    ucxl::overlap overlap() const { return _overlap; }
+    // The first call looks for it, which takes memory and about as long as making the layout.
+    ucxl::overlap overlap() const;
 
     // The hash of the content (nest, bounds, extent). Equal layouts have equal hashes, in every process and in every
     // release of this wire format.
@@ -136,8 +165,8 @@ private:
     std::uint32_t _num_sources = 1;
     std::int64_t _extent       = 0;
     block_stats _blocks;
-    ucxl::overlap _overlap = ucxl::overlap::none;
-    std::uint64_t _hash    = 0;
+    overlap_found_once _overlap;
+    std::uint64_t _hash = 0;
 };
 
 using layout_ptr = std::shared_ptr<const layout>;

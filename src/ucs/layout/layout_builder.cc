@@ -4,7 +4,6 @@
 #include "bounds.h"
 #include "checked.h"
 #include "hash.h"
-#include "overlap.h"
 
 #include <algorithm>
 #include <format>
@@ -134,9 +133,8 @@ void layout_builder::set_derived()
     for (const layout_bounds& bounds : layout._bounds) {
         layout._extent = std::max(layout._extent, bounds.extent());
     }
-    layout._blocks  = count_blocks(layout);
-    layout._overlap = find_overlap(layout);
-    layout._hash    = hash_content(layout);
+    layout._blocks = count_blocks(layout);
+    layout._hash   = hash_content(layout);
 }
 
 result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, std::span<const user_bounds> bounds)

@@ -1,5 +1,5 @@
 // The last step of every builder: makes a layout from a normalised nest. It orders the nodes, derives packed offsets,
-// statistics, bounds, overlap and hash, and checks the limits of a whole layout.
+// statistics, bounds and hash, and checks the limits of a whole layout.
 #pragma once
 
 #include "nest.h"

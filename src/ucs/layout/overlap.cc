@@ -188,4 +188,9 @@ overlap find_overlap(const layout& layout)
     return layout.is_contiguous() ? overlap::none : detector(layout).run();
 }
 
+overlap layout::overlap() const
+{
+    return _overlap.get([this] { return find_overlap(*this); });
+}
+
 } // namespace ucxl
