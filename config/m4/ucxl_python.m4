@@ -14,6 +14,7 @@ AC_DEFUN([UCXL_CHECK_PYTHON], [
             [*,yes], [have_python="no (cross-compiling)"],
             [auto,* | yes,*], [AS_IF([test -z "$PYTHON"], [PYTHON=python3])],
             [PYTHON=$with_python])
+    AS_CASE([$have_python,$CXXFLAGS], [,*-fsanitize=*], [have_python="no (Python is not built with the sanitizer)"])
     AS_IF([test -z "$have_python"], [UCXL_FIND_PYTHON])
     AS_IF([test "$with_python" != no && test "$with_python" != auto && test "$have_python" != yes],
           [AC_MSG_ERROR([the Python package cannot be built: $have_python])])

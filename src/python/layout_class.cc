@@ -115,13 +115,14 @@ nb::list bounds_of(const layout_object& layout)
 
 void bind_layout(nb::module_& module)
 {
-    nb::class_<layout_object>(module, "Layout", nb::is_final(),
-                              R"doc(Where bytes are, without addresses: blocks in a fixed order, the packed order.
+    nb::class_<layout_object> layout_class(
+        module, "Layout", nb::is_final(),
+        R"doc(Where bytes are, without addresses: blocks in a fixed order, the packed order.
 
 Immutable; any thread may use it. Made by layout_of(), strided(), blocks(), interleaved(), concatenate(), contiguous(),
 resized() and parse(). Layouts of equal content are equal, have the same hash in a process, and share their compiled
-plan. All lengths, offsets and strides are bytes. Can be pickled.)doc")
-        .def("__str__", &text_of)
+plan. All lengths, offsets and strides are bytes. Can be pickled.)doc");
+    layout_class.def("__str__", &text_of)
         .def("__repr__", &representation_of)
         .def(
             "__eq__", [](const layout_object& own, const layout_object& other) { return own == other; },
@@ -166,6 +167,14 @@ plan. All lengths, offsets and strides are bytes. Can be pickled.)doc")
         .def_prop_ro("overlaps", &overlaps, nb::sig("def overlaps(self) -> bool | None"),
                      "Whether some byte is described more than once; None if finding out would take too long. Such a "
                      "layout can be read and sent, but nothing is written or received through it.");
+    // The picture is drawn in Python.
+    layout_class.def(
+        "svg", [](nb::handle self) { return nb::module_::import_("ucx_layout._picture").attr("svg")(self); },
+        nb::sig("def svg(self) -> str"),
+        "A picture as SVG: memory above, a row for each source; the window below. Shows the first 24 "
+        "blocks, and says so.");
+    layout_class.def(
+        "_repr_html_", [](nb::handle self) { return self.attr("svg")(); }, nb::sig("def _repr_html_(self) -> str"));
 }
 
 } // namespace ucxl::python

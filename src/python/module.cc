@@ -1,6 +1,9 @@
 // The module ucx_layout._core.
 #include "layout_object.h"
+#include "memory.h"
 #include "movement.h"
+#include "window_object.h"
+#include "worker.h"
 
 NB_MODULE(_core, module)
 {
@@ -11,4 +14,7 @@ NB_MODULE(_core, module)
     bind_layout(module);
     bind_creation(module);
     bind_movement(module);
+    bind_memory(module);
+    bind_window(module);
+    bind_worker(module);
 }

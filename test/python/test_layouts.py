@@ -1,6 +1,7 @@
 """Layouts: how they are made, compared, printed and read again."""
 import pickle
 import unittest
+import xml.etree.ElementTree
 
 import numpy as np
 import ucx_layout as ul
@@ -81,6 +82,13 @@ class Layouts(unittest.TestCase):
             self.assertEqual(ul.parse(str(layout)), layout)
         self.assertEqual(repr(ul.contiguous(7)), "<Layout 7: 7 bytes>")
         self.assertIn("strided", ul.strided(8, 3, 64).describe() + str(ul.strided(8, 3, 64)))
+
+    def test_a_notebook_shows_the_picture(self):
+        picture = ul.interleaved([ul.Item(4, 4, 4, repeat=2), ul.Item(1, 2, 8, source=1, offset=3)])._repr_html_()
+        self.assertEqual(len(xml.etree.ElementTree.fromstring(picture).findall(".//{*}rect[@class='block']")), 2 * 4)
+        for layout in (ul.contiguous(0), ul.contiguous(2**40), ul.strided(8, 9, 0), ul.strided(8, 9, -64)):
+            xml.etree.ElementTree.fromstring(layout.svg())
+        self.assertIn("and 999976 more blocks", ul.strided(1, 10**6, 2).svg())
 
     def test_bytes_and_pickles_are_read_again(self):
         layout = ul.blocks([4, 90, 31], ul.strided(1, 4, 7))

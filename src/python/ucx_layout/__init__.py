@@ -12,11 +12,17 @@ that has the buffer protocol or DLPack, in memory that the CPU can read.
     table = ul.blocks(np.array([7, 2, 9], np.int32), 4096, unit=4096)
     ul.scatter(np.ones(3 * 4096, np.uint8), cache, layout=table)
 
+memory(), share() and window() are for UCX: a window is an array of any strides as one buffer. listen() and connect()
+exchange arrays with another process; mpi_datatype() is for mpi4py.
+
 All lengths, offsets and strides are bytes, and packed bytes are in the order of the layout.
 """
-from ._core import (Layout, __version__, blocks, concatenate, contiguous, copy, gather, interleaved, layout_of, parse,
-                    resized, scatter, strided)
+from ._connection import Connection, Request, connect, listen
+from ._core import (Exposed, Layout, Memory, Remote, Window, __version__, attach, blocks, concatenate, contiguous, copy,
+                    gather, interleaved, layout_of, memory, parse, resized, scatter, share, strided, window)
+from ._mpi import mpi_datatype
 from ._parts import Item, Part
 
-__all__ = ["Item", "Layout", "Part", "__version__", "blocks", "concatenate", "contiguous", "copy", "gather",
-           "interleaved", "layout_of", "parse", "resized", "scatter", "strided"]
+__all__ = ["Connection", "Exposed", "Item", "Layout", "Memory", "Part", "Remote", "Request", "Window", "__version__",
+           "attach", "blocks", "concatenate", "connect", "contiguous", "copy", "gather", "interleaved", "layout_of",
+           "listen", "memory", "mpi_datatype", "parse", "resized", "scatter", "share", "strided", "window"]

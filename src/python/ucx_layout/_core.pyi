@@ -6,6 +6,26 @@ from typing import Any
 from ._parts import Item, Part
 from ._types import Array, IntegerArray, Integers
 
+class Exposed:
+    """
+    An array that the peer may read and write, until it is closed. Keeps the array.
+    """
+
+    @property
+    def key(self) -> bytes:
+        """What the peer needs for Connection.remote()."""
+
+    @property
+    def length(self) -> int:
+        """Packed bytes."""
+
+    def close(self) -> None:
+        """No operation of the peer may be running."""
+
+    def __enter__(self) -> Exposed: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
 class Layout:
     """
     Where bytes are, without addresses: blocks in a fixed order, the packed order.
@@ -78,6 +98,168 @@ class Layout:
         Whether some byte is described more than once; None if finding out would take too long. Such a layout can be read and sent, but nothing is written or received through it.
         """
 
+    def svg(self) -> str:
+        """
+        A picture as SVG: memory above, a row for each source; the window below. Shows the first 24 blocks, and says so.
+        """
+
+class Memory:
+    """
+    Memory that processes of this host reach in one pass. Made by memory() and share().
+
+    A context manager that closes it. What memory() made has the buffer protocol: arrays over it keep it, and it cannot be
+    closed before they end. After fork() the child has the same memory.
+    """
+
+    def __buffer__(self, flags, /):
+        """
+        Return a buffer object that exposes the underlying memory of the object.
+        """
+
+    def __release_buffer__(self, buffer, /):
+        """
+        Release the buffer object that exposes the underlying memory of the object.
+        """
+
+    @property
+    def address(self) -> int: ...
+
+    @property
+    def length(self) -> int:
+        """Bytes."""
+
+    @property
+    def closed(self) -> bool: ...
+
+    def array(self, shape: Integers, dtype: Any = 'u1') -> Any:
+        """
+        A new array of NumPy at the start of this memory. Raises TypeError if it does not fit.
+        """
+
+    def close(self) -> None:
+        """
+        Releases the memory; private memory is private again. Windows over it lose their remote keys. Raises BufferError while arrays over it exist. Closing twice is allowed.
+        """
+
+    def __enter__(self) -> Memory: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+class Operation:
+    """What one call of a Worker began."""
+
+    @property
+    def done(self) -> bool: ...
+
+    def result(self) -> int:
+        """Bytes moved; raises the error of the operation."""
+
+class Remote:
+    """An array of the peer, for put() and get()."""
+
+    @property
+    def length(self) -> int:
+        """Packed bytes."""
+
+    def close(self) -> None: ...
+
+    def put(self, array: object, layout: Layout | None = None) -> Operation: ...
+
+    def get(self, array: object, layout: Layout | None = None) -> Operation: ...
+
+class Window:
+    """
+    Arrays of any strides as one buffer of UCX. Made by window(); a context manager that closes it.
+
+    It has an address and a length, which calls of UCX take as those of any buffer. Nobody else can use them: the CPU cannot
+    read the address, so a Window has no buffer protocol, and NumPy refuses it. For libraries over UCX that read
+    __array_interface__ (ucxx, ucx-py) it is an array of bytes. It keeps its arrays until it is closed.
+    """
+
+    @property
+    def address(self) -> int:
+        """For calls of UCX. Raises ValueError if the window is closed."""
+
+    @property
+    def length(self) -> int:
+        """Packed bytes."""
+
+    @property
+    def nbytes(self) -> int:
+        """The same as length."""
+
+    @property
+    def layout(self) -> Layout: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    @property
+    def read_only(self) -> bool:
+        """
+        Whether nothing may be received into it: an array is read-only, or bytes are shown twice.
+        """
+
+    @property
+    def carrier(self) -> str:
+        """
+        Who moves the bytes to other hosts: 'keys', 'copies', 'direct', or 'undecided' before the first use.
+        """
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """For libraries over UCX, which pass on the address and do not read it."""
+
+    @property
+    def __array_struct__(self) -> Any:
+        """Always raises TypeError, so that NumPy does not read the window."""
+
+    def close(self) -> None:
+        """
+        Ends the window and lets its arrays go. Nothing may be using it. Closing twice is allowed.
+        """
+
+    def __enter__(self) -> Window: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+class Worker:
+    """A context and a worker of UCX with one peer; see Connection."""
+
+    def __init__(self) -> None: ...
+
+    def address(self) -> bytes: ...
+
+    def connect(self, address: bytes) -> None: ...
+
+    def send(self, array: object, layout: Layout | None, tag: int) -> Operation: ...
+
+    def recv(self, array: object, layout: Layout | None, tag: int) -> Operation: ...
+
+    def flush(self) -> Operation: ...
+
+    def disconnect(self) -> Operation: ...
+
+    def expose(self, array: object, layout: Layout | None = None) -> Exposed: ...
+
+    def remote(self, key: bytes) -> Remote: ...
+
+    def progress(self) -> bool: ...
+
+    def wait(self, operation: Operation | None, seconds: float, socket: int) -> None: ...
+
+    @property
+    def open(self) -> bool: ...
+
+    def close(self) -> None: ...
+
+def attach() -> str:
+    """
+    Loads UCX if no package has done so, and returns the file of its libucp.
+
+    Contexts of UCX that are made after `import ucx_layout` and this call have windows.
+    """
+
 def blocks(offsets: IntegerArray, length: Integers | Layout, *, unit: int = 1) -> Layout:
     """
     Blocks at any offsets, in the order of `offsets`: a block table.
@@ -145,6 +327,14 @@ def layout_of(array: Array) -> Layout:
     CPU cannot read (a GPU), ValueError if more than 16 dimensions are left after merging those that are one.
     """
 
+def memory(length: int, *, huge_pages: bool | None = None) -> Memory:
+    """
+    Zeroed memory of `length` bytes, at a page boundary, that other processes of this host can map.
+
+    Windows over it, of any layout, are reached by peers in one pass. `huge_pages`: None takes them where the kernel has
+    them, True needs them. Raises MemoryError; RuntimeError if there is no UCX.
+    """
+
 def parse(text: str) -> Layout:
     """
     A layout from text: parse("strided(4096,64,128)"). ucx_layout_info(1) has the grammar.
@@ -164,6 +354,16 @@ def scatter(packed: Array, target: Array | Sequence[Array], *, layout: Layout | 
     Raises ValueError also if some byte of `target` would be written more than once. For the rest see gather().
     """
 
+def share(array: Array) -> Memory:
+    """
+    Shares the memory of an array: what memory() does, for memory that exists already.
+
+    A shared mapping (multiprocessing.shared_memory, mmap of a file in memory) is shared as it is. Private memory moves into
+    a file at the same address, whole pages at a time, and is private again after close(); the array stays valid. Meanwhile
+    other threads must not write it, or its neighbours on its first and last page: do it at the start, for large arrays. The
+    Memory keeps the array. Raises ValueError with the reason if the memory cannot move, or is read-only.
+    """
+
 def strided(element: int | Layout, count: Integers, stride: Integers) -> Layout:
     """
     An element repeated in one or several dimensions.
@@ -171,4 +371,12 @@ def strided(element: int | Layout, count: Integers, stride: Integers) -> Layout:
     `element` is a number of bytes, or a Layout. `count` is the number of elements and `stride` the bytes from one to the
     next, which may be negative or 0; for several dimensions both are sequences of the same length, the outermost
     dimension first: strided(8, [3, 4], [384, 64]).
+    """
+
+def window(array: Array | Sequence[Array], *, layout: Layout | None = None) -> Window:
+    """
+    A window over the elements of an array, or over what a layout describes of it.
+
+    Arguments as for gather(). Works in every context of the process's UCX, if that was loaded before the context was made;
+    attach() loads it. Raises RuntimeError if there is no UCX.
     """

@@ -1,0 +1,254 @@
+"""Two processes that exchange arrays over UCX: listen() in one of them, connect() in the other one."""
+import asyncio
+import select
+import socket
+import struct
+import time
+from collections.abc import Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional
+
+from . import _core
+from ._core import Exposed, Layout, Remote
+
+if TYPE_CHECKING:
+    from ._types import Array
+
+_HELLO = b"ucx_layout 1\n"
+_MAX_TEXT = 1 << 24  # bytes of one exchange()
+_LAST_LOOK = 0.2  # seconds after the peer has gone, for what it sent before
+_PAUSE = 0.0005  # seconds between two looks of asyncio when nothing happens
+_CLOSE = 5.0  # seconds for the peer to close, too
+
+
+class Request:
+    """An operation that has begun. Wait for it by wait(), or by `await` in asyncio.
+
+    Its array must not be written (send, put) or read (recv, get) before it is done. The array is kept until then.
+    """
+
+    def __init__(self, connection: "Connection", operation: _core.Operation) -> None:
+        self._connection, self._operation = connection, operation
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended. Looking does not make it go on; progress() does."""
+        return self._operation.done
+
+    def wait(self, timeout: Optional[float] = None) -> int:
+        """Waits and returns the bytes moved. Raises TimeoutError after `timeout` seconds (default: none); it then goes
+        on. Raises ConnectionResetError if the peer has gone."""
+        self._connection._wait(self._operation, timeout)
+        return self._operation.result()
+
+    def __await__(self) -> Generator[Any, None, int]:
+        return self._connection._await(self._operation).__await__()
+
+
+class Connection:
+    """A connection to one peer. Made by listen() and connect(); a context manager that closes it.
+
+    Messages between send() and recv() arrive in order; those of different tags independently of each other. Threads may
+    use one connection. UCX works only while a call of this class runs, or an event loop waits for a Request: a process
+    whose arrays the peer puts to or gets from should wait in exchange() or call progress() now and then. It belongs to
+    the process that made it, not to its children.
+    """
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._worker = _core.Worker()
+        control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        control.settimeout(30)
+        control.sendall(_HELLO)
+        if self._read(len(_HELLO)) != _HELLO:
+            raise ConnectionError("the other side is no ucx_layout of this version")
+        self._write_text(self._worker.address())
+        self._worker.connect(self._read_text())
+
+    # Operations
+
+    def isend(self, array: "Array", *, layout: Optional[Layout] = None, tag: int = 0) -> Request:
+        """Begins to send the elements of an array of any strides in C order, or what `layout` describes of it."""
+        return Request(self, self._worker.send(array, layout, tag))
+
+    def irecv(self, array: "Array", *, layout: Optional[Layout] = None, tag: int = 0) -> Request:
+        """Begins to receive into the elements of an array of any strides. The message needs as many bytes, otherwise
+        it ends with ValueError."""
+        return Request(self, self._worker.recv(array, layout, tag))
+
+    def send(self, array: "Array", *, layout: Optional[Layout] = None, tag: int = 0,
+             timeout: Optional[float] = None) -> int:
+        """isend() and wait()."""
+        return self.isend(array, layout=layout, tag=tag).wait(timeout)
+
+    def recv(self, array: "Array", *, layout: Optional[Layout] = None, tag: int = 0,
+             timeout: Optional[float] = None) -> int:
+        """irecv() and wait()."""
+        return self.irecv(array, layout=layout, tag=tag).wait(timeout)
+
+    def expose(self, array: "Array", *, layout: Optional[Layout] = None) -> Exposed:
+        """Lets the peer put to and get from an array. The peer needs its `key`, for remote(). Close it when the peer is
+        done; until then the array is kept."""
+        return self._worker.expose(array, layout)
+
+    def remote(self, key: bytes) -> Remote:
+        """The array that the peer has exposed. Only keys of the peer itself may be used: a key is trusted."""
+        return self._worker.remote(key)
+
+    def iput(self, array: "Array", remote: Remote, *, layout: Optional[Layout] = None) -> Request:
+        """Begins to write an array into that of the peer, of the same number of bytes. It is there after flush()."""
+        return Request(self, remote.put(array, layout))
+
+    def iget(self, array: "Array", remote: Remote, *, layout: Optional[Layout] = None) -> Request:
+        """Begins to read an array of the peer into one of the same number of bytes."""
+        return Request(self, remote.get(array, layout))
+
+    def put(self, array: "Array", remote: Remote, *, layout: Optional[Layout] = None,
+            timeout: Optional[float] = None) -> int:
+        """iput(), wait() and flush(): the bytes are there when it returns."""
+        length = self.iput(array, remote, layout=layout).wait(timeout)
+        self.flush(timeout)
+        return length
+
+    def get(self, array: "Array", remote: Remote, *, layout: Optional[Layout] = None,
+            timeout: Optional[float] = None) -> int:
+        """iget() and wait()."""
+        return self.iget(array, remote, layout=layout).wait(timeout)
+
+    def flush(self, timeout: Optional[float] = None) -> None:
+        """Waits until all puts are at the peer."""
+        Request(self, self._worker.flush()).wait(timeout)
+
+    def exchange(self, text: bytes = b"", timeout: Optional[float] = None) -> bytes:
+        """Gives the peer some bytes and returns those that it gives by its exchange(): keys, shapes, "done".
+
+        Works for the peer's operations meanwhile. At most 16 MB, by TCP."""
+        self._write_text(text)
+        return self._read_text(timeout)
+
+    def progress(self) -> bool:
+        """Lets UCX work for a moment; whether anything happened."""
+        return self._worker.progress()
+
+    # The end
+
+    @property
+    def closed(self) -> bool:
+        return not self._worker.open
+
+    def close(self) -> None:
+        """Waits up to 5 s for the peer to close, too, and ends the connection. What still runs is cancelled."""
+        if self.closed:
+            return
+        try:
+            self._wait(self._worker.disconnect(), _CLOSE)
+            self._control.shutdown(socket.SHUT_WR)
+            until = time.monotonic() + _CLOSE
+            while time.monotonic() < until and not self._is_readable():
+                self._worker.wait(None, 0.1, self._control.fileno())
+        except (OSError, RuntimeError):
+            pass  # the peer has gone, or this is a child of the process that has the connection
+        finally:
+            self._worker.close()
+            self._control.close()
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, kind: Optional[type], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        if error is not None:
+            self._worker.close()
+            self._control.close()
+        self.close()
+
+    # Waiting
+
+    def _is_readable(self) -> bool:
+        look = select.poll()
+        look.register(self._control, select.POLLIN)
+        return bool(look.poll(0))
+
+    def _has_peer_gone(self) -> bool:
+        try:
+            return self._is_readable() and self._control.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            return True
+
+    def _wait(self, operation: _core.Operation, timeout: Optional[float]) -> None:
+        until = None if timeout is None else time.monotonic() + timeout
+        gone = None
+        while not operation.done:
+            left = 1.0 if until is None else until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"not done after {timeout} s")
+            if gone is None and self._has_peer_gone():
+                gone = time.monotonic()
+            if gone is not None and time.monotonic() - gone > _LAST_LOOK:
+                raise ConnectionResetError("the peer has closed the connection or ended")
+            self._worker.wait(operation, min(left, 1.0 if gone is None else _LAST_LOOK),
+                              self._control.fileno() if gone is None else -1)
+
+    async def _await(self, operation: _core.Operation) -> int:
+        gone = None
+        while not operation.done:
+            if not self._worker.progress():
+                if gone is None and self._has_peer_gone():
+                    gone = time.monotonic()
+                if gone is not None and time.monotonic() - gone > _LAST_LOOK:
+                    raise ConnectionResetError("the peer has closed the connection or ended")
+                await asyncio.sleep(_PAUSE)
+            else:
+                await asyncio.sleep(0)
+        return operation.result()
+
+    # The control socket
+
+    def _read(self, length: int, timeout: Optional[float] = 30.0) -> bytes:
+        until = None if timeout is None else time.monotonic() + timeout
+        found = b""
+        while len(found) < length:
+            left = 1.0 if until is None else until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"no answer of the peer after {timeout} s")
+            self._worker.wait(None, min(left, 1.0), self._control.fileno())
+            if self._is_readable():
+                part = self._control.recv(length - len(found))
+                if not part:
+                    raise ConnectionResetError("the peer has closed the connection or ended")
+                found += part
+        return found
+
+    def _write_text(self, text: bytes) -> None:
+        if len(text) > _MAX_TEXT:
+            raise ValueError(f"text: {len(text)} bytes, {_MAX_TEXT} at most")
+        self._control.sendall(struct.pack("!I", len(text)) + text)
+
+    def _read_text(self, timeout: Optional[float] = None) -> bytes:
+        length = struct.unpack("!I", self._read(4, timeout))[0]
+        if length > _MAX_TEXT:
+            raise ConnectionError(f"the peer announces {length} bytes, {_MAX_TEXT} at most")
+        return self._read(length, timeout)
+
+
+def listen(port: int, host: str = "localhost", timeout: Optional[float] = None) -> Connection:
+    """Waits for one process that calls connect(), and returns the connection to it.
+
+    The port is of TCP and carries addresses and exchange() only; arrays go by UCX. `host` names the address to listen
+    on, "" all of them: whoever reaches the port is served, so choose it as for any service without a password. Raises
+    TimeoutError after `timeout` seconds (default: none)."""
+    with socket.create_server((host, port)) as server:
+        server.settimeout(timeout)
+        control, _ = server.accept()
+    return Connection(control)
+
+
+def connect(host: str, port: int, timeout: float = 30.0) -> Connection:
+    """Connects to the process that calls listen(), and tries for `timeout` seconds until it does."""
+    until = time.monotonic() + timeout
+    while True:
+        try:
+            return Connection(socket.create_connection((host, port), max(0.1, until - time.monotonic())))
+        except ConnectionRefusedError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.02)

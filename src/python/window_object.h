@@ -1,0 +1,32 @@
+// The class Window of Python: the window, and the arrays that it shows, which it keeps.
+#pragma once
+
+#include "memory.h"
+#include "operand.h"
+
+namespace ucxl::python
+{
+
+class window_object
+{
+public:
+    // `context` may be null.
+    window_object(ucp_context_h context, std::unique_ptr<operand> shown);
+    ~window_object();
+    window_object(const window_object&)            = delete;
+    window_object& operator=(const window_object&) = delete;
+
+    void close();
+    bool is_open() const { return _window.has_value(); }
+    const ucx_layout::window& get() const;
+    const operand& shown() const { return *_shown; }
+
+private:
+    made_here _process;
+    std::unique_ptr<operand> _shown;
+    std::optional<ucx_layout::window> _window;
+};
+
+void bind_window(nb::module_& module);
+
+} // namespace ucxl::python

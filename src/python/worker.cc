@@ -1,0 +1,516 @@
+#include "worker.h"
+
+#include <chrono>
+#include <cstring>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <optional>
+
+#include <poll.h>
+
+namespace ucxl::python
+{
+
+namespace
+{
+
+using clock = std::chrono::steady_clock;
+
+constexpr auto spin_time      = std::chrono::microseconds(200); // then the CPU is given away between two looks
+constexpr auto signal_time    = std::chrono::milliseconds(50);  // Ctrl-C is noticed so often
+constexpr int rounds_of_spin  = 64;
+constexpr std::uint32_t magic = 0x31796b6c; // "lky1"
+
+struct key_header {
+    std::uint32_t magic;
+    std::uint32_t key_length;
+    std::uint64_t address, length;
+};
+
+void check_ucx(ucs_status_t status, const char* where)
+{
+    if (status != UCS_OK) {
+        raise(kind_of(status), "{}: {}", where, meaning_of(status));
+    }
+}
+
+} // namespace
+
+worker::worker()
+{
+    const auto& ucp = ucx();
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES;
+    params.features   = UCP_FEATURE_TAG | UCP_FEATURE_RMA;
+    // libucp_layout's own function stands before UCX's: contexts that it makes have windows.
+    check_ucx(ucp_init(&params, nullptr, &_context), "Worker: ucp_init");
+    ucp_worker_params_t worker_params{};
+    worker_params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    if (const auto status = ucp.worker_create(_context, &worker_params, &_worker); status != UCS_OK) {
+        ucp.cleanup(std::exchange(_context, nullptr));
+        check_ucx(status, "Worker: ucp_worker_create");
+    }
+}
+
+worker::~worker()
+{
+    close();
+}
+
+void worker::require_open() const
+{
+    if (!_process.is_here()) {
+        raise(PyExc_RuntimeError, "the connection was made before fork(), by the parent of this process");
+    }
+    if (!is_open()) {
+        raise(PyExc_ValueError, "the connection is closed");
+    }
+}
+
+nb::bytes worker::address() const
+{
+    require_open();
+    ucp_address_t* address = nullptr;
+    std::size_t length     = 0;
+    check_ucx(ucx().worker_get_address(_worker, &address, &length), "Worker: ucp_worker_get_address");
+    nb::bytes bytes(address, length);
+    ucx().worker_release_address(_worker, address);
+    return bytes;
+}
+
+void worker::connect(const nb::bytes& address)
+{
+    require_open();
+    if (_peer != nullptr || address.size() == 0) {
+        raise(PyExc_ValueError, "address: {}", _peer != nullptr ? "there is a peer already" : "it is empty");
+    }
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address    = static_cast<const ucp_address_t*>(address.data());
+    const std::scoped_lock guard(_lock);
+    check_ucx(ucx().ep_create(_worker, &params, &_peer), "address: ucp_ep_create");
+}
+
+// A window over what is not contiguous.
+operation_ptr worker::prepare(const char* name, nb::handle array, const layout_object* layout, direction way)
+{
+    require_open();
+    if (_peer == nullptr) {
+        raise(PyExc_ValueError, "the connection has no peer yet, or none any more");
+    }
+    auto made   = std::make_shared<operation>();
+    made->name  = name;
+    made->bytes = std::make_unique<operand>(array, "array", layout_or_null(layout));
+    if (way == direction::in) {
+        made->bytes->require_target();
+    }
+    made->length          = made->bytes->length();
+    const auto& described = made->bytes->layout();
+    if (described.num_sources() == 1 && described.query(UCP_LAYOUT_ATTR_FIELD_DEPTH).depth == 0) {
+        made->address = static_cast<std::byte*>(made->bytes->bases().front()) + described.bounds().front().lb;
+    } else {
+        const std::scoped_lock guard(_lock);
+        made->window  = std::make_unique<window_object>(_context, std::move(made->bytes));
+        made->address = made->window->get().address();
+    }
+    return made;
+}
+
+// Calls begin(parameters), which begins the operation.
+template <typename Start>
+operation_ptr worker::start(operation_ptr made, Start&& begin)
+{
+    const std::scoped_lock guard(_lock);
+    ucp_request_param_t param{};
+    if (made->window != nullptr) {
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+        param.memh         = made->window->get().memh();
+    }
+    param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL * (made->is_receive ? 1U : 0U);
+    made->call = begin(param);
+    if (!UCS_PTR_IS_PTR(made->call)) {
+        made->status = UCS_PTR_STATUS(made->call);
+        made->call   = nullptr;
+        made->let_go();
+    } else {
+        _running.push_back(made);
+        progress_locked();
+    }
+    let_go_of_ended();
+    return made;
+}
+
+operation_ptr worker::send(nb::handle array, const layout_object* layout, std::uint64_t tag)
+{
+    const auto made = prepare("send", array, layout, direction::out);
+    return start(made, [&](const ucp_request_param_t& param) {
+        return ucx().tag_send(_peer, made->address, made->length, tag, &param);
+    });
+}
+
+operation_ptr worker::receive(nb::handle array, const layout_object* layout, std::uint64_t tag)
+{
+    const auto made  = prepare("recv", array, layout, direction::in);
+    made->is_receive = true;
+    return start(made, [&](const ucp_request_param_t& param) {
+        return ucx().tag_recv(_worker, made->address, made->length, tag, ~std::uint64_t{0}, &param);
+    });
+}
+
+operation_ptr worker::put(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
+                          std::size_t remote_length)
+{
+    const auto made = prepare("put", array, layout, direction::out);
+    if (made->length != remote_length) {
+        raise(PyExc_ValueError, "array: {} bytes, the remote memory has {}", made->length, remote_length);
+    }
+    return start(made, [&](const ucp_request_param_t& param) {
+        return ucx().put(_peer, made->address, made->length, remote, key, &param);
+    });
+}
+
+operation_ptr worker::get(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
+                          std::size_t remote_length)
+{
+    const auto made = prepare("get", array, layout, direction::in);
+    if (made->length != remote_length) {
+        raise(PyExc_ValueError, "array: {} bytes, the remote memory has {}", made->length, remote_length);
+    }
+    return start(made, [&](const ucp_request_param_t& param) {
+        return ucx().get(_peer, made->address, made->length, remote, key, &param);
+    });
+}
+
+operation_ptr worker::flush()
+{
+    require_open();
+    if (_peer == nullptr) {
+        raise(PyExc_ValueError, "the connection has no peer any more");
+    }
+    auto made  = std::make_shared<operation>();
+    made->name = "flush";
+    return start(made, [&](const ucp_request_param_t& param) { return ucx().ep_flush(_peer, &param); });
+}
+
+operation_ptr worker::disconnect()
+{
+    require_open();
+    auto made  = std::make_shared<operation>();
+    made->name = "close";
+    if (_peer == nullptr) {
+        made->status = UCS_OK;
+        return made;
+    }
+    return start(
+        made, [&](const ucp_request_param_t& param) { return ucx().ep_close(std::exchange(_peer, nullptr), &param); });
+}
+
+std::unique_ptr<window_object> worker::show(nb::handle array, const layout_object* layout)
+{
+    require_open();
+    auto shown = std::make_unique<operand>(array, "array", layout_or_null(layout));
+    if (shown->length() == 0) {
+        raise(PyExc_ValueError, "array: it has no bytes");
+    }
+    const std::scoped_lock guard(_lock);
+    return std::make_unique<window_object>(_context, std::move(shown));
+}
+
+std::string worker::pack_key(const window_object& shown)
+{
+    require_open();
+    const std::scoped_lock guard(_lock);
+    const auto& window = shown.get();
+    void* key          = nullptr;
+    std::size_t length = 0;
+    check_ucx(ucx().rkey_pack(_context, window.memh(), &key, &length), "array: ucp_rkey_pack");
+    const key_header header{magic, static_cast<std::uint32_t>(length),
+                            reinterpret_cast<std::uintptr_t>(window.address()), window.length()};
+    std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
+    bytes.append(static_cast<const char*>(key), length);
+    ucx().rkey_buffer_release(key);
+    return bytes;
+}
+
+ucp_rkey_h worker::unpack_key(std::string_view bytes)
+{
+    require_open();
+    ucp_rkey_h key = nullptr;
+    const std::scoped_lock guard(_lock);
+    check_ucx(ucx().ep_rkey_unpack(_peer, bytes.data(), &key), "key: ucp_ep_rkey_unpack");
+    return key;
+}
+
+void worker::destroy_key(ucp_rkey_h key)
+{
+    const std::scoped_lock guard(_lock);
+    if (is_open() && _process.is_here()) {
+        ucx().rkey_destroy(key);
+    }
+}
+
+// Marks what has ended. Needs no GIL.
+bool worker::progress_locked()
+{
+    const auto& ucp    = ucx();
+    const bool is_busy = ucp.worker_progress(_worker) != 0;
+    for (auto each = _running.begin(); each != _running.end();) {
+        operation& running = **each;
+        ucp_tag_recv_info_t info{};
+        const auto status =
+            running.is_receive ? ucp.tag_recv_test(running.call, &info) : ucp.request_status(running.call);
+        if (status == UCS_INPROGRESS) {
+            ++each;
+            continue;
+        }
+        running.received = info.length;
+        running.status   = status;
+        ucp.request_free(std::exchange(running.call, nullptr));
+        _ended.push_back(*each);
+        each = _running.erase(each);
+    }
+    return is_busy;
+}
+
+void worker::let_go_of_ended()
+{
+    for (const auto& each : std::exchange(_ended, {})) {
+        each->let_go();
+    }
+}
+
+bool worker::progress()
+{
+    require_open();
+    const std::scoped_lock guard(_lock);
+    bool is_busy = false;
+    for (int i = 0; i < rounds_of_spin && progress_locked(); ++i) {
+        is_busy = true;
+    }
+    let_go_of_ended();
+    return is_busy;
+}
+
+void worker::wait(const operation* awaited, double seconds, int socket)
+{
+    require_open();
+    const auto begin = clock::now();
+    auto last_busy = begin, last_signals = begin;
+    bool is_readable   = false;
+    const auto is_over = [&](clock::time_point now) {
+        return (awaited != nullptr && awaited->is_done()) || is_readable ||
+               std::chrono::duration<double>(now - begin).count() >= seconds;
+    };
+    for (auto now = begin;; now = clock::now()) {
+        {
+            const nb::gil_scoped_release released;
+            while (!is_over(now) && now - last_signals < signal_time) {
+                bool is_busy = false;
+                {
+                    const std::scoped_lock guard(_lock);
+                    for (int i = 0; i < rounds_of_spin && is_open() && !(awaited != nullptr && awaited->is_done());
+                         ++i) {
+                        is_busy = progress_locked() || is_busy;
+                    }
+                }
+                last_busy = is_busy ? now : last_busy;
+                // An awaited operation is not over because of the socket: its bytes may still come.
+                pollfd ready{.fd = socket, .events = POLLIN | POLLRDHUP, .revents = 0};
+                const bool is_idle = now - last_busy > spin_time;
+                if (is_idle || awaited == nullptr) {
+                    const int found = poll(&ready, socket >= 0 ? 1 : 0, is_idle ? 1 : 0);
+                    is_readable     = found > 0 && (awaited == nullptr || (ready.revents & (POLLRDHUP | POLLHUP)) != 0);
+                }
+                now = clock::now();
+            }
+        }
+        {
+            const std::scoped_lock guard(_lock);
+            let_go_of_ended();
+        }
+        if (PyErr_CheckSignals() != 0) {
+            throw nb::python_error();
+        }
+        require_open();
+        if (is_over(now)) {
+            return;
+        }
+        last_signals = now;
+    }
+}
+
+void worker::close()
+{
+    if (!_process.is_here() || !is_open()) {
+        return; // all of it is the parent's
+    }
+    const std::scoped_lock guard(_lock);
+    const auto& ucp = ucx();
+    for (const auto& each : _running) {
+        ucp.request_cancel(_worker, each->call);
+    }
+    ucp_request_param_t param{};
+    param.op_attr_mask       = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags              = UCP_EP_CLOSE_FLAG_FORCE;
+    ucs_status_ptr_t closing = _peer != nullptr ? ucp.ep_close(std::exchange(_peer, nullptr), &param) : nullptr;
+    const auto limit         = clock::now() + std::chrono::seconds(1);
+    while (clock::now() < limit &&
+           (!_running.empty() || (UCS_PTR_IS_PTR(closing) && ucp.request_status(closing) == UCS_INPROGRESS))) {
+        progress_locked();
+    }
+    if (UCS_PTR_IS_PTR(closing)) {
+        ucp.request_free(closing);
+    }
+    let_go_of_ended();
+    for (const auto& each : std::exchange(_running, {})) {
+        each->status = UCS_ERR_CANCELED;
+        each->let_go();
+    }
+    ucp.worker_destroy(std::exchange(_worker, nullptr));
+    ucp.cleanup(std::exchange(_context, nullptr));
+}
+
+namespace
+{
+
+using worker_ptr = std::shared_ptr<worker>;
+
+std::size_t result_of(const operation& of)
+{
+    if (!of.is_done()) {
+        raise(PyExc_RuntimeError, "{}: it is not done", of.name);
+    }
+    if (of.status != UCS_OK) {
+        raise(of.status == UCS_ERR_CANCELED ? PyExc_ConnectionError : kind_of(of.status), "{}: {}", of.name,
+              meaning_of(of.status));
+    }
+    if (of.is_receive && of.received != of.length) {
+        raise(PyExc_ValueError, "array: {} bytes, the message has {}", of.length, of.received);
+    }
+    return of.length;
+}
+
+class exposed
+{
+public:
+    exposed(worker_ptr owner, std::unique_ptr<window_object> shown)
+        : _owner(std::move(owner)), _shown(std::move(shown)), _key(_owner->pack_key(*_shown))
+    {
+    }
+
+    nb::bytes key() const { return nb::bytes(_key.data(), _key.size()); }
+    std::size_t length() const { return _shown->get().length(); }
+    // A closed worker has ended the context in which the window had a handle.
+    void close() { _shown->close(); }
+
+private:
+    worker_ptr _owner;
+    std::unique_ptr<window_object> _shown;
+    std::string _key;
+};
+
+class remote
+{
+public:
+    remote(worker_ptr owner, const nb::bytes& key) : _owner(std::move(owner))
+    {
+        key_header header{};
+        if (key.size() >= sizeof(header)) {
+            std::memcpy(&header, key.data(), sizeof(header));
+        }
+        if (header.magic != magic || header.key_length != key.size() - sizeof(header)) {
+            raise(PyExc_ValueError, "key: these {} bytes are no key of expose()", key.size());
+        }
+        _address = header.address;
+        _length  = header.length;
+        _key = _owner->unpack_key({static_cast<const char*>(key.data()) + sizeof(header), key.size() - sizeof(header)});
+    }
+
+    ~remote() { close(); }
+    remote(const remote&)            = delete;
+    remote& operator=(const remote&) = delete;
+
+    void close()
+    {
+        if (_key != nullptr) {
+            _owner->destroy_key(std::exchange(_key, nullptr));
+        }
+    }
+
+    std::size_t length() const { return _length; }
+
+    operation_ptr put(nb::handle array, const layout_object* layout) const
+    {
+        require_open();
+        return _owner->put(array, layout, _address, _key, _length);
+    }
+
+    operation_ptr get(nb::handle array, const layout_object* layout) const
+    {
+        require_open();
+        return _owner->get(array, layout, _address, _key, _length);
+    }
+
+private:
+    void require_open() const
+    {
+        if (_key == nullptr) {
+            raise(PyExc_ValueError, "Remote: it is closed");
+        }
+    }
+
+    worker_ptr _owner;
+    std::uint64_t _address = 0;
+    std::size_t _length    = 0;
+    ucp_rkey_h _key        = nullptr;
+};
+
+} // namespace
+
+void bind_worker(nb::module_& module)
+{
+    const auto layout_argument = [] { return nb::arg("layout") = nb::none(); };
+    nb::class_<operation>(module, "Operation", nb::is_final(), "What one call of a Worker began.")
+        .def_prop_ro("done", &operation::is_done)
+        .def("result", &result_of, "Bytes moved; raises the error of the operation.");
+    nb::class_<exposed>(module, "Exposed", nb::is_final(),
+                        "An array that the peer may read and write, until it is closed. Keeps the array.")
+        .def_prop_ro("key", &exposed::key, "What the peer needs for Connection.remote().")
+        .def_prop_ro("length", &exposed::length, "Packed bytes.")
+        .def("close", &exposed::close, "No operation of the peer may be running.")
+        .def(
+            "__enter__", [](nb::object self) { return self; }, nb::sig("def __enter__(self) -> Exposed"))
+        .def(
+            "__exit__", [](exposed& shown, nb::args) { shown.close(); },
+            nb::sig("def __exit__(self, *exception: object) -> None"));
+    nb::class_<remote>(module, "Remote", nb::is_final(), "An array of the peer, for put() and get().")
+        .def_prop_ro("length", &remote::length, "Packed bytes.")
+        .def("close", &remote::close)
+        .def("put", &remote::put, nb::arg("array"), layout_argument())
+        .def("get", &remote::get, nb::arg("array"), layout_argument());
+    nb::class_<worker>(module, "Worker", nb::is_final(), "A context and a worker of UCX with one peer; see Connection.")
+        .def(nb::new_([] { return std::make_shared<worker>(); }))
+        .def("address", &worker::address)
+        .def("connect", &worker::connect, nb::arg("address"))
+        .def("send", &worker::send, nb::arg("array"), nb::arg("layout").none(), nb::arg("tag"))
+        .def("recv", &worker::receive, nb::arg("array"), nb::arg("layout").none(), nb::arg("tag"))
+        .def("flush", &worker::flush)
+        .def("disconnect", &worker::disconnect)
+        .def(
+            "expose",
+            [](const worker_ptr& self, nb::handle array, const layout_object* layout) {
+                return std::make_unique<exposed>(self, self->show(array, layout));
+            },
+            nb::arg("array"), layout_argument())
+        .def(
+            "remote", [](const worker_ptr& self, const nb::bytes& key) { return std::make_unique<remote>(self, key); },
+            nb::arg("key"))
+        .def("progress", &worker::progress)
+        .def("wait", &worker::wait, nb::arg("operation").none(), nb::arg("seconds"), nb::arg("socket"))
+        .def_prop_ro("open", &worker::is_open)
+        .def("close", &worker::close);
+}
+
+} // namespace ucxl::python

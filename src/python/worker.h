@@ -1,0 +1,95 @@
+// Worker, Operation, Exposed and Remote of Python: one context and one worker of UCX with one peer, and what runs.
+//
+// Threads: every call of UCX is made under the worker's lock. Who holds that lock never waits for the GIL, so the GIL
+// may be held while waiting for the lock. What an operation uses (arrays, window) is let go with the GIL held, after
+// its end.
+#pragma once
+
+#include "layout_object.h"
+#include "ucx.h"
+#include "window_object.h"
+
+#include <list>
+#include <mutex>
+
+namespace ucxl::python
+{
+
+// What is sent, received, put or got, until that has ended.
+struct operation {
+    const char* name;
+    std::unique_ptr<window_object> window; // null: the bytes are contiguous
+    std::unique_ptr<operand> bytes;        // null if the window has them
+    void* address         = nullptr;
+    std::size_t length    = 0;
+    ucs_status_ptr_t call = nullptr;
+    ucs_status_t status   = UCS_INPROGRESS;
+    std::size_t received  = 0; // by a receive
+    bool is_receive       = false;
+
+    bool is_done() const { return status != UCS_INPROGRESS; }
+    // With the GIL.
+    void let_go()
+    {
+        window.reset();
+        bytes.reset();
+    }
+};
+
+using operation_ptr = std::shared_ptr<operation>;
+
+class worker
+{
+public:
+    worker();
+    ~worker();
+    worker(const worker&)            = delete;
+    worker& operator=(const worker&) = delete;
+
+    nb::bytes address() const;
+    void connect(const nb::bytes& address);
+
+    operation_ptr send(nb::handle array, const layout_object* layout, std::uint64_t tag);
+    operation_ptr receive(nb::handle array, const layout_object* layout, std::uint64_t tag);
+    operation_ptr put(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
+                      std::size_t remote_length);
+    operation_ptr get(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
+                      std::size_t remote_length);
+    operation_ptr flush();
+    operation_ptr disconnect();
+
+    std::unique_ptr<window_object> show(nb::handle array, const layout_object* layout);
+    std::string pack_key(const window_object& shown);
+    ucp_rkey_h unpack_key(std::string_view bytes);
+    void destroy_key(ucp_rkey_h key);
+
+    // Makes UCX work for a while, with the GIL; whether anything happened.
+    bool progress();
+    // Until the operation is done, or the seconds are over, or the socket has something to read or is closed.
+    void wait(const operation* awaited, double seconds, int socket);
+    // Cancels what runs and ends the context. The peer should have disconnected before.
+    void close();
+    bool is_open() const { return _context != nullptr; }
+
+private:
+    enum class direction { out, in };
+
+    void require_open() const;
+    operation_ptr prepare(const char* name, nb::handle array, const layout_object* layout, direction way);
+    template <typename Start>
+    operation_ptr start(operation_ptr made, Start&& start);
+    bool progress_locked();
+    void let_go_of_ended();
+
+    made_here _process;
+    ucp_context_h _context = nullptr;
+    ucp_worker_h _worker   = nullptr;
+    ucp_ep_h _peer         = nullptr;
+    std::recursive_mutex _lock;
+    std::list<operation_ptr> _running;
+    std::vector<operation_ptr> _ended;
+};
+
+void bind_worker(nb::module_& module);
+
+} // namespace ucxl::python

@@ -1,0 +1,246 @@
+"""Two real processes that exchange arrays over UCX: what arrives, and what happens when something goes wrong.
+
+The other process runs the function peer_NAME of this file; test_NAME is this side.
+"""
+import asyncio
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import numpy as np
+import ucx_layout as ul
+
+COLUMNS = np.arange(8000.0).reshape(1000, 8)
+
+
+def free_port():
+    """Below the ports that the kernel gives to clients."""
+    while True:
+        port = random.randrange(10000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("localhost", port))
+                return port
+            except OSError:
+                pass
+
+
+def peer_column(peer):
+    peer.send(COLUMNS[:, 5])
+
+
+def peer_both_ways(peer):
+    there = np.zeros((300, 300, 3))
+    peer.recv(there[::2, ::-1, 1])
+    peer.send(there[::2, ::-1, 1])
+
+
+def peer_tables(peer):
+    cache = np.arange(1000 * 256, dtype="u4").reshape(1000, 256)
+    peer.send(cache, layout=ul.blocks(np.arange(999, 0, -7), 1024, unit=1024))
+
+
+def peer_put_and_get(peer):
+    for shared in (False, True):
+        memory = ul.memory(24000) if shared else None
+        array = memory.array((1000, 3), "f8") if shared else np.zeros((1000, 3))
+        with peer.expose(array[:, 1]) as exposed:
+            peer.exchange(exposed.key)
+            peer.exchange()
+            assert (array[:, 1] == COLUMNS[:, 2]).all() and not array[:, ::2].any()
+            array[:, 1] += 1
+            peer.exchange()
+            peer.exchange()
+
+
+def peer_asyncio(peer):
+    async def work():
+        arrays = [np.full((50, 4), float(tag)) for tag in range(5)]
+        await asyncio.gather(*(peer.isend(array[:, 1], tag=tag) for tag, array in reversed(list(enumerate(arrays)))))
+
+    asyncio.run(work())
+
+
+def peer_wrong_sizes(peer):
+    for _ in range(2):
+        peer.send(np.zeros(100))
+    peer.exchange()
+
+
+def peer_killed(peer):
+    peer.exchange()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def peer_quiet(peer):
+    peer.exchange()
+
+
+peer_refused = peer_child = peer_dropped = peer_quiet
+
+
+def peer_threads(peer):
+    threads = [threading.Thread(target=lambda tag=tag: [peer.send(COLUMNS[:, tag], tag=tag) for _ in range(20)])
+               for tag in range(3)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+
+class Connections(unittest.TestCase):
+    def setUp(self):
+        self.name = self._testMethodName.removeprefix("test_")
+        port = free_port()
+        self.process = subprocess.Popen([sys.executable, __file__, self.name, str(port)], stderr=subprocess.PIPE,
+                                        text=True)
+        self.peer = ul.connect("localhost", port, 30)
+
+    def tearDown(self):
+        self.peer.close()
+        try:
+            errors = self.process.communicate(timeout=30)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.fail(f"the peer does not end: {self.process.communicate()[1]}")
+        if self.name != "killed":
+            self.assertEqual(self.process.returncode, 0, errors)
+
+    def test_column(self):
+        b = np.zeros(2000)
+        self.assertEqual(self.peer.recv(b[::2]), 8000)
+        np.testing.assert_array_equal(b[::2], COLUMNS[:, 5])
+        self.assertFalse(b[1::2].any())
+
+    def test_both_ways(self):
+        a = np.random.default_rng(5).random((150, 300, 2))
+        back = np.zeros_like(a)
+        self.peer.send(a[:, :, 0])
+        self.peer.recv(back[:, :, 1])
+        np.testing.assert_array_equal(back[:, :, 1], a[:, :, 0])
+        self.assertFalse(back[:, :, 0].any())
+
+    def test_tables(self):
+        cache = np.arange(1000 * 256, dtype="u4").reshape(1000, 256)
+        table = np.arange(999, 0, -7)
+        got = np.zeros((len(table), 300), "u4")
+        self.peer.recv(got[:, 10:266])
+        np.testing.assert_array_equal(got[:, 10:266], cache[table])
+
+    def test_put_and_get(self):
+        for _ in range(2):
+            remote = self.peer.remote(self.peer.exchange())
+            self.assertEqual(self.peer.put(COLUMNS[:, 2], remote), 8000)
+            self.peer.exchange()
+            self.peer.exchange()
+            b = np.zeros((1000, 2))
+            self.peer.get(b[:, 1], remote)
+            np.testing.assert_array_equal(b[:, 1], COLUMNS[:, 2] + 1)
+            with self.assertRaisesRegex(ValueError, "^array: 800 bytes, the remote memory has 8000"):
+                self.peer.put(np.zeros(100), remote)
+            remote.close()
+            with self.assertRaisesRegex(ValueError, "^Remote: it is closed"):
+                self.peer.get(b[:, 1], remote)
+            self.peer.exchange()
+
+    def test_asyncio(self):
+        async def work():
+            arrays = [np.zeros((50, 2)) for _ in range(5)]
+            requests = [self.peer.irecv(array[:, 0], tag=tag) for tag, array in enumerate(arrays)]
+            lengths = await asyncio.gather(*requests)
+            return arrays, lengths
+
+        arrays, lengths = asyncio.run(work())
+        self.assertEqual(lengths, [400] * 5)
+        for tag, array in enumerate(arrays):
+            self.assertTrue((array[:, 0] == tag).all() and not array[:, 1].any())
+
+    def test_wrong_sizes(self):
+        with self.assertRaisesRegex(ValueError, "^array: 1600 bytes, the message has 800"):
+            self.peer.recv(np.zeros((200, 2))[:, 0])
+        with self.assertRaisesRegex(ValueError, "^recv: the message is longer"):
+            self.peer.recv(np.zeros((10, 2))[:, 0])
+        self.peer.exchange()
+
+    def test_killed(self):
+        request = self.peer.irecv(np.zeros((10, 2))[:, 0])
+        self.peer.exchange()
+        begin = time.monotonic()
+        with self.assertRaisesRegex(ConnectionResetError, "the peer has closed"):
+            request.wait()
+        with self.assertRaises(ConnectionResetError):
+            asyncio.run(asyncio.wait_for(self.wait_for(self.peer.irecv(np.zeros(3))), 10))
+        self.assertLess(time.monotonic() - begin, 10)
+
+    async def wait_for(self, request):
+        await request
+
+    def test_refused(self):
+        fixed = np.zeros(3)
+        fixed.flags.writeable = False
+        for kind, message, call in (
+                (ValueError, "^array: the array is read-only", lambda: self.peer.recv(fixed)),
+                (ValueError, "^array: .* more than once",
+                 lambda: self.peer.recv(np.zeros(1), layout=ul.strided(4, 2, 2))),
+                (TypeError, "^array: 'list' is no array", lambda: self.peer.send([1])),
+                (IndexError, "^array: the layout reaches", lambda: self.peer.send(fixed, layout=ul.contiguous(25))),
+                (ValueError, "^key: these 3 bytes are no key", lambda: self.peer.remote(b"abc")),
+                (ValueError, "^array: it has no bytes", lambda: self.peer.expose(np.zeros(0))),
+                (TimeoutError, "not done after 0.05 s", lambda: self.peer.recv(np.zeros(3), timeout=0.05))):
+            with self.assertRaisesRegex(kind, message):
+                call()
+        self.peer.exchange()
+        self.peer.close()
+        with self.assertRaisesRegex(ValueError, "the connection is closed"):
+            self.peer.send(np.zeros(3))
+
+    def test_child(self):
+        child = os.fork()
+        if child == 0:
+            try:
+                self.peer.send(np.zeros(3))
+            except RuntimeError as error:
+                self.peer.close()
+                os._exit(7 if "before fork()" in str(error) else 8)
+            os._exit(9)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+        self.peer.exchange()
+
+    def test_dropped(self):
+        """What an operation uses is kept until it ends, whatever Python drops, and then let go."""
+        data = bytearray(800)
+        self.peer.irecv(memoryview(data)[::2])
+        with self.assertRaises(BufferError):
+            data.append(1)
+        self.peer.exchange()
+        self.peer.close()
+        data.append(1)
+
+    def test_threads(self):
+        def work(tag, wrong):
+            for _ in range(20):
+                b = np.zeros((1000, 2))
+                self.peer.recv(b[:, 0], tag=tag)
+                wrong += [1] * int((b[:, 0] != COLUMNS[:, tag]).any())
+
+        wrong = []
+        threads = [threading.Thread(target=work, args=(tag, wrong)) for tag in range(3)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        with ul.listen(int(sys.argv[2]), timeout=30) as other:
+            globals()[f"peer_{sys.argv[1]}"](other)
+    else:
+        unittest.main()
