@@ -2,7 +2,7 @@
 
 The sources are those of the checkout or of the release tarball, two folders above; a checkout needs autoconf, automake
 and libtool. UCX's headers are needed (UCX_LAYOUT_CONFIGURE passes options, such as --with-ucx=PREFIX), and none of its
-libraries gets into the wheel. UCX_LAYOUT_BUILD names a folder that was configured --with-python already.
+libraries gets into the wheel.
 """
 import os
 import re
@@ -28,7 +28,7 @@ class Build(build_ext):
     """Takes the module from make, and puts the library beside it."""
 
     def build_extension(self, extension):
-        build = os.environ.get("UCX_LAYOUT_BUILD") or self.configured()
+        build = self.configured()
         subprocess.check_call(["make", "-j", str(os.cpu_count()), "libucp_layout.la", "_core.la"], cwd=build)
         module = self.get_ext_fullpath(extension.name)
         folder = os.path.dirname(module)
@@ -38,7 +38,6 @@ class Build(build_ext):
         shutil.copy(os.path.join(built, "_core" + suffix), module)
         shutil.copy(os.path.realpath(os.path.join(built, LIBRARY)), os.path.join(folder, LIBRARY))
         subprocess.check_call(["strip", "--strip-unneeded", module, os.path.join(folder, LIBRARY)])
-        subprocess.check_call(["patchelf", "--set-rpath", "$ORIGIN", module])
 
     def configured(self):
         build = os.path.abspath(os.path.join(self.build_temp, "autotools"))
@@ -51,6 +50,12 @@ class Build(build_ext):
                                    "--disable-mpi", "--disable-heap", f"--with-python={sys.executable}",
                                    "LDFLAGS=-static-libstdc++ -static-libgcc",
                                    *os.environ.get("UCX_LAYOUT_CONFIGURE", "").split()], cwd=build)
+            # The module finds the library beside itself, and not where this build has it.
+            libtool = os.path.join(build, "libtool")
+            with open(libtool, encoding="utf-8") as file:
+                text = file.read()
+            with open(libtool, "w", encoding="utf-8") as file:
+                file.write(re.sub(r"^(hardcode_libdir_flag_spec|runpath_var)=.*", r'\1=""', text, flags=re.M))
         return build
 
 
