@@ -48,7 +48,7 @@ public:
 
 private:
     error_text* _outer; // of this thread
-    char _text[1024] = "";
+    char _text[1024];   // not filled: this is on the way of every short copy
 };
 
 // Calls call(), which returns a status or a result<T>, and raises its error.

@@ -1,5 +1,7 @@
 """Layouts: how they are made, compared, printed and read again."""
 import pickle
+import subprocess
+import sys
 import unittest
 import xml.etree.ElementTree
 
@@ -98,6 +100,18 @@ class Layouts(unittest.TestCase):
     def test_equal_layouts_are_one_key(self):
         self.assertEqual(len({ul.strided(8, 3, 64), ul.layout_of(np.zeros((3, 8))[:, 1]), ul.contiguous(9)}), 2)
         self.assertFalse(ul.contiguous(9) == "9")
+
+
+class Package(unittest.TestCase):
+    def test_importing_it_loads_nothing_that_it_does_not_need(self):
+        program = "import sys, ucx_layout; print([name for name in ('numpy', 'asyncio', 'mpi4py') if name in sys.modules]," \
+                  "'libucp.so' in open('/proc/self/maps').read())"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stdout, "[] False\n", done.stderr)
+
+    def test_all_that_it_names_is_there(self):
+        for name in ul.__all__:
+            self.assertTrue(getattr(ul, name).__doc__, name)
 
 
 class BadInput(unittest.TestCase):

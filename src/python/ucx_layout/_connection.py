@@ -1,5 +1,4 @@
 """Two processes that exchange arrays over UCX: listen() in one of them, connect() in the other one."""
-import asyncio
 import select
 import socket
 import struct
@@ -189,6 +188,8 @@ class Connection:
                               self._control.fileno() if gone is None else -1)
 
     async def _await(self, operation: _core.Operation) -> int:
+        import asyncio  # who awaits has it; importing it takes longer than all of this package
+
         gone = None
         while not operation.done:
             if not self._worker.progress():
