@@ -1,4 +1,4 @@
-# The Python package needs Python >= 3.10 with headers and nanobind >= 2.2, of Debian or of PyPI. With Python >= 3.12
+# The Python package needs Python >= 3.10 with headers and nanobind >= 2.5, of Debian or of PyPI. With Python >= 3.12
 # its module has the stable ABI: it works with that Python and all later ones.
 AC_DEFUN([UCXL_CHECK_PYTHON], [
     AC_ARG_WITH([python],
@@ -37,6 +37,10 @@ except ImportError:
 places += ("/usr/share/nanobind", "/usr/local/share/nanobind")
 found = next((place for place in places if os.path.exists(os.path.join(place, "src", "nb_func.cpp"))), "")
 stable = version >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+source, others = os.path.join(found, "src"), ("nb_combined.cpp", "nb_backend.cpp")
+names = sorted(os.listdir(source)) if found else ()
+names = (name.removesuffix(".cpp") for name in names if name.endswith(".cpp") and name not in others)
+print(f"NANOBIND_NAMES='{' '.join(names)}'")
 print(f"python_version={version.major}.{version.minor}")
 print(f"python_old={'yes' if version < (3, 10) else 'no'}")
 print(f"python_include={sysconfig.get_path('include')}")
@@ -44,7 +48,7 @@ print(f"NANOBIND_DIR={found}")
 print(f"PYTHON_SUFFIX={'.abi3.so' if stable else sysconfig.get_config_var('EXT_SUFFIX')}")
 print(f"PYTHON_API={'-DPy_LIMITED_API=0x030C0000' if stable else ''}")
 END
-    python_version= python_old= python_include= NANOBIND_DIR= PYTHON_SUFFIX= PYTHON_API=
+    python_version= python_old= python_include= NANOBIND_DIR= NANOBIND_NAMES= PYTHON_SUFFIX= PYTHON_API=
     eval "`$PYTHON conftest.py 2> /dev/null`"
     rm -f conftest.py
     AC_MSG_RESULT([${NANOBIND_DIR:-no}])
@@ -58,6 +62,7 @@ END
           [PYTHON_CPPFLAGS="$PYTHON_CPPFLAGS -isystem $NANOBIND_DIR/ext/robin_map/include"])
     AS_IF([test -z "$PYTHON_DIR"], [PYTHON_DIR='${prefix}'/lib/python$python_version/site-packages])
     AC_SUBST([NANOBIND_DIR])
+    AC_SUBST([NANOBIND_NAMES])
     AC_SUBST([PYTHON_CPPFLAGS])
     AC_SUBST([PYTHON_SUFFIX])
 ])
