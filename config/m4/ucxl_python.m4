@@ -40,13 +40,13 @@ stable = version >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 source, others = os.path.join(found, "src"), ("nb_combined.cpp", "nb_backend.cpp")
 names = sorted(os.listdir(source)) if found else ()
 names = (name.removesuffix(".cpp") for name in names if name.endswith(".cpp") and name not in others)
-print(f"NANOBIND_NAMES='{' '.join(names)}'")
 print(f"python_version={version.major}.{version.minor}")
 print(f"python_old={'yes' if version < (3, 10) else 'no'}")
 print(f"python_include={sysconfig.get_path('include')}")
 print(f"NANOBIND_DIR={found}")
 print(f"PYTHON_SUFFIX={'.abi3.so' if stable else sysconfig.get_config_var('EXT_SUFFIX')}")
 print(f"PYTHON_API={'-DPy_LIMITED_API=0x030C0000' if stable else ''}")
+print(f"NANOBIND_NAMES='{' '.join(names)}'")
 END
     python_version= python_old= python_include= NANOBIND_DIR= NANOBIND_NAMES= PYTHON_SUFFIX= PYTHON_API=
     eval "`$PYTHON conftest.py 2> /dev/null`"
