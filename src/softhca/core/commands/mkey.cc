@@ -257,7 +257,7 @@ command_status create_mkey(command_call& call, create_in input, prm::view<prm::c
         status != command_status::ok) {
         return status;
     }
-    // [cap] mkc_order_write_after_write_ro_only: the order "must be set to RELAXED_ORDER". UCX 1.23 sets it in such keys.
+    // [cap] mkc_order_write_after_write_ro_only: the order "must be set to RELAXED_ORDER". Newer UCXs do so.
     if (memory.card.relaxed_only && memory.card.needs_relaxed_keys && key.mode == mkey_access_mode::ksm && !key.free &&
         !key.relaxed_writes) {
         return call.refuse(command_status::bad_parameter, "a KSM without relaxed order, which all memory has here");

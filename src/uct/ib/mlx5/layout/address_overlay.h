@@ -5,7 +5,7 @@
 // If it has the right of atomic operations, the key below has to be bound when it is made: firmware refuses it
 // otherwise (UCX, pull request 8218). At an address that is no multiple of 8 it does not get that right.
 //
-// On a device whose memory all has relaxed order (capabilities.h), a key has to have it, too (UCX 1.23 does so).
+// On a device whose memory all has relaxed order (capabilities.h), a key has to have it, too (newer UCXs do so).
 #pragma once
 
 #include <cstdint>
