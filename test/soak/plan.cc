@@ -54,7 +54,7 @@ step draw_step(random& from, const round_plan& plan)
 
 // docs/limits.md has the reasons: the first generation of protocols neither puts into windows nor gets from them by
 // messages. With error handling the second one never ends the first atomic operation that goes by messages, and finds
-// no way for one by a card; the first one ends the process if the peer dies while UCX connects it for such an operation.
+// no way for one by a card; the first one ends the process if the peer dies while UCX connects it for one.
 std::span<const operation_kind> round_plan::kinds() const
 {
     static constexpr std::array all = {operation_kind::message, operation_kind::put, operation_kind::get,
