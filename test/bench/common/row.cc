@@ -176,7 +176,7 @@ void write_csv(const std::vector<row>& rows, const std::string& file)
     for (const row& one : rows) {
         for (const measured& result : one.results) {
             const quartiles seconds = quartiles_of(result.rounds), ratio = ratios_between(result, one.results[0]);
-            out << fmt::format("\"{}\",{},{},{},{},{},{:.4g},{:.4g},{:.4g},{:.4g},{:.4g},{:.4g},{:.4g},{},{},{}\n",
+            out << fmt::format("\"{}\",{},{},{},{},\"{}\",{:.4g},{:.4g},{:.4g},{:.4g},{:.4g},{:.4g},{:.4g},{},{},{}\n",
                                one.layout, one.length, one.num_blocks, one.table, one.way, result.name, result.time,
                                static_cast<double>(one.length) / result.time * 1e-9, result.ratio, seconds.low,
                                seconds.high, ratio.low, ratio.high, cell(one.of_the_limit(result.name)), one.repeats,

@@ -207,8 +207,8 @@ TEST(files, have_spread_limits_repeats_and_load)
                        "others_part\n"),
               std::string::npos)
         << csv;
-    EXPECT_NE(csv.find(",other,3,1.365e-06,1.5,3,3,1.5,1.5,0.3333,2,0.25\n"), std::string::npos) << csv;
-    EXPECT_NE(csv.find(",floor,1,4.096e-06,0.5,1,1,0.5,0.5,,2,0.25\n"), std::string::npos) << csv;
+    EXPECT_NE(csv.find(",\"other\",3,1.365e-06,1.5,3,3,1.5,1.5,0.3333,2,0.25\n"), std::string::npos) << csv;
+    EXPECT_NE(csv.find(",\"floor\",1,4.096e-06,0.5,1,1,0.5,0.5,,2,0.25\n"), std::string::npos) << csv;
 
     write_json({one}, folder.path() + "/rows.json");
     const auto json = nlohmann::json::parse(text_of(folder.path() + "/rows.json"));
