@@ -138,7 +138,13 @@ try {
     if (rank >= 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); // nothing stays of a soak that is killed
         const round_plan plan = plan_of(round);
-        participant(plan, static_cast<unsigned>(rank), test::process::first_descriptor).run();
+        participant taking_part(plan, static_cast<unsigned>(rank), test::process::first_descriptor);
+        try {
+            taking_part.run();
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "soak: %s\n", error.what());
+            std::_Exit(1); // UCX may still use what would end now
+        }
         return 0;
     }
     if (counts) {
