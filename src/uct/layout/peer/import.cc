@@ -4,6 +4,7 @@
 #include "memory_figures.h"
 
 #include "abi/log.h"
+#include "sys/clock.h"
 #include "sys/guarded_range.h"
 #include "sys/pages.h"
 #include "ucs/layout/walk.h"
@@ -16,7 +17,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <ctime>
 #include <format>
 #include <map>
 #include <mutex>
@@ -35,9 +35,7 @@ namespace
 // Changes some hundred times a second, and is cheap to read.
 std::int64_t clock_tick()
 {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+    return nanoseconds_of(CLOCK_MONOTONIC_COARSE);
 }
 
 } // namespace

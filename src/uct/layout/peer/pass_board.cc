@@ -1,5 +1,6 @@
 #include "pass_board.h"
 
+#include "sys/clock.h"
 #include "sys/process.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <time.h>
 
 namespace ucxl
 {
@@ -41,13 +41,6 @@ constexpr std::uint64_t low_step  = 1;
 
 constexpr unsigned patience             = 4;
 constexpr std::int64_t least_time_apart = 1'000'000; // nanoseconds
-
-std::int64_t nanoseconds_now()
-{
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
 
 bool has_ended(pid_t process)
 {
@@ -173,7 +166,7 @@ bool offered_passes::is_next_worth_offering() const
 {
     return _alone.load(std::memory_order_relaxed) < patience ||
            (_board.looked.load(std::memory_order_relaxed) >= _last_count.load(std::memory_order_relaxed) &&
-            nanoseconds_now() - _last_time.load(std::memory_order_relaxed) >= least_time_apart);
+            nanoseconds_of(CLOCK_MONOTONIC) - _last_time.load(std::memory_order_relaxed) >= least_time_apart);
 }
 
 void offered_passes::note(const posted_pass& pass)
@@ -185,7 +178,7 @@ void offered_passes::note(const posted_pass& pass)
     const unsigned alone = _alone.load(std::memory_order_relaxed);
     _alone.store(std::min(alone + 1, patience), std::memory_order_relaxed);
     _last_count.store(pass.count(), std::memory_order_relaxed);
-    _last_time.store(nanoseconds_now(), std::memory_order_relaxed);
+    _last_time.store(nanoseconds_of(CLOCK_MONOTONIC), std::memory_order_relaxed);
 }
 
 std::optional<found_pass> found_pass::look(pass_slot& slot)
