@@ -227,6 +227,16 @@ void window_records::give_back(window_handle& handle) noexcept
     handle_table::instance().give_back(&handle);
 }
 
+// Beside the key of the record, which lives.
+result<std::unique_ptr<window_key>> window_records::make_other_key(window_handle& handle, bool is_exported)
+{
+    open_device& device = *UCXL_TRY(_device.get());
+    handle.record->note_with_own_keys(handle);
+    const window_content& content = handle.record->key->content();
+    auto shown                    = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
+    return window_key::create(device.keys, *device.memory, content, {std::move(shown), {}}, is_exported);
+}
+
 result<void> window_records::give_own_key(window_handle& handle)
 {
     if (handle.alias != nullptr && !handle.own_alias) {
@@ -240,11 +250,7 @@ result<void> window_records::give_own_key(window_handle& handle)
     if (handle.record->key->is_suspended()) {
         return fail(errc::invalid_param, "the window is not mapped any more");
     }
-    open_device& device = *UCXL_TRY(_device.get());
-    handle.record->note_with_own_keys(handle);
-    const window_content& content = handle.record->key->content();
-    auto shown                    = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
-    handle.own_key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, {std::move(shown), {}}));
+    handle.own_key = UCXL_TRY(make_other_key(handle, false));
     handle.rkey    = handle.own_key->key();
     _device.show();
     return {};
@@ -304,11 +310,7 @@ result<exported_handle> window_records::export_handle(window_handle& handle, exp
         UCXL_TRY(key->resume());
     } else {
         drop_exported_key(handle);
-        handle.record->note_with_own_keys(handle);
-        const window_content& content = shown->content();
-        open_device& device           = *UCXL_TRY(_device.get());
-        auto memory                   = UCXL_TRY(window_key::hold(*device.memory, content.shape, content.bases));
-        key = UCXL_TRY(window_key::create(device.keys, *device.memory, content, {std::move(memory), {}}, true));
+        key = UCXL_TRY(make_other_key(handle, true));
         _device.change({}, {.exported_windows = 1});
     }
     return exports.handle_of(key->shown_by(), reinterpret_cast<std::uintptr_t>(shown->content().address));

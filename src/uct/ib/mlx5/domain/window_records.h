@@ -51,6 +51,7 @@ private:
     std::shared_ptr<window_record> find(const std::byte* address) const;
     result<std::shared_ptr<window_record>> add_record(const window_content& content, window_key::planned&& planned);
     result<std::shared_ptr<window_record>> record_for(const void* address, std::uint64_t length);
+    result<std::unique_ptr<window_key>> make_other_key(window_handle& handle, bool is_exported);
     result<void> give_own_key(window_handle& handle);
     void drop_exported_key(window_handle& handle) noexcept;
     bool may_hand_out(window_handle& handle, unsigned flags) noexcept;
