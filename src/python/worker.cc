@@ -159,13 +159,21 @@ operation_ptr worker::receive(nb::handle array, const layout_object* layout, std
     });
 }
 
-operation_ptr worker::put(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
-                          std::size_t remote_length)
+// For as many bytes of the peer.
+operation_ptr worker::prepare_remote(const char* name, nb::handle array, const layout_object* layout, direction way,
+                                     std::size_t remote_length)
 {
-    const auto made = prepare("put", array, layout, direction::out);
+    auto made = prepare(name, array, layout, way);
     if (made->length != remote_length) {
         raise(PyExc_ValueError, "array: {} bytes, the remote memory has {}", made->length, remote_length);
     }
+    return made;
+}
+
+operation_ptr worker::put(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
+                          std::size_t remote_length)
+{
+    const auto made = prepare_remote("put", array, layout, direction::out, remote_length);
     return start(made, [&](const ucp_request_param_t& param) {
         return ucx().put(_peer, made->address, made->length, remote, key, &param);
     });
@@ -174,10 +182,7 @@ operation_ptr worker::put(nb::handle array, const layout_object* layout, std::ui
 operation_ptr worker::get(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
                           std::size_t remote_length)
 {
-    const auto made = prepare("get", array, layout, direction::in);
-    if (made->length != remote_length) {
-        raise(PyExc_ValueError, "array: {} bytes, the remote memory has {}", made->length, remote_length);
-    }
+    const auto made = prepare_remote("get", array, layout, direction::in, remote_length);
     return start(made, [&](const ucp_request_param_t& param) {
         return ucx().get(_peer, made->address, made->length, remote, key, &param);
     });

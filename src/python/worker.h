@@ -76,6 +76,8 @@ private:
 
     void require_open() const;
     operation_ptr prepare(const char* name, nb::handle array, const layout_object* layout, direction way);
+    operation_ptr prepare_remote(const char* name, nb::handle array, const layout_object* layout, direction way,
+                                 std::size_t remote_length);
     template <typename Start>
     operation_ptr start(operation_ptr made, Start&& start);
     bool progress_locked();

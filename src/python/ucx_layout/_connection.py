@@ -173,6 +173,14 @@ class Connection:
         except OSError:
             return True
 
+    def _check_peer(self, gone: Optional[float]) -> Optional[float]:
+        """When the peer was first seen to have gone, given what an earlier call returned. Raises some time after."""
+        if gone is None and self._has_peer_gone():
+            gone = time.monotonic()
+        if gone is not None and time.monotonic() - gone > _LAST_LOOK:
+            raise ConnectionResetError("the peer has closed the connection or ended")
+        return gone
+
     def _wait(self, operation: _core.Operation, timeout: Optional[float]) -> None:
         until = None if timeout is None else time.monotonic() + timeout
         gone = None
@@ -180,10 +188,7 @@ class Connection:
             left = 1.0 if until is None else until - time.monotonic()
             if left <= 0:
                 raise TimeoutError(f"not done after {timeout} s")
-            if gone is None and self._has_peer_gone():
-                gone = time.monotonic()
-            if gone is not None and time.monotonic() - gone > _LAST_LOOK:
-                raise ConnectionResetError("the peer has closed the connection or ended")
+            gone = self._check_peer(gone)
             self._worker.wait(operation, min(left, 1.0 if gone is None else _LAST_LOOK),
                               self._control.fileno() if gone is None else -1)
 
@@ -193,10 +198,7 @@ class Connection:
         gone = None
         while not operation.done:
             if not self._worker.progress():
-                if gone is None and self._has_peer_gone():
-                    gone = time.monotonic()
-                if gone is not None and time.monotonic() - gone > _LAST_LOOK:
-                    raise ConnectionResetError("the peer has closed the connection or ended")
+                gone = self._check_peer(gone)
                 await asyncio.sleep(_PAUSE)
             else:
                 await asyncio.sleep(0)
