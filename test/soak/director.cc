@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
-#include <filesystem>
 #include <format>
-#include <thread>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -85,9 +83,7 @@ void director::kill(unsigned rank)
 {
     performer& victim = _performers[rank];
     victim.process->kill(SIGKILL);
-    while (!victim.process->has_ended()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    victim.process->wait();
     ++_outcome.kills;
     tell_dead(rank);
 }
@@ -219,17 +215,11 @@ void director::finish()
         if (_performers[rank].is_dead) {
             continue;
         }
-        const auto deadline = clock::now() + patience;
-        while (!_performers[rank].process->has_ended() && clock::now() < deadline) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-        if (!_performers[rank].process->has_ended()) {
+        const auto ended = _performers[rank].process->wait(patience);
+        if (ended.timed_out) {
             ++_outcome.hung;
             _outcome.told += std::format("rank {} does not end\n", rank);
-            continue;
-        }
-        const auto ended = _performers[rank].process->wait();
-        if (ended.status != 0) {
+        } else if (ended.status != 0) {
             ++_outcome.wrong;
             _outcome.told += std::format("rank {} ended with status {}: {}\n", rank, ended.status, ended.output());
         }
@@ -251,7 +241,6 @@ outcome director::run()
         }
     }
     for (const performer& each : _performers) {
-        each.process->kill(SIGKILL);
         close(each.connection->descriptor());
     }
     return _outcome;

@@ -1,15 +1,13 @@
 #include "participant.h"
 
+#include "integration/two_process/remote_key.h"
 #include "support/check.h"
 #include "support/random.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <format>
-#include <numeric>
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,14 +118,13 @@ void participant::handle(const note& told)
 
 void participant::turn()
 {
-    if (ucp_worker_progress(_worker) == 0) {
-        pollfd waiting{.fd = _link.descriptor(), .events = POLLIN, .revents = 0};
-        if (poll(&waiting, 1, 0) == 0) {
-            sched_yield();
-        }
-    }
+    bool is_idle = ucp_worker_progress(_worker) == 0;
     while (const auto told = _link.next()) {
         handle(*told);
+        is_idle = false;
+    }
+    if (is_idle) {
+        sched_yield();
     }
 }
 
@@ -194,18 +191,13 @@ void participant::prepare(task& work)
     const test::spec& foreign = is_source ? *layouts.target : *layouts.source;
     work.foreign              = test::spec_memory(foreign, planned.seed + (is_source ? 200 : 100)).gather();
     if (!is_source && planned.kind != operation_kind::message) {
-        void* packed       = nullptr;
-        std::size_t length = 0;
-        test::check_ok(ucp_rkey_pack(_context.get(), work.own->memh(), &packed, &length), "ucp_rkey_pack");
-        const auto* const begin = static_cast<const std::byte*>(packed);
         test::check(_link.tell({.what   = word::key,
                                 .rank   = planned.from,
                                 .step   = work.step,
                                 .number = work.number,
                                 .first  = reinterpret_cast<std::uint64_t>(work.own->address()),
-                                .bytes  = {begin, begin + length}}),
+                                .bytes  = two_process::pack_key(_context.get(), work.own->memh())}),
                     "the director is gone");
-        ucp_rkey_buffer_release(packed);
     }
 }
 
