@@ -90,14 +90,15 @@ root_bootstrap() {
     # An interrupted attempt leaves the .new tree behind, never a half-made root under the final name. debootstrap runs
     # in a mount namespace of its own, so that no mount outlives an interruption.
     as_root rm -rf --one-file-system "$root.new" "$root"
-    as_root unshare --mount --propagation private debootstrap --variant=minbase "$root_suite" "$root.new" "$mirror" \
+    # The root is a cache that can be made again, so dpkg need not sync every file.
+    DPKG_FORCE=unsafe-io as_root unshare --mount --propagation private debootstrap --variant=minbase "$root_suite" "$root.new" "$mirror" \
         "${script[@]}" \
         > "$cache/debootstrap.log" 2>&1 || {
         tail -n 20 "$cache/debootstrap.log" >&2
         echo "contrib/dev: debootstrap of $root_suite from $mirror failed; the whole log is $cache/debootstrap.log" >&2
         return 1
     }
-    # The root is a cache that can be made again, so dpkg need not sync every file. No service may start in it.
+    # The same for packages that come later. No service may start in the root.
     # shellcheck disable=SC2016 # expanded by the inner shell
     as_root sh -ec 'echo force-unsafe-io > "$1/etc/dpkg/dpkg.cfg.d/unsafe-io"
                     printf "#!/bin/sh\nexit 101\n" > "$1/usr/sbin/policy-rc.d"

@@ -202,15 +202,18 @@ make_configure() {
 # Several sources at once, see contrib/dev.d/unity. Where speed is measured, the libraries are compiled as users compile
 # them.
 in_build() {
-    local variant=$1 dir=$top/build/$1 as_users=()
+    local variant=$1 dir=$top/build/$1 how=()
     shift
-    [ "$variant" != bench ] || as_users=(--as-users)
+    case $variant in
+    bench) how=(--as-users) ;;
+    demo) how=(--soon) ;;
+    esac
     case $variant in
     # Each source alone, as users compile it.
     debug | clang | g++-13) ;;
     *)
         make -C "$dir" --no-print-directory -s Makefile >&2
-        "$top/contrib/dev.d/unity" "$dir" "$top" "${as_users[@]}"
+        "$top/contrib/dev.d/unity" "$dir" "$top" "${how[@]}"
         export MAKEFILES=$dir/unity.mk
         ;;
     esac
