@@ -406,7 +406,7 @@ verb_bench() {
     exec "$top/test/bench/run" "$top/build/bench" "$@"
 }
 
-verb_model() { exec "$top/contrib/model/model.py" "$@"; }
+verb_model() { exec "$top/test/bench/alltoall_model/model.py" "$@"; }
 verb_models() { exec "$top/test/models/run" "$@"; }
 verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}"; }
 verb_fmt() {

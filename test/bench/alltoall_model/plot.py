@@ -12,6 +12,7 @@ def draw(path, rows):
     except ImportError:
         raise Refused("--plot: needs matplotlib (Debian: python3-matplotlib); --csv and --json do not") from None
     matplotlib.rcParams["svg.hashsalt"] = "ucx-layout"  # the same picture each time
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text as text, not 2,000 lines of outlines
     figure, (gain, ratio) = pyplot.subplots(1, 2, figsize=(10, 4))
     efficiencies = list(dict.fromkeys(row.network_efficiency for row in rows))
     for efficiency, style in zip(efficiencies, ("-", "--")):
