@@ -91,8 +91,8 @@ root_bootstrap() {
     # in a mount namespace of its own, so that no mount outlives an interruption.
     as_root rm -rf --one-file-system "$root.new" "$root"
     # The root is a cache that can be made again, so dpkg need not sync every file.
-    DPKG_FORCE=unsafe-io as_root unshare --mount --propagation private debootstrap --variant=minbase "$root_suite" "$root.new" "$mirror" \
-        "${script[@]}" \
+    DPKG_FORCE=unsafe-io as_root unshare --mount --propagation private debootstrap --variant=minbase "$root_suite" \
+        "$root.new" "$mirror" "${script[@]}" \
         > "$cache/debootstrap.log" 2>&1 || {
         tail -n 20 "$cache/debootstrap.log" >&2
         echo "contrib/dev: debootstrap of $root_suite from $mirror failed; the whole log is $cache/debootstrap.log" >&2
