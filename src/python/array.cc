@@ -1,6 +1,7 @@
 #include "array.h"
 
 #include "dlpack.h"
+#include "window_object.h"
 
 #include <bit>
 #include <string_view>
@@ -12,6 +13,12 @@ namespace
 {
 
 constexpr std::int64_t max_bytes = std::int64_t{UCP_LAYOUT_MAX_LENGTH};
+
+// A window says so, too, but nobody can read it (window_object.cc).
+bool is_on_gpu(nb::handle object)
+{
+    return nb::hasattr(object, "__cuda_array_interface__") && !nb::isinstance<window_object>(object);
+}
 
 // Whether a format of the buffer protocol has pointers to objects in it. What is between colons is the name of a field.
 bool has_objects(std::string_view format)
@@ -204,7 +211,7 @@ bool array::take_buffer()
 bool array::take_dlpack()
 {
     if (!nb::hasattr(_object, "__dlpack__") || !nb::hasattr(_object, "__dlpack_device__")) {
-        if (nb::hasattr(_object, "__cuda_array_interface__")) {
+        if (is_on_gpu(_object)) {
             raise(PyExc_BufferError, "{}: the array is in memory of a GPU, only memory that the CPU can read is taken",
                   _name);
         }
@@ -396,8 +403,7 @@ void array::require_contiguous() const
 
 bool is_array(nb::handle object)
 {
-    return PyObject_CheckBuffer(object.ptr()) || nb::hasattr(object, "__dlpack__") ||
-           nb::hasattr(object, "__cuda_array_interface__") ||
+    return PyObject_CheckBuffer(object.ptr()) || nb::hasattr(object, "__dlpack__") || is_on_gpu(object) ||
            (is_of_numpy(object) && nb::hasattr(object, "__array_interface__"));
 }
 

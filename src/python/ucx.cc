@@ -40,6 +40,14 @@ void load_package()
     }
 }
 
+// The library attaches itself to UCX when a call needs that, and only contexts that are made later have windows.
+void attach_library()
+{
+    const std::byte shown{};
+    const auto layout = checked("UCX", [] { return ucx_layout::layout::create_contig(1); });
+    checked("UCX", [&] { return ucx_layout::window::map(nullptr, layout, &shown); });
+}
+
 template <typename Function>
 void find(void* library, const char* name, Function& function)
 {
@@ -93,7 +101,9 @@ const ucx_functions& ucx()
         if (library == nullptr) {
             raise(PyExc_RuntimeError, "UCX is not installed: {}", dlerror());
         }
-        found = new ucx_functions(functions_of(file, library));
+        const ucx_functions functions = functions_of(file, library);
+        attach_library();
+        found = new ucx_functions(functions);
     }
     return *found;
 }

@@ -18,10 +18,21 @@ std::uintptr_t address_of(const window_object& window)
     return std::bit_cast<std::uintptr_t>(window.get().address());
 }
 
+bool is_read_only(const window_object& window)
+{
+    window.get();
+    for (const array& each : window.shown().arrays()) {
+        if (each.is_read_only()) {
+            return true;
+        }
+    }
+    return window.shown().layout().overlap() == UCP_LAYOUT_OVERLAP_SOME;
+}
+
 nb::dict interface_of(const window_object& window)
 {
     nb::dict fields;
-    fields["data"]    = nb::make_tuple(address_of(window), nb::bool_(false));
+    fields["data"]    = nb::make_tuple(address_of(window), nb::bool_(is_read_only(window)));
     fields["shape"]   = nb::make_tuple(window.get().length());
     fields["typestr"] = "|u1";
     fields["version"] = 3;
@@ -48,16 +59,6 @@ std::string carrier_of(const window_object& window)
         break;
     }
     return "undecided";
-}
-
-bool is_read_only(const window_object& window)
-{
-    for (const array& each : window.shown().arrays()) {
-        if (each.is_read_only()) {
-            return true;
-        }
-    }
-    return window.shown().layout().overlap() == UCP_LAYOUT_OVERLAP_SOME;
 }
 
 } // namespace
@@ -102,7 +103,8 @@ void bind_window(nb::module_& module)
 
 It has an address and a length, which calls of UCX take as those of any buffer. Nobody else can use them: the CPU cannot
 read the address, so a Window has no buffer protocol, and NumPy refuses it. For libraries over UCX that read
-__array_interface__ (ucxx, ucx-py) it is an array of bytes. It keeps its arrays until it is closed.)doc")
+__cuda_array_interface__ (ucxx) or __array_interface__ it is an array of bytes. It keeps its arrays until it is
+closed.)doc")
         .def_prop_ro("address", &address_of, "For calls of UCX. Raises ValueError if the window is closed.")
         .def_prop_ro(
             "length", [](const window_object& window) { return window.get().length(); }, "Packed bytes.")
@@ -114,18 +116,16 @@ __array_interface__ (ucxx, ucx-py) it is an array of bytes. It keeps its arrays 
                          return layout_object{window.shown().layout_ptr()};
                      })
         .def_prop_ro("closed", [](const window_object& window) { return !window.is_open(); })
-        .def_prop_ro(
-            "read_only",
-            [](const window_object& window) {
-                window.get();
-                return is_read_only(window);
-            },
-            "Whether nothing may be received into it: an array is read-only, or bytes are shown twice.")
+        .def_prop_ro("read_only", &is_read_only,
+                     "Whether nothing may be received into it: an array is read-only, or bytes are shown twice.")
         .def_prop_ro("carrier", &carrier_of,
                      "Who moves the bytes to other hosts: 'keys', 'copies', 'direct', or 'undecided' before the first "
                      "use.")
         .def_prop_ro("__array_interface__", &interface_of, nb::sig("def __array_interface__(self) -> dict[str, Any]"),
                      "For libraries over UCX, which pass on the address and do not read it.")
+        .def_prop_ro("__cuda_array_interface__", &interface_of,
+                     nb::sig("def __cuda_array_interface__(self) -> dict[str, Any]"),
+                     "The same for ucxx, which asks for nothing else that the CPU need not read. No GPU can read it.")
         .def_prop_ro(
             "__array_struct__",
             [](const window_object&) -> nb::object {

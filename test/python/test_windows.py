@@ -135,14 +135,31 @@ class Windows(unittest.TestCase):
     def test_has_an_address_and_a_length_until_it_is_closed(self):
         with ul.window(np.zeros((100, 8))[:, 5]) as window:
             self.assertEqual(window.length, 800)
-            self.assertEqual(window.__array_interface__["data"][0], window.address)
+            for interface in (window.__array_interface__, window.__cuda_array_interface__):
+                self.assertEqual(interface["data"], (window.address, False))
+                self.assertEqual((interface["shape"], interface["typestr"]), ((800,), "|u1"))
             self.assertEqual(window.layout, ul.strided(8, 100, 64))
             self.assertFalse(window.read_only)
         window.close()
         for read in (lambda: window.address, lambda: window.length, lambda: window.layout, lambda: window.read_only,
-                     lambda: window.__array_interface__, lambda: window.__enter__() and window.carrier):
+                     lambda: window.__array_interface__, lambda: window.__cuda_array_interface__,
+                     lambda: window.__enter__() and window.carrier):
             with self.assertRaisesRegex(ValueError, "^Window: it is closed"):
                 read()
+
+    def test_contexts_that_others_make_after_attach_have_windows(self):
+        program = """
+import ctypes, sys, ucx_layout
+ucp = ctypes.CDLL(ucx_layout.attach())
+parameters = (ctypes.c_uint64 * 64)(1, 1)  # of ucp_params_t: features, tag matching
+configuration, context = ctypes.c_void_p(), ctypes.c_void_p()
+assert ucp.ucp_config_read(None, None, ctypes.byref(configuration)) == 0
+assert ucp.ucp_init_version(1, 17, parameters, configuration, ctypes.byref(context)) == 0
+ucp.ucp_context_print_info(context, ctypes.c_void_p.in_dll(ctypes.CDLL(None), "stdout"))
+"""
+        printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        self.assertEqual((printed.returncode, printed.stderr), (0, ""))
+        self.assertRegex(printed.stdout, "lay_copy/layout")
 
     def test_nobody_reads_it_by_mistake(self):
         with ul.window(np.zeros((10, 8))[:, 5]) as window:

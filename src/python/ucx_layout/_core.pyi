@@ -173,7 +173,8 @@ class Window:
 
     It has an address and a length, which calls of UCX take as those of any buffer. Nobody else can use them: the CPU cannot
     read the address, so a Window has no buffer protocol, and NumPy refuses it. For libraries over UCX that read
-    __array_interface__ (ucxx, ucx-py) it is an array of bytes. It keeps its arrays until it is closed.
+    __cuda_array_interface__ (ucxx) or __array_interface__ it is an array of bytes. It keeps its arrays until it is
+    closed.
     """
 
     @property
@@ -209,6 +210,12 @@ class Window:
     @property
     def __array_interface__(self) -> dict[str, Any]:
         """For libraries over UCX, which pass on the address and do not read it."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """
+        The same for ucxx, which asks for nothing else that the CPU need not read. No GPU can read it.
+        """
 
     @property
     def __array_struct__(self) -> Any:
