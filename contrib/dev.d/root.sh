@@ -10,6 +10,8 @@ root_suite=$suite
 # shellcheck disable=SC2034 # contrib/dev and verbs.sh use it
 ucx_gtest=${UCXL_DEV_UCX_GTEST:-$cache/ucx-gtest} # UCX's own tests, built once for all checkouts
 # shellcheck disable=SC2034 # the same
+python_wheels=${UCXL_DEV_PYTHON_WHEELS:-$cache/python-wheels} # of PyPI
+# shellcheck disable=SC2034 # the same
 mpi_suites=${UCXL_DEV_MPI_SUITES:-$cache/mpi-suites} # sources of MPI test suites, and what is compiled from them
 
 # Chooses the root of another Debian suite.

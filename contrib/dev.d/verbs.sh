@@ -23,6 +23,8 @@ usage: contrib/dev VERB [ARGS]
                   takes hours; ends with "N passed, N failed")
                   (mpi [--mpi NAME] [--pairs N] [FILTER]: instead run MPI programs of other projects without
                   libmpi_layout and with it, compare what they print, and time both; ends with "N passed, N failed")
+                  (python [FILTER]: instead make a wheel of the Python package, and run its tests and programs with
+                  wheels of other projects, such as ucxx; ends with "N passed, N failed")
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
@@ -76,6 +78,7 @@ verb_packages() {
     case "$1 ${2:-}" in
     "conformance --ucx-gtest") packages_of ucx-gtest; packages_of conformance ;;
     "conformance mpi") packages_of conformance-mpi ;;
+    "conformance python") packages_of conformance-python ;;
     "conformance "* | "check "*) packages_of conformance ;;
     esac
     case $1 in
@@ -292,6 +295,7 @@ dist: builds and tests the tarball, builds the Debian packages and tries them
 check --arch arm64: another build, in an emulator
 conformance: all cases; `check` runs those that take less than a minute together
 conformance mpi: MPI programs of other projects, with the library and without it
+conformance python: a wheel of the package, beside wheels of other projects
 adversarial: 200 seeds; `check` runs five of the day, and one of windows, with half of them
 models: larger state spaces, and all broken variants; `check` breaks one model of the day
 soak 20: random processes that are killed, for so many minutes
@@ -354,6 +358,10 @@ verb_conformance() {
         verb_build bench
         "$top/contrib/dev.d/fetch-mpi-suites" "$mpi_suites"
         exec "$top/test/conformance/mpi/run" --build "$top/build/bench" --sources "$mpi_suites" "${@:2}"
+    fi
+    if [ "${1:-}" = python ]; then
+        mkdir -p "$top/build"
+        exec "$top/test/conformance/python/run" --build "$top/build" --source "$top" --wheels "$python_wheels" "${@:2}"
     fi
     verb_build release
     if [ "${1:-}" = --ucx-gtest ]; then
