@@ -22,6 +22,14 @@ using clock = std::chrono::steady_clock;
 // Longer than a process waits for an operation.
 constexpr std::chrono::seconds patience{100};
 
+// Operations of somebody never end.
+struct stuck : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Longer than a process listens for what others send it by UCX alone.
+constexpr std::chrono::seconds patience_with_probe{20};
+
 // Where a process is that has told this: later ones are greater.
 std::uint64_t place_of(word told, unsigned step)
 {
@@ -38,21 +46,20 @@ director::director(const round_plan& plan, std::string program) : _plan(plan), _
 void director::start()
 {
     test::environment variables(_plan.options.begin(), _plan.options.end());
-    if (_plan.has_heap) {
-        const char* const others = std::getenv("LD_PRELOAD"); // the software device
-        variables.emplace_back("LD_PRELOAD", others == nullptr || *others == '\0'
-                                                 ? std::string(HEAP_LIBRARY)
-                                                 : std::format("{}:{}", HEAP_LIBRARY, others));
-    }
     // Peers that were killed are found out about soon, by UCX's own means, too.
     variables.emplace_back("UCX_KEEPALIVE_INTERVAL", "500ms");
     variables.emplace_back("UCX_LOG_LEVEL", "error");
+    const char* const others = std::getenv("LD_PRELOAD"); // the software device
+    test::environment with_heap(variables);
+    with_heap.emplace_back("LD_PRELOAD", others == nullptr || *others == '\0'
+                                             ? std::string(HEAP_LIBRARY)
+                                             : std::format("{}:{}", HEAP_LIBRARY, others));
     for (unsigned rank = 0; rank < _plan.num_processes; ++rank) {
         int ends[2];
         test::check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0, "socketpair: {}", errno);
         auto process = std::make_unique<test::process>(
             _program, std::vector<std::string>{"--round", std::to_string(_plan.seed), "--rank", std::to_string(rank)},
-            test::process_options{.variables = variables, .descriptors = {ends[1]}});
+            test::process_options{.variables = _plan.has_heap(rank) ? with_heap : variables, .descriptors = {ends[1]}});
         close(ends[1]);
         _performers.push_back({.process = std::move(process), .connection = link(ends[0])});
     }
@@ -121,8 +128,16 @@ void director::take(performer& from, unsigned rank, const note& told)
         }
         return;
     }
-    if (told.what == word::key) {
-        _keys.push_back(told);
+    if (told.what == word::key || told.what == word::cannot) {
+        _before_go.push_back(told);
+        return;
+    }
+    if (told.what == word::stuck) {
+        _stuck.push_back(told);
+        return;
+    }
+    if (told.what == word::probed) {
+        from.heard = told.first;
         return;
     }
     from.reached = place_of(told.what, told.step);
@@ -173,6 +188,9 @@ void director::gather(word what, unsigned number)
     const auto deadline = clock::now() + patience;
     while (!std::ranges::all_of(_performers,
                                 [awaited](const auto& each) { return each.is_dead || each.reached >= awaited; })) {
+        if (!_stuck.empty()) {
+            throw stuck("operations never end");
+        }
         if (clock::now() > deadline) {
             ++_outcome.hung;
             for (unsigned rank = 0; rank < _performers.size(); ++rank) {
@@ -186,13 +204,34 @@ void director::gather(word what, unsigned number)
     }
 }
 
+// Processes of one host share a queue of UCX for what they send to one of them. Who is killed while it writes there
+// blocks it for ever (docs/limits.md). Then nobody is heard, not even by a worker and an endpoint of their own.
+bool director::are_stuck_in_ucx()
+{
+    if (_plan.has_error_handling || _outcome.kills == 0) {
+        return false; // another transport, or nobody who could have done it
+    }
+    tell_all({.what = word::probe});
+    const auto deadline = clock::now() + patience_with_probe;
+    while (clock::now() < deadline &&
+           !std::ranges::all_of(_performers, [](const auto& each) { return each.is_dead || each.heard; })) {
+        pump();
+    }
+    std::uint64_t deaf = 0;
+    for (unsigned rank = 0; rank < _performers.size(); ++rank) {
+        deaf |= _performers[rank].heard == 0 ? std::uint64_t{1} << rank : 0;
+    }
+    return std::ranges::all_of(
+        _stuck, [deaf](const note& each) { return (deaf >> each.rank & 1) != 0 || (each.first & ~deaf) == 0; });
+}
+
 void director::run_step(unsigned number)
 {
     const step& planned = _plan.steps[number];
     gather(word::ready, number);
-    for (const note& key : std::exchange(_keys, {})) {
-        if (!_performers[key.rank].is_dead) {
-            _performers[key.rank].connection->tell(key);
+    for (const note& each : std::exchange(_before_go, {})) {
+        if (!_performers[each.rank].is_dead) {
+            _performers[each.rank].connection->tell(each);
         }
     }
     tell_all({.what = word::go, .step = number});
@@ -234,6 +273,12 @@ outcome director::run()
             run_step(number);
         }
         finish();
+    } catch (const stuck&) {
+        ++(are_stuck_in_ucx() ? _outcome.blocked : _outcome.hung);
+        for (const note& each : _stuck) {
+            const std::string_view text(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+            _outcome.told += std::format("rank {}: {}\n", each.rank, text);
+        }
     } catch (const std::exception& error) {
         if (_outcome.is_good()) {
             ++_outcome.wrong;

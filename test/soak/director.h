@@ -19,7 +19,8 @@ struct outcome {
     unsigned kills           = 0;
     unsigned wrong           = 0; // bytes or statuses that were not right, and processes that ended by themselves
     unsigned hung            = 0;
-    std::string told{}; // what was wrong
+    unsigned blocked         = 0; // rounds that ended early: somebody was killed while it wrote into a queue of UCX
+    std::string told{};           // what was wrong
 
     bool is_good() const { return wrong == 0 && hung == 0; }
 };
@@ -38,7 +39,8 @@ private:
         std::unique_ptr<test::process> process;
         std::optional<link> connection;
         bool is_dead          = false;
-        std::uint64_t reached = 0; // see place_of()
+        std::uint64_t reached = 0;            // see place_of()
+        std::optional<std::uint64_t> heard{}; // whom, by UCX alone
     };
 
     void start();
@@ -46,6 +48,7 @@ private:
     void run_step(unsigned number);
     // Until all that live have said so.
     void gather(word what, unsigned number);
+    bool are_stuck_in_ucx();
     void tell_all(const note& told);
     void take(performer& from, unsigned rank, const note& told);
     void pump();
@@ -58,7 +61,8 @@ private:
     const round_plan& _plan;
     const std::string _program;
     std::vector<performer> _performers;
-    std::vector<note> _keys; // of the step to come
+    std::vector<note> _before_go; // of the step to come
+    std::vector<note> _stuck;     // who told it
     outcome _outcome;
     unsigned _step = 0;
     std::optional<time> _disturb_at, _continue_at;

@@ -12,14 +12,18 @@ namespace ucxl::soak
 {
 
 enum class word : std::uint32_t {
-    address, // of a worker; passed on to all
+    address, // of the worker of context `number`; passed on to all
     key,     // of a window: operation, address, packed key; passed on to who starts the operation
+    cannot,  // take part in an operation, for which there is no memory; passed on to the other one
     ready,   // for the operations of the step
     go,      // all are ready
     done,    // with the operations that this process starts or receives
     look,    // all are done: look at the bytes
     looked,  // first: operations that were right; bytes: what is wrong, as text
-    dead     // first: a rank
+    stuck,   // first: a bit for each rank with whom an operation never ends; bytes: which ones, as text
+    probe,   // send to everybody by UCX alone, and listen
+    probed,  // first: a bit for each rank that was heard
+    dead     // rank: who
 };
 
 struct note {

@@ -1,5 +1,6 @@
 // usage: soak MINUTES [--seed N]   random processes that are killed, stopped and forked, round after round
 //        soak --round N            one round again
+//        soak --plan N             what that round does
 //
 // It ends with "soak: N operations, N kills, N wrong, N hung, N left behind". A round that fails is told with its seed.
 #include "director.h"
@@ -7,6 +8,7 @@
 
 #include "support/random.h"
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -41,6 +43,13 @@ void take_own_shared_memory()
     if (unshare(CLONE_NEWNS) == 0 && mount("none", "/dev/shm", nullptr, MS_PRIVATE, nullptr) == 0) {
         mount("soak", "/dev/shm", "tmpfs", 0, nullptr);
     }
+}
+
+// Fails where there is no /dev/shm of its own.
+void limit_shared_memory(unsigned mb)
+{
+    const std::string size = mb == 0 ? "size=50%" : std::format("size={}m", mb);
+    mount("soak", "/dev/shm", nullptr, MS_REMOUNT, size.c_str());
 }
 
 std::set<std::string> shared_files()
@@ -87,6 +96,22 @@ outcome run_round(const round_plan& plan, bool is_on_device)
     return plan.has_cards && !is_on_device ? run_on_device(plan) : director(plan, own_program()).run();
 }
 
+void print_plan(const round_plan& plan)
+{
+    constexpr std::array names = {"nobody is disturbed", "is killed", "is stopped", "forks"};
+    std::printf("%s\n", plan.text().c_str());
+    for (std::size_t number = 0; number < plan.steps.size(); ++number) {
+        const step& each       = plan.steps[number];
+        const char* const name = names[std::to_underlying(each.disturbed)];
+        std::printf("step %zu: ", number);
+        each.disturbed == disturbance::none ? std::printf("%s\n", name)
+                                            : std::printf("rank %u %s after %u us\n", each.victim, name, each.delay_us);
+        for (std::size_t i = 0; i < each.operations.size(); ++i) {
+            std::printf("    %zu: %s\n", i, text_of(each.operations[i]).c_str());
+        }
+    }
+}
+
 int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
 {
     own_program();
@@ -97,10 +122,12 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     outcome all;
     for (bool is_first = true; is_first || (!is_one_round && clock::now() < end); is_first = false, ++seed, ++rounds) {
         const round_plan plan = plan_of(seed);
-        const outcome round   = run_round(plan, false);
-        const auto files      = left_behind(before);
-        if (!round.is_good() || !files.empty()) {
-            std::printf("round %lu: %s\n%s", seed, plan.text().c_str(), round.told.c_str());
+        limit_shared_memory(plan.shared_mb);
+        const outcome round = run_round(plan, false);
+        const auto files    = left_behind(before);
+        if (!round.is_good() || round.blocked > 0 || !files.empty()) {
+            std::printf("round %lu%s: %s\n%s", seed, round.blocked > 0 ? " (a queue of UCX is blocked)" : "",
+                        plan.text().c_str(), round.told.c_str());
             for (const std::string& name : files) {
                 std::printf("left behind: %s\n", name.c_str());
                 std::filesystem::remove("/dev/shm/" + name);
@@ -111,9 +138,11 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
         all.kills += round.kills;
         all.wrong += round.wrong;
         all.hung += round.hung;
+        all.blocked += round.blocked;
         left += files.size();
     }
-    std::printf("%zu rounds\n", rounds);
+    std::printf("%zu rounds, %u of them ended early by a queue of UCX that a killed process has blocked\n", rounds,
+                all.blocked);
     std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %zu left behind\n", all.operations, all.kills,
                 all.wrong, all.hung, left);
     return all.is_good() && left == 0 ? 0 : 1;
@@ -127,18 +156,24 @@ try {
     double minutes      = 1;
     std::uint64_t seed  = test::run_seed();
     std::uint64_t round = 0;
+    std::uint64_t shown = 0;
     int rank            = -1;
     bool counts         = false;
     app.add_option("MINUTES", minutes, "how long")->check(CLI::PositiveNumber);
     app.add_option("--seed", seed, "of the first round (default: of the day)");
-    auto* const one = app.add_option("--round", round, "only the round of this seed");
+    auto* const one  = app.add_option("--round", round, "only the round of this seed");
+    auto* const plan = app.add_option("--plan", shown, "print what the round of this seed does");
     app.add_option("--rank", rank, "be this process of the round")->group("");
     app.add_flag("--counts", counts, "print the counts of the round for the process that started it")->group("");
     CLI11_PARSE(app, argc, argv);
+    if (plan->count() > 0) {
+        print_plan(plan_of(shown));
+        return 0;
+    }
     if (rank >= 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL); // nothing stays of a soak that is killed
-        const round_plan plan = plan_of(round);
-        participant taking_part(plan, static_cast<unsigned>(rank), test::process::first_descriptor);
+        const round_plan drawn = plan_of(round);
+        participant taking_part(drawn, static_cast<unsigned>(rank), test::process::first_descriptor);
         try {
             taking_part.run();
         } catch (const std::exception& error) {

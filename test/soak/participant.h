@@ -11,6 +11,8 @@
 #include <chrono>
 #include <memory>
 
+#include <sys/mman.h>
+
 namespace ucxl::soak
 {
 
@@ -29,18 +31,36 @@ private:
     struct peer {
         ucp_ep_h endpoint = nullptr;
         bool is_dead      = false;
+        std::vector<std::byte> address{}; // of its worker
     };
-    struct task; // an operation in which this process takes part
+    struct task;   // an operation in which this process takes part
+    struct entry { // a context and its worker
+        test::context context;
+        ucp_worker_h worker;
+        entry();
+    };
 
     bool is_dead(unsigned rank) const { return _peers[rank].is_dead; }
     unsigned other_of(const operation& planned) const { return planned.from == _rank ? planned.to : planned.from; }
+    // Both sides use the context of the same number.
+    unsigned number_for(unsigned rank) const { return (_rank + rank) % _plan.num_contexts; }
+    entry& entry_for(unsigned rank) const { return *_entries[number_for(rank)]; }
+    entry& entry_for(const task& work) const;
+    void progress() const;
     void connect();
+    void become_short_of() const;
+    void reserve_addresses();
+    void release_addresses();
     void run_step(unsigned number);
     void prepare(task& work);
+    void try_to_prepare(task& work);
     void start(task& work);
     void start_as_initiator(task& work);
     bool has_ended(task& work);
+    bool can_stay_open(const task& work) const;
     void abandon(unsigned rank);
+    void give_up(unsigned number);
+    std::uint64_t ranks_heard_by_ucx_alone();
     void finish_all(unsigned number);
     void look(unsigned number);
     void expect_result(task& work);
@@ -53,12 +73,12 @@ private:
     const round_plan& _plan;
     const unsigned _rank;
     const link _link;
-    test::context _context;
-    ucp_worker_h _worker;
+    std::vector<std::unique_ptr<entry>> _entries;
     std::vector<peer> _peers;
     std::vector<std::unique_ptr<task>> _tasks, _abandoned;
     std::optional<note> _awaited;
     unsigned _num_addresses = 0;
+    void* _reserve          = MAP_FAILED;
 };
 
 } // namespace ucxl::soak

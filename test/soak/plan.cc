@@ -70,7 +70,10 @@ round_plan plan_of(std::uint64_t seed)
     random from(seed);
     round_plan plan{.seed = seed, .options = {}, .steps = {}};
     plan.num_processes        = 2 + static_cast<unsigned>(from.below(5));
-    plan.has_heap             = from.one_in(2);
+    const std::uint64_t ranks = (std::uint64_t{1} << plan.num_processes) - 1;
+    plan.heaps                = from.one_in(2) ? 0 : from.one_in(2) ? ranks : from.next() & ranks;
+    plan.num_contexts         = from.one_in(3) ? 2 + static_cast<unsigned>(from.below(2)) : 1;
+    plan.shared_mb            = from.one_in(4) ? 16 * plan.num_processes * plan.num_contexts : 0;
     plan.has_cards            = from.one_in(4);
     plan.has_error_handling   = plan.has_cards || from.one_in(3);
     constexpr std::array tcp  = {"tcp,self,lay_copy,lay_shm", "tcp,self,lay_copy"};
@@ -84,10 +87,25 @@ round_plan plan_of(std::uint64_t seed)
     if (plan.has_cards && from.one_in(2)) {
         plan.options.emplace_back("UCX_LAYOUT_KEYS_SAME_HOST", "always");
     }
+    if (!plan.has_cards && from.one_in(4)) {
+        plan.little     = from.one_in(2) ? shortage::descriptors : shortage::addresses;
+        plan.has_little = static_cast<unsigned>(from.below(plan.num_processes));
+        plan.left =
+            static_cast<unsigned>(plan.little == shortage::descriptors ? 1 + from.below(8) : 8 + from.below(200));
+    }
+    if (plan.little == shortage::addresses) {
+        plan.options.emplace_back("UCX_RNDV_FRAG_ALLOC_COUNT", "host:8"); // 4 MB at once, not 64
+    }
+    if (plan.heaps != 0 && from.one_in(2)) {
+        plan.options.emplace_back("UCX_LAYOUT_HEAP_MIN", "32k");
+    }
+    plan.has_rendezvous = from.one_in(2);
+    if (plan.has_rendezvous) {
+        plan.options.emplace_back("UCX_RNDV_THRESH", "8k");
+    }
     if (from.one_in(4)) {
         plan.options.emplace_back("UCX_LAYOUT_DIRECT_SHM_MIN", "4k"); // short ones in one pass, too
     }
-    // All connect before anybody is killed: UCX 1.18.1 ends a process whose peer dies while they connect over TCP.
     step& connecting = plan.steps.emplace_back();
     for (unsigned rank = 0; rank < plan.num_processes; ++rank) {
         for (unsigned other = 0; other < plan.num_processes; ++other) {
@@ -120,11 +138,29 @@ side_layouts layouts_of(const operation& planned)
     return {source, draw(planned.target), length};
 }
 
+std::string text_of(const operation& planned)
+{
+    constexpr std::array kinds    = {"message", "put", "get", "atomic"};
+    constexpr std::array memories = {"host memory", "a window", "a shared window"};
+    return std::format("{} of {} bytes from {} to {}, {} to {}", kinds[std::to_underlying(planned.kind)],
+                       layouts_of(planned).length, planned.from, planned.to,
+                       memories[std::to_underlying(planned.source)], memories[std::to_underlying(planned.target)]);
+}
+
 std::string round_plan::text() const
 {
-    std::string made =
-        std::format("{} processes, {} steps{}{}{}", num_processes, steps.size(), has_heap ? ", the heap" : "",
-                    has_cards ? ", cards" : "", has_error_handling ? ", error handling" : "");
+    std::string made = std::format("{} processes, {} contexts, {} steps{}{}", num_processes, num_contexts, steps.size(),
+                                   has_cards ? ", cards" : "", has_error_handling ? ", error handling" : "");
+    for (unsigned rank = 0; rank < num_processes; ++rank) {
+        made += has_heap(rank) ? std::format(", the heap in {}", rank) : "";
+    }
+    if (shared_mb != 0) {
+        made += std::format(", {} MB in /dev/shm", shared_mb);
+    }
+    if (little != shortage::none) {
+        made += std::format(", rank {} gets {} more {}", has_little, left,
+                            little == shortage::descriptors ? "descriptors" : "MB of addresses");
+    }
     for (const auto& [name, value] : options) {
         made += std::format(", {}={}", name, value);
     }

@@ -33,6 +33,9 @@ struct operation {
 
 enum class disturbance : std::uint8_t { none, kill, stop, fork };
 
+// What there is little of in one process of a round, from its second step on.
+enum class shortage : std::uint8_t { none, descriptors, addresses };
+
 struct step {
     std::vector<operation> operations; // at the same time
     disturbance disturbed = disturbance::none;
@@ -43,14 +46,21 @@ struct step {
 struct round_plan {
     std::uint64_t seed     = 0;
     unsigned num_processes = 2;
-    bool has_heap          = false; // libucx_layout_heap is preloaded
+    unsigned num_contexts  = 1; // of each process; each endpoint is one of these
+    std::uint64_t heaps    = 0; // a bit for each rank where libucx_layout_heap is preloaded
+    unsigned shared_mb     = 0; // how much there may be in /dev/shm; 0: the usual
+    shortage little        = shortage::none;
+    unsigned has_little    = 0;     // a rank
+    unsigned left          = 0;     // descriptors or megabytes that it still gets
     bool has_cards         = false; // on the software device, in its adversarial order
     // Endpoints find out when their peer dies. Without it windows of shared memory are used in one pass; what waits for
     // a process that was killed then never ends.
     bool has_error_handling = false;
+    bool has_rendezvous     = false;                          // for all messages of more than 8 KB
     std::vector<std::pair<std::string, std::string>> options; // UCX_* variables
     std::vector<step> steps;
 
+    bool has_heap(unsigned rank) const { return (heaps >> rank & 1) != 0; }
     std::span<const operation_kind> kinds() const; // that UCX can do with these options
     std::string text() const;                      // one line
 };
@@ -62,5 +72,6 @@ struct side_layouts {
     std::uint64_t length = 0;
 };
 side_layouts layouts_of(const operation& planned);
+std::string text_of(const operation& planned);
 
 } // namespace ucxl::soak
