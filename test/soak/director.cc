@@ -48,7 +48,9 @@ void director::start()
     test::environment variables(_plan.options.begin(), _plan.options.end());
     // Peers that were killed are found out about soon, by UCX's own means, too.
     variables.emplace_back("UCX_KEEPALIVE_INTERVAL", "500ms");
-    variables.emplace_back("UCX_LOG_LEVEL", "error");
+    if (std::getenv("UCX_LOG_LEVEL") == nullptr) {
+        variables.emplace_back("UCX_LOG_LEVEL", "error");
+    }
     const char* const others = std::getenv("LD_PRELOAD"); // the software device
     test::environment with_heap(variables);
     with_heap.emplace_back("LD_PRELOAD", others == nullptr || *others == '\0'
@@ -274,10 +276,15 @@ outcome director::run()
         }
         finish();
     } catch (const stuck&) {
+        for (const auto end = clock::now() + std::chrono::seconds(1); clock::now() < end;) {
+            pump(); // others will tell the same
+        }
         ++(are_stuck_in_ucx() ? _outcome.blocked : _outcome.hung);
         for (const note& each : _stuck) {
             const std::string_view text(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
-            _outcome.told += std::format("rank {}: {}\n", each.rank, text);
+            _performers[each.rank].process->kill(SIGKILL);
+            _outcome.told +=
+                std::format("rank {}: {}\n{}", each.rank, text, _performers[each.rank].process->wait().output());
         }
     } catch (const std::exception& error) {
         if (_outcome.is_good()) {

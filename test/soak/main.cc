@@ -119,6 +119,7 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     const auto before  = shared_files();
     const auto end     = clock::now() + std::chrono::duration<double, std::ratio<60>>(minutes);
     std::size_t rounds = 0, left = 0;
+    unsigned over_heap = 0; // kills
     outcome all;
     for (bool is_first = true; is_first || (!is_one_round && clock::now() < end); is_first = false, ++seed, ++rounds) {
         const round_plan plan = plan_of(seed);
@@ -140,9 +141,12 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
         all.hung += round.hung;
         all.blocked += round.blocked;
         left += files.size();
+        over_heap += plan.heaps != 0 ? round.kills : 0;
     }
-    std::printf("%zu rounds, %u of them ended early by a queue of UCX that a killed process has blocked\n", rounds,
-                all.blocked);
+    std::printf(
+        "%zu rounds, %u of them ended early by a queue of UCX that a killed process has blocked; %u kills where "
+        "processes have the heap\n",
+        rounds, all.blocked, over_heap);
     std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %zu left behind\n", all.operations, all.kills,
                 all.wrong, all.hung, left);
     return all.is_good() && left == 0 ? 0 : 1;

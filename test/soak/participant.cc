@@ -27,7 +27,7 @@ constexpr std::chrono::seconds patience{30};
 // For what may never end because of UCX: more than its end takes where it does end.
 constexpr std::chrono::seconds patience_with_ucx{2};
 constexpr std::chrono::seconds listening{4};
-constexpr std::size_t reserve = std::size_t{24} << 20;
+constexpr std::size_t reserved_bytes = std::size_t{24} << 20, num_reserved_descriptors = 4;
 // Of messages that are not operations.
 constexpr ucp_tag_t connecting_tag = ucp_tag_t{1} << 62, probe_tag = ucp_tag_t{1} << 63;
 
@@ -306,7 +306,8 @@ void participant::become_short_of() const
     if (_plan.little == shortage::descriptors) {
         const int next = dup(0);
         close(next);
-        const rlimit limit{static_cast<rlim_t>(next) + _plan.left, static_cast<rlim_t>(next) + _plan.left};
+        const rlim_t most = static_cast<rlim_t>(next) + num_reserved_descriptors + _plan.left;
+        const rlimit limit{most, most};
         test::check(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit: {}", std::strerror(errno));
     } else {
         std::uint64_t pages = 0;
@@ -317,19 +318,32 @@ void participant::become_short_of() const
     }
 }
 
-// UCX ends a process that cannot have memory for its fragments (docs/limits.md). So there is some while operations run.
-void participant::reserve_addresses()
+// Without memory for its fragments UCX ends a process, and over TCP it needs descriptors to choose a protocol, which it
+// then does once for all (docs/limits.md). So there are some while operations run.
+void participant::reserve()
 {
-    if (_plan.little == shortage::addresses && _plan.has_little == _rank) {
-        _reserve = mmap(nullptr, reserve, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (_plan.little == shortage::none || _plan.has_little != _rank) {
+        return;
+    }
+    if (_plan.little == shortage::addresses) {
+        _reserved_memory = mmap(nullptr, reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return;
+    }
+    while (_reserved_descriptors.size() < num_reserved_descriptors) {
+        const int each = dup(0);
+        if (each < 0) {
+            return;
+        }
+        _reserved_descriptors.push_back(each);
     }
 }
 
-void participant::release_addresses()
+void participant::release_reserve()
 {
-    if (_reserve != MAP_FAILED) {
-        munmap(std::exchange(_reserve, MAP_FAILED), reserve);
+    if (_reserved_memory != MAP_FAILED) {
+        munmap(std::exchange(_reserved_memory, MAP_FAILED), reserved_bytes);
     }
+    std::ranges::for_each(std::exchange(_reserved_descriptors, {}), close);
 }
 
 void participant::start_as_initiator(task& work)
@@ -576,11 +590,11 @@ void participant::run_step(unsigned number)
         }
         _tasks.push_back(std::make_unique<task>(each, number, i));
     }
-    reserve_addresses();
+    reserve();
     for (const auto& each : _tasks) {
         try_to_prepare(*each);
     }
-    release_addresses();
+    release_reserve();
     if (planned.disturbed == disturbance::fork && planned.victim == _rank) {
         fork_once();
     }

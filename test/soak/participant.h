@@ -49,8 +49,8 @@ private:
     void progress() const;
     void connect();
     void become_short_of() const;
-    void reserve_addresses();
-    void release_addresses();
+    void reserve();
+    void release_reserve();
     void run_step(unsigned number);
     void prepare(task& work);
     void try_to_prepare(task& work);
@@ -78,7 +78,8 @@ private:
     std::vector<std::unique_ptr<task>> _tasks, _abandoned;
     std::optional<note> _awaited;
     unsigned _num_addresses = 0;
-    void* _reserve          = MAP_FAILED;
+    void* _reserved_memory  = MAP_FAILED;
+    std::vector<int> _reserved_descriptors{};
 };
 
 } // namespace ucxl::soak
