@@ -212,10 +212,11 @@ std::uint64_t found_pass::length_of(std::uint32_t piece) const
 std::optional<std::uint32_t> found_pass::take()
 {
     const std::uint32_t end = low_of(_left);
-    while (number_of(_left) == _number && low_of(_left) == end && high_of(_left) < end) {
-        if (_slot->left.compare_exchange_weak(_left, _left - low_step, std::memory_order_acq_rel,
+    std::uint64_t seen      = _left;
+    while (number_of(seen) == _number && low_of(seen) == end && high_of(seen) < end) {
+        if (_slot->left.compare_exchange_weak(seen, seen - low_step, std::memory_order_acq_rel,
                                               std::memory_order_acquire)) {
-            _left -= low_step;
+            _left = seen - low_step;
             return end - 1;
         }
     }

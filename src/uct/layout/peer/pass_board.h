@@ -178,7 +178,7 @@ private:
 
     pass_slot* _slot;
     std::uint32_t _number;
-    std::uint64_t _left; // as seen last
+    std::uint64_t _left; // as this owner left it
     pass_request _request;
 };
 

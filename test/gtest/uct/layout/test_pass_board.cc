@@ -320,6 +320,21 @@ TEST_F(pass_boards, an_owner_takes_only_pieces_of_sound_requests)
     EXPECT_GT(num_found, 0u);
 }
 
+// Also if it asks again after there was none.
+TEST_F(pass_boards, an_owner_takes_fewer_and_fewer_pieces_whatever_others_write)
+{
+    const posted_pass pass(board, request_of(4));
+    auto found = look(board);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->take(), 3u);
+    std::atomic<std::uint64_t>& left = board.slots[0].left;
+    left                             = left | 0x4000; // as if there were more
+    EXPECT_EQ(found->take(), std::nullopt);
+    EXPECT_EQ(found->take(), std::nullopt);
+    left = left & ~std::uint64_t{0x4000};
+    EXPECT_EQ(found->take(), 2u);
+}
+
 TEST_F(pass_boards, a_requester_copies_each_piece_at_most_once_whatever_others_write)
 {
     test::random from(run_seed());
