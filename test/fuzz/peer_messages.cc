@@ -1,5 +1,5 @@
-// Any bytes as the messages by which a peer puts, gets, does atomics and answers (src/uct/layout/messages/requests.cc), as
-// the handlers that libucp registers get them. Bytes of a window change as a plain copy of it says, and no others.
+// Any bytes as the messages by which a peer puts, gets, does atomics and answers (src/uct/layout/messages), as the
+// handlers that libucp registers get them. Bytes of a window change as a plain copy of it says, and no others.
 //
 // Left out is what libucp's own handlers get unchanged: requests for memory that is no window, and numbers of requests
 // and of endpoints, which it takes for pointers.

@@ -1,6 +1,6 @@
-// A remote key of lay_shm whose owner lies (src/uct/layout/peer/import.cc): any record, and any regions behind it, which
-// the owner changes while the window is used. Each byte that a window of it shows is the one of the file that the record
-// names, or the key is refused. Nobody gets a signal when the owner makes a file shorter.
+// A remote key of lay_shm whose owner lies (src/uct/layout/peer/import.cc): any record, and any regions behind it,
+// which the owner changes while the window is used. Each byte that a window of it shows is the one of the file that the
+// record names, or the key is refused. Nobody gets a signal when the owner makes a file shorter.
 //
 // The owner is this process: importing asks the system for the files of whatever process a key names.
 #include "fuzz_target.h"

@@ -1,6 +1,6 @@
-// Shared passes (src/uct/layout/peer/pass_board.h), the real code, in orders of its atomic operations that random numbers
-// choose: two requesters and an owner with two threads, one of which may be killed at any step. The properties are those
-// of test/models/shared_pass.pml.
+// Shared passes (src/uct/layout/peer/pass_board.h), the real code, in orders of its atomic operations that random
+// numbers choose: two requesters and an owner with two threads, one of which may be killed at any step. The properties
+// are those of test/models/shared_pass.pml.
 #include "scheduler.h"
 
 #include "uct/layout/peer/pass_board.h"
