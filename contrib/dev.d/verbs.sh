@@ -30,9 +30,12 @@ usage: contrib/dev VERB [ARGS]
                   SEEDS seeds (default 200); ends with "N passed, N failed"
   models [FILTER] check the models of protocols between threads and processes (SPIN) in all their states, and that
                   each is found wrong when one check, order or barrier is taken out
+  schedules [N]   build, then run protocols between threads and processes, the real code, in N orders of their atomic
+                  operations (default 1000000)
   soak MINUTES [OPTIONS]
                   build, then let random processes talk for so long, over all transports, with kills, stops and forks,
-                  and look at every byte (--seed N: of the first round; --round N: one round again); ends with
+                  and look at every byte (--seed N: of the first round; --round N: one round again; --plan N: what
+                  that round does); ends with
                   "soak: N operations, N kills, N wrong, N hung, N left behind"
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
                   (--suite NAME FILTER: in a root of another Debian suite, forky has MPIs with the ABI of MPI 5)
@@ -298,6 +301,7 @@ conformance mpi: MPI programs of other projects, with the library and without it
 conformance python: a wheel of the package, beside wheels of other projects
 adversarial: 200 seeds; `check` runs five of the day, and one of windows, with half of them
 models: larger state spaces, and all broken variants; `check` breaks one model of the day
+schedules: a million orders of atomic operations; `check` runs 5000 of the day
 soak 20: random processes that are killed, for so many minutes
 test internal-headers: all of them; `check` compiles a quarter of the day alone
 END
@@ -375,6 +379,12 @@ verb_adversarial() {
     verb_build release
     in_build_tests release
     exec "$top/test/adversarial" --build "$top/build/release" "$@"
+}
+
+verb_schedules() {
+    verb_build release
+    in_build release gtest_schedules
+    UCXL_TEST_SCHEDULES=${1:-1000000} exec "$top/build/release/gtest_schedules"
 }
 
 verb_soak() {
