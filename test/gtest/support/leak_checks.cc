@@ -1,5 +1,12 @@
 #include "leak_checks.h"
 
+// clang says it in another way.
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__
+#endif
+#endif
+
 #ifdef __SANITIZE_ADDRESS__
 
 #include <sanitizer/lsan_interface.h>
