@@ -2,6 +2,7 @@
 
 #include "call_table.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <link.h>
 #include <string_view>
@@ -41,12 +42,38 @@ const char* why_openmpi_is_without_ucx()
                : "Open MPI does not move messages by UCX (it does with --mca pml ucx)";
 }
 
+// The value of a line "MPICH Device:      ch4:ucx".
+std::string_view line_of(std::string_view text, std::string_view name)
+{
+    const std::size_t found = text.find(name);
+    if (found == std::string_view::npos) {
+        return {};
+    }
+    text.remove_prefix(found + name.size());
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    return text.substr(0, text.find('\n'));
+}
+
+// Only with UCX alone MPICH has no shared memory of its own. With it, it copies what processes of a host send each
+// other, by the CPU or by the kernel, and neither can read a window.
 const char* why_mpich_is_without_ucx()
 {
     const library_version version;
-    return version.text().find("ch4:ucx") == std::string_view::npos
-               ? "this MPICH does not move messages by UCX (device ch4:ucx)"
-               : nullptr;
+    const std::string_view device = line_of(version.text(), "MPICH Device:");
+    if (!device.starts_with("ch4:ucx")) {
+        return "this MPI does not move messages by UCX (of MPICH, the device ch4:ucx does)";
+    }
+    const std::string_view options    = line_of(version.text(), "MPICH configure:");
+    constexpr std::string_view option = "--with-ch4-shmmods=";
+    const std::size_t found           = options.find(option);
+    const std::string_view modules =
+        found == std::string_view::npos ? std::string_view("auto") : options.substr(found + option.size());
+    const bool has_modules = !modules.starts_with("auto") && !modules.starts_with("no");
+    if (device != "ch4:ucx" || has_modules) {
+        return "this MPICH moves messages within a host by shared memory of its own, not by UCX (device ch4:ucx "
+               "alone)";
+    }
+    return nullptr;
 }
 
 } // namespace
