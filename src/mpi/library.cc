@@ -8,6 +8,7 @@
 #include "requests.h"
 #include "settings.h"
 #include "staging.h"
+#include "status.h"
 #include "type_contents.h"
 #include "type_table.h"
 #include "type_uses.h"
@@ -67,6 +68,7 @@ void leave_to_mpi(const char* reason)
 {
     log_info("datatypes are left to MPI: %s", reason);
     report::print_nothing(reason);
+    status::print_nothing(reason);
 }
 
 } // namespace
@@ -96,6 +98,7 @@ bool library::prepare()
 {
     settings::complete();
     if (!settings::get().is_enabled) {
+        status::print_nothing("UCX_LAYOUT_MPI_ENABLE says so");
         return false;
     }
     if (has_other_handles()) {
@@ -111,6 +114,7 @@ void library::start()
 {
     settings::complete(); // MPI may have loaded UCX
     if (!settings::get().is_enabled) {
+        status::print_nothing("UCX_LAYOUT_MPI_ENABLE says so");
         return;
     }
     if (const char* const reason = why_without_ucx()) {
@@ -154,6 +158,7 @@ void library::start()
     report::start();
     take_calls();
     log_info("datatypes are layouts");
+    status::print_active();
 }
 
 void library::stop()

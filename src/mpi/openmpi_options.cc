@@ -1,13 +1,16 @@
 #include "openmpi_options.h"
 
+#include "call_table.h"
 #include "implementation.h"
 #include "settings.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <initializer_list>
 #include <ranges>
 #include <string_view>
+#include <system_error>
 
 namespace ucxl::mpi
 {
@@ -26,6 +29,18 @@ bool is_ucx_asked_for()
                                [](auto name) { return std::string_view(name) == "ucx"; });
 }
 
+// Asking for a component that is not there ends MPI_Init. It is a part of the library, or a file in the folder of
+// components beside it.
+bool has_ucx_component()
+{
+    if (symbol_of_mpi("mca_pml_ucx_component") != nullptr) {
+        return true;
+    }
+    std::error_code ignored;
+    const auto folder = std::filesystem::canonical(file_of_mpi(), ignored).parent_path();
+    return std::filesystem::exists(folder / "openmpi" / "mca_pml_ucx.so", ignored);
+}
+
 // Of a parameter with one or more names, the first one is used.
 void set_unless_chosen(std::initializer_list<const char*> names, const char* value)
 {
@@ -39,7 +54,13 @@ void set_unless_chosen(std::initializer_list<const char*> names, const char* val
 
 void let_openmpi_use_ucx()
 {
-    if (implementation_below() != implementation::openmpi || !is_ucx_asked_for()) {
+    if (implementation_below() != implementation::openmpi) {
+        return;
+    }
+    if (settings::get().prefers_ucx && has_ucx_component()) {
+        set_unless_chosen({"OMPI_MCA_pml"}, "ucx");
+    }
+    if (!is_ucx_asked_for()) {
         return;
     }
     // That of devices is not needed: it would only put UCX before components that the user may prefer.

@@ -22,6 +22,8 @@ struct settings {
     std::size_t idle_windows  = 8;       // UCX_LAYOUT_MPI_WINDOWS, for each type and count
     bool always_takes_windows = false;   // UCX_LAYOUT_MPI_ENGINE=windows: also where ucp_datatypes.h would do
     bool has_report           = false;
+    bool tells_status         = false; // UCX_LAYOUT_MPI_STATUS, see status.h
+    bool prefers_ucx          = false; // UCX_LAYOUT_MPI_PML=ucx: Open MPI uses UCX if nobody chose a pml
 
     // Reads the environment once. A bad value is told on stderr, and the default is used.
     static const settings& get();

@@ -1,0 +1,86 @@
+#include "status.h"
+
+#include "mpi_functions.h"
+#include "settings.h"
+#include "sys/heap_memory.h"
+#include "ucp_datatypes.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include <dlfcn.h>
+
+namespace ucxl::mpi
+{
+
+namespace
+{
+
+// By what launchers tell their processes: sessions have no world, and MPI may not have started. A process without a
+// launcher is the first one.
+bool is_first_process()
+{
+    for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+        if (const char* const rank = std::getenv(name)) {
+            return std::string(rank) == "0";
+        }
+    }
+    return true;
+}
+
+// The first line of what MPI says, up to the first comma: "Open MPI v5.0.7", "MPICH 4.2.1".
+std::string name_of_mpi()
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length                                = 0;
+    if (PMPI_Get_library_version(text, &length) != MPI_SUCCESS) {
+        return "MPI";
+    }
+    std::string line(text);
+    line.resize(std::min(line.find_first_of(",\n"), line.size()));
+    std::ranges::replace(line, '\t', ' ');
+    const auto repeated = std::ranges::unique(line, [](char a, char b) { return a == ' ' && b == ' '; });
+    line.erase(repeated.begin(), repeated.end());
+    constexpr std::string_view word = " Version:";
+    if (const std::size_t found = line.find(word); found != std::string::npos) {
+        line.erase(found, word.size());
+    }
+    return line;
+}
+
+bool has_heap()
+{
+    return dlsym(RTLD_DEFAULT, heap_memory_function_name) != nullptr;
+}
+
+void print(const std::string& what)
+{
+    std::fprintf(stderr, "ucx-layout-mpi: %s: %s\n", name_of_mpi().c_str(), what.c_str());
+}
+
+} // namespace
+
+void status::print_active() noexcept
+try {
+    if (settings::get().tells_status && is_first_process()) {
+        print(std::string("datatypes are ") + (ucp_datatypes::are_used() ? "layouts" : "windows") +
+              (has_heap() ? ", with a heap in shared memory" : ""));
+    }
+} catch (const std::bad_alloc&) {
+    return; // a job without the line
+}
+
+void status::print_nothing(const char* reason) noexcept
+try {
+    if (settings::get().tells_status && is_first_process()) {
+        print(std::string("datatypes are left to MPI: ") + reason);
+    }
+} catch (const std::bad_alloc&) {
+    return;
+}
+
+} // namespace ucxl::mpi
