@@ -65,7 +65,9 @@ void let_openmpi_use_ucx()
     }
     // That of devices is not needed: it would only put UCX before components that the user may prefer.
     set_unless_chosen({"OMPI_MCA_pml_ucx_tls", "OMPI_MCA_osc_ucx_tls", "OMPI_MCA_opal_common_ucx_tls"}, "any");
-    set_unless_chosen({"OMPI_MCA_osc"}, "");
+    // Debian excludes UCX from one-sided operations. Where nothing is excluded, Open MPI 5.0.11 takes osc rdma, which
+    // crashes in MPI_Win_create beside pml ucx.
+    set_unless_chosen({"OMPI_MCA_osc"}, "ucx,sm");
 }
 
 } // namespace ucxl::mpi

