@@ -10,8 +10,8 @@
 namespace ucxl::mpi_run
 {
 
-// Its standard output, whatever its status. Its standard error is thrown away and its standard input is empty. None if it
-// cannot be started, or does not end within ten seconds: it is then killed.
+// Its standard output, whatever its status. Its standard error is thrown away and its standard input is empty. None if
+// it cannot be started, or does not end within ten seconds: it is then killed.
 std::optional<std::string> output_of(const std::vector<std::string>& command);
 
 } // namespace ucxl::mpi_run

@@ -17,7 +17,8 @@ struct launcher {
     std::string name; // for people, with its version
 };
 
-// By what the launcher prints for --version. None for a program that is no launcher by its name: asking it could run it.
+// By what the launcher prints for --version. None for a program that is no launcher by its name: asking it could run
+// it.
 std::optional<launcher> ask_launcher(const std::string& command);
 // By the launcher's first lines for --version.
 std::optional<launcher> launcher_of(std::string_view version);
