@@ -36,11 +36,12 @@ bool map(bound_window& window, const type_layout& layout, void* base)
         return false;
     }
     ucp_layout_window_attr_t attr{};
-    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS;
+    attr.field_mask = UCP_LAYOUT_WINDOW_ATTR_FIELD_ADDRESS | UCP_LAYOUT_WINDOW_ATTR_FIELD_CARRIER;
     ucp_layout_window_query(handle, &attr);
     window.base          = base;
     window.handle        = handle;
     window.address       = attr.address;
+    window.is_direct     = attr.carrier == UCP_LAYOUT_CARRIER_DIRECT;
     window.bytes_at_bind = bytes_by_cpu(handle);
     return true;
 }

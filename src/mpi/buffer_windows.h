@@ -18,6 +18,7 @@ struct bound_window {
     void* base                  = nullptr;
     ucp_layout_window_h handle  = nullptr;
     void* address               = nullptr;
+    bool is_direct              = false; // a peer on this host reaches the memory itself
     unsigned users              = 0;
     std::uint64_t last_use      = 0;
     std::uint64_t bytes_at_bind = 0; // what the CPU had moved through it when it was mapped

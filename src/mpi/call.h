@@ -27,10 +27,11 @@ inline bool can_take_windows(MPI_Comm comm)
     return PMPI_Comm_size(comm, &size) == MPI_SUCCESS && size > 1;
 }
 
-// A window over a buffer of a call that goes to this communicator; none if MPI shall move the buffer.
+// A window over a buffer of a call that goes to this communicator, for a datatype that find_taken() finds; none if MPI
+// shall move the buffer.
 inline window_use borrow(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm, direction way)
 {
-    known_type* const known = find_known(type);
+    known_type* const known = known_types.find(type);
     if (known == nullptr || !can_take_windows(comm)) [[likely]] {
         return {};
     }

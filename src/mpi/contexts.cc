@@ -1,6 +1,8 @@
 #include "contexts.h"
 
+#include "one_pass.h"
 #include "settings.h"
+#include "ucp_datatypes.h"
 #include "ucx_function.h"
 
 #include <algorithm>
@@ -44,6 +46,7 @@ struct known_contexts {
     std::atomic<ucp_context_h> of_messages{nullptr};
     std::atomic<bool> has_context_without_windows{false};
     std::atomic<bool> has_peer_without_windows{false};
+    std::atomic<unsigned> num_peers{0};
     std::atomic<use_of_windows> use{use_of_windows::undecided};
     std::mutex lock;
     noted_handles<ucp_context_h> with_windows; // that tell their peers
@@ -106,12 +109,22 @@ bool may_connect(ucp_worker_h worker, const ucp_ep_params_t& params)
             return true;
         }
     }
+    if (params.field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
+        known().num_peers.fetch_add(1, std::memory_order_relaxed);
+    }
     if (!(params.field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || has_windows(params.address)) {
         return true;
     }
     // One of this and may_use_windows(), which writes and reads in the other order, sees what the other one wrote.
     known().has_peer_without_windows.store(true);
     if (known().use.load() != use_of_windows::used) {
+        return true;
+    }
+    // All others were known before: only a spawned process, or one of another job, comes later, and no message to it is
+    // on its way yet.
+    if (one_pass::is_on() && ucp_datatypes::are_used()) {
+        one_pass::stop();
+        known().use.store(use_of_windows::none);
         return true;
     }
     // What it would receive from a window, or send into one, would never end.
@@ -129,6 +142,7 @@ void contexts::begin()
     known().has_context_without_windows.store(false, std::memory_order_release);
     known().has_peer_without_windows.store(false, std::memory_order_release);
     known().use.store(use_of_windows::undecided, std::memory_order_release);
+    known().num_peers.store(0, std::memory_order_relaxed);
     ucp_layout_context_watch_params_t params{};
     params.field_mask = UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_CHOOSE | UCP_LAYOUT_CONTEXT_WATCH_PARAM_FIELD_MADE;
     params.choose     = choose_flags;
@@ -161,6 +175,11 @@ std::optional<ucp_layout_carrier_t> contexts::carrier()
 bool contexts::has_peer_without_windows()
 {
     return known().has_peer_without_windows.load(std::memory_order_acquire);
+}
+
+unsigned contexts::num_peers()
+{
+    return known().num_peers.load(std::memory_order_relaxed);
 }
 
 bool contexts::may_use_windows() noexcept

@@ -27,6 +27,8 @@ public:
     static std::optional<ucp_layout_carrier_t> carrier();
     // Whether a process to which MPI has connected has no windows, although this one has them.
     static bool has_peer_without_windows();
+    // The processes to which MPI connected while it started.
+    static unsigned num_peers();
     // Before each message by windows: whether there may be one. After the first one MPI gets no endpoint to a process
     // without windows any more.
     static bool may_use_windows() noexcept;

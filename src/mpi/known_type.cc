@@ -2,6 +2,7 @@
 
 #include "contexts.h"
 #include "library.h"
+#include "one_pass.h"
 #include "settings.h"
 
 #include <algorithm>
@@ -120,12 +121,57 @@ counted_type& known_type::counted(MPI_Count count)
 void known_type::note_moved_by_layout(MPI_Count count)
 {
     if (!settings::get().has_report) {
-        _left_count.store(all_counts, std::memory_order_relaxed);
+        if (!one_pass::is_on()) {
+            _left_count.store(all_counts, std::memory_order_relaxed);
+        } else {
+            note_left(count);
+        }
         return;
     }
     const std::size_t length = counted(count).elements.moved.length;
     _statistics.note_message(length);
     _statistics.note_by_cpu(length);
+}
+
+bool known_type::may_be_one_pass(MPI_Count count) const
+{
+    const type_layout_ptr& element = _facts.layout();
+    return one_pass::is_on() && element != nullptr &&
+           count >= (static_cast<MPI_Count>(one_pass::min_length) + element->size - 1) / element->size;
+}
+
+// Where the buffer decides, the count does not.
+void known_type::note_left(MPI_Count count)
+{
+    if (!settings::get().has_report && !may_be_one_pass(count)) {
+        _left_count.store(count, std::memory_order_relaxed);
+    }
+}
+
+window_use known_type::borrow_for_one_pass(const void* buffer, MPI_Count count, direction way)
+{
+    counted_type& used             = counted(count);
+    const counted_layout& elements = used.elements;
+    if (elements.layout == nullptr || (way == direction::receive && !elements.is_unique) ||
+        !one_pass::is_worth(elements.moved)) {
+        return {};
+    }
+    void* const base = base_of(buffer, *elements.layout);
+    if (!one_pass::has(base, static_cast<std::size_t>(elements.layout->span)) || !contexts::may_use_windows()) {
+        return {};
+    }
+    bound_window* const window = used.windows.take(base, *elements.layout, _uses);
+    if (window == nullptr) {
+        return {};
+    }
+    if (!window->is_direct) { // by an option, or because the memory cannot be shared after all
+        one_pass::stop();
+        used.windows.give_back(*window);
+        return {};
+    }
+    ++used.users;
+    _statistics.note_message(elements.moved.length);
+    return {*this, used, *window};
 }
 
 window_use known_type::borrow(const void* buffer, MPI_Count count, direction way) noexcept
@@ -135,14 +181,19 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
     }
     return with_lock(window_use(), [&]() -> window_use {
         learn();
+        if (may_be_one_pass(count)) {
+            if (window_use use = borrow_for_one_pass(buffer, count, way)) {
+                return use;
+            }
+        }
         if (_facts.layout_context() != nullptr) {
             note_moved_by_layout(count);
             return {};
         }
         counted_type& used             = counted(count);
         const counted_layout& elements = used.elements;
-        if (elements.why_not != nullptr && !settings::get().has_report) {
-            _left_count.store(count, std::memory_order_relaxed);
+        if (elements.why_not != nullptr) {
+            note_left(count);
         }
         if (elements.why_not != nullptr || (way == direction::receive && !elements.is_unique)) {
             _statistics.note_why_not(elements.why_not != nullptr ? elements.why_not : "it names bytes twice");

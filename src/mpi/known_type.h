@@ -112,6 +112,10 @@ private:
     void drop_oldest_count();
     void* learned_layout_context() noexcept;
     void note_moved_by_layout(MPI_Count count);
+    // Whether some message of so many elements may go in one pass, if its buffer is in the heap.
+    bool may_be_one_pass(MPI_Count count) const;
+    void note_left(MPI_Count count);
+    window_use borrow_for_one_pass(const void* buffer, MPI_Count count, direction way);
 
     std::atomic<unsigned> _users{1};
     // The latest count that is left to MPI, or all; none while a report counts these.

@@ -3,6 +3,7 @@
 #include "call_table.h"
 #include "contexts.h"
 #include "implementation.h"
+#include "one_pass.h"
 #include "openmpi_options.h"
 #include "report.h"
 #include "requests.h"
@@ -107,6 +108,7 @@ bool library::prepare()
         return false;
     }
     let_openmpi_use_ucx();
+    one_pass::prepare();
     return true;
 }
 
@@ -155,6 +157,7 @@ void library::start()
     if (settings::get().takes_all_types) {
         uses_of_types.want_all();
     }
+    one_pass::start();
     report::start();
     take_calls();
     log_info("datatypes are layouts");
@@ -168,6 +171,7 @@ void library::stop()
     }
     leave_calls();
     own_types::set(0, UINTPTR_MAX);
+    one_pass::stop();
     ucp_datatypes::stop();
     const auto types = known_types.clear();
     report::print(types);

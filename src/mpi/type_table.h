@@ -6,6 +6,7 @@
 #pragma once
 
 #include "known_type.h"
+#include "one_pass.h"
 #include "report.h"
 #include "type_uses.h"
 
@@ -130,10 +131,11 @@ inline known_type* find_used(MPI_Datatype type, MPI_Count count, unsigned uses =
     return learn(type);
 }
 
-// Null also if MPI moves as many elements of it.
+// Null also if MPI moves as many elements of it. Also a datatype of MPI itself, of a long message.
 inline known_type* find_taken(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
 {
-    known_type* const known = find_used(type, count, uses);
+    known_type* const known = count >= one_pass::min_count() && own_types::has(type) ? one_pass::find(type, count)
+                                                                                     : find_used(type, count, uses);
     return known == nullptr || known->is_left(count) ? nullptr : known;
 }
 

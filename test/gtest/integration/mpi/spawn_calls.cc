@@ -16,7 +16,7 @@
 namespace
 {
 
-constexpr int blocks = 40000, length = 4, stride = 9; // numbers; blocks of 16 bytes, 640 KB
+constexpr int blocks = 10000, length = 16, stride = 36; // numbers; blocks of 64 bytes, 640 KB
 
 class exchange
 {

@@ -13,6 +13,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <sys/sysinfo.h>
@@ -155,6 +156,16 @@ std::string written(const std::string& path, const std::string& text)
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     std::ofstream(path, std::ios::trunc) << text;
     return path;
+}
+
+std::string with_heap(const mpi& chosen)
+{
+    return preload_of(chosen) + ":" + MPI_LAYOUT_BUILD + "/.libs/libucx_layout_heap.so";
+}
+
+bool has_heap()
+{
+    return std::filesystem::exists(std::string(MPI_LAYOUT_BUILD) + "/.libs/libucx_layout_heap.so");
 }
 
 class mpi_program : public testing::TestWithParam<mpi>
@@ -503,6 +514,22 @@ TEST_P(mpi_started_later, without_the_library_is_a_peer_of_layouts)
             EXPECT_THAT(ended.out, HasSubstr("child: 0 wrong")) << way << first;
             EXPECT_THAT(ended.out, HasSubstr("parent: 0 wrong")) << way << first;
             EXPECT_GT(reported(ended.err, "messages"), 0u) << way << first << ended.output();
+        }
+    }
+}
+
+// Until it comes, the messages of the others go in one pass.
+TEST_P(mpi_started_later, without_the_library_is_a_peer_of_those_with_a_heap)
+{
+    if (!GetParam().is_openmpi() || !has_heap()) {
+        GTEST_SKIP() << "this MPI gets windows, or the heap is not built";
+    }
+    for (const char* const way : ways_of_child) {
+        for (const char* const first : before_a_child) {
+            const auto ended = run_spawn(way, first, without_library, {{"LD_PRELOAD", with_heap(GetParam())}});
+            EXPECT_EQ(ended.status, 0) << way << first << ended.output();
+            EXPECT_THAT(ended.out, HasSubstr("child: 0 wrong")) << way << first;
+            EXPECT_THAT(ended.out, HasSubstr("parent: 0 wrong")) << way << first;
         }
     }
 }
@@ -901,6 +928,57 @@ TEST_P(mpi_by_its_handles, calls_whose_end_a_tool_hides_are_left_to_mpi)
     EXPECT_THAT(ended.out, HasSubstr("the tool saw 4 waits\n"));
     EXPECT_THAT(ended.err, HasSubstr("MPI_Wait of " + own("mpi_tool_by_dlsym", ".so") + " stands before this library"));
     EXPECT_EQ(reported(ended.err, "copies"), 0u) << ended.output();
+}
+
+// Of the report: datatype, messages, and bytes that the CPU copied from or into windows.
+std::uint64_t bytes_by_cpu(const std::string& report, const std::string& name)
+{
+    std::uint64_t sum = 0;
+    const std::regex row("(^|\n)" + name + " +\\d+ +\\d+ +\\d+ +0 +\\d+ +(\\d+) ");
+    for (auto found = std::sregex_iterator(report.begin(), report.end(), row); found != std::sregex_iterator();
+         ++found) {
+        sum += std::stoull((*found)[2]);
+    }
+    return sum;
+}
+
+TEST_P(mpi_by_its_handles, long_messages_in_the_heap_go_in_one_pass_also_contiguous_ones)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const auto long_calls = [this](const std::vector<std::string>& samples, const std::string& preload,
+                                   const environment& more) {
+        environment all{{"LD_PRELOAD", preload}, {"UCX_LAYOUT_MPI_REPORT", "y"}, {"UCX_LAYOUT_MPI_TYPES", "all"}};
+        all.insert(all.end(), more.begin(), more.end());
+        std::vector<std::string> program{own("mpi_long_calls")};
+        program.insert(program.end(), samples.begin(), samples.end());
+        const auto ended = run(GetParam(), 2, GetParam().with_ucx, program, all);
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_THAT(ended.out, HasSubstr(" comparisons, 0 wrong"));
+        return ended.err;
+    };
+    const std::string with = long_calls({}, with_heap(GetParam()), {});
+    EXPECT_GT(bytes_by_cpu(with, "MPI_DOUBLE"), 0u) << with;
+    EXPECT_GT(bytes_by_cpu(with, "MPI_CHAR"), 0u) << with;
+    // Without the heap, or if it is not wanted, contiguous messages are MPI's.
+    EXPECT_THAT(long_calls({"2"}, preload_of(GetParam()), {}), Not(HasSubstr("MPI_DOUBLE")));
+    EXPECT_THAT(long_calls({"2"}, with_heap(GetParam()), {{"UCX_LAYOUT_MPI_ONE_PASS", "n"}}),
+                Not(HasSubstr("MPI_DOUBLE")));
+}
+
+// What the heap cannot share is sent as without it.
+TEST_P(mpi_by_its_handles, long_messages_are_left_where_windows_are_not_direct)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const auto ended = run(
+        GetParam(), 2, GetParam().with_ucx, {own("mpi_long_calls")},
+        {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}, {"UCX_LAYOUT_DIRECT_SHM_MIN", "inf"}});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, HasSubstr(" comparisons, 0 wrong"));
+    EXPECT_EQ(bytes_by_cpu(ended.err, "MPI_DOUBLE"), 0u) << ended.err;
 }
 
 TEST(mpi_library, one_for_other_handles_stays_out_and_says_so)

@@ -1,0 +1,133 @@
+#include "one_pass.h"
+
+#include "contexts.h"
+#include "implementation.h"
+#include "library.h"
+#include "settings.h"
+#include "sys/heap_memory.h"
+#include "type_table.h"
+#include "ucp_datatypes.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include <dlfcn.h>
+
+namespace ucxl::mpi
+{
+
+namespace
+{
+
+// Each connects to all others, which takes some time of MPI_Init.
+constexpr unsigned long max_processes = 256;
+// The longest of MPI's own numbers.
+constexpr MPI_Count longest_number = 32;
+// Of shorter blocks one process alone does what two did at the same time.
+constexpr double min_block = 32;
+
+heap_memory_function heap()
+{
+    static const auto found = reinterpret_cast<heap_memory_function>(dlsym(RTLD_DEFAULT, heap_memory_function_name));
+    return found;
+}
+
+unsigned long number_in(const char* name)
+{
+    const char* const text = std::getenv(name);
+    return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
+}
+
+// Of a job whose processes are all on this host, as its launcher says; 0 of any other one.
+unsigned long processes_of_host()
+{
+    for (const auto& [all, here] :
+         {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}, std::pair{"PMI_SIZE", "MPI_LOCALNRANKS"}}) {
+        if (const unsigned long number = number_in(all); number > 0) {
+            return number == number_in(here) ? number : 0;
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+void one_pass::prepare()
+{
+    if (settings::get().is_one_pass && heap() != nullptr && implementation_below() == implementation::openmpi) {
+        if (const unsigned long number = processes_of_host(); number > 1 && number <= max_processes) {
+            setenv("OMPI_MCA_mpi_add_procs_cutoff", std::to_string(number).c_str(), 0);
+        }
+    }
+}
+
+void one_pass::start()
+{
+    if (!settings::get().is_one_pass || !settings::get().takes_messages || heap() == nullptr || library::has_cards()) {
+        return;
+    }
+    const unsigned long number = processes_of_host();
+    if (number < 2 || number > max_processes) {
+        return;
+    }
+    if (ucp_datatypes::are_used() && (contexts::num_peers() < number - 1 || !contexts::may_use_windows())) {
+        return;
+    }
+    _min_count.store(min_length / longest_number, std::memory_order_relaxed);
+    _is_on.store(true, std::memory_order_relaxed);
+    log_info("messages of 512 KB and more in the shared heap go in one pass");
+}
+
+void one_pass::stop()
+{
+    _is_on.store(false, std::memory_order_relaxed);
+    _min_count.store(std::numeric_limits<MPI_Count>::max(), std::memory_order_relaxed);
+}
+
+bool one_pass::has(const void* start, std::size_t length) noexcept
+{
+    const auto first = reinterpret_cast<std::uintptr_t>(start);
+    heap_memory memory{};
+    unsigned piece = 0;
+    for (int kind; (kind = heap()(piece, &memory)) != heap_memory_none; ++piece) {
+        const std::uintptr_t offset = first - reinterpret_cast<std::uintptr_t>(memory.start);
+        if (kind == heap_memory_shared && offset < memory.length && length <= memory.length - offset) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool one_pass::is_worth(const traffic& moved)
+{
+    return moved.length >= min_length && (moved.num_blocks <= 1 || moved.mean_block() >= min_block);
+}
+
+known_type* one_pass::find(MPI_Datatype type, MPI_Count count) noexcept
+{
+    MPI_Count size = 0;
+    if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size <= 0 ||
+        count < static_cast<MPI_Count>(min_length) / size) {
+        return nullptr;
+    }
+    if (known_type* const known = known_types.find(type)) {
+        return known;
+    }
+    known_type* made = nullptr;
+    try {
+        made = new known_type(type);
+        if (known_types.add(type, made)) {
+            return made;
+        }
+    } catch (const std::bad_alloc&) {
+        // MPI moves them
+    }
+    if (made != nullptr) { // another thread was faster
+        made->remove_user();
+    }
+    return known_types.find(type);
+}
+
+} // namespace ucxl::mpi

@@ -1,0 +1,52 @@
+// Long messages between processes of this host whose buffer lies in the shared heap (libucx_layout_heap): they go by a
+// window over the buffer, which the other process copies in one pass. Also contiguous ones, which MPI sends in two
+// copies or by the kernel, and those that Open MPI moves by layouts otherwise (ucp_datatypes.h).
+//
+//     if (one_pass::is_on() && one_pass::has(buffer, span)) { ... }
+//
+// Off, unless the process has the heap and all processes of the job are on its host. Beside layouts, which need nothing
+// of the peer, also unless all peers have windows and are known when MPI has started, and as soon as another one comes.
+#pragma once
+
+#include "mpi_functions.h"
+#include "rule.h"
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+
+namespace ucxl::mpi
+{
+
+class known_type;
+
+class one_pass
+{
+public:
+    // Below, two copies at the same time are faster (decision 33), and windows are not direct.
+    static constexpr std::size_t min_length = 512 << 10;
+
+    // Before MPI starts: Open MPI shall connect all processes at once.
+    static void prepare();
+    // After MPI has started, and ucp_datatypes.
+    static void start();
+    // Also when a peer without windows may come, or the memory turns out not to be shared.
+    static void stop();
+    static bool is_on() { return _is_on.load(std::memory_order_relaxed); }
+
+    // Whether the heap has all these bytes.
+    static bool has(const void* start, std::size_t length) noexcept;
+    // Whether a message like this is faster so.
+    static bool is_worth(const traffic& moved);
+
+    // The least number of elements of a datatype of MPI itself that may be long enough; no number while it is off.
+    static MPI_Count min_count() { return _min_count.load(std::memory_order_relaxed); }
+    // What is known of a datatype of MPI itself, with which a program sends so many elements. Null: MPI moves them.
+    static known_type* find(MPI_Datatype type, MPI_Count count) noexcept;
+
+private:
+    static constinit inline std::atomic<bool> _is_on{false};
+    static constinit inline std::atomic<MPI_Count> _min_count{std::numeric_limits<MPI_Count>::max()};
+};
+
+} // namespace ucxl::mpi

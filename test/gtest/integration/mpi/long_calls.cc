@@ -1,0 +1,205 @@
+// Two processes send each other long messages by every kind of call, between memory of the heap (malloc) and memory that
+// is none of it (mmap), contiguous or by datatypes. Every byte is compared, also those that nobody may write, and so is
+// what the status says.
+//
+// usage: mpirun -n 2 mpi_long_calls_MPI [SAMPLES]: only the first ones, numbers of MPI around the least length
+//
+// Prints "N comparisons, M wrong". It knows nothing of the libraries, which the test preloads.
+#include <cstdio>
+#include <cstdlib>
+#include <mpi.h>
+#include <sys/mman.h>
+#include <vector>
+
+namespace
+{
+
+int rank = 0, peer = 0;
+long num_comparisons = 0, num_wrong = 0;
+
+class memory
+{
+public:
+    memory(bool is_heap, std::size_t length) : _is_heap(is_heap), _length(length)
+    {
+        _start = static_cast<unsigned char*>(
+            is_heap ? std::malloc(length)
+                    : mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    }
+    ~memory()
+    {
+        if (_is_heap) {
+            std::free(_start);
+        } else {
+            munmap(_start, _length);
+        }
+    }
+    memory(const memory&)            = delete;
+    memory& operator=(const memory&) = delete;
+
+    unsigned char& operator[](std::size_t i) { return _start[i]; }
+    unsigned char* data() { return _start; }
+
+private:
+    bool _is_heap;
+    std::size_t _length;
+    unsigned char* _start;
+};
+
+// Elements of one datatype, of whose bytes some are sent.
+struct sample {
+    MPI_Datatype type;
+    int count;
+    std::size_t extent; // bytes, of all elements
+    std::size_t length, pitch;
+    bool is_moved(std::size_t i) const { return i % pitch < length; }
+    std::size_t size() const { return extent / pitch * length; }
+};
+
+unsigned char value(int of_rank, int round, std::size_t i)
+{
+    return static_cast<unsigned char>(i * 13 + i / 251 + static_cast<std::size_t>(of_rank * 101 + round * 7));
+}
+
+enum class way { exchange, blocking, nonblocking, persistent, matched, longer_receive, number };
+
+void move(way by, const sample& chosen, unsigned char* mine, unsigned char* theirs, int count_received,
+          MPI_Status* status)
+{
+    const MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Request both[2];
+    MPI_Status statuses[2];
+    MPI_Message message;
+    switch (by) {
+    case way::exchange:
+        MPI_Sendrecv(mine, chosen.count, chosen.type, peer, 1, theirs, chosen.count, chosen.type, peer, 1, world,
+                     status);
+        break;
+    case way::blocking:
+        for (const int sender : {0, 1}) {
+            if (rank == sender) {
+                MPI_Ssend(mine, chosen.count, chosen.type, peer, 1, world);
+            } else {
+                MPI_Recv(theirs, chosen.count, chosen.type, MPI_ANY_SOURCE, MPI_ANY_TAG, world, status);
+            }
+        }
+        break;
+    case way::nonblocking:
+    case way::longer_receive:
+        MPI_Irecv(theirs, count_received, chosen.type, peer, 1, world, &both[0]);
+        MPI_Isend(mine, chosen.count, chosen.type, peer, 1, world, &both[1]);
+        MPI_Waitall(2, both, statuses);
+        *status = statuses[0];
+        break;
+    case way::persistent:
+        MPI_Recv_init(theirs, chosen.count, chosen.type, peer, 1, world, &both[0]);
+        MPI_Send_init(mine, chosen.count, chosen.type, peer, 1, world, &both[1]);
+        for (int i = 0; i < 3; ++i) {
+            MPI_Startall(2, both);
+            MPI_Waitall(2, both, statuses);
+        }
+        *status = statuses[0];
+        MPI_Request_free(&both[0]);
+        MPI_Request_free(&both[1]);
+        break;
+    case way::matched:
+        MPI_Isend(mine, chosen.count, chosen.type, peer, 1, world, &both[0]);
+        MPI_Mprobe(peer, 1, world, &message, status);
+        MPI_Mrecv(theirs, chosen.count, chosen.type, &message, status);
+        MPI_Wait(&both[0], MPI_STATUS_IGNORE);
+        break;
+    case way::number:
+        break;
+    }
+}
+
+void try_one(way by, const sample& chosen, bool is_sent_from_heap, bool is_received_in_heap, int round)
+{
+    const int more         = by == way::longer_receive ? chosen.count + chosen.count / 2 : chosen.count;
+    const std::size_t room = chosen.extent / static_cast<std::size_t>(chosen.count) * static_cast<std::size_t>(more);
+    memory mine(is_sent_from_heap, chosen.extent), theirs(is_received_in_heap, room);
+    for (std::size_t i = 0; i < chosen.extent; ++i) {
+        mine[i] = value(rank, round, i);
+    }
+    for (std::size_t i = 0; i < room; ++i) {
+        theirs[i] = 0x5a;
+    }
+    MPI_Status status;
+    move(by, chosen, mine.data(), theirs.data(), more, &status);
+    long wrong = 0;
+    for (std::size_t i = 0; i < room; ++i) {
+        const bool is_moved = i < chosen.extent && chosen.is_moved(i);
+        wrong += theirs[i] != (is_moved ? value(peer, round, i) : 0x5a);
+    }
+    int count = 0;
+    MPI_Get_count(&status, chosen.type, &count);
+    wrong += count != chosen.count || status.MPI_SOURCE != peer || status.MPI_TAG != 1;
+    ++num_comparisons;
+    if (wrong > 0) {
+        ++num_wrong;
+        std::printf("rank %d, way %d, %zu bytes, from heap %d, in heap %d: %ld wrong\n", rank, static_cast<int>(by),
+                    chosen.size(), is_sent_from_heap, is_received_in_heap, wrong);
+    }
+}
+
+MPI_Datatype committed(MPI_Datatype type)
+{
+    MPI_Type_commit(&type);
+    return type;
+}
+
+MPI_Datatype vector(int blocks, int length, int pitch)
+{
+    MPI_Datatype type, resized;
+    MPI_Type_vector(blocks, length, pitch, MPI_BYTE, &type);
+    MPI_Type_create_resized(type, 0, MPI_Aint{blocks} * pitch, &resized);
+    MPI_Type_free(&type);
+    return committed(resized);
+}
+
+MPI_Datatype contiguous(int count)
+{
+    MPI_Datatype type;
+    MPI_Type_contiguous(count, MPI_BYTE, &type);
+    return committed(type);
+}
+
+std::vector<sample> samples()
+{
+    constexpr std::size_t limit = 512 << 10, kb = 1024;
+    std::vector<sample> all;
+    // Around the length from which on messages go in one pass, and beyond.
+    for (const std::size_t bytes : {limit - 8, limit, 3 * limit + 40}) {
+        all.push_back({MPI_DOUBLE, static_cast<int>(bytes / 8), bytes, 1, 1});
+    }
+    all.push_back({MPI_CHAR, 2000001, 2000001, 1, 1});
+    all.push_back({contiguous(4096), 256, 1024 * kb, 1, 1});
+    all.push_back({vector(10000, 64, 128), 1, 10000 * 128, 64, 128});
+    all.push_back({vector(64, 4096, 8192), 3, 3 * 512 * kb, 4096, 8192});
+    all.push_back({vector(70000, 8, 24), 1, 70000 * 24, 8, 24});
+    return all;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    peer                    = 1 - rank;
+    int round               = 0;
+    std::vector<sample> all = samples();
+    if (argc > 1) {
+        all.resize(static_cast<std::size_t>(std::atoi(argv[1])));
+    }
+    for (const sample& each : all) {
+        for (int by = 0; by < static_cast<int>(way::number); ++by) {
+            for (int places = 0; places < 4; ++places) {
+                try_one(static_cast<way>(by), each, (places & 1) == 0, (places & 2) == 0, ++round);
+            }
+        }
+    }
+    std::printf("%ld comparisons, %ld wrong\n", num_comparisons, num_wrong);
+    MPI_Finalize();
+    return num_wrong > 0;
+}
