@@ -1,5 +1,5 @@
 // The processes of `bench mpi`: messages of datatypes, as an unmodified program sends them. They are pairs, which all
-// send at the same time; the first one's times count.
+// send at the same time, and all take part in collective calls; the first one's times count.
 //
 // usage: mpirun -n 2 bench_mpi_exchange_MPI PREFIX live|same BUFFERS
 // live: each message is written before it is sent and read when it has come, one byte of each cache line, inside the
@@ -18,6 +18,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace
@@ -30,8 +31,10 @@ class moved_pattern
 {
 public:
     moved_pattern(const pattern& chosen, int rank, bool is_live, std::size_t num_buffers)
-        : _peer(rank ^ 1), _is_first(rank % 2 == 0), _type(chosen.make()), _buffers(num_buffers)
+        : _rank(rank), _peer(rank ^ 1), _is_first(rank % 2 == 0), _type(chosen.make()), _buffers(num_buffers)
     {
+        int num_processes = 0;
+        MPI_Comm_size(MPI_COMM_WORLD, &num_processes);
         MPI_Aint lb = 0, extent = 0;
         MPI_Type_get_true_extent(_type, &lb, &extent);
         MPI_Type_size(_type, &_size);
@@ -47,8 +50,31 @@ public:
                 each.lines_into = lines_of(each.into);
             }
         }
+        MPI_Type_create_resized(_type, 0, extent, &_apart);
+        MPI_Type_commit(&_apart);
+        const int one           = 1;
+        const MPI_Aint at_start = -_shift;
+        MPI_Type_create_hindexed(1, &one, &at_start, _type, &_at_start);
+        MPI_Type_commit(&_at_start);
+        for (int i = 0; i < num_processes; ++i) {
+            _ones.push_back(1);
+            _zeros.push_back(0);
+            _places.push_back(i);
+            _counts.push_back(i == _peer ? 1 : 0);
+            _types.push_back(_type);
+        }
     }
-    ~moved_pattern() { MPI_Type_free(&_type); }
+    ~moved_pattern()
+    {
+        for (buffer& each : _buffers) {
+            if (each.window != MPI_WIN_NULL) {
+                MPI_Win_free(&each.window);
+            }
+        }
+        MPI_Type_free(&_at_start);
+        MPI_Type_free(&_apart);
+        MPI_Type_free(&_type);
+    }
     moved_pattern(const moved_pattern&)            = delete;
     moved_pattern& operator=(const moved_pattern&) = delete;
 
@@ -81,6 +107,82 @@ public:
         read(now.into, now.lines_into);
     }
 
+    // Each pair at the same time, by a call of all processes.
+    void all_to_all()
+    {
+        buffer& now = next();
+        write(now.from, now.lines_from);
+        MPI_Alltoallw(now.from.data() - _shift, _counts.data(), _zeros.data(), _types.data(), now.into.data() - _shift,
+                      _counts.data(), _zeros.data(), _types.data(), MPI_COMM_WORLD);
+        read(now.into, now.lines_into);
+    }
+
+    // Each process has its peer as its only neighbour.
+    void neighbor_all_to_all()
+    {
+        buffer& now       = next();
+        const int one     = 1;
+        const MPI_Aint at = 0;
+        write(now.from, now.lines_from);
+        MPI_Neighbor_alltoallw(now.from.data() - _shift, &one, &at, &_type, now.into.data() - _shift, &one, &at, &_type,
+                               neighbors());
+        read(now.into, now.lines_into);
+    }
+
+    // The first process gets an element of each.
+    void gather()
+    {
+        buffer& now = next();
+        write(now.from, now.lines_from);
+        if (_rank == 0) {
+            now.gathered.resize(now.into.size() * _ones.size());
+        }
+        MPI_Gatherv(now.from.data() - _shift, 1, _type, now.gathered.data() - _shift, _ones.data(), _places.data(),
+                    _apart, 0, MPI_COMM_WORLD);
+        for (std::size_t i = 0; i < now.gathered.size(); i += now.into.size()) {
+            read(now.gathered.data() + i, now.lines_into);
+        }
+    }
+
+    // From the first process to all, and from its peer to all, so that the first one knows when it is over.
+    void broadcast()
+    {
+        buffer& now = next();
+        for (const int root : {0, 1}) {
+            std::vector<char>& used = _rank == root ? now.from : now.into;
+            if (_rank == root) {
+                write(now.from, now.lines_from);
+            }
+            MPI_Bcast(used.data() - _shift, 1, _type, root, MPI_COMM_WORLD);
+            if (_rank != root) {
+                read(now.into, now.lines_into);
+            }
+        }
+    }
+
+    // Into the memory of the peer, with the datatype on both sides. A fence ends an epoch and begins the next one.
+    void put()
+    {
+        buffer& now          = next();
+        const MPI_Win window = window_over(now);
+        write(now.from, now.lines_from);
+        MPI_Put(now.from.data() - _shift, 1, _type, _peer, 0, 1, _at_start, window);
+        MPI_Win_fence(0, window);
+        read(now.into, now.lines_into);
+    }
+
+    // Out of it.
+    void get()
+    {
+        buffer& now          = next();
+        const MPI_Win window = window_over(now);
+        write(now.into, now.lines_into);
+        MPI_Win_fence(0, window);
+        MPI_Get(now.from.data() - _shift, 1, _type, _peer, 0, 1, _at_start, window);
+        MPI_Win_fence(0, window);
+        read(now.from, now.lines_from);
+    }
+
     // What the program does without a message.
     void work_alone()
     {
@@ -101,11 +203,28 @@ public:
                 (this->*move)();
             }
             for (buffer& each : _buffers) {
-                is_right = is_right && packed(each.from) == packed(each.into);
+                is_right = is_right && packed(each.from.data()) == packed(each.into.data());
             }
         };
-        move_each(&moved_pattern::ping_pong);
-        move_each(&moved_pattern::exchange);
+        for (const auto move : {&moved_pattern::ping_pong, &moved_pattern::exchange, &moved_pattern::all_to_all,
+                                &moved_pattern::neighbor_all_to_all, &moved_pattern::broadcast, &moved_pattern::put}) {
+            move_each(move);
+        }
+        for (buffer& each : _buffers) { // what is in `into` is right now
+            std::ranges::fill(each.from, '\0');
+        }
+        for (std::size_t i = 0; i < _buffers.size(); ++i) {
+            get();
+        }
+        for (std::size_t i = 0; i < _buffers.size(); ++i) {
+            gather();
+        }
+        for (buffer& each : _buffers) {
+            is_right = is_right && packed(each.from.data()) == packed(each.into.data());
+            for (std::size_t i = 0; i < each.gathered.size(); i += each.into.size()) {
+                is_right = is_right && packed(each.gathered.data() + i) == packed(each.into.data());
+            }
+        }
         int is_all = is_right ? 1 : 0, result = 0;
         MPI_Allreduce(&is_all, &result, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
         return result == 1;
@@ -114,6 +233,8 @@ public:
 private:
     struct buffer {
         std::vector<char> from, into;
+        std::vector<char> gathered; // an element of each process
+        MPI_Win window = MPI_WIN_NULL;
         std::vector<std::uint32_t> lines_from, lines_into;
     };
 
@@ -152,22 +273,52 @@ private:
     }
     static void read(const std::vector<char>& memory, const std::vector<std::uint32_t>& places)
     {
+        read(memory.data(), places);
+    }
+    static void read(const char* memory, const std::vector<std::uint32_t>& places)
+    {
         for (const auto place : places) {
             static_cast<void>(*static_cast<const volatile char*>(&memory[place]));
         }
     }
 
-    std::vector<char> packed(std::vector<char>& memory) const
+    // Made when first used, by all processes.
+    static MPI_Win window_over(buffer& memory)
+    {
+        if (memory.window == MPI_WIN_NULL) {
+            MPI_Win_create(memory.into.data(), static_cast<MPI_Aint>(memory.into.size()), 1, MPI_INFO_NULL,
+                           MPI_COMM_WORLD, &memory.window);
+            MPI_Win_fence(0, memory.window);
+        }
+        return memory.window;
+    }
+
+    MPI_Comm neighbors() const
+    {
+        static const MPI_Comm made = [this] {
+            MPI_Comm graph = MPI_COMM_NULL;
+            MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &_peer, MPI_UNWEIGHTED, 1, &_peer, MPI_UNWEIGHTED,
+                                           MPI_INFO_NULL, 0, &graph);
+            return graph;
+        }();
+        return made;
+    }
+
+    std::vector<char> packed(const char* memory) const
     {
         std::vector<char> bytes(static_cast<std::size_t>(_size));
         int position = 0;
-        PMPI_Pack(memory.data() - _shift, 1, _type, bytes.data(), _size, &position, MPI_COMM_SELF);
+        PMPI_Pack(memory - _shift, 1, _type, bytes.data(), _size, &position, MPI_COMM_SELF);
         return bytes;
     }
 
-    int _peer;
+    int _rank, _peer;
     bool _is_first;
     MPI_Datatype _type;
+    MPI_Datatype _apart    = MPI_DATATYPE_NULL; // one behind the other
+    MPI_Datatype _at_start = MPI_DATATYPE_NULL; // its first byte is at the address, as offsets in windows need
+    std::vector<int> _ones, _zeros, _places, _counts;
+    std::vector<MPI_Datatype> _types;
     int _size       = 0;
     MPI_Aint _shift = 0;
     std::vector<buffer> _buffers;
@@ -196,8 +347,19 @@ double seconds_of(moved_pattern& moved, const std::string& kind, long number, lo
     if (kind == "ping-pong") {
         return seconds_of(number, num_batches, [&] { moved.ping_pong(); }) / 2;
     }
-    if (kind == "exchange") {
-        return seconds_of(number, num_batches, [&] { moved.exchange(); });
+    if (kind == "bcast") {
+        return seconds_of(number, num_batches, [&] { moved.broadcast(); }) / 2;
+    }
+    using member = void (moved_pattern::*)();
+    for (const auto& [name, move] : {std::pair<const char*, member>{"exchange", &moved_pattern::exchange},
+                                     {"alltoallw", &moved_pattern::all_to_all},
+                                     {"neighbor", &moved_pattern::neighbor_all_to_all},
+                                     {"gatherv", &moved_pattern::gather},
+                                     {"put", &moved_pattern::put},
+                                     {"get", &moved_pattern::get}}) {
+        if (kind == name) {
+            return seconds_of(number, num_batches, [&moved, move] { (moved.*move)(); });
+        }
     }
     return seconds_of(number, num_batches, [&] { moved.work_alone(); });
 }

@@ -239,6 +239,14 @@ MPI_Datatype blocks()
     return done(hvector(Count, Length, Stride, MPI_BYTE));
 }
 
+template <int Length>
+MPI_Datatype contiguous()
+{
+    MPI_Datatype type;
+    MPI_Type_contiguous(Length, MPI_BYTE, &type);
+    return done(type);
+}
+
 } // namespace
 
 const std::vector<pattern>& all_patterns()
@@ -269,6 +277,8 @@ const std::vector<pattern>& all_patterns()
         {"64 of 128, 4 KB", blocks<64, 64, 128>, "blocks"},
         {"64 of 128, 64 KB", blocks<1024, 64, 128>, "blocks"},
         {"64 of 128, 1 MB", blocks<16384, 64, 128>, "blocks"},
+        {"64 of 128, 4 MB", blocks<65536, 64, 128>, "blocks"},
+        {"64 of 128, 16 MB", blocks<262144, 64, 128>, "blocks"},
         {"8 of 32, 4 KB", blocks<512, 8, 32>, "blocks"},
         {"8 of 32, 64 KB", blocks<8192, 8, 32>, "blocks"},
         {"8 of 32, 1 MB", blocks<131072, 8, 32>, "blocks"},
@@ -277,6 +287,13 @@ const std::vector<pattern>& all_patterns()
         {"256 of 512, 1 MB", blocks<4096, 256, 512>, "blocks"},
         {"4 KB of 8 KB, 64 KB", blocks<16, 4096, 8192>, "blocks"},
         {"4 KB of 8 KB, 1 MB", blocks<256, 4096, 8192>, "blocks"},
+        {"4 KB of 8 KB, 4 MB", blocks<1024, 4096, 8192>, "blocks"},
+        {"contiguous, 4 KB", contiguous<4096>, "contiguous"},
+        {"contiguous, 64 KB", contiguous<65536>, "contiguous"},
+        {"contiguous, 512 KB", contiguous<524288>, "contiguous"},
+        {"contiguous, 1 MB", contiguous<1 << 20>, "contiguous"},
+        {"contiguous, 4 MB", contiguous<4 << 20>, "contiguous"},
+        {"contiguous, 16 MB", contiguous<16 << 20>, "contiguous"},
     };
     return all;
 }
