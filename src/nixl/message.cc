@@ -1,0 +1,143 @@
+#include "message.h"
+
+#include <cstring>
+#include <type_traits>
+
+namespace ucxl::nixl
+{
+
+namespace
+{
+
+// The last byte is the version of all that is here.
+constexpr std::uint32_t message_magic    = 0x6d6c6e01;
+constexpr std::uint32_t region_magic     = 0x726c6e01;
+constexpr std::uint32_t connection_magic = 0x636c6e01;
+
+constexpr std::uint32_t max_regions = 1U << 16; // sources of a layout
+
+struct message_header {
+    std::uint32_t magic;
+    std::uint32_t kind;
+    std::uint64_t sender, window;
+    std::int32_t status;
+    std::uint32_t num_regions;
+    std::uint64_t address, length;
+    std::uint32_t name_length, reserved;
+};
+static_assert(sizeof(message_header) == 56);
+
+struct region_record {
+    std::uint32_t magic, reserved;
+    std::uint64_t id, address, length;
+};
+static_assert(sizeof(region_record) == 32);
+
+struct connection_record {
+    std::uint32_t magic, reserved;
+    std::uint64_t instance;
+    process_identity process;
+};
+static_assert(sizeof(connection_record) == 48);
+
+template <typename Record>
+std::string bytes_of(const Record& record)
+{
+    static_assert(std::is_trivially_copyable_v<Record>);
+    return std::string(reinterpret_cast<const char*>(&record), sizeof(record));
+}
+
+// The record that the bytes begin with, if it has that magic number.
+template <typename Record>
+std::optional<Record> record_of(std::string_view bytes, std::uint32_t magic)
+{
+    Record record;
+    if (bytes.size() < sizeof(record)) {
+        return std::nullopt;
+    }
+    std::memcpy(&record, bytes.data(), sizeof(record));
+    return record.magic == magic ? std::optional(record) : std::nullopt;
+}
+
+} // namespace
+
+std::string encode(const message& from)
+{
+    std::string bytes = bytes_of(message_header{.magic       = message_magic,
+                                                .kind        = static_cast<std::uint32_t>(from.kind),
+                                                .sender      = from.sender,
+                                                .window      = from.window,
+                                                .status      = from.status,
+                                                .num_regions = static_cast<std::uint32_t>(from.regions.size()),
+                                                .address     = from.address,
+                                                .length      = from.length,
+                                                .name_length = static_cast<std::uint32_t>(from.name.size()),
+                                                .reserved    = 0});
+    bytes.append(reinterpret_cast<const char*>(from.regions.data()), from.regions.size() * sizeof(from.regions[0]));
+    bytes += from.name;
+    bytes += from.bytes;
+    return bytes;
+}
+
+std::optional<message> decode(std::string_view bytes)
+{
+    const auto header = record_of<message_header>(bytes, message_magic);
+    if (!header || header->kind < static_cast<std::uint32_t>(message_kind::show) ||
+        header->kind > static_cast<std::uint32_t>(message_kind::notice) || header->num_regions > max_regions) {
+        return std::nullopt;
+    }
+    bytes.remove_prefix(sizeof(*header));
+    const std::size_t regions_length = header->num_regions * sizeof(std::uint64_t);
+    if (bytes.size() < regions_length || bytes.size() - regions_length < header->name_length) {
+        return std::nullopt;
+    }
+    message read{.kind    = static_cast<message_kind>(header->kind),
+                 .sender  = header->sender,
+                 .window  = header->window,
+                 .status  = header->status,
+                 .address = header->address,
+                 .length  = header->length};
+    read.regions.resize(header->num_regions);
+    if (regions_length != 0) {
+        std::memcpy(read.regions.data(), bytes.data(), regions_length);
+    }
+    bytes.remove_prefix(regions_length);
+    read.name  = bytes.substr(0, header->name_length);
+    read.bytes = bytes.substr(header->name_length);
+    return read;
+}
+
+std::string encode(const region_info& from)
+{
+    return bytes_of(region_record{
+        .magic = region_magic, .reserved = 0, .id = from.id, .address = from.address, .length = from.length});
+}
+
+std::optional<region_info> decode_region(std::string_view bytes)
+{
+    const auto record = record_of<region_record>(bytes, region_magic);
+    if (!record || bytes.size() != sizeof(*record) || record->address + record->length < record->address) {
+        return std::nullopt;
+    }
+    return region_info{.id = record->id, .address = record->address, .length = record->length};
+}
+
+std::string encode(const connection_info& from)
+{
+    return bytes_of(connection_record{
+               .magic = connection_magic, .reserved = 0, .instance = from.instance, .process = from.process}) +
+           from.address;
+}
+
+std::optional<connection_info> decode_connection(std::string_view bytes)
+{
+    const auto record = record_of<connection_record>(bytes, connection_magic);
+    if (!record || bytes.size() == sizeof(*record)) {
+        return std::nullopt;
+    }
+    return connection_info{.instance = record->instance,
+                           .process  = record->process,
+                           .address  = std::string(bytes.substr(sizeof(*record)))};
+}
+
+} // namespace ucxl::nixl

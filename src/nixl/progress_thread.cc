@@ -1,0 +1,52 @@
+#include "progress_thread.h"
+
+#include <chrono>
+
+namespace ucxl::nixl
+{
+
+namespace
+{
+
+using clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+struct pace {
+    microseconds idle_since;
+    microseconds pause;
+};
+
+// After so long without anything, so long a pause.
+constexpr pace paces[] = {{microseconds(1'000'000), microseconds(1'000)},
+                          {microseconds(10'000), microseconds(200)},
+                          {microseconds(200), microseconds(50)}};
+
+microseconds pause_after(clock::duration idle)
+{
+    for (const pace& each : paces) {
+        if (idle >= each.idle_since) {
+            return each.pause;
+        }
+    }
+    return microseconds(0);
+}
+
+} // namespace
+
+void progress_thread::run()
+{
+    auto last_busy = clock::now();
+    while (!_is_over.load(std::memory_order_relaxed)) {
+        const bool is_busy = _worker.progress();
+        const auto now     = clock::now();
+        last_busy          = is_busy ? now : last_busy;
+        const auto pause   = pause_after(now - last_busy);
+        if (pause.count() != 0) {
+            std::this_thread::sleep_for(pause);
+        } else {
+            std::this_thread::yield();
+        }
+    }
+}
+
+} // namespace ucxl::nixl

@@ -1,0 +1,111 @@
+#include "shown_windows.h"
+
+#include "log.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace ucxl::nixl
+{
+
+namespace
+{
+
+using ucx_layout::result;
+
+struct described_memory {
+    ucx_layout::layout layout;
+    std::vector<const void*> bases;
+};
+
+bool is_inside(const ucx_layout::layout& layout, std::uint32_t source, const region_info& region)
+{
+    const auto bounds = layout.query_bounds(source);
+    return bounds && bounds->true_lb >= 0 && static_cast<std::uint64_t>(bounds->true_ub) <= region.length;
+}
+
+result<described_memory> check(const message& asked, const region_table& regions)
+{
+    auto layout = ucx_layout::layout::deserialize(std::as_bytes(std::span(asked.bytes)));
+    if (!layout) {
+        return std::unexpected(layout.error());
+    }
+    const auto attr = layout->query(UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH | UCP_LAYOUT_ATTR_FIELD_NUM_SOURCES);
+    if (!attr || attr->packed_length != asked.length || attr->packed_length == 0 ||
+        attr->num_sources != asked.regions.size()) {
+        log_error("an agent asks for a window of a wrong length or number of regions");
+        return std::unexpected(UCS_ERR_INVALID_PARAM);
+    }
+    std::vector<const void*> bases;
+    for (std::uint32_t source = 0; source < attr->num_sources; ++source) {
+        const auto found = regions.find(asked.regions[source]);
+        if (found == regions.end()) {
+            return std::unexpected(UCS_ERR_NO_ELEM); // deregistered
+        }
+        if (!is_inside(*layout, source, found->second->info())) {
+            log_error("an agent asks for bytes outside of registered memory");
+            return std::unexpected(UCS_ERR_OUT_OF_RANGE);
+        }
+        bases.push_back(found->second->address());
+    }
+    return described_memory{std::move(*layout), std::move(bases)};
+}
+
+result<std::string> key_of(const ucx_layout::window& window, ucp_context_h context)
+{
+    void* key                 = nullptr;
+    std::size_t length        = 0;
+    const ucs_status_t status = ucx()->rkey_pack(context, window.memh(), &key, &length);
+    if (status != UCS_OK) {
+        return std::unexpected(status);
+    }
+    std::string bytes(static_cast<const char*>(key), length);
+    ucx()->rkey_buffer_release(key);
+    return bytes;
+}
+
+} // namespace
+
+message shown_windows::show(const message& asked, const region_table& regions, ucp_context_h context)
+{
+    message answer{.kind = message_kind::shown, .window = asked.window};
+    const auto refuse = [&](ucs_status_t status) {
+        answer.status = status;
+        return answer;
+    };
+    if (std::ranges::count_if(_windows, [&](const auto& each) { return each.first.first == asked.sender; }) >=
+        static_cast<std::ptrdiff_t>(max_windows)) {
+        return refuse(UCS_ERR_NO_RESOURCE);
+    }
+    const auto memory = check(asked, regions);
+    if (!memory) {
+        return refuse(memory.error());
+    }
+    auto window = ucx_layout::window::map(context, memory->layout, memory->bases);
+    if (!window) {
+        return refuse(window.error());
+    }
+    auto key = key_of(*window, context);
+    if (!key) {
+        return refuse(key.error());
+    }
+    answer.status  = UCS_OK;
+    answer.address = reinterpret_cast<std::uint64_t>(window->address());
+    answer.length  = window->length();
+    answer.bytes   = std::move(*key);
+    const bool is_new =
+        _windows.try_emplace({asked.sender, asked.window}, shown{std::move(*window), asked.regions}).second;
+    return is_new ? answer : refuse(UCS_ERR_BUSY);
+}
+
+void shown_windows::drop_agent(std::uint64_t agent)
+{
+    std::erase_if(_windows, [&](const auto& each) { return each.first.first == agent; });
+}
+
+void shown_windows::drop_region(std::uint64_t region)
+{
+    std::erase_if(_windows, [&](const auto& each) { return std::ranges::contains(each.second.regions, region); });
+}
+
+} // namespace ucxl::nixl

@@ -1,0 +1,43 @@
+// Windows over regions of this process that other agents asked for.
+//
+// What they ask is checked: the regions have to be registered, and every byte has to be inside of them. A window ends
+// when the agent drops it, when one of its regions is deregistered, or with the agent.
+#pragma once
+
+#include "message.h"
+#include "region.h"
+#include "ucx.h"
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+namespace ucxl::nixl
+{
+
+using region_table = std::unordered_map<std::uint64_t, std::shared_ptr<region>>;
+
+class shown_windows
+{
+public:
+    static constexpr std::size_t max_windows = 4096; // for one agent
+
+    // The answer to a message of kind show.
+    message show(const message& asked, const region_table& regions, ucp_context_h context);
+    void drop(std::uint64_t agent, std::uint64_t number) { _windows.erase({agent, number}); }
+    void drop_agent(std::uint64_t agent);
+    void drop_region(std::uint64_t region);
+    void clear() { _windows.clear(); }
+    std::size_t size() const { return _windows.size(); }
+
+private:
+    struct shown {
+        ucx_layout::window window;
+        std::vector<std::uint64_t> regions;
+    };
+    using place = std::pair<std::uint64_t, std::uint64_t>; // agent, number
+
+    std::map<place, shown> _windows;
+};
+
+} // namespace ucxl::nixl

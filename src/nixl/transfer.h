@@ -1,0 +1,61 @@
+// One transfer: bytes of a list of blocks here, to or from a list of blocks of an agent, the own one or another one.
+//
+// It is prepared once and posted any number of times. A post only queues it; what it needs of UCX is done by whoever
+// makes the worker progress. All but the status belongs to the lock of the worker.
+//
+//     idle -> waiting (for the window of the peer) -> moving -> flushing -> notifying -> idle
+#pragma once
+
+#include "block_list.h"
+#include "peer.h"
+#include "region.h"
+
+#include <ucp_layout.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ucxl::nixl
+{
+
+enum class direction { read, write };
+
+// Memory of this process that a list of blocks describes.
+struct local_blocks {
+    ucx_layout::layout layout{nullptr};
+    std::vector<std::shared_ptr<region>> regions;
+    std::vector<void*> bases;
+};
+
+// The end of a message that was sent; a message may outlive the transfer.
+using message_status = std::shared_ptr<std::atomic<ucs_status_t>>;
+
+struct transfer {
+    enum class stage { idle, waiting, moving, flushing, notifying };
+
+    direction way        = direction::write;
+    std::uint64_t length = 0;
+    local_blocks local;
+    void* address = nullptr;                  // of the local bytes as one buffer
+    std::optional<ucx_layout::window> window; // that shows them, if they are not contiguous
+
+    std::shared_ptr<peer> target;          // null: the agent itself
+    std::shared_ptr<remote_window> remote; // with a target
+    std::optional<local_blocks> own;       // without: the other list
+    std::optional<ucx_layout::plan> local_plan, own_plan;
+
+    std::atomic<ucs_status_t> status{UCS_OK}; // of the last post
+    std::optional<std::string> notice;        // to send when all bytes have arrived
+
+    stage at                             = stage::idle;
+    std::uint64_t started                = 0;
+    ucs_status_t failure                 = UCS_OK;
+    std::uint64_t silent_failures_before = 0;
+    std::vector<ucs_status_ptr_t> running;
+    message_status notice_sent;
+};
+
+} // namespace ucxl::nixl

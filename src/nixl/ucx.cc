@@ -1,0 +1,87 @@
+#include "ucx.h"
+
+#include "log.h"
+
+#include <link.h>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <dlfcn.h>
+
+namespace ucxl::nixl
+{
+
+namespace
+{
+
+// The file of a libucp that is loaded, or "". Names in wheels are mangled: libucp-1a2b3c.so.0.
+std::string loaded_libucp()
+{
+    std::string found;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* to) {
+            const std::string_view file = info->dlpi_name;
+            const auto name             = file.substr(file.rfind('/') + 1);
+            if (name.starts_with("libucp") && !name.starts_with("libucp_")) {
+                *static_cast<std::string*>(to) = file;
+                return 1;
+            }
+            return 0;
+        },
+        &found);
+    return found;
+}
+
+template <typename Function>
+bool find(void* library, const char* name, Function& function)
+{
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    if (function == nullptr) {
+        log_error("{} is missing in UCX", name);
+    }
+    return function != nullptr;
+}
+
+std::optional<ucx_functions> functions_of(void* library)
+{
+    ucx_functions found{};
+    const bool has_all =
+        find(library, "ucp_cleanup", found.cleanup) && find(library, "ucp_worker_create", found.worker_create) &&
+        find(library, "ucp_worker_destroy", found.worker_destroy) &&
+        find(library, "ucp_worker_progress", found.worker_progress) &&
+        find(library, "ucp_worker_get_address", found.worker_get_address) &&
+        find(library, "ucp_worker_release_address", found.worker_release_address) &&
+        find(library, "ucp_worker_set_am_recv_handler", found.set_am_handler) &&
+        find(library, "ucp_am_send_nbx", found.am_send) && find(library, "ucp_ep_create", found.ep_create) &&
+        find(library, "ucp_ep_close_nbx", found.ep_close) && find(library, "ucp_ep_flush_nbx", found.ep_flush) &&
+        find(library, "ucp_ep_rkey_unpack", found.ep_rkey_unpack) &&
+        find(library, "ucp_rkey_destroy", found.rkey_destroy) && find(library, "ucp_rkey_pack", found.rkey_pack) &&
+        find(library, "ucp_rkey_buffer_release", found.rkey_buffer_release) &&
+        find(library, "ucp_put_nbx", found.put) && find(library, "ucp_get_nbx", found.get) &&
+        find(library, "ucp_request_check_status", found.request_status) &&
+        find(library, "ucp_request_cancel", found.request_cancel) &&
+        find(library, "ucp_request_free", found.request_free);
+    return has_all ? std::optional(found) : std::nullopt;
+}
+
+std::optional<ucx_functions> find_ucx()
+{
+    const std::string loaded = loaded_libucp();
+    void* const library      = dlopen(loaded.empty() ? "libucp.so.0" : loaded.c_str(), RTLD_NOW); // stays loaded
+    if (library == nullptr) {
+        log_error("there is no UCX: {}", dlerror());
+        return std::nullopt;
+    }
+    return functions_of(library);
+}
+
+} // namespace
+
+const ucx_functions* ucx()
+{
+    static const auto found = find_ucx();
+    return found ? &*found : nullptr;
+}
+
+} // namespace ucxl::nixl

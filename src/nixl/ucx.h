@@ -1,0 +1,39 @@
+// The UCX of this process, and what of it is called here. The backend is not linked with it, so that it works with
+// the UCX of the system and with the one that NIXL's wheel brings along under other names, and is never the second one
+// of a process.
+//
+// Example: const ucx_functions* ucp = ucx(); if (ucp == nullptr) { /* there is none; the reason was logged */ }
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+namespace ucxl::nixl
+{
+
+struct ucx_functions {
+    decltype(&::ucp_cleanup) cleanup;
+    decltype(&::ucp_worker_create) worker_create;
+    decltype(&::ucp_worker_destroy) worker_destroy;
+    decltype(&::ucp_worker_progress) worker_progress;
+    decltype(&::ucp_worker_get_address) worker_get_address;
+    decltype(&::ucp_worker_release_address) worker_release_address;
+    decltype(&::ucp_worker_set_am_recv_handler) set_am_handler;
+    decltype(&::ucp_am_send_nbx) am_send;
+    decltype(&::ucp_ep_create) ep_create;
+    decltype(&::ucp_ep_close_nbx) ep_close;
+    decltype(&::ucp_ep_flush_nbx) ep_flush;
+    decltype(&::ucp_ep_rkey_unpack) ep_rkey_unpack;
+    decltype(&::ucp_rkey_destroy) rkey_destroy;
+    decltype(&::ucp_rkey_pack) rkey_pack;
+    decltype(&::ucp_rkey_buffer_release) rkey_buffer_release;
+    decltype(&::ucp_put_nbx) put;
+    decltype(&::ucp_get_nbx) get;
+    decltype(&::ucp_request_check_status) request_status;
+    decltype(&::ucp_request_cancel) request_cancel;
+    decltype(&::ucp_request_free) request_free;
+};
+
+// The libucp that the process has, else libucp.so.0; null if there is none, which is logged once.
+const ucx_functions* ucx();
+
+} // namespace ucxl::nixl

@@ -1,0 +1,375 @@
+#include "worker.h"
+
+#include "log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+
+#include <unistd.h>
+
+namespace ucxl::nixl
+{
+
+namespace
+{
+
+using clock = std::chrono::steady_clock;
+
+constexpr unsigned message_id     = 0x4e; // of the active messages
+constexpr int rounds_of_progress  = 32;
+constexpr auto time_to_disconnect = std::chrono::seconds(1);
+constexpr auto time_between_looks = std::chrono::milliseconds(10); // at the processes of peers
+
+std::uint64_t random_number()
+{
+    std::random_device source;
+    return (std::uint64_t{source()} << 32) | source();
+}
+
+void note_failure(void* to, ucp_ep_h /*endpoint*/, ucs_status_t status)
+{
+    static_cast<peer*>(to)->failure = status;
+}
+
+struct sent_message {
+    std::string bytes;
+    message_status status;
+};
+
+void end_message(void* request, ucs_status_t status, void* sent)
+{
+    const std::unique_ptr<sent_message> ended(static_cast<sent_message*>(sent));
+    ended->status->store(status, std::memory_order_relaxed);
+    ucx()->request_free(request);
+}
+
+} // namespace
+
+std::unique_ptr<worker> worker::create(std::string agent)
+{
+    std::unique_ptr<worker> made(new worker(std::move(agent)));
+    return ucx() != nullptr && made->start() ? std::move(made) : nullptr;
+}
+
+bool worker::start()
+{
+    const auto& ucp = *ucx();
+    _instance       = random_number();
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+    params.features   = UCP_FEATURE_RMA | UCP_FEATURE_AM;
+    params.name       = "nixl";
+    // libucp_layout's own function stands before UCX's: contexts that it makes have windows.
+    if (const auto status = ucp_init(&params, nullptr, &_context); status != UCS_OK) {
+        log_error("ucp_init failed ({})", static_cast<int>(status));
+        return false;
+    }
+    ucp_layout_context_attr_t attr{};
+    if (const auto status = ucp_layout_context_query(_context, &attr); status != UCS_OK) {
+        log_error("this UCX has no windows ({}); is UCX_TLS set without lay_copy?", static_cast<int>(status));
+        return false;
+    }
+    ucp_worker_params_t worker_params{};
+    worker_params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    if (const auto status = ucp.worker_create(_context, &worker_params, &_worker); status != UCS_OK) {
+        log_error("ucp_worker_create failed ({})", static_cast<int>(status));
+        return false;
+    }
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                         UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    handler.id             = message_id;
+    handler.cb             = &worker::receive;
+    handler.arg            = this;
+    handler.flags          = UCP_AM_FLAG_WHOLE_MSG;
+    ucp_address_t* address = nullptr;
+    std::size_t length     = 0;
+    if (ucp.set_am_handler(_worker, &handler) != UCS_OK ||
+        ucp.worker_get_address(_worker, &address, &length) != UCS_OK) {
+        log_error("the UCP worker has no active messages, or no address");
+        return false;
+    }
+    _connection = encode(connection_info{.instance = _instance,
+                                         .process  = process_identity::own(),
+                                         .address  = std::string(reinterpret_cast<const char*>(address), length)});
+    ucp.worker_release_address(_worker, address);
+    return true;
+}
+
+worker::~worker()
+{
+    if (_process != getpid()) {
+        return; // a child of fork(): all of it is the parent's
+    }
+    const std::scoped_lock guard(_lock);
+    const auto& ucp = *ucx();
+    for (transfer* const each : _transfers) {
+        each->window.reset();
+    }
+    _shown.clear();
+    for (const auto& [name, each] : _peers) {
+        close(each);
+    }
+    const auto limit = clock::now() + time_to_disconnect;
+    while (_worker != nullptr && !_closing.empty() && clock::now() < limit) {
+        ucp.worker_progress(_worker);
+        reap_closing();
+    }
+    if (_worker != nullptr) {
+        ucp.worker_destroy(_worker);
+    }
+    _regions.clear();
+    if (_context != nullptr) {
+        ucp.cleanup(_context);
+    }
+}
+
+ucs_status_t worker::connect(const std::string& agent, std::string_view connection)
+{
+    const auto info = decode_connection(connection);
+    if (!info) {
+        log_error("the metadata of agent \"{}\" is not of this backend", agent);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    auto made      = std::make_shared<peer>();
+    made->name     = agent;
+    made->instance = info->instance;
+    ucp_ep_params_t params{};
+    params.field_mask =
+        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.address  = reinterpret_cast<const ucp_address_t*>(info->address.data());
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    if (may_share_memory(process_identity::own(), info->process)) {
+        watched_process process(info->process.pid);
+        if (process.is_alive()) {
+            made->process   = std::move(process);
+            params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
+        }
+    }
+    params.err_handler.cb  = note_failure;
+    params.err_handler.arg = made.get();
+    const std::scoped_lock guard(_lock);
+    if (_peers.contains(agent)) {
+        return UCS_ERR_ALREADY_EXISTS;
+    }
+    if (const auto status = ucx()->ep_create(_worker, &params, &made->endpoint); status != UCS_OK) {
+        return status;
+    }
+    _peers.emplace(agent, std::move(made));
+    return UCS_OK;
+}
+
+bool worker::is_connected(const std::string& agent) const
+{
+    const std::scoped_lock guard(_lock);
+    return agent == _agent || _peers.contains(agent);
+}
+
+ucs_status_t worker::disconnect(const std::string& agent)
+{
+    const std::scoped_lock guard(_lock);
+    const auto found = _peers.find(agent);
+    if (found == _peers.end()) {
+        return UCS_ERR_NO_ELEM;
+    }
+    close(found->second);
+    _shown.drop_agent(found->second->instance);
+    _peers.erase(found);
+    return UCS_OK;
+}
+
+// The error handler may be called until the endpoint is closed, so the peer stays until then.
+void worker::close(const std::shared_ptr<peer>& ended)
+{
+    const auto& ucp = *ucx();
+    for (const auto& each : ended->windows) {
+        if (each->key != nullptr) {
+            ucp.rkey_destroy(std::exchange(each->key, nullptr));
+        }
+        each->status = UCS_ERR_NOT_CONNECTED;
+    }
+    ended->windows.clear();
+    ended->failure = UCS_ERR_NOT_CONNECTED;
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags        = UCP_EP_CLOSE_FLAG_FORCE;
+    const auto call    = ucp.ep_close(std::exchange(ended->endpoint, nullptr), &param);
+    if (UCS_PTR_IS_PTR(call)) {
+        _closing.emplace_back(ended, call);
+    }
+}
+
+void worker::reap_closing()
+{
+    std::erase_if(_closing, [](const auto& each) {
+        if (ucx()->request_status(each.second) == UCS_INPROGRESS) {
+            return false;
+        }
+        ucx()->request_free(each.second);
+        return true;
+    });
+}
+
+std::shared_ptr<region> worker::add_region(void* address, std::size_t length, sharing how)
+{
+    const std::scoped_lock guard(_lock);
+    auto made = std::make_shared<region>(++_last_number, address, length, how);
+    _regions.emplace(made->info().id, made);
+    return made;
+}
+
+void worker::end_region(region& ended)
+{
+    const std::scoped_lock guard(_lock);
+    _shown.drop_region(ended.info().id);
+    _regions.erase(ended.info().id);
+    ended.end();
+}
+
+ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*header_length*/, void* data,
+                             std::size_t length, const ucp_am_recv_param_t* param)
+{
+    auto& receiver = *static_cast<worker*>(self);
+    auto content   = decode({static_cast<const char*>(data), length});
+    if (!content || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        log_error("{} bytes that are no message were received", length);
+        return UCS_OK;
+    }
+    const bool has_sender = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
+    receiver._received.push_back({std::move(*content), has_sender ? param->reply_ep : nullptr});
+    return UCS_OK;
+}
+
+message_status worker::send(ucp_ep_h to, message content)
+{
+    content.sender = _instance;
+    auto status    = std::make_shared<std::atomic<ucs_status_t>>(UCS_INPROGRESS);
+    auto sent      = std::make_unique<sent_message>(encode(content), status);
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+    param.cb.send      = end_message;
+    param.user_data    = sent.get();
+    param.flags        = UCP_AM_SEND_FLAG_EAGER | UCP_AM_SEND_FLAG_REPLY;
+    const auto call    = ucx()->am_send(to, message_id, nullptr, 0, sent->bytes.data(), sent->bytes.size(), &param);
+    if (UCS_PTR_IS_PTR(call)) {
+        sent.release();
+    } else {
+        status->store(UCS_PTR_STATUS(call), std::memory_order_relaxed);
+    }
+    return status;
+}
+
+void worker::handle(const received_message& received)
+{
+    const message& content = received.content;
+    switch (content.kind) {
+    case message_kind::show:
+        if (received.answer_to != nullptr) {
+            send(received.answer_to, _shown.show(content, _regions, _context));
+        }
+        break;
+    case message_kind::shown:
+        handle_shown(content);
+        break;
+    case message_kind::drop:
+        _shown.drop(content.sender, content.window);
+        break;
+    case message_kind::notice: {
+        const std::scoped_lock guard(_notices_lock);
+        _notices.emplace_back(content.name, content.bytes);
+        break;
+    }
+    }
+}
+
+void worker::handle_shown(const message& answer)
+{
+    const auto at =
+        std::ranges::find_if(_peers, [&](const auto& each) { return each.second->instance == answer.sender; });
+    if (at == _peers.end()) {
+        return; // disconnected meanwhile
+    }
+    const auto& windows = at->second->windows;
+    const auto found    = std::ranges::find(windows, answer.window, &remote_window::number);
+    if (found == windows.end() || (*found)->status != UCS_INPROGRESS) {
+        return;
+    }
+    remote_window& shown = **found;
+    auto status          = static_cast<ucs_status_t>(answer.status);
+    if (status == UCS_OK && answer.length != shown.layout.packed_length()) {
+        status = UCS_ERR_INVALID_PARAM;
+    }
+    if (status == UCS_OK) {
+        status = ucx()->ep_rkey_unpack(at->second->endpoint, answer.bytes.data(), &shown.key);
+    }
+    shown.address = answer.address;
+    shown.status  = status == UCS_INPROGRESS ? UCS_ERR_INVALID_PARAM : status;
+}
+
+ucs_status_t worker::send_notice(const std::string& agent, const std::string& text)
+{
+    if (agent == _agent) {
+        const std::scoped_lock guard(_notices_lock);
+        _notices.emplace_back(agent, text);
+        return UCS_OK;
+    }
+    const std::scoped_lock guard(_lock);
+    const auto found = _peers.find(agent);
+    if (found == _peers.end()) {
+        return UCS_ERR_NO_ELEM;
+    }
+    if (found->second->failure != UCS_OK) {
+        return found->second->failure;
+    }
+    const auto sent   = send(found->second->endpoint, {.kind = message_kind::notice, .name = _agent, .bytes = text});
+    const auto status = sent->load(std::memory_order_relaxed);
+    return status == UCS_INPROGRESS ? UCS_OK : status;
+}
+
+worker::notices worker::take_notices()
+{
+    if (const std::unique_lock guard(_lock, std::try_to_lock); guard.owns_lock()) {
+        progress_locked();
+    }
+    const std::scoped_lock guard(_notices_lock);
+    return std::exchange(_notices, {});
+}
+
+void worker::look_for_ended_neighbors()
+{
+    const auto now = clock::now();
+    if (now - _last_look < time_between_looks) {
+        return;
+    }
+    _last_look = now;
+    for (const auto& [name, each] : _peers) {
+        if (each->failure == UCS_OK && each->process && each->process->has_ended()) {
+            each->failure = UCS_ERR_CONNECTION_RESET;
+        }
+    }
+}
+
+bool worker::progress()
+{
+    const std::scoped_lock guard(_lock);
+    return progress_locked();
+}
+
+bool worker::progress_locked()
+{
+    bool is_busy = false;
+    for (int i = 0; i < rounds_of_progress && ucx()->worker_progress(_worker) != 0; ++i) {
+        is_busy = true;
+    }
+    for (const auto& each : std::exchange(_received, {})) {
+        handle(each);
+        is_busy = true;
+    }
+    reap_closing();
+    look_for_ended_neighbors();
+    return progress_transfers() || is_busy;
+}
+
+} // namespace ucxl::nixl

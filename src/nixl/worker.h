@@ -1,0 +1,125 @@
+// The UCP worker of an agent: its memory, the agents that it is connected to, transfers and notifications.
+//
+// Any thread may call any function. Calls of UCX are made under one lock, which is held for the copy of one piece of a
+// transfer at most. post() does not wait for it, and check() helps with the work if nobody else does it.
+//
+// Example:
+//     auto made = worker::create("agent");                    // null: the reason was logged
+//     auto memory = made->add_region(address, length, sharing::mapped);
+//     made->connect("other", metadata);
+//     auto prepared = made->prepare(direction::write, local, "other", remote);
+//     made->post(**prepared, "arrived");
+//     while (made->check(**prepared) == UCS_INPROGRESS) {}
+#pragma once
+
+#include "shown_windows.h"
+#include "transfer.h"
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include <unistd.h>
+
+namespace ucxl::nixl
+{
+
+class worker
+{
+public:
+    using notices = std::vector<std::pair<std::string, std::string>>; // agent, text
+
+    static std::unique_ptr<worker> create(std::string agent);
+    ~worker();
+    worker(const worker&)            = delete;
+    worker& operator=(const worker&) = delete;
+
+    const std::string& connection() const { return _connection; }
+    ucs_status_t connect(const std::string& agent, std::string_view connection);
+    bool is_connected(const std::string& agent) const;
+    ucs_status_t disconnect(const std::string& agent);
+
+    std::shared_ptr<region> add_region(void* address, std::size_t length, sharing how);
+    void end_region(region& ended);
+
+    // Without bytes a transfer is done as soon as it is posted. The blocks are inside of their regions. For the agent
+    // itself, remote are regions of this process.
+    ucx_layout::result<std::unique_ptr<transfer>> prepare(direction way, const block_list& local,
+                                                          const std::string& agent, const block_list& remote);
+    ucs_status_t post(transfer& of, std::optional<std::string> notice);
+    ucs_status_t check(transfer& of);
+    // Ends the transfer, if it is running. What UCX has begun is waited for.
+    void release(std::unique_ptr<transfer> of);
+
+    ucs_status_t send_notice(const std::string& agent, const std::string& text);
+    notices take_notices();
+
+    // Whether anything happened.
+    bool progress();
+
+private:
+    struct received_message {
+        message content;
+        ucp_ep_h answer_to;
+    };
+
+    explicit worker(std::string agent) : _agent(std::move(agent)), _process(getpid()) {}
+
+    bool start();
+    static ucs_status_t receive(void* self, const void* header, std::size_t header_length, void* data,
+                                std::size_t length, const ucp_am_recv_param_t* param);
+    message_status send(ucp_ep_h to, message content);
+    void handle(const received_message& received);
+    void handle_shown(const message& answer);
+
+    bool progress_locked();
+    bool progress_transfers();
+    void begin(transfer& of);
+    bool step(transfer& of);
+    bool wait_for_window(transfer& of);
+    bool move(transfer& of);
+    bool move_here(transfer& of);
+    bool flush(transfer& of);
+    bool notify(transfer& of);
+    void start_piece(transfer& of);
+    void start_flush(transfer& of);
+    void start_notice(transfer& of);
+    void finish(transfer& of, ucs_status_t status);
+
+    ucx_layout::result<local_blocks> blocks_of(const block_list& list, ucx_layout::layout layout) const;
+    ucs_status_t prepare_remote(transfer& of, const block_list& local, const block_list& remote,
+                                ucx_layout::layout there);
+    ucs_status_t prepare_own(transfer& of, const block_list& remote, ucx_layout::layout there);
+    ucs_status_t show_locally(transfer& of, const block_list& list);
+    std::shared_ptr<remote_window> window_of(peer& at, const block_list& list, ucx_layout::layout layout);
+    void forget_old_windows(peer& at);
+    void close(const std::shared_ptr<peer>& ended);
+    void reap_closing();
+    void look_for_ended_neighbors();
+
+    const std::string _agent;
+    const pid_t _process;
+    std::uint64_t _instance = 0;
+    std::string _connection;
+    ucp_context_h _context = nullptr;
+    ucp_worker_h _worker   = nullptr;
+
+    mutable std::mutex _lock;
+    std::map<std::string, std::shared_ptr<peer>> _peers;
+    std::vector<std::pair<std::shared_ptr<peer>, ucs_status_ptr_t>> _closing;
+    region_table _regions;
+    std::uint64_t _last_number = 0;
+    std::chrono::steady_clock::time_point _last_look;
+    shown_windows _shown;
+    std::vector<received_message> _received;
+    std::set<transfer*> _transfers; // all that are prepared
+    std::vector<transfer*> _active;
+
+    std::mutex _posted_lock;
+    std::vector<transfer*> _posted;
+    std::mutex _notices_lock;
+    notices _notices;
+};
+
+} // namespace ucxl::nixl

@@ -1,0 +1,454 @@
+#include "worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+#include <sched.h>
+
+namespace ucxl::nixl
+{
+
+namespace
+{
+
+using clock = std::chrono::steady_clock;
+using ucx_layout::layout;
+using ucx_layout::result;
+
+// What is copied by one call of UCX. The lock of the worker is held that long where the call copies by itself.
+constexpr std::uint64_t piece_length = 4U << 20;
+constexpr std::size_t max_running    = 4; // pieces
+// A transfer up to this length is begun by the post itself, if nobody else uses the worker: that is over before
+// another thread would have looked.
+constexpr std::uint64_t max_posted_length = 256U << 10;
+constexpr std::size_t max_windows         = 64; // of one peer, without those in use
+constexpr auto time_to_end                = std::chrono::seconds(1);
+
+std::uint64_t silent_failures()
+{
+    ucp_layout_failure_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_FAILURE_ATTR_FIELD_SILENT;
+    return ucp_layout_failure_query(0, UCP_LAYOUT_FAILURE_ANY, &attr) == UCS_OK ? attr.silent : 0;
+}
+
+// Takes what has ended out of the list; the first error, else UCS_OK.
+ucs_status_t reap(std::vector<ucs_status_ptr_t>& running)
+{
+    ucs_status_t failure = UCS_OK;
+    std::erase_if(running, [&](ucs_status_ptr_t call) {
+        const auto status = ucx()->request_status(call);
+        if (status == UCS_INPROGRESS) {
+            return false;
+        }
+        failure = failure == UCS_OK ? status : failure;
+        ucx()->request_free(call);
+        return true;
+    });
+    return failure;
+}
+
+// What UCX returned for an operation: running, or ended with a status.
+ucs_status_t begun(std::vector<ucs_status_ptr_t>& running, ucs_status_ptr_t call)
+{
+    if (UCS_PTR_IS_PTR(call)) {
+        running.push_back(call);
+        return UCS_OK;
+    }
+    return UCS_PTR_STATUS(call);
+}
+
+bool are_registered(const local_blocks& blocks)
+{
+    return std::ranges::all_of(blocks.regions, [](const auto& each) { return each->is_registered(); });
+}
+
+} // namespace
+
+result<local_blocks> worker::blocks_of(const block_list& list, layout described) const
+{
+    local_blocks made{.layout = std::move(described), .regions = {}, .bases = {}};
+    for (const auto id : list.regions()) {
+        const auto found = _regions.find(id);
+        if (found == _regions.end()) {
+            return std::unexpected(UCS_ERR_NO_ELEM);
+        }
+        made.regions.push_back(found->second);
+        made.bases.push_back(found->second->address());
+    }
+    return made;
+}
+
+// As one buffer for UCX: contiguous bytes are one already.
+ucs_status_t worker::show_locally(transfer& of, const block_list& list)
+{
+    if (list.num_blocks() == 1) {
+        of.address = static_cast<std::byte*>(of.local.bases.front()) + list.first_offset();
+        return UCS_OK;
+    }
+    auto window = ucx_layout::window::map(_context, of.local.layout,
+                                          std::vector<const void*>(of.local.bases.begin(), of.local.bases.end()));
+    if (!window) {
+        return window.error();
+    }
+    of.address = window->address();
+    of.window.emplace(std::move(*window));
+    return UCS_OK;
+}
+
+// A window that the peer has shown already, or is asked to show now.
+std::shared_ptr<remote_window> worker::window_of(peer& at, const block_list& list, layout described)
+{
+    const auto found = std::ranges::find_if(at.windows, [&](const auto& each) {
+        return each->layout.get() == described.get() && each->regions == list.regions() &&
+               (each->status == UCS_OK || each->status == UCS_INPROGRESS);
+    });
+    if (found != at.windows.end()) {
+        at.windows.splice(at.windows.begin(), at.windows, found);
+        return at.windows.front();
+    }
+    const auto attr = described.query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH | UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH);
+    message asked{.kind    = message_kind::show,
+                  .window  = ++_last_number,
+                  .length  = attr->packed_length,
+                  .regions = list.regions(),
+                  .bytes   = std::string(attr->serialized_length, '\0')};
+    described.serialize(std::as_writable_bytes(std::span(asked.bytes)));
+    at.windows.push_front(std::make_shared<remote_window>(
+        remote_window{.layout = std::move(described), .regions = list.regions(), .number = asked.window}));
+    send(at.endpoint, std::move(asked));
+    forget_old_windows(at);
+    return at.windows.front();
+}
+
+void worker::forget_old_windows(peer& at)
+{
+    std::size_t unused = 0;
+    std::erase_if(at.windows, [&](const auto& each) {
+        if (each.use_count() > 1 || each->status == UCS_INPROGRESS || ++unused <= max_windows) {
+            return false;
+        }
+        if (each->key != nullptr) {
+            ucx()->rkey_destroy(each->key);
+        }
+        send(at.endpoint, {.kind = message_kind::drop, .window = each->number});
+        return true;
+    });
+}
+
+result<std::unique_ptr<transfer>> worker::prepare(direction way, const block_list& local, const std::string& agent,
+                                                  const block_list& remote)
+{
+    if (local.length() != remote.length()) {
+        return std::unexpected(UCS_ERR_INVALID_PARAM);
+    }
+    std::optional<layout> here, there;
+    if (local.length() != 0) {
+        auto one = local.describe();
+        auto two = remote.describe();
+        if (!one || !two) {
+            return std::unexpected(one ? two.error() : one.error());
+        }
+        here.emplace(std::move(*one));
+        there.emplace(std::move(*two));
+    }
+    const std::scoped_lock guard(_lock);
+    auto made    = std::make_unique<transfer>();
+    made->way    = way;
+    made->length = local.length();
+    if (agent != _agent) {
+        const auto found = _peers.find(agent);
+        if (found == _peers.end()) {
+            return std::unexpected(UCS_ERR_NO_ELEM);
+        }
+        if (found->second->failure != UCS_OK) {
+            return std::unexpected(found->second->failure);
+        }
+        made->target = found->second;
+    }
+    if (made->length != 0) {
+        auto blocks = blocks_of(local, std::move(*here));
+        if (!blocks) {
+            return std::unexpected(blocks.error());
+        }
+        made->local       = std::move(*blocks);
+        const auto status = made->target != nullptr ? prepare_remote(*made, local, remote, std::move(*there))
+                                                    : prepare_own(*made, remote, std::move(*there));
+        if (status != UCS_OK) {
+            return std::unexpected(status);
+        }
+    }
+    _transfers.insert(made.get());
+    return made;
+}
+
+ucs_status_t worker::prepare_remote(transfer& of, const block_list& local, const block_list& remote, layout there)
+{
+    const auto status = show_locally(of, local);
+    if (status == UCS_OK) {
+        of.remote = window_of(*of.target, remote, std::move(there));
+    }
+    return status;
+}
+
+ucs_status_t worker::prepare_own(transfer& of, const block_list& remote, layout there)
+{
+    auto blocks = blocks_of(remote, std::move(there));
+    if (!blocks) {
+        return blocks.error();
+    }
+    of.own   = std::move(*blocks);
+    auto one = ucx_layout::plan::create(of.local.layout);
+    auto two = ucx_layout::plan::create(of.own->layout);
+    if (!one || !two) {
+        return one ? two.error() : one.error();
+    }
+    of.local_plan.emplace(std::move(*one));
+    of.own_plan.emplace(std::move(*two));
+    return UCS_OK;
+}
+
+ucs_status_t worker::post(transfer& of, std::optional<std::string> notice)
+{
+    if (of.status.load(std::memory_order_acquire) == UCS_INPROGRESS) {
+        return UCS_ERR_BUSY;
+    }
+    of.notice = std::move(notice);
+    of.status.store(UCS_INPROGRESS, std::memory_order_relaxed);
+    {
+        const std::scoped_lock guard(_posted_lock);
+        _posted.push_back(&of);
+    }
+    if (of.length <= max_posted_length) {
+        if (const std::unique_lock guard(_lock, std::try_to_lock); guard.owns_lock()) {
+            progress_locked();
+        }
+    }
+    return of.status.load(std::memory_order_acquire);
+}
+
+ucs_status_t worker::check(transfer& of)
+{
+    if (of.status.load(std::memory_order_acquire) == UCS_INPROGRESS) {
+        if (const std::unique_lock guard(_lock, std::try_to_lock); guard.owns_lock()) {
+            progress_locked();
+        } else {
+            sched_yield(); // somebody else works on it
+        }
+    }
+    return of.status.load(std::memory_order_acquire);
+}
+
+void worker::release(std::unique_ptr<transfer> of)
+{
+    const std::scoped_lock guard(_lock);
+    {
+        const std::scoped_lock posted_guard(_posted_lock);
+        std::erase(_posted, of.get());
+    }
+    // What UCX has begun reads or writes memory of the program, which it may free after the call.
+    const auto limit = clock::now() + time_to_end;
+    while (!of->running.empty()) {
+        ucx()->worker_progress(_worker);
+        reap(of->running);
+        if (of->target->endpoint != nullptr && clock::now() > limit) {
+            close(of->target); // ends all operations
+        }
+    }
+    std::erase(_active, of.get());
+    _transfers.erase(of.get());
+}
+
+bool worker::progress_transfers()
+{
+    std::vector<transfer*> posted;
+    {
+        const std::scoped_lock guard(_posted_lock);
+        posted.swap(_posted);
+    }
+    for (transfer* const each : posted) {
+        begin(*each);
+        _active.push_back(each);
+    }
+    bool is_busy = !posted.empty();
+    for (transfer* const each : _active) {
+        is_busy = step(*each) || is_busy;
+    }
+    std::erase_if(_active, [](const transfer* each) { return each->at == transfer::stage::idle; });
+    return is_busy;
+}
+
+void worker::begin(transfer& of)
+{
+    of.started                = 0;
+    of.failure                = UCS_OK;
+    of.silent_failures_before = silent_failures();
+    of.at                     = of.remote != nullptr ? transfer::stage::waiting : transfer::stage::moving;
+}
+
+bool worker::step(transfer& of)
+{
+    switch (of.at) {
+    case transfer::stage::idle:
+        return false;
+    case transfer::stage::waiting:
+        return wait_for_window(of);
+    case transfer::stage::moving:
+        return of.target != nullptr ? move(of) : move_here(of);
+    case transfer::stage::flushing:
+        return flush(of);
+    case transfer::stage::notifying:
+        return notify(of);
+    }
+    return false;
+}
+
+bool worker::wait_for_window(transfer& of)
+{
+    if (!are_registered(of.local)) {
+        finish(of, UCS_ERR_NO_ELEM);
+    } else if (of.target->failure != UCS_OK) {
+        finish(of, of.target->failure);
+    } else if (of.remote->status == UCS_OK) {
+        of.at = transfer::stage::moving;
+        return move(of);
+    } else if (of.remote->status != UCS_INPROGRESS) {
+        finish(of, of.remote->status);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void worker::start_piece(transfer& of)
+{
+    const std::uint64_t length = std::min(piece_length, of.length - of.started);
+    ucp_request_param_t param{};
+    if (of.window) {
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+        param.memh         = of.window->memh();
+    }
+    void* const local          = static_cast<std::byte*>(of.address) + of.started;
+    const std::uint64_t remote = of.remote->address + of.started;
+    const auto call            = of.way == direction::write
+                                     ? ucx()->put(of.target->endpoint, local, length, remote, of.remote->key, &param)
+                                     : ucx()->get(of.target->endpoint, local, length, remote, of.remote->key, &param);
+    of.failure                 = begun(of.running, call);
+    of.started += length;
+}
+
+bool worker::move(transfer& of)
+{
+    const std::size_t running = of.running.size();
+    const auto ended          = reap(of.running);
+    of.failure                = of.failure == UCS_OK ? ended : of.failure;
+    if (of.failure == UCS_OK && of.target->failure != UCS_OK) {
+        of.failure = of.target->failure;
+    }
+    if (of.failure == UCS_OK && of.started < of.length && of.running.size() < max_running) {
+        start_piece(of);
+        return true;
+    }
+    if (of.running.empty()) {
+        if (of.failure != UCS_OK) {
+            finish(of, of.failure);
+        } else if (of.started == of.length) {
+            start_flush(of);
+        }
+        return true;
+    }
+    return of.running.size() != running;
+}
+
+// Within the agent.
+bool worker::move_here(transfer& of)
+{
+    if (of.length != 0) {
+        if (!are_registered(of.local) || !are_registered(*of.own)) {
+            finish(of, UCS_ERR_NO_ELEM);
+            return true;
+        }
+        const std::uint64_t length = std::min(piece_length, of.length - of.started);
+        const bool is_write        = of.way == direction::write;
+        const auto& to             = is_write ? *of.own_plan : *of.local_plan;
+        const auto& from           = is_write ? *of.local_plan : *of.own_plan;
+        const auto& to_bases       = is_write ? of.own->bases : of.local.bases;
+        const auto& from_bases     = is_write ? of.local.bases : of.own->bases;
+        of.failure = to.copy(to_bases, of.started, from, std::vector<const void*>(from_bases.begin(), from_bases.end()),
+                             of.started, length);
+        of.started += length;
+    }
+    if (of.failure != UCS_OK) {
+        finish(of, of.failure);
+    } else if (of.started == of.length) {
+        start_notice(of);
+    }
+    return true;
+}
+
+// The bytes of a put have arrived when the endpoint was flushed; those of a get have when it ends.
+void worker::start_flush(transfer& of)
+{
+    if (of.way == direction::read) {
+        start_notice(of);
+        return;
+    }
+    const ucp_request_param_t param{};
+    of.failure = begun(of.running, ucx()->ep_flush(of.target->endpoint, &param));
+    of.at      = transfer::stage::flushing;
+}
+
+bool worker::flush(transfer& of)
+{
+    const auto ended = reap(of.running);
+    of.failure       = of.failure == UCS_OK ? ended : of.failure;
+    if (!of.running.empty()) {
+        return false;
+    }
+    // A target that refuses a put tells it to this process, and not to the operation.
+    if (of.failure == UCS_OK && silent_failures() != of.silent_failures_before) {
+        of.failure = UCS_ERR_INVALID_ADDR;
+    }
+    if (of.failure != UCS_OK) {
+        finish(of, of.failure);
+    } else {
+        start_notice(of);
+    }
+    return true;
+}
+
+void worker::start_notice(transfer& of)
+{
+    if (!of.notice) {
+        finish(of, UCS_OK);
+    } else if (of.target == nullptr) {
+        {
+            const std::scoped_lock guard(_notices_lock);
+            _notices.emplace_back(_agent, *of.notice);
+        }
+        finish(of, UCS_OK);
+    } else {
+        of.notice_sent = send(of.target->endpoint, {.kind = message_kind::notice, .name = _agent, .bytes = *of.notice});
+        of.at          = transfer::stage::notifying;
+        notify(of);
+    }
+}
+
+bool worker::notify(transfer& of)
+{
+    const auto status = of.notice_sent->load(std::memory_order_relaxed);
+    if (status == UCS_INPROGRESS) {
+        return false;
+    }
+    of.notice_sent.reset();
+    finish(of, status);
+    return true;
+}
+
+void worker::finish(transfer& of, ucs_status_t status)
+{
+    of.at = transfer::stage::idle;
+    of.status.store(status, std::memory_order_release);
+}
+
+} // namespace ucxl::nixl
