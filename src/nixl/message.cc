@@ -13,6 +13,7 @@ namespace
 constexpr std::uint32_t message_magic    = 0x6d6c6e01;
 constexpr std::uint32_t region_magic     = 0x726c6e01;
 constexpr std::uint32_t connection_magic = 0x636c6e01;
+constexpr std::uint32_t data_magic       = 0x646c6e01;
 
 constexpr std::uint32_t max_regions = 1U << 16; // sources of a layout
 
@@ -22,10 +23,16 @@ struct message_header {
     std::uint64_t sender, window;
     std::int32_t status;
     std::uint32_t num_regions;
-    std::uint64_t address, length;
-    std::uint32_t name_length, reserved;
+    std::uint64_t address, length, piece;
+    std::uint32_t name_length, way;
 };
-static_assert(sizeof(message_header) == 56);
+static_assert(sizeof(message_header) == 64);
+
+struct data_record {
+    std::uint32_t magic, reserved;
+    std::uint64_t sender, window, offset, piece;
+};
+static_assert(sizeof(data_record) == 40);
 
 struct region_record {
     std::uint32_t magic, reserved;
@@ -71,8 +78,9 @@ std::string encode(const message& from)
                                                 .num_regions = static_cast<std::uint32_t>(from.regions.size()),
                                                 .address     = from.address,
                                                 .length      = from.length,
+                                                .piece       = from.piece,
                                                 .name_length = static_cast<std::uint32_t>(from.name.size()),
-                                                .reserved    = 0});
+                                                .way         = static_cast<std::uint32_t>(from.way)});
     bytes.append(reinterpret_cast<const char*>(from.regions.data()), from.regions.size() * sizeof(from.regions[0]));
     bytes += from.name;
     bytes += from.bytes;
@@ -83,7 +91,8 @@ std::optional<message> decode(std::string_view bytes)
 {
     const auto header = record_of<message_header>(bytes, message_magic);
     if (!header || header->kind < static_cast<std::uint32_t>(message_kind::show) ||
-        header->kind > static_cast<std::uint32_t>(message_kind::notice) || header->num_regions > max_regions) {
+        header->kind > static_cast<std::uint32_t>(message_kind::moved) || header->num_regions > max_regions ||
+        header->way > static_cast<std::uint32_t>(reach::everywhere)) {
         return std::nullopt;
     }
     bytes.remove_prefix(sizeof(*header));
@@ -95,8 +104,10 @@ std::optional<message> decode(std::string_view bytes)
                  .sender  = header->sender,
                  .window  = header->window,
                  .status  = header->status,
+                 .way     = static_cast<reach>(header->way),
                  .address = header->address,
-                 .length  = header->length};
+                 .length  = header->length,
+                 .piece   = header->piece};
     read.regions.resize(header->num_regions);
     if (regions_length != 0) {
         std::memcpy(read.regions.data(), bytes.data(), regions_length);
@@ -105,6 +116,26 @@ std::optional<message> decode(std::string_view bytes)
     read.name  = bytes.substr(0, header->name_length);
     read.bytes = bytes.substr(header->name_length);
     return read;
+}
+
+std::string encode(const data_header& from)
+{
+    return bytes_of(data_record{.magic    = data_magic,
+                                .reserved = 0,
+                                .sender   = from.sender,
+                                .window   = from.window,
+                                .offset   = from.offset,
+                                .piece    = from.piece});
+}
+
+std::optional<data_header> decode_data(std::string_view bytes)
+{
+    const auto record = record_of<data_record>(bytes, data_magic);
+    if (!record || bytes.size() != sizeof(*record)) {
+        return std::nullopt;
+    }
+    return data_header{
+        .sender = record->sender, .window = record->window, .offset = record->offset, .piece = record->piece};
 }
 
 std::string encode(const region_info& from)

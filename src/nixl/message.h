@@ -3,9 +3,13 @@
 // Both are read with all checks: bytes from outside may be anything.
 //
 //     show     "make a window of this layout over these regions"; answered by shown
-//     shown    its address and key, or why not
+//     shown    its address and key and how to reach it, or why not
 //     drop     the window is not used any more
 //     notice   a notification of NIXL
+//     fetch    "send bytes of a window": answered by data, or by moved with an error
+//     moved    the data has arrived, or why not
+//
+// Data has a header of its own (data_header), because UCX brings it to its place by itself.
 //
 // Example: const auto bytes = encode(message{.kind = message_kind::drop, .window = 7});
 //          const auto read  = decode(bytes);   // empty if these bytes are no message
@@ -23,22 +27,42 @@
 namespace ucxl::nixl
 {
 
-enum class message_kind : std::uint32_t { show = 1, shown, drop, notice };
+enum class message_kind : std::uint32_t { show = 1, shown, drop, notice, fetch, moved };
+
+// How the window of another agent is reached.
+enum class reach : std::uint32_t {
+    messages,   // its owner takes part: it receives into the window, and sends from it
+    neighbors,  // by puts and gets of processes of the same host: it lies in shared memory
+    everywhere, // by puts and gets: a network card has it
+};
 
 struct message {
     message_kind kind     = message_kind::notice;
-    std::uint64_t sender  = 0;            // the instance that sends it
-    std::uint64_t window  = 0;            // show, shown, drop: its number, chosen by who asks for it
-    std::int32_t status   = 0;            // shown: a ucs_status_t
-    std::uint64_t address = 0;            // shown
-    std::uint64_t length  = 0;            // show, shown: packed bytes
-    std::vector<std::uint64_t> regions{}; // show
-    std::string name{};                   // notice: of the agent that sends it
-    std::string bytes{};                  // show: the layout; shown: the key; notice: the text
+    std::uint64_t sender  = 0;               // the instance that sends it
+    std::uint64_t window  = 0;               // show, shown, drop: its number, chosen by who asks for it
+    std::int32_t status   = 0;               // shown: a ucs_status_t
+    reach way             = reach::messages; // shown
+    std::uint64_t address = 0;               // shown; fetch: packed bytes before the first one
+    std::uint64_t length  = 0;               // show, shown, fetch: packed bytes
+    std::uint64_t piece   = 0;               // fetch, moved: a number of who began it
+    std::vector<std::uint64_t> regions{};    // show
+    std::string name{};                      // notice: of the agent that sends it
+    std::string bytes{};                     // show: the layout; shown: the key; notice: the text
 };
 
 std::string encode(const message& from);
 std::optional<message> decode(std::string_view bytes);
+
+// Bytes for a window of the receiver, or bytes that the receiver has asked for by fetch.
+struct data_header {
+    std::uint64_t sender = 0;
+    std::uint64_t window = 0; // 0: asked for
+    std::uint64_t offset = 0; // in the window
+    std::uint64_t piece  = 0;
+};
+
+std::string encode(const data_header& from);
+std::optional<data_header> decode_data(std::string_view bytes);
 
 // What another agent has to know of registered memory. Its size does not depend on what is done with it.
 struct region_info {

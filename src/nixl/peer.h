@@ -7,6 +7,7 @@
 // has not been used for long, so that a list of blocks that comes again is one number.
 #pragma once
 
+#include "message.h"
 #include "sys/process.h"
 #include "ucx.h"
 
@@ -27,6 +28,7 @@ struct remote_window {
     std::vector<std::uint64_t> regions;
     std::uint64_t number  = 0;
     ucs_status_t status   = UCS_INPROGRESS; // until its owner has answered
+    reach way             = reach::messages;
     std::uint64_t address = 0;
     ucp_rkey_h key        = nullptr;
 };

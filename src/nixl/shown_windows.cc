@@ -64,6 +64,20 @@ result<std::string> key_of(const ucx_layout::window& window, ucp_context_h conte
     return bytes;
 }
 
+reach way_to(const ucx_layout::window& window)
+{
+    switch (window.carrier()) {
+    case UCP_LAYOUT_CARRIER_KEYS:
+        return reach::everywhere;
+    case UCP_LAYOUT_CARRIER_DIRECT:
+        return reach::neighbors;
+    case UCP_LAYOUT_CARRIER_COPIES:
+    case UCP_LAYOUT_CARRIER_UNDECIDED:
+        break;
+    }
+    return reach::messages;
+}
+
 } // namespace
 
 message shown_windows::show(const message& asked, const region_table& regions, ucp_context_h context)
@@ -90,12 +104,27 @@ message shown_windows::show(const message& asked, const region_table& regions, u
         return refuse(key.error());
     }
     answer.status  = UCS_OK;
+    answer.way     = way_to(*window);
     answer.address = reinterpret_cast<std::uint64_t>(window->address());
     answer.length  = window->length();
     answer.bytes   = std::move(*key);
-    const bool is_new =
-        _windows.try_emplace({asked.sender, asked.window}, shown{std::move(*window), asked.regions}).second;
-    return is_new ? answer : refuse(UCS_ERR_BUSY);
+    const place at{asked.sender, asked.window};
+    if (_windows.contains(at)) {
+        return refuse(UCS_ERR_BUSY);
+    }
+    _windows.emplace(at, std::make_shared<shown_window>(shown_window{std::move(*window), asked.regions}));
+    return answer;
+}
+
+std::shared_ptr<shown_window> shown_windows::find(std::uint64_t agent, std::uint64_t number, std::uint64_t offset,
+                                                  std::uint64_t length) const
+{
+    const auto found = _windows.find({agent, number});
+    if (found == _windows.end()) {
+        return nullptr;
+    }
+    const std::uint64_t all = found->second->window.length();
+    return offset <= all && length <= all - offset ? found->second : nullptr;
 }
 
 void shown_windows::drop_agent(std::uint64_t agent)
@@ -105,7 +134,7 @@ void shown_windows::drop_agent(std::uint64_t agent)
 
 void shown_windows::drop_region(std::uint64_t region)
 {
-    std::erase_if(_windows, [&](const auto& each) { return std::ranges::contains(each.second.regions, region); });
+    std::erase_if(_windows, [&](const auto& each) { return std::ranges::contains(each.second->regions, region); });
 }
 
 } // namespace ucxl::nixl

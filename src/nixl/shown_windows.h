@@ -1,7 +1,8 @@
 // Windows over regions of this process that other agents asked for.
 //
 // What they ask is checked: the regions have to be registered, and every byte has to be inside of them. A window ends
-// when the agent drops it, when one of its regions is deregistered, or with the agent.
+// when the agent drops it, when one of its regions is deregistered, or with the agent. What still moves bytes of it
+// keeps it until then.
 #pragma once
 
 #include "message.h"
@@ -17,6 +18,11 @@ namespace ucxl::nixl
 
 using region_table = std::unordered_map<std::uint64_t, std::shared_ptr<region>>;
 
+struct shown_window {
+    ucx_layout::window window;
+    std::vector<std::uint64_t> regions;
+};
+
 class shown_windows
 {
 public:
@@ -24,6 +30,9 @@ public:
 
     // The answer to a message of kind show.
     message show(const message& asked, const region_table& regions, ucp_context_h context);
+    // Null if the agent has no such window, or if these bytes are not inside of it.
+    std::shared_ptr<shown_window> find(std::uint64_t agent, std::uint64_t number, std::uint64_t offset,
+                                       std::uint64_t length) const;
     void drop(std::uint64_t agent, std::uint64_t number) { _windows.erase({agent, number}); }
     void drop_agent(std::uint64_t agent);
     void drop_region(std::uint64_t region);
@@ -31,13 +40,9 @@ public:
     std::size_t size() const { return _windows.size(); }
 
 private:
-    struct shown {
-        ucx_layout::window window;
-        std::vector<std::uint64_t> regions;
-    };
     using place = std::pair<std::uint64_t, std::uint64_t>; // agent, number
 
-    std::map<place, shown> _windows;
+    std::map<place, std::shared_ptr<shown_window>> _windows;
 };
 
 } // namespace ucxl::nixl

@@ -33,6 +33,21 @@ struct local_blocks {
 // The end of a message that was sent; a message may outlive the transfer.
 using message_status = std::shared_ptr<std::atomic<ucs_status_t>>;
 
+// Bytes of a transfer that UCX moves, or that the other agent takes or brings.
+struct piece {
+    void* address        = nullptr; // fetched: where the bytes go
+    ucp_mem_h memory     = nullptr; // of the window there, if it is one
+    std::uint64_t length = 0;
+    std::string header{};             // sent with the bytes
+    ucs_status_ptr_t call  = nullptr; // of UCX, that has to be asked
+    bool is_in_ucx         = false;   // UCX tells when it has ended
+    bool is_answer_awaited = false;   // from the other agent
+    ucs_status_t failure   = UCS_OK;
+
+    bool has_ended() const { return call == nullptr && !is_in_ucx && !is_answer_awaited; }
+    void note(ucs_status_t status) { failure = failure == UCS_OK ? status : failure; }
+};
+
 struct transfer {
     enum class stage { idle, waiting, moving, flushing, notifying };
 
@@ -54,7 +69,7 @@ struct transfer {
     std::uint64_t started                = 0;
     ucs_status_t failure                 = UCS_OK;
     std::uint64_t silent_failures_before = 0;
-    std::vector<ucs_status_ptr_t> running;
+    std::vector<std::shared_ptr<piece>> running;
     message_status notice_sent;
 };
 

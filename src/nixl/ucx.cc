@@ -53,8 +53,9 @@ std::optional<ucx_functions> functions_of(void* library)
         find(library, "ucp_worker_get_address", found.worker_get_address) &&
         find(library, "ucp_worker_release_address", found.worker_release_address) &&
         find(library, "ucp_worker_set_am_recv_handler", found.set_am_handler) &&
-        find(library, "ucp_am_send_nbx", found.am_send) && find(library, "ucp_ep_create", found.ep_create) &&
-        find(library, "ucp_ep_close_nbx", found.ep_close) && find(library, "ucp_ep_flush_nbx", found.ep_flush) &&
+        find(library, "ucp_am_send_nbx", found.am_send) && find(library, "ucp_am_recv_data_nbx", found.am_recv_data) &&
+        find(library, "ucp_ep_create", found.ep_create) && find(library, "ucp_ep_close_nbx", found.ep_close) &&
+        find(library, "ucp_ep_flush_nbx", found.ep_flush) &&
         find(library, "ucp_ep_rkey_unpack", found.ep_rkey_unpack) &&
         find(library, "ucp_rkey_destroy", found.rkey_destroy) && find(library, "ucp_rkey_pack", found.rkey_pack) &&
         find(library, "ucp_rkey_buffer_release", found.rkey_buffer_release) &&

@@ -19,6 +19,7 @@ struct ucx_functions {
     decltype(&::ucp_worker_release_address) worker_release_address;
     decltype(&::ucp_worker_set_am_recv_handler) set_am_handler;
     decltype(&::ucp_am_send_nbx) am_send;
+    decltype(&::ucp_am_recv_data_nbx) am_recv_data;
     decltype(&::ucp_ep_create) ep_create;
     decltype(&::ucp_ep_close_nbx) ep_close;
     decltype(&::ucp_ep_flush_nbx) ep_flush;

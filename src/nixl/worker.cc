@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include "active_messages.h"
 #include "log.h"
 
 #include <algorithm>
@@ -16,7 +17,6 @@ namespace
 
 using clock = std::chrono::steady_clock;
 
-constexpr unsigned message_id     = 0x4e; // of the active messages
 constexpr int rounds_of_progress  = 32;
 constexpr auto time_to_disconnect = std::chrono::seconds(1);
 constexpr auto time_between_looks = std::chrono::milliseconds(10); // at the processes of peers
@@ -77,16 +77,9 @@ bool worker::start()
         log_error("ucp_worker_create failed ({})", static_cast<int>(status));
         return false;
     }
-    ucp_am_handler_param_t handler{};
-    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                         UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-    handler.id             = message_id;
-    handler.cb             = &worker::receive;
-    handler.arg            = this;
-    handler.flags          = UCP_AM_FLAG_WHOLE_MSG;
     ucp_address_t* address = nullptr;
     std::size_t length     = 0;
-    if (ucp.set_am_handler(_worker, &handler) != UCS_OK ||
+    if (!set_handler(message_id, &worker::receive) || !set_handler(data_id, &worker::receive_data) ||
         ucp.worker_get_address(_worker, &address, &length) != UCS_OK) {
         log_error("the UCP worker has no active messages, or no address");
         return false;
@@ -96,6 +89,18 @@ bool worker::start()
                                          .address  = std::string(reinterpret_cast<const char*>(address), length)});
     ucp.worker_release_address(_worker, address);
     return true;
+}
+
+bool worker::set_handler(unsigned id, ucp_am_recv_callback_t call)
+{
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                         UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    handler.id    = id;
+    handler.cb    = call;
+    handler.arg   = this;
+    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+    return ucx()->set_am_handler(_worker, &handler) == UCS_OK;
 }
 
 worker::~worker()
@@ -225,6 +230,11 @@ void worker::end_region(region& ended)
     const std::scoped_lock guard(_lock);
     _shown.drop_region(ended.info().id);
     _regions.erase(ended.info().id);
+    // What other agents have begun still uses it.
+    const auto limit = clock::now() + time_to_disconnect;
+    while (_answering != 0 && clock::now() < limit) {
+        progress_messages();
+    }
     ended.end();
 }
 
@@ -276,6 +286,14 @@ void worker::handle(const received_message& received)
     case message_kind::drop:
         _shown.drop(content.sender, content.window);
         break;
+    case message_kind::fetch:
+        if (received.answer_to != nullptr) {
+            send_fetched(content, received.answer_to);
+        }
+        break;
+    case message_kind::moved:
+        handle_moved(content);
+        break;
     case message_kind::notice: {
         const std::scoped_lock guard(_notices_lock);
         _notices.emplace_back(content.name, content.bytes);
@@ -304,6 +322,7 @@ void worker::handle_shown(const message& answer)
     if (status == UCS_OK) {
         status = ucx()->ep_rkey_unpack(at->second->endpoint, answer.bytes.data(), &shown.key);
     }
+    shown.way     = answer.way;
     shown.address = answer.address;
     shown.status  = status == UCS_INPROGRESS ? UCS_ERR_INVALID_PARAM : status;
 }
@@ -359,6 +378,14 @@ bool worker::progress()
 
 bool worker::progress_locked()
 {
+    const bool is_busy = progress_messages();
+    reap_closing();
+    look_for_ended_neighbors();
+    return progress_transfers() || is_busy;
+}
+
+bool worker::progress_messages()
+{
     bool is_busy = false;
     for (int i = 0; i < rounds_of_progress && ucx()->worker_progress(_worker) != 0; ++i) {
         is_busy = true;
@@ -367,9 +394,7 @@ bool worker::progress_locked()
         handle(each);
         is_busy = true;
     }
-    reap_closing();
-    look_for_ended_neighbors();
-    return progress_transfers() || is_busy;
+    return is_busy;
 }
 
 } // namespace ucxl::nixl

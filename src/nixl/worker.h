@@ -19,6 +19,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 
 #include <unistd.h>
 
@@ -69,11 +70,19 @@ private:
     bool start();
     static ucs_status_t receive(void* self, const void* header, std::size_t header_length, void* data,
                                 std::size_t length, const ucp_am_recv_param_t* param);
+    static ucs_status_t receive_data(void* self, const void* header, std::size_t header_length, void* data,
+                                     std::size_t length, const ucp_am_recv_param_t* param);
+    bool take_data(const data_header& header, void* data, std::size_t length, ucp_ep_h sender);
+    bool take_fetched(const data_header& header, void* data, std::size_t length);
+    void send_fetched(const message& asked, ucp_ep_h to);
+    void handle_moved(const message& answer);
+    bool set_handler(unsigned id, ucp_am_recv_callback_t call);
     message_status send(ucp_ep_h to, message content);
     void handle(const received_message& received);
     void handle_shown(const message& answer);
 
     bool progress_locked();
+    bool progress_messages();
     bool progress_transfers();
     void begin(transfer& of);
     bool step(transfer& of);
@@ -83,6 +92,10 @@ private:
     bool flush(transfer& of);
     bool notify(transfer& of);
     void start_piece(transfer& of);
+    void put_or_get(transfer& of, piece& made);
+    void send_piece(transfer& of, const std::shared_ptr<piece>& made);
+    void fetch_piece(transfer& of, const std::shared_ptr<piece>& made);
+    bool is_one_sided(const transfer& of) const;
     void start_flush(transfer& of);
     void start_notice(transfer& of);
     void finish(transfer& of, ucs_status_t status);
@@ -113,7 +126,9 @@ private:
     std::chrono::steady_clock::time_point _last_look;
     shown_windows _shown;
     std::vector<received_message> _received;
-    std::set<transfer*> _transfers; // all that are prepared
+    std::unordered_map<std::uint64_t, std::shared_ptr<piece>> _pieces; // with an answer to come
+    std::size_t _answering = 0;                                        // operations of UCX on windows that were shown
+    std::set<transfer*> _transfers;                                    // all that are prepared
     std::vector<transfer*> _active;
 
     std::mutex _posted_lock;

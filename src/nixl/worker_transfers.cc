@@ -18,7 +18,9 @@ using ucx_layout::result;
 
 // What is copied by one call of UCX. The lock of the worker is held that long where the call copies by itself.
 constexpr std::uint64_t piece_length = 4U << 20;
-constexpr std::size_t max_running    = 4; // pieces
+// What is sent as one message.
+constexpr std::uint64_t message_length = 16U << 20;
+constexpr std::size_t max_running      = 4; // pieces
 // A transfer up to this length is begun by the post itself, if nobody else uses the worker: that is over before
 // another thread would have looked.
 constexpr std::uint64_t max_posted_length = 256U << 10;
@@ -33,29 +35,43 @@ std::uint64_t silent_failures()
 }
 
 // Takes what has ended out of the list; the first error, else UCS_OK.
-ucs_status_t reap(std::vector<ucs_status_ptr_t>& running)
+ucs_status_t reap(std::vector<std::shared_ptr<piece>>& running)
 {
     ucs_status_t failure = UCS_OK;
-    std::erase_if(running, [&](ucs_status_ptr_t call) {
-        const auto status = ucx()->request_status(call);
-        if (status == UCS_INPROGRESS) {
+    std::erase_if(running, [&](const auto& each) {
+        if (each->call != nullptr) {
+            const auto status = ucx()->request_status(each->call);
+            if (status == UCS_INPROGRESS) {
+                return false;
+            }
+            each->note(status);
+            ucx()->request_free(std::exchange(each->call, nullptr));
+        }
+        if (!each->has_ended()) {
             return false;
         }
-        failure = failure == UCS_OK ? status : failure;
-        ucx()->request_free(call);
+        failure = failure == UCS_OK ? each->failure : failure;
         return true;
     });
     return failure;
 }
 
 // What UCX returned for an operation: running, or ended with a status.
-ucs_status_t begun(std::vector<ucs_status_ptr_t>& running, ucs_status_ptr_t call)
+void note_begun(piece& made, ucs_status_ptr_t call)
 {
     if (UCS_PTR_IS_PTR(call)) {
-        running.push_back(call);
-        return UCS_OK;
+        made.call = call;
+    } else {
+        made.note(UCS_PTR_STATUS(call));
     }
-    return UCS_PTR_STATUS(call);
+}
+
+// Of an agent that has ended.
+void await_no_answers(std::vector<std::shared_ptr<piece>>& running)
+{
+    for (const auto& each : running) {
+        each->is_answer_awaited = false;
+    }
 }
 
 bool are_registered(const local_blocks& blocks)
@@ -249,10 +265,11 @@ void worker::release(std::unique_ptr<transfer> of)
     // What UCX has begun reads or writes memory of the program, which it may free after the call.
     const auto limit = clock::now() + time_to_end;
     while (!of->running.empty()) {
-        ucx()->worker_progress(_worker);
+        progress_messages();
         reap(of->running);
         if (of->target->endpoint != nullptr && clock::now() > limit) {
             close(of->target); // ends all operations
+            await_no_answers(of->running);
         }
     }
     std::erase(_active, of.get());
@@ -283,7 +300,11 @@ void worker::begin(transfer& of)
     of.started                = 0;
     of.failure                = UCS_OK;
     of.silent_failures_before = silent_failures();
-    of.at                     = of.remote != nullptr ? transfer::stage::waiting : transfer::stage::moving;
+    if (of.length == 0) {
+        start_notice(of);
+    } else {
+        of.at = of.target != nullptr ? transfer::stage::waiting : transfer::stage::moving;
+    }
 }
 
 bool worker::step(transfer& of)
@@ -320,9 +341,13 @@ bool worker::wait_for_window(transfer& of)
     return true;
 }
 
-void worker::start_piece(transfer& of)
+bool worker::is_one_sided(const transfer& of) const
 {
-    const std::uint64_t length = std::min(piece_length, of.length - of.started);
+    return of.remote->way == reach::everywhere || (of.remote->way == reach::neighbors && of.target->process);
+}
+
+void worker::put_or_get(transfer& of, piece& made)
+{
     ucp_request_param_t param{};
     if (of.window) {
         param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
@@ -330,11 +355,24 @@ void worker::start_piece(transfer& of)
     }
     void* const local          = static_cast<std::byte*>(of.address) + of.started;
     const std::uint64_t remote = of.remote->address + of.started;
-    const auto call            = of.way == direction::write
-                                     ? ucx()->put(of.target->endpoint, local, length, remote, of.remote->key, &param)
-                                     : ucx()->get(of.target->endpoint, local, length, remote, of.remote->key, &param);
-    of.failure                 = begun(of.running, call);
-    of.started += length;
+    note_begun(made, of.way == direction::write
+                         ? ucx()->put(of.target->endpoint, local, made.length, remote, of.remote->key, &param)
+                         : ucx()->get(of.target->endpoint, local, made.length, remote, of.remote->key, &param));
+}
+
+void worker::start_piece(transfer& of)
+{
+    const auto made = std::make_shared<piece>();
+    made->length    = std::min(is_one_sided(of) ? piece_length : message_length, of.length - of.started);
+    if (is_one_sided(of)) {
+        put_or_get(of, *made);
+    } else if (of.way == direction::write) {
+        send_piece(of, made);
+    } else {
+        fetch_piece(of, made);
+    }
+    of.started += made->length;
+    of.running.push_back(made);
 }
 
 bool worker::move(transfer& of)
@@ -342,8 +380,9 @@ bool worker::move(transfer& of)
     const std::size_t running = of.running.size();
     const auto ended          = reap(of.running);
     of.failure                = of.failure == UCS_OK ? ended : of.failure;
-    if (of.failure == UCS_OK && of.target->failure != UCS_OK) {
-        of.failure = of.target->failure;
+    if (of.target->failure != UCS_OK) {
+        of.failure = of.failure == UCS_OK ? of.target->failure : of.failure;
+        await_no_answers(of.running);
     }
     if (of.failure == UCS_OK && of.started < of.length && of.running.size() < max_running) {
         start_piece(of);
@@ -363,21 +402,19 @@ bool worker::move(transfer& of)
 // Within the agent.
 bool worker::move_here(transfer& of)
 {
-    if (of.length != 0) {
-        if (!are_registered(of.local) || !are_registered(*of.own)) {
-            finish(of, UCS_ERR_NO_ELEM);
-            return true;
-        }
-        const std::uint64_t length = std::min(piece_length, of.length - of.started);
-        const bool is_write        = of.way == direction::write;
-        const auto& to             = is_write ? *of.own_plan : *of.local_plan;
-        const auto& from           = is_write ? *of.local_plan : *of.own_plan;
-        const auto& to_bases       = is_write ? of.own->bases : of.local.bases;
-        const auto& from_bases     = is_write ? of.local.bases : of.own->bases;
-        of.failure = to.copy(to_bases, of.started, from, std::vector<const void*>(from_bases.begin(), from_bases.end()),
-                             of.started, length);
-        of.started += length;
+    if (!are_registered(of.local) || !are_registered(*of.own)) {
+        finish(of, UCS_ERR_NO_ELEM);
+        return true;
     }
+    const std::uint64_t length = std::min(piece_length, of.length - of.started);
+    const bool is_write        = of.way == direction::write;
+    const auto& to             = is_write ? *of.own_plan : *of.local_plan;
+    const auto& from           = is_write ? *of.local_plan : *of.own_plan;
+    const auto& to_bases       = is_write ? of.own->bases : of.local.bases;
+    const auto& from_bases     = is_write ? of.local.bases : of.own->bases;
+    of.failure = to.copy(to_bases, of.started, from, std::vector<const void*>(from_bases.begin(), from_bases.end()),
+                         of.started, length);
+    of.started += length;
     if (of.failure != UCS_OK) {
         finish(of, of.failure);
     } else if (of.started == of.length) {
@@ -386,16 +423,18 @@ bool worker::move_here(transfer& of)
     return true;
 }
 
-// The bytes of a put have arrived when the endpoint was flushed; those of a get have when it ends.
+// The bytes of a put have arrived when the endpoint was flushed; those of a get and of messages when these end.
 void worker::start_flush(transfer& of)
 {
-    if (of.way == direction::read) {
+    if (of.way == direction::read || !is_one_sided(of)) {
         start_notice(of);
         return;
     }
     const ucp_request_param_t param{};
-    of.failure = begun(of.running, ucx()->ep_flush(of.target->endpoint, &param));
-    of.at      = transfer::stage::flushing;
+    const auto made = std::make_shared<piece>();
+    note_begun(*made, ucx()->ep_flush(of.target->endpoint, &param));
+    of.running.push_back(made);
+    of.at = transfer::stage::flushing;
 }
 
 bool worker::flush(transfer& of)
@@ -419,7 +458,9 @@ bool worker::flush(transfer& of)
 
 void worker::start_notice(transfer& of)
 {
-    if (!of.notice) {
+    if (of.target != nullptr && of.target->failure != UCS_OK) {
+        finish(of, of.target->failure);
+    } else if (!of.notice) {
         finish(of, UCS_OK);
     } else if (of.target == nullptr) {
         {

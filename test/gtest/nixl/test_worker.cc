@@ -1,0 +1,384 @@
+#include "nixl/worker.h"
+#include "support/forked_process.h"
+#include "support/must.h"
+#include "support/random.h"
+#include "support/wait_until.h"
+
+#include <array>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <random>
+
+#include <sys/mman.h>
+
+using namespace ucxl::nixl;
+using ucxl::test::must;
+
+namespace
+{
+
+using bytes = std::vector<unsigned char>;
+
+constexpr std::size_t memory_length = 4U << 20;
+constexpr std::size_t block_length  = 4096;
+constexpr std::size_t num_blocks    = memory_length / block_length;
+
+// What an agent in another process and its test tell each other.
+struct blackboard {
+    enum command { none, copy, end_memory, end };
+
+    std::atomic<int> asked{none};
+    std::atomic<std::size_t> connection_length{0};
+    std::atomic<std::size_t> num_notices{0};
+    std::array<char, 4096> connection{};
+    std::array<char, 64> notice{};
+    region_info memory;
+    std::array<unsigned char, memory_length> content{}; // after copy
+};
+
+unsigned char* new_memory()
+{
+    return static_cast<unsigned char*>(
+        mmap(nullptr, memory_length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+void fill(unsigned char* memory, unsigned seed)
+{
+    std::mt19937_64 random(ucxl::test::run_seed() + seed);
+    for (std::size_t i = 0; i < memory_length; i += 8) {
+        const std::uint64_t value = random();
+        std::memcpy(memory + i, &value, 8);
+    }
+}
+
+// Another agent, until it is asked to end.
+void run_agent(blackboard& board, sharing how)
+{
+    const auto self = worker::create("other");
+    auto* memory    = new_memory();
+    fill(memory, 2);
+    const auto registered = self->add_region(memory, memory_length, how);
+    ASSERT_EQ(registered->is_shared(), how == sharing::move) << registered->reason();
+    board.memory = registered->info();
+    std::memcpy(board.connection.data(), self->connection().data(), self->connection().size());
+    board.connection_length = self->connection().size();
+    while (board.asked != blackboard::end) {
+        self->progress();
+        for (const auto& [agent, text] : self->take_notices()) {
+            std::snprintf(board.notice.data(), board.notice.size(), "%s: %s", agent.c_str(), text.c_str());
+            std::memcpy(board.content.data(), memory, memory_length); // data first, then notices
+            ++board.num_notices;
+        }
+        switch (board.asked) {
+        case blackboard::copy:
+            std::memcpy(board.content.data(), memory, memory_length);
+            board.asked = blackboard::none;
+            break;
+        case blackboard::end_memory:
+            self->end_region(*registered);
+            board.asked = blackboard::none;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+class nixl_worker : public testing::TestWithParam<sharing>
+{
+protected:
+    nixl_worker() : board(ucxl::test::shared<blackboard>()), memory(new_memory())
+    {
+        // UCX's thread for its file system may hold a lock at the fork.
+        setenv("UCX_VFS_ENABLE", "n", 1);
+        fill(memory, 1);
+        other.emplace([this](auto& process) {
+            process.ready();
+            run_agent(board, GetParam());
+        });
+        other->go_on();
+        EXPECT_TRUE(ucxl::test::wait_until([this] { return board.connection_length != 0; }));
+        self = worker::create("self");
+        own  = self->add_region(memory, memory_length, sharing::never);
+        EXPECT_EQ(self->connect("other", {board.connection.data(), board.connection_length}), UCS_OK);
+    }
+
+    ~nixl_worker() override
+    {
+        board.asked = blackboard::end;
+        if (other) {
+            EXPECT_EQ(other->join(), 0);
+        }
+        self.reset();
+        munmap(memory, memory_length);
+    }
+
+    void ask(blackboard::command what)
+    {
+        board.asked = what;
+        EXPECT_TRUE(ucxl::test::wait_until([this] {
+            self->progress();
+            return board.asked == blackboard::none;
+        }));
+    }
+
+    ucs_status_t end_of(transfer& of)
+    {
+        EXPECT_TRUE(ucxl::test::wait_until([&] { return self->check(of) != UCS_INPROGRESS; }));
+        return self->check(of);
+    }
+
+    // Each block of one side and its place at the other one.
+    void draw_blocks(std::size_t count)
+    {
+        std::mt19937_64 random(ucxl::test::run_seed());
+        here = there = std::vector<std::size_t>(num_blocks);
+        std::iota(here.begin(), here.end(), 0);
+        std::iota(there.begin(), there.end(), 0);
+        std::ranges::shuffle(here, random);
+        std::ranges::shuffle(there, random);
+        here.resize(count);
+        there.resize(count);
+    }
+
+    static block_list list_of(std::uint64_t region, const std::vector<std::size_t>& blocks)
+    {
+        block_list made;
+        for (const auto each : blocks) {
+            made.add(region, each * block_length, block_length);
+        }
+        return made;
+    }
+
+    auto prepare(direction way)
+    {
+        return self->prepare(way, list_of(own->info().id, here), "other", list_of(board.memory.id, there));
+    }
+
+    // What `to` has to be after a transfer from `from`.
+    static bytes expected(const unsigned char* to, const unsigned char* from, const std::vector<std::size_t>& targets,
+                          const std::vector<std::size_t>& sources)
+    {
+        bytes made(to, to + memory_length);
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            std::memcpy(&made[targets[i] * block_length], from + sources[i] * block_length, block_length);
+        }
+        return made;
+    }
+
+    blackboard& board;
+    unsigned char* memory;
+    std::optional<ucxl::test::forked_process> other;
+    std::unique_ptr<worker> self;
+    std::shared_ptr<region> own;
+    std::vector<std::size_t> here, there;
+};
+
+} // namespace
+
+TEST_P(nixl_worker, write_changes_the_blocks_and_nothing_else_and_then_notifies)
+{
+    ask(blackboard::copy);
+    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, num_blocks / 2}) {
+        draw_blocks(count);
+        const auto wanted = expected(board.content.data(), memory, there, here);
+        auto moved        = must(prepare(direction::write));
+        const auto before = board.num_notices.load();
+        self->post(*moved, "arrived " + std::to_string(count));
+        ASSERT_EQ(end_of(*moved), UCS_OK);
+        ASSERT_TRUE(ucxl::test::wait_until([&] { return board.num_notices == before + 1; }));
+        EXPECT_EQ(std::string(board.notice.data()), "self: arrived " + std::to_string(count));
+        EXPECT_TRUE(std::ranges::equal(board.content, wanted)) << count;
+        self->release(std::move(moved));
+    }
+}
+
+TEST_P(nixl_worker, read_brings_the_blocks_and_nothing_else)
+{
+    ask(blackboard::copy);
+    for (const std::size_t count : {std::size_t{1}, std::size_t{2}, num_blocks / 2}) {
+        draw_blocks(count);
+        const auto wanted = expected(memory, board.content.data(), here, there);
+        auto moved        = must(prepare(direction::read));
+        self->post(*moved, std::nullopt);
+        ASSERT_EQ(end_of(*moved), UCS_OK);
+        EXPECT_TRUE(std::ranges::equal(std::span(memory, memory_length), wanted)) << count;
+        self->release(std::move(moved));
+    }
+}
+
+TEST_P(nixl_worker, a_transfer_is_posted_again_with_what_is_in_memory_then)
+{
+    draw_blocks(num_blocks / 2);
+    const auto moved = must(prepare(direction::write));
+    for (unsigned round = 0; round < 5; ++round) {
+        fill(memory, 100 + round);
+        ask(blackboard::copy);
+        const auto wanted = expected(board.content.data(), memory, there, here);
+        self->post(*moved, std::nullopt);
+        ASSERT_EQ(end_of(*moved), UCS_OK);
+        ask(blackboard::copy);
+        ASSERT_TRUE(std::ranges::equal(board.content, wanted)) << round;
+    }
+}
+
+TEST_P(nixl_worker, a_transfer_that_runs_is_not_posted_again)
+{
+    draw_blocks(num_blocks / 2);
+    const auto moved = must(prepare(direction::write));
+    ASSERT_EQ(self->post(*moved, std::nullopt), UCS_INPROGRESS);
+    EXPECT_EQ(self->post(*moved, std::nullopt), UCS_ERR_BUSY);
+    EXPECT_EQ(end_of(*moved), UCS_OK);
+}
+
+TEST_P(nixl_worker, many_transfers_run_at_once_and_their_notices_come_once_each)
+{
+    std::vector<std::unique_ptr<transfer>> all;
+    draw_blocks(64);
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(must(prepare(i % 2 == 0 ? direction::write : direction::read)));
+        self->post(*all.back(), "one");
+    }
+    for (const auto& each : all) {
+        EXPECT_EQ(end_of(*each), UCS_OK);
+    }
+    EXPECT_TRUE(ucxl::test::wait_until([&] { return board.num_notices == all.size(); }));
+}
+
+TEST_P(nixl_worker, a_transfer_that_is_released_while_it_runs_ends_and_the_next_one_is_right)
+{
+    draw_blocks(num_blocks / 2);
+    for (int i = 0; i < 10; ++i) {
+        auto moved = must(prepare(i % 2 == 0 ? direction::write : direction::read));
+        self->post(*moved, std::nullopt);
+        for (int round = 0; round < i; ++round) {
+            self->check(*moved);
+        }
+        self->release(std::move(moved));
+    }
+    fill(memory, 7);
+    ask(blackboard::copy);
+    const auto wanted = expected(board.content.data(), memory, there, here);
+    const auto moved  = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    ask(blackboard::copy);
+    EXPECT_TRUE(std::ranges::equal(board.content, wanted));
+}
+
+TEST_P(nixl_worker, lists_of_different_lengths_are_refused)
+{
+    draw_blocks(4);
+    there.pop_back();
+    EXPECT_EQ(prepare(direction::write).error(), UCS_ERR_INVALID_PARAM);
+}
+
+TEST_P(nixl_worker, lists_without_bytes_end_at_once_and_notify)
+{
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, "nothing");
+    EXPECT_EQ(end_of(*moved), UCS_OK);
+    EXPECT_TRUE(ucxl::test::wait_until([&] { return board.num_notices == 1; }));
+}
+
+TEST_P(nixl_worker, bytes_outside_of_registered_memory_are_refused_by_their_owner)
+{
+    draw_blocks(4);
+    there.back()     = num_blocks;
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    EXPECT_EQ(end_of(*moved), UCS_ERR_OUT_OF_RANGE);
+}
+
+TEST_P(nixl_worker, memory_that_was_deregistered_is_not_found)
+{
+    draw_blocks(64);
+    auto before = must(prepare(direction::write));
+    self->post(*before, std::nullopt);
+    ASSERT_EQ(end_of(*before), UCS_OK);
+    self->release(std::move(before));
+    ask(blackboard::end_memory);
+    std::swap(there.front(), there.back()); // a list that the owner has no window of yet
+    const auto after = must(prepare(direction::write));
+    self->post(*after, std::nullopt);
+    EXPECT_EQ(end_of(*after), UCS_ERR_NO_ELEM);
+}
+
+TEST_P(nixl_worker, windows_of_memory_that_was_deregistered_fail)
+{
+    draw_blocks(num_blocks / 2);
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    ask(blackboard::end_memory);
+    self->post(*moved, std::nullopt);
+    EXPECT_NE(end_of(*moved), UCS_OK);
+}
+
+TEST_P(nixl_worker, own_memory_that_was_deregistered_is_not_touched)
+{
+    draw_blocks(64);
+    const auto moved = must(prepare(direction::write));
+    self->end_region(*own);
+    self->post(*moved, std::nullopt);
+    EXPECT_EQ(end_of(*moved), UCS_ERR_NO_ELEM);
+}
+
+TEST_P(nixl_worker, an_agent_that_was_killed_ends_what_runs_and_what_comes)
+{
+    draw_blocks(num_blocks / 2);
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    std::swap(there.front(), there.back());
+    other->kill();
+    other.reset();
+    if (const auto after = prepare(direction::write)) {
+        self->post(**after, std::nullopt);
+        EXPECT_EQ(end_of(**after), UCS_ERR_CONNECTION_RESET);
+    }
+    EXPECT_TRUE(ucxl::test::wait_until([&] {
+        self->progress();
+        return self->send_notice("other", "anybody there?") == UCS_ERR_CONNECTION_RESET;
+    }));
+}
+
+TEST_P(nixl_worker, an_agent_that_was_disconnected_is_not_known)
+{
+    draw_blocks(4);
+    const auto moved = must(prepare(direction::write));
+    EXPECT_EQ(self->disconnect("other"), UCS_OK);
+    EXPECT_EQ(self->disconnect("other"), UCS_ERR_NO_ELEM);
+    EXPECT_EQ(prepare(direction::write).error(), UCS_ERR_NO_ELEM);
+    EXPECT_EQ(self->send_notice("other", "text"), UCS_ERR_NO_ELEM);
+    self->post(*moved, std::nullopt);
+    EXPECT_EQ(end_of(*moved), UCS_ERR_NOT_CONNECTED);
+}
+
+TEST_P(nixl_worker, bytes_that_are_no_connection_are_refused)
+{
+    EXPECT_EQ(self->connect("third", "anything"), UCS_ERR_INVALID_PARAM);
+    EXPECT_FALSE(self->is_connected("third"));
+    EXPECT_EQ(self->connect("other", {board.connection.data(), board.connection_length}), UCS_ERR_ALREADY_EXISTS);
+}
+
+TEST_P(nixl_worker, moves_within_the_agent_itself)
+{
+    auto* const second = new_memory();
+    fill(second, 9);
+    const auto target = self->add_region(second, memory_length, GetParam());
+    draw_blocks(num_blocks / 2);
+    const auto wanted = expected(second, memory, there, here);
+    const auto moved =
+        must(self->prepare(direction::write, list_of(own->info().id, here), "self", list_of(target->info().id, there)));
+    self->post(*moved, "to myself");
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    EXPECT_TRUE(std::ranges::equal(std::span(second, memory_length), wanted));
+    EXPECT_EQ(self->take_notices(), (worker::notices{{"self", "to myself"}}));
+    self->end_region(*target);
+    munmap(second, memory_length);
+}
+
+INSTANTIATE_TEST_SUITE_P(memory, nixl_worker, testing::Values(sharing::never, sharing::move),
+                         [](const auto& each) { return each.param == sharing::move ? "shared" : "private"; });
