@@ -32,8 +32,8 @@ void region::share(std::span<std::byte> bytes, sharing how)
     const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
     const auto first = begin / page * page;
     const auto end   = (begin + bytes.size() + page - 1) / page * page;
-    auto made        = how == sharing::move ? ucx_layout::memory::move(bytes)
-                                            : ucx_layout::memory::share({reinterpret_cast<std::byte*>(first), end - first});
+    const std::span whole_pages(reinterpret_cast<std::byte*>(first), end - first);
+    auto made = how == sharing::move ? ucx_layout::memory::move(bytes) : ucx_layout::memory::share(whole_pages);
     if (made) {
         _memory.emplace(std::move(*made));
     }

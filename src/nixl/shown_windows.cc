@@ -15,7 +15,7 @@ using ucx_layout::result;
 
 struct described_memory {
     ucx_layout::layout layout;
-    std::vector<const void*> bases;
+    std::vector<void*> bases;
 };
 
 bool is_inside(const ucx_layout::layout& layout, std::uint32_t source, const region_info& region)
@@ -36,7 +36,7 @@ result<described_memory> check(const message& asked, const region_table& regions
         log_error("an agent asks for a window of a wrong length or number of regions");
         return std::unexpected(UCS_ERR_INVALID_PARAM);
     }
-    std::vector<const void*> bases;
+    std::vector<void*> bases;
     for (std::uint32_t source = 0; source < attr->num_sources; ++source) {
         const auto found = regions.find(asked.regions[source]);
         if (found == regions.end()) {
@@ -91,11 +91,12 @@ message shown_windows::show(const message& asked, const region_table& regions, u
         static_cast<std::ptrdiff_t>(max_windows)) {
         return refuse(UCS_ERR_NO_RESOURCE);
     }
-    const auto memory = check(asked, regions);
+    auto memory = check(asked, regions);
     if (!memory) {
         return refuse(memory.error());
     }
-    auto window = ucx_layout::window::map(context, memory->layout, memory->bases);
+    auto window = ucx_layout::window::map(context, memory->layout,
+                                          std::vector<const void*>(memory->bases.begin(), memory->bases.end()));
     if (!window) {
         return refuse(window.error());
     }
@@ -112,7 +113,8 @@ message shown_windows::show(const message& asked, const region_table& regions, u
     if (_windows.contains(at)) {
         return refuse(UCS_ERR_BUSY);
     }
-    _windows.emplace(at, std::make_shared<shown_window>(shown_window{std::move(*window), asked.regions}));
+    _windows.emplace(at, std::make_shared<shown_window>(shown_window{std::move(*window), std::move(memory->layout),
+                                                                     std::move(memory->bases), asked.regions}));
     return answer;
 }
 

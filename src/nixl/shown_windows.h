@@ -20,6 +20,8 @@ using region_table = std::unordered_map<std::uint64_t, std::shared_ptr<region>>;
 
 struct shown_window {
     ucx_layout::window window;
+    ucx_layout::layout layout; // of it, over the bases
+    std::vector<void*> bases;
     std::vector<std::uint64_t> regions;
 };
 

@@ -23,6 +23,8 @@ namespace ucxl::nixl
 
 enum class direction { read, write };
 
+struct transfer;
+
 // Memory of this process that a list of blocks describes.
 struct local_blocks {
     ucx_layout::layout layout{nullptr};
@@ -35,16 +37,16 @@ using message_status = std::shared_ptr<std::atomic<ucs_status_t>>;
 
 // Bytes of a transfer that UCX moves, or that the other agent takes or brings.
 struct piece {
-    void* address        = nullptr; // fetched: where the bytes go
-    ucp_mem_h memory     = nullptr; // of the window there, if it is one
-    std::uint64_t length = 0;
+    std::uint64_t number   = 0; // while an answer is awaited
+    std::uint64_t offset   = 0; // packed bytes of the transfer before it
+    std::uint64_t length   = 0;
+    const transfer* target = nullptr; // fetched: where the bytes go
     std::string header{};             // sent with the bytes
-    ucs_status_ptr_t call  = nullptr; // of UCX, that has to be asked
-    bool is_in_ucx         = false;   // UCX tells when it has ended
-    bool is_answer_awaited = false;   // from the other agent
-    ucs_status_t failure   = UCS_OK;
+    ucs_status_ptr_t call = nullptr;  // of UCX, that has to be asked
+    bool is_in_ucx        = false;    // UCX tells when it has ended
+    ucs_status_t failure  = UCS_OK;
 
-    bool has_ended() const { return call == nullptr && !is_in_ucx && !is_answer_awaited; }
+    bool has_ended() const { return call == nullptr && !is_in_ucx && number == 0; }
     void note(ucs_status_t status) { failure = failure == UCS_OK ? status : failure; }
 };
 

@@ -72,10 +72,13 @@ private:
                                 std::size_t length, const ucp_am_recv_param_t* param);
     static ucs_status_t receive_data(void* self, const void* header, std::size_t header_length, void* data,
                                      std::size_t length, const ucp_am_recv_param_t* param);
-    bool take_data(const data_header& header, void* data, std::size_t length, ucp_ep_h sender);
-    bool take_fetched(const data_header& header, void* data, std::size_t length);
+    bool take_data(const data_header& header, std::span<const std::byte> data, bool is_rendezvous, ucp_ep_h sender);
+    bool take_fetched(const data_header& header, std::span<const std::byte> data, bool is_rendezvous);
     void send_fetched(const message& asked, ucp_ep_h to);
     void handle_moved(const message& answer);
+    void await_answer(const std::shared_ptr<piece>& to);
+    void await_no_answers(const std::vector<std::shared_ptr<piece>>& of);
+    std::shared_ptr<piece> answered(std::uint64_t number);
     bool set_handler(unsigned id, ucp_am_recv_callback_t call);
     message_status send(ucp_ep_h to, message content);
     void handle(const received_message& received);

@@ -1,4 +1,4 @@
-// What an agent does for another one, or with it, if windows are not reached by puts and gets: it receives into its
+// What an agent does for another one, and with it, where windows are not reached by puts and gets: it receives into its
 // windows and sends from them.
 
 #include "active_messages.h"
@@ -14,33 +14,40 @@ namespace ucxl::nixl
 namespace
 {
 
-// An operation of UCX on a window that was shown. The window stays until it has ended.
-struct answering {
-    std::shared_ptr<shown_window> window;
-    std::function<void(ucs_status_t)> then;
-    std::string header;
+// An operation of UCX, until it has ended.
+struct operation {
+    std::function<void(ucs_status_t)> then; // has what the operation uses
+    std::string header{};
 };
 
-// Ends it.
-void end_answer(void* request, ucs_status_t status, void* operation)
+void end(void* request, ucs_status_t status, void* of)
 {
-    const std::unique_ptr<answering> ended(static_cast<answering*>(operation));
-    if (request != nullptr) {
-        ucx()->request_free(request);
-    }
+    const std::unique_ptr<operation> ended(static_cast<operation*>(of));
+    ucx()->request_free(request);
     ended->then(status);
 }
 
-void end_receive(void* request, ucs_status_t status, std::size_t /*length*/, void* operation)
+void end_received(void* request, ucs_status_t status, std::size_t /*length*/, void* of)
 {
-    end_answer(request, status, operation);
+    end(request, status, of);
 }
 
-ucp_request_param_t param_of(void* operation, ucp_mem_h memory)
+// UCX has begun it, or it has ended already.
+ucs_status_t started(std::unique_ptr<operation> begun, ucs_status_ptr_t call)
+{
+    if (UCS_PTR_IS_PTR(call)) {
+        begun.release();
+        return UCS_INPROGRESS;
+    }
+    begun->then(UCS_PTR_STATUS(call));
+    return UCS_PTR_STATUS(call);
+}
+
+ucp_request_param_t param_of(operation& of, ucp_mem_h memory)
 {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.user_data    = operation;
+    param.user_data    = &of;
     if (memory != nullptr) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = memory;
@@ -48,12 +55,24 @@ ucp_request_param_t param_of(void* operation, ucp_mem_h memory)
     return param;
 }
 
-void end_fetched(void* request, ucs_status_t status, std::size_t /*length*/, void* of)
+ucp_request_param_t sending(operation& of, ucp_mem_h memory)
 {
-    const std::unique_ptr<std::shared_ptr<piece>> ended(static_cast<std::shared_ptr<piece>*>(of));
-    (*ended)->note(status);
-    (*ended)->is_in_ucx = false;
-    ucx()->request_free(request);
+    auto param = param_of(of, memory);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags   = UCP_AM_SEND_FLAG_REPLY;
+    param.cb.send = end;
+    return param;
+}
+
+// Brings the bytes of a rendezvous to a window, or to contiguous memory.
+ucs_status_t receive_rendezvous(ucp_worker_h worker, std::span<const std::byte> data, void* to, ucp_mem_h memory,
+                                std::function<void(ucs_status_t)> then)
+{
+    auto receiving   = std::make_unique<operation>(std::move(then));
+    auto param       = param_of(*receiving, memory);
+    param.cb.recv_am = end_received;
+    const auto call  = ucx()->am_recv_data(worker, const_cast<std::byte*>(data.data()), to, data.size(), &param);
+    return started(std::move(receiving), call);
 }
 
 } // namespace
@@ -67,41 +86,35 @@ ucs_status_t worker::receive_data(void* self, const void* header, std::size_t he
         log_error("{} bytes of data without a header were received", length);
         return UCS_OK;
     }
-    const bool is_taken = content->window != 0 ? receiver.take_data(*content, data, length, param->reply_ep)
-                                               : receiver.take_fetched(*content, data, length);
-    // A rendezvous goes on after the call.
-    return is_taken && (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 ? UCS_INPROGRESS : UCS_OK;
+    const bool is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    const std::span bytes(static_cast<const std::byte*>(data), length); // only named by a rendezvous
+    const bool goes_on = content->window != 0 ? receiver.take_data(*content, bytes, is_rendezvous, param->reply_ep)
+                                              : receiver.take_fetched(*content, bytes, is_rendezvous);
+    return goes_on ? UCS_INPROGRESS : UCS_OK;
 }
 
-// Into a window of this agent.
-bool worker::take_data(const data_header& header, void* data, std::size_t length, ucp_ep_h sender)
+// Into a window of this agent. Whether UCX still needs the data.
+bool worker::take_data(const data_header& header, std::span<const std::byte> data, bool is_rendezvous, ucp_ep_h sender)
 {
     const auto answer = [this, sender, number = header.piece](ucs_status_t status) {
         send(sender, {.kind = message_kind::moved, .status = status, .piece = number});
     };
-    auto window = _shown.find(header.sender, header.window, header.offset, length);
-    if (window == nullptr) {
+    const auto to = _shown.find(header.sender, header.window, header.offset, data.size());
+    if (to == nullptr) {
         answer(UCS_ERR_NO_ELEM);
         return false;
     }
-    std::byte* const to = static_cast<std::byte*>(window->window.address()) + header.offset;
-    auto operation      = std::make_unique<answering>(
-        window,
-        [this, answer](ucs_status_t status) {
-            --_answering;
-            answer(status);
-        },
-        "");
-    auto param       = param_of(operation.get(), window->window.memh());
-    param.cb.recv_am = end_receive;
-    ++_answering;
-    const auto call = ucx()->am_recv_data(_worker, data, to, length, &param);
-    if (UCS_PTR_IS_PTR(call)) {
-        operation.release();
-        return true;
+    if (!is_rendezvous) {
+        answer(to->layout.scatter(to->bases, header.offset, data));
+        return false;
     }
-    end_answer(nullptr, UCS_PTR_STATUS(call), operation.release());
-    return UCS_PTR_STATUS(call) == UCS_OK;
+    ++_answering;
+    const auto status = receive_rendezvous(_worker, data, static_cast<std::byte*>(to->window.address()) + header.offset,
+                                           to->window.memh(), [this, to, answer](ucs_status_t ended) {
+                                               --_answering;
+                                               answer(ended);
+                                           });
+    return status == UCS_INPROGRESS;
 }
 
 // Out of a window of this agent.
@@ -110,124 +123,112 @@ void worker::send_fetched(const message& asked, ucp_ep_h to)
     const auto refuse = [this, to, number = asked.piece](ucs_status_t status) {
         send(to, {.kind = message_kind::moved, .status = status, .piece = number});
     };
-    auto window = _shown.find(asked.sender, asked.window, asked.address, asked.length);
-    if (window == nullptr) {
+    const auto from = _shown.find(asked.sender, asked.window, asked.address, asked.length);
+    if (from == nullptr) {
         refuse(UCS_ERR_NO_ELEM);
         return;
     }
-    auto operation = std::make_unique<answering>(
-        window, [this](ucs_status_t /*status*/) { --_answering; },
-        encode(data_header{.sender = _instance, .piece = asked.piece}));
-    const auto& bytes   = operation->header;
-    const auto* address = static_cast<const std::byte*>(window->window.address()) + asked.address;
-    auto param          = param_of(operation.get(), window->window.memh());
-    param.cb.send       = end_answer;
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags = UCP_AM_SEND_FLAG_REPLY;
     ++_answering;
-    const auto call = ucx()->am_send(to, data_id, bytes.data(), bytes.size(), address, asked.length, &param);
-    if (UCS_PTR_IS_PTR(call)) {
-        operation.release();
-        return;
-    }
-    end_answer(nullptr, UCS_PTR_STATUS(call), operation.release());
-    if (UCS_PTR_STATUS(call) != UCS_OK) {
-        refuse(UCS_PTR_STATUS(call));
+    auto sent        = std::make_unique<operation>([this, from](ucs_status_t /*status*/) { --_answering; },
+                                            encode(data_header{.sender = _instance, .piece = asked.piece}));
+    const auto param = sending(*sent, from->window.memh());
+    const auto call =
+        ucx()->am_send(to, data_id, sent->header.data(), sent->header.size(),
+                       static_cast<std::byte*>(from->window.address()) + asked.address, asked.length, &param);
+    const auto status = started(std::move(sent), call);
+    if (status != UCS_INPROGRESS && status != UCS_OK) {
+        refuse(status);
     }
 }
 
-// Bytes that this agent has asked for.
-bool worker::take_fetched(const data_header& header, void* data, std::size_t length)
+// Bytes that this agent has asked for. Whether UCX still needs the data.
+bool worker::take_fetched(const data_header& header, std::span<const std::byte> data, bool is_rendezvous)
 {
-    const auto found = _pieces.find(header.piece);
-    if (found == _pieces.end()) {
+    const auto awaited = answered(header.piece);
+    if (awaited == nullptr) {
         return false; // its transfer has ended
     }
-    const auto awaited = found->second;
-    _pieces.erase(found);
-    awaited->is_answer_awaited = false;
-    if (length != awaited->length || awaited->address == nullptr) {
+    if (awaited->target == nullptr || data.size() != awaited->length) {
         awaited->note(UCS_ERR_INVALID_PARAM);
         return false;
     }
-    auto kept        = std::make_unique<std::shared_ptr<piece>>(awaited);
-    auto param       = param_of(kept.get(), awaited->memory);
-    param.cb.recv_am = end_fetched;
-    const auto call  = ucx()->am_recv_data(_worker, data, awaited->address, length, &param);
-    if (UCS_PTR_IS_PTR(call)) {
-        awaited->is_in_ucx = true;
-        kept.release();
-        return true;
+    const transfer& to = *awaited->target;
+    if (!is_rendezvous) {
+        awaited->note(to.local.layout.scatter(to.local.bases, awaited->offset, data));
+        return false;
     }
-    awaited->note(UCS_PTR_STATUS(call));
-    return UCS_PTR_STATUS(call) == UCS_OK;
+    awaited->is_in_ucx = true;
+    return receive_rendezvous(_worker, data, static_cast<std::byte*>(to.address) + awaited->offset,
+                              to.window ? to.window->memh() : nullptr, [awaited](ucs_status_t ended) {
+                                  awaited->note(ended);
+                                  awaited->is_in_ucx = false;
+                              }) == UCS_INPROGRESS;
+}
+
+void worker::await_answer(const std::shared_ptr<piece>& to)
+{
+    to->number = ++_last_number;
+    _pieces.emplace(to->number, to);
+}
+
+// The piece that is not awaited any more; null if it was not.
+std::shared_ptr<piece> worker::answered(std::uint64_t number)
+{
+    const auto found = _pieces.extract(number);
+    if (found.empty()) {
+        return nullptr;
+    }
+    found.mapped()->number = 0;
+    return found.mapped();
+}
+
+// They will not come, or are of no interest.
+void worker::await_no_answers(const std::vector<std::shared_ptr<piece>>& of)
+{
+    for (const auto& each : of) {
+        answered(each->number);
+    }
 }
 
 void worker::handle_moved(const message& answer)
 {
-    const auto found = _pieces.find(answer.piece);
-    if (found == _pieces.end()) {
-        return;
+    if (const auto awaited = answered(answer.piece); awaited != nullptr) {
+        const auto status = static_cast<ucs_status_t>(answer.status);
+        // Bytes that were asked for come as data; only their failure comes as a message.
+        awaited->note(awaited->target != nullptr && status == UCS_OK ? UCS_ERR_INVALID_PARAM : status);
     }
-    const auto status = static_cast<ucs_status_t>(answer.status);
-    // A piece that was asked for ends by its bytes, unless there are none.
-    found->second->note(found->second->address != nullptr && status == UCS_OK ? UCS_ERR_INVALID_PARAM : status);
-    found->second->is_answer_awaited = false;
-    _pieces.erase(found);
 }
-
-namespace
-{
-
-void end_sent(void* request, ucs_status_t status, void* of)
-{
-    const std::unique_ptr<std::shared_ptr<piece>> ended(static_cast<std::shared_ptr<piece>*>(of));
-    (*ended)->note(status);
-    (*ended)->is_in_ucx = false;
-    ucx()->request_free(request);
-}
-
-} // namespace
 
 // To a window of the other agent, which tells when the bytes are there.
 void worker::send_piece(transfer& of, const std::shared_ptr<piece>& made)
 {
-    const std::uint64_t number = ++_last_number;
-    // The header is read after the call, too, if it is long or the message waits.
-    made->header =
-        encode(data_header{.sender = _instance, .window = of.remote->number, .offset = of.started, .piece = number});
-    auto kept     = std::make_unique<std::shared_ptr<piece>>(made);
-    auto param    = param_of(kept.get(), of.window ? of.window->memh() : nullptr);
-    param.cb.send = end_sent;
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags     = UCP_AM_SEND_FLAG_REPLY;
-    const auto call = ucx()->am_send(of.target->endpoint, data_id, made->header.data(), made->header.size(),
-                                     static_cast<std::byte*>(of.address) + of.started, made->length, &param);
-    if (UCS_PTR_IS_PTR(call)) {
-        made->is_in_ucx = true;
-        kept.release();
-    } else {
-        made->note(UCS_PTR_STATUS(call));
-    }
-    if (made->failure == UCS_OK) {
-        made->is_answer_awaited = true;
-        _pieces.emplace(number, made);
+    await_answer(made);
+    made->is_in_ucx = true;
+    auto sent       = std::make_unique<operation>([made](ucs_status_t ended) {
+        made->note(ended);
+        made->is_in_ucx = false;
+    });
+    sent->header    = encode(
+        data_header{.sender = _instance, .window = of.remote->number, .offset = made->offset, .piece = made->number});
+    const auto param  = sending(*sent, of.window ? of.window->memh() : nullptr);
+    const auto call   = ucx()->am_send(of.target->endpoint, data_id, sent->header.data(), sent->header.size(),
+                                       static_cast<std::byte*>(of.address) + made->offset, made->length, &param);
+    const auto status = started(std::move(sent), call);
+    if (status != UCS_INPROGRESS && status != UCS_OK) {
+        answered(made->number);
     }
 }
 
 // From a window of the other agent.
 void worker::fetch_piece(transfer& of, const std::shared_ptr<piece>& made)
 {
-    const std::uint64_t number = ++_last_number;
-    made->address              = static_cast<std::byte*>(of.address) + of.started;
-    made->memory               = of.window ? of.window->memh() : nullptr;
-    made->is_answer_awaited    = true;
-    _pieces.emplace(number, made);
+    made->target = &of;
+    await_answer(made);
     send(of.target->endpoint, {.kind    = message_kind::fetch,
                                .window  = of.remote->number,
-                               .address = of.started,
+                               .address = made->offset,
                                .length  = made->length,
-                               .piece   = number});
+                               .piece   = made->number});
 }
 
 } // namespace ucxl::nixl

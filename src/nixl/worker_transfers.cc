@@ -66,14 +66,6 @@ void note_begun(piece& made, ucs_status_ptr_t call)
     }
 }
 
-// Of an agent that has ended.
-void await_no_answers(std::vector<std::shared_ptr<piece>>& running)
-{
-    for (const auto& each : running) {
-        each->is_answer_awaited = false;
-    }
-}
-
 bool are_registered(const local_blocks& blocks)
 {
     return std::ranges::all_of(blocks.regions, [](const auto& each) { return each->is_registered(); });
@@ -363,6 +355,7 @@ void worker::put_or_get(transfer& of, piece& made)
 void worker::start_piece(transfer& of)
 {
     const auto made = std::make_shared<piece>();
+    made->offset    = of.started;
     made->length    = std::min(is_one_sided(of) ? piece_length : message_length, of.length - of.started);
     if (is_one_sided(of)) {
         put_or_get(of, *made);

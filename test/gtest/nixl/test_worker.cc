@@ -85,7 +85,14 @@ void run_agent(blackboard& board, sharing how)
     }
 }
 
-class nixl_worker : public testing::TestWithParam<sharing>
+// Whose memory is shared, and whether the agents take each other for ones on different hosts.
+struct place {
+    const char* name;
+    sharing how;
+    bool is_far;
+};
+
+class nixl_worker : public testing::TestWithParam<place>
 {
 protected:
     nixl_worker() : board(ucxl::test::shared<blackboard>()), memory(new_memory())
@@ -95,13 +102,20 @@ protected:
         fill(memory, 1);
         other.emplace([this](auto& process) {
             process.ready();
-            run_agent(board, GetParam());
+            run_agent(board, GetParam().how);
         });
         other->go_on();
         EXPECT_TRUE(ucxl::test::wait_until([this] { return board.connection_length != 0; }));
         self = worker::create("self");
         own  = self->add_region(memory, memory_length, sharing::never);
-        EXPECT_EQ(self->connect("other", {board.connection.data(), board.connection_length}), UCS_OK);
+        EXPECT_EQ(self->connect("other", connection()), UCS_OK);
+    }
+
+    std::string connection() const
+    {
+        auto read = decode_connection({board.connection.data(), board.connection_length});
+        read->process.host += GetParam().is_far ? 1 : 0;
+        return encode(*read);
     }
 
     ~nixl_worker() override
@@ -360,14 +374,14 @@ TEST_P(nixl_worker, bytes_that_are_no_connection_are_refused)
 {
     EXPECT_EQ(self->connect("third", "anything"), UCS_ERR_INVALID_PARAM);
     EXPECT_FALSE(self->is_connected("third"));
-    EXPECT_EQ(self->connect("other", {board.connection.data(), board.connection_length}), UCS_ERR_ALREADY_EXISTS);
+    EXPECT_EQ(self->connect("other", connection()), UCS_ERR_ALREADY_EXISTS);
 }
 
 TEST_P(nixl_worker, moves_within_the_agent_itself)
 {
     auto* const second = new_memory();
     fill(second, 9);
-    const auto target = self->add_region(second, memory_length, GetParam());
+    const auto target = self->add_region(second, memory_length, GetParam().how);
     draw_blocks(num_blocks / 2);
     const auto wanted = expected(second, memory, there, here);
     const auto moved =
@@ -380,5 +394,8 @@ TEST_P(nixl_worker, moves_within_the_agent_itself)
     munmap(second, memory_length);
 }
 
-INSTANTIATE_TEST_SUITE_P(memory, nixl_worker, testing::Values(sharing::never, sharing::move),
-                         [](const auto& each) { return each.param == sharing::move ? "shared" : "private"; });
+INSTANTIATE_TEST_SUITE_P(of, nixl_worker,
+                         testing::Values(place{"private_memory", sharing::never, false},
+                                         place{"shared_memory", sharing::move, false},
+                                         place{"another_host", sharing::move, true}),
+                         [](const auto& each) { return each.param.name; });
