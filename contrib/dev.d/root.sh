@@ -13,6 +13,8 @@ ucx_gtest=${UCXL_DEV_UCX_GTEST:-$cache/ucx-gtest} # UCX's own tests, built once 
 python_wheels=${UCXL_DEV_PYTHON_WHEELS:-$cache/python-wheels} # of PyPI
 # shellcheck disable=SC2034 # the same
 mpi_suites=${UCXL_DEV_MPI_SUITES:-$cache/mpi-suites} # sources of MPI test suites, and what is compiled from them
+# shellcheck disable=SC2034 # the same
+nixl=${UCXL_DEV_NIXL_FOLDER:-$cache/nixl} # NIXL's wheel in a virtual environment, and its headers for backends
 
 # Chooses the root of another Debian suite.
 use_suite() {

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The verbs of contrib/dev. They run where the toolchain is: on the host or inside the root.
-: "${top:?set by contrib/dev}" "${ucx_gtest:?set by root.sh}" "${mpi_suites:?set by root.sh}"
+: "${top:?set by contrib/dev}" "${ucx_gtest:?set by root.sh}" "${mpi_suites:?set by root.sh}" "${nixl:?set by root.sh}"
 
 jobs=$(nproc)
 
@@ -25,6 +25,8 @@ usage: contrib/dev VERB [ARGS]
                   libmpi_layout and with it, compare what they print, and time both; ends with "N passed, N failed")
                   (python [FILTER]: instead make a wheel of the Python package, and run its tests and programs with
                   wheels of other projects, such as ucxx; ends with "N passed, N failed")
+                  (nixl [FILTER]: instead drive the backend for NIXL by the Python API of NIXL's wheel, which is
+                  fetched once; ends with "N passed, N failed")
   adversarial [SEEDS] [FILTER]
                   build, then run the tests that use the software device in its adversarial order, once for each of
                   SEEDS seeds (default 200); ends with "N passed, N failed"
@@ -40,7 +42,7 @@ usage: contrib/dev VERB [ARGS]
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
                   (--suite NAME FILTER: in a root of another Debian suite, forky has MPIs with the ABI of MPI 5)
   run CMD...      build, then run a command that finds the built tools, examples and libraries first
-  bench [NAME]    run a benchmark (no NAME: list them)
+  bench [NAME]    run a benchmark (no NAME: list them; nixl fetches NIXL's wheel once)
   model [OPTIONS] model what a pool of keys gains for an alltoall that DPUs move (--help lists the options)
   asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan [FILTER]   thread tests under ThreadSanitizer
@@ -82,6 +84,7 @@ verb_packages() {
     "conformance --ucx-gtest") packages_of ucx-gtest; packages_of conformance ;;
     "conformance mpi") packages_of conformance-mpi ;;
     "conformance python") packages_of conformance-python ;;
+    "conformance nixl" | "bench nixl") packages_of nixl ;;
     "conformance "* | "check "*) packages_of conformance ;;
     esac
     case $1 in
@@ -100,7 +103,7 @@ verb_packages() {
 # Full debug information costs a quarter of the compiler's time. Backtraces do without it; `debug` has it.
 variant_flags() {
     case $1 in
-    release | bench | arm64 | clang | g++-13) echo "-O2 -g1" ;;
+    release | bench | nixl | arm64 | clang | g++-13) echo "-O2 -g1" ;;
     demo) echo "-O2" ;;
     debug) echo "-Og -g" ;;
     # With the sanitizers g++ gives this warning for <regex>, wrongly.
@@ -211,7 +214,7 @@ in_build() {
     local variant=$1 dir=$top/build/$1 how=()
     shift
     case $variant in
-    bench) how=(--as-users) ;;
+    bench | nixl) how=(--as-users) ;;
     demo) how=(--soon) ;;
     esac
     case $variant in
@@ -367,12 +370,27 @@ verb_conformance() {
         mkdir -p "$top/build"
         exec "$top/test/conformance/python/run" --build "$top/build" --source "$top" --wheels "$python_wheels" "${@:2}"
     fi
+    if [ "${1:-}" = nixl ]; then
+        run_with_nixl "$top/test/conformance/nixl/run" "${@:2}"
+    fi
     verb_build release
     if [ "${1:-}" = --ucx-gtest ]; then
         program=$("$top/contrib/dev.d/build-ucx-gtest" "$ucx_gtest")
         exec "$top/test/conformance/ucx_gtest" --build "$top/build/release" --program "$program" "${@:2}"
     fi
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
+}
+
+# run_with_nixl SCRIPT ARGS...: by the Python that has NIXL's wheel, with the backend for it, which is not installed:
+# libtool's plug-in finds the library beside it. Does not return.
+run_with_nixl() {
+    local lock dir=$top/build/nixl
+    "$top/contrib/dev.d/fetch-nixl" "$nixl"
+    configure_variant nixl --disable-tests --disable-mpi --disable-heap --without-python --with-nixl="$nixl"
+    in_build nixl libplugin_UCX_LAYOUT.la
+    exec {lock}>&-
+    export NIXL_PLUGIN_DIR=$dir/.libs NIXL_LOG_LEVEL=${NIXL_LOG_LEVEL:-FATAL}
+    exec "$nixl/venv/bin/python" "$@"
 }
 
 verb_adversarial() {
@@ -418,6 +436,9 @@ verb_asan() { sanitized asan asan "$@"; }
 verb_tsan() { sanitized tsan tsan "$@"; }
 
 verb_bench() {
+    if [ "${1:-}" = nixl ]; then
+        run_with_nixl "$top/test/bench/nixl/nixl.py" "${@:2}"
+    fi
     verb_build bench
     in_build bench bench-programs
     use_install bench

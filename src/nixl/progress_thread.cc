@@ -33,6 +33,16 @@ microseconds pause_after(clock::duration idle)
 
 } // namespace
 
+progress_thread::~progress_thread()
+{
+    if (_process != getpid()) {
+        _thread.detach(); // a child of fork() has no such thread
+        return;
+    }
+    _is_over.store(true, std::memory_order_relaxed);
+    _thread.join();
+}
+
 void progress_thread::run()
 {
     auto last_busy = clock::now();

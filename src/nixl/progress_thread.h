@@ -9,18 +9,16 @@
 #include <atomic>
 #include <thread>
 
+#include <unistd.h>
+
 namespace ucxl::nixl
 {
 
 class progress_thread
 {
 public:
-    explicit progress_thread(worker& of) : _worker(of), _thread([this] { run(); }) {}
-    ~progress_thread()
-    {
-        _is_over.store(true, std::memory_order_relaxed);
-        _thread.join();
-    }
+    explicit progress_thread(worker& of) : _worker(of), _process(getpid()), _thread([this] { run(); }) {}
+    ~progress_thread();
     progress_thread(const progress_thread&)            = delete;
     progress_thread& operator=(const progress_thread&) = delete;
 
@@ -28,6 +26,7 @@ private:
     void run();
 
     worker& _worker;
+    const pid_t _process;
     std::atomic<bool> _is_over{false};
     std::thread _thread;
 };
