@@ -41,8 +41,8 @@ struct target_memory final : nixlBackendMD {
 };
 
 struct request final : nixlBackendReqH {
-    explicit request(std::unique_ptr<transfer> of) : prepared(std::move(of)) {}
-    std::unique_ptr<transfer> prepared;
+    explicit request(transfer_ptr of) : prepared(std::move(of)) {}
+    transfer_ptr prepared;
 };
 
 // Calls what NIXL asked for. It has no way for exceptions.
@@ -130,7 +130,12 @@ engine::engine(const nixlBackendInitParams* params) : nixlBackendEngine(params)
     initErr           = status != NIXL_SUCCESS;
 }
 
-engine::~engine() = default;
+engine::~engine()
+{
+    if (_worker != nullptr && !_worker->is_of_this_process()) {
+        static_cast<void>(_worker.release());
+    }
+}
 
 nixl_b_params_t engine::default_options()
 {
@@ -152,9 +157,16 @@ bool engine::read_options(const nixl_b_params_t& options)
     return true;
 }
 
+// In a child of fork() nothing is done: a thread of the parent may have held any lock.
+template <typename Call>
+nixl_status_t engine::here(Call&& call) const noexcept
+{
+    return _worker->is_of_this_process() ? guarded(call) : NIXL_ERR_NOT_ALLOWED;
+}
+
 nixl_status_t engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& type, nixlBackendMD*& made)
 {
-    return guarded([&] {
+    return here([&] {
         if (type != DRAM_SEG) {
             return NIXL_ERR_NOT_SUPPORTED;
         }
@@ -168,7 +180,7 @@ nixl_status_t engine::registerMem(const nixlBlobDesc& memory, const nixl_mem_t& 
 
 nixl_status_t engine::deregisterMem(nixlBackendMD* registered)
 {
-    return guarded([&] {
+    return here([&] {
         const std::unique_ptr<own_memory> ended(static_cast<own_memory*>(registered));
         _worker->end_region(*ended->memory);
         return NIXL_SUCCESS;
@@ -177,7 +189,7 @@ nixl_status_t engine::deregisterMem(nixlBackendMD* registered)
 
 nixl_status_t engine::getPublicData(const nixlBackendMD* registered, std::string& bytes) const
 {
-    return guarded([&] {
+    return here([&] {
         bytes = encode(static_cast<const own_memory*>(registered)->memory->info());
         return NIXL_SUCCESS;
     });
@@ -185,7 +197,7 @@ nixl_status_t engine::getPublicData(const nixlBackendMD* registered, std::string
 
 nixl_status_t engine::getConnInfo(std::string& bytes) const
 {
-    return guarded([&] {
+    return here([&] {
         bytes = _worker->connection();
         return NIXL_SUCCESS;
     });
@@ -193,23 +205,23 @@ nixl_status_t engine::getConnInfo(std::string& bytes) const
 
 nixl_status_t engine::loadRemoteConnInfo(const std::string& agent, const std::string& bytes)
 {
-    return guarded([&] { return status_of(_worker->connect(agent, bytes)); });
+    return here([&] { return status_of(_worker->connect(agent, bytes)); });
 }
 
 nixl_status_t engine::connect(const std::string& agent)
 {
-    return guarded([&] { return _worker->is_connected(agent) ? NIXL_SUCCESS : NIXL_ERR_NOT_FOUND; });
+    return here([&] { return _worker->is_connected(agent) ? NIXL_SUCCESS : NIXL_ERR_NOT_FOUND; });
 }
 
 nixl_status_t engine::disconnect(const std::string& agent)
 {
-    return guarded([&] { return status_of(_worker->disconnect(agent)); });
+    return here([&] { return status_of(_worker->disconnect(agent)); });
 }
 
 nixl_status_t engine::loadRemoteMD(const nixlBlobDesc& memory, const nixl_mem_t& type, const std::string& agent,
                                    nixlBackendMD*& made)
 {
-    return guarded([&] {
+    return here([&] {
         const auto info = decode_region(memory.metaInfo);
         if (type != DRAM_SEG || !info || info->address != memory.addr || info->length != memory.len) {
             log_error("the metadata of memory of agent \"{}\" is not of this backend", agent);
@@ -225,7 +237,7 @@ nixl_status_t engine::loadRemoteMD(const nixlBlobDesc& memory, const nixl_mem_t&
 
 nixl_status_t engine::loadLocalMD(nixlBackendMD* registered, nixlBackendMD*& made)
 {
-    return guarded([&] {
+    return here([&] {
         made = new target_memory(static_cast<const own_memory*>(registered)->memory->info());
         return NIXL_SUCCESS;
     });
@@ -241,7 +253,7 @@ nixl_status_t engine::prepXfer(const nixl_xfer_op_t& operation, const nixl_meta_
                                const nixl_meta_dlist_t& remote, const std::string& agent, nixlBackendReqH*& handle,
                                const nixl_opt_b_args_t* /*options*/) const
 {
-    return guarded([&] {
+    return here([&] {
         if (local.getType() != DRAM_SEG || remote.getType() != DRAM_SEG) {
             return NIXL_ERR_NOT_SUPPORTED;
         }
@@ -267,7 +279,7 @@ nixl_status_t engine::postXfer(const nixl_xfer_op_t& /*operation*/, const nixl_m
                                const nixl_meta_dlist_t& /*remote*/, const std::string& /*agent*/,
                                nixlBackendReqH*& handle, const nixl_opt_b_args_t* options) const
 {
-    return guarded([&] {
+    return here([&] {
         std::optional<std::string> notice;
         if (options != nullptr && options->hasNotif) {
             notice = options->notifMsg;
@@ -279,21 +291,20 @@ nixl_status_t engine::postXfer(const nixl_xfer_op_t& /*operation*/, const nixl_m
 
 nixl_status_t engine::checkXfer(nixlBackendReqH* handle) const
 {
-    return guarded([&] { return status_of(_worker->check(*static_cast<request*>(handle)->prepared)); });
+    return here([&] { return status_of(_worker->check(*static_cast<request*>(handle)->prepared)); });
 }
 
 nixl_status_t engine::releaseReqH(nixlBackendReqH* handle) const
 {
-    return guarded([&] {
-        const std::unique_ptr<request> ended(static_cast<request*>(handle));
-        _worker->release(std::move(ended->prepared));
+    return here([&] {
+        delete static_cast<request*>(handle);
         return NIXL_SUCCESS;
     });
 }
 
 nixl_status_t engine::getNotifs(notif_list_t& received)
 {
-    return guarded([&] {
+    return here([&] {
         if (!received.empty()) {
             return NIXL_ERR_INVALID_PARAM;
         }
@@ -304,7 +315,7 @@ nixl_status_t engine::getNotifs(notif_list_t& received)
 
 nixl_status_t engine::genNotif(const std::string& agent, const std::string& text) const
 {
-    return guarded([&] { return status_of(_worker->send_notice(agent, text)); });
+    return here([&] { return status_of(_worker->send_notice(agent, text)); });
 }
 
 } // namespace ucxl::nixl

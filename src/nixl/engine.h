@@ -52,6 +52,8 @@ public:
     nixl_status_t genNotif(const std::string& agent, const std::string& text) const override;
 
 private:
+    template <typename Call>
+    nixl_status_t here(Call&& call) const noexcept;
     bool read_options(const nixl_b_params_t& options);
 
     sharing _sharing = sharing::mapped;

@@ -35,7 +35,7 @@ microseconds pause_after(clock::duration idle)
 
 progress_thread::~progress_thread()
 {
-    if (_process != getpid()) {
+    if (!_worker.is_of_this_process()) {
         _thread.detach(); // a child of fork() has no such thread
         return;
     }

@@ -9,15 +9,13 @@
 #include <atomic>
 #include <thread>
 
-#include <unistd.h>
-
 namespace ucxl::nixl
 {
 
 class progress_thread
 {
 public:
-    explicit progress_thread(worker& of) : _worker(of), _process(getpid()), _thread([this] { run(); }) {}
+    explicit progress_thread(worker& of) : _worker(of), _thread([this] { run(); }) {}
     ~progress_thread();
     progress_thread(const progress_thread&)            = delete;
     progress_thread& operator=(const progress_thread&) = delete;
@@ -26,7 +24,6 @@ private:
     void run();
 
     worker& _worker;
-    const pid_t _process;
     std::atomic<bool> _is_over{false};
     std::thread _thread;
 };

@@ -24,6 +24,7 @@ namespace ucxl::nixl
 enum class direction { read, write };
 
 struct transfer;
+class worker;
 
 // Memory of this process that a list of blocks describes.
 struct local_blocks {
@@ -53,6 +54,7 @@ struct piece {
 struct transfer {
     enum class stage { idle, waiting, moving, flushing, notifying };
 
+    worker* owner        = nullptr; // null: it has ended
     direction way        = direction::write;
     std::uint64_t length = 0;
     local_blocks local;
@@ -74,5 +76,12 @@ struct transfer {
     std::vector<std::shared_ptr<piece>> running;
     message_status notice_sent;
 };
+
+// Ends the transfer, if it is running: what UCX has begun is waited for. The worker may have ended before.
+struct release_transfer {
+    void operator()(transfer* of) const;
+};
+
+using transfer_ptr = std::unique_ptr<transfer, release_transfer>;
 
 } // namespace ucxl::nixl

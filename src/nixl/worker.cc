@@ -7,8 +7,6 @@
 #include <chrono>
 #include <random>
 
-#include <unistd.h>
-
 namespace ucxl::nixl
 {
 
@@ -105,12 +103,10 @@ bool worker::set_handler(unsigned id, ucp_am_recv_callback_t call)
 
 worker::~worker()
 {
-    if (_process != getpid()) {
-        return; // a child of fork(): all of it is the parent's
-    }
     const std::scoped_lock guard(_lock);
     const auto& ucp = *ucx();
     for (transfer* const each : _transfers) {
+        each->owner = nullptr;
         each->window.reset();
     }
     _shown.clear();

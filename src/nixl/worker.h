@@ -13,6 +13,7 @@
 #pragma once
 
 #include "shown_windows.h"
+#include "sys/process.h"
 #include "transfer.h"
 
 #include <chrono>
@@ -20,8 +21,6 @@
 #include <mutex>
 #include <set>
 #include <unordered_map>
-
-#include <unistd.h>
 
 namespace ucxl::nixl
 {
@@ -36,6 +35,9 @@ public:
     worker(const worker&)            = delete;
     worker& operator=(const worker&) = delete;
 
+    // Not in a child of fork(), which leaves all of it to its parent: it must not even destroy its copy.
+    bool is_of_this_process() const { return _process == own_pid(); }
+
     const std::string& connection() const { return _connection; }
     ucs_status_t connect(const std::string& agent, std::string_view connection);
     bool is_connected(const std::string& agent) const;
@@ -46,12 +48,10 @@ public:
 
     // Without bytes a transfer is done as soon as it is posted. The blocks are inside of their regions. For the agent
     // itself, remote are regions of this process.
-    ucx_layout::result<std::unique_ptr<transfer>> prepare(direction way, const block_list& local,
-                                                          const std::string& agent, const block_list& remote);
+    ucx_layout::result<transfer_ptr> prepare(direction way, const block_list& local, const std::string& agent,
+                                             const block_list& remote);
     ucs_status_t post(transfer& of, std::optional<std::string> notice);
     ucs_status_t check(transfer& of);
-    // Ends the transfer, if it is running. What UCX has begun is waited for.
-    void release(std::unique_ptr<transfer> of);
 
     ucs_status_t send_notice(const std::string& agent, const std::string& text);
     notices take_notices();
@@ -60,12 +60,14 @@ public:
     bool progress();
 
 private:
+    friend struct release_transfer;
+
     struct received_message {
         message content;
         ucp_ep_h answer_to;
     };
 
-    explicit worker(std::string agent) : _agent(std::move(agent)), _process(getpid()) {}
+    explicit worker(std::string agent) : _agent(std::move(agent)), _process(own_pid()) {}
 
     bool start();
     static ucs_status_t receive(void* self, const void* header, std::size_t header_length, void* data,
@@ -102,6 +104,7 @@ private:
     void start_flush(transfer& of);
     void start_notice(transfer& of);
     void finish(transfer& of, ucs_status_t status);
+    void release(transfer& of);
 
     ucx_layout::result<local_blocks> blocks_of(const block_list& list, ucx_layout::layout layout) const;
     ucs_status_t prepare_remote(transfer& of, const block_list& local, const block_list& remote,

@@ -144,8 +144,8 @@ void worker::forget_old_windows(peer& at)
     });
 }
 
-result<std::unique_ptr<transfer>> worker::prepare(direction way, const block_list& local, const std::string& agent,
-                                                  const block_list& remote)
+result<transfer_ptr> worker::prepare(direction way, const block_list& local, const std::string& agent,
+                                     const block_list& remote)
 {
     if (local.length() != remote.length()) {
         return std::unexpected(UCS_ERR_INVALID_PARAM);
@@ -161,7 +161,7 @@ result<std::unique_ptr<transfer>> worker::prepare(direction way, const block_lis
         there.emplace(std::move(*two));
     }
     const std::scoped_lock guard(_lock);
-    auto made    = std::make_unique<transfer>();
+    transfer_ptr made(new transfer);
     made->way    = way;
     made->length = local.length();
     if (agent != _agent) {
@@ -187,6 +187,7 @@ result<std::unique_ptr<transfer>> worker::prepare(direction way, const block_lis
         }
     }
     _transfers.insert(made.get());
+    made->owner = this;
     return made;
 }
 
@@ -247,25 +248,37 @@ ucs_status_t worker::check(transfer& of)
     return of.status.load(std::memory_order_acquire);
 }
 
-void worker::release(std::unique_ptr<transfer> of)
+void worker::release(transfer& of)
 {
     const std::scoped_lock guard(_lock);
     {
         const std::scoped_lock posted_guard(_posted_lock);
-        std::erase(_posted, of.get());
+        std::erase(_posted, &of);
     }
     // What UCX has begun reads or writes memory of the program, which it may free after the call.
     const auto limit = clock::now() + time_to_end;
-    while (!of->running.empty()) {
+    while (!of.running.empty()) {
         progress_messages();
-        reap(of->running);
-        if (of->target->endpoint != nullptr && clock::now() > limit) {
-            close(of->target); // ends all operations
-            await_no_answers(of->running);
+        reap(of.running);
+        if (of.target->endpoint != nullptr && clock::now() > limit) {
+            close(of.target); // ends all operations
+            await_no_answers(of.running);
         }
     }
-    std::erase(_active, of.get());
-    _transfers.erase(of.get());
+    std::erase(_active, &of);
+    _transfers.erase(&of);
+    of.window.reset();
+}
+
+void release_transfer::operator()(transfer* of) const
+{
+    if (of->owner != nullptr && !of->owner->is_of_this_process()) {
+        return; // the parent's
+    }
+    if (of->owner != nullptr) {
+        of->owner->release(*of);
+    }
+    delete of;
 }
 
 bool worker::progress_transfers()

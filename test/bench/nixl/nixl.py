@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The backend UCX_LAYOUT of NIXL beside NIXL's own backend UCX: lists of blocks at random places, between two processes.
+"""The backend UCX_LAYOUT of NIXL beside NIXL's own backend UCX: lists of blocks at random places, between two
+processes.
 
 Each backend has a pair of agents of its own; they take turns, round by round. A ratio is the median over the rounds of
 UCX divided by UCX_LAYOUT, so that more than 1 means that UCX_LAYOUT is better. Before each transfer the source changes

@@ -3,7 +3,6 @@
 #include "support/random.h"
 
 #include <gtest/gtest.h>
-#include <numeric>
 #include <random>
 
 using namespace ucxl::nixl;

@@ -4,6 +4,7 @@
 #include "support/random.h"
 #include "support/wait_until.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -204,7 +205,7 @@ TEST_P(nixl_worker, write_changes_the_blocks_and_nothing_else_and_then_notifies)
         ASSERT_TRUE(ucxl::test::wait_until([&] { return board.num_notices == before + 1; }));
         EXPECT_EQ(std::string(board.notice.data()), "self: arrived " + std::to_string(count));
         EXPECT_TRUE(std::ranges::equal(board.content, wanted)) << count;
-        self->release(std::move(moved));
+        moved.reset();
     }
 }
 
@@ -218,7 +219,7 @@ TEST_P(nixl_worker, read_brings_the_blocks_and_nothing_else)
         self->post(*moved, std::nullopt);
         ASSERT_EQ(end_of(*moved), UCS_OK);
         EXPECT_TRUE(std::ranges::equal(std::span(memory, memory_length), wanted)) << count;
-        self->release(std::move(moved));
+        moved.reset();
     }
 }
 
@@ -248,7 +249,7 @@ TEST_P(nixl_worker, a_transfer_that_runs_is_not_posted_again)
 
 TEST_P(nixl_worker, many_transfers_run_at_once_and_their_notices_come_once_each)
 {
-    std::vector<std::unique_ptr<transfer>> all;
+    std::vector<transfer_ptr> all;
     draw_blocks(64);
     for (int i = 0; i < 20; ++i) {
         all.push_back(must(prepare(i % 2 == 0 ? direction::write : direction::read)));
@@ -269,7 +270,7 @@ TEST_P(nixl_worker, a_transfer_that_is_released_while_it_runs_ends_and_the_next_
         for (int round = 0; round < i; ++round) {
             self->check(*moved);
         }
-        self->release(std::move(moved));
+        moved.reset();
     }
     fill(memory, 7);
     ask(blackboard::copy);
@@ -279,6 +280,15 @@ TEST_P(nixl_worker, a_transfer_that_is_released_while_it_runs_ends_and_the_next_
     ASSERT_EQ(end_of(*moved), UCS_OK);
     ask(blackboard::copy);
     EXPECT_TRUE(std::ranges::equal(board.content, wanted));
+}
+
+TEST_P(nixl_worker, a_transfer_may_outlive_its_worker)
+{
+    draw_blocks(num_blocks / 2);
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    self.reset();
 }
 
 TEST_P(nixl_worker, lists_of_different_lengths_are_refused)
@@ -311,7 +321,7 @@ TEST_P(nixl_worker, memory_that_was_deregistered_is_not_found)
     auto before = must(prepare(direction::write));
     self->post(*before, std::nullopt);
     ASSERT_EQ(end_of(*before), UCS_OK);
-    self->release(std::move(before));
+    before.reset();
     ask(blackboard::end_memory);
     std::swap(there.front(), there.back()); // a list that the owner has no window of yet
     const auto after = must(prepare(direction::write));
