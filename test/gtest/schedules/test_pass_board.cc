@@ -180,7 +180,7 @@ private:
 std::uint64_t num_schedules()
 {
     const char* const wanted = std::getenv("UCXL_TEST_SCHEDULES");
-    return wanted == nullptr ? 5000 : std::strtoull(wanted, nullptr, 10);
+    return wanted == nullptr ? 50'000 : std::strtoull(wanted, nullptr, 10);
 }
 
 TEST(schedules, of_shared_passes_lose_no_piece_and_move_none_twice)
