@@ -501,11 +501,11 @@ void importer::release(imported_window* imported) noexcept
     show();
 }
 
-// As the owner wrote them, all of one binding. Nothing if it keeps changing them.
+// As the owner wrote them, all of one binding. Nothing if it keeps changing them, or ended while it did.
 std::optional<std::vector<shm_place>> read_places(const imported_window& imported, std::uint64_t& binding)
 {
     std::vector<shm_place> places(imported.described->num_sources());
-    constexpr unsigned tries = 1000; // it changes them within some microseconds
+    constexpr unsigned tries = 1000; // it changes them within some microseconds, but may have lost its core
     for (unsigned i = 0; i < tries; ++i) {
         binding = binding_of(imported);
         if (binding % 2 == 0) {
@@ -514,6 +514,9 @@ std::optional<std::vector<shm_place>> read_places(const imported_window& importe
             if (binding_of(imported) == binding) {
                 return places;
             }
+        }
+        if (i % 16 == 8 && imported.owner->process.has_ended()) {
+            return std::nullopt;
         }
         sched_yield();
     }

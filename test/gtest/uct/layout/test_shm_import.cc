@@ -1,16 +1,21 @@
 // Remote keys of lay_shm at a peer: which windows are mapped, for how long, and what is refused.
 #include "abi/ucx.h"
 #include "lay_shm_fixture.h"
+#include "support/forked_process.h"
 #include "support/must.h"
 #include "support/random.h"
+#include "support/wait_until.h"
 #include "ucs/layout/build.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/shm/lay_shm.h"
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <utility>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -307,6 +312,49 @@ TEST_F(windows_over_regions, are_unmapped_soon_after_their_owner_released_them)
 }
 
 // Changes each field of a good key; no result maps anything.
+// Whatever else runs on this processor.
+TEST_F(lay_shm, an_owner_that_is_killed_while_it_binds_a_window_anew_does_not_stall_its_peers)
+{
+    struct what_is_told {
+        shm_key key;
+        std::atomic<bool> is_odd;
+    };
+    auto& told = shared<what_is_told>();
+    forked_process owner([&](forked_process& self) {
+        const shared_window target(*words_with_gaps());
+        told.key = export_window(target.address());
+        self.ready();
+        self.wait();
+        const std::uint64_t odd = 1; // what update_exported_window() writes first
+        const auto at           = told.key.record_offset + offsetof(shm_record_header, binding);
+        EXPECT_EQ(pwrite(told.key.records_fd, &odd, sizeof(odd), static_cast<off_t>(at)), 8);
+        told.is_odd = true;
+        self.wait();
+    });
+    const imported key(told.key);
+    ASSERT_TRUE(key);
+    owner.go_on();
+    ASSERT_TRUE(wait_until([&] { return told.is_odd.load(); }));
+    owner.kill();
+    cpu_set_t before, one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+    ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+    {
+        const forked_process busy([](forked_process& self) {
+            self.ready();
+            while (true) {
+                getppid();
+            }
+        });
+        const auto begin = std::chrono::steady_clock::now();
+        EXPECT_FALSE(is_usable_now(*key.get()));
+        EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+    }
+    EXPECT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
 TEST_F(lay_shm, keys_with_any_other_content_are_refused)
 {
     const shared_window target(*words_with_gaps());
