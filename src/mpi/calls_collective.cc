@@ -14,6 +14,7 @@ int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm, Form form)
     return call_packed(next, whole, no_side(), std::tuple(root, comm), form, [&](auto& side, auto& /*none*/) {
         const peers others(comm);
         if (others.is_valid && !(others.has_two_groups && root == MPI_PROC_NULL)) {
+            side.expect_messages_only();
             side.take(1, each_block(others.is_root(root) ? usage::reads : usage::updates));
         }
     });

@@ -23,6 +23,8 @@ int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm
     return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
         const auto others = neighbors_of(comm);
         if (others && others->is_valid) {
+            from.expect_messages_only();
+            into.expect_messages_only();
             if (others->has_destination()) {
                 from.take(1, each_block(usage::reads));
             }
@@ -37,6 +39,8 @@ int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm co
     return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
         const auto others = neighbors_of(comm);
         if (others && others->is_valid) {
+            from.expect_messages_only();
+            into.expect_messages_only();
             from.take(others->destinations.size(), of_neighbors(others->destinations, usage::reads));
             into.take(others->sources.size(), of_neighbors(others->sources, usage::updates));
         }

@@ -129,12 +129,19 @@ public:
     bool is_received() const { return _is_received; }
 
     void expect_starts(MPI_Count starts) { _starts = starts; }
+    // MPI does nothing with the blocks but to send or to receive them. Then Open MPI's messages by layouts
+    // (ucp_datatypes.h) are faster than packing the whole block before: pieces are packed while others are on their way.
+    void expect_messages_only() { _has_only_messages = true; }
 
 protected:
     // What is known of the datatype of elements that this call uses.
     known_type* find(MPI_Datatype type, MPI_Count count) const
     {
         return find_used(type, count < std::numeric_limits<int>::max() ? _starts * count : count);
+    }
+    bool is_left_to_layouts(known_type* known) const
+    {
+        return _has_only_messages && known != nullptr && known->layout_context() != nullptr;
     }
     // Blocks of which MPI uses at least one.
     bool set(const std::vector<element_block>& blocks)
@@ -162,8 +169,9 @@ protected:
     std::optional<packed_side> _side;
 
 private:
-    bool _is_received = false;
-    MPI_Count _starts = 1;
+    bool _is_received       = false;
+    bool _has_only_messages = false;
+    MPI_Count _starts       = 1;
 };
 
 template <typename Side>
@@ -189,7 +197,7 @@ public:
         const auto count        = static_cast<MPI_Count>(_own.count);
         known_type* const known = find(_own.type, count * static_cast<MPI_Count>(number));
         const auto layout       = known == nullptr ? nullptr : known->layout();
-        if (layout == nullptr) {
+        if (layout == nullptr || is_left_to_layouts(known)) {
             return;
         }
         try {
@@ -235,7 +243,7 @@ public:
         }
         known_type* const known = find(_own.type, std::accumulate(_own.counts, _own.counts + number, MPI_Count{0}));
         const auto layout       = known == nullptr ? nullptr : known->layout();
-        if (layout == nullptr) {
+        if (layout == nullptr || is_left_to_layouts(known)) {
             return;
         }
         try {
@@ -282,11 +290,11 @@ public:
         if (_own.counts == nullptr || _own.places == nullptr || _own.types == nullptr) {
             return;
         }
-        bool has_known = false;
+        bool has_known = false; // one that does not go by a layout
         for (std::size_t i = 0; i < number; ++i) {
-            const bool is_known = use_of_block(i) != usage::none &&
-                                  find(_own.types[i], static_cast<MPI_Count>(_own.counts[i])) != nullptr;
-            has_known = has_known || is_known;
+            known_type* const known =
+                use_of_block(i) == usage::none ? nullptr : find(_own.types[i], static_cast<MPI_Count>(_own.counts[i]));
+            has_known = has_known || (known != nullptr && !is_left_to_layouts(known));
         }
         if (!has_known) {
             return;
