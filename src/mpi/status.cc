@@ -57,9 +57,9 @@ bool has_heap()
     return dlsym(RTLD_DEFAULT, heap_memory_function_name) != nullptr;
 }
 
-void print(const std::string& what)
+void print(const char* begin, const char* end)
 {
-    std::fprintf(stderr, "ucx-layout-mpi: %s: %s\n", name_of_mpi().c_str(), what.c_str());
+    std::fprintf(stderr, "ucx-layout-mpi: %s: datatypes are %s%s\n", name_of_mpi().c_str(), begin, end);
 }
 
 } // namespace
@@ -67,8 +67,7 @@ void print(const std::string& what)
 void status::print_active() noexcept
 try {
     if (settings::get().tells_status && is_first_process()) {
-        print(std::string("datatypes are ") + (ucp_datatypes::are_used() ? "layouts" : "windows") +
-              (has_heap() ? ", with a heap in shared memory" : ""));
+        print(ucp_datatypes::are_used() ? "layouts" : "windows", has_heap() ? ", with a heap in shared memory" : "");
     }
 } catch (const std::bad_alloc&) {
     return; // a job without the line
@@ -77,7 +76,7 @@ try {
 void status::print_nothing(const char* reason) noexcept
 try {
     if (settings::get().tells_status && is_first_process()) {
-        print(std::string("datatypes are left to MPI: ") + reason);
+        print("left to MPI: ", reason);
     }
 } catch (const std::bad_alloc&) {
     return;
