@@ -30,18 +30,18 @@ nixl_status_t status_of(ucs_status_t status)
 
 // Memory of this agent: what registerMem() made.
 struct own_memory final : nixlBackendMD {
-    explicit own_memory(std::shared_ptr<region> of) : nixlBackendMD(true), memory(std::move(of)) {}
+    explicit own_memory(std::shared_ptr<region> owned) : nixlBackendMD(true), memory(std::move(owned)) {}
     std::shared_ptr<region> memory;
 };
 
 // Memory that transfers go to and come from: of another agent, or of this one.
 struct target_memory final : nixlBackendMD {
-    explicit target_memory(const region_info& of) : nixlBackendMD(false), info(of) {}
+    explicit target_memory(const region_info& region) : nixlBackendMD(false), info(region) {}
     region_info info;
 };
 
 struct request final : nixlBackendReqH {
-    explicit request(transfer_ptr of) : prepared(std::move(of)) {}
+    explicit request(transfer_ptr made) : prepared(std::move(made)) {}
     transfer_ptr prepared;
 };
 
@@ -59,10 +59,10 @@ nixl_status_t guarded(Call&& call) noexcept
     }
 }
 
-bool is_inside(const nixlMetaDesc& block, const region_info& of)
+bool is_inside(const nixlMetaDesc& block, const region_info& region)
 {
-    return block.addr >= of.address && block.addr - of.address <= of.length &&
-           block.len <= of.length - (block.addr - of.address);
+    return block.addr >= region.address && block.addr - region.address <= region.length &&
+           block.len <= region.length - (block.addr - region.address);
 }
 
 // The region that a descriptor is in, by what NIXL put beside it.

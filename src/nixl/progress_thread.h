@@ -15,7 +15,7 @@ namespace ucxl::nixl
 class progress_thread
 {
 public:
-    explicit progress_thread(worker& of) : _worker(of), _thread([this] { run(); }) {}
+    explicit progress_thread(worker& served) : _worker(served), _thread([this] { run(); }) {}
     ~progress_thread();
     progress_thread(const progress_thread&)            = delete;
     progress_thread& operator=(const progress_thread&) = delete;

@@ -79,7 +79,7 @@ struct transfer {
 
 // Ends the transfer, if it is running: what UCX has begun is waited for. The worker may have ended before.
 struct release_transfer {
-    void operator()(transfer* of) const;
+    void operator()(transfer* xfer) const;
 };
 
 using transfer_ptr = std::unique_ptr<transfer, release_transfer>;

@@ -50,8 +50,8 @@ public:
     // itself, remote are regions of this process.
     ucx_layout::result<transfer_ptr> prepare(direction way, const block_list& local, const std::string& agent,
                                              const block_list& remote);
-    ucs_status_t post(transfer& of, std::optional<std::string> notice);
-    ucs_status_t check(transfer& of);
+    ucs_status_t post(transfer& xfer, std::optional<std::string> notice);
+    ucs_status_t check(transfer& xfer);
 
     ucs_status_t send_notice(const std::string& agent, const std::string& text);
     notices take_notices();
@@ -79,7 +79,7 @@ private:
     void send_fetched(const message& asked, ucp_ep_h to);
     void handle_moved(const message& answer);
     void await_answer(const std::shared_ptr<piece>& to);
-    void await_no_answers(const std::vector<std::shared_ptr<piece>>& of);
+    void await_no_answers(const std::vector<std::shared_ptr<piece>>& pieces);
     std::shared_ptr<piece> answered(std::uint64_t number);
     bool set_handler(unsigned id, ucp_am_recv_callback_t call);
     message_status send(ucp_ep_h to, message content);
@@ -89,28 +89,28 @@ private:
     bool progress_locked();
     bool progress_messages();
     bool progress_transfers();
-    void begin(transfer& of);
-    bool step(transfer& of);
-    bool wait_for_window(transfer& of);
-    bool move(transfer& of);
-    bool move_here(transfer& of);
-    bool flush(transfer& of);
-    bool notify(transfer& of);
-    void start_piece(transfer& of);
-    void put_or_get(transfer& of, piece& made);
-    void send_piece(transfer& of, const std::shared_ptr<piece>& made);
-    void fetch_piece(transfer& of, const std::shared_ptr<piece>& made);
-    bool is_one_sided(const transfer& of) const;
-    void start_flush(transfer& of);
-    void start_notice(transfer& of);
-    void finish(transfer& of, ucs_status_t status);
-    void release(transfer& of);
+    void begin(transfer& xfer);
+    bool step(transfer& xfer);
+    bool wait_for_window(transfer& xfer);
+    bool move(transfer& xfer);
+    bool move_here(transfer& xfer);
+    bool flush(transfer& xfer);
+    bool notify(transfer& xfer);
+    void start_piece(transfer& xfer);
+    void put_or_get(transfer& xfer, piece& made);
+    void send_piece(transfer& xfer, const std::shared_ptr<piece>& made);
+    void fetch_piece(transfer& xfer, const std::shared_ptr<piece>& made);
+    bool is_one_sided(const transfer& xfer) const;
+    void start_flush(transfer& xfer);
+    void start_notice(transfer& xfer);
+    void finish(transfer& xfer, ucs_status_t status);
+    void release(transfer& xfer);
 
     ucx_layout::result<local_blocks> blocks_of(const block_list& list, ucx_layout::layout layout) const;
-    ucs_status_t prepare_remote(transfer& of, const block_list& local, const block_list& remote,
+    ucs_status_t prepare_remote(transfer& xfer, const block_list& local, const block_list& remote,
                                 ucx_layout::layout there);
-    ucs_status_t prepare_own(transfer& of, const block_list& remote, ucx_layout::layout there);
-    ucs_status_t show_locally(transfer& of, const block_list& list);
+    ucs_status_t prepare_own(transfer& xfer, const block_list& remote, ucx_layout::layout there);
+    ucs_status_t show_locally(transfer& xfer, const block_list& list);
     std::shared_ptr<remote_window> window_of(peer& at, const block_list& list, ucx_layout::layout layout);
     void forget_old_windows(peer& at);
     void close(const std::shared_ptr<peer>& ended);

@@ -20,16 +20,16 @@ struct operation {
     std::string header{};
 };
 
-void end(void* request, ucs_status_t status, void* of)
+void end(void* request, ucs_status_t status, void* begun)
 {
-    const std::unique_ptr<operation> ended(static_cast<operation*>(of));
+    const std::unique_ptr<operation> ended(static_cast<operation*>(begun));
     ucx()->request_free(request);
     ended->then(status);
 }
 
-void end_received(void* request, ucs_status_t status, std::size_t /*length*/, void* of)
+void end_received(void* request, ucs_status_t status, std::size_t /*length*/, void* begun)
 {
-    end(request, status, of);
+    end(request, status, begun);
 }
 
 // UCX has begun it, or it has ended already.
@@ -43,11 +43,11 @@ ucs_status_t started(std::unique_ptr<operation> begun, ucs_status_ptr_t call)
     return UCS_PTR_STATUS(call);
 }
 
-ucp_request_param_t param_of(operation& of, ucp_mem_h memory)
+ucp_request_param_t param_of(operation& begun, ucp_mem_h memory)
 {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.user_data    = &of;
+    param.user_data    = &begun;
     if (memory != nullptr) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = memory;
@@ -55,9 +55,9 @@ ucp_request_param_t param_of(operation& of, ucp_mem_h memory)
     return param;
 }
 
-ucp_request_param_t sending(operation& of, ucp_mem_h memory)
+ucp_request_param_t sending(operation& begun, ucp_mem_h memory)
 {
-    auto param = param_of(of, memory);
+    auto param = param_of(begun, memory);
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     param.flags   = UCP_AM_SEND_FLAG_REPLY;
     param.cb.send = end;
@@ -83,7 +83,7 @@ ucs_status_t worker::receive_data(void* self, const void* header, std::size_t he
     auto& receiver     = *static_cast<worker*>(self);
     const auto content = decode_data({static_cast<const char*>(header), header_length});
     if (!content || (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) == 0) {
-        log_error("{} bytes of data without a header were received", length);
+        log_error("{} bytes xfer data without a header were received", length);
         return UCS_OK;
     }
     const bool is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
@@ -183,9 +183,9 @@ std::shared_ptr<piece> worker::answered(std::uint64_t number)
 }
 
 // They will not come, or are of no interest.
-void worker::await_no_answers(const std::vector<std::shared_ptr<piece>>& of)
+void worker::await_no_answers(const std::vector<std::shared_ptr<piece>>& pieces)
 {
-    for (const auto& each : of) {
+    for (const auto& each : pieces) {
         answered(each->number);
     }
 }
@@ -200,7 +200,7 @@ void worker::handle_moved(const message& answer)
 }
 
 // To a window of the other agent, which tells when the bytes are there.
-void worker::send_piece(transfer& of, const std::shared_ptr<piece>& made)
+void worker::send_piece(transfer& xfer, const std::shared_ptr<piece>& made)
 {
     await_answer(made);
     made->is_in_ucx = true;
@@ -209,10 +209,10 @@ void worker::send_piece(transfer& of, const std::shared_ptr<piece>& made)
         made->is_in_ucx = false;
     });
     sent->header    = encode(
-        data_header{.sender = _instance, .window = of.remote->number, .offset = made->offset, .piece = made->number});
-    const auto param  = sending(*sent, of.window ? of.window->memh() : nullptr);
-    const auto call   = ucx()->am_send(of.target->endpoint, data_id, sent->header.data(), sent->header.size(),
-                                       static_cast<std::byte*>(of.address) + made->offset, made->length, &param);
+        data_header{.sender = _instance, .window = xfer.remote->number, .offset = made->offset, .piece = made->number});
+    const auto param  = sending(*sent, xfer.window ? xfer.window->memh() : nullptr);
+    const auto call   = ucx()->am_send(xfer.target->endpoint, data_id, sent->header.data(), sent->header.size(),
+                                       static_cast<std::byte*>(xfer.address) + made->offset, made->length, &param);
     const auto status = started(std::move(sent), call);
     if (status != UCS_INPROGRESS && status != UCS_OK) {
         answered(made->number);
@@ -220,15 +220,15 @@ void worker::send_piece(transfer& of, const std::shared_ptr<piece>& made)
 }
 
 // From a window of the other agent.
-void worker::fetch_piece(transfer& of, const std::shared_ptr<piece>& made)
+void worker::fetch_piece(transfer& xfer, const std::shared_ptr<piece>& made)
 {
-    made->target = &of;
+    made->target = &xfer;
     await_answer(made);
-    send(of.target->endpoint, {.kind    = message_kind::fetch,
-                               .window  = of.remote->number,
-                               .address = made->offset,
-                               .length  = made->length,
-                               .piece   = made->number});
+    send(xfer.target->endpoint, {.kind    = message_kind::fetch,
+                                 .window  = xfer.remote->number,
+                                 .address = made->offset,
+                                 .length  = made->length,
+                                 .piece   = made->number});
 }
 
 } // namespace ucxl::nixl

@@ -88,19 +88,19 @@ result<local_blocks> worker::blocks_of(const block_list& list, layout described)
 }
 
 // As one buffer for UCX: contiguous bytes are one already.
-ucs_status_t worker::show_locally(transfer& of, const block_list& list)
+ucs_status_t worker::show_locally(transfer& xfer, const block_list& list)
 {
     if (list.num_blocks() == 1) {
-        of.address = static_cast<std::byte*>(of.local.bases.front()) + list.first_offset();
+        xfer.address = static_cast<std::byte*>(xfer.local.bases.front()) + list.first_offset();
         return UCS_OK;
     }
-    auto window = ucx_layout::window::map(_context, of.local.layout,
-                                          std::vector<const void*>(of.local.bases.begin(), of.local.bases.end()));
+    auto window = ucx_layout::window::map(_context, xfer.local.layout,
+                                          std::vector<const void*>(xfer.local.bases.begin(), xfer.local.bases.end()));
     if (!window) {
         return window.error();
     }
-    of.address = window->address();
-    of.window.emplace(std::move(*window));
+    xfer.address = window->address();
+    xfer.window.emplace(std::move(*window));
     return UCS_OK;
 }
 
@@ -191,98 +191,98 @@ result<transfer_ptr> worker::prepare(direction way, const block_list& local, con
     return made;
 }
 
-ucs_status_t worker::prepare_remote(transfer& of, const block_list& local, const block_list& remote, layout there)
+ucs_status_t worker::prepare_remote(transfer& xfer, const block_list& local, const block_list& remote, layout there)
 {
-    const auto status = show_locally(of, local);
+    const auto status = show_locally(xfer, local);
     if (status == UCS_OK) {
-        of.remote = window_of(*of.target, remote, std::move(there));
+        xfer.remote = window_of(*xfer.target, remote, std::move(there));
     }
     return status;
 }
 
-ucs_status_t worker::prepare_own(transfer& of, const block_list& remote, layout there)
+ucs_status_t worker::prepare_own(transfer& xfer, const block_list& remote, layout there)
 {
     auto blocks = blocks_of(remote, std::move(there));
     if (!blocks) {
         return blocks.error();
     }
-    of.own   = std::move(*blocks);
-    auto one = ucx_layout::plan::create(of.local.layout);
-    auto two = ucx_layout::plan::create(of.own->layout);
+    xfer.own = std::move(*blocks);
+    auto one = ucx_layout::plan::create(xfer.local.layout);
+    auto two = ucx_layout::plan::create(xfer.own->layout);
     if (!one || !two) {
         return one ? two.error() : one.error();
     }
-    of.local_plan.emplace(std::move(*one));
-    of.own_plan.emplace(std::move(*two));
+    xfer.local_plan.emplace(std::move(*one));
+    xfer.own_plan.emplace(std::move(*two));
     return UCS_OK;
 }
 
-ucs_status_t worker::post(transfer& of, std::optional<std::string> notice)
+ucs_status_t worker::post(transfer& xfer, std::optional<std::string> notice)
 {
-    if (of.status.load(std::memory_order_acquire) == UCS_INPROGRESS) {
+    if (xfer.status.load(std::memory_order_acquire) == UCS_INPROGRESS) {
         return UCS_ERR_BUSY;
     }
-    of.notice = std::move(notice);
-    of.status.store(UCS_INPROGRESS, std::memory_order_relaxed);
+    xfer.notice = std::move(notice);
+    xfer.status.store(UCS_INPROGRESS, std::memory_order_relaxed);
     {
         const std::scoped_lock guard(_posted_lock);
-        _posted.push_back(&of);
+        _posted.push_back(&xfer);
     }
-    if (of.length <= max_posted_length) {
+    if (xfer.length <= max_posted_length) {
         if (const std::unique_lock guard(_lock, std::try_to_lock); guard.owns_lock()) {
             progress_locked();
         }
     }
-    return of.status.load(std::memory_order_acquire);
+    return xfer.status.load(std::memory_order_acquire);
 }
 
-ucs_status_t worker::check(transfer& of)
+ucs_status_t worker::check(transfer& xfer)
 {
-    if (of.status.load(std::memory_order_acquire) == UCS_INPROGRESS) {
+    if (xfer.status.load(std::memory_order_acquire) == UCS_INPROGRESS) {
         if (const std::unique_lock guard(_lock, std::try_to_lock); guard.owns_lock()) {
             progress_locked();
         } else {
             sched_yield(); // somebody else works on it
         }
     }
-    return of.status.load(std::memory_order_acquire);
+    return xfer.status.load(std::memory_order_acquire);
 }
 
-void worker::release(transfer& of)
+void worker::release(transfer& xfer)
 {
     const std::scoped_lock guard(_lock);
     {
         const std::scoped_lock posted_guard(_posted_lock);
-        std::erase(_posted, &of);
+        std::erase(_posted, &xfer);
     }
     // What UCX has begun reads or writes memory of the program, which it may free after the call.
     const auto begun = clock::now();
-    while (!of.running.empty() && clock::now() < begun + 2 * time_to_end) {
+    while (!xfer.running.empty() && clock::now() < begun + 2 * time_to_end) {
         progress_messages();
-        reap(of.running);
-        if (of.target->endpoint != nullptr && clock::now() > begun + time_to_end) {
-            close(of.target); // ends all operations
-            await_no_answers(of.running);
+        reap(xfer.running);
+        if (xfer.target->endpoint != nullptr && clock::now() > begun + time_to_end) {
+            close(xfer.target); // ends all operations
+            await_no_answers(xfer.running);
         }
     }
-    if (!of.running.empty() && of.window) {
+    if (!xfer.running.empty() && xfer.window) {
         // UCX does not let go of the window, so it stays for ever.
-        static_cast<void>(new ucx_layout::window(std::move(*of.window)));
+        static_cast<void>(new ucx_layout::window(std::move(*xfer.window)));
     }
-    std::erase(_active, &of);
-    _transfers.erase(&of);
-    of.window.reset();
+    std::erase(_active, &xfer);
+    _transfers.erase(&xfer);
+    xfer.window.reset();
 }
 
-void release_transfer::operator()(transfer* of) const
+void release_transfer::operator()(transfer* xfer) const
 {
-    if (of->owner != nullptr && !of->owner->is_of_this_process()) {
+    if (xfer->owner != nullptr && !xfer->owner->is_of_this_process()) {
         return; // the parent's
     }
-    if (of->owner != nullptr) {
-        of->owner->release(*of);
+    if (xfer->owner != nullptr) {
+        xfer->owner->release(*xfer);
     }
-    delete of;
+    delete xfer;
 }
 
 bool worker::progress_transfers()
@@ -304,202 +304,203 @@ bool worker::progress_transfers()
     return is_busy;
 }
 
-void worker::begin(transfer& of)
+void worker::begin(transfer& xfer)
 {
-    of.started                = 0;
-    of.failure                = UCS_OK;
-    of.silent_failures_before = silent_failures();
-    if (of.length == 0) {
-        start_notice(of);
+    xfer.started                = 0;
+    xfer.failure                = UCS_OK;
+    xfer.silent_failures_before = silent_failures();
+    if (xfer.length == 0) {
+        start_notice(xfer);
     } else {
-        of.at = of.target != nullptr ? transfer::stage::waiting : transfer::stage::moving;
+        xfer.at = xfer.target != nullptr ? transfer::stage::waiting : transfer::stage::moving;
     }
 }
 
-bool worker::step(transfer& of)
+bool worker::step(transfer& xfer)
 {
-    switch (of.at) {
+    switch (xfer.at) {
     case transfer::stage::idle:
         return false;
     case transfer::stage::waiting:
-        return wait_for_window(of);
+        return wait_for_window(xfer);
     case transfer::stage::moving:
-        return of.target != nullptr ? move(of) : move_here(of);
+        return xfer.target != nullptr ? move(xfer) : move_here(xfer);
     case transfer::stage::flushing:
-        return flush(of);
+        return flush(xfer);
     case transfer::stage::notifying:
-        return notify(of);
+        return notify(xfer);
     }
     return false;
 }
 
-bool worker::wait_for_window(transfer& of)
+bool worker::wait_for_window(transfer& xfer)
 {
-    if (!are_registered(of.local)) {
-        finish(of, UCS_ERR_NO_ELEM);
-    } else if (of.target->failure != UCS_OK) {
-        finish(of, of.target->failure);
-    } else if (of.remote->status == UCS_OK) {
-        of.at = transfer::stage::moving;
-        return move(of);
-    } else if (of.remote->status != UCS_INPROGRESS) {
-        finish(of, of.remote->status);
+    if (!are_registered(xfer.local)) {
+        finish(xfer, UCS_ERR_NO_ELEM);
+    } else if (xfer.target->failure != UCS_OK) {
+        finish(xfer, xfer.target->failure);
+    } else if (xfer.remote->status == UCS_OK) {
+        xfer.at = transfer::stage::moving;
+        return move(xfer);
+    } else if (xfer.remote->status != UCS_INPROGRESS) {
+        finish(xfer, xfer.remote->status);
     } else {
         return false;
     }
     return true;
 }
 
-bool worker::is_one_sided(const transfer& of) const
+bool worker::is_one_sided(const transfer& xfer) const
 {
-    return of.remote->way == reach::everywhere || (of.remote->way == reach::neighbors && of.target->process);
+    return xfer.remote->way == reach::everywhere || (xfer.remote->way == reach::neighbors && xfer.target->process);
 }
 
-void worker::put_or_get(transfer& of, piece& made)
+void worker::put_or_get(transfer& xfer, piece& made)
 {
     ucp_request_param_t param{};
-    if (of.window) {
+    if (xfer.window) {
         param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
-        param.memh         = of.window->memh();
+        param.memh         = xfer.window->memh();
     }
-    void* const local          = static_cast<std::byte*>(of.address) + of.started;
-    const std::uint64_t remote = of.remote->address + of.started;
-    note_begun(made, of.way == direction::write
-                         ? ucx()->put(of.target->endpoint, local, made.length, remote, of.remote->key, &param)
-                         : ucx()->get(of.target->endpoint, local, made.length, remote, of.remote->key, &param));
+    void* const local          = static_cast<std::byte*>(xfer.address) + xfer.started;
+    const std::uint64_t remote = xfer.remote->address + xfer.started;
+    note_begun(made, xfer.way == direction::write
+                         ? ucx()->put(xfer.target->endpoint, local, made.length, remote, xfer.remote->key, &param)
+                         : ucx()->get(xfer.target->endpoint, local, made.length, remote, xfer.remote->key, &param));
 }
 
-void worker::start_piece(transfer& of)
+void worker::start_piece(transfer& xfer)
 {
     const auto made = std::make_shared<piece>();
-    made->offset    = of.started;
-    made->length    = std::min(is_one_sided(of) ? piece_length : message_length, of.length - of.started);
-    if (is_one_sided(of)) {
-        put_or_get(of, *made);
-    } else if (of.way == direction::write) {
-        send_piece(of, made);
+    made->offset    = xfer.started;
+    made->length    = std::min(is_one_sided(xfer) ? piece_length : message_length, xfer.length - xfer.started);
+    if (is_one_sided(xfer)) {
+        put_or_get(xfer, *made);
+    } else if (xfer.way == direction::write) {
+        send_piece(xfer, made);
     } else {
-        fetch_piece(of, made);
+        fetch_piece(xfer, made);
     }
-    of.started += made->length;
-    of.running.push_back(made);
+    xfer.started += made->length;
+    xfer.running.push_back(made);
 }
 
-bool worker::move(transfer& of)
+bool worker::move(transfer& xfer)
 {
-    const std::size_t running = of.running.size();
-    const auto ended          = reap(of.running);
-    of.failure                = of.failure == UCS_OK ? ended : of.failure;
-    if (of.target->failure != UCS_OK) {
-        of.failure = of.failure == UCS_OK ? of.target->failure : of.failure;
-        await_no_answers(of.running);
+    const std::size_t running = xfer.running.size();
+    const auto ended          = reap(xfer.running);
+    xfer.failure              = xfer.failure == UCS_OK ? ended : xfer.failure;
+    if (xfer.target->failure != UCS_OK) {
+        xfer.failure = xfer.failure == UCS_OK ? xfer.target->failure : xfer.failure;
+        await_no_answers(xfer.running);
     }
-    if (of.failure == UCS_OK && of.started < of.length && of.running.size() < max_running) {
-        start_piece(of);
+    if (xfer.failure == UCS_OK && xfer.started < xfer.length && xfer.running.size() < max_running) {
+        start_piece(xfer);
         return true;
     }
-    if (of.running.empty()) {
-        if (of.failure != UCS_OK) {
-            finish(of, of.failure);
-        } else if (of.started == of.length) {
-            start_flush(of);
+    if (xfer.running.empty()) {
+        if (xfer.failure != UCS_OK) {
+            finish(xfer, xfer.failure);
+        } else if (xfer.started == xfer.length) {
+            start_flush(xfer);
         }
         return true;
     }
-    return of.running.size() != running;
+    return xfer.running.size() != running;
 }
 
 // Within the agent.
-bool worker::move_here(transfer& of)
+bool worker::move_here(transfer& xfer)
 {
-    if (!are_registered(of.local) || !are_registered(*of.own)) {
-        finish(of, UCS_ERR_NO_ELEM);
+    if (!are_registered(xfer.local) || !are_registered(*xfer.own)) {
+        finish(xfer, UCS_ERR_NO_ELEM);
         return true;
     }
-    const std::uint64_t length = std::min(piece_length, of.length - of.started);
-    const bool is_write        = of.way == direction::write;
-    const auto& to             = is_write ? *of.own_plan : *of.local_plan;
-    const auto& from           = is_write ? *of.local_plan : *of.own_plan;
-    const auto& to_bases       = is_write ? of.own->bases : of.local.bases;
-    const auto& from_bases     = is_write ? of.local.bases : of.own->bases;
-    of.failure = to.copy(to_bases, of.started, from, std::vector<const void*>(from_bases.begin(), from_bases.end()),
-                         of.started, length);
-    of.started += length;
-    if (of.failure != UCS_OK) {
-        finish(of, of.failure);
-    } else if (of.started == of.length) {
-        start_notice(of);
+    const std::uint64_t length = std::min(piece_length, xfer.length - xfer.started);
+    const bool is_write        = xfer.way == direction::write;
+    const auto& to             = is_write ? *xfer.own_plan : *xfer.local_plan;
+    const auto& from           = is_write ? *xfer.local_plan : *xfer.own_plan;
+    const auto& to_bases       = is_write ? xfer.own->bases : xfer.local.bases;
+    const auto& from_bases     = is_write ? xfer.local.bases : xfer.own->bases;
+    xfer.failure = to.copy(to_bases, xfer.started, from, std::vector<const void*>(from_bases.begin(), from_bases.end()),
+                           xfer.started, length);
+    xfer.started += length;
+    if (xfer.failure != UCS_OK) {
+        finish(xfer, xfer.failure);
+    } else if (xfer.started == xfer.length) {
+        start_notice(xfer);
     }
     return true;
 }
 
 // The bytes of a put have arrived when the endpoint was flushed; those of a get and of messages when these end.
-void worker::start_flush(transfer& of)
+void worker::start_flush(transfer& xfer)
 {
-    if (of.way == direction::read || !is_one_sided(of)) {
-        start_notice(of);
+    if (xfer.way == direction::read || !is_one_sided(xfer)) {
+        start_notice(xfer);
         return;
     }
     const ucp_request_param_t param{};
     const auto made = std::make_shared<piece>();
-    note_begun(*made, ucx()->ep_flush(of.target->endpoint, &param));
-    of.running.push_back(made);
-    of.at = transfer::stage::flushing;
+    note_begun(*made, ucx()->ep_flush(xfer.target->endpoint, &param));
+    xfer.running.push_back(made);
+    xfer.at = transfer::stage::flushing;
 }
 
-bool worker::flush(transfer& of)
+bool worker::flush(transfer& xfer)
 {
-    const auto ended = reap(of.running);
-    of.failure       = of.failure == UCS_OK ? ended : of.failure;
-    if (!of.running.empty()) {
+    const auto ended = reap(xfer.running);
+    xfer.failure     = xfer.failure == UCS_OK ? ended : xfer.failure;
+    if (!xfer.running.empty()) {
         return false;
     }
     // A target that refuses a put tells it to this process, and not to the operation.
-    if (of.failure == UCS_OK && silent_failures() != of.silent_failures_before) {
-        of.failure = UCS_ERR_INVALID_ADDR;
+    if (xfer.failure == UCS_OK && silent_failures() != xfer.silent_failures_before) {
+        xfer.failure = UCS_ERR_INVALID_ADDR;
     }
-    if (of.failure != UCS_OK) {
-        finish(of, of.failure);
+    if (xfer.failure != UCS_OK) {
+        finish(xfer, xfer.failure);
     } else {
-        start_notice(of);
+        start_notice(xfer);
     }
     return true;
 }
 
-void worker::start_notice(transfer& of)
+void worker::start_notice(transfer& xfer)
 {
-    if (of.target != nullptr && of.target->failure != UCS_OK) {
-        finish(of, of.target->failure);
-    } else if (!of.notice) {
-        finish(of, UCS_OK);
-    } else if (of.target == nullptr) {
+    if (xfer.target != nullptr && xfer.target->failure != UCS_OK) {
+        finish(xfer, xfer.target->failure);
+    } else if (!xfer.notice) {
+        finish(xfer, UCS_OK);
+    } else if (xfer.target == nullptr) {
         {
             const std::scoped_lock guard(_notices_lock);
-            _notices.emplace_back(_agent, *of.notice);
+            _notices.emplace_back(_agent, *xfer.notice);
         }
-        finish(of, UCS_OK);
+        finish(xfer, UCS_OK);
     } else {
-        of.notice_sent = send(of.target->endpoint, {.kind = message_kind::notice, .name = _agent, .bytes = *of.notice});
-        of.at          = transfer::stage::notifying;
-        notify(of);
+        xfer.notice_sent =
+            send(xfer.target->endpoint, {.kind = message_kind::notice, .name = _agent, .bytes = *xfer.notice});
+        xfer.at = transfer::stage::notifying;
+        notify(xfer);
     }
 }
 
-bool worker::notify(transfer& of)
+bool worker::notify(transfer& xfer)
 {
-    const auto status = of.notice_sent->load(std::memory_order_relaxed);
+    const auto status = xfer.notice_sent->load(std::memory_order_relaxed);
     if (status == UCS_INPROGRESS) {
         return false;
     }
-    of.notice_sent.reset();
-    finish(of, status);
+    xfer.notice_sent.reset();
+    finish(xfer, status);
     return true;
 }
 
-void worker::finish(transfer& of, ucs_status_t status)
+void worker::finish(transfer& xfer, ucs_status_t status)
 {
-    of.at = transfer::stage::idle;
-    of.status.store(status, std::memory_order_release);
+    xfer.at = transfer::stage::idle;
+    xfer.status.store(status, std::memory_order_release);
 }
 
 } // namespace ucxl::nixl
