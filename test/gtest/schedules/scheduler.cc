@@ -204,6 +204,13 @@ extern "C" int kill(pid_t pid, int) noexcept
         volatile std::uint##BITS##_t* at, std::uint##BITS##_t* expected, std::uint##BITS##_t wanted, int, int)         \
     {                                                                                                                  \
         return compare_exchange(at, expected, wanted, true);                                                           \
+    }                                                                                                                  \
+    /* clang's, for both */                                                                                            \
+    extern "C" std::uint##BITS##_t __tsan_atomic##BITS##_compare_exchange_val(                                         \
+        volatile std::uint##BITS##_t* at, std::uint##BITS##_t expected, std::uint##BITS##_t wanted, int, int)          \
+    {                                                                                                                  \
+        compare_exchange(at, &expected, wanted, false);                                                                \
+        return expected;                                                                                               \
     }
 
 UCXL_ATOMICS(32)
