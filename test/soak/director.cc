@@ -175,7 +175,15 @@ void director::pump()
         } catch (const std::exception&) { // it has ended by itself
             const auto ended = each.process->wait();
             const bool hung  = ended.output().contains("never end") || ended.output().contains("says nothing");
-            (hung ? _outcome.hung : _outcome.wrong) += 1;
+            // UCX ends a target that acknowledges a put to an initiator that is gone (docs/limits.md).
+            const bool is_of_ucx = _plan.has_error_handling && _outcome.kills > 0 &&
+                                   ended.output().contains("Fatal: unexpected error: Endpoint timeout") &&
+                                   ended.output().contains("ucp_put_handler");
+            (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
+            if (is_of_ucx) {
+                tell_dead(rank);
+                continue;
+            }
             _outcome.told +=
                 std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, ended.output());
             tell_dead(rank);

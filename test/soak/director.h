@@ -19,6 +19,7 @@ struct outcome {
     unsigned kills           = 0;
     unsigned wrong           = 0; // bytes or statuses that were not right, and processes that ended by themselves
     unsigned hung            = 0;
+    unsigned ended           = 0; // processes, by UCX: they answered a put of one that was killed
     unsigned blocked         = 0; // rounds that ended early: somebody was killed while it wrote into a queue of UCX
     std::string told{};           // what was wrong
 

@@ -154,12 +154,14 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
         all.wrong += round.wrong;
         all.hung += round.hung;
         all.blocked += round.blocked;
+        all.ended += round.ended;
         left += files.size();
         over_heap += plan.heaps != 0 ? round.kills : 0;
     }
     std::printf("%zu rounds; %u kills where processes have the heap\n", rounds, over_heap);
-    std::printf("of UCX, by killed processes: %u rounds ended early by a blocked queue, %u segments left behind\n",
-                all.blocked, of_ucx);
+    std::printf("of UCX, by killed processes: %u rounds ended early by a blocked queue, %u targets of puts ended, "
+                "%u segments left behind\n",
+                all.blocked, all.ended, of_ucx);
     std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %zu left behind\n", all.operations, all.kills,
                 all.wrong, all.hung, left);
     return all.is_good() && left == 0 ? 0 : 1;
