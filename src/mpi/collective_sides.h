@@ -130,7 +130,7 @@ public:
 
     void expect_starts(MPI_Count starts) { _starts = starts; }
     // MPI does nothing with the blocks but to send or to receive them. Then Open MPI's messages by layouts
-    // (ucp_datatypes.h) are faster than packing the whole block before: pieces are packed while others are on their way.
+    // (ucp_datatypes.h) are faster than packing the whole block first: pieces are packed while others are on the way.
     void expect_messages_only() { _has_only_messages = true; }
 
 protected:

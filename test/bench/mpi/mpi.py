@@ -2,8 +2,8 @@
 """MPI datatypes with and without libmpi_layout: the same unmodified program, two processes on this host, or four.
 
 Messages of all patterns go by ping-pong and by exchange; some patterns also by collective calls (alltoallw with the
-peer, neighbor_alltoallw, gatherv to the first process, bcast) and by one-sided ones (put, get) with the datatype on both
-sides.
+peer, neighbor_alltoallw, gatherv to the first process, bcast) and by one-sided ones (put, get) with the datatype on
+both sides.
 
 Every row is measured with and without the library in turn, round by round; its ratio is the median over the rounds of
 the time without divided by the time with it. So more than 1 means that the library is faster. Bytes are compared

@@ -1,5 +1,5 @@
-// Calls of an MPI program or of a plugin: messages and a broadcast of strided datatypes between two processes, of which
-// every number is compared. Prints "N wrong".
+// Calls of an MPI program or of a plugin: messages and a collective call of strided datatypes between two processes, of
+// which every number is compared. Prints "N wrong".
 //
 // Compiled as a program, and as a library whose function exchange_calls() somebody calls who knows nothing of MPI.
 #include <cstdio>
@@ -50,13 +50,13 @@ extern "C" int exchange_calls(int* argc, char*** argv)
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         wrong += count_wrong(received, other);
         received.assign(received.size(), -1);
-        if (rank == 0) {
-            received = sent;
-        }
-        MPI_Request broadcast;
-        MPI_Ibcast(received.data(), 1, columns, 0, MPI_COMM_WORLD, &broadcast);
-        MPI_Wait(&broadcast, MPI_STATUS_IGNORE);
-        wrong += rank == 0 ? 0 : count_wrong(received, 0);
+        const int counts[] = {other == 0 ? 1 : 0, other == 1 ? 1 : 0}, places[] = {0, 0};
+        const MPI_Datatype types[] = {other == 0 ? columns : MPI_DOUBLE, other == 1 ? columns : MPI_DOUBLE};
+        MPI_Request exchange;
+        MPI_Ialltoallw(sent.data(), counts, places, types, received.data(), counts, places, types, MPI_COMM_WORLD,
+                       &exchange);
+        MPI_Wait(&exchange, MPI_STATUS_IGNORE);
+        wrong += count_wrong(received, other);
     }
     MPI_Type_free(&columns);
     MPI_Finalize();

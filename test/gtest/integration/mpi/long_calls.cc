@@ -1,6 +1,6 @@
-// Two processes send each other long messages by every kind of call, between memory of the heap (malloc) and memory that
-// is none of it (mmap), contiguous or by datatypes. Every byte is compared, also those that nobody may write, and so is
-// what the status says.
+// Two processes send each other long messages by every kind of call, between memory of the heap (malloc) and memory
+// that is none of it (mmap), contiguous or by datatypes. Every byte is compared, also those that nobody may write, and
+// so is what the status says.
 //
 // usage: mpirun -n 2 mpi_long_calls_MPI [SAMPLES]: only the first ones, numbers of MPI around the least length
 //

@@ -264,10 +264,10 @@ TEST_P(mpi_program, the_report_tells_what_was_taken)
     const auto copies = calls(2, "3", {"alltoallw"}, {{"UCX_LAYOUT_MPI_REPORT", "y"}});
     EXPECT_GT(reported(copies.err, "copies"), 4u) << copies.output();
     // Some rounds of these have one block only, and a persistent request counts once.
-    const std::vector<std::string> names{"put-fence",        "get-lock",         "accumulate-request",
-                                         "fetch-post",       "many-operations",  "get-accumulate-lock",
-                                         "bcast-persistent", "bsend-recv",       "alltoallw-nonblocking",
-                                         "ibsend-recv",      "persistent-bsend", "isendrecv-replace"};
+    const std::vector<std::string> names{"put-fence",         "get-lock",         "accumulate-request",
+                                         "fetch-post",        "many-operations",  "get-accumulate-lock",
+                                         "gather-persistent", "bsend-recv",       "alltoallw-nonblocking",
+                                         "ibsend-recv",       "persistent-bsend", "isendrecv-replace"};
     const auto each_copies = calls(2, "3", names, {{"UCX_LAYOUT_MPI_REPORT", "y"}});
     EXPECT_EQ(each_copies.status, 0) << each_copies.output();
     for (const std::string& name : names) {
@@ -382,7 +382,8 @@ TEST_P(mpi_program, fortran_programs_get_it_too)
         EXPECT_EQ(ended.status, 0) << ended.output();
         EXPECT_THAT(ended.out, HasSubstr("0 wrong\n0 wrong\n"));
         EXPECT_EQ(reported(ended.err, "messages"), 4u) << ended.output();
-        EXPECT_EQ(reported(ended.err, "copies"), 4u) << ended.output();
+        // The broadcast is left to Open MPI, whose messages are layouts.
+        EXPECT_EQ(reported(ended.err, "copies"), GetParam().is_openmpi() ? 2u : 4u) << ended.output();
     }
 }
 
@@ -861,7 +862,7 @@ TEST_P(mpi_by_its_handles, an_mpi_that_only_a_plugin_reaches_is_found)
         EXPECT_EQ(ended.status, 0) << ended.output();
         EXPECT_THAT(ended.out, HasSubstr("0 wrong\n0 wrong\n"));
         EXPECT_EQ(reported(ended.err, "messages"), 16u) << ended.output();
-        EXPECT_EQ(reported(ended.err, "copies"), 8u) << ended.output();
+        EXPECT_EQ(reported(ended.err, "copies"), 16u) << ended.output();
     }
 }
 
@@ -915,7 +916,7 @@ TEST_P(mpi_by_its_handles, a_tool_and_the_library_see_the_calls_of_the_program)
         EXPECT_THAT(ended->out, HasSubstr("0 wrong\n"));
         EXPECT_THAT(ended->out, HasSubstr("the tool saw 4 waits\n"));
         EXPECT_EQ(reported(ended->err, "messages"), 16u) << ended->output();
-        EXPECT_EQ(reported(ended->err, "copies"), 8u) << ended->output();
+        EXPECT_EQ(reported(ended->err, "copies"), 16u) << ended->output();
     }
 }
 
