@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <format>
 #include <fstream>
 #include <string>
 

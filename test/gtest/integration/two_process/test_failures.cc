@@ -11,6 +11,7 @@
 #include <ucp_layout.hpp>
 #include <ucp_layout_failure.h>
 
+#include <format>
 #include <numeric>
 
 namespace ucxl::two_process

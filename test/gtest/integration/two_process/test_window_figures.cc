@@ -10,6 +10,7 @@
 #include <ucp_layout.hpp>
 
 #include <array>
+#include <format>
 #include <string>
 #include <vector>
 

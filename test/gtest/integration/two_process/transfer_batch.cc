@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <format>
 #include <optional>
 
 namespace ucxl::two_process
