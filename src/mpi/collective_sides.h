@@ -134,14 +134,11 @@ public:
     void expect_messages_only() { _has_only_messages = true; }
 
 protected:
-    // What is known of the datatype of elements that this call uses.
+    // What is known of the datatype of elements that this call uses. Null if they need not be packed.
     known_type* find(MPI_Datatype type, MPI_Count count) const
     {
-        return find_used(type, count < std::numeric_limits<int>::max() ? _starts * count : count);
-    }
-    bool is_left_to_layouts(known_type* known) const
-    {
-        return _has_only_messages && known != nullptr && known->layout_context() != nullptr;
+        known_type* const known = find_used(type, count < std::numeric_limits<int>::max() ? _starts * count : count);
+        return _has_only_messages && known != nullptr && known->layout_context() != nullptr ? nullptr : known;
     }
     // Blocks of which MPI uses at least one.
     bool set(const std::vector<element_block>& blocks)
@@ -197,7 +194,7 @@ public:
         const auto count        = static_cast<MPI_Count>(_own.count);
         known_type* const known = find(_own.type, count * static_cast<MPI_Count>(number));
         const auto layout       = known == nullptr ? nullptr : known->layout();
-        if (layout == nullptr || is_left_to_layouts(known)) {
+        if (layout == nullptr) {
             return;
         }
         try {
@@ -243,7 +240,7 @@ public:
         }
         known_type* const known = find(_own.type, std::accumulate(_own.counts, _own.counts + number, MPI_Count{0}));
         const auto layout       = known == nullptr ? nullptr : known->layout();
-        if (layout == nullptr || is_left_to_layouts(known)) {
+        if (layout == nullptr) {
             return;
         }
         try {
@@ -290,11 +287,11 @@ public:
         if (_own.counts == nullptr || _own.places == nullptr || _own.types == nullptr) {
             return;
         }
-        bool has_known = false; // one that does not go by a layout
+        bool has_known = false;
         for (std::size_t i = 0; i < number; ++i) {
-            known_type* const known =
-                use_of_block(i) == usage::none ? nullptr : find(_own.types[i], static_cast<MPI_Count>(_own.counts[i]));
-            has_known = has_known || (known != nullptr && !is_left_to_layouts(known));
+            const bool is_known = use_of_block(i) != usage::none &&
+                                  find(_own.types[i], static_cast<MPI_Count>(_own.counts[i])) != nullptr;
+            has_known = has_known || is_known;
         }
         if (!has_known) {
             return;

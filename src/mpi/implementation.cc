@@ -13,17 +13,6 @@ namespace ucxl::mpi
 namespace
 {
 
-class library_version
-{
-public:
-    library_version() { PMPI_Get_library_version(_text, &_length); }
-    std::string_view text() const { return {_text, static_cast<std::size_t>(_length)}; }
-
-private:
-    char _text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int _length                                = 0;
-};
-
 // Open MPI has no call that tells which of its components moves messages. The chosen one begins with versions, then the
 // names of its project, framework and component.
 const char* why_openmpi_is_without_ucx()

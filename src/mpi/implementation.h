@@ -5,6 +5,9 @@
 
 #include "mpi_functions.h"
 
+#include <cstddef>
+#include <string_view>
+
 namespace ucxl::mpi
 {
 
@@ -28,6 +31,18 @@ constexpr implementation implementation_below() noexcept
     return implementation::mpich;
 }
 #endif
+
+// What MPI says of itself, in some lines; MPI need not have started. Empty if it says nothing.
+class library_version
+{
+public:
+    library_version() { PMPI_Get_library_version(_text, &_length); }
+    std::string_view text() const { return {_text, static_cast<std::size_t>(_length)}; }
+
+private:
+    char _text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int _length                                = 0;
+};
 
 // The file name of this library, and what it is for.
 const char* own_name() noexcept;

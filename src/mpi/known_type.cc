@@ -148,6 +148,13 @@ void known_type::note_left(MPI_Count count)
     }
 }
 
+window_use known_type::lend(counted_type& used, bound_window& window)
+{
+    ++used.users;
+    _statistics.note_message(used.elements.moved.length);
+    return {*this, used, window};
+}
+
 window_use known_type::borrow_for_one_pass(const void* buffer, MPI_Count count, direction way)
 {
     counted_type& used             = counted(count);
@@ -169,9 +176,7 @@ window_use known_type::borrow_for_one_pass(const void* buffer, MPI_Count count, 
         used.windows.give_back(*window);
         return {};
     }
-    ++used.users;
-    _statistics.note_message(elements.moved.length);
-    return {*this, used, *window};
+    return lend(used, *window);
 }
 
 window_use known_type::borrow(const void* buffer, MPI_Count count, direction way) noexcept
@@ -212,9 +217,7 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
             _statistics.note_why_not("no window could be made");
             return {};
         }
-        ++used.users;
-        _statistics.note_message(elements.moved.length);
-        return {*this, used, *window};
+        return lend(used, *window);
     });
 }
 

@@ -115,6 +115,7 @@ private:
     // Whether some message of so many elements may go in one pass, if its buffer is in the heap.
     bool may_be_one_pass(MPI_Count count) const;
     void note_left(MPI_Count count);
+    window_use lend(counted_type& used, bound_window& window);
     window_use borrow_for_one_pass(const void* buffer, MPI_Count count, direction way);
 
     std::atomic<unsigned> _users{1};

@@ -13,8 +13,6 @@
 #include <new>
 #include <string>
 
-#include <dlfcn.h>
-
 namespace ucxl::mpi
 {
 
@@ -30,7 +28,7 @@ constexpr double min_block = 32;
 
 heap_memory_function heap()
 {
-    static const auto found = reinterpret_cast<heap_memory_function>(dlsym(RTLD_DEFAULT, heap_memory_function_name));
+    static const auto found = find_heap_memory();
     return found;
 }
 

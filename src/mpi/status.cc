@@ -1,6 +1,6 @@
 #include "status.h"
 
-#include "mpi_functions.h"
+#include "implementation.h"
 #include "settings.h"
 #include "sys/heap_memory.h"
 #include "ucp_datatypes.h"
@@ -11,8 +11,6 @@
 #include <new>
 #include <string>
 #include <string_view>
-
-#include <dlfcn.h>
 
 namespace ucxl::mpi
 {
@@ -35,12 +33,7 @@ bool is_first_process()
 // The first line of what MPI says, up to the first comma: "Open MPI v5.0.7", "MPICH 4.2.1".
 std::string name_of_mpi()
 {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int length                                = 0;
-    if (PMPI_Get_library_version(text, &length) != MPI_SUCCESS) {
-        return "MPI";
-    }
-    std::string line(text);
+    std::string line(library_version().text());
     line.resize(std::min(line.find_first_of(",\n"), line.size()));
     std::ranges::replace(line, '\t', ' ');
     const auto repeated = std::ranges::unique(line, [](char a, char b) { return a == ' ' && b == ' '; });
@@ -49,12 +42,7 @@ std::string name_of_mpi()
     if (const std::size_t found = line.find(word); found != std::string::npos) {
         line.erase(found, word.size());
     }
-    return line;
-}
-
-bool has_heap()
-{
-    return dlsym(RTLD_DEFAULT, heap_memory_function_name) != nullptr;
+    return line.empty() ? "MPI" : line;
 }
 
 void print(const char* begin, const char* end)
@@ -67,7 +55,8 @@ void print(const char* begin, const char* end)
 void status::print_active() noexcept
 try {
     if (settings::get().tells_status && is_first_process()) {
-        print(ucp_datatypes::are_used() ? "layouts" : "windows", has_heap() ? ", with a heap in shared memory" : "");
+        print(ucp_datatypes::are_used() ? "layouts" : "windows",
+              find_heap_memory() != nullptr ? ", with a heap in shared memory" : "");
     }
 } catch (const std::bad_alloc&) {
     return; // a job without the line

@@ -2,11 +2,14 @@
 // Neither library needs the other one. The heap is preloaded, so it is there first; libucp_layout finds the function by
 // its name and asks before it makes a window.
 //
-// Example: for (unsigned piece = 0; tell(piece, &memory) != heap_memory_none; ++piece) { ... }
+// Example: const auto tell = find_heap_memory();
+//          for (unsigned piece = 0; tell(piece, &memory) != heap_memory_none; ++piece) { ... }
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include <dlfcn.h>
 
 namespace ucxl
 {
@@ -28,5 +31,11 @@ enum heap_memory_kind : int {
 // extern "C" int ucx_layout_heap_memory(unsigned piece, heap_memory* memory): a heap_memory_kind. Any thread, no lock.
 inline constexpr auto heap_memory_function_name = "ucx_layout_heap_memory";
 using heap_memory_function                      = int (*)(unsigned piece, heap_memory* memory);
+
+// Null if the process has no heap of ours.
+inline heap_memory_function find_heap_memory()
+{
+    return reinterpret_cast<heap_memory_function>(dlsym(RTLD_DEFAULT, heap_memory_function_name));
+}
 
 } // namespace ucxl

@@ -9,8 +9,6 @@
 #include <mutex>
 #include <vector>
 
-#include <dlfcn.h>
-
 namespace ucxl
 {
 
@@ -51,7 +49,7 @@ public:
     }
 
 private:
-    heap_regions() : _tell(reinterpret_cast<heap_memory_function>(dlsym(RTLD_DEFAULT, heap_memory_function_name))) {}
+    heap_regions() : _tell(find_heap_memory()) {}
 
     void share(const heap_memory& memory)
     {
