@@ -46,24 +46,4 @@ ucx_layout::result<ucx_layout::layout> block_list::describe() const
     return ucx_layout::layout::concatenate(parts);
 }
 
-bool block_list::operator==(const block_list& other) const
-{
-    return _length == other._length && _regions == other._regions && _blocks == other._blocks;
-}
-
-std::uint64_t block_list::hash() const
-{
-    std::uint64_t value = _blocks.size();
-    const auto mix      = [&](std::uint64_t number) {
-        value = (value ^ number) * 0x9e3779b97f4a7c15U;
-        value ^= value >> 29;
-    };
-    std::ranges::for_each(_regions, mix);
-    for (const block& each : _blocks) {
-        mix(each.offset);
-        mix(each.length ^ (std::uint64_t{each.source} << 48));
-    }
-    return value;
-}
-
 } // namespace ucxl::nixl

@@ -34,14 +34,11 @@ public:
     std::size_t num_blocks() const { return _blocks.size(); }
     // Of the first block. A list of one block needs no layout.
     std::uint64_t first_offset() const { return _blocks.front().offset; }
-    bool operator==(const block_list& other) const;
-    std::uint64_t hash() const;
 
 private:
     struct block {
         std::uint64_t offset, length;
         std::uint32_t source;
-        bool operator==(const block&) const = default;
     };
 
     std::uint32_t source_of(region_id region);

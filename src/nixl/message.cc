@@ -1,5 +1,7 @@
 #include "message.h"
 
+#include "sys/magic.h"
+
 #include <cstring>
 #include <type_traits>
 
@@ -9,11 +11,11 @@ namespace ucxl::nixl
 namespace
 {
 
-// The last byte is the version of all that is here.
-constexpr std::uint32_t message_magic    = 0x6d6c6e01;
-constexpr std::uint32_t region_magic     = 0x726c6e01;
-constexpr std::uint32_t connection_magic = 0x636c6e01;
-constexpr std::uint32_t data_magic       = 0x646c6e01;
+// The first letter is the version of all that is here.
+constexpr auto message_magic    = magic<std::uint32_t>("\1nlm");
+constexpr auto region_magic     = magic<std::uint32_t>("\1nlr");
+constexpr auto connection_magic = magic<std::uint32_t>("\1nlc");
+constexpr auto data_magic       = magic<std::uint32_t>("\1nld");
 
 constexpr std::uint32_t max_regions = 1U << 16; // sources of a layout
 

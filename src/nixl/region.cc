@@ -1,8 +1,8 @@
 #include "region.h"
 
-#include <array>
+#include "sys/pages.h"
 
-#include <unistd.h>
+#include <array>
 
 namespace ucxl::nixl
 {
@@ -28,11 +28,8 @@ region::region(std::uint64_t id, void* address, std::size_t length, sharing how)
 // Mappings consist of whole pages, so the rest of the first and the last page is in the same one.
 void region::share(std::span<std::byte> bytes, sharing how)
 {
-    const auto page  = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(bytes.data());
-    const auto first = begin / page * page;
-    const auto end   = (begin + bytes.size() + page - 1) / page * page;
-    const std::span whole_pages(reinterpret_cast<std::byte*>(first), end - first);
+    const std::size_t before = reinterpret_cast<std::uintptr_t>(bytes.data()) % page_length();
+    const std::span whole_pages(bytes.data() - before, round_to_pages(before + bytes.size()));
     auto made = how == sharing::move ? ucx_layout::memory::move(bytes) : ucx_layout::memory::share(whole_pages);
     if (made) {
         _memory.emplace(std::move(*made));

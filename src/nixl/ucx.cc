@@ -1,8 +1,9 @@
 #include "ucx.h"
 
 #include "log.h"
+#include "sys/search_order.h"
 
-#include <link.h>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,19 +19,12 @@ namespace
 // The file of a libucp that is loaded, or "". Names in wheels are mangled: libucp-1a2b3c.so.0.
 std::string loaded_libucp()
 {
-    std::string found;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* to) {
-            const std::string_view file = info->dlpi_name;
-            const auto name             = file.substr(file.rfind('/') + 1);
-            if (name.starts_with("libucp") && !name.starts_with("libucp_")) {
-                *static_cast<std::string*>(to) = file;
-                return 1;
-            }
-            return 0;
-        },
-        &found);
-    return found;
+    const auto files = loaded_files();
+    const auto found = std::ranges::find_if(files, [](std::string_view file) {
+        const auto name = file.substr(file.rfind('/') + 1);
+        return name.starts_with("libucp") && !name.starts_with("libucp_");
+    });
+    return found == files.end() ? "" : *found;
 }
 
 template <typename Function>
