@@ -8,8 +8,6 @@
 
 // Begins the definition of own_MPI_...(), which programs call by the name MPI_...().
 #define UCXL_MPI_CALL extern "C" [[gnu::visibility("hidden")]] int
-// Becomes part of the call, which then is a look into the table and a jump where a datatype is left to MPI.
-#define UCXL_MPI_FAST [[gnu::always_inline]] inline
 
 namespace ucxl::mpi
 {
@@ -27,12 +25,12 @@ inline bool can_take_windows(MPI_Comm comm)
     return PMPI_Comm_size(comm, &size) == MPI_SUCCESS && size > 1;
 }
 
-// A window over a buffer of a call that goes to this communicator, for a datatype that find_taken() finds; none if MPI
+// A window over a buffer of a call that goes to this communicator, for a datatype that is not left to MPI; none if MPI
 // shall move the buffer.
 inline window_use borrow(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm, direction way)
 {
-    known_type* const known = known_types.find(type);
-    if (known == nullptr || !can_take_windows(comm)) [[likely]] {
+    known_type* const known = look_at(type, count);
+    if (known == nullptr || !can_take_windows(comm)) {
         return {};
     }
     return known->borrow(buffer, count, way);

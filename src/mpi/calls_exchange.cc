@@ -31,21 +31,23 @@ auto arguments_of(const sent_side<Count>& sent, partner to, const received_side<
                           std::tuple(comm));
 }
 
-template <typename Count>
 struct taken_sides {
-    bool sent, received;
+    bool sent, received; // not left to MPI
 
-    taken_sides(const sent_side<Count>& from, partner to, const received_side<Count>& into, partner source)
+    template <typename Count>
+    UCXL_MPI_FAST taken_sides(MPI_Datatype send_type, Count send_count, int destination, MPI_Datatype receive_type,
+                              Count receive_count, int source)
     {
-        const bool is_sent = to.rank != MPI_PROC_NULL, is_received = source.rank != MPI_PROC_NULL;
-        if (is_sent && is_received && from.type == into.type && from.count == into.count) {
-            sent = received = from.is_taken(2); // looked up once
+        const bool is_sent = destination != MPI_PROC_NULL, is_received = source != MPI_PROC_NULL;
+        if (is_sent && is_received && send_type == receive_type && send_count == receive_count) {
+            sent = received = !is_left_to_mpi(send_type, send_count, 2); // looked up once
         } else {
-            sent     = is_sent && from.is_taken();
-            received = is_received && into.is_taken();
+            sent     = is_sent && !is_left_to_mpi(send_type, send_count);
+            received = is_received && !is_left_to_mpi(receive_type, receive_count);
         }
     }
     bool any() const { return sent || received; }
+    template <typename Count>
     held_windows borrow(const sent_side<Count>& from, const received_side<Count>& into, MPI_Comm comm) const
     {
         return {sent ? from.borrow(comm, direction::send) : window_use(),
@@ -54,27 +56,18 @@ struct taken_sides {
 };
 
 template <typename Next, typename Count>
-int exchange(Next* next, sent_side<Count> sent, partner to, received_side<Count> received, partner from, MPI_Comm comm,
-             MPI_Status* status)
+[[gnu::noinline]] int exchange_taken(Next* next, taken_sides taken, sent_side<Count> sent, partner to,
+                                     received_side<Count> received, partner from, MPI_Comm comm, MPI_Status* status)
 {
-    const taken_sides<Count> taken(sent, to, received, from);
-    if (!taken.any()) [[likely]] {
-        return next(sent.buffer, sent.count, sent.type, to.rank, to.tag, received.buffer, received.count, received.type,
-                    from.rank, from.tag, comm, status);
-    }
     const held_windows windows = taken.borrow(sent, received, comm);
     return std::apply(next, std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(status)));
 }
 
 template <typename Next, typename Count>
-int start_exchange(Next* next, sent_side<Count> sent, partner to, received_side<Count> received, partner from,
-                   MPI_Comm comm, MPI_Request* request)
+[[gnu::noinline]] int start_exchange_taken(Next* next, taken_sides taken, sent_side<Count> sent, partner to,
+                                           received_side<Count> received, partner from, MPI_Comm comm,
+                                           MPI_Request* request)
 {
-    const taken_sides<Count> taken(sent, to, received, from);
-    if (!taken.any()) [[likely]] {
-        return next(sent.buffer, sent.count, sent.type, to.rank, to.tag, received.buffer, received.count, received.type,
-                    from.rank, from.tag, comm, request);
-    }
     return start_on(taken.borrow(sent, received, comm), request, [&](const held_windows& windows) {
         return std::apply(next,
                           std::tuple_cat(arguments_of(sent, to, received, from, comm, windows), std::tuple(request)));
@@ -146,9 +139,14 @@ int start_replace(Next* next, Exchange* by, received_side<Count> side, partner t
                                       MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm,           \
                                       MPI_Status* status)                                                              \
     {                                                                                                                  \
-        return exchange(next_MPI_Sendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},                    \
-                        {destination, send_tag}, {receive_buffer, receive_count, receive_type}, {source, receive_tag}, \
-                        comm, status);                                                                                 \
+        const taken_sides taken(send_type, send_count, destination, receive_type, receive_count, source);              \
+        if (!taken.any()) [[likely]] {                                                                                 \
+            return next_MPI_Sendrecv##c(send_buffer, send_count, send_type, destination, send_tag, receive_buffer,     \
+                                        receive_count, receive_type, source, receive_tag, comm, status);               \
+        }                                                                                                              \
+        return exchange_taken(next_MPI_Sendrecv##c, taken, sent_side<Count>{send_buffer, send_count, send_type},       \
+                              {destination, send_tag}, {receive_buffer, receive_count, receive_type},                  \
+                              {source, receive_tag}, comm, status);                                                    \
     }                                                                                                                  \
     UCXL_MPI_CALL own_MPI_Sendrecv_replace##c(void* buffer, Count count, MPI_Datatype type, int destination,           \
                                               int send_tag, int source, int receive_tag, MPI_Comm comm,                \
@@ -170,9 +168,15 @@ int start_replace(Next* next, Exchange* by, received_side<Count> side, partner t
                                        MPI_Datatype receive_type, int source, int receive_tag, MPI_Comm comm,          \
                                        MPI_Request* request)                                                           \
     {                                                                                                                  \
-        return start_exchange(next_MPI_Isendrecv##c, sent_side<Count>{send_buffer, send_count, send_type},             \
-                              {destination, send_tag}, {receive_buffer, receive_count, receive_type},                  \
-                              {source, receive_tag}, comm, request);                                                   \
+        const taken_sides taken(send_type, send_count, destination, receive_type, receive_count, source);              \
+        if (!taken.any()) [[likely]] {                                                                                 \
+            return next_MPI_Isendrecv##c(send_buffer, send_count, send_type, destination, send_tag, receive_buffer,    \
+                                         receive_count, receive_type, source, receive_tag, comm, request);             \
+        }                                                                                                              \
+        return start_exchange_taken(next_MPI_Isendrecv##c, taken,                                                      \
+                                    sent_side<Count>{send_buffer, send_count, send_type}, {destination, send_tag},     \
+                                    {receive_buffer, receive_count, receive_type}, {source, receive_tag}, comm,        \
+                                    request);                                                                          \
     }
 
 UCXL_EXCHANGES(, int)

@@ -17,7 +17,8 @@ template <typename Position>
                                                          direction way, const void* packed, Position size,
                                                          const Position* position)
 {
-    if (!settings::get().takes_packs || packed == nullptr || position == nullptr || *position < 0) {
+    if (look_at(type, count) == nullptr || !settings::get().takes_packs || packed == nullptr || position == nullptr ||
+        *position < 0) {
         return std::nullopt;
     }
     auto side = packed_side::without_memory(buffer, count, type, way);
@@ -25,12 +26,9 @@ template <typename Position>
 }
 
 template <typename Next, typename Count, typename Position>
-int pack(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed, Position size,
-         Position* position, MPI_Comm comm)
+[[gnu::noinline]] int pack_known(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed,
+                                 Position size, Position* position, MPI_Comm comm)
 {
-    if (comm == MPI_COMM_NULL || find_used(type, count) == nullptr) [[likely]] {
-        return next(buffer, count, type, packed, size, position, comm);
-    }
     const auto side = elements_of(buffer, count, type, direction::send, packed, size, position);
     if (!side) {
         return next(buffer, count, type, packed, size, position, comm);
@@ -41,12 +39,9 @@ int pack(Next* next, const void* buffer, Count count, MPI_Datatype type, void* p
 }
 
 template <typename Next, typename Count, typename Position>
-int unpack(Next* next, const void* packed, Position size, Position* position, void* buffer, Count count,
-           MPI_Datatype type, MPI_Comm comm)
+[[gnu::noinline]] int unpack_known(Next* next, const void* packed, Position size, Position* position, void* buffer,
+                                   Count count, MPI_Datatype type, MPI_Comm comm)
 {
-    if (comm == MPI_COMM_NULL || find_used(type, count) == nullptr) [[likely]] {
-        return next(packed, size, position, buffer, count, type, comm);
-    }
     const auto side = elements_of(buffer, count, type, direction::receive, packed, size, position);
     if (!side) {
         return next(packed, size, position, buffer, count, type, comm);
@@ -54,6 +49,24 @@ int unpack(Next* next, const void* packed, Position size, Position* position, vo
     side->unpack_from(static_cast<const std::byte*>(packed) + *position);
     *position += static_cast<Position>(side->length());
     return MPI_SUCCESS;
+}
+
+template <typename Next, typename Count, typename Position>
+UCXL_MPI_FAST int pack(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed, Position size,
+                       Position* position, MPI_Comm comm)
+{
+    return comm == MPI_COMM_NULL || is_left_alone(type, count)
+               ? next(buffer, count, type, packed, size, position, comm)
+               : pack_known(next, buffer, count, type, packed, size, position, comm);
+}
+
+template <typename Next, typename Count, typename Position>
+UCXL_MPI_FAST int unpack(Next* next, const void* packed, Position size, Position* position, void* buffer, Count count,
+                         MPI_Datatype type, MPI_Comm comm)
+{
+    return comm == MPI_COMM_NULL || is_left_alone(type, count)
+               ? next(packed, size, position, buffer, count, type, comm)
+               : unpack_known(next, packed, size, position, buffer, count, type, comm);
 }
 
 } // namespace

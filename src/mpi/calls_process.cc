@@ -90,7 +90,7 @@ UCXL_MPI_CALL own_MPI_Type_commit(MPI_Datatype* type)
 {
     const int result = next_MPI_Type_commit(type);
     if (result == MPI_SUCCESS) {
-        library::note_commit(*type);
+        note_commit(*type);
     }
     return result;
 }

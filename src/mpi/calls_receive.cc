@@ -25,8 +25,8 @@ template <typename Next, typename Count>
 UCXL_MPI_FAST int receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                           MPI_Status* status)
 {
-    return find_taken(type, count) == nullptr ? next(buffer, count, type, source, tag, comm, status)
-                                              : receive_taken(next, buffer, count, type, source, tag, comm, status);
+    return is_left_to_mpi(type, count) ? next(buffer, count, type, source, tag, comm, status)
+                                       : receive_taken(next, buffer, count, type, source, tag, comm, status);
 }
 
 template <typename Next, typename Count>
@@ -47,9 +47,8 @@ template <typename Next, typename Count>
 UCXL_MPI_FAST int start_receive(Next* next, void* buffer, Count count, MPI_Datatype type, int source, int tag,
                                 MPI_Comm comm, MPI_Request* request)
 {
-    return find_taken(type, count) == nullptr
-               ? next(buffer, count, type, source, tag, comm, request)
-               : start_receive_taken(next, buffer, count, type, source, tag, comm, request);
+    return is_left_to_mpi(type, count) ? next(buffer, count, type, source, tag, comm, request)
+                                       : start_receive_taken(next, buffer, count, type, source, tag, comm, request);
 }
 
 // Messages that were matched in communicators that take no windows: a receive of one names no communicator.

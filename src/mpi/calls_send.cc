@@ -22,8 +22,8 @@ template <typename Next, typename Count>
 UCXL_MPI_FAST int send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag,
                        MPI_Comm comm)
 {
-    return find_taken(type, count) == nullptr ? next(buffer, count, type, destination, tag, comm)
-                                              : send_taken(next, buffer, count, type, destination, tag, comm);
+    return is_left_to_mpi(type, count) ? next(buffer, count, type, destination, tag, comm)
+                                       : send_taken(next, buffer, count, type, destination, tag, comm);
 }
 
 template <typename Next, typename Count>
@@ -45,9 +45,8 @@ template <typename Next, typename Count>
 UCXL_MPI_FAST int start_send(Next* next, const void* buffer, Count count, MPI_Datatype type, int destination, int tag,
                              MPI_Comm comm, MPI_Request* request)
 {
-    return find_taken(type, count) == nullptr
-               ? next(buffer, count, type, destination, tag, comm, request)
-               : start_send_taken(next, buffer, count, type, destination, tag, comm, request);
+    return is_left_to_mpi(type, count) ? next(buffer, count, type, destination, tag, comm, request)
+                                       : start_send_taken(next, buffer, count, type, destination, tag, comm, request);
 }
 
 // MPI copies the message into the buffer that the program attached, with the CPU. So it gets packed bytes.

@@ -184,13 +184,6 @@ void library::stop()
     PMPI_Type_free_keyval(&type_keyval);
 }
 
-void library::note_commit(MPI_Datatype type)
-{
-    if (is_active() && !own_types::has(type)) {
-        uses_of_types.begin(type);
-    }
-}
-
 void library::note_copy(MPI_Datatype type, MPI_Datatype copy)
 {
     if (is_active() && !own_types::has(type) && (find_known(type) != nullptr || uses_of_types.has_begun(type))) {
@@ -213,6 +206,7 @@ known_type* learn(MPI_Datatype type) noexcept
             return find_known(type);
         }
         if (PMPI_Type_set_attr(type, type_keyval, known) == MPI_SUCCESS) {
+            uses_of_types.end(type);
             return known;
         }
         known_types.remove(type);

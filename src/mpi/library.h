@@ -26,8 +26,6 @@ public:
     static bool is_active();
     // Whether there are MPI_COMM_WORLD and MPI_COMM_SELF: not in a program that has sessions only.
     static bool has_world();
-    // A program committed this datatype.
-    static void note_commit(MPI_Datatype type);
     // A program copied this datatype, which may not be committed.
     static void note_copy(MPI_Datatype type, MPI_Datatype copy);
     // Whether network cards carry windows in MPI's UCX.

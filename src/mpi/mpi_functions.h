@@ -122,6 +122,9 @@
 UCXL_FOR_EACH_MPI_CALL(UCXL_DECLARE_CALL)
 #undef UCXL_DECLARE_CALL
 
+// Becomes part of the call, which then is a look into the table and a jump where a datatype is left to MPI.
+#define UCXL_MPI_FAST [[gnu::always_inline]] inline
+
 namespace ucxl::mpi
 {
 
@@ -132,7 +135,7 @@ std::uintptr_t number_of(Handle handle)
     if constexpr (std::is_pointer_v<Handle>) {
         return reinterpret_cast<std::uintptr_t>(handle);
     } else {
-        return static_cast<unsigned>(handle);
+        return static_cast<std::make_unsigned_t<Handle>>(handle);
     }
 }
 

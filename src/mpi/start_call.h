@@ -24,7 +24,6 @@ struct message_side {
     Count count;
     MPI_Datatype type;
 
-    bool is_taken(unsigned uses = 1) const { return find_taken(type, count, uses) != nullptr; }
     window_use borrow(MPI_Comm comm, direction way) const { return mpi::borrow(buffer, count, type, comm, way); }
     // The window, if there is one.
     auto arguments(const window_use& window) const

@@ -1,86 +1,20 @@
-// Finds what is known of a datatype by its handle, without a lock: this stands before every call that a program makes.
-//
-// Derived datatypes that were worth finding out about are in it (type_uses.h), and no others. A handle is
-// removed when MPI deletes the attribute of its datatype, and may then be given to another one. A program never uses a
-// datatype in one thread while it frees it in another; so a reader that finds its handle in a slot can trust the slot.
+// Finds what is known of a datatype by its handle. Derived datatypes that were worth finding out about are in the table
+// (type_uses.h), and no others. A handle is removed when MPI deletes the attribute of its datatype.
 #pragma once
 
+#include "handle_table.h"
 #include "known_type.h"
 #include "one_pass.h"
 #include "report.h"
 #include "type_uses.h"
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
-#include <vector>
 
 namespace ucxl::mpi
 {
 
-class type_table
-{
-public:
-    known_type* find(MPI_Datatype type) const
-    {
-        const slots* const current = _current.load(std::memory_order_acquire);
-        if (current == nullptr) {
-            return nullptr;
-        }
-        const std::uintptr_t key = number_of(type);
-        for (std::size_t at = place_of(key, *current);; at = (at + 1) & current->mask) {
-            const std::uintptr_t found = current->all[at].key.load(std::memory_order_acquire);
-            if (found == key) {
-                return current->all[at].type.load(std::memory_order_relaxed);
-            }
-            if (found == unused) {
-                return nullptr;
-            }
-        }
-    }
-
-    // False if the handle is there already. Throws std::bad_alloc.
-    bool add(MPI_Datatype handle, known_type* type);
-    // Null if the handle is not there.
-    known_type* remove(MPI_Datatype handle);
-    // Empties the table and returns what was in it.
-    std::vector<known_type*> clear();
-    std::vector<known_type*> all() const;
-
-private:
-    // No handle of a datatype has these values.
-    static constexpr std::uintptr_t unused = 0, removed = 1;
-
-    struct slot {
-        std::atomic<std::uintptr_t> key{unused};
-        std::atomic<known_type*> type{nullptr};
-    };
-    struct slots {
-        explicit slots(std::size_t size) : all(size), mask(size - 1) {}
-        std::vector<slot> all;
-        std::size_t mask;
-    };
-
-    static std::size_t place_of(std::uintptr_t key, const slots& table)
-    {
-        return ((key * 0x9e3779b97f4a7c15ULL) >> 40) & table.mask;
-    }
-    // True if the slot that it took was unused before.
-    static bool insert(slots& table, std::uintptr_t key, known_type* type);
-    void reclaim(std::size_t at);
-    slot* slot_of(std::uintptr_t key) const;
-    void grow();
-
-    std::atomic<slots*> _current{nullptr};
-    mutable std::mutex _lock;
-    std::vector<std::unique_ptr<slots>> _tables; // all that readers may still see
-    std::size_t _occupied = 0;                   // slots that are not `unused`
-    std::size_t _live     = 0;
-};
-
-extern type_table known_types;
+extern handle_table<MPI_Datatype, known_type> known_types;
 
 // Handles of MPI's own datatypes, and of none: told from derived ones without a look into a table. All handles while
 // the library is not active.
@@ -109,34 +43,63 @@ inline known_type* find_known(MPI_Datatype type)
     return own_types::has(type) ? nullptr : known_types.find(type);
 }
 
+// A program committed this datatype.
+inline void note_commit(MPI_Datatype type)
+{
+    if (!own_types::has(type)) {
+        uses_of_types.begin(type);
+    }
+}
+
 // Finds out what a datatype is. Returns what is known of it from now on. The library defines it, which knows what is
 // attached to datatypes.
 known_type* learn(MPI_Datatype type) noexcept;
 
-// The same for a datatype that this call uses, after which it may be known: as soon as that pays. MPI has to know the
-// handle.
-inline known_type* find_used(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
+// The same for a datatype that a call uses, which may make it worth knowing. MPI has to know the handle. A datatype of
+// MPI itself only for a long message.
+known_type* look_at(MPI_Datatype type, MPI_Count count) noexcept;
+
+// Whether nothing is known of a datatype that a call uses, and need not be. Counts the use.
+UCXL_MPI_FAST bool is_unknown(MPI_Datatype type, MPI_Count count, unsigned uses)
+{
+    if (!uses_of_types.note(type, count, uses)) [[unlikely]] {
+        return false;
+    }
+    report::note_unknown(uses);
+    return true;
+}
+
+// Whether a call leaves this datatype to MPI without a further look. It calls nothing, so calls that go to MPI become
+// jumps.
+UCXL_MPI_FAST bool is_left_alone(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
+{
+    return own_types::has(type) || is_unknown(type, count, uses);
+}
+
+// The same for messages: also if MPI moves as many elements of it, and not if it is a long message of a datatype of MPI
+// itself.
+UCXL_MPI_FAST bool is_left_to_mpi(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
 {
     if (own_types::has(type)) {
-        return nullptr;
+        return count < one_pass::min_count();
     }
-    known_type* const known = known_types.find(type);
-    if (known != nullptr) {
-        return known;
+    if (is_unknown(type, count, uses)) {
+        return true;
     }
-    if (!uses_of_types.note(type, count, uses)) [[likely]] {
-        report::note_unknown(uses);
-        return nullptr;
-    }
-    return learn(type);
+    const known_type* const known = known_types.find(type);
+    return known != nullptr && known->is_left(count);
+}
+
+// What is known of a datatype that this call uses, after which it may be known: as soon as that pays.
+inline known_type* find_used(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
+{
+    return is_left_alone(type, count, uses) ? nullptr : look_at(type, count);
 }
 
 // Null also if MPI moves as many elements of it. Also a datatype of MPI itself, of a long message.
-inline known_type* find_taken(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
+inline known_type* find_taken(MPI_Datatype type, MPI_Count count)
 {
-    known_type* const known = count >= one_pass::min_count() && own_types::has(type) ? one_pass::find(type, count)
-                                                                                     : find_used(type, count, uses);
-    return known == nullptr || known->is_left(count) ? nullptr : known;
+    return is_left_to_mpi(type, count) ? nullptr : look_at(type, count);
 }
 
 } // namespace ucxl::mpi

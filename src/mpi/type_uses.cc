@@ -5,6 +5,26 @@ namespace ucxl::mpi
 
 constinit type_uses uses_of_types;
 
+bool type_uses::is_wanted(MPI_Datatype type, MPI_Count count) noexcept
+{
+    place& own = place_of(number_of(type));
+    if (own.key.load(std::memory_order_relaxed) != number_of(type)) {
+        begin(type, own, 0, not_asked);
+        return false;
+    }
+    auto moved = own.moved.load(std::memory_order_relaxed);
+    if (moved >= not_asked) {
+        const std::uint64_t size = size_of(type);
+        moved                    = moved_by(size, count);
+        begin(type, own, size, moved);
+    }
+    if (own.size.load(std::memory_order_relaxed) == 0 || count <= 0) {
+        own.moved.store(0, std::memory_order_relaxed);
+        return false;
+    }
+    return moved >= _enough.load(std::memory_order_relaxed) && pays(type, moved);
+}
+
 bool type_uses::pays(MPI_Datatype type, std::uint64_t moved) const noexcept
 {
     int num_integers = 0, num_addresses = 0, num_types = 0, combiner = 0;

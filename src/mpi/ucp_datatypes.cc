@@ -1,5 +1,6 @@
 #include "ucp_datatypes.h"
 
+#include "handle_table.h"
 #include "implementation.h"
 #include "library.h"
 #include "settings.h"
@@ -12,7 +13,6 @@
 #include <mutex>
 #include <new>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -129,26 +129,22 @@ constexpr ucp_generic_dt_ops_t by_both = {start_pack, start_unpack, packed_size,
 class reused_datatypes
 {
 public:
-    // Never destroyed: destructors that run later may free datatypes.
-    static reused_datatypes& instance()
-    {
-        static reused_datatypes& only = *new reused_datatypes;
-        return only;
-    }
-
     // `next` makes one.
     ucs_status_t take(decltype(ucp_dt_create_generic)& next, void* context, ucp_datatype_t* datatype_p)
     try {
-        const std::lock_guard guard(_lock);
-        if (_unused.empty()) {
-            if (const ucs_status_t status = add(next); status != UCS_OK) {
-                return status;
+        reused_datatype* taken = _latest.exchange(nullptr, std::memory_order_acquire);
+        if (taken == nullptr) {
+            const std::lock_guard guard(_lock);
+            if (_unused.empty()) {
+                if (const ucs_status_t status = add(next); status != UCS_OK) {
+                    return status;
+                }
             }
+            taken = _unused.back();
+            _unused.pop_back();
         }
-        reused_datatype& taken = *_unused.back();
-        _unused.pop_back();
-        taken.context.store(context, std::memory_order_relaxed);
-        *datatype_p = taken.value;
+        taken->context.store(context, std::memory_order_relaxed);
+        *datatype_p = taken->value;
         return UCS_OK;
     } catch (const std::bad_alloc&) {
         return UCS_ERR_NO_MEMORY;
@@ -157,15 +153,15 @@ public:
     // False: it is not one of these. MPICH, which has none of them, asks for each datatype that a program frees.
     bool give_back(ucp_datatype_t datatype) noexcept
     {
-        if (!_has_any.load(std::memory_order_acquire)) {
+        reused_datatype* const found = _by_value.find(datatype);
+        if (found == nullptr) {
             return false;
         }
-        const std::lock_guard guard(_lock);
-        const auto found = _all.find(datatype);
-        if (found == _all.end()) {
-            return false;
+        reused_datatype* none = nullptr;
+        if (!_latest.compare_exchange_strong(none, found, std::memory_order_release, std::memory_order_relaxed)) {
+            const std::lock_guard guard(_lock);
+            _unused.push_back(found);
         }
-        _unused.push_back(found->second.get());
         return true;
     }
 
@@ -173,26 +169,34 @@ private:
     // To the unused ones. Nothing can fail after UCX has made it, nor when it is given back.
     ucs_status_t add(decltype(ucp_dt_create_generic)& next)
     {
-        decltype(_all) added;
-        reused_datatype& made = *added.emplace(0, std::make_unique<reused_datatype>()).first->second;
+        auto made = std::make_unique<reused_datatype>();
         _all.reserve(_all.size() + 1);
         _unused.reserve(_all.size() + 1);
-        if (const ucs_status_t status = next(&by_both, &made, &made.value); status != UCS_OK) {
+        _by_value.reserve();
+        if (const ucs_status_t status = next(&by_both, made.get(), &made->value); status != UCS_OK) {
             return status;
         }
-        auto node  = added.extract(added.begin());
-        node.key() = made.value;
-        _all.insert(std::move(node));
-        _unused.push_back(&made);
-        _has_any.store(true, std::memory_order_release);
+        _by_value.add(made->value, made.get());
+        _unused.push_back(made.get());
+        _all.push_back(std::move(made));
         return UCS_OK;
     }
 
-    std::atomic<bool> _has_any{false};
+    // The one that was given back last. Programs that make a datatype for each message take it again, without the lock.
+    std::atomic<reused_datatype*> _latest{nullptr};
+    handle_table<ucp_datatype_t, reused_datatype> _by_value;
     std::mutex _lock;
-    std::unordered_map<ucp_datatype_t, std::unique_ptr<reused_datatype>> _all;
+    std::vector<std::unique_ptr<reused_datatype>> _all;
     std::vector<reused_datatype*> _unused;
 };
+
+// Never destroyed: destructors that run later may free datatypes.
+union undestroyed_datatypes {
+    constexpr undestroyed_datatypes() : all() {}
+    ~undestroyed_datatypes() {}
+    reused_datatypes all;
+};
+constinit undestroyed_datatypes kept_datatypes;
 
 // Open MPI makes a datatype of UCX for each of its own at the first message, with the handle as the context. Others in
 // the process may make theirs.
@@ -200,9 +204,8 @@ ucs_status_t create(decltype(ucp_dt_create_generic)& next, const ucp_generic_dt_
                     ucp_datatype_t* datatype_p)
 {
     if (is_used.load(std::memory_order_acquire)) {
-        return operations->start_pack == by_mpi.start_pack
-                   ? reused_datatypes::instance().take(next, context, datatype_p)
-                   : next(operations, context, datatype_p);
+        return operations->start_pack == by_mpi.start_pack ? kept_datatypes.all.take(next, context, datatype_p)
+                                                           : next(operations, context, datatype_p);
     }
     const MPI_Datatype tried = tried_type.load(std::memory_order_acquire);
     if (tried != MPI_DATATYPE_NULL && handle_of(context) == tried) {
@@ -284,7 +287,7 @@ extern "C" [[gnu::visibility("default")]] ucs_status_t ucp_dt_create_generic(con
 
 extern "C" [[gnu::visibility("default")]] void ucp_dt_destroy(ucp_datatype_t datatype)
 {
-    if (ucxl::mpi::reused_datatypes::instance().give_back(datatype)) {
+    if (ucxl::mpi::kept_datatypes.all.give_back(datatype)) {
         return;
     }
     static constinit ucxl::mpi::kept_ucx_function<decltype(ucp_dt_destroy)> behind;
