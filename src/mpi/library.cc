@@ -9,6 +9,7 @@
 #include "requests.h"
 #include "settings.h"
 #include "staging.h"
+#include "static_arrays.h"
 #include "status.h"
 #include "type_contents.h"
 #include "type_table.h"
@@ -108,6 +109,7 @@ bool library::prepare()
         return false;
     }
     let_openmpi_use_ucx();
+    static_arrays::share();
     one_pass::prepare();
     return true;
 }
@@ -119,6 +121,7 @@ void library::start()
         status::print_nothing("UCX_LAYOUT_MPI_ENABLE says so");
         return;
     }
+    static_arrays::share();
     if (const char* const reason = why_without_ucx()) {
         leave_to_mpi(reason);
         return;

@@ -4,6 +4,7 @@
 #include "implementation.h"
 #include "library.h"
 #include "settings.h"
+#include "static_arrays.h"
 #include "sys/heap_memory.h"
 #include "type_table.h"
 #include "ucp_datatypes.h"
@@ -32,6 +33,11 @@ heap_memory_function heap()
     return found;
 }
 
+bool has_shared_memory()
+{
+    return heap() != nullptr || static_arrays::length() > 0;
+}
+
 unsigned long number_in(const char* name)
 {
     const char* const text = std::getenv(name);
@@ -54,7 +60,7 @@ unsigned long processes_of_host()
 
 void one_pass::prepare()
 {
-    if (settings::get().is_one_pass && heap() != nullptr && implementation_below() == implementation::openmpi) {
+    if (settings::get().is_one_pass && has_shared_memory() && implementation_below() == implementation::openmpi) {
         if (const unsigned long number = processes_of_host(); number > 1 && number <= max_processes) {
             setenv("OMPI_MCA_mpi_add_procs_cutoff", std::to_string(number).c_str(), 0);
         }
@@ -63,7 +69,8 @@ void one_pass::prepare()
 
 void one_pass::start()
 {
-    if (!settings::get().is_one_pass || !settings::get().takes_messages || heap() == nullptr || library::has_cards()) {
+    if (!settings::get().is_one_pass || !settings::get().takes_messages || !has_shared_memory() ||
+        library::has_cards()) {
         return;
     }
     const unsigned long number = processes_of_host();
@@ -75,7 +82,7 @@ void one_pass::start()
     }
     _min_count.store(min_length / longest_number, std::memory_order_relaxed);
     _is_on.store(true, std::memory_order_relaxed);
-    log_info("messages of 512 KB and more in the shared heap go in one pass");
+    log_info("messages of 512 KB and more in shared memory go in one pass");
 }
 
 void one_pass::stop()
@@ -86,6 +93,12 @@ void one_pass::stop()
 
 bool one_pass::has(const void* start, std::size_t length) noexcept
 {
+    if (static_arrays::has(start, length)) {
+        return true;
+    }
+    if (heap() == nullptr) {
+        return false;
+    }
     const auto first = reinterpret_cast<std::uintptr_t>(start);
     heap_memory memory{};
     unsigned piece = 0;

@@ -34,7 +34,7 @@ public:
     static void stop();
     static bool is_on() { return _is_on.load(std::memory_order_relaxed); }
 
-    // Whether the heap has all these bytes.
+    // Whether the heap or the static arrays have all these bytes.
     static bool has(const void* start, std::size_t length) noexcept;
     // Whether a message like this is faster so.
     static bool is_worth(const traffic& moved);

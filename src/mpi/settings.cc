@@ -175,6 +175,7 @@ void read(option_source& source, settings& made)
     each(read_size, "UCX_LAYOUT_MPI_WINDOWS", nullptr, windows);
     made.idle_windows = windows.value_or(made.idle_windows);
     each(read_yes, "UCX_LAYOUT_MPI_ONE_PASS", made.is_one_pass);
+    each(read_yes, "UCX_LAYOUT_MPI_STATIC_ARRAYS", made.shares_static_arrays);
     each(read_yes, "UCX_LAYOUT_MPI_REPORT", made.has_report);
     each(read_yes, "UCX_LAYOUT_MPI_STATUS", made.tells_status);
     each(read_choice, "UCX_LAYOUT_MPI_PML", "ucx", made.prefers_ucx);

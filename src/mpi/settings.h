@@ -22,6 +22,7 @@ struct settings {
     std::size_t idle_windows  = 8;       // UCX_LAYOUT_MPI_WINDOWS, for each type and count
     bool always_takes_windows = false;   // UCX_LAYOUT_MPI_ENGINE=windows: also where ucp_datatypes.h would do
     bool is_one_pass          = true;    // UCX_LAYOUT_MPI_ONE_PASS, see one_pass.h
+    bool shares_static_arrays = false;   // UCX_LAYOUT_MPI_STATIC_ARRAYS, see static_arrays.h
     bool has_report           = false;
     bool tells_status         = false; // UCX_LAYOUT_MPI_STATUS, see status.h
     bool prefers_ucx          = false; // UCX_LAYOUT_MPI_PML=ucx: Open MPI uses UCX if nobody chose a pml

@@ -2,6 +2,7 @@
 
 #include "implementation.h"
 #include "settings.h"
+#include "static_arrays.h"
 #include "sys/heap_memory.h"
 #include "ucp_datatypes.h"
 
@@ -45,6 +46,19 @@ std::string name_of_mpi()
     return line.empty() ? "MPI" : line;
 }
 
+// What is shared, as the end of a sentence.
+std::string shared_memory()
+{
+    const bool has_heap      = find_heap_memory() != nullptr;
+    const std::size_t arrays = static_arrays::length() >> 20;
+    std::string text         = has_heap ? ", with a heap in shared memory" : "";
+    if (arrays > 0) {
+        text += (has_heap ? " and " : ", with ") + std::to_string(arrays) + " MB of static arrays" +
+                (has_heap ? "" : " in shared memory");
+    }
+    return text;
+}
+
 void print(const char* begin, const char* end)
 {
     std::fprintf(stderr, "ucx-layout-mpi: %s: datatypes are %s%s\n", name_of_mpi().c_str(), begin, end);
@@ -55,8 +69,7 @@ void print(const char* begin, const char* end)
 void status::print_active() noexcept
 try {
     if (settings::get().tells_status && is_first_process()) {
-        print(ucp_datatypes::are_used() ? "layouts" : "windows",
-              find_heap_memory() != nullptr ? ", with a heap in shared memory" : "");
+        print(ucp_datatypes::are_used() ? "layouts" : "windows", shared_memory().c_str());
     }
 } catch (const std::bad_alloc&) {
     return; // a job without the line

@@ -31,9 +31,10 @@ examples:
 See mpi-layout-run(1).)";
 
 struct options {
-    bool has_heap = true;
-    bool is_quiet = false;
-    bool is_dry   = false;
+    bool has_heap          = true;
+    bool has_static_arrays = false;
+    bool is_quiet          = false;
+    bool is_dry            = false;
     std::string mpi; // --mpi
     std::vector<std::string> command;
 };
@@ -93,6 +94,9 @@ plan with_library(const options& chosen, launcher_kind kind, handles uses)
     }
     variables set{{"LD_PRELOAD", preload_with(variable_or("LD_PRELOAD", ""), libraries)},
                   {"UCX_LAYOUT_MPI_STATUS", variable_or("UCX_LAYOUT_MPI_STATUS", chosen.is_quiet ? "n" : "y")}};
+    if (chosen.has_static_arrays) {
+        set.emplace_back("UCX_LAYOUT_MPI_STATIC_ARRAYS", "y");
+    }
     if (kind == launcher_kind::openmpi) {
         set.emplace_back("UCX_LAYOUT_MPI_PML", variable_or("UCX_LAYOUT_MPI_PML", "ucx"));
     }
@@ -135,6 +139,7 @@ void add_options(CLI::App& app, options& into)
     app.footer(examples);
     app.prefix_command();
     app.add_flag("!--no-heap", into.has_heap, "leave the program's allocations where they are");
+    app.add_flag("--static-arrays", into.has_static_arrays, "share the static arrays of the program, too");
     app.add_option("--mpi", into.mpi, "which MPI it is: openmpi, mpich, openmpi-abi, mpich-abi (default: ask LAUNCHER)")
         ->type_name("NAME")
         ->check(CLI::IsMember({"openmpi", "mpich", "openmpi-abi", "mpich-abi"}));

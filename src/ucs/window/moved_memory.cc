@@ -1,11 +1,13 @@
 #include "moved_memory.h"
 
+#include "sys/fd.h"
 #include "sys/mapped_ranges.h"
 #include "sys/mapping.h"
 #include "sys/memory_file.h"
 #include "sys/pages.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <format>
@@ -102,6 +104,45 @@ std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t en
     return std::nullopt;
 }
 
+namespace
+{
+
+// Those pages of private memory without a file that were touched; the others are zeros, and so are those of the file.
+void copy_touched(std::byte* to, std::uintptr_t start, std::uintptr_t end, const owned_fd& pagemap)
+{
+    constexpr std::uint64_t exists = std::uint64_t{3} << 62; // in memory or swapped out: proc_pid_pagemap(5)
+    const std::uintptr_t page      = page_length();
+    std::array<std::uint64_t, 512> entries;
+    for (std::uintptr_t at = start; at < end;) {
+        const std::size_t number = std::min<std::size_t>(entries.size(), (end - at) / page);
+        const bool is_told       = pagemap && pread(pagemap.get(), entries.data(), number * sizeof(entries[0]),
+                                                    static_cast<off_t>(at / page * sizeof(entries[0]))) ==
+                                            static_cast<ssize_t>(number * sizeof(entries[0]));
+        for (std::size_t i = 0; i < number; ++i, at += page) {
+            if (!is_told || (entries[i] & exists) != 0) {
+                std::memcpy(to + (at - start), reinterpret_cast<const std::byte*>(at), page);
+            }
+        }
+    }
+}
+
+// Memory that nobody used yet, such as most of a large array, stays without pages.
+void copy_existing(std::byte* to, std::uintptr_t first, std::uintptr_t end)
+{
+    const owned_fd pagemap(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    for (const mapped_range& range : mapped_ranges_of(0, {first, end}, false)) {
+        const std::uintptr_t start = std::max<std::uint64_t>(range.start, first);
+        const std::uintptr_t stop  = std::min<std::uint64_t>(range.end, end);
+        if (range.inode == 0) {
+            copy_touched(to + (start - first), start, stop, pagemap);
+        } else {
+            std::memcpy(to + (start - first), reinterpret_cast<const std::byte*>(start), stop - start);
+        }
+    }
+}
+
+} // namespace
+
 result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool takes_huge_pages)
 {
     const std::uintptr_t page  = page_length();
@@ -124,7 +165,7 @@ result<moved_memory> move_into_file(std::byte* start, std::uint64_t length, bool
         static_cast<void>(fill_with_huge_pages(copy.start(), bytes)); // else small ones
     }
     auto* const place = reinterpret_cast<std::byte*>(first);
-    std::memcpy(copy.start(), place, bytes);
+    copy_existing(copy.start(), first, end);
     // By the C library, so that UCX and others that watch it forget what they know of these addresses.
     if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), static_cast<off_t>(offset)) ==
         MAP_FAILED) {

@@ -1,12 +1,14 @@
-// Two processes send each other long messages by every kind of call, between memory of the heap (malloc) and memory
-// that is none of it (mmap), contiguous or by datatypes. Every byte is compared, also those that nobody may write, and
-// so is what the status says.
+// Two processes send each other long messages by every kind of call, between memory of the heap (malloc), or static
+// arrays in its place, and memory that is neither (mmap), contiguous or by datatypes. Every byte is compared, also
+// those that nobody may write, and so is what the status says.
 //
-// usage: mpirun -n 2 mpi_long_calls_MPI [SAMPLES]: only the first ones, numbers of MPI around the least length
+// usage: mpirun -n 2 mpi_long_calls_MPI [SAMPLES] [static]
+//        SAMPLES: only the first ones, numbers of MPI around the least length
 //
 // Prints "N comparisons, M wrong". It knows nothing of the libraries, which the test preloads.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mpi.h>
 #include <sys/mman.h>
 #include <vector>
@@ -17,21 +19,28 @@ namespace
 int rank = 0, peer = 0;
 long num_comparisons = 0, num_wrong = 0;
 
+bool uses_static_arrays = false;
+unsigned char static_arrays[2][8 << 20]; // what is sent, and what is received
+
 class memory
 {
 public:
-    memory(bool is_heap, std::size_t length) : _is_heap(is_heap), _length(length)
+    memory(bool is_heap, std::size_t length, int which) : _is_heap(is_heap), _length(length)
     {
-        _start = static_cast<unsigned char*>(
-            is_heap ? std::malloc(length)
-                    : mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (is_heap && uses_static_arrays) {
+            _start = length <= sizeof(static_arrays[which]) ? static_arrays[which] : nullptr;
+        } else {
+            _start = static_cast<unsigned char*>(
+                is_heap ? std::malloc(length)
+                        : mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        }
     }
     ~memory()
     {
-        if (_is_heap) {
-            std::free(_start);
-        } else {
+        if (!_is_heap) {
             munmap(_start, _length);
+        } else if (!uses_static_arrays) {
+            std::free(_start);
         }
     }
     memory(const memory&)            = delete;
@@ -122,7 +131,7 @@ void try_one(way by, const sample& chosen, bool is_sent_from_heap, bool is_recei
 {
     const int more         = by == way::longer_receive ? chosen.count + chosen.count / 2 : chosen.count;
     const std::size_t room = chosen.extent / static_cast<std::size_t>(chosen.count) * static_cast<std::size_t>(more);
-    memory mine(is_sent_from_heap, chosen.extent), theirs(is_received_in_heap, room);
+    memory mine(is_sent_from_heap, chosen.extent, 0), theirs(is_received_in_heap, room, 1);
     for (std::size_t i = 0; i < chosen.extent; ++i) {
         mine[i] = value(rank, round, i);
     }
@@ -196,8 +205,12 @@ int main(int argc, char** argv)
     peer                    = 1 - rank;
     int round               = 0;
     std::vector<sample> all = samples();
-    if (argc > 1) {
-        all.resize(static_cast<std::size_t>(std::atoi(argv[1])));
+    for (int i = 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "static") == 0) {
+            uses_static_arrays = true;
+        } else {
+            all.resize(static_cast<std::size_t>(std::atoi(argv[i])));
+        }
     }
     for (const sample& each : all) {
         for (int by = 0; by < static_cast<int>(way::number); ++by) {

@@ -222,6 +222,13 @@ TEST_P(mpi_layout_run, preloads_the_heap_unless_told_not_to)
     EXPECT_THAT(run({"--no-heap"}, {"-n", "1"}, program).out, Not(HasSubstr(heap_library)));
 }
 
+TEST_P(mpi_layout_run, shares_static_arrays_if_told_to)
+{
+    const std::vector<std::string> program{"sh", "-c", "echo \"arrays $UCX_LAYOUT_MPI_STATIC_ARRAYS.\""};
+    EXPECT_THAT(run({"--static-arrays"}, {"-n", "1"}, program).out, HasSubstr("arrays y."));
+    EXPECT_THAT(run({}, {"-n", "1"}, program).out, HasSubstr("arrays ."));
+}
+
 TEST_P(mpi_layout_run, ends_with_the_status_of_the_launcher)
 {
     EXPECT_EQ(run({}, {"-n", "1"}, {"sh", "-c", "exit 7"}).status, 7);

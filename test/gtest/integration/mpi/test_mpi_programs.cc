@@ -943,22 +943,38 @@ std::uint64_t bytes_by_cpu(const std::string& report, const std::string& name)
     return sum;
 }
 
-TEST_P(mpi_by_its_handles, long_messages_in_the_heap_go_in_one_pass_also_contiguous_ones)
+// Runs mpi_long_calls, compares, and returns the reports.
+class mpi_long_messages : public mpi_by_its_handles
 {
-    if (!has_heap()) {
-        GTEST_SKIP() << "the heap is not built";
-    }
-    const auto long_calls = [this](const std::vector<std::string>& samples, const std::string& preload,
-                                   const environment& more) {
+protected:
+    std::string long_calls(const std::vector<std::string>& arguments, const std::string& preload,
+                           const environment& more) const
+    {
         environment all{{"LD_PRELOAD", preload}, {"UCX_LAYOUT_MPI_REPORT", "y"}, {"UCX_LAYOUT_MPI_TYPES", "all"}};
         all.insert(all.end(), more.begin(), more.end());
         std::vector<std::string> program{own("mpi_long_calls")};
-        program.insert(program.end(), samples.begin(), samples.end());
+        program.insert(program.end(), arguments.begin(), arguments.end());
         const auto ended = run(GetParam(), 2, GetParam().with_ucx, program, all);
         EXPECT_EQ(ended.status, 0) << ended.output();
         EXPECT_THAT(ended.out, HasSubstr(" comparisons, 0 wrong"));
         return ended.err;
-    };
+    }
+};
+
+TEST_P(mpi_long_messages, in_static_arrays_go_in_one_pass_if_these_are_shared)
+{
+    const environment shared{{"UCX_LAYOUT_MPI_STATIC_ARRAYS", "y"}, {"UCX_LAYOUT_MPI_STATUS", "y"}};
+    const std::string with = long_calls({"static"}, preload_of(GetParam()), shared);
+    EXPECT_GT(bytes_by_cpu(with, "MPI_DOUBLE"), 0u) << with;
+    EXPECT_THAT(with, HasSubstr(", with 16 MB of static arrays in shared memory\n"));
+    EXPECT_THAT(long_calls({"2", "static"}, preload_of(GetParam()), {}), Not(HasSubstr("MPI_DOUBLE")));
+}
+
+TEST_P(mpi_long_messages, in_the_heap_go_in_one_pass_also_contiguous_ones)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
     const std::string with = long_calls({}, with_heap(GetParam()), {});
     EXPECT_GT(bytes_by_cpu(with, "MPI_DOUBLE"), 0u) << with;
     EXPECT_GT(bytes_by_cpu(with, "MPI_CHAR"), 0u) << with;
@@ -971,7 +987,7 @@ TEST_P(mpi_by_its_handles, long_messages_in_the_heap_go_in_one_pass_also_contigu
 }
 
 // What the heap cannot share is sent as without it.
-TEST_P(mpi_by_its_handles, long_messages_are_left_where_windows_are_not_direct)
+TEST_P(mpi_long_messages, are_left_where_windows_are_not_direct)
 {
     if (!has_heap()) {
         GTEST_SKIP() << "the heap is not built";
@@ -1011,6 +1027,8 @@ INSTANTIATE_TEST_SUITE_P(, mpi_program, testing::ValuesIn(installed()),
 INSTANTIATE_TEST_SUITE_P(, mpi_started_later, testing::ValuesIn(installed()),
                          [](const auto& each) { return std::string(each.param.name); });
 INSTANTIATE_TEST_SUITE_P(, mpi_by_its_handles, testing::ValuesIn(installed()),
+                         [](const auto& each) { return std::string(each.param.name); });
+INSTANTIATE_TEST_SUITE_P(, mpi_long_messages, testing::ValuesIn(installed()),
                          [](const auto& each) { return std::string(each.param.name); });
 
 } // namespace

@@ -65,6 +65,28 @@ std::byte byte_in_file(const region& of, std::uint64_t at)
     return seen;
 }
 
+// As most of a large static array may be.
+TEST(moved_memory, has_no_pages_where_it_was_never_touched)
+{
+    const std::uint64_t page  = page_length();
+    const std::uint64_t bytes = 2000 * page; // more than is asked for at once
+    const owned_mapping memory =
+        must(owned_mapping::map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    madvise(memory.start(), bytes, MADV_NOHUGEPAGE); // else a touch makes more pages than one
+    for (const std::uint64_t touched : {std::uint64_t{0}, std::uint64_t{511}, std::uint64_t{512}, bytes / page - 1}) {
+        memory.start()[touched * page + 7] = std::byte{5};
+    }
+    const region_ptr made = must(region::move(memory.start(), bytes, huge_pages_option::never));
+    struct stat status{};
+    ASSERT_EQ(0, fstat(made->fd(), &status));
+    EXPECT_EQ(static_cast<std::uint64_t>(status.st_blocks) * 512, 4 * page);
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+        const std::uint64_t number = i / page;
+        const bool is_set          = i % page == 7 && (number == 0 || number == 511 || number == 512 || number == 1999);
+        ASSERT_EQ(memory.start()[i], is_set ? std::byte{5} : std::byte{0}) << i;
+    }
+}
+
 TEST(moved_memory, holds_what_it_held_at_the_same_addresses)
 {
     const private_pages pages;
