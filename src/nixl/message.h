@@ -34,6 +34,7 @@ enum class reach : std::uint32_t {
     messages,   // its owner takes part: it receives into the window, and sends from it
     neighbors,  // by puts and gets of processes of the same host: it lies in shared memory
     everywhere, // by puts and gets: a network card has it
+    kernel,     // by puts and gets of processes of the same host whose memory the kernel copies
 };
 
 struct message {

@@ -39,6 +39,7 @@ struct peer {
     ucp_ep_h endpoint      = nullptr;
     ucs_status_t failure   = UCS_OK;                   // of the endpoint
     std::optional<watched_process> process;            // if it is on this host
+    bool is_copied_by_kernel = false;                  // the kernel copies between its memory and that of this process
     std::list<std::shared_ptr<remote_window>> windows; // the last used one first
 };
 

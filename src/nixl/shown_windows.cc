@@ -1,5 +1,6 @@
 #include "shown_windows.h"
 
+#include "kernel_copies.h"
 #include "log.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ using ucx_layout::result;
 struct described_memory {
     ucx_layout::layout layout;
     std::vector<void*> bases;
+    bool is_shared = true; // all of it is in files that other processes can map
 };
 
 bool is_inside(const ucx_layout::layout& layout, std::uint32_t source, const region_info& region)
@@ -36,19 +38,20 @@ result<described_memory> check(const message& asked, const region_table& regions
         log_error("an agent asks for a window of a wrong length or number of regions");
         return std::unexpected(UCS_ERR_INVALID_PARAM);
     }
-    std::vector<void*> bases;
+    described_memory described{.layout = std::move(*layout), .bases = {}};
     for (std::uint32_t source = 0; source < attr->num_sources; ++source) {
         const auto found = regions.find(asked.regions[source]);
         if (found == regions.end()) {
             return std::unexpected(UCS_ERR_NO_ELEM); // deregistered
         }
-        if (!is_inside(*layout, source, found->second->info())) {
+        if (!is_inside(described.layout, source, found->second->info())) {
             log_error("an agent asks for bytes outside of registered memory");
             return std::unexpected(UCS_ERR_OUT_OF_RANGE);
         }
-        bases.push_back(found->second->address());
+        described.bases.push_back(found->second->address());
+        described.is_shared = described.is_shared && found->second->is_shared();
     }
-    return described_memory{std::move(*layout), std::move(bases)};
+    return described;
 }
 
 result<std::string> key_of(const ucx_layout::window& window, ucp_context_h context)
@@ -64,18 +67,18 @@ result<std::string> key_of(const ucx_layout::window& window, ucp_context_h conte
     return bytes;
 }
 
-reach way_to(const ucx_layout::window& window)
+reach way_to(const ucx_layout::window& window, const described_memory& shown)
 {
     switch (window.carrier()) {
     case UCP_LAYOUT_CARRIER_KEYS:
         return reach::everywhere;
     case UCP_LAYOUT_CARRIER_DIRECT:
-        return reach::neighbors;
+        return shown.is_shared ? reach::neighbors : reach::kernel;
     case UCP_LAYOUT_CARRIER_COPIES:
     case UCP_LAYOUT_CARRIER_UNDECIDED:
         break;
     }
-    return reach::messages;
+    return !shown.is_shared && is_for_kernel(shown.layout) ? reach::kernel : reach::messages;
 }
 
 } // namespace
@@ -105,7 +108,7 @@ message shown_windows::show(const message& asked, const region_table& regions, u
         return refuse(key.error());
     }
     answer.status  = UCS_OK;
-    answer.way     = way_to(*window);
+    answer.way     = way_to(*window, *memory);
     answer.address = reinterpret_cast<std::uint64_t>(window->address());
     answer.length  = window->length();
     answer.bytes   = std::move(*key);

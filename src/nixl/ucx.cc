@@ -41,15 +41,18 @@ std::optional<ucx_functions> functions_of(void* library)
 {
     ucx_functions found{};
     const bool has_all =
-        find(library, "ucp_cleanup", found.cleanup) && find(library, "ucp_worker_create", found.worker_create) &&
+        find(library, "ucp_config_read", found.config_read) &&
+        find(library, "ucp_config_modify", found.config_modify) &&
+        find(library, "ucp_config_release", found.config_release) && find(library, "ucp_cleanup", found.cleanup) &&
+        find(library, "ucp_worker_create", found.worker_create) &&
         find(library, "ucp_worker_destroy", found.worker_destroy) &&
         find(library, "ucp_worker_progress", found.worker_progress) &&
         find(library, "ucp_worker_get_address", found.worker_get_address) &&
         find(library, "ucp_worker_release_address", found.worker_release_address) &&
         find(library, "ucp_worker_set_am_recv_handler", found.set_am_handler) &&
         find(library, "ucp_am_send_nbx", found.am_send) && find(library, "ucp_am_recv_data_nbx", found.am_recv_data) &&
-        find(library, "ucp_ep_create", found.ep_create) && find(library, "ucp_ep_close_nbx", found.ep_close) &&
-        find(library, "ucp_ep_flush_nbx", found.ep_flush) &&
+        find(library, "ucp_ep_create", found.ep_create) && find(library, "ucp_ep_query", found.ep_query) &&
+        find(library, "ucp_ep_close_nbx", found.ep_close) && find(library, "ucp_ep_flush_nbx", found.ep_flush) &&
         find(library, "ucp_ep_rkey_unpack", found.ep_rkey_unpack) &&
         find(library, "ucp_rkey_destroy", found.rkey_destroy) && find(library, "ucp_rkey_pack", found.rkey_pack) &&
         find(library, "ucp_rkey_buffer_release", found.rkey_buffer_release) &&

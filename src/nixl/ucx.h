@@ -11,6 +11,9 @@ namespace ucxl::nixl
 {
 
 struct ucx_functions {
+    decltype(&::ucp_config_read) config_read;
+    decltype(&::ucp_config_modify) config_modify;
+    decltype(&::ucp_config_release) config_release;
     decltype(&::ucp_cleanup) cleanup;
     decltype(&::ucp_worker_create) worker_create;
     decltype(&::ucp_worker_destroy) worker_destroy;
@@ -21,6 +24,7 @@ struct ucx_functions {
     decltype(&::ucp_am_send_nbx) am_send;
     decltype(&::ucp_am_recv_data_nbx) am_recv_data;
     decltype(&::ucp_ep_create) ep_create;
+    decltype(&::ucp_ep_query) ep_query;
     decltype(&::ucp_ep_close_nbx) ep_close;
     decltype(&::ucp_ep_flush_nbx) ep_flush;
     decltype(&::ucp_ep_rkey_unpack) ep_rkey_unpack;

@@ -1,6 +1,7 @@
 #include "worker.h"
 
 #include "active_messages.h"
+#include "kernel_copies.h"
 #include "log.h"
 
 #include <algorithm>
@@ -55,12 +56,17 @@ bool worker::start()
     const auto& ucp = *ucx();
     _instance       = random_number();
     ucp_params_t params{};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-    params.features   = UCP_FEATURE_RMA | UCP_FEATURE_AM;
-    params.name       = "nixl";
+    params.field_mask          = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+    params.features            = UCP_FEATURE_RMA | UCP_FEATURE_AM;
+    params.name                = "nixl";
+    ucp_config_t* const config = config_with_kernel_copies();
     // libucp_layout's own function stands before UCX's: contexts that it makes have windows.
-    if (const auto status = ucp_init(&params, nullptr, &_context); status != UCS_OK) {
-        log_error("ucp_init failed ({})", static_cast<int>(status));
+    const auto initialised = ucp_init(&params, config, &_context);
+    if (config != nullptr) {
+        ucp.config_release(config);
+    }
+    if (initialised != UCS_OK) {
+        log_error("ucp_init failed ({})", static_cast<int>(initialised));
         return false;
     }
     ucp_layout_context_attr_t attr{};
@@ -158,6 +164,7 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
     if (const auto status = ucx()->ep_create(_worker, &params, &made->endpoint); status != UCS_OK) {
         return status;
     }
+    made->is_copied_by_kernel = made->process && can_kernel_copy(made->endpoint, info->process.pid);
     _peers.emplace(agent, std::move(made));
     return UCS_OK;
 }

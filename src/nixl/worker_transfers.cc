@@ -352,7 +352,17 @@ bool worker::wait_for_window(transfer& xfer)
 
 bool worker::is_one_sided(const transfer& xfer) const
 {
-    return xfer.remote->way == reach::everywhere || (xfer.remote->way == reach::neighbors && xfer.target->process);
+    switch (xfer.remote->way) {
+    case reach::messages:
+        break;
+    case reach::neighbors:
+        return xfer.target->process.has_value();
+    case reach::everywhere:
+        return true;
+    case reach::kernel:
+        return xfer.target->is_copied_by_kernel;
+    }
+    return false;
 }
 
 void worker::put_or_get(transfer& xfer, piece& made)

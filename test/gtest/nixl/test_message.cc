@@ -76,7 +76,7 @@ TEST(nixl_message, of_an_unknown_kind_or_way_is_refused)
         EXPECT_FALSE(decode(encode(wrong))) << kind;
     }
     auto wrong = example();
-    wrong.way  = static_cast<reach>(3);
+    wrong.way  = static_cast<reach>(4);
     EXPECT_FALSE(decode(encode(wrong)));
 }
 

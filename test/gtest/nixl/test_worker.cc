@@ -11,6 +11,7 @@
 #include <numeric>
 #include <random>
 
+#include <csignal>
 #include <sys/mman.h>
 
 using namespace ucxl::nixl;
@@ -86,11 +87,15 @@ void run_agent(blackboard& board, sharing how)
     }
 }
 
-// Whose memory is shared, and whether the agents take each other for ones on different hosts.
+// Whose memory is shared, whether the kernel copies other memory, and whether the agents take each other for ones on
+// different hosts.
 struct place {
     const char* name;
     sharing how;
+    bool has_kernel;
     bool is_far;
+
+    bool is_one_sided() const { return !is_far && (has_kernel || how == sharing::move); }
 };
 
 class nixl_worker : public testing::TestWithParam<place>
@@ -100,6 +105,9 @@ protected:
     {
         // UCX's thread for its file system may hold a lock at the fork.
         setenv("UCX_VFS_ENABLE", "n", 1);
+        if (!GetParam().has_kernel) {
+            setenv("UCX_LAY_CMA_MIN_BLOCK", "inf", 1);
+        }
         fill(memory, 1);
         other.emplace([this](auto& process) {
             process.ready();
@@ -127,6 +135,7 @@ protected:
         }
         self.reset();
         munmap(memory, memory_length);
+        unsetenv("UCX_LAY_CMA_MIN_BLOCK");
     }
 
     void ask(blackboard::command what)
@@ -236,6 +245,26 @@ TEST_P(nixl_worker, a_transfer_is_posted_again_with_what_is_in_memory_then)
         ask(blackboard::copy);
         ASSERT_TRUE(std::ranges::equal(board.content, wanted)) << round;
     }
+}
+
+TEST_P(nixl_worker, a_list_that_was_moved_before_needs_nothing_of_its_owner_where_it_is_reached_without_messages)
+{
+    if (!GetParam().is_one_sided()) {
+        GTEST_SKIP() << "the owner takes part";
+    }
+    draw_blocks(num_blocks / 2);
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    fill(memory, 3);
+    ask(blackboard::copy);
+    const auto wanted = expected(board.content.data(), memory, there, here);
+    ASSERT_EQ(::kill(other->id(), SIGSTOP), 0);
+    self->post(*moved, std::nullopt);
+    EXPECT_EQ(end_of(*moved), UCS_OK);
+    ASSERT_EQ(::kill(other->id(), SIGCONT), 0);
+    ask(blackboard::copy);
+    EXPECT_TRUE(std::ranges::equal(board.content, wanted));
 }
 
 TEST_P(nixl_worker, a_transfer_that_runs_is_not_posted_again)
@@ -405,7 +434,8 @@ TEST_P(nixl_worker, moves_within_the_agent_itself)
 }
 
 INSTANTIATE_TEST_SUITE_P(of, nixl_worker,
-                         testing::Values(place{"private_memory", sharing::never, false},
-                                         place{"shared_memory", sharing::move, false},
-                                         place{"another_host", sharing::move, true}),
+                         testing::Values(place{"private_memory", sharing::never, true, false},
+                                         place{"private_memory_by_messages", sharing::never, false, false},
+                                         place{"shared_memory", sharing::move, true, false},
+                                         place{"another_host", sharing::move, true, true}),
                          [](const auto& each) { return each.param.name; });
