@@ -1,11 +1,13 @@
 // ucp_layout_create and ucp_layout_parse turn C parameters into builder calls.
 #include "layout_table.h"
 #include "ucs/layout/build.h"
+#include "ucs/layout/iov_list.h"
 #include "ucs/layout/text.h"
 #include "ucs/sys/argument.h"
 
 #include <cstring>
 #include <format>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -65,32 +67,30 @@ result<layout_ptr> create_strided(const ucp_layout_params_t& params)
 result<layout_ptr> create_iov(const ucp_layout_params_t& params)
 {
     UCXL_TRY(check_list("iov", params.iov, params.num_iov, limits::max_entries));
-    std::vector<iov_part> parts(params.num_iov);
-    for (std::size_t i = 0; i < params.num_iov; ++i) {
-        const auto& from = params.iov[i];
-        parts[i]         = {from.source, from.offset, to_element(from.element)};
+    iov_list parts;
+    UCXL_TRY(parts.reserve(params.num_iov));
+    for (const ucp_layout_iov_t& part : std::span(params.iov, params.num_iov)) {
+        UCXL_TRY(parts.add(part.source, part.offset, to_element(part.element)));
     }
-    return make_iov(parts);
+    return parts.finish();
 }
 
-// As unsigned numbers, so that no distance is undefined; make_iov() checks those that are too long. Empty buffers stay
-// as empty parts, so that its messages have the caller's numbers.
+// As unsigned numbers, so that no distance is undefined; the list checks those that are too long. Empty buffers stay as
+// empty parts, so that its messages have the caller's numbers.
 result<layout_ptr> create_from_iov(const ucp_dt_iov_t* iov, std::size_t num_iov, const void* base)
 {
     UCXL_TRY(check_list("iov", iov, num_iov, limits::max_entries));
-    std::vector<iov_part> parts(num_iov);
+    iov_list parts;
+    UCXL_TRY(parts.reserve(num_iov));
     for (std::size_t i = 0; i < num_iov; ++i) {
         const auto& [buffer, length] = iov[i];
-        if (length == 0) {
-            continue;
-        }
-        if (buffer == nullptr) {
+        if (buffer == nullptr && length != 0) {
             return invalid(std::format("iov[{0}].buffer is NULL, and iov[{0}].length is {1}", i, length));
         }
         const auto distance = reinterpret_cast<std::uintptr_t>(buffer) - reinterpret_cast<std::uintptr_t>(base);
-        parts[i]            = {0, static_cast<std::int64_t>(distance), {.length = length}};
+        UCXL_TRY(parts.add(0, length == 0 ? 0 : static_cast<std::int64_t>(distance), {.length = length}));
     }
-    return make_iov(parts);
+    return parts.finish();
 }
 
 result<layout_ptr> create_interleaved(const ucp_layout_params_t& params)

@@ -98,12 +98,12 @@ result<void> assembly::use(const element& item, std::uint32_t source, std::int64
             return fail(errc::exceeds_limit,
                         std::format("source {}: a bound exceeds max_offset ({})", bounds.source, limits::max_offset));
         }
-        if (_bounds.size() >= limits::max_span_steps) {
+        if (++_num_uses > limits::max_span_steps) {
             return fail(
                 errc::exceeds_limit,
                 std::format("uses of sources with user-set bounds exceed max_span_steps ({})", limits::max_span_steps));
         }
-        _bounds.push_back(bounds);
+        add_use(bounds);
         return {};
     };
     if (item.nested == nullptr) {

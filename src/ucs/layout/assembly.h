@@ -7,6 +7,7 @@
 #include "build.h"
 #include "layout_builder.h"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -26,6 +27,12 @@ public:
     result<placed> place(const element& item, std::string_view name);
     // Records one use of the element, so that finish() can derive the bounds of the whole layout.
     result<void> use(const element& item, std::uint32_t source, std::int64_t offset, const travel& moved);
+    // Both for bytes of one block, within the limits of all three numbers; returns the block's node.
+    std::uint32_t use_bytes(std::uint64_t length, std::uint32_t source, std::int64_t offset)
+    {
+        add_use({source, offset, offset + static_cast<std::int64_t>(length)});
+        return _nest.block(length);
+    }
     // Repeats the item along dims; dims[0] is the outermost dimension.
     result<placed> repeat(placed item, std::span<const dim> dims);
     result<layout_ptr> finish(const placed& root);
@@ -38,10 +45,22 @@ private:
         bool has_user_bounds;
     };
 
+    // Uses of one source in sequence, as most are, are kept as one.
+    void add_use(const user_bounds& bounds)
+    {
+        if (!_bounds.empty() && _bounds.back().source == bounds.source) {
+            _bounds.back().lb = std::min(_bounds.back().lb, bounds.lb);
+            _bounds.back().ub = std::max(_bounds.back().ub, bounds.ub);
+        } else {
+            _bounds.push_back(bounds);
+        }
+    }
+
     nest _nest;
     std::unordered_map<const layout*, known_layout> _known;
     std::vector<user_bounds> _bounds;
-    bool _has_user_bounds = false;
+    std::uint64_t _num_uses = 0; // that use() recorded
+    bool _has_user_bounds   = false;
 };
 
 result<void> check_part(std::uint32_t source, std::int64_t offset, std::string_view name);

@@ -2,7 +2,7 @@
 
 #include "assembly.h"
 #include "checked.h"
-#include "normalise.h"
+#include "iov_list.h"
 
 #include <algorithm>
 #include <format>
@@ -33,36 +33,12 @@ result<layout_ptr> strided(const element& item, std::span<const dim> dims)
 
 result<layout_ptr> iov(std::span<const iov_part> list)
 {
-    if (list.size() > limits::max_entries) {
-        return fail(errc::exceeds_limit,
-                    std::format("iov: {} parts exceed max_entries ({})", list.size(), limits::max_entries));
+    iov_list parts;
+    UCXL_TRY(parts.reserve(list.size()));
+    for (const iov_part& part : list) {
+        UCXL_TRY(parts.add(part.source, part.offset, part.item));
     }
-    assembly parts;
-    std::vector<nest_item> items;
-    items.reserve(list.size());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        const iov_part& part = list[i];
-        const auto named     = [&](error&& error) {
-            return fail(error.code, std::format("iov: parts[{}]: {}", i, error.message));
-        };
-        if (auto good = check_part(part.source, part.offset, "part"); !good) {
-            return named(std::move(good.error()));
-        }
-        auto at = parts.place(part.item, "item");
-        if (!at) {
-            return named(std::move(at.error()));
-        }
-        if (auto used = parts.use(part.item, part.source, part.offset, {}); !used) {
-            return named(std::move(used.error()));
-        }
-        nest_item item{part.source + at->source, at->node, 0, 0};
-        if (!checked::add(part.offset, at->offset, item.offset)) {
-            return named({errc::exceeds_limit, std::format("offset exceeds max_offset ({})", limits::max_offset)});
-        }
-        items.push_back(item);
-    }
-    auto root = UCXL_TRY(normalise(parts.loops(), 1, std::move(items)));
-    return parts.finish(root);
+    return parts.finish();
 }
 
 result<layout_ptr> resized(const layout& from, std::int64_t lb, std::int64_t extent, std::uint32_t source)

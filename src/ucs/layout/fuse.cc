@@ -2,7 +2,7 @@
 
 #include "checked.h"
 
-#include <optional>
+#include <algorithm>
 
 namespace ucxl
 {
@@ -121,9 +121,44 @@ bool same_shape(const nest_item& a, const nest_item& b)
     return a.node == b.node && a.source == b.source && a.stride == b.stride;
 }
 
+// Whether two items may be one: false is certain.
+bool may_join(nest& nest, const nest_item& a, const nest_item& b)
+{
+    if (a.source != b.source || a.stride != b.stride) {
+        return false;
+    }
+    const nest_node& first = nest.at(a.node);
+    return first.is_block() && nest.at(b.node).is_block() ? b.offset - a.offset == first.ub
+                                                          : join(nest, {a, 1, 0}, {b, 1, 0}).has_value();
+}
+
+// The number of items before the first one that fuse() may have to do something with: all in lists of blocks at random
+// places, which are the longest ones.
+std::size_t first_to_join(nest& nest, std::span<const nest_item> items)
+{
+    std::size_t alike = 1; // so many of the last items would be a run
+    std::int64_t step = 0;
+    for (std::size_t i = 1; i < items.size(); ++i) {
+        const nest_item &before = items[i - 1], &item = items[i];
+        std::int64_t distance;
+        if (!checked::sub(item.offset, before.offset, distance) || may_join(nest, before, item)) {
+            return i;
+        }
+        alike = !same_shape(before, item) ? 1 : alike > 1 && distance == step ? alike + 1 : 2;
+        step  = distance;
+        if (alike == min_run) {
+            return i;
+        }
+    }
+    return items.size();
+}
+
 // The length of the shortest repetition of shapes (prefix function of Knuth, Morris and Pratt).
 std::size_t shape_period(std::span<const nest_item> items)
 {
+    if (std::ranges::all_of(items, [&](const nest_item& item) { return same_shape(item, items[0]); })) {
+        return 1;
+    }
     std::vector<std::uint32_t> border(items.size(), 0);
     for (std::size_t i = 1; i < items.size(); ++i) {
         std::uint32_t length = border[i - 1];
@@ -152,13 +187,36 @@ bool moves_by_steps(std::span<const nest_item> items, std::size_t period)
     return true;
 }
 
+// In ascending order.
+std::vector<std::size_t> divisors_of(std::size_t number)
+{
+    std::vector<std::size_t> small, large;
+    for (std::size_t divisor = 1; divisor * divisor <= number; ++divisor) {
+        if (number % divisor == 0) {
+            small.push_back(divisor);
+            if (divisor * divisor != number) {
+                large.push_back(number / divisor);
+            }
+        }
+    }
+    small.insert(small.end(), large.rbegin(), large.rend());
+    return small;
+}
+
 } // namespace
 
-std::vector<item_run> fuse(nest& nest, std::span<const nest_item> items)
+std::optional<std::vector<item_run>> fuse(nest& nest, std::span<const nest_item> items)
 {
+    const std::size_t first = first_to_join(nest, items);
+    if (first == items.size()) {
+        return std::nullopt;
+    }
     std::vector<item_run> runs;
     runs.reserve(items.size());
-    for (const nest_item& item : items) {
+    for (const nest_item& item : items.first(first)) {
+        runs.push_back({item, 1, 0});
+    }
+    for (const nest_item& item : items.subspan(first)) {
         runs.push_back({item, 1, 0});
         for (bool changed = true; changed && runs.size() > 1;) {
             changed = false;
@@ -171,7 +229,7 @@ std::vector<item_run> fuse(nest& nest, std::span<const nest_item> items)
             }
         }
     }
-    return runs;
+    return runs.size() == items.size() ? std::nullopt : std::optional(std::move(runs));
 }
 
 std::size_t find_period(std::span<const nest_item> items)
@@ -181,8 +239,9 @@ std::size_t find_period(std::span<const nest_item> items)
     if (size % base != 0) {
         return size;
     }
-    for (std::size_t period = base; period <= size / 2; period += base) {
-        if (size % period == 0 && moves_by_steps(items, period)) {
+    for (const std::size_t cycles : divisors_of(size / base)) {
+        const std::size_t period = base * cycles;
+        if (period <= size / 2 && moves_by_steps(items, period)) {
             return period;
         }
     }

@@ -4,6 +4,9 @@
 
 #include "nest.h"
 
+#include <optional>
+#include <vector>
+
 namespace ucxl
 {
 
@@ -15,8 +18,8 @@ struct item_run {
 };
 
 // Joins neighbours that continue each other. Blocks that touch become larger blocks of the nest. The caller makes loops
-// of the runs, so that a long run costs one node.
-std::vector<item_run> fuse(nest& nest, std::span<const nest_item> items);
+// of the runs, so that a long run costs one node. Nothing is returned if no neighbours do.
+std::optional<std::vector<item_run>> fuse(nest& nest, std::span<const nest_item> items);
 
 // Returns the smallest divisor p of items.size() such that items[i + p] is items[i] moved by a step that depends only
 // on i % p (for two cycles: one step for all items). Returns items.size() if there is none.

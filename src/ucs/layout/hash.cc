@@ -11,12 +11,14 @@ namespace
 class hash_sink
 {
 public:
-    void put(std::uint8_t byte)
+    void put(std::uint64_t bytes, unsigned count)
     {
-        _word |= std::uint64_t{byte} << (8 * (_count % 8));
-        if (++_count % 8 == 0) {
+        const unsigned before = _count % 8;
+        _word |= bytes << (8 * before);
+        _count += count;
+        if (before + count >= 8) {
             mix(_word);
-            _word = 0;
+            _word = before == 0 ? 0 : bytes >> (8 * (8 - before));
         }
     }
 

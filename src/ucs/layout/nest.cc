@@ -19,11 +19,12 @@ constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word)
 
 std::uint64_t hash_of(std::uint64_t count, std::uint64_t length, std::span<const nest_item> items)
 {
+    // One step for each item, because each waits for the one before. The factors keep its numbers apart.
     std::uint64_t state = mix(mix(items.size(), count), length);
     for (const nest_item& item : items) {
-        state = mix(state, (std::uint64_t{item.source} << 32) | item.node);
-        state = mix(state, static_cast<std::uint64_t>(item.offset));
-        state = mix(state, static_cast<std::uint64_t>(item.stride));
+        state = mix(state, ((std::uint64_t{item.source} << 32) | item.node) * 0x9e3779b97f4a7c15u +
+                               static_cast<std::uint64_t>(item.stride) * 0xc2b2ae3d27d4eb4fu +
+                               static_cast<std::uint64_t>(item.offset));
     }
     return state;
 }
@@ -47,16 +48,58 @@ std::unexpected<error> out_of_bounds()
 
 } // namespace
 
-std::uint32_t nest::block(std::uint64_t length)
+template <typename Keep>
+std::uint32_t nest::find_or_add(const nest_node& node, std::span<const nest_item> items, Keep&& keep)
+{
+    if ((_nodes.size() + 1) * 2 > _table.size()) {
+        grow_table();
+    }
+    const std::size_t mask = _table.size() - 1;
+    std::size_t slot       = node.hash & mask;
+    for (; _table[slot] != no_node; slot = (slot + 1) & mask) {
+        const nest_node& other = _nodes[_table[slot]];
+        if (other.hash == node.hash && other.count == node.count && other.packed_length == node.packed_length &&
+            std::ranges::equal(items_of(other), items)) {
+            return _table[slot];
+        }
+    }
+    const auto index = static_cast<std::uint32_t>(_nodes.size());
+    _nodes.push_back(node);
+    _nodes.back().first_item = static_cast<std::uint32_t>(_items.size());
+    keep();
+    _table[slot] = index;
+    return index;
+}
+
+std::uint32_t nest::find_block(std::uint64_t length)
 {
     nest_node node;
     node.packed_length = length;
     node.ub            = static_cast<std::int64_t>(length);
     node.hash          = hash_of(0, length, {});
-    return find_or_add(node, {});
+    _last_block        = find_or_add(node, {}, [] {});
+    return _last_block;
 }
 
 result<std::uint32_t> nest::loop(std::uint64_t count, std::span<const nest_item> items)
+{
+    const auto keep = [&] { _items.insert(_items.end(), items.begin(), items.end()); };
+    return describe(count, items).transform([&](const nest_node& node) { return find_or_add(node, items, keep); });
+}
+
+result<std::uint32_t> nest::loop(std::uint64_t count, std::vector<nest_item>&& items)
+{
+    const auto keep = [&] {
+        if (_items.empty()) {
+            _items = std::move(items);
+        } else {
+            _items.insert(_items.end(), items.begin(), items.end());
+        }
+    };
+    return describe(count, items).transform([&](const nest_node& node) { return find_or_add(node, items, keep); });
+}
+
+result<nest_node> nest::describe(std::uint64_t count, std::span<const nest_item> items) const
 {
     nest_node node{.count = count, .lb = INT64_MAX, .ub = INT64_MIN, .num_sources = 0};
     for (const nest_item& item : items) {
@@ -87,7 +130,7 @@ result<std::uint32_t> nest::loop(std::uint64_t count, std::span<const nest_item>
     }
     node.num_items = static_cast<std::uint32_t>(items.size());
     node.hash      = hash_of(count, 0, items);
-    return find_or_add(node, items);
+    return node;
 }
 
 result<placed> nest::import(const layout& from)
@@ -111,28 +154,6 @@ result<placed> nest::import(const layout& from)
         known[i]   = added;
     }
     return placed{from.root().source, known[from.root().child], from.root().offset};
-}
-
-std::uint32_t nest::find_or_add(const nest_node& node, std::span<const nest_item> items)
-{
-    if ((_nodes.size() + 1) * 2 > _table.size()) {
-        grow_table();
-    }
-    const std::size_t mask = _table.size() - 1;
-    std::size_t slot       = node.hash & mask;
-    for (; _table[slot] != no_node; slot = (slot + 1) & mask) {
-        const nest_node& other = _nodes[_table[slot]];
-        if (other.hash == node.hash && other.count == node.count && other.packed_length == node.packed_length &&
-            std::ranges::equal(items_of(other), items)) {
-            return _table[slot];
-        }
-    }
-    const auto index = static_cast<std::uint32_t>(_nodes.size());
-    _nodes.push_back(node);
-    _nodes.back().first_item = static_cast<std::uint32_t>(_items.size());
-    _items.insert(_items.end(), items.begin(), items.end());
-    _table[slot] = index;
-    return index;
 }
 
 void nest::grow_table()

@@ -55,9 +55,15 @@ class nest
 {
 public:
     // length > 0
-    std::uint32_t block(std::uint64_t length);
+    std::uint32_t block(std::uint64_t length)
+    {
+        const bool is_known = _last_block != no_node && _nodes[_last_block].packed_length == length;
+        return is_known ? _last_block : find_block(length);
+    }
     // Adds a loop that is already in normal form (normalise.h). Fails if a length or bound exceeds its limit.
     result<std::uint32_t> loop(std::uint64_t count, std::span<const nest_item> items);
+    // The same, without a copy if this is the first loop: what most long lists are.
+    result<std::uint32_t> loop(std::uint64_t count, std::vector<nest_item>&& items);
     // Adds the nodes of a finished layout unchanged.
     result<placed> import(const layout& from);
 
@@ -69,12 +75,17 @@ public:
     std::size_t size() const { return _nodes.size(); }
 
 private:
-    std::uint32_t find_or_add(const nest_node& node, std::span<const nest_item> items);
+    std::uint32_t find_block(std::uint64_t length);
+    result<nest_node> describe(std::uint64_t count, std::span<const nest_item> items) const;
+    // `keep` appends the items to those of all nodes.
+    template <typename Keep>
+    std::uint32_t find_or_add(const nest_node& node, std::span<const nest_item> items, Keep&& keep);
     void grow_table();
 
     std::vector<nest_node> _nodes;
     std::vector<nest_item> _items;
     std::vector<std::uint32_t> _table; // open addressing by hash; size a power of two
+    std::uint32_t _last_block = no_node;
 };
 
 } // namespace ucxl

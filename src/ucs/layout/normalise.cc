@@ -94,10 +94,9 @@ result<placed> loop_of_one(nest& nest, std::uint64_t count, nest_item item)
     return placed{position.source, index, position.offset};
 }
 
-// Makes loops of the pending runs.
-result<bool> settle(nest& nest, std::vector<item_run>& runs, std::vector<nest_item>& items)
+// Makes loops of the runs.
+result<void> settle(nest& nest, std::span<const item_run> runs, std::vector<nest_item>& items)
 {
-    const bool changed = runs.size() != items.size();
     items.clear();
     for (const item_run& run : runs) {
         nest_item item = run.item;
@@ -107,7 +106,7 @@ result<bool> settle(nest& nest, std::vector<item_run>& runs, std::vector<nest_it
         }
         items.push_back(item);
     }
-    return changed;
+    return {};
 }
 
 // Makes the loop, after all other rules have been applied to its items.
@@ -124,7 +123,7 @@ result<placed> hoist(nest& nest, std::uint64_t count, std::vector<nest_item> ite
                         std::format("offsets differ by more than max_offset ({})", limits::max_offset));
         }
     }
-    auto node     = UCXL_TRY(nest.loop(count, items));
+    auto node     = UCXL_TRY(nest.loop(count, std::move(items)));
     position.node = node;
     return position;
 }
@@ -150,7 +149,7 @@ bool is_normal(nest& nest, std::uint64_t count, std::span<const nest_item> items
         const nest_node& child = nest.at(items[0].node);
         return count > 1 && !is_one_block(child, items[0].stride) && !continues(nest, child, items[0].stride);
     }
-    return fuse(nest, items).size() == items.size() && (!has_one_stride(items) || find_period(items) == items.size());
+    return !fuse(nest, items) && (!has_one_stride(items) || find_period(items) == items.size());
 }
 
 result<placed> normalise(nest& nest, std::uint64_t count, std::vector<nest_item> items)
@@ -166,8 +165,10 @@ result<placed> normalise(nest& nest, std::uint64_t count, std::vector<nest_item>
     }
     UCXL_TRY(splice(nest, items));
     for (;;) {
-        std::vector<item_run> runs = fuse(nest, items);
-        auto changed               = UCXL_TRY(settle(nest, runs, items));
+        const auto runs = fuse(nest, items);
+        if (runs) {
+            UCXL_TRY(settle(nest, *runs, items));
+        }
         if (items.size() == 1) {
             return loop_of_one(nest, count, items[0]);
         }
@@ -182,7 +183,7 @@ result<placed> normalise(nest& nest, std::uint64_t count, std::vector<nest_item>
             auto inner = UCXL_TRY(normalise(nest, cycles, std::move(items)));
             return normalise(nest, count, {{inner.source, inner.node, inner.offset, stride}});
         }
-        if (!changed) {
+        if (!runs) {
             return hoist(nest, count, std::move(items));
         }
     }

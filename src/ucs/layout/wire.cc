@@ -15,12 +15,17 @@ namespace
 
 struct counter {
     std::size_t count = 0;
-    void put(std::uint8_t) { ++count; }
+    void put(std::uint64_t, unsigned added) { count += added; }
 };
 
 struct writer {
     std::byte* at;
-    void put(std::uint8_t byte) { *at++ = std::byte{byte}; }
+    void put(std::uint64_t bytes, unsigned count)
+    {
+        for (; count > 0; --count, bytes >>= 8) {
+            *at++ = static_cast<std::byte>(bytes);
+        }
+    }
 };
 
 struct comparer {
@@ -28,10 +33,11 @@ struct comparer {
     std::size_t at = 0;
     bool is_equal  = true;
 
-    void put(std::uint8_t byte)
+    void put(std::uint64_t bytes, unsigned count)
     {
-        is_equal = is_equal && at < expected.size() && expected[at] == std::byte{byte};
-        ++at;
+        for (; count > 0; --count, bytes >>= 8, ++at) {
+            is_equal = is_equal && at < expected.size() && expected[at] == static_cast<std::byte>(bytes);
+        }
     }
 };
 

@@ -6,6 +6,7 @@
 #include "ucs/layout/text.h"
 #include "ucs/layout/walk.h"
 #include "ucs/layout/wire.h"
+#include "ucs/layout/wire_encode.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
@@ -138,6 +139,67 @@ TEST(layout_properties, wire_form_round_trips)
         EXPECT_EQ(**back, made);
         EXPECT_EQ((*back)->hash(), made.hash());
     });
+}
+
+// Byte by byte, as it was first written: a layout has the same hash in every release.
+std::uint64_t hash_of_bytes(std::span<const std::byte> bytes)
+{
+    std::uint64_t state = 0x9e3779b97f4a7c15u, word = 0;
+    const auto mix = [&state](std::uint64_t number) {
+        state = (state ^ number) * 0x9fb21c651e98df25u;
+        state ^= state >> 32;
+    };
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        word |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * (i % 8));
+        if (i % 8 == 7 || i + 1 == bytes.size()) {
+            mix(word);
+            word = 0;
+        }
+    }
+    mix(bytes.size());
+    return state;
+}
+
+TEST(layout_properties, hash_is_that_of_the_bytes_of_the_wire_form)
+{
+    for_layouts(num_layouts, overlapping::anyhow, [](random&, const spec&, const layout& made) {
+        std::vector<std::byte> bytes(wire_length(made));
+        ASSERT_TRUE(pack_wire(made, bytes).has_value());
+        EXPECT_EQ(made.hash(), hash_of_bytes(bytes));
+    });
+}
+
+struct collected_bytes {
+    std::vector<unsigned> bytes;
+
+    void put(std::uint64_t added, unsigned count)
+    {
+        for (; count > 0; --count, added >>= 8) {
+            bytes.push_back(added & 0xff);
+        }
+        EXPECT_EQ(added, 0U);
+    }
+};
+
+TEST(layout_properties, numbers_of_the_wire_form_have_the_fewest_bytes_of_seven_bits)
+{
+    for (unsigned shift = 0; shift < 64; ++shift) {
+        for (const std::uint64_t number :
+             {std::uint64_t{1} << shift, (std::uint64_t{1} << shift) - 1, 0xa5a5a5a5a5a5a5a5u >> shift}) {
+            std::vector<unsigned> wanted;
+            std::uint64_t left = number;
+            for (; left >= 0x80; left >>= 7) {
+                wanted.push_back((left & 0x7f) | 0x80);
+            }
+            wanted.push_back(static_cast<unsigned>(left));
+            collected_bytes alone, placed;
+            wire::put_number(alone, number);
+            EXPECT_EQ(alone.bytes, wanted) << number;
+            wire::put_place(placed, 5, 6, number);
+            wanted.insert(wanted.begin(), {5, 6});
+            EXPECT_EQ(placed.bytes, wanted) << number;
+        }
+    }
 }
 
 TEST(layout_properties, text_form_round_trips)
