@@ -1,7 +1,10 @@
 // The functions of Python that make layouts.
 #include "layout_object.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <list>
+#include <span>
 
 namespace ucxl::python
 {
@@ -72,33 +75,83 @@ layout_object strided(nb::handle element, nb::handle count, nb::handle stride)
     return {make_shared_layout("strided", [&] { return ucx_layout::layout::create_strided(item, made); })};
 }
 
-layout_object blocks(nb::handle offsets, nb::handle length, nb::handle unit)
+// The parts of a block table. The memory is kept for the next table, up to some MB: making a layout costs less than
+// what the system takes for new pages of that size. Needs the GIL.
+class table_parts
 {
-    elements keep;
-    const auto places  = integers_of(offsets, "offsets");
-    const auto scale   = integer_of(unit, "unit");
-    const bool is_list = !nb::isinstance<layout_object>(length) &&
-                         (is_array(length) || nb::isinstance<nb::sequence>(length)) && !PyLong_Check(length.ptr());
-    const auto lengths = is_list ? integers_of(length, "length", true) : std::vector<std::int64_t>();
-    const bool is_one  = !is_list || (lengths.size() == 1 && places.size() != 1);
-    if (!is_one && lengths.size() != places.size()) {
-        raise(PyExc_ValueError, "length: {} lengths for {} offsets", lengths.size(), places.size());
-    }
-    const auto one = is_list ? ucx_layout::layout::element{} : element_of(length, "length", keep);
-    std::vector<ucx_layout::layout::iov> parts(places.size());
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        std::int64_t offset = 0;
-        if (__builtin_mul_overflow(places[i], scale, &offset)) {
-            raise(PyExc_ValueError, "offsets: {} at position {}, of {} bytes each, is too far away", places[i], i,
-                  scale);
+public:
+    table_parts() { std::swap(parts, kept()); }
+    ~table_parts()
+    {
+        if (parts.capacity() <= max_kept) {
+            std::swap(parts, kept());
         }
-        const std::int64_t bytes = is_list ? lengths[is_one ? 0 : i] : 0;
+    }
+    table_parts(const table_parts&)            = delete;
+    table_parts& operator=(const table_parts&) = delete;
+
+    std::vector<ucx_layout::layout::iov> parts;
+
+private:
+    static constexpr std::size_t max_kept = 1U << 17;
+
+    // Never destroyed: threads may end after the program.
+    static std::vector<ucx_layout::layout::iov>& kept()
+    {
+        static auto& only = *new std::vector<ucx_layout::layout::iov>;
+        return only;
+    }
+};
+
+// The offsets of the parts are set; they become bytes.
+void scale(std::span<ucx_layout::layout::iov> parts, std::int64_t unit)
+{
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        std::int64_t offset = 0;
+        if (__builtin_mul_overflow(parts[i].offset, unit, &offset)) {
+            raise(PyExc_ValueError, "offsets: {} at position {}, of {} bytes each, is too far away", parts[i].offset, i,
+                  unit);
+        }
+        parts[i].offset = offset;
+    }
+}
+
+void set_lengths(std::span<ucx_layout::layout::iov> parts, nb::handle length)
+{
+    const auto lengths = integers_of(length, "length", true);
+    const bool is_one  = lengths.size() == 1 && parts.size() != 1;
+    if (!is_one && lengths.size() != parts.size()) {
+        raise(PyExc_ValueError, "length: {} lengths for {} offsets", lengths.size(), parts.size());
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::int64_t bytes = lengths[is_one ? 0 : i];
         if (bytes < 0) {
             raise(PyExc_ValueError, "length: {} at position {} is negative", bytes, i);
         }
-        parts[i] = {.source  = 0,
-                    .offset  = offset,
-                    .element = is_list ? ucx_layout::layout::element{static_cast<std::size_t>(bytes), nullptr} : one};
+        parts[i].element = {.length = static_cast<std::size_t>(bytes), .layout = nullptr};
+    }
+}
+
+layout_object blocks(nb::handle offsets, nb::handle length, nb::handle unit)
+{
+    table_parts table;
+    auto& parts = table.parts;
+    read_integers(offsets, "offsets", false, [&](std::size_t count) {
+        static_assert(sizeof(parts[0].offset) == sizeof(std::int64_t));
+        parts.clear();
+        parts.resize(count);
+        return integer_places{reinterpret_cast<std::byte*>(parts.data()) + offsetof(ucx_layout::layout::iov, offset),
+                              sizeof(parts[0])};
+    });
+    scale(parts, integer_of(unit, "unit"));
+    elements keep;
+    const bool is_list = !nb::isinstance<layout_object>(length) &&
+                         (is_array(length) || nb::isinstance<nb::sequence>(length)) && !PyLong_Check(length.ptr());
+    if (is_list) {
+        set_lengths(parts, length);
+    } else {
+        const auto one = element_of(length, "length", keep);
+        std::ranges::for_each(parts, [&](auto& part) { part.element = one; });
     }
     return {make_shared_layout("blocks", [&] { return ucx_layout::layout::concatenate(parts); })};
 }

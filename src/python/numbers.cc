@@ -1,6 +1,7 @@
 // Integers of Python and arrays of them, and elements of layouts.
 #include "layout_object.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ucxl::python
@@ -9,8 +10,24 @@ namespace ucxl::python
 namespace
 {
 
+class integer_writer
+{
+public:
+    explicit integer_writer(const integer_places& places) : _to(places.first), _step(places.step) {}
+
+    void put(std::int64_t number)
+    {
+        std::memcpy(_to, &number, sizeof(number));
+        _to += _step;
+    }
+
+private:
+    std::byte* _to;
+    std::size_t _step;
+};
+
 template <typename Integer>
-void append(const array& source, std::vector<std::int64_t>& numbers)
+void copy(const array& source, integer_writer numbers)
 {
     const auto shape = source.shape(), strides = source.strides();
     std::vector<std::int64_t> index(shape.size(), 0);
@@ -25,7 +42,7 @@ void append(const array& source, std::vector<std::int64_t>& numbers)
             if (std::cmp_greater(value, INT64_MAX)) {
                 raise(PyExc_ValueError, "{}: {} is too large", source.name(), value);
             }
-            numbers.push_back(static_cast<std::int64_t>(value));
+            numbers.put(static_cast<std::int64_t>(value));
         }
         for (std::size_t dim = last; dim-- > 0;) {
             at += strides[dim];
@@ -38,31 +55,29 @@ void append(const array& source, std::vector<std::int64_t>& numbers)
     }
 }
 
-std::vector<std::int64_t> integers_of_array(const array& source)
+void read_array(const array& source, const places_for_integers& places_for)
 {
-    std::vector<std::int64_t> numbers;
-    numbers.reserve(static_cast<std::size_t>(source.num_elements()));
     const auto& type      = source.type();
     const bool is_integer = (type.kind == 'i' || type.kind == 'u') && !type.is_swapped &&
                             std::string_view("\1\2\4\10").find(static_cast<char>(type.size)) != std::string_view::npos;
     if (!is_integer) {
         raise(PyExc_TypeError, "{}: an array of {}, integers are needed", source.name(), type.name());
     }
+    const integer_writer numbers(places_for(static_cast<std::size_t>(source.num_elements())));
     const bool is_signed = type.kind == 'i';
     switch (type.size) {
     case 1:
-        is_signed ? append<std::int8_t>(source, numbers) : append<std::uint8_t>(source, numbers);
+        is_signed ? copy<std::int8_t>(source, numbers) : copy<std::uint8_t>(source, numbers);
         break;
     case 2:
-        is_signed ? append<std::int16_t>(source, numbers) : append<std::uint16_t>(source, numbers);
+        is_signed ? copy<std::int16_t>(source, numbers) : copy<std::uint16_t>(source, numbers);
         break;
     case 4:
-        is_signed ? append<std::int32_t>(source, numbers) : append<std::uint32_t>(source, numbers);
+        is_signed ? copy<std::int32_t>(source, numbers) : copy<std::uint32_t>(source, numbers);
         break;
     default:
-        is_signed ? append<std::int64_t>(source, numbers) : append<std::uint64_t>(source, numbers);
+        is_signed ? copy<std::int64_t>(source, numbers) : copy<std::uint64_t>(source, numbers);
     }
-    return numbers;
 }
 
 } // namespace
@@ -82,25 +97,38 @@ std::int64_t integer_of(nb::handle object, const char* name)
     return number;
 }
 
-std::vector<std::int64_t> integers_of(nb::handle object, const char* name, bool is_one_allowed)
+void read_integers(nb::handle object, const char* name, bool is_one_allowed, const places_for_integers& places_for)
 {
     if (is_array(object)) {
         const array source(object, name);
         if (!source.shape().empty() || !is_one_allowed) {
-            return integers_of_array(source);
+            return read_array(source, places_for);
         }
     }
     if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) {
-        std::vector<std::int64_t> numbers;
+        std::vector<std::int64_t> numbers; // a list may change while it is read
         for (const nb::handle each : nb::borrow<nb::sequence>(object)) {
             numbers.push_back(integer_of(each, name));
         }
-        return numbers;
+        integer_writer to(places_for(numbers.size()));
+        std::ranges::for_each(numbers, [&](std::int64_t number) { to.put(number); });
+        return;
     }
     if (!is_one_allowed) {
         raise(PyExc_TypeError, "{}: '{}' is no array, list or tuple of integers", name, type_name_of(object));
     }
-    return {integer_of(object, name)};
+    const std::int64_t number = integer_of(object, name);
+    integer_writer(places_for(1)).put(number);
+}
+
+std::vector<std::int64_t> integers_of(nb::handle object, const char* name, bool is_one_allowed)
+{
+    std::vector<std::int64_t> numbers;
+    read_integers(object, name, is_one_allowed, [&](std::size_t count) {
+        numbers.resize(count);
+        return integer_places{reinterpret_cast<std::byte*>(numbers.data()), sizeof(numbers[0])};
+    });
+    return numbers;
 }
 
 ucx_layout::layout::element element_of(nb::handle object, const char* name, std::vector<shared_layout_ptr>& keep)

@@ -67,6 +67,22 @@ class Layouts(unittest.TestCase):
         found = np.array(ul.blocks(offsets, 16, unit=32).blocks())
         np.testing.assert_array_equal(found[:, 1], offsets * 32)
 
+    def test_a_table_is_not_changed_by_the_one_before(self):
+        long = np.arange(70000)[::-1] * 8
+        ul.blocks(long, 8)
+        with self.assertRaises(ValueError):
+            ul.blocks(long, [-1])
+        self.assertEqual(ul.blocks([24, 0], 8).blocks(), [(0, 24, 8), (0, 0, 8)])
+        self.assertEqual(ul.blocks([], 8).packed_length, 0)
+
+    def test_a_table_may_be_made_while_another_one_is_read(self):
+        class Number:
+            def __index__(self):
+                ul.blocks([9, 5, 1], 3)
+                return 40
+
+        self.assertEqual(ul.blocks([0, Number()], 8).blocks(), [(0, 0, 8), (0, 40, 8)])
+
     def test_interleaved_takes_items_in_turn(self):
         layout = ul.interleaved([ul.Item(4, 4, 4, repeat=2), ul.Item(1, 2, 8, source=1, offset=3)])
         self.assertEqual(layout.blocks(), [(0, 0, 8), (1, 3, 1), (0, 8, 8), (1, 11, 1)])
