@@ -17,8 +17,6 @@ import tempfile
 sys.dont_write_bytecode = True  # readme_figures is in the source folder
 import readme_figures
 
-LAYOUTS = ("16 columns of 8192", "x face of", "vector of struct", "KV cache", "8 of 32")
-
 
 def read(figures):
     """Of one run: {(layout, packed, way): {method: (seconds, time by that of windows)}}."""
@@ -33,7 +31,7 @@ def read(figures):
 def measure(build):
     with tempfile.TemporaryDirectory() as scratch:
         figures = os.path.join(scratch, "run.csv")
-        only = [word for layout in LAYOUTS for word in ("--only", layout)]
+        only = [word for _, layout, _ in readme_figures.ROWS for word in ("--only", layout)]
         subprocess.run([os.path.join(build, "bench_transfer"), "--quick", "--without-tax", "--csv", figures, *only],
                        check=True, stdout=subprocess.DEVNULL)
         return read(figures)
@@ -43,8 +41,8 @@ def write_medians(runs, file):
     with open(file, "w", newline="", encoding="utf-8") as out:
         lines = csv.writer(out, lineterminator="\n")
         lines.writerow(("layout", "packed", "way", "method", "microseconds", "time_by_window", "runs"))
-        for row, methods in runs[0].items():
-            for method in methods:
+        for row in ((layout, str(packed), readme_figures.WAY) for _, layout, packed in readme_figures.ROWS):
+            for method in readme_figures.METHODS:
                 seen = [run[row][method] for run in runs]
                 seconds, ratio = (statistics.median(column) for column in zip(*seen))
                 lines.writerow((*row, method, f"{seconds * 1e6:.4g}", f"{ratio:.4g}", len(runs)))

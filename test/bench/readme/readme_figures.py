@@ -19,6 +19,8 @@ OTHERS = (
     ("UCP iov", "#56b4e9", ("ucp iov",)),
     ("packed by hand", "#009e73", ("ucp hand", "openmpi hand", "openmpi-ucx hand", "mpich hand")),
 )
+WINDOWS = ("window", "mapped")
+METHODS = WINDOWS + tuple(method for _, _, methods in OTHERS for method in methods)
 
 
 def figures_of(file):
@@ -32,7 +34,7 @@ def figures_of(file):
     for name, layout, packed in ROWS:
         def of_method(method, key=(layout, packed, WAY)):
             return measured[(*key, method)]
-        best = min(of_method("window")[1], of_method("mapped")[1])
+        best = min(of_method(method)[1] for method in WINDOWS)
         ratios = {other: min(of_method(method)[1] for method in methods) / best for other, _, methods in OTHERS}
         yield name, of_method("window")[0], of_method("mapped")[0], ratios
 
