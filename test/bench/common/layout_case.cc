@@ -35,12 +35,24 @@ hand_loop loops_of(const two_loops& loops)
 hand_loop known_loops(const two_loops& loops)
 {
     switch (loops.length) {
+    case 4:
+        return loops_of<4>(loops);
     case 8:
         return loops_of<8>(loops);
     case 12:
         return loops_of<12>(loops);
+    case 16:
+        return loops_of<16>(loops);
+    case 32:
+        return loops_of<32>(loops);
+    case 40:
+        return loops_of<40>(loops);
     case 64:
         return loops_of<64>(loops);
+    case 92:
+        return loops_of<92>(loops);
+    case 100:
+        return loops_of<100>(loops);
     case 256:
         return loops_of<256>(loops);
     case 1024:
@@ -56,8 +68,13 @@ hand_loop known_loops(const two_loops& loops)
     }
 }
 
-layout_case of_two_loops(std::string name, const two_loops& loops, type_ptr type)
+} // namespace
+
+layout_case blocks_case(std::string name, const two_loops& loops, std::size_t element)
 {
+    const type_ptr blocks =
+        vector_of(loops.count, loops.length / element, static_cast<std::int64_t>(loops.stride), number(element));
+    const auto outer_stride = static_cast<std::int64_t>(loops.outer_stride);
     layout_case made;
     made.name       = std::move(name);
     made.num_blocks = loops.outer * loops.count;
@@ -65,8 +82,9 @@ layout_case of_two_loops(std::string name, const two_loops& loops, type_ptr type
     made.extent     = (loops.outer - 1) * loops.outer_stride + (loops.count - 1) * loops.stride + loops.length;
     made.touched    = std::min(loops.stride >= line ? loops.count * whole(loops.length, line) : made.extent,
                             whole(made.extent, line));
-    made.shift     = whole(made.extent, page);
-    made.type      = std::move(type);
+    made.shift = whole(made.extent, page);
+    made.type =
+        loops.outer == 1 ? blocks : vector_of(loops.outer, 1, outer_stride, resized(loops.outer_stride, blocks));
     made.hand      = known_loops(loops);
     made.by_memcpy = loops_of<0>(loops);
     made.block     = loops.length;
@@ -74,29 +92,14 @@ layout_case of_two_loops(std::string name, const two_loops& loops, type_ptr type
     return made;
 }
 
-layout_case strided(std::string name, std::size_t length, std::size_t stride, std::size_t count, std::size_t element)
-{
-    const two_loops loops{1, 0, count, stride, length};
-    layout_case made = of_two_loops(
-        std::move(name), loops, vector_of(count, length / element, static_cast<std::int64_t>(stride), number(element)));
-    if (length % line == 0 && stride % line == 0) {
-        made.tuned = {[=](std::byte* to, const std::byte* from) { loops.pack_streaming(to, from); },
-                      [=](std::byte* to, const std::byte* from) { loops.unpack_streaming(to, from); }};
-    }
-    return made;
-}
-
-// Columns of doubles, one packed after the other.
-layout_case columns(std::size_t rows, std::size_t width, std::size_t count)
+layout_case columns_case(std::size_t rows, std::size_t width, std::size_t count)
 {
     const std::size_t pitch = width * 8;
-    const type_ptr column   = vector_of(rows, 1, static_cast<std::int64_t>(pitch), number(8));
     std::string name        = "column of " + std::to_string(rows) + "x" + std::to_string(width);
     if (count > 1) {
         name = std::to_string(count) + " columns of " + std::to_string(rows) + "x" + std::to_string(width);
     }
-    layout_case made = of_two_loops(std::move(name), {count, 8, rows, pitch, 8},
-                                    count == 1 ? column : vector_of(count, 1, 8, resized(8, column)));
+    layout_case made = blocks_case(std::move(name), {count, 8, rows, pitch, 8}, 8);
     made.touched     = rows * whole(count * 8, line);
     made.shift       = std::max(line, count * 8);
     made.per         = pitch / made.shift;
@@ -111,12 +114,12 @@ layout_case columns(std::size_t rows, std::size_t width, std::size_t count)
     return made;
 }
 
-layout_case vertex_arrays(std::size_t count)
+layout_case vertices_case(std::size_t count)
 {
     const type_ptr three = vector_of(count, 3, 32, number(4)), two = vector_of(count, 2, 32, number(4));
     const two_loops first{1, 0, count, 32, 12}, last{1, 0, count, 32, 8};
-    layout_case made = of_two_loops("3:3:2 vertices to arrays", {1, 0, count, 32, 32},
-                                    record_of({{0, 1, three}, {12, 1, three}, {24, 1, two}}));
+    layout_case made = blocks_case("3:3:2 vertices to arrays", {1, 0, count, 32, 32}, 4);
+    made.type        = record_of({{0, 1, three}, {12, 1, three}, {24, 1, two}});
     made.num_blocks  = 3 * count;
     made.hand        = loops_of(vertices{count});
     made.by_memcpy   = {[=](std::byte* to, const std::byte* from) {
@@ -133,7 +136,7 @@ layout_case vertex_arrays(std::size_t count)
     return made;
 }
 
-layout_case vector_of_records(std::size_t count)
+layout_case records_case(std::size_t count)
 {
     const type_ptr record = resized(48, record_of({{0, 1, number(8)}, {16, 3, number(4)}, {32, 1, number(8)}}));
     layout_case made;
@@ -154,6 +157,20 @@ layout_case vector_of_records(std::size_t count)
     auto shared    = std::make_shared<const block_list>(std::move(fields));
     made.by_memcpy = {[=](std::byte* to, const std::byte* from) { shared->pack_by_memcpy(to, from); },
                       [=](std::byte* to, const std::byte* from) { shared->unpack_by_memcpy(to, from); }};
+    return made;
+}
+
+namespace
+{
+
+layout_case strided(std::string name, std::size_t length, std::size_t stride, std::size_t count, std::size_t element)
+{
+    const two_loops loops{1, 0, count, stride, length};
+    layout_case made = blocks_case(std::move(name), loops, element);
+    if (length % line == 0 && stride % line == 0) {
+        made.tuned = {[=](std::byte* to, const std::byte* from) { loops.pack_streaming(to, from); },
+                      [=](std::byte* to, const std::byte* from) { loops.unpack_streaming(to, from); }};
+    }
     return made;
 }
 
@@ -179,25 +196,6 @@ layout_case of_list(std::string name, block_list all, std::size_t element, std::
     made.by_memcpy  = {[=](std::byte* to, const std::byte* from) { shared->pack_by_memcpy(to, from); },
                        [=](std::byte* to, const std::byte* from) { shared->unpack_by_memcpy(to, from); }};
     return made;
-}
-
-// Blocks of 8 to 256 bytes with gaps of the same lengths.
-layout_case list(std::size_t count, bool shuffled, std::size_t element)
-{
-    std::mt19937 random(12345); // the same case in every run and every process
-    block_list all;
-    std::size_t offset = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t length = 8 * (1 + random() % 32);
-        all.blocks.push_back({offset, length});
-        offset += length + 8 * (1 + random() % 32);
-    }
-    if (shuffled) {
-        std::ranges::shuffle(all.blocks, random);
-    }
-    return of_list("list of " + std::to_string(count) + (shuffled ? ", shuffled" : "") +
-                       (element == 1 ? ", bytes" : ""),
-                   std::move(all), element, offset);
 }
 
 // Blocks of the key-value cache of a language model, anywhere in it.
@@ -246,32 +244,50 @@ using maker = std::function<layout_case()>;
 
 } // namespace
 
+layout_case list_case(std::size_t count, bool shuffled, std::size_t element)
+{
+    std::mt19937 random(12345); // the same case in every run and every process
+    block_list all;
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t length = 8 * (1 + random() % 32);
+        all.blocks.push_back({offset, length});
+        offset += length + 8 * (1 + random() % 32);
+    }
+    if (shuffled) {
+        std::ranges::shuffle(all.blocks, random);
+    }
+    return of_list("list of " + std::to_string(count) + (shuffled ? ", shuffled" : "") +
+                       (element == 1 ? ", bytes" : ""),
+                   std::move(all), element, offset);
+}
+
 std::vector<case_maker> pack_cases()
 {
     std::vector<case_maker> all;
     const auto add = [&](std::size_t payload, maker make) { all.push_back({payload, std::move(make)}); };
     for (const std::size_t payload : {64 * kilo, mega, 16 * mega}) {
         add(payload, [=] { return strided("12 of 32", 12, 32, payload / 12, 4); });
-        add(payload, [=] { return vertex_arrays(payload / 32); });
+        add(payload, [=] { return vertices_case(payload / 32); });
         add(payload, [=] { return strided("64 of 128", 64, 128, payload / 64, 8); });
         add(payload, [=] { return strided("256 of 512", 256, 512, payload / 256, 8); });
         add(payload, [=] { return strided("4096 of 8192", 4096, 8192, payload / 4096, 8); });
-        add(payload, [=] { return list(payload / 132, false, 8); });
-        add(payload, [=] { return list(payload / 132, true, 8); });
-        add(payload, [=] { return vector_of_records(payload / 56); });
+        add(payload, [=] { return list_case(payload / 132, false, 8); });
+        add(payload, [=] { return list_case(payload / 132, true, 8); });
+        add(payload, [=] { return records_case(payload / 56); });
     }
     for (const std::size_t side : {1024, 2048, 4096, 8192}) {
-        add(side * 8, [=] { return columns(side, side, 1); });
+        add(side * 8, [=] { return columns_case(side, side, 1); });
     }
     for (const std::size_t count : {8, 128, 1024}) {
-        add(count * 8192, [=] { return columns(1024, 1024, count); });
+        add(count * 8192, [=] { return columns_case(1024, 1024, count); });
     }
     for (const std::size_t count : {16, 256}) {
-        add(count * 65536, [=] { return columns(8192, 8192, count); });
+        add(count * 65536, [=] { return columns_case(8192, 8192, count); });
     }
-    add(1320000, [] { return list(10000, false, 8); });
-    add(1320000, [] { return list(10000, false, 1); });
-    add(1320000, [] { return list(10000, true, 8); });
+    add(1320000, [] { return list_case(10000, false, 8); });
+    add(1320000, [] { return list_case(10000, false, 1); });
+    add(1320000, [] { return list_case(10000, true, 8); });
     for (const char axis : {'x', 'y', 'z'}) {
         for (const std::size_t side : {128, 256}) {
             add(side * side * 8, [=] { return face(axis, side); });
@@ -294,24 +310,24 @@ std::vector<case_maker> transfer_cases()
     const auto add = [&](std::size_t payload, maker make) { all.push_back({payload, std::move(make)}); };
     for (const std::size_t payload : {4 * kilo, 64 * kilo, mega, 16 * mega}) {
         const std::size_t rows = std::min<std::size_t>(payload / 8, 8192);
-        add(payload, [=] { return columns(rows, 1024, payload / 8 / rows); });
+        add(payload, [=] { return columns_case(rows, 1024, payload / 8 / rows); });
         add(payload, [=] { return strided("8 of 32", 8, 32, payload / 8, 8); });
         add(payload, [=] { return strided("12 of 32", 12, 32, payload / 12, 4); });
-        add(payload, [=] { return vertex_arrays(payload / 32); });
+        add(payload, [=] { return vertices_case(payload / 32); });
         add(payload, [=] { return strided("64 of 128", 64, 128, payload / 64, 8); });
         add(payload, [=] { return strided("256 of 512", 256, 512, payload / 256, 8); });
         if (payload >= 64 * kilo) {
             add(payload, [=] { return strided("4096 of 8192", 4096, 8192, payload / 4096, 8); });
         }
-        add(payload, [=] { return list(payload / 132, false, 8); });
-        add(payload, [=] { return vector_of_records(payload / 56); });
+        add(payload, [=] { return list_case(payload / 132, false, 8); });
+        add(payload, [=] { return records_case(payload / 56); });
     }
     // Between these sizes the fastest way changes.
     for (const std::size_t payload : {16 * kilo, 256 * kilo, 512 * kilo}) {
         add(payload, [=] { return strided("8 of 32", 8, 32, payload / 8, 8); });
-        add(payload, [=] { return vertex_arrays(payload / 32); });
+        add(payload, [=] { return vertices_case(payload / 32); });
         add(payload, [=] { return strided("64 of 128", 64, 128, payload / 64, 8); });
-        add(payload, [=] { return list(payload / 132, false, 8); });
+        add(payload, [=] { return list_case(payload / 132, false, 8); });
     }
     for (const char axis : {'x', 'y', 'z'}) {
         add(128 * 128 * 8, [=] { return face(axis, 128); });

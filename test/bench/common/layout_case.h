@@ -43,6 +43,19 @@ struct layout_case {
     std::size_t instance(std::size_t i) const { return i % per * shift + i / per * far_shift; }
 };
 
+struct two_loops;
+
+// Blocks in two loops, described in numbers of `element` bytes.
+layout_case blocks_case(std::string name, const two_loops& loops, std::size_t element);
+// `count` columns of doubles, one packed after the other, of a matrix with rows of `width` of them.
+layout_case columns_case(std::size_t rows, std::size_t width, std::size_t count);
+// An array of {3, 3, 2 floats}, packed as three arrays.
+layout_case vertices_case(std::size_t count);
+// Two of four records of 48 bytes, of each 28 bytes in three fields.
+layout_case records_case(std::size_t count);
+// Blocks of 8 to 256 bytes with gaps of the same lengths.
+layout_case list_case(std::size_t count, bool shuffled, std::size_t element);
+
 // Made when it is needed.
 struct case_maker {
     std::size_t payload; // about as many packed bytes

@@ -116,4 +116,13 @@ std::vector<measured> alternate(const effort& how, const std::vector<contender>&
     return made;
 }
 
+std::vector<measured> alternate_calls(const effort& how, const std::vector<std::function<void()>>& calls)
+{
+    std::vector<contender> contenders;
+    for (const auto& call : calls) {
+        contenders.push_back({{}, [&call](unsigned times) { return seconds_of(times, call); }});
+    }
+    return alternate(how, contenders);
+}
+
 } // namespace ucxl::bench

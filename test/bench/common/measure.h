@@ -1,6 +1,7 @@
 // Things measured in turn, so that a slow moment of the machine hits all of them.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <string>
@@ -9,10 +10,22 @@
 namespace ucxl::bench
 {
 
+template <typename Fn>
+double seconds_of(unsigned times, Fn&& once)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    for (unsigned i = 0; i < times; ++i) {
+        once();
+    }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 struct contender {
     std::string name;
     std::function<double(unsigned times)> seconds; // of so many in sequence
 };
+
+inline constexpr double no_limit = std::numeric_limits<double>::infinity();
 
 struct effort {
     unsigned rounds    = 11;
@@ -30,6 +43,8 @@ struct measured {
 inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<measured> alternate(const effort& how, const std::vector<contender>& contenders);
+// The same of calls, in their order.
+std::vector<measured> alternate_calls(const effort& how, const std::vector<std::function<void()>>& calls);
 
 // More rounds of the same contenders; their round i stays beside the others' round i. `again` has the same names in
 // the same order, otherwise throws std::invalid_argument.

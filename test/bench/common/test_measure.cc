@@ -10,6 +10,7 @@
 #include <random>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "scratch_folder.h"
 
@@ -139,6 +140,22 @@ row small_row()
                            {"floor", 1, 0.5, {1, 1}},
                            {"streaming floor", 1.9, 0.95, {1.9, 1.9}}},
             .limits     = {{"other", {"floor", "streaming floor"}}, {"ours", {"streaming floor"}}}};
+}
+
+TEST(calls, are_measured_in_their_order)
+{
+    unsigned first = 0, second = 0;
+    const auto made = alternate_calls({.rounds = 3, .sample_time = 1e-5, .most_time = no_limit},
+                                      {[&] { ++first; },
+                                       [&] {
+                                           ++second;
+                                           std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                                       }});
+    ASSERT_EQ(made.size(), 2U);
+    EXPECT_EQ(made[1].rounds.size(), 3U);
+    EXPECT_GE(made[1].time, 1e-3);
+    EXPECT_LT(made[0].time, made[1].time);
+    EXPECT_GT(first, second);
 }
 
 TEST(limits, are_the_fastest_of_those_that_were_measured)

@@ -1,26 +1,23 @@
 // What `bench kernels` measures: layouts, each with the loop a programmer would write by hand for it (block sizes known
-// to the compiler). "vertices" is an array of records {3, 3, 2 floats}.
+// to the compiler). Those of one array are cases of bench/common/layout_case.h.
 #pragma once
+
+#include "bench/common/layout_case.h"
 
 #include "ucs/layout/layout.h"
 
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace ucxl::bench
 {
 
-using hand_pack   = std::function<void(std::byte* packed, const std::byte* memory)>;
-using hand_unpack = std::function<void(std::byte* memory, const std::byte* packed)>;
-
 struct kernel_case {
     std::string name;
     layout_ptr what;
     std::size_t extent; // bytes of memory; source i begins at base_offsets[i]
     std::vector<std::size_t> base_offsets;
-    hand_pack pack;
-    hand_unpack unpack;
+    hand_loop hand;
 };
 
 // Of about so many packed bytes each.

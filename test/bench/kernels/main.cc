@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <stdexcept>
 
@@ -25,61 +24,10 @@ namespace
 struct options {
     std::vector<std::size_t> payloads{65536, 1048576, 16777216};
     std::string only;
-    bool demo_only     = false;
-    bool targets_only  = false;
-    unsigned rounds    = 31;
-    double sample_time = 400e-6; // seconds
+    bool demo_only    = false;
+    bool targets_only = false;
+    effort how{.rounds = 31, .sample_time = 400e-6, .most_time = no_limit};
 };
-
-double now()
-{
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> of)
-{
-    std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2));
-    return of[of.size() / 2];
-}
-
-using action = std::function<void()>;
-
-double seconds(const action& what, unsigned times)
-{
-    const double begin = now();
-    for (unsigned i = 0; i < times; ++i) {
-        what();
-    }
-    return (now() - begin) / times;
-}
-
-// Median seconds of each, and of the ratio of each to the first one.
-struct paired {
-    std::vector<double> time;
-    std::vector<double> ratio;
-};
-
-paired measure(const options& how, const std::vector<action>& actions)
-{
-    std::vector<std::vector<double>> times(actions.size()), ratios(actions.size());
-    std::vector<unsigned> repeats;
-    for (const action& what : actions) {
-        const double once = std::max(std::min(seconds(what, 1), seconds(what, 1)), 1e-8);
-        repeats.push_back(std::max(1u, static_cast<unsigned>(how.sample_time / once)));
-    }
-    for (unsigned round = 0; round < how.rounds; ++round) {
-        for (std::size_t i = 0; i < actions.size(); ++i) {
-            times[i].push_back(seconds(actions[i], repeats[i]));
-            ratios[i].push_back(times[i].back() / times[0].back());
-        }
-    }
-    paired made;
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-        made.time.push_back(median(times[i]));
-        made.ratio.push_back(median(ratios[i]));
-    }
-    return made;
-}
 
 // Memory of one case, with contents.
 class bench_memory
@@ -116,42 +64,44 @@ void compare_results(const kernel_case& of, const pack_plan& plan)
     bench_memory memory(of), other(of);
     std::vector<std::byte> packed(plan.packed_length()), by_hand(packed.size());
     plan.gather(memory.bases(), 0, packed.size(), packed.data());
-    of.pack(by_hand.data(), memory.data());
+    of.hand.pack(by_hand.data(), memory.data());
     expect_same(of, packed, by_hand);
     std::ranges::reverse(packed);
     plan.scatter(memory.bases(), 0, packed.size(), packed.data());
-    of.unpack(other.data(), packed.data());
+    of.hand.unpack(other.data(), packed.data());
     expect_same(of, memory.bytes(), other.bytes());
 }
 
-void row(const options& how, const kernel_case& of)
+void row(const effort& how, const kernel_case& of)
 {
     const pack_plan_ptr plan = test::must(pack_plan::compile(of.what));
     compare_results(of, *plan);
     bench_memory memory(of);
     const std::size_t length = plan->packed_length();
     std::vector<std::byte> packed(length, std::byte{1}), other(length, std::byte{2});
-    const action copy = [&] { std::memcpy(other.data(), packed.data(), length); };
+    const auto copy = [&] { std::memcpy(other.data(), packed.data(), length); };
 
-    const paired pack   = measure(how, {[&] { plan->gather(memory.bases(), 0, length, packed.data()); },
-                                        [&] { of.pack(packed.data(), memory.data()); }, copy});
-    const paired unpack = measure(how, {[&] { plan->scatter(memory.bases(), 0, length, packed.data()); },
-                                        [&] { of.unpack(memory.data(), packed.data()); }, copy});
-    const auto rate     = [&](double time) { return static_cast<double>(length) / time * 1e-9; };
+    const std::vector<measured> pack =
+        alternate_calls(how, {[&] { plan->gather(memory.bases(), 0, length, packed.data()); },
+                              [&] { of.hand.pack(packed.data(), memory.data()); }, copy});
+    const std::vector<measured> unpack =
+        alternate_calls(how, {[&] { plan->scatter(memory.bases(), 0, length, packed.data()); },
+                              [&] { of.hand.unpack(memory.data(), packed.data()); }, copy});
+    const auto rate = [&](double time) { return static_cast<double>(length) / time * 1e-9; };
     fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.2f}  {:5.2f} {:5.2f}  {:5.2f} {:5.2f}\n", of.name,
-               rate(pack.time[0]), rate(unpack.time[0]), rate(pack.time[1]), rate(unpack.time[1]), rate(pack.time[2]),
-               pack.ratio[1], unpack.ratio[1], pack.ratio[2], unpack.ratio[2]);
+               rate(pack[0].time), rate(unpack[0].time), rate(pack[1].time), rate(unpack[1].time), rate(pack[2].time),
+               pack[1].ratio, unpack[1].ratio, pack[2].ratio, unpack[2].ratio);
     std::fflush(stdout);
 }
 
-void rows(const options& how, const std::vector<kernel_case>& cases, const std::string& title)
+void rows(const options& wanted, const std::vector<kernel_case>& cases, const std::string& title)
 {
     fmt::print("\n{:26}            plan            hand   memcpy   plan/hand   plan/memcpy\n", title);
     fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6}  {:>5} {:>5}  {:>5} {:>5}\n", "layout", "pack", "unpack", "pack",
                "unpack", "", "pack", "unpk", "pack", "unpk");
     for (const kernel_case& of : cases) {
-        if (of.name.find(how.only) != std::string::npos) {
-            row(how, of);
+        if (of.name.find(wanted.only) != std::string::npos) {
+            row(wanted.how, of);
         }
     }
 }
@@ -159,7 +109,7 @@ void rows(const options& how, const std::vector<kernel_case>& cases, const std::
 // A transport's fragment: no multiple of any block.
 constexpr std::size_t fragment = 8212;
 
-void fragment_row(const options& how, const kernel_case& of)
+void fragment_row(const effort& how, const kernel_case& of)
 {
     const pack_plan_ptr plan = test::must(pack_plan::compile(of.what));
     bench_memory memory(of);
@@ -182,32 +132,34 @@ void fragment_row(const options& how, const kernel_case& of)
             move((i * 7919ul * 8) % (length - 8), 8);
         }
     };
-    const paired pack   = measure(how, {[&] { each(gather); }, [&] { gather(0, length); },
-                                        [&] { of.pack(packed.data(), memory.data()); }, [&] { tiny(gather); }});
-    const paired unpack = measure(how, {[&] { each(scatter); }, [&] { scatter(0, length); },
-                                        [&] { of.unpack(memory.data(), packed.data()); }, [&] { tiny(scatter); }});
-    fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.1f} {:6.1f}\n", of.name, pack.ratio[2], unpack.ratio[2],
-               pack.ratio[1], unpack.ratio[1], pack.time[3] * 1e9 / calls, unpack.time[3] * 1e9 / calls);
+    const std::vector<measured> pack =
+        alternate_calls(how, {[&] { each(gather); }, [&] { gather(0, length); },
+                              [&] { of.hand.pack(packed.data(), memory.data()); }, [&] { tiny(gather); }});
+    const std::vector<measured> unpack =
+        alternate_calls(how, {[&] { each(scatter); }, [&] { scatter(0, length); },
+                              [&] { of.hand.unpack(memory.data(), packed.data()); }, [&] { tiny(scatter); }});
+    fmt::print("{:26} {:6.2f} {:6.2f}  {:6.2f} {:6.2f}  {:6.1f} {:6.1f}\n", of.name, pack[2].ratio, unpack[2].ratio,
+               pack[1].ratio, unpack[1].ratio, pack[3].time * 1e9 / calls, unpack[3].time * 1e9 / calls);
     std::fflush(stdout);
 }
 
 // What a transport does: fragments in sequence, each call beginning anew. And the cost of a call that moves next to
 // nothing.
-void fragments(const options& how, const std::vector<kernel_case>& cases, const std::string& title)
+void fragments(const options& wanted, const std::vector<kernel_case>& cases, const std::string& title)
 {
     fmt::print("\n{} in fragments of {} bytes: fragments/hand; fragments/one call; ns of a call for 8 bytes anywhere\n",
                title, fragment);
     fmt::print("{:26} {:>6} {:>6}  {:>6} {:>6}  {:>6} {:>6}\n", "layout", "pack", "unpack", "pack", "unpack", "ns",
                "ns");
     for (const kernel_case& of : cases) {
-        if (of.name.find(how.only) != std::string::npos) {
-            fragment_row(how, of);
+        if (of.name.find(wanted.only) != std::string::npos) {
+            fragment_row(wanted.how, of);
         }
     }
 }
 
 // From layout to layout: one pass against unpacking what was packed.
-void copies(const options& how)
+void copies(const options& wanted)
 {
     fmt::print("\n1024 KB from layout to layout, GB/s: copy; pack and unpack through a buffer; ratio\n");
     const std::vector<kernel_case> all = kernel_cases(1048576);
@@ -215,7 +167,7 @@ void copies(const options& how)
          {std::pair{1, 1}, {4, 4}, {6, 6}, {7, 7}, {1, 4}, {4, 1}, {7, 1}, {10, 10}, {13, 13}, {14, 15}}) {
         const kernel_case &target_case = all[static_cast<std::size_t>(to)],
                           &origin_case = all[static_cast<std::size_t>(from)];
-        if ((target_case.name + origin_case.name).find(how.only) == std::string::npos) {
+        if ((target_case.name + origin_case.name).find(wanted.only) == std::string::npos) {
             continue;
         }
         const pack_plan_ptr target = test::must(pack_plan::compile(target_case.what)),
@@ -223,8 +175,8 @@ void copies(const options& how)
         bench_memory target_memory(target_case), origin_memory(origin_case);
         const std::size_t length = std::min(target->packed_length(), origin->packed_length());
         std::vector<std::byte> packed(length);
-        const paired times = measure(
-            how,
+        const std::vector<measured> times = alternate_calls(
+            wanted.how,
             {[&] { pack_plan::copy(*target, target_memory.bases(), 0, *origin, origin_memory.bases(), 0, length); },
              [&] {
                  origin->gather(origin_memory.bases(), 0, length, packed.data());
@@ -232,7 +184,7 @@ void copies(const options& how)
              }});
         const auto rate = [&](double time) { return static_cast<double>(length) / time * 1e-9; };
         fmt::print("{:56} {:6.2f} {:6.2f}  {:5.2f}\n", origin_case.name + " -> " + target_case.name,
-                   rate(times.time[0]), rate(times.time[1]), times.ratio[1]);
+                   rate(times[0].time), rate(times[1].time), times[1].ratio);
         std::fflush(stdout);
     }
 }
@@ -245,34 +197,34 @@ int main(int argc, char** argv)
 {
     using namespace ucxl::bench;
     CLI::App app("packing and unpacking by plans, against hand loops and memcpy");
-    options how;
+    options wanted;
     bool quick = false;
     app.add_flag("--quick", quick, "under 30 s, coarser");
-    app.add_option("--only", how.only, "layouts whose name holds this text");
-    app.add_flag("--demo", how.demo_only, "the layouts of the demo only");
-    app.add_flag("--targets", how.targets_only, "only the kernels of each instruction set that this processor has");
-    app.add_option("--payload", how.payloads, "packed bytes of every layout");
+    app.add_option("--only", wanted.only, "layouts whose name holds this text");
+    app.add_flag("--demo", wanted.demo_only, "the layouts of the demo only");
+    app.add_flag("--targets", wanted.targets_only, "only the kernels of each instruction set that this processor has");
+    app.add_option("--payload", wanted.payloads, "packed bytes of every layout");
     CLI11_PARSE(app, argc, argv);
     if (quick) {
-        how.rounds      = 9;
-        how.sample_time = 200e-6;
-        how.payloads    = {65536, 1048576};
+        wanted.how.rounds      = 9;
+        wanted.how.sample_time = 200e-6;
+        wanted.payloads        = {65536, 1048576};
     }
     try {
-        if (how.targets_only) {
-            print_targets(how.rounds, how.sample_time);
+        if (wanted.targets_only) {
+            print_targets(wanted.how);
             return 0;
         }
-        if (!how.demo_only) {
-            for (const std::size_t payload : how.payloads) {
-                rows(how, kernel_cases(payload), fmt::format("{} KB packed, GB/s", payload / 1024));
+        if (!wanted.demo_only) {
+            for (const std::size_t payload : wanted.payloads) {
+                rows(wanted, kernel_cases(payload), fmt::format("{} KB packed, GB/s", payload / 1024));
             }
-            fragments(how, kernel_cases(1048576), "1024 KB");
+            fragments(wanted, kernel_cases(1048576), "1024 KB");
         }
-        rows(how, demo_cases(), "as in the demo, GB/s");
-        fragments(how, demo_cases(), "the same");
-        if (!how.demo_only) {
-            copies(how);
+        rows(wanted, demo_cases(), "as in the demo, GB/s");
+        fragments(wanted, demo_cases(), "the same");
+        if (!wanted.demo_only) {
+            copies(wanted);
         }
     } catch (const std::exception& error) {
         fmt::print(stderr, "bench kernels: {}\n", error.what());

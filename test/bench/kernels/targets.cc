@@ -4,9 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -86,40 +84,9 @@ const std::vector<kernel_shape>& shapes()
     return all;
 }
 
-double seconds(const std::function<void()>& action, unsigned times)
-{
-    const auto begin = std::chrono::steady_clock::now();
-    for (unsigned i = 0; i < times; ++i) {
-        action();
-    }
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / times;
-}
-
-// The median of all rounds, for each action; a round measures all of them in turn.
-std::vector<double> measure(const std::vector<std::function<void()>>& actions, unsigned rounds, double sample_s)
-{
-    std::vector<unsigned> times;
-    for (const auto& action : actions) {
-        seconds(action, 1);
-        times.push_back(std::max(1U, static_cast<unsigned>(sample_s / std::max(seconds(action, 4), 1e-8))));
-    }
-    std::vector<std::vector<double>> taken(actions.size());
-    for (unsigned round = 0; round < rounds; ++round) {
-        for (std::size_t i = 0; i < actions.size(); ++i) {
-            taken[i].push_back(seconds(actions[i], times[i]));
-        }
-    }
-    std::vector<double> medians;
-    for (auto& each : taken) {
-        std::ranges::nth_element(each, each.begin() + rounds / 2);
-        medians.push_back(each[rounds / 2]);
-    }
-    return medians;
-}
-
 } // namespace
 
-void print_targets(unsigned rounds, double sample_s)
+void print_targets(const effort& how)
 {
     const auto libraries = usable_kernels();
     kernel_memory memory;
@@ -136,8 +103,8 @@ void print_targets(unsigned rounds, double sample_s)
             actions.insert(actions.end(), {work.gather, work.scatter});
             bytes = work.bytes;
         }
-        const std::vector<double> times = measure(actions, rounds, sample_s);
-        const auto rate                 = [&](std::size_t i) { return static_cast<double>(bytes) / times[i] * 1e-9; };
+        const std::vector<measured> times = alternate_calls(how, actions);
+        const auto rate = [&](std::size_t i) { return static_cast<double>(bytes) / times[i].time * 1e-9; };
         fmt::print("{:22}", shape.name);
         for (std::size_t i = 0; i < libraries.size(); ++i) {
             fmt::print(" {:6.1f} {:6.1f}", rate(2 * i), rate(2 * i + 1));

@@ -2,10 +2,12 @@
 // prints, for the table of docs/processors.md.
 #pragma once
 
+#include "bench/common/measure.h"
+
 namespace ucxl::bench
 {
 
-// Bytes moved per second by each library, in memory that the caches hold. `rounds` of about `sample_s` seconds each.
-void print_targets(unsigned rounds, double sample_s);
+// Bytes moved per second by each library, in memory that the caches hold.
+void print_targets(const effort& how);
 
 } // namespace ucxl::bench

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/common/measure.h"
 #include "key_bench.h"
 #include "uct/ib/mlx5/layout/umr_request.h"
 
@@ -19,35 +20,24 @@ namespace
 
 using namespace mlx5;
 
-double now_ns()
+double cpu_seconds()
 {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-double time_of(const std::function<void()>& what, unsigned times)
-{
-    const double begin = now_ns();
-    for (unsigned i = 0; i < times; ++i) {
-        what();
-    }
-    return now_ns() - begin;
-}
-
-// Nanoseconds of one call, median of 11 samples of at least 1 ms. The clock is a system call: read once a sample.
+// Nanoseconds of one call. The clock is a system call: read once a sample.
 double cost(const std::function<void()>& what)
 {
-    unsigned times = 1;
-    while (time_of(what, times) < 1e6) {
-        times *= 2;
-    }
-    std::array<double, 11> samples;
-    for (double& sample : samples) {
-        sample = time_of(what, times) / times;
-    }
-    std::ranges::nth_element(samples, samples.begin() + samples.size() / 2);
-    return samples[samples.size() / 2];
+    const auto time_of = [&](unsigned times) {
+        const double begin = cpu_seconds();
+        for (unsigned i = 0; i < times; ++i) {
+            what();
+        }
+        return cpu_seconds() - begin;
+    };
+    return alternate({.rounds = 11, .sample_time = 1e-3, .most_time = no_limit}, {{"", time_of}})[0].time * 1e9;
 }
 
 // Memory whose pieces are far enough apart for all rows.

@@ -140,16 +140,6 @@ double map_windows(ucp_context_h context, std::span<const layout> handles, std::
         [&](unsigned i) { check_ok(ucp_layout_unmap(windows[i]), "ucp_layout_unmap"); });
 }
 
-template <typename Once>
-double repeat(unsigned times, Once&& once)
-{
-    const auto begin = std::chrono::steady_clock::now();
-    for (unsigned i = 0; i < times; ++i) {
-        once();
-    }
-    return seconds_since(begin);
-}
-
 std::vector<layout> make_equal(const map_case& row, unsigned count)
 {
     std::vector<layout> made;
@@ -181,12 +171,13 @@ void measure(const effort& how, ucp_context_h context, const map_case& row)
         check(must(window::map(context, each, bases)).address() == held.address(), "equal content, another window");
     }
     const std::vector<measured> results = alternate(
-        how, {{"ucp_mem_map", [&](unsigned times) { return map_plain(context, plain, times); }},
-              {"same", [&](unsigned times) { return map_windows(context, {&first, 1}, bases, times); }},
-              {"equal", [&](unsigned times) { return map_windows(context, equal, bases, times); }},
-              {"unused",
-               [&](unsigned times) { return repeat(times, [&] { must(window::map(context, first, other_bases)); }); }},
-              {"create", [&](unsigned times) { return repeat(times, [&] { make_list(row); }); }}});
+        how,
+        {{"ucp_mem_map", [&](unsigned times) { return map_plain(context, plain, times); }},
+         {"same", [&](unsigned times) { return map_windows(context, {&first, 1}, bases, times); }},
+         {"equal", [&](unsigned times) { return map_windows(context, equal, bases, times); }},
+         {"unused",
+          [&](unsigned times) { return seconds_of(times, [&] { must(window::map(context, first, other_bases)); }); }},
+         {"create", [&](unsigned times) { return seconds_of(times, [&] { make_list(row); }); }}});
     check_ok(ucp_mem_unmap(context, registered), "ucp_mem_unmap");
     fmt::print("{:32} {:7} {:12.0f} {:12.0f} {:12.0f} {:12.0f} {:12.1f}\n", row.name, row.num_blocks,
                results[0].time * 1e9, results[1].time * 1e9, results[2].time * 1e9, results[3].time * 1e9,

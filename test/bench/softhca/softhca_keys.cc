@@ -1,13 +1,12 @@
 // `contrib/dev bench softhca_keys`: what the device model itself costs for translating keys and moving bytes, without
-// system calls: memory is this process's and is copied by memcpy. Figures are medians of samples.
+// system calls: memory is this process's and is copied by memcpy. Figures are medians of rounds.
+#include "bench/common/measure.h"
 #include "softhca/core/keys/memory_transfer.h"
 #include "softhca/core/keys/translation_list.h"
 #include "gtest/softhca/core/key_maker.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <functional>
 
@@ -49,25 +48,10 @@ public:
     bool tracing() const override { return false; }
 };
 
-double now()
-{
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // Nanoseconds of one call.
-double cost(const std::function<void()>& work, unsigned times)
+double cost(const std::function<void()>& work)
 {
-    constexpr unsigned samples = 21;
-    std::vector<double> found;
-    for (unsigned sample = 0; sample < samples; ++sample) {
-        const double begin = now();
-        for (unsigned i = 0; i < times; ++i) {
-            work();
-        }
-        found.push_back((now() - begin) / times * 1e9);
-    }
-    std::ranges::nth_element(found, found.begin() + samples / 2);
-    return found[samples / 2];
+    return alternate_calls({.rounds = 21, .sample_time = 1e-3, .most_time = no_limit}, {work})[0].time * 1e9;
 }
 
 std::span<std::byte> zeroed(std::size_t bytes)
@@ -122,7 +106,7 @@ private:
         const reference other{_far_key, address_of(_far), 8, nullptr};
         const reference listed{_make.list({klm(8, _near_key, address_of(_near))}), 0, 8, nullptr};
         const auto print = [&](const char* what, const reference& to, const reference& from) {
-            fmt::print("{:44} {:8.1f} ns\n", what, cost([&] { move(to, from, 8); }, 100'000));
+            fmt::print("{:44} {:8.1f} ns\n", what, cost([&] { move(to, from, 8); }));
         };
         print("8 B, inline to a direct key", direct, in_line);
         print("8 B, between direct keys", direct, other);
@@ -131,28 +115,24 @@ private:
 
     void report_large()
     {
-        const double ns = cost(
-            [&] {
-                move({_far_key, address_of(_far), large_message, nullptr},
-                     {_near_key, address_of(_near), large_message, nullptr}, large_message);
-            },
-            20);
+        const double ns = cost([&] {
+            move({_far_key, address_of(_far), large_message, nullptr},
+                 {_near_key, address_of(_near), large_message, nullptr}, large_message);
+        });
         fmt::print("{:44} {:8.1f} GB/s\n", "1 MiB, between direct keys", large_message / ns);
     }
 
     void report_blocks(const char* what, std::uint32_t key)
     {
         const double walk =
-            cost([&] { (void)check_access(_device, _make.user(), key, 0, payload, right::local_read); }, 1);
+            cost([&] { (void)check_access(_device, _make.user(), key, 0, payload, right::local_read); });
         const double moved =
-            cost([&] { move({_far_key, address_of(_far), payload, nullptr}, {key, 0, payload, nullptr}, payload); }, 1);
+            cost([&] { move({_far_key, address_of(_far), payload, nullptr}, {key, 0, payload, nullptr}, payload); });
         std::uint64_t at  = 0;
-        const double seek = cost(
-            [&] {
-                at = (at + 0x9e3779b9) % (payload - block_bytes);
-                (void)check_access(_device, _make.user(), key, at, block_bytes, right::local_read);
-            },
-            10'000);
+        const double seek = cost([&] {
+            at = (at + 0x9e3779b9) % (payload - block_bytes);
+            (void)check_access(_device, _make.user(), key, at, block_bytes, right::local_read);
+        });
         fmt::print("{:44} {:8.1f} ns per entry walked\n", what, walk / blocks);
         fmt::print("{:44} {:8.1f} ns per entry moved, {:.1f} GB/s\n", "", moved / blocks, payload / moved);
         fmt::print("{:44} {:8.1f} ns to walk 64 B somewhere in it\n", "", seek);
@@ -164,8 +144,7 @@ private:
         const std::uint32_t empty   = _make.empty(prm::mkey_access_mode::klm, count);
         const auto list             = list_of(count);
         const double ns             = cost(
-            [&] { (void)store_translations(_device.memory, _make.record(empty), 0, std::as_bytes(std::span(list))); },
-            10);
+            [&] { (void)store_translations(_device.memory, _make.record(empty), 0, std::as_bytes(std::span(list))); });
         fmt::print("{:44} {:8.1f} ns per entry\n", "writing 65536 entries to a key", ns / count);
     }
 
