@@ -12,7 +12,6 @@ import argparse
 import csv
 import glob
 import hashlib
-import math
 import os
 import shutil
 import statistics
@@ -126,7 +125,7 @@ def main():
     if not rows:
         sys.exit("bench heap: nothing was measured")
     worst = min(rows, key=lambda row: row["heap"])
-    mean = math.exp(statistics.fmean(math.log(row["heap"]) for row in rows))
+    mean = statistics.geometric_mean(row["heap"] for row in rows)
     print(f"heap: geomean {mean:.2f} of {len(rows)} rows, worst {worst['heap']:.2f} ({worst['work']})")
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:

@@ -23,7 +23,6 @@ usage: mpi.py BUILD_DIR [OPTIONS], see --help
 import argparse
 import csv
 import json
-import math
 import os
 import shutil
 import statistics
@@ -208,12 +207,8 @@ def measure(build, options):
     return rows
 
 
-def geomean(ratios):
-    return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
-
-
 def mean_of(ratios, words):
-    return f"{geomean(ratios):.2f} of {len(ratios)} {words}" if ratios else f"no {words}"
+    return f"{statistics.geometric_mean(ratios):.2f} of {len(ratios)} {words}" if ratios else f"no {words}"
 
 
 def summary(rows, data):

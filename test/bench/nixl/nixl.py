@@ -22,7 +22,6 @@ Has to be run by a Python that has NIXL's wheel and NumPy, with NIXL_PLUGIN_DIR:
 """
 import argparse
 import csv
-import math
 import os
 import statistics
 import sys
@@ -134,10 +133,6 @@ def time_of(found, field):
     return statistics.median(each[field] for each in found["UCX_LAYOUT"])
 
 
-def geomean(values):
-    return math.exp(statistics.mean(map(math.log, values)))
-
-
 def words(seconds):
     return f"{seconds * 1e6:.0f} us" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"
 
@@ -198,9 +193,11 @@ def main():
         worst = min(whole, key=whole.get)
         fresh = {name: ratio(found, "fresh") for name, found in results.items()}
         worst_fresh = min(fresh, key=fresh.get)
-        print(f"fresh lists: R {geomean(fresh.values()):.2f}, worst {fresh[worst_fresh]:.2f} ({worst_fresh})")
-        print(f"nixl: {len(results)} rows, post CPU {geomean([ratio(f, 'post_cpu') for f in results.values()]):.2f}, "
-              f"whole time {geomean(whole.values()):.2f}, worst {whole[worst]:.2f} ({worst})")
+        post_cpu = [ratio(found, "post_cpu") for found in results.values()]
+        print(f"fresh lists: R {statistics.geometric_mean(fresh.values()):.2f}, "
+              f"worst {fresh[worst_fresh]:.2f} ({worst_fresh})")
+        print(f"nixl: {len(results)} rows, post CPU {statistics.geometric_mean(post_cpu):.2f}, "
+              f"whole time {statistics.geometric_mean(whole.values()):.2f}, worst {whole[worst]:.2f} ({worst})")
     return 0 if results else 1
 
 

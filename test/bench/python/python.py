@@ -136,7 +136,7 @@ def main():
             csv.writer(file).writerows([("row", "ucx_layout_us", "best_other_us", "ratio", "best_other"), *found])
     if options.summary:
         worst = min(found, key=lambda row: row[3])
-        mean = math.exp(statistics.fmean(math.log(row[3]) for row in found))
+        mean = statistics.geometric_mean(row[3] for row in found)
         print(f"python: geomean {mean:.2f} of {len(found)} rows, worst {worst[3]:.2f} ({worst[0]})")
 
 
