@@ -1,6 +1,6 @@
 #include "copy_counter.h"
 
-#include "device_time.h"
+#include "device_handler.h"
 
 #include <atomic>
 #include <vector>

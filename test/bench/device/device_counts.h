@@ -18,7 +18,6 @@ namespace ucxl::bench
 struct counts {
     std::uint64_t work_requests = 0; // of all kinds, also those that bind keys
     std::uint64_t key_bindings  = 0; // UMR work requests
-    std::uint64_t atomics       = 0;
     std::uint64_t commands      = 0;
 
     counts operator-(const counts& before) const;
@@ -38,8 +37,5 @@ private:
 
 // Whether softhca-run started this process.
 bool has_software_device();
-
-// Runs this program again below softhca-run with the times of a card ("none", "cx6"). Does not return.
-[[noreturn]] void run_with_software_device(const char* times, char** argv);
 
 } // namespace ucxl::bench

@@ -26,9 +26,9 @@ std::string share_text(const device_row& row, const device_cost& by)
 std::string head(const device_row& first)
 {
     std::string text = fmt::format("{:<15} {:>8} {:>7} {:>6}", first.operation, "packed", "blocks", "auto");
-    for (const char* figure : {"WQEs", "copied", "us", "own us"}) {
+    for (const char* figure : {"WQEs", "copied"}) {
         for (const device_cost& by : first.methods) {
-            text += fmt::format(" {:>14}", fmt::format("{} {}", by.cpu.name.substr(0, by.cpu.name.find('-')), figure));
+            text += fmt::format(" {:>14}", fmt::format("{} {}", by.method.substr(0, by.method.find('-')), figure));
         }
     }
     return text + fmt::format(" {:>8} {:>5}\n", "commands", "UMR");
@@ -45,8 +45,6 @@ std::string line(const device_row& row)
     };
     add([](const device_cost& by) { return count_text(by.work_requests); });
     add([&](const device_cost& by) { return share_text(row, by); });
-    add([](const device_cost& by) { return fmt::format("{:.1f}", by.cpu.time * 1e6); });
-    add([](const device_cost& by) { return fmt::format("{:.1f}", by.own_seconds * 1e6); });
     const device_cost& ours = row.methods[0];
     return text + fmt::format(" {:>8} {:>5}\n", count_text(ours.commands), count_text(ours.key_bindings));
 }
@@ -76,38 +74,20 @@ std::string device_summary(const device_rows& rows)
 
 std::string judge(const device_rows& rows)
 {
-    std::string text;
-    text += judge_by(rows, "rows without a command or a key binding in the steady state", 1, [](const device_row& row) {
+    return judge_by(rows, "rows without a command or a key binding in the steady state", 1, [](const device_row& row) {
         return std::optional(row.methods[0].commands + row.methods[0].key_bindings == 0 ? 1.0 : 0.0);
     });
-    for (std::size_t i = 1; i < 3; ++i) {
-        for (const char* operation : {"message", "put"}) {
-            const auto first = std::ranges::find(rows, operation, &device_row::operation);
-            if (first == rows.end() || i >= first->methods.size()) {
-                continue;
-            }
-            const std::string what = fmt::format("CPU time without the device, {} / ours", first->methods[i].cpu.name);
-            text += judge_by(rows, what, 1, [&](const device_row& row) -> std::optional<double> {
-                if (row.operation != operation || row.methods[0].own_seconds == 0) {
-                    return std::nullopt;
-                }
-                return row.methods[i].own_seconds / row.methods[0].own_seconds;
-            });
-        }
-    }
-    return text;
 }
 
 std::string device_csv(const device_rows& rows)
 {
-    std::string text = "pattern,operation,packed,blocks,auto,method,work_requests,key_bindings,commands,bytes_copied,"
-                       "cpu_ns,own_ns,cpu_by_ours\n";
+    std::string text = "pattern,operation,packed,blocks,auto,method,work_requests,key_bindings,commands,bytes_copied\n";
     for (const device_row& row : rows) {
         for (const device_cost& by : row.methods) {
-            text += fmt::format("{},{},{},{},{},{},{},{},{},{:.0f},{:.0f},{:.0f},{:.4g}\n", row.pattern, row.operation,
-                                row.length, row.num_blocks, row.has_keys_by_cost ? "key" : "copy", by.cpu.name,
+            text += fmt::format("{},{},{},{},{},{},{},{},{},{:.0f}\n", row.pattern, row.operation, row.length,
+                                row.num_blocks, row.has_keys_by_cost ? "key" : "copy", by.method,
                                 count_text(by.work_requests), count_text(by.key_bindings), count_text(by.commands),
-                                by.bytes_copied, by.cpu.time * 1e9, by.own_seconds * 1e9, by.cpu.ratio);
+                                by.bytes_copied);
         }
     }
     return text;

@@ -1,8 +1,6 @@
 // A row of `bench device`: one pattern by windows and by what stock UCX has, by messages or by puts.
 #pragma once
 
-#include "bench/common/measure.h"
-
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -12,8 +10,7 @@ namespace ucxl::bench
 
 // Of one transfer, in both processes together.
 struct device_cost {
-    measured cpu;             // seconds of CPU time, with those of the software device; the ratio is that to ours
-    double own_seconds   = 0; // of that without the software device and the traps to it
+    std::string method;
     double work_requests = 0; // in the steady state, as the next two
     double key_bindings  = 0;
     double commands      = 0;

@@ -3,21 +3,16 @@
 //
 //     case NUMBER          of device_patterns(); every method moves it and every byte is compared; answers with its
 //                          bytes, or with -1 if some were wrong
-//     cpu METHOD TIMES     so many transfers; answers with nanoseconds of CPU time of both processes, together
-//     device               of that: nanoseconds in the software device's code
-//     doorbells            of that: how often it was called
+//     run METHOD TIMES     so many transfers, whose work requests and commands the device counts
 //     copied METHOD        one transfer; answers with the bytes of the application's memory that CPUs copied
 //     keys NUMBER          "auto" only: whether windows of that pattern get keys, both of them
-//
-// Both processes run on one processor and yield it when nothing moves. So waiting costs next to nothing, and what the
-// second process waits for is not counted twice.
 //
 // usage: bench_device_side windows|stock|auto
 #include "bench/common/shared_memory.h"
 #include "copy_counter.h"
+#include "device_handler.h"
 #include "device_method.h"
 #include "device_patterns.h"
-#include "device_time.h"
 
 #include "support/check.h"
 #include "support/ucp.h"
@@ -28,8 +23,6 @@
 #include <iostream>
 #include <map>
 #include <optional>
-
-#include <sched.h>
 
 namespace ucxl::bench
 {
@@ -47,8 +40,7 @@ struct order {
 
 // What one process found. Both together are the answer.
 struct finding {
-    std::uint64_t cpu = 0, copied = 0, num_wrong = 0;
-    device_time device;
+    std::uint64_t copied = 0, num_wrong = 0;
 };
 
 struct named_method {
@@ -96,10 +88,14 @@ public:
         case verb::copied:
             return count_copies(*_methods.at(given.method));
         case verb::run:
+            for (unsigned i = 0; i < given.number; ++i) {
+                transfer(*_methods.at(given.method));
+            }
+            break;
         case verb::end:
             break;
         }
-        return run(*_methods.at(given.method), given.number);
+        return {};
     }
 
     std::size_t length() const
@@ -214,16 +210,6 @@ private:
         }
     }
 
-    finding run(method& by, unsigned times)
-    {
-        const device_time device_before = time_in_device();
-        const std::uint64_t before      = cpu_ns();
-        for (unsigned i = 0; i < times; ++i) {
-            transfer(by);
-        }
-        return {.cpu = cpu_ns() - before, .device = time_in_device() - device_before};
-    }
-
     // Memory under a window is reached through the window only, and the library copies there by instructions of its
     // own. So one of the counts has all.
     finding count_copies(method& by)
@@ -232,7 +218,7 @@ private:
         copy_counter::start();
         transfer(by);
         const std::uint64_t by_calls = copy_counter::stop();
-        return {.copied = std::max(by_calls, by.window_bytes() - before), .device = {}};
+        return {.copied = std::max(by_calls, by.window_bytes() - before)};
     }
 
     ucp_pair& _pair;
@@ -272,9 +258,6 @@ public:
 
     double answer(const std::string& word)
     {
-        if (word == "device" || word == "doorbells") {
-            return static_cast<double>(word == "device" ? _last.device.nanoseconds : _last.device.doorbells);
-        }
         order given{};
         if (word == "case") {
             given.what = verb::prepare;
@@ -289,11 +272,11 @@ public:
             given.what = verb::copied;
             return static_cast<double>(both(given).copied);
         }
-        test::check(word == "cpu", "no order {}", word);
+        test::check(word == "run", "no order {}", word);
         given.what = verb::run;
         std::cin >> given.number;
-        _last = both(given);
-        return static_cast<double>(_last.cpu);
+        both(given);
+        return 0;
     }
 
     void end() { _pair.trade(bytes_of(order{.what = verb::end, .method = 0, .number = 0})); }
@@ -304,17 +287,12 @@ private:
         _pair.trade(bytes_of(given));
         const finding own   = _side.obey(given);
         const finding other = value_of<finding>(_pair.trade(bytes_of(own)));
-        return {.cpu       = own.cpu + other.cpu,
-                .copied    = own.copied + other.copied,
-                .num_wrong = own.num_wrong + other.num_wrong,
-                .device    = {.nanoseconds = own.device.nanoseconds + other.device.nanoseconds,
-                              .doorbells   = own.device.doorbells + other.device.doorbells}};
+        return {.copied = own.copied + other.copied, .num_wrong = own.num_wrong + other.num_wrong};
     }
 
     ucp_pair& _pair;
     side _side;
     std::span<const named_method> _known;
-    finding _last;
 };
 
 void follow(ucp_pair& pair, std::span<const named_method> methods)
@@ -348,14 +326,6 @@ void answer_choices()
         const examples::pattern pattern = device_patterns().at(number);
         std::cout << (has_keys(context.get(), pattern.send) && has_keys(context.get(), pattern.receive)) << std::endl;
     }
-}
-
-void stay_on_this_processor()
-{
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    test::check(sched_setaffinity(0, sizeof(one), &one) == 0, "sched_setaffinity");
 }
 
 void serve(const std::string& kind, int socket, bool is_first)
@@ -397,6 +367,5 @@ int main(int argc, char** argv)
         std::fprintf(stderr, "usage: bench_device_side windows|stock|auto; `bench device` runs it\n");
         return 2;
     }
-    bench::stay_on_this_processor();
     return bench::run_pair(argc, argv, 1, [&](int socket, bool is_first) { bench::serve(kind, socket, is_first); });
 }

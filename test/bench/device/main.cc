@@ -1,14 +1,12 @@
-// `contrib/dev bench device`: what windows with hardware keys cost: work requests, bytes that CPUs copy, CPU time and
-// commands, for all exchanges of the demo. Runs itself under softhca-run.
-//
-// CPU time is that of the sending and the receiving thread. The software device runs in them. What it takes is measured
-// and shown; on a card this part does not exist. Counts are those of any mlx5 device.
+// `contrib/dev bench device`: what windows with hardware keys cost: work requests, bytes that CPUs copy and commands,
+// for all exchanges of the demo. Runs itself under softhca-run. Counts are those of any mlx5 device; times would be
+// those of the software device.
 #include "bench/common/comparison.h"
 #include "bench/common/worker.h"
-#include "bench/softhca/softhca_figures.h"
 #include "device_counts.h"
 #include "device_patterns.h"
 #include "device_row.h"
+#include "support/software_device.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -26,10 +24,8 @@ namespace
 {
 
 constexpr unsigned counted_transfers = 4;
-constexpr const char* trap_variable  = "UCXL_BENCH_TRAP_US";
 
 struct options {
-    effort how{.rounds = 5, .sample_time = 1e-3, .most_time = 0.05};
     std::vector<std::string> only;
     bool with_summary       = false;
     bool has_own_thresholds = false;
@@ -43,13 +39,6 @@ struct operation {
 
 const operation operations[] = {{"message", {"window-message", "list-message", "packed-message"}},
                                 {"put", {"window-put", "block-puts"}}};
-
-// As text; 0 if the user has started softhca-run, below which it cannot be measured.
-std::string trap_us()
-{
-    const char* const measured = std::getenv(trap_variable);
-    return measured == nullptr ? "0" : measured;
-}
 
 std::unique_ptr<worker> start(const char* kind, std::vector<std::string> settings)
 {
@@ -76,8 +65,7 @@ class benchmark
 {
 public:
     explicit benchmark(const options& wanted)
-        : _wanted(wanted), _trap_seconds(std::stod(trap_us()) * 1e-6),
-          _windows(start("windows", settings_of_windows(wanted))),
+        : _wanted(wanted), _windows(start("windows", settings_of_windows(wanted))),
           _stock(start("stock", {"UCX_TLS=rc_x", "UCX_LAYOUT_KEYS_ENABLE=n", "UCX_LAYOUT_HOOKS="})),
           _automatic(start("auto", {"UCX_TLS=rc_x,lay_copy", "UCX_LAYOUT_KEYS_WINDOWS=auto"}))
     {
@@ -126,54 +114,35 @@ private:
 
     std::vector<device_cost> costs_of(const operation& each)
     {
-        std::vector<device_cost> costs(each.methods.size());
-        std::vector<std::vector<double>> own(each.methods.size());
-        std::vector<contender> contenders;
-        for (std::size_t i = 0; i < each.methods.size(); ++i) {
-            count(each.methods[i], costs[i]);
-            contenders.push_back({each.methods[i], [&, i](unsigned times) {
-                                      const double cpu = run(each.methods[i], times);
-                                      own[i].push_back((cpu - device_seconds(each.methods[i])) / times);
-                                      return cpu;
-                                  }});
-        }
-        const std::vector<measured> times = alternate(_wanted.how, contenders);
-        for (std::size_t i = 0; i < costs.size(); ++i) {
-            costs[i].cpu         = times[i];
-            costs[i].own_seconds = std::max(0.0, median(own[i]));
+        std::vector<device_cost> costs;
+        for (const std::string& method : each.methods) {
+            costs.push_back(cost_of(method));
         }
         return costs;
     }
 
-    double run(const std::string& method, unsigned times)
+    void run(const std::string& method, unsigned times)
     {
-        return process_of(method).ask(fmt::format("cpu {} {}", method, times)) * 1e-9;
-    }
-
-    // Of the last run.
-    double device_seconds(const std::string& method)
-    {
-        worker& by = process_of(method);
-        return by.ask("device") * 1e-9 + by.ask("doorbells") * _trap_seconds;
+        process_of(method).ask(fmt::format("run {} {}", method, times));
     }
 
     // In the steady state: UCX has registered everything.
-    void count(const std::string& method, device_cost& into)
+    device_cost cost_of(const std::string& method)
     {
         run(method, 2);
         const counts before = _device.now();
         run(method, counted_transfers);
         const counts found = _device.now() - before;
         const auto each    = [](std::uint64_t count) { return static_cast<double>(count) / counted_transfers; };
-        into.work_requests = each(found.work_requests);
-        into.key_bindings  = each(found.key_bindings);
-        into.commands      = each(found.commands);
-        into.bytes_copied  = process_of(method).ask("copied " + method);
+        return {.method        = method,
+                .work_requests = each(found.work_requests),
+                .key_bindings  = each(found.key_bindings),
+                .commands      = each(found.commands),
+                .bytes_copied  = process_of(method).ask("copied " + method)};
     }
 
     const options& _wanted;
     device_counts _device;
-    double _trap_seconds;
     std::unique_ptr<worker> _windows, _stock, _automatic;
     device_rows _rows;
 };
@@ -200,13 +169,9 @@ void run(const options& wanted)
     const device_rows rows = made.measure();
     fmt::print(
         "one transfer, both processes together. WQEs: work requests; copied: how often CPUs copied each byte of the "
-        "application\n(of blocks at least: what UCX stores into work requests is not counted); us: CPU time; own us: "
-        "the same "
-        "without the\nsoftware device, which runs in these threads (for each doorbell that traps at least {} us are "
-        "the "
-        "kernel's); commands,\nUMR: of windows, in the steady state; auto: what windows get without options. "
-        "Windows:\n{}\n\n",
-        trap_us(), fmt::join(settings_of_windows(wanted), " "));
+        "application\n(of blocks at least: what UCX stores into work requests is not counted); commands, UMR: of "
+        "windows, in the steady\nstate; auto: what windows get without options. Windows:\n{}\n\n",
+        fmt::join(settings_of_windows(wanted), " "));
     fmt::print("{}\n{}", device_table(rows, "message"), device_table(rows, "put"));
     if (!wanted.csv.empty()) {
         write(device_csv(rows), wanted.csv);
@@ -226,7 +191,7 @@ void run(const options& wanted)
 int main(int argc, char** argv)
 {
     using namespace ucxl::bench;
-    CLI::App app("Work requests, copied bytes, CPU time and commands of windows with hardware keys and of stock UCX.",
+    CLI::App app("Work requests, copied bytes and commands of windows with hardware keys and of stock UCX.",
                  "bench_device");
     options wanted;
     app.add_option("--only", wanted.only, "patterns whose name holds this text; may be given several times")
@@ -239,9 +204,8 @@ int main(int argc, char** argv)
     CLI11_PARSE(app, argc, argv);
     return report_failure("device", [&] {
         if (!has_software_device()) {
-            setenv(trap_variable, fmt::format("{:.2f}", bare_trap_us(&percentiles::least)).c_str(), 1);
             setenv("UCX_LOG_FILE", "stderr", 0); // standard output of the processes carries answers
-            run_with_software_device("none", argv);
+            ucxl::test::run_below(SOFTHCA_RUN, {"--times", "none"}, argv);
         }
         run(wanted);
     });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the figures of `bench device`: work requests, copied bytes and CPU time of each method, a panel for each.
+"""Draws the figures of `bench device`: work requests and copied bytes of each method, a panel for each.
 
 usage: plot_device.py FIGURES.csv PICTURE
 """
@@ -23,14 +23,9 @@ def read_rows(file):
     return made
 
 
-def own_us(line):
-    return float(line["own_ns"]) / 1000
-
-
 PANELS = (("work requests", lambda line: float(line["work_requests"]), "log"),
           ("bytes copied by CPUs, of each packed one", lambda line: float(line["bytes_copied"]) / float(line["packed"]),
-           "linear"),
-          ("CPU time without the device, us", own_us, "log"))
+           "linear"))
 
 
 def draw(axes, rows, title, figure_of, scale):
@@ -52,7 +47,7 @@ def main():
         sys.exit(__doc__.strip())
     all_rows = read_rows(sys.argv[1])
     figure, axes = pyplot.subplots(len(OPERATIONS), len(PANELS), squeeze=False,
-                                   figsize=(15, 2 + 0.7 * max(map(len, all_rows.values()))))
+                                   figsize=(10, 2 + 0.7 * max(map(len, all_rows.values()))))
     for place, operation in zip(axes, OPERATIONS):
         if all_rows[operation]:
             for one, (title, figure_of, scale) in zip(place, PANELS):

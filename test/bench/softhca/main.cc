@@ -3,10 +3,12 @@
 // run. Runs itself under softhca-run.
 //
 // Figures of a machine that does something else meanwhile are figures of that, too: the load is printed with them.
+#include "bench/common/measure.h"
 #include "softhca_direct.h"
 #include "softhca_figures.h"
 #include "softhca_target.h"
 #include "support/end_with_failure.h"
+#include "support/software_device.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -18,7 +20,6 @@
 #include <string>
 #include <sys/uio.h>
 #include <thread>
-#include <unistd.h>
 
 namespace ucxl::bench
 {
@@ -181,7 +182,7 @@ private:
     // The first sample pays for memory that was never touched.
     static double after_first(const std::vector<double>& samples)
     {
-        return median_of({samples.begin() + 1, samples.end()});
+        return median({samples.begin() + 1, samples.end()});
     }
 
     static double rate(std::size_t bytes, const std::function<void(std::size_t)>& move)
@@ -237,20 +238,12 @@ void write_json(const json& report, const std::string& file)
 }
 
 // Runs this program again with the device in it.
-void run_with_device(char** argv)
+[[noreturn]] void run_with_device(char** argv)
 {
     if (const double trap = bare_trap_us(); trap != 0) {
         ::setenv(trap_variable, fmt::format("{:.2f}", trap).c_str(), 1);
     }
-    std::string runner = SOFTHCA_RUN;
-    std::string dashes = "--";
-    std::vector<char*> line{runner.data(), dashes.data()};
-    for (; *argv != nullptr; ++argv) {
-        line.push_back(*argv);
-    }
-    line.push_back(nullptr);
-    ::execv(line[0], line.data());
-    die(runner + ": " + std::strerror(errno));
+    test::run_below(SOFTHCA_RUN, {}, argv);
 }
 
 } // namespace

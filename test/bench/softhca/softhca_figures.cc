@@ -22,18 +22,11 @@ double at(const std::vector<double>& sorted, double share)
 percentiles percentiles_of(std::vector<double> samples)
 {
     std::ranges::sort(samples);
-    return {.least = samples.front(),
-            .p50   = at(samples, 0.5),
+    return {.p50   = at(samples, 0.5),
             .p90   = at(samples, 0.9),
             .p99   = at(samples, 0.99),
             .p999  = at(samples, 0.999),
             .worst = samples.back()};
-}
-
-double median_of(std::vector<double> samples)
-{
-    std::ranges::sort(samples);
-    return at(samples, 0.5);
 }
 
 percentiles latency_of(const std::function<void()>& once, std::size_t count)
@@ -64,7 +57,7 @@ void step_over(int, siginfo_t*, void* context)
 
 } // namespace
 
-double bare_trap_us(double percentiles::* figure)
+double bare_trap_us()
 {
     constexpr std::size_t page_bytes = 4096;
     constexpr std::size_t samples    = 5000;
@@ -77,7 +70,7 @@ double bare_trap_us(double percentiles::* figure)
         return 0;
     }
     const auto trapping_store = [page] { asm volatile(".byte 0x48, 0x89, 0x02" : : "a"(1), "d"(page) : "memory"); };
-    const double median       = latency_of(trapping_store, samples).*figure;
+    const double median       = latency_of(trapping_store, samples).p50;
     sigaction(SIGSEGV, &before, nullptr);
     munmap(page, page_bytes);
     return median;
@@ -85,7 +78,7 @@ double bare_trap_us(double percentiles::* figure)
 
 #else
 
-double bare_trap_us(double percentiles::*)
+double bare_trap_us()
 {
     return 0;
 }

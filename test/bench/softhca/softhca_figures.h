@@ -18,7 +18,6 @@ inline std::uint64_t now_ns()
 }
 
 struct percentiles {
-    double least;
     double p50;
     double p90;
     double p99;
@@ -28,7 +27,6 @@ struct percentiles {
 
 // Of at least one sample.
 percentiles percentiles_of(std::vector<double> samples);
-double median_of(std::vector<double> samples);
 
 // Microseconds of each of `count` calls, after a twentieth as many that are not counted.
 percentiles latency_of(const std::function<void()>& once, std::size_t count);
@@ -36,6 +34,6 @@ percentiles latency_of(const std::function<void()>& once, std::size_t count);
 // A store to a page that refuses it, a signal handler that steps over it, and back: what the kernel takes for a
 // doorbell that traps. Microseconds; 0 where this was not written for the processor. In a process without the device,
 // whose handler is in front of others.
-double bare_trap_us(double percentiles::* figure = &percentiles::p50);
+double bare_trap_us();
 
 } // namespace ucxl::bench

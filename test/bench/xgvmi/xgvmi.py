@@ -4,10 +4,8 @@ cost by five schemes, on a software device with two functions, beside what is pu
 
 All schemes go through calls of stock UCP. Two of them are stock UCX's own, two of them its older ones, and two ours.
 Times are modelled: to the time of this machine --times bf3 adds the published time of each command and each
-registration. CPU time is that of this machine without the software device and its traps, which a card does not have;
-waiting for the card is not in it, either, because this device has done its work when the trap ends. Commands and work
-requests are counted; those of the registration are not among them. A key is invalidated when UCX deregisters, which is
-with its next call.
+registration. Commands and work requests are counted; those of the registration are not among them. A key is invalidated
+when UCX deregisters, which is with its next call.
 
 usage: xgvmi.py BUILD_DIR [--repeats N] [--csv FILE]
 """
@@ -62,8 +60,8 @@ SCHEMES = (
     Scheme("pool", "fresh", POOL, OURS),
     Scheme("pool and cache", "same", (), OURS),
 )
-FIELDS = ("scheme", "length", "published_us", "modelled_us", "registration_us", "export_us", "import_us", "own_cpu_us",
-          "commands", "registration_commands", "work_requests")
+FIELDS = ("scheme", "length", "published_us", "modelled_us", "registration_us", "export_us", "import_us", "commands",
+          "registration_commands", "work_requests")
 
 
 def measure(build, scheme, repeats):
@@ -82,20 +80,19 @@ def measure(build, scheme, repeats):
         published = sum(part[number] for part in scheme.published) / 1000
         rows.append(dict(zip(FIELDS, (scheme.name, length, round(published, 1), cost["us"], cost["registration_us"],
                                       cost["export_us"], cost["import_us"] + cost["release_import_us"],
-                                      cost["own_us"], cost["commands"], cost["registration_commands"],
-                                      cost["work_requests"]))))
+                                      cost["commands"], cost["registration_commands"], cost["work_requests"]))))
     return rows
 
 
 def table(rows):
     lines = ["                                                        modelled, us              of export and import",
-             "length  scheme                              published, us     all   export   import   CPU us  commands  "
+             "length  scheme                              published, us     all   export   import  commands  "
              "WQEs"]
     for length, name in LENGTHS.items():
         for row in (row for row in rows if row["length"] == length):
             published = f"{row['published_us']:.0f}" if row["published_us"] else "-"
             lines.append(f"{name:<7} {row['scheme']:<36}{published:>12} {row['modelled_us']:>8.0f} "
-                         f"{row['export_us']:>8.1f} {row['import_us']:>8.1f} {row['own_cpu_us']:>8.1f} "
+                         f"{row['export_us']:>8.1f} {row['import_us']:>8.1f} "
                          f"{row['commands'] - row['registration_commands']:>9.2f} {row['work_requests']:>5.2f}")
     return "\n".join(lines)
 

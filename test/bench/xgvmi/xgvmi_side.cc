@@ -1,8 +1,8 @@
 // One method of `contrib/dev bench xgvmi`: a buffer of the host is mapped, exported, imported by the DPU, and both let
 // it go, by calls of stock UCP. Host and DPU are two contexts of this process, on two functions of one device. Prints
 // a line of JSON for each length.
+#include "bench/common/measure.h"
 #include "bench/device/device_counts.h"
-#include "bench/device/device_time.h"
 #include "support/ucp.h"
 
 #include <CLI/CLI.hpp>
@@ -12,7 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <map>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,29 +37,14 @@ struct chosen_options {
 enum step { map, pack, import, release_import, unmap, num_steps };
 constexpr const char* step_names[] = {"map", "export", "import", "release_import", "unmap"};
 
-// Of the calling thread.
+// Microseconds.
 struct spent {
-    double wall_us[num_steps] = {};
-    double own_us[num_steps]  = {}; // CPU time without that of the device, and without its traps
-    double trap_ns            = 0;  // of one doorbell
-    std::uint64_t doorbells   = 0;
-    double nothing_ns         = 0; // what the clocks themselves cost in a step
+    double us[num_steps] = {};
 
     template <typename Body>
     void add(step which, Body&& body)
     {
-        watch_device(); // a new object of the device may have put the device's own handler back
-        const auto begin        = std::chrono::steady_clock::now();
-        const auto device_begin = time_in_device();
-        const auto cpu_begin    = cpu_ns();
-        body();
-        const auto cpu    = cpu_ns() - cpu_begin;
-        const auto device = time_in_device() - device_begin;
-        own_us[which] += (static_cast<double>(cpu) - static_cast<double>(device.nanoseconds) -
-                          static_cast<double>(device.doorbells) * trap_ns - nothing_ns) /
-                         1e3;
-        doorbells += device.doorbells;
-        wall_us[which] += std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+        us[which] += seconds_of(1, body) * 1e6;
     }
 };
 
@@ -157,29 +142,6 @@ void run_cycles(const chosen_options& chosen, cycle& each, unsigned repeats, spe
     }
 }
 
-double sum(const double (&steps)[num_steps])
-{
-    double all = 0;
-    for (const double one : steps) {
-        all += one;
-    }
-    return all;
-}
-
-// The clocks of an empty step, and a trap.
-spent calibrated()
-{
-    constexpr unsigned times = 2000;
-    spent nothing;
-    for (unsigned i = 0; i < times; ++i) {
-        nothing.add(map, [] {});
-    }
-    spent total;
-    total.nothing_ns = nothing.own_us[map] * 1e3 / times;
-    total.trap_ns    = trap_ns();
-    return total;
-}
-
 // Threads of the library make spare keys when the first ones were taken, and aliases of those that were announced.
 void wait_until_idle(const device_counts& device)
 {
@@ -207,8 +169,7 @@ void measure(const chosen_options& chosen, ucp_context_h host, ucp_context_h dpu
             wait_until_idle(device);
         }
     }
-    watch_device();
-    spent total         = calibrated();
+    spent total;
     const counts before = device.now();
     run_cycles(chosen, shared, chosen.repeats, total);
     const counts cost = device.now() - before;
@@ -219,18 +180,14 @@ void measure(const chosen_options& chosen, ucp_context_h host, ucp_context_h dpu
     const double times      = chosen.repeats;
     std::string steps;
     for (unsigned i = 0; i < num_steps; ++i) {
-        steps += fmt::format("\"{}_us\": {:.2f}, ", step_names[i], total.wall_us[i] / times);
+        steps += fmt::format("\"{}_us\": {:.2f}, ", step_names[i], total.us[i] / times);
     }
-    fmt::print("{{\"length\": {}, {}\"us\": {:.2f}, \"registration_us\": {:.2f}, \"own_us\": {:.3f}, "
-               "\"commands\": {:.2f}, \"registration_commands\": {:.2f}, \"work_requests\": {:.2f}}}\n",
-               length, steps, sum(total.wall_us) / times, sum(plain.wall_us) / times,
-               (total.own_us[pack] + total.own_us[import] + total.own_us[release_import]) / times,
+    fmt::print("{{\"length\": {}, {}\"us\": {:.2f}, \"registration_us\": {:.2f}, \"commands\": {:.2f}, "
+               "\"registration_commands\": {:.2f}, \"work_requests\": {:.2f}}}\n",
+               length, steps, std::accumulate(std::begin(total.us), std::end(total.us), 0.0) / times,
+               std::accumulate(std::begin(plain.us), std::end(plain.us), 0.0) / times,
                static_cast<double>(cost.commands) / times, static_cast<double>(plain_cost.commands) / times,
                static_cast<double>(cost.work_requests) / times);
-    fmt::print(stderr,
-               "trap {:.0f} nothing {:.0f} doorbells {} map {:.2f} pack {:.2f} import {:.2f} rel {:.2f} unmap {:.2f}\n",
-               total.trap_ns, total.nothing_ns, total.doorbells, total.own_us[map] / times, total.own_us[pack] / times,
-               total.own_us[import] / times, total.own_us[release_import] / times, total.own_us[unmap] / times);
     std::fflush(stdout);
 }
 
@@ -238,13 +195,9 @@ void run(const chosen_options& chosen)
 {
     const test::context host({.config = {{"TLS", "rc_x,lay_copy"}, {"NET_DEVICES", "mlx5_0:1"}}});
     const test::context dpu({.config = {{"TLS", "rc_x,lay_copy"}, {"NET_DEVICES", "mlx5_1:1"}}});
-    // The device's handler is there once its pages are.
-    const ucp_worker_h worker = test::open_worker(host.get());
-    watch_device();
     for (const std::uint64_t length : chosen.lengths) {
         measure(chosen, host.get(), dpu.get(), length);
     }
-    ucp_worker_destroy(worker);
 }
 
 } // namespace

@@ -24,23 +24,33 @@ inline void use_software_device(char** argv, const char* library)
     std::exit(1);
 }
 
-// The same for programs whose processes share one device: they run below softhca-run.
-inline void use_shared_software_device(const char* softhca_run, int argc, char** argv)
+// Becomes this program again, below softhca-run with these options.
+[[noreturn]] inline void run_below(const char* softhca_run, const std::vector<const char*>& options, char** argv)
+{
+    char program[4096];
+    const auto length = readlink("/proc/self/exe", program, sizeof(program));
+    const std::string path(program, length > 0 ? static_cast<std::size_t>(length) : 0);
+    std::vector<const char*> command{softhca_run};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"--", path.c_str()});
+    while (*++argv != nullptr) {
+        command.push_back(*argv);
+    }
+    command.push_back(nullptr);
+    execv(softhca_run, const_cast<char* const*>(command.data()));
+    std::perror("running this program on the software device");
+    std::exit(1);
+}
+
+// As use_software_device(), for programs whose processes share one device.
+inline void use_shared_software_device(const char* softhca_run, char** argv)
 {
     if (std::getenv("UCXL_TEST_DEVICE") != nullptr) {
         return;
     }
-    char program[4096];
-    const auto length = readlink("/proc/self/exe", program, sizeof(program));
-    const std::string path(program, length > 0 ? static_cast<std::size_t>(length) : 0);
-    std::vector<const char*> command = {softhca_run, "--", path.c_str()};
-    command.insert(command.end(), argv + 1, argv + argc);
-    command.push_back(nullptr);
     setenv("UCXL_TEST_DEVICE", "mlx5_0", 1);
     setenv("UCXL_SOFTWARE_DEVICE", "1", 1);
-    execv(softhca_run, const_cast<char* const*>(command.data()));
-    std::perror("running this program on the software device");
-    std::exit(1);
+    run_below(softhca_run, {}, argv);
 }
 
 } // namespace ucxl::test

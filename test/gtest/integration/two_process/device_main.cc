@@ -35,7 +35,7 @@ int main(int argc, char** argv)
         return ucxl::two_process::hold_devices();
     }
     // All peers of all tests share one device, so the test program itself runs below softhca-run.
-    ucxl::test::use_shared_software_device(SOFTHCA_RUN, argc, argv);
+    ucxl::test::use_shared_software_device(SOFTHCA_RUN, argv);
     testing::AddGlobalTestEnvironment(new network_cards);
     return ucxl::test::run_tests(argc, argv);
 }

@@ -12,7 +12,7 @@
 int main(int argc, char** argv)
 {
     setenv("SOFTHCA_FUNCTIONS", "2", 1); // the second one is that of a DPU
-    ucxl::test::use_shared_software_device(SOFTHCA_RUN, argc, argv);
+    ucxl::test::use_shared_software_device(SOFTHCA_RUN, argv);
     setenv("UCX_NET_DEVICES", ucxl::test::host_device, 0);
     setenv("UCX_RNDV_THRESH", "0", 1); // long and short messages go by the keys
     setenv("UCX_LAYOUT_KEYS_WINDOWS", "keys", 1);
