@@ -29,11 +29,6 @@ std::vector<ucp_dt_iov_t> blocks_of(const ucx_layout::layout& strided, std::span
     return std::move(made.blocks);
 }
 
-} // namespace
-
-namespace
-{
-
 std::vector<ucp_dt_iov_t> blocks_of(const block_order& list, std::byte* memory)
 {
     std::vector<ucp_dt_iov_t> made(list.offsets.size());
@@ -60,9 +55,9 @@ void iov_side::receive_list(const block_order& list)
 void iov_side::prepare(const layout_case& moved, const side_memory& memory)
 {
     const ucx_layout::layout strided = public_layout(moved);
-    _memory                          = memory;
-    _source                          = blocks_of(strided, memory.source);
-    _target                          = blocks_of(strided, memory.target);
+    ucp_side::prepare(moved, memory);
+    _source = blocks_of(strided, memory.source);
+    _target = blocks_of(strided, memory.target);
 }
 
 } // namespace ucxl::bench

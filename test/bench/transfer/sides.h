@@ -8,6 +8,7 @@
 //     bytes LENGTH       the same of contiguous memory
 //     cpus               answers with the CPU to which the first process is pinned, plus cpu_factor times that of the
 //                        second one; -1: one of them is not pinned
+//     loaded             answers with 1 if libucp_layout is in the first process, otherwise 0
 //     run METHOD TIMES   so many ping-pongs; answers with the seconds of that, halved; of put, get, copy and
 //                        limit-pass, which the first process does alone, so many of these and all their seconds. Limits
 //                        are measured with one buffer only. With
@@ -35,6 +36,8 @@
 #include "counter.h"
 #include "fresh_lists.h"
 #include "touched_memory.h"
+
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -267,6 +270,9 @@ private:
         }
         if (verb == "cpus") {
             return cpus();
+        }
+        if (verb == "loaded") {
+            return dlsym(RTLD_DEFAULT, "ucp_layout_map") == nullptr ? 0 : 1;
         }
         if (verb == "first") {
             std::size_t length = 0;

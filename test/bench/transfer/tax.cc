@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -29,58 +28,39 @@ constexpr double most_more            = 20e-9; // an operation
 constexpr double operations           = 2;     // a message: to send and to receive it
 
 // With these settings; `loaded`: of the library under test.
-worker start(bool loaded, std::vector<std::string> settings)
+pair start(scratch_folder& folder, const std::string& memory, bool loaded, std::vector<std::string> settings = {})
 {
     if (loaded) {
         settings.emplace_back("LD_PRELOAD=" BENCH_FOLDER "/.libs/libucp_layout.so");
     }
-    std::vector<std::string> command{"env"};
-    command.insert(command.end(), settings.begin(), settings.end());
-    command.emplace_back(BENCH_FOLDER "/bench_tax_side");
-    return worker(command);
-}
-
-void expect_loaded(worker& by, bool loaded)
-{
-    if ((by.ask("loaded") != 0) != loaded) {
+    pair made = start_program(folder, memory, loaded ? with_library : without_library, "bench_tax_side", {}, settings);
+    if ((made.process->ask("loaded") != 0) != loaded) {
         throw std::runtime_error(loaded ? "libucp_layout was not loaded" : "libucp_layout was loaded");
     }
+    return made;
 }
 
-double one_way(worker& by, std::size_t length, unsigned times)
+void tell_length(pair& by, std::size_t length)
 {
-    return by.ask(fmt::format("run {} {}", length, times)) / times;
+    by.process->ask(fmt::format("bytes {}", length));
 }
 
-unsigned times_of(worker& by, std::size_t length, double sample_time)
+// One pair of process pairs, all lengths.
+void measure_pair(const effort& how, const std::string& memory, pair& limit, std::vector<row>& rows)
 {
-    unsigned times = 16;
-    while (one_way(by, length, times) * times < sample_time / 4) {
-        times *= 2;
-    }
-    return static_cast<unsigned>(std::ceil(sample_time / one_way(by, length, times)));
-}
-
-// One pair of process pairs, all lengths; every second round in the other order.
-void measure_pair(const effort& how, worker& limit, std::vector<row>& rows)
-{
-    worker plain = start(false, {}), loaded = start(true, {});
-    expect_loaded(plain, false);
-    expect_loaded(loaded, true);
+    scratch_folder folder;
+    pair plain = start(folder, memory, false), loaded = start(folder, memory, true);
     for (row& one : rows) {
-        const unsigned times     = times_of(plain, one.length, how.sample_time);
-        std::vector<double>&ours = one.results[0].rounds, &others = one.results[1].rounds,
-        &least = one.results[2].rounds;
-        limit.ask(fmt::format("bytes {}", one.length));
-        for (unsigned round = 0; round < how.rounds; ++round) {
-            if (round % 2 == 0) {
-                others.push_back(one_way(plain, one.length, times));
-            }
-            ours.push_back(one_way(loaded, one.length, times));
-            if (round % 2 != 0) {
-                others.push_back(one_way(plain, one.length, times));
-            }
-            least.push_back(limit.ask(fmt::format("run contiguous {}", times)) / times);
+        for (pair* by : {&loaded, &plain, &limit}) {
+            tell_length(*by, one.length);
+        }
+        const std::vector<measured> made =
+            alternate(how, {run_by(with_library, loaded, "contiguous"), run_by(without_library, plain, "contiguous"),
+                            run_by(by_limit, limit, "contiguous")});
+        if (one.results.empty()) {
+            one.results = made;
+        } else {
+            append_rounds(one.results, made);
         }
     }
 }
@@ -125,14 +105,14 @@ std::set<std::string> tables_in(std::istream& log)
 }
 
 // What UCX chose, in both processes, for all lengths.
-std::set<std::string> protocol_tables(bool loaded)
+std::set<std::string> protocol_tables(const std::string& memory, bool loaded)
 {
     const scratch_folder folder;
     {
-        worker by = start(loaded, {"UCX_PROTO_INFO=y", "UCX_LOG_FILE=" + folder.path() + "/%p"});
-        expect_loaded(by, loaded);
+        scratch_folder for_fifo;
+        pair by = start(for_fifo, memory, loaded, {"UCX_PROTO_INFO=y", "UCX_LOG_FILE=" + folder.path() + "/%p"});
         for (const std::size_t length : lengths) {
-            one_way(by, length, 1);
+            tell_length(by, length);
         }
     }
     std::set<std::string> made;
@@ -147,8 +127,9 @@ std::set<std::string> protocol_tables(bool loaded)
 quartiles difference_of(const row& one)
 {
     std::vector<double> more;
-    for (std::size_t i = 0; i < one.results[0].rounds.size(); ++i) {
-        more.push_back((one.results[0].rounds[i] - one.results[1].rounds[i]) / operations);
+    const std::vector<double>&loaded = one.results[0].rounds, &plain = one.results[1].rounds;
+    for (std::size_t i = 0; i < std::min(loaded.size(), plain.size()); ++i) {
+        more.push_back((loaded[i] - plain[i]) / operations);
     }
     return quartiles_of(std::move(more));
 }
@@ -170,23 +151,18 @@ tax measure_tax(const effort& how, unsigned num_pairs)
                              1,
                              "host to host",
                              "contiguous",
-                             {{.name = with_library}, {.name = without_library}, {.name = by_limit}},
+                             {},
                              {{with_library, {by_limit}}}});
     }
     scratch_folder folder;
     const shared_memory memory(pair_memory_length);
-    const pair limit = start_limit(folder, memory.path());
+    pair limit = start_limit(folder, memory.path());
     for (unsigned i = 0; i < num_pairs; ++i) {
-        measure_pair(how, *limit.process, paid.rows);
+        measure_pair(how, memory.path(), limit, paid.rows);
     }
-    for (row& one : paid.rows) {
-        for (measured& by : one.results) {
-            by.time  = median(by.rounds);
-            by.ratio = ratio_between(by, one.results[0]);
-        }
-    }
-    const std::set<std::string> plain = protocol_tables(false), loaded = protocol_tables(true);
-    paid.num_tables     = static_cast<unsigned>(plain.size());
+    const std::set<std::string> plain  = protocol_tables(memory.path(), false),
+                                loaded = protocol_tables(memory.path(), true);
+    paid.num_tables                    = static_cast<unsigned>(plain.size());
     const auto add_only = [&](const char* who, const std::set<std::string>& in, const std::set<std::string>& other) {
         for (const std::string& table : in) {
             if (!other.contains(table)) {

@@ -36,13 +36,21 @@ const launcher launchers[] = {
 
 } // namespace
 
-pair start_side(scratch_folder& folder, const std::string& memory, const std::string& name, const std::string& kind,
-                const std::vector<std::string>& settings)
+pair start_program(scratch_folder& folder, const std::string& memory, const std::string& name,
+                   const std::string& program, const std::vector<std::string>& more,
+                   const std::vector<std::string>& settings)
 {
     std::vector<std::string> command{"env"};
     command.insert(command.end(), settings.begin(), settings.end());
-    command.insert(command.end(), {BENCH_FOLDER "/bench_transfer_side", folder.add_fifo(name), memory, kind});
+    command.insert(command.end(), {BENCH_FOLDER "/" + program, folder.add_fifo(name), memory});
+    command.insert(command.end(), more.begin(), more.end());
     return {name, std::make_unique<worker>(command)};
+}
+
+pair start_side(scratch_folder& folder, const std::string& memory, const std::string& name, const std::string& kind,
+                const std::vector<std::string>& settings)
+{
+    return start_program(folder, memory, name, "bench_transfer_side", {kind}, settings);
 }
 
 contender run_by(const std::string& name, pair& by, const std::string& method)

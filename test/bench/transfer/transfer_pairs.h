@@ -40,7 +40,12 @@ struct all_pairs {
     }
 };
 
-// The pair `kind` of bench_transfer_side, with settings NAME=VALUE beside what is set for this program.
+// Of a program of the build folder, which is given a FIFO, the memory and more words; with settings NAME=VALUE beside
+// what is set for this program.
+pair start_program(scratch_folder& folder, const std::string& memory, const std::string& name,
+                   const std::string& program, const std::vector<std::string>& more,
+                   const std::vector<std::string>& settings);
+// The pair `kind` of bench_transfer_side.
 pair start_side(scratch_folder& folder, const std::string& memory, const std::string& name, const std::string& kind,
                 const std::vector<std::string>& settings);
 

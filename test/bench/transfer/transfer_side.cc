@@ -15,10 +15,10 @@ namespace ucxl::bench
 namespace
 {
 
-class window_side : public side
+class window_side : public ucp_side
 {
 public:
-    explicit window_side(ucp_pair& with) : _with(with) {}
+    using ucp_side::ucp_side;
 
     side_memory allocate(const layout_case& of, std::span<std::byte> all) override
     {
@@ -30,13 +30,12 @@ public:
     void prepare(const layout_case& of, const side_memory& memory) override
     {
         const ucx_layout::layout strided = public_layout(of);
-        _memory                          = memory;
-        _source                          = map(strided, memory.source);
-        _target                          = map(strided, memory.target);
+        ucp_side::prepare(of, memory);
+        _source = map(strided, memory.source);
+        _target = map(strided, memory.target);
     }
 
-    void send_packed() override { _with.send(_memory.packed_source.data(), _memory.packed_source.size()); }
-    void receive_packed() override { _with.receive(_memory.packed_target.data(), _memory.packed_target.size()); }
+    bool moves_strided() const override { return true; }
     void send_strided() override { _with.send(_source->address(), _source->length()); }
     void receive_strided() override { _with.receive(_target->address(), _target->length()); }
     bool moves_lists() const override { return true; }
@@ -50,7 +49,6 @@ public:
         const auto to = list_window(_with, list, _memory.target.data());
         _with.receive(to->address(), to->length());
     }
-    void progress() override { _with.progress(); }
 
 private:
     std::unique_ptr<ucx_layout::window> map(const ucx_layout::layout& strided, std::span<std::byte> memory)
@@ -60,8 +58,6 @@ private:
         return std::make_unique<ucx_layout::window>(std::move(*made));
     }
 
-    ucp_pair& _with;
-    side_memory _memory;
     std::unique_ptr<ucx_layout::window> _source, _target;
 };
 
