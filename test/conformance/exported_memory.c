@@ -9,39 +9,21 @@
  *
  * usage: exported_memory OWNER_DEVICE AGENT_DEVICE PEER_DEVICE     such as mlx5_0:1 mlx5_1:1 mlx5_0:1
  */
+#include "stock_ucp.h"
+
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <ucp/api/ucp.h>
 #include <unistd.h>
 
 enum { OFFSET = 512, LENGTH = 3 << 20, OWNER = 0, AGENT = 1, PEER = 2, ROLES = 3 };
 
+static const uint64_t features      = UCP_FEATURE_RMA | UCP_FEATURE_EXPORTED_MEMH;
 static const char* role_name[ROLES] = {"owner", "agent", "peer"};
 static int role;
 static int channel[ROLES][ROLES]; /* channel[a][b]: the end that a has towards b */
-static ucp_context_h context;
-static ucp_worker_h worker;
-
-static void require(int holds, const char* what)
-{
-    if (!holds) {
-        fprintf(stderr, "%s: %s\n", role_name[role], what);
-        exit(1);
-    }
-}
-
-static void done(ucs_status_t status, const char* what)
-{
-    if (status != UCS_OK) {
-        fprintf(stderr, "%s: %s: %s\n", role_name[role], what, ucs_status_string(status));
-        exit(1);
-    }
-}
 
 static void send_to(int other, const void* data, size_t length)
 {
@@ -96,39 +78,8 @@ static void compare(const unsigned char* memory, char which, const char* what)
     for (size_t i = 0; i < LENGTH; ++i) {
         require(memory[i] == pattern(which, i), what);
     }
-    printf("%s: %s\n", role_name[role], what);
+    printf("%s: %s\n", who, what);
     fflush(stdout);
-}
-
-static void start(const char* device)
-{
-    ucp_worker_params_t worker_params = {0};
-    ucp_params_t params               = {.field_mask = UCP_PARAM_FIELD_FEATURES,
-                                         .features   = UCP_FEATURE_RMA | UCP_FEATURE_EXPORTED_MEMH};
-    ucp_config_t* config;
-    unsigned major, minor, release;
-
-    done(ucp_config_read(NULL, NULL, &config), "configuration");
-    done(ucp_config_modify(config, "NET_DEVICES", device), "device");
-    ucp_get_version(&major, &minor, &release); // it may be older than the one of the compiler's headers
-    done(ucp_init_version(major, minor, &params, config, &context), "ucp_init");
-    ucp_config_release(config);
-    done(ucp_worker_create(context, &worker_params, &worker), "worker");
-}
-
-static void wait_for(ucs_status_ptr_t request, const char* what)
-{
-    if (UCS_PTR_IS_PTR(request)) {
-        ucs_status_t status;
-
-        while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS) {
-            ucp_worker_progress(worker);
-        }
-        ucp_request_free(request);
-        done(status, what);
-    } else {
-        done(UCS_PTR_STATUS(request), what);
-    }
 }
 
 /* Until `other` has sent something. */
@@ -145,8 +96,6 @@ static void progress_until(int other)
 /* Both sides connect to each other's worker, and make progress until both are connected. */
 static ucp_ep_h connect_to(int other)
 {
-    static const ucp_request_param_t none;
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS};
     ucp_address_t* address;
     size_t length;
     ucp_ep_h endpoint;
@@ -154,23 +103,10 @@ static ucp_ep_h connect_to(int other)
     done(ucp_worker_get_address(worker, &address, &length), "address");
     send_to(other, address, length);
     ucp_worker_release_address(worker, address);
-    params.address = receive_from(other, NULL);
-    done(ucp_ep_create(worker, &params, &endpoint), "endpoint");
-    wait_for(ucp_ep_flush_nbx(endpoint, &none), "connection");
+    endpoint = connect_to_worker(receive_from(other, NULL));
     tell(other);
     progress_until(other);
     return endpoint;
-}
-
-static ucp_mem_h map(void* memory)
-{
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address    = memory,
-                                   .length     = LENGTH};
-    ucp_mem_h memh;
-
-    done(ucp_mem_map(context, &params, &memh), "map");
-    return memh;
 }
 
 static void run_owner(const char* device)
@@ -182,9 +118,9 @@ static void run_owner(const char* device)
     size_t length;
     ucp_mem_h memh;
 
-    start(device);
+    start_ucp(features, device);
     fill(memory, 'a');
-    memh = map(memory);
+    memh = map(memory, LENGTH);
     done(ucp_memh_pack(memh, &pack, &buffer, &length), "export");
     send_to(AGENT, buffer, length);
     send_to(AGENT, &memory, sizeof(memory));
@@ -204,7 +140,6 @@ static void run_agent(const char* device)
 {
     ucp_mem_map_params_t import = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_EXPORTED_MEMH_BUFFER};
     ucp_request_param_t with    = {.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH};
-    static const ucp_request_param_t none;
     unsigned char* theirs; /* an address of the owner */
     uint64_t remote;
     void* packed;
@@ -212,7 +147,7 @@ static void run_agent(const char* device)
     ucp_rkey_h rkey;
     ucp_ep_h peer;
 
-    start(device);
+    start_ucp(features, device);
     import.exported_memh_buffer = receive_from(OWNER, NULL);
     theirs                      = *(unsigned char**)receive_from(OWNER, NULL);
     done(ucp_mem_map(context, &import, &with.memh), "import");
@@ -245,7 +180,6 @@ static void run_agent(const char* device)
 
 static void run_peer(const char* device)
 {
-    static const ucp_request_param_t none;
     unsigned char* memory = (unsigned char*)aligned_alloc(4096, LENGTH);
     uint64_t theirs;
     void *packed, *key;
@@ -254,9 +188,9 @@ static void run_peer(const char* device)
     ucp_mem_h memh;
     ucp_ep_h agent;
 
-    start(device);
+    start_ucp(features, device);
     memset(memory, 0, LENGTH);
-    memh  = map(memory);
+    memh  = map(memory, LENGTH);
     agent = connect_to(AGENT);
     send_to(AGENT, &memory, sizeof(memory));
     done(ucp_rkey_pack(context, memh, &packed, &length), "key");
@@ -303,6 +237,7 @@ int main(int argc, char** argv)
         processes[i] = fork();
         if (processes[i] == 0) {
             role = i;
+            who  = role_name[i];
             alarm(60);
             run[i](argv[1 + i]);
             return 0;

@@ -20,7 +20,8 @@ def build(device):
         program, source = os.path.join(device.folder, name), os.path.join(HERE, name + ".c")
         if not shutil.which(compiler):
             continue
-        if os.path.exists(program) and os.path.getmtime(program) > os.path.getmtime(source):
+        newest = max(os.path.getmtime(path) for path in (source, os.path.join(HERE, "stock_ucp.h")))
+        if os.path.exists(program) and os.path.getmtime(program) > newest:
             continue
         flags = []
         if extra:

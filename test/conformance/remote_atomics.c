@@ -4,23 +4,18 @@
  *
  * usage: remote_atomics SIZE...     of the operands: 4, 8 or both
  */
+#include "stock_ucp.h"
+
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <ucp/api/ucp.h>
 #include <unistd.h>
 
 enum { MEMORY = 4096, PLACE = 64, GUARD = 0xe5, MESSAGE = 65536 };
 
-static const char* role;
 static int peer; /* a socket */
-static ucp_context_h context;
-static ucp_worker_h worker;
-static const ucp_request_param_t none;
 
 static const struct operation {
     const char* name;
@@ -31,37 +26,6 @@ static const struct operation {
 
 /* Old values and operands; of 4 bytes, their lower halves. */
 static const uint64_t values[] = {0x0123456789abcdef, 0xfedcba9876543210, 0x80000000ffffff01, 0x00000000000000ff, 0};
-
-static void require(int holds, const char* what)
-{
-    if (!holds) {
-        fprintf(stderr, "%s: %s\n", role, what);
-        exit(1);
-    }
-}
-
-static void done(ucs_status_t status, const char* what)
-{
-    if (status != UCS_OK) {
-        fprintf(stderr, "%s: %s: %s\n", role, what, ucs_status_string(status));
-        exit(1);
-    }
-}
-
-static void wait_for(ucs_status_ptr_t request, const char* what)
-{
-    if (UCS_PTR_IS_PTR(request)) {
-        ucs_status_t status;
-
-        while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS) {
-            ucp_worker_progress(worker);
-        }
-        ucp_request_free(request);
-        done(status, what);
-    } else {
-        done(UCS_PTR_STATUS(request), what);
-    }
-}
 
 static void send_bytes(const void* data, size_t length)
 {
@@ -79,24 +43,16 @@ static size_t receive_bytes(void* data)
 static ucp_ep_h start(void)
 {
     static char address[MESSAGE];
-    ucp_worker_params_t worker_params = {0};
-    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64};
-    ucp_ep_params_t ep_params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-                                 .address    = (const ucp_address_t*)address};
     ucp_address_t* own;
     size_t length;
-    unsigned major, minor, release;
     ucp_ep_h endpoint;
 
-    ucp_get_version(&major, &minor, &release); // it may be older than the one of the compiler's headers
-    done(ucp_init_version(major, minor, &params, NULL, &context), "ucp_init");
-    done(ucp_worker_create(context, &worker_params, &worker), "worker");
+    start_ucp(UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64, NULL);
     done(ucp_worker_get_address(worker, &own, &length), "address");
     send_bytes(own, length);
     ucp_worker_release_address(worker, own);
     receive_bytes(address);
-    done(ucp_ep_create(worker, &ep_params, &endpoint), "endpoint");
-    wait_for(ucp_ep_flush_nbx(endpoint, &none), "connection");
+    endpoint = connect_to_worker(address);
     send_bytes("", 1);
     while (recv(peer, address, 1, MSG_DONTWAIT) != 1) {
         ucp_worker_progress(worker);
@@ -106,17 +62,14 @@ static ucp_ep_h start(void)
 
 static void run_target(unsigned char* memory)
 {
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address    = memory,
-                                   .length     = MEMORY};
     ucp_mem_h memh;
     void* key;
     size_t length;
     char byte;
 
-    role = "target";
+    who = "target";
     start();
-    done(ucp_mem_map(context, &params, &memh), "map");
+    memh = map(memory, MEMORY);
     done(ucp_rkey_pack(context, memh, &key, &length), "key");
     send_bytes(key, length);
     /* No progress from here on: the operations are the device's. */
@@ -206,7 +159,7 @@ static void run_origin(unsigned char* memory, int argc, char** argv)
     ucp_ep_h endpoint;
     int tried = 0;
 
-    role     = "origin";
+    who      = "origin";
     endpoint = start();
     receive_bytes(key);
     done(ucp_ep_rkey_unpack(endpoint, key, &rkey), "unpack");
@@ -225,7 +178,7 @@ int main(int argc, char** argv)
     pid_t target;
     unsigned char* memory;
 
-    role   = "remote_atomics";
+    who    = "remote_atomics";
     memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     require(memory != MAP_FAILED, "memory");
     require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0, "sockets");
