@@ -7,11 +7,7 @@ namespace ucxl::perf
 {
 
 bench::bench(session& session, agreed_run run, memory_owner* owner)
-    : _session(session), _run(std::move(run)),
-      _images{.source      = layout_image::create(session.context(), std::move(_run.layouts.send),
-                                                  _run.test_settings.source_place()),
-              .destination = layout_image::create(session.context(), std::move(_run.layouts.receive),
-                                                  _run.test_settings.destination_place())}
+    : _session(session), _run(std::move(run)), _images(make_images(session.context(), _run))
 {
     for (const method_kind kind : _run.test_settings.chosen) {
         lane one;

@@ -1,8 +1,7 @@
 #include "contention.h"
 
+#include "end_memory.h"
 #include "layout_image.h"
-#include "rdma_memory.h"
-#include "registered_memory.h"
 #include "remote_memory.h"
 #include "tools/common/failure.h"
 #include "word_account.h"
@@ -25,47 +24,32 @@ constexpr std::size_t max_address_length = 1 << 16;
 class variable
 {
 public:
-    static variable create(ucp_process& owner, memory_kind kind)
+    variable(ucp_process& owner, memory_kind kind)
+        : _word(anonymous_mapping::create(sizeof(std::uint64_t))),
+          _memory(end_memory::create(owner, {_word.data(), sizeof(std::uint64_t)}, kind))
     {
-        variable made;
-        made._word = anonymous_mapping::create(sizeof(std::uint64_t));
-        if (kind == memory_kind::rdma) {
-            made._device = rdma_memory::create(owner, sizeof(std::uint64_t));
-            made._device.write(0, std::span(made._word.data(), sizeof(std::uint64_t)));
-        } else {
-            made._host = registered_memory::create(owner.context(), made._word.data(), sizeof(std::uint64_t));
-        }
-        return made;
+        _memory.publish();
     }
 
-    exposed_memory exposed() const
-    {
-        if (_device.memh() != nullptr) {
-            return {.memh = _device.memh(), .address = _device.address()};
-        }
-        return {.memh = _host.memh(), .address = reinterpret_cast<std::uintptr_t>(_word.data())};
-    }
+    exposed_memory exposed() const { return _memory.exposed(); }
 
     std::uint64_t value()
     {
-        if (_device.memh() != nullptr) {
-            _device.read(0, std::span(_word.data(), sizeof(std::uint64_t)));
-        }
+        _memory.collect();
         return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(_word.data())).load();
     }
 
 private:
-    anonymous_mapping _word; // starts as 0; stands in for memory of a device
-    registered_memory _host;
-    rdma_memory _device;
+    anonymous_mapping _word; // starts as 0
+    end_memory _memory;
 };
 
 class contention_owner
 {
 public:
     contention_owner(const options& options, std::span<oob_socket> processes)
-        : _options(options), _processes(processes), _own(ucp_process::create(features_of(errand::contention))),
-          _variable(variable::create(_own, options.memory.remote))
+        : _options(options), _processes(processes), _own(features_of(errand::contention)),
+          _variable(_own, options.memory.remote)
     {
     }
 

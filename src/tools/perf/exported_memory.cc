@@ -1,8 +1,5 @@
 #include "exported_memory.h"
 
-#include <cstring>
-#include <memory>
-
 namespace ucxl::perf
 {
 
@@ -37,24 +34,14 @@ exported_memory exported_memory::create(ucp_mem_h memh, std::uint64_t address, s
 
 void exported_memory::send(oob_socket& peer) const
 {
-    const exported_header header{.address = address, .length = length};
-    const auto header_bytes = std::as_bytes(std::span(&header, 1));
-    std::vector<std::byte> message(header_bytes.begin(), header_bytes.end());
-    message.insert(message.end(), handle.begin(), handle.end());
-    peer.send(oob_kind::exported, message);
+    peer.send_with(oob_kind::exported, exported_header{.address = address, .length = length}, handle);
 }
 
 exported_memory exported_memory::receive(oob_socket& peer)
 {
-    const std::vector<std::byte> message = peer.receive(oob_kind::exported, max_handle_length);
-    exported_header header{};
-    if (message.size() <= sizeof(header)) {
-        tools::give_up("{} sent an exported handle of {} bytes", peer.peer_name(), message.size());
-    }
-    std::memcpy(&header, message.data(), sizeof(header));
-    return {.address = header.address,
-            .length  = header.length,
-            .handle  = {message.begin() + sizeof(header), message.end()}};
+    auto [header, handle] =
+        peer.receive_with<exported_header>(oob_kind::exported, max_handle_length, "an exported handle");
+    return {.address = header.address, .length = header.length, .handle = std::move(handle)};
 }
 
 imported_memory imported_memory::create(ucp_context_h context, const exported_memory& exported)

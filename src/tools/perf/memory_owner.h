@@ -49,8 +49,6 @@ public:
     // No further run.
     void leave();
 
-    oob_socket& socket() { return _owner; }
-
 private:
     struct exported_pair {
         exported_memory source;

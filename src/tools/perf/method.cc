@@ -1,8 +1,6 @@
 #include "method.h"
 
 #include "method_pack.h"
-#include "rdma_memory.h"
-#include "registered_memory.h"
 #include "tools/common/value_of.h"
 
 #include <algorithm>
@@ -139,23 +137,34 @@ private:
     std::vector<ucp_dt_iov_t> _destination;
 };
 
-// The same bytes in plain buffers.
+// The same bytes in plain buffers, which may be memory of a network card: the images then stand in for it.
 class contig_method : public method
 {
 public:
-    contig_method(session& session, std::unique_ptr<image_pair> images, bool registered)
-        : method(*images), _images(std::move(images))
+    struct use_of_handles {
+        bool registers; // host memory
+        bool passes;    // the handles with each call
+    };
+
+    contig_method(session& session, std::unique_ptr<image_pair> images, const settings& settings,
+                  const use_of_handles& use)
+        : method(*images), _images(std::move(images)),
+          _source(make_end(session, source(), settings.source_memory(), use)),
+          _destination(make_end(session, destination(), settings.destination_memory(), use)), _passes(use.passes)
     {
-        if (registered) {
-            _source      = add(session, source());
-            _destination = add(session, destination());
-        }
     }
 
-    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(source(), _source); }
-    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(destination(), _destination); }
-    exposed_memory exposed_outgoing() const override { return exposed(source(), _source); }
-    exposed_memory exposed_incoming() const override { return exposed(destination(), _destination); }
+    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(_source); }
+    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(_destination); }
+    exposed_memory exposed_outgoing() const override { return _source.exposed(); }
+    exposed_memory exposed_incoming() const override { return _destination.exposed(); }
+
+    void publish() override
+    {
+        _source.publish();
+        _destination.publish();
+    }
+    void collect() override { _destination.collect(); }
 
     static std::unique_ptr<image_pair> make_images(session& session, std::size_t size)
     {
@@ -169,94 +178,33 @@ public:
     }
 
 private:
-    static registered_memory add(session& session, const layout_image& image)
+    static end_memory make_end(session& session, const layout_image& image, memory_kind kind, const use_of_handles& use)
     {
-        return registered_memory::create(session.context(), image.blocks().front().address, image.packed_length());
+        return end_memory::create(session.own_process(), {image.blocks().front().address, image.packed_length()}, kind,
+                                  use.registers);
     }
-    static wire_buffer buffer(const layout_image& image, const registered_memory& memory)
+    wire_buffer buffer(const end_memory& end) const
     {
-        return {.address = image.blocks().front().address, .count = image.packed_length(), .memh = memory.memh()};
-    }
-    static exposed_memory exposed(const layout_image& image, const registered_memory& memory)
-    {
-        return {.memh = memory.memh(), .address = reinterpret_cast<std::uintptr_t>(image.blocks().front().address)};
+        const exposed_memory memory = end.exposed();
+        return {.address = reinterpret_cast<void*>(memory.address),
+                .count   = end.size(),
+                .memh    = _passes ? memory.memh : nullptr};
     }
 
     std::unique_ptr<image_pair> _images;
-    registered_memory _source;
-    registered_memory _destination;
-};
-
-// The same where at least one end is memory of a network card. The images stand in for that end.
-class rdma_method : public method
-{
-public:
-    rdma_method(session& session, std::unique_ptr<image_pair> images, const settings& settings)
-        : method(*images), _images(std::move(images)), _source(make_end(session, source(), settings.source_memory())),
-          _destination(make_end(session, destination(), settings.destination_memory())), _pass_memh(settings.pass_memh)
-    {
-    }
-
-    wire_buffer outgoing(unsigned /*slot*/) const override { return buffer(_source); }
-    wire_buffer incoming(unsigned /*slot*/) const override { return buffer(_destination); }
-    exposed_memory exposed_outgoing() const override { return exposed(_source); }
-    exposed_memory exposed_incoming() const override { return exposed(_destination); }
-
-    void publish() override
-    {
-        for (memory_end* const each : {&_source, &_destination}) {
-            if (each->device.memh() != nullptr) {
-                each->device.write(0, each->image);
-            }
-        }
-    }
-    void collect() override
-    {
-        if (_destination.device.memh() != nullptr) {
-            _destination.device.read(0, _destination.image);
-        }
-    }
-
-private:
-    struct memory_end {
-        std::span<std::byte> image;
-        registered_memory host;
-        rdma_memory device;
-    };
-
-    static memory_end make_end(session& session, const layout_image& image, memory_kind kind)
-    {
-        memory_end made{.image = {image.blocks().front().address, image.packed_length()}, .host = {}, .device = {}};
-        if (kind == memory_kind::rdma) {
-            made.device = rdma_memory::create(session.own_process(), made.image.size());
-        } else {
-            made.host = registered_memory::create(session.context(), made.image.data(), made.image.size());
-        }
-        return made;
-    }
-    static std::uint64_t address_of(const memory_end& end)
-    {
-        return end.device.memh() != nullptr ? end.device.address() : reinterpret_cast<std::uintptr_t>(end.image.data());
-    }
-    static ucp_mem_h memh_of(const memory_end& end)
-    {
-        return end.device.memh() != nullptr ? end.device.memh() : end.host.memh();
-    }
-    wire_buffer buffer(const memory_end& end) const
-    {
-        return {.address = reinterpret_cast<void*>(address_of(end)),
-                .count   = end.image.size(),
-                .memh    = _pass_memh ? memh_of(end) : nullptr};
-    }
-    static exposed_memory exposed(const memory_end& end) { return {.memh = memh_of(end), .address = address_of(end)}; }
-
-    std::unique_ptr<image_pair> _images;
-    memory_end _source;
-    memory_end _destination;
-    bool _pass_memh;
+    end_memory _source;
+    end_memory _destination;
+    bool _passes;
 };
 
 } // namespace
+
+image_pair make_images(ucp_context_h context, agreed_run& run)
+{
+    return {.source = layout_image::create(context, std::move(run.layouts.send), run.test_settings.source_place()),
+            .destination =
+                layout_image::create(context, std::move(run.layouts.receive), run.test_settings.destination_place())};
+}
 
 std::unique_ptr<method> make_method(method_kind kind, session& session, image_pair& images, const settings& settings)
 {
@@ -270,13 +218,15 @@ std::unique_ptr<method> make_method(method_kind kind, session& session, image_pa
         return std::make_unique<pack_method>(session, images, settings.outstanding, registered);
     case method_kind::iov:
         return std::make_unique<iov_method>(images);
-    case method_kind::contig:
-        if (settings.memory.has(memory_kind::rdma)) {
-            return std::make_unique<rdma_method>(session, contig_method::make_images(session, settings.message_size),
-                                                 settings);
-        }
+    case method_kind::contig: {
+        const bool has_device = settings.memory.has(memory_kind::rdma);
         return std::make_unique<contig_method>(session, contig_method::make_images(session, settings.message_size),
-                                               registered);
+                                               settings,
+                                               contig_method::use_of_handles{
+                                                   .registers = registered || has_device,
+                                                   .passes    = has_device ? settings.pass_memh : registered,
+                                               });
+    }
     }
     tools::give_up("method number {} is unknown", static_cast<unsigned>(kind));
 }

@@ -4,6 +4,7 @@
 // destination. Slots are the messages in flight; only methods that copy have more than one buffer.
 #pragma once
 
+#include "end_memory.h"
 #include "layout_image.h"
 #include "session.h"
 #include "settings.h"
@@ -22,17 +23,13 @@ struct wire_buffer {
     ucp_mem_h memh          = nullptr;
 };
 
-// Memory that the peer may put to or get from. Slots are `slot_distance` bytes apart; 0: all are the same.
-struct exposed_memory {
-    ucp_mem_h memh            = nullptr;
-    std::uint64_t address     = 0;
-    std::size_t slot_distance = 0;
-};
-
 struct image_pair {
     layout_image source;
     layout_image destination;
 };
+
+// Of the layouts of a run, which it takes.
+image_pair make_images(ucp_context_h context, agreed_run& run);
 
 class method
 {

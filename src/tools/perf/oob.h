@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
@@ -98,6 +99,28 @@ public:
         T value;
         receive_exactly(kind, std::as_writable_bytes(std::span(&value, 1)));
         return value;
+    }
+
+    // A plain value and bytes behind it. There has to be one at least; `what` names them.
+    template <typename T>
+    void send_with(oob_kind kind, const T& head, std::span<const std::byte> bytes)
+    {
+        const auto head_bytes = std::as_bytes(std::span(&head, 1));
+        std::vector<std::byte> message(head_bytes.begin(), head_bytes.end());
+        message.insert(message.end(), bytes.begin(), bytes.end());
+        send(kind, message);
+    }
+    template <typename T>
+    std::pair<T, std::vector<std::byte>> receive_with(oob_kind kind, std::size_t max_length, const char* what)
+    {
+        std::vector<std::byte> message = receive(kind, max_length);
+        T head;
+        if (message.size() <= sizeof(head)) {
+            tools::give_up("{} sent {} of {} bytes", _peer_name, what, message.size());
+        }
+        std::memcpy(&head, message.data(), sizeof(head));
+        message.erase(message.begin(), message.begin() + sizeof(head));
+        return {head, std::move(message)};
     }
 
     // Waits until both sides have called it.

@@ -75,11 +75,7 @@ class owner_run
 {
 public:
     owner_run(session& own, agreed_run run)
-        : _session(own), _run(std::move(run)),
-          _images{.source      = layout_image::create(own.context(), std::move(_run.layouts.send),
-                                                      _run.test_settings.source_place()),
-                  .destination = layout_image::create(own.context(), std::move(_run.layouts.receive),
-                                                      _run.test_settings.destination_place())}
+        : _session(own), _run(std::move(run)), _images(make_images(own.context(), _run))
     {
         for (const method_kind kind : _run.test_settings.chosen) {
             _methods.push_back(make_method(kind, _session, _images, _run.test_settings));

@@ -36,7 +36,7 @@ rdma_memory rdma_memory::create(ucp_process& owner, std::size_t length)
         give_up("-m rdma: ucp_mem_map gave memory of type {}", ucs_memory_type_names[attr.mem_type]);
     }
     memory._address = reinterpret_cast<std::uintptr_t>(attr.address);
-    memory._key     = unpack_key(owner.loopback(), pack_key(owner.context(), memory._memh));
+    memory._key     = tools::unpack_key(owner.loopback(), tools::pack_key(owner.context(), memory._memh));
     return memory;
 }
 

@@ -40,7 +40,7 @@ private:
     ucp_process* _owner    = nullptr;
     ucp_mem_h _memh        = nullptr;
     std::uint64_t _address = 0;
-    rkey_handle _key;
+    tools::key_handle _key;
 };
 
 } // namespace ucxl::perf

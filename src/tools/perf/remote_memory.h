@@ -22,7 +22,7 @@ public:
 private:
     std::uint64_t _address       = 0;
     std::uint64_t _slot_distance = 0;
-    rkey_handle _key;
+    tools::key_handle _key;
 };
 
 } // namespace ucxl::perf

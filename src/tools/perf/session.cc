@@ -7,7 +7,6 @@
 namespace ucxl::perf
 {
 
-using tools::check;
 using tools::give_up;
 
 namespace
@@ -20,13 +19,13 @@ constexpr std::size_t max_address_length = 1 << 16;
 
 void session::open(std::uint64_t features)
 {
-    _own = ucp_process::create(features);
-    _peer.send(oob_kind::address, _own.address());
+    _own.emplace(features);
+    _peer.send(oob_kind::address, _own->address());
     const std::vector<std::byte> theirs = _peer.receive(oob_kind::address, max_address_length);
     if (theirs.empty()) {
         give_up("{} sent an empty worker address", _peer.peer_name());
     }
-    _endpoint = connect_to(worker(), theirs);
+    _endpoint = tools::connect(worker(), theirs);
     flush();
     barrier();
 }
@@ -36,17 +35,8 @@ session::~session()
     if (_endpoint == nullptr) {
         return;
     }
-    // Only after a failure: the peer may be gone, so do not wait.
-    ucp_request_param_t param{};
-    param.op_attr_mask             = UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags                    = UCP_EP_CLOSE_FLAG_FORCE;
-    const ucs_status_ptr_t request = ucp_ep_close_nbx(_endpoint, &param);
-    if (UCS_PTR_IS_PTR(request)) {
-        for (unsigned i = 0; i < idle_limit && ucp_request_check_status(request) == UCS_INPROGRESS; ++i) {
-            ucp_worker_progress(worker());
-        }
-        ucp_request_free(request);
-    }
+    // Only after a failure: the peer may be gone.
+    close_by_force(worker(), _endpoint, idle_limit);
 }
 
 void session::close()
@@ -60,14 +50,7 @@ void session::close()
 
 void session::finish(ucs_status_ptr_t request, const char* call)
 {
-    if (UCS_PTR_IS_PTR(request)) {
-        ucs_status_t status = UCS_INPROGRESS;
-        progress_until([&] { return (status = ucp_request_check_status(request)) != UCS_INPROGRESS; });
-        ucp_request_free(request);
-        check(status, call);
-    } else {
-        check(UCS_PTR_STATUS(request), call);
-    }
+    tools::check(tools::finish(request, [this] { progress(); }), call);
 }
 
 void session::flush()

@@ -8,6 +8,8 @@
 #include "oob.h"
 #include "ucp_process.h"
 
+#include <optional>
+
 namespace ucxl::perf
 {
 
@@ -22,16 +24,16 @@ public:
     // Exchanges worker addresses and connects; both sides call it.
     void open(std::uint64_t features);
     // Only UCP of this process: without a worker of the peer and an endpoint to it.
-    void open_alone(std::uint64_t features) { _own = ucp_process::create(features); }
+    void open_alone(std::uint64_t features) { _own.emplace(features); }
     // Waits end with an error when this one dies, too. It must outlive them.
     void also_check(oob_socket& other) { _other = &other; }
     // Flushes and closes the endpoint, after a barrier; both sides call it.
     void close();
 
     oob_socket& peer() { return _peer; }
-    ucp_process& own_process() { return _own; }
-    ucp_context_h context() { return _own.context(); }
-    ucp_worker_h worker() { return _own.worker(); }
+    ucp_process& own_process() { return *_own; }
+    ucp_context_h context() { return _own->context(); }
+    ucp_worker_h worker() { return _own->worker(); }
     ucp_ep_h endpoint() { return _endpoint; }
 
     void progress()
@@ -70,7 +72,7 @@ private:
 
     oob_socket& _peer;
     oob_socket* _other = nullptr;
-    ucp_process _own;
+    std::optional<ucp_process> _own;
     ucp_ep_h _endpoint = nullptr;
     unsigned _idle     = 0;
     unsigned _rounds   = 0;

@@ -39,7 +39,7 @@ step_seconds share_once(session& session, memory_owner& owner, method_kind kind)
     lap_timer timer;
     imported_memory imported = imported_memory::create(session.context(), exported);
     seconds[dpu_import]      = timer.lap();
-    pack_key(session.context(), imported.memh());
+    tools::pack_key(session.context(), imported.memh());
     seconds[dpu_key]         = timer.lap();
     imported                 = {};
     seconds[dpu_release]     = timer.lap();

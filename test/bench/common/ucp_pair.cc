@@ -1,7 +1,5 @@
 #include "ucp_pair.h"
 
-#include "support/ucp.h"
-
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -10,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 
@@ -69,6 +68,24 @@ std::vector<std::byte> ucp_pair::trade(std::span<const std::byte> own) const
     test::check(arrived > 0, "the socket to the other process");
     remote.resize(static_cast<std::size_t>(arrived));
     return remote;
+}
+
+std::vector<std::byte> ucp_pair::describe(const void* address, ucp_mem_h memh) const
+{
+    const auto place = std::as_bytes(std::span(&address, 1));
+    std::vector<std::byte> made(place.begin(), place.end());
+    const std::vector<std::byte> key = test::pack_key(_context, memh);
+    made.insert(made.end(), key.begin(), key.end());
+    return made;
+}
+
+remote_memory ucp_pair::remote(std::span<const std::byte> described) const
+{
+    remote_memory made;
+    test::check(described.size() > sizeof(made.address), "a key of {} bytes", described.size());
+    std::memcpy(&made.address, described.data(), sizeof(made.address));
+    made.key = test::unpack_key(_peer, described.subspan(sizeof(made.address)));
+    return made;
 }
 
 int run_pair(int argc, char** argv, int num_arguments, const std::function<void(int socket, bool is_first)>& body)

@@ -6,9 +6,7 @@
 //     }
 #pragma once
 
-#include "support/check.h"
-
-#include <ucp/api/ucp.h>
+#include "support/ucp.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +17,19 @@
 namespace ucxl::bench
 {
 
+// Of the other process, for put and get.
+struct remote_memory {
+    std::uint64_t address = 0;
+    test::key_handle key{};
+};
+
 // For what is measured: it polls and does nothing else, where the pairs of tests (support/ucp_pair.h and session.h of
 // two_process) yield, sleep and look at sockets. Neither it nor what it has opened is ever closed: the process ends.
 // All calls throw std::runtime_error.
 class ucp_pair
 {
 public:
-    // `yields`: when nothing moves, the processor goes to others. For two processes that share one.
+    // `yields`: when nothing moves, the processor goes to others. For what is counted and not timed.
     ucp_pair(int socket, std::uint64_t features, bool yields = false);
 
     ucp_context_h context() const { return _context; }
@@ -40,6 +44,9 @@ public:
 
     // Beside UCP: up to 8 KB of bytes for bytes.
     std::vector<std::byte> trade(std::span<const std::byte> own) const;
+    // To be traded: what the other process makes remote memory of.
+    std::vector<std::byte> describe(const void* address, ucp_mem_h memh) const;
+    remote_memory remote(std::span<const std::byte> described) const;
 
 private:
     int _socket;

@@ -2,10 +2,7 @@
 #pragma once
 
 #include "bench/common/ucp_pair.h"
-#include "support/check.h"
 
-#include <cstring>
-#include <memory>
 #include <vector>
 
 namespace ucxl::bench
@@ -16,35 +13,13 @@ struct own_memory {
     ucp_mem_h handle;
 };
 
-struct remote_memory {
-    std::uint64_t address = 0;
-    std::unique_ptr<ucp_rkey, decltype(&ucp_rkey_destroy)> key{nullptr, ucp_rkey_destroy};
-};
-
 // Both processes call it. The first one gets what the second one has.
 inline remote_memory trade_memory(const ucp_pair& pair, bool is_first, const own_memory& own)
 {
-    std::vector<std::byte> mine(1); // the socket takes no empty messages
-    if (!is_first) {
-        void* packed       = nullptr;
-        std::size_t length = 0;
-        test::check_ok(ucp_rkey_pack(pair.context(), own.handle, &packed, &length), "ucp_rkey_pack");
-        const auto address = reinterpret_cast<std::uint64_t>(own.address);
-        mine.resize(sizeof(address) + length);
-        std::memcpy(mine.data(), &address, sizeof(address));
-        std::memcpy(mine.data() + sizeof(address), packed, length);
-        ucp_rkey_buffer_release(packed);
-    }
+    const auto mine                    = is_first ? std::vector<std::byte>(1) // the socket takes no empty messages
+                                                  : pair.describe(own.address, own.handle);
     const std::vector<std::byte> other = pair.trade(mine);
-    remote_memory remote;
-    if (is_first) {
-        std::memcpy(&remote.address, other.data(), sizeof(remote.address));
-        ucp_rkey_h key = nullptr;
-        test::check_ok(ucp_ep_rkey_unpack(pair.peer(), other.data() + sizeof(remote.address), &key),
-                       "ucp_ep_rkey_unpack");
-        remote.key.reset(key);
-    }
-    return remote;
+    return is_first ? pair.remote(other) : remote_memory{};
 }
 
 // Of a put: the flush after it says when it is there.

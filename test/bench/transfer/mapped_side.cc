@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <stdexcept>
 
 namespace ucxl::bench
@@ -46,7 +45,7 @@ std::span<std::byte> mapped_side::own_memory(std::size_t length)
 side_memory mapped_side::allocate(const layout_case& of, std::span<std::byte> all)
 {
     for (twin_window* window : {&_source, &_target, &_packed_source, &_packed_target}) {
-        window->key.reset();
+        window->other = {};
         window->own.reset();
     }
     const side_memory parts          = side::allocate(of, all);
@@ -76,45 +75,9 @@ void mapped_side::make(twin_window& window, const ucx_layout::layout& of, std::s
     window.memory = memory.data();
 }
 
-namespace
-{
-
-// The address and the remote key of a window.
-std::vector<std::byte> key_of(const ucp_pair& with, const ucx_layout::window& window)
-{
-    void* packed       = nullptr;
-    std::size_t length = 0;
-    test::check_ok(ucp_rkey_pack(with.context(), window.memh(), &packed, &length), "ucp_rkey_pack");
-    const auto* const bytes = static_cast<const std::byte*>(packed);
-    const auto address      = reinterpret_cast<std::uint64_t>(window.address());
-    std::vector<std::byte> message(sizeof(address));
-    std::memcpy(message.data(), &address, sizeof(address));
-    message.insert(message.end(), bytes, bytes + length);
-    ucp_rkey_buffer_release(packed);
-    return message;
-}
-
-std::uint64_t address_in(const std::vector<std::byte>& key)
-{
-    std::uint64_t address = 0;
-    std::memcpy(&address, key.data(), sizeof(address));
-    return address;
-}
-
-ucp_rkey_h unpack(const ucp_pair& with, const std::vector<std::byte>& key)
-{
-    ucp_rkey_h made = nullptr;
-    test::check_ok(ucp_ep_rkey_unpack(with.peer(), key.data() + sizeof(std::uint64_t), &made), "ucp_ep_rkey_unpack");
-    return made;
-}
-
-} // namespace
-
 void mapped_side::trade_keys(twin_window& window)
 {
-    const std::vector<std::byte> remote = _with.trade(key_of(_with, *window.own));
-    window.address                      = address_in(remote);
-    window.key.reset(unpack(_with, remote));
+    window.other = _with.remote(_with.trade(_with.describe(window.own->address(), window.own->memh())));
 }
 
 std::unique_ptr<ucx_layout::window> list_window(const ucp_pair& with, const block_order& list, std::byte* memory)
@@ -156,18 +119,18 @@ void mapped_side::make_new(std::size_t length, bool is_first)
         made(ucx_layout::layout::create_strided(word, {{.count = length / page, .stride = page}}), "layout of words");
     _new.words = std::make_unique<ucx_layout::window>(
         made(ucx_layout::window::map(_with.context(), words, _new.held->bytes().data()), "window over new memory"));
-    _with.trade(key_of(_with, *_new.words));
+    _with.trade(_with.describe(_new.words->address(), _new.words->memh()));
 }
 
 double mapped_side::use_new()
 {
     const ucp_request_param_t defaults{};
     const auto begin = std::chrono::steady_clock::now();
-    if (_new.unpacked == nullptr) {
-        _new.unpacked.reset(unpack(_with, _new.key));
+    if (_new.unpacked.key == nullptr) {
+        _new.unpacked = _with.remote(_new.key);
     }
-    _with.wait_for(ucp_get_nbx(_with.peer(), _new.target.data(), _new.target.size(), address_in(_new.key),
-                               _new.unpacked.get(), &defaults));
+    _with.wait_for(ucp_get_nbx(_with.peer(), _new.target.data(), _new.target.size(), _new.unpacked.address,
+                               _new.unpacked.key.get(), &defaults));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (std::ranges::any_of(_new.target, [](std::byte each) { return each != std::byte{1}; })) {
         throw std::runtime_error("new memory does not hold what was written");
@@ -194,16 +157,16 @@ void mapped_side::move(alone how, bool to_strided)
 void mapped_side::put(const twin_window& from, const twin_window& to)
 {
     const ucp_request_param_t defaults{};
-    _with.wait_for(
-        ucp_put_nbx(_with.peer(), from.own->address(), from.own->length(), to.address, to.key.get(), &defaults));
+    _with.wait_for(ucp_put_nbx(_with.peer(), from.own->address(), from.own->length(), to.other.address,
+                               to.other.key.get(), &defaults));
     _with.wait_for(ucp_ep_flush_nbx(_with.peer(), &defaults));
 }
 
 void mapped_side::get(const twin_window& from, const twin_window& to)
 {
     const ucp_request_param_t defaults{};
-    _with.wait_for(
-        ucp_get_nbx(_with.peer(), to.own->address(), to.own->length(), from.address, from.key.get(), &defaults));
+    _with.wait_for(ucp_get_nbx(_with.peer(), to.own->address(), to.own->length(), from.other.address,
+                               from.other.key.get(), &defaults));
 }
 
 void mapped_side::copy(bool to_strided)

@@ -54,14 +54,11 @@ public:
     void pass(const limit_way& way) override { _pass.copy(way); }
 
 private:
-    using remote_key = std::unique_ptr<ucp_rkey, decltype(&ucp_rkey_destroy)>;
-
     // One of this process, and that of the same name of the other one.
     struct twin_window {
         std::unique_ptr<ucx_layout::window> own;
-        std::byte* memory     = nullptr; // of the own one
-        std::uint64_t address = 0;       // of the other one
-        remote_key key{nullptr, ucp_rkey_destroy};
+        std::byte* memory = nullptr; // of the own one
+        remote_memory other;
     };
 
     // What the first process knows of memory that it has not used yet.
@@ -70,7 +67,7 @@ private:
         std::unique_ptr<ucx_layout::window> words; // the same
         std::vector<std::byte> target;             // of the first process, as the others
         std::vector<std::byte> key;                // address, and remote key
-        remote_key unpacked{nullptr, ucp_rkey_destroy};
+        remote_memory unpacked;
     };
 
     void make(twin_window& window, const ucx_layout::layout& of, std::span<std::byte> memory);

@@ -1,37 +1,24 @@
-// The steps from a UCP context to an endpoint, on stock UCX. Everything throws std::runtime_error with UCX's words.
-//
-// Example: const context used({.config = {{"TLS", "posix,lay_copy"}}});
-//          ucp_worker_h worker = open_worker(used.get());
-//          ucp_ep_h self       = connect(worker, address_of(worker));
+// UCP as tools, tests and benchmarks begin with it (src/tools/common), and what only tests ask of it.
 #pragma once
 
 #include "check.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <ucp/api/ucp.h>
+#include "tools/common/ucp.h"
 
 namespace ucxl::test
 {
 
-struct context_options {
-    std::uint64_t features = UCP_FEATURE_TAG | UCP_FEATURE_STREAM | UCP_FEATURE_AM | UCP_FEATURE_RMA;
-    std::vector<std::pair<std::string, std::string>> config{}; // {"TLS", "posix,lay_copy"}
-    bool for_threads = false;                                  // its workers are used by several threads at once
-};
-
-// As ucp_init(), in a program that may run with an older UCX than it was compiled with.
-inline ucs_status_t init_any_ucx(const ucp_params_t& params, const ucp_config_t* config, ucp_context_h& context)
-{
-    unsigned major, minor, release;
-    ucp_get_version(&major, &minor, &release);
-    return ucp_init_version(UCP_API_MAJOR, std::min<unsigned>(UCP_API_MINOR, minor), &params, config, &context);
-}
+using tools::address_of;
+using tools::connect;
+using tools::context;
+using tools::context_options;
+using tools::finish;
+using tools::init_any_ucx;
+using tools::key_handle;
+using tools::open_context;
+using tools::open_worker;
+using tools::pack_key;
+using tools::unpack_key;
 
 // Whether UCX puts into windows and gets from them by rendezvous. Then failures do not reach the initiator
 // (docs/limits.md). UCX 1.22 has an option for that, which is off; the release candidate of 1.23 always does it.
@@ -48,85 +35,5 @@ inline bool moves_windows_by_rendezvous()
 
 inline constexpr const char* no_failures_by_rendezvous =
     "this UCX puts into windows and gets from them by rendezvous, which reports no failures, see docs/limits.md";
-
-inline ucp_context_h open_context(const context_options& options)
-{
-    ucp_config_t* config;
-    check_ok(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read");
-    ucs_status_t status = UCS_OK;
-    for (const auto& [name, value] : options.config) {
-        status = status == UCS_OK ? ucp_config_modify(config, name.c_str(), value.c_str()) : status;
-    }
-    ucp_params_t params{};
-    params.field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
-    params.features          = options.features;
-    params.mt_workers_shared = options.for_threads ? 1 : 0;
-    ucp_context_h made       = nullptr;
-    status                   = status == UCS_OK ? init_any_ucx(params, config, made) : status;
-    ucp_config_release(config);
-    check_ok(status, "ucp_init");
-    return made;
-}
-
-class context
-{
-public:
-    explicit context(const context_options& options = {}) : _handle(open_context(options)) {}
-    explicit context(const char* tls) : context(context_options{.config = {{"TLS", tls}}}) {}
-    ~context() { ucp_cleanup(_handle); }
-    context(const context&)            = delete;
-    context& operator=(const context&) = delete;
-
-    ucp_context_h get() const { return _handle; }
-
-private:
-    ucp_context_h _handle;
-};
-
-inline ucp_worker_h open_worker(ucp_context_h context, ucs_thread_mode_t mode = UCS_THREAD_MODE_SINGLE)
-{
-    ucp_worker_params_t params{};
-    params.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    params.thread_mode = mode;
-    ucp_worker_h made  = nullptr;
-    check_ok(ucp_worker_create(context, &params, &made), "ucp_worker_create");
-    return made;
-}
-
-inline std::vector<std::byte> address_of(ucp_worker_h worker)
-{
-    ucp_address_t* address = nullptr;
-    std::size_t length     = 0;
-    check_ok(ucp_worker_get_address(worker, &address, &length), "ucp_worker_get_address");
-    const auto* const begin = reinterpret_cast<const std::byte*>(address);
-    std::vector<std::byte> bytes(begin, begin + length);
-    ucp_worker_release_address(worker, address);
-    return bytes;
-}
-
-// params: of the endpoint, without its address.
-inline ucp_ep_h connect(ucp_worker_h worker, const std::vector<std::byte>& address, ucp_ep_params_t params = {})
-{
-    params.field_mask |= UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    params.address = reinterpret_cast<const ucp_address_t*>(address.data());
-    ucp_ep_h made  = nullptr;
-    check_ok(ucp_ep_create(worker, &params, &made), "ucp_ep_create");
-    return made;
-}
-
-// Calls progress() until the request is done, and frees it; or returns the immediate status.
-template <typename Fn>
-ucs_status_t finish(ucs_status_ptr_t request, Fn&& progress)
-{
-    if (!UCS_PTR_IS_PTR(request)) {
-        return UCS_PTR_STATUS(request);
-    }
-    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
-        progress();
-    }
-    const ucs_status_t status = ucp_request_check_status(request);
-    ucp_request_free(request);
-    return status;
-}
 
 } // namespace ucxl::test

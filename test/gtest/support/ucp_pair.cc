@@ -156,21 +156,16 @@ ucs_status_t ucp_pair::access(bool is_put, const void* from, void* to, std::size
     params.memory_type = type;
     ucp_mem_h memh;
     check_ok(ucp_mem_map(context(1), &params, &memh), "ucp_mem_map");
-    void* packed;
-    std::size_t packed_length;
-    check_ok(ucp_rkey_pack(context(1), memh, &packed, &packed_length), "ucp_rkey_pack");
-    ucp_rkey_h rkey;
-    check_ok(ucp_ep_rkey_unpack(ep(0), packed, &rkey), "ucp_ep_rkey_unpack");
-    ucp_rkey_buffer_release(packed);
+    key_handle key = unpack_key(ep(0), pack_key(context(1), memh));
 
     ucp_request_param_t param = no_params();
     const auto address        = reinterpret_cast<std::uint64_t>(remote);
-    auto status               = finish(is_put ? ucp_put_nbx(ep(0), from, length, address, rkey, &param)
-                                              : ucp_get_nbx(ep(0), to, length, address, rkey, &param));
+    auto status               = finish(is_put ? ucp_put_nbx(ep(0), from, length, address, key.get(), &param)
+                                              : ucp_get_nbx(ep(0), to, length, address, key.get(), &param));
     if (status == UCS_OK) {
         status = finish(ucp_ep_flush_nbx(ep(0), &param));
     }
-    ucp_rkey_destroy(rkey);
+    key.reset();
     check_ok(ucp_mem_unmap(context(1), memh), "ucp_mem_unmap");
     return status;
 }

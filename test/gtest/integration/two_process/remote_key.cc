@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 namespace ucxl::two_process
 {
@@ -50,17 +49,6 @@ void restore_tail(std::span<std::byte> changed, std::span<const std::byte> origi
     std::ranges::copy(tail, changed.subspan(end_of_parts(changed), tail.size()).begin());
 }
 
-bytes pack_key(ucp_context_h context, ucp_mem_h memh)
-{
-    void* packed       = nullptr;
-    std::size_t length = 0;
-    check_ok(ucp_rkey_pack(context, memh, &packed, &length), "ucp_rkey_pack");
-    const auto* const begin = static_cast<const std::byte*>(packed);
-    bytes key(begin, begin + length);
-    ucp_rkey_buffer_release(packed);
-    return key;
-}
-
 void append_key(bytes& to, ucp_context_h context, ucp_mem_h memh, const void* address)
 {
     const bytes key = pack_key(context, memh);
@@ -73,19 +61,8 @@ remote_key::remote_key(ucp_ep_h endpoint, std::span<const std::byte>& from) : _a
 {
     const auto length = take_number(from);
     check(from.size() >= length, "a message with a key is too short");
-    check_ok(ucp_ep_rkey_unpack(endpoint, from.data(), &_key), "ucp_ep_rkey_unpack");
+    _key = test::unpack_key(endpoint, from);
     from = from.subspan(length);
-}
-
-remote_key::remote_key(remote_key&& other) noexcept : _address(other._address), _key(std::exchange(other._key, nullptr))
-{
-}
-
-remote_key::~remote_key()
-{
-    if (_key != nullptr) {
-        ucp_rkey_destroy(_key);
-    }
 }
 
 } // namespace ucxl::two_process

@@ -6,8 +6,7 @@
 namespace ucxl::two_process
 {
 
-// Returns the bytes of ucp_rkey_pack.
-bytes pack_key(ucp_context_h context, ucp_mem_h memh);
+using test::pack_key;
 
 // Newer UCXs put numbers behind the parts of the memory domains, and crash if these are wrong. Writes those of the
 // packed key `original` behind the parts of `changed`, whose parts may have other lengths. `changed` has room behind
@@ -22,16 +21,13 @@ class remote_key
 public:
     // Takes the bytes of append_key() from the front of a message.
     remote_key(ucp_ep_h endpoint, std::span<const std::byte>& from);
-    remote_key(remote_key&& other) noexcept;
-    remote_key& operator=(remote_key&& other) = delete;
-    ~remote_key();
 
     std::uint64_t address() const { return _address; }
-    ucp_rkey_h get() const { return _key; }
+    ucp_rkey_h get() const { return _key.get(); }
 
 private:
     std::uint64_t _address = 0;
-    ucp_rkey_h _key        = nullptr;
+    test::key_handle _key;
 };
 
 } // namespace ucxl::two_process

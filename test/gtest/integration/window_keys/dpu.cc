@@ -75,13 +75,8 @@ ucs_status_t dpu_side::finish(ucs_status_ptr_t request)
 
 ucs_status_t dpu_side::put(const void* from, ucp_mem_h local, std::size_t length, void* to, ucp_mem_h remote)
 {
-    void* packed     = nullptr;
-    std::size_t size = 0;
-    ucp_rkey_h key   = nullptr;
-    check_ok(ucp_rkey_pack(context(), remote, &packed, &size), "ucp_rkey_pack");
-    const auto unpacked = ucp_ep_rkey_unpack(_endpoint, packed, &key);
-    ucp_rkey_buffer_release(packed);
-    check_ok(unpacked, "ucp_ep_rkey_unpack");
+    // Not freed where an operation with it never ends.
+    const ucp_rkey_h key = test::unpack_key(_endpoint, test::pack_key(context(), remote)).release();
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
     param.memh         = local;
