@@ -22,13 +22,13 @@ public:
         }
     }
 
-    std::uint64_t value()
+    hashed_wire_form value()
     {
         if (_count % 8 != 0) {
             mix(_word);
         }
         mix(_count);
-        return _state;
+        return {_state, _count};
     }
 
 private:
@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-std::uint64_t hash_content(const layout& layout)
+hashed_wire_form hash_content(const layout& layout)
 {
     hash_sink sink;
     wire::encode(layout, sink);

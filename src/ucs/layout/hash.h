@@ -11,6 +11,11 @@
 namespace ucxl
 {
 
-std::uint64_t hash_content(const layout& layout);
+struct hashed_wire_form {
+    std::uint64_t hash;
+    std::uint64_t length; // bytes
+};
+
+hashed_wire_form hash_content(const layout& layout);
 
 } // namespace ucxl

@@ -151,6 +151,8 @@ public:
     // The hash of the content (nest, bounds, extent). Equal layouts have equal hashes, in every process and in every
     // release of this wire format.
     std::uint64_t hash() const { return _hash; }
+    // Of its wire form, in bytes.
+    std::size_t wire_length() const { return _wire_length; }
     bool operator==(const layout& other) const;
     // A total order of contents, by hash first: cheap unless the hashes are equal.
     std::strong_ordering operator<=>(const layout& other) const;
@@ -166,7 +168,8 @@ private:
     std::int64_t _extent       = 0;
     block_stats _blocks;
     overlap_found_once _overlap;
-    std::uint64_t _hash = 0;
+    std::uint64_t _hash      = 0;
+    std::size_t _wire_length = 6; // of the empty layout
 };
 
 using layout_ptr = std::shared_ptr<const layout>;

@@ -133,8 +133,10 @@ void layout_builder::set_derived()
     for (const layout_bounds& bounds : layout._bounds) {
         layout._extent = std::max(layout._extent, bounds.extent());
     }
-    layout._blocks = count_blocks(layout);
-    layout._hash   = hash_content(layout);
+    layout._blocks      = count_blocks(layout);
+    const auto hashed   = hash_content(layout);
+    layout._hash        = hashed.hash;
+    layout._wire_length = hashed.length;
 }
 
 result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, std::span<const user_bounds> bounds)

@@ -5,6 +5,8 @@
 #include "normalise.h"
 #include "wire_encode.h"
 
+#include <bit>
+#include <cstring>
 #include <format>
 
 namespace ucxl
@@ -13,15 +15,18 @@ namespace ucxl
 namespace
 {
 
-struct counter {
-    std::size_t count = 0;
-    void put(std::uint64_t, unsigned added) { count += added; }
-};
-
+// Numbers are written as whole words, where there is room for what follows them anyway.
 struct writer {
     std::byte* at;
+    const std::byte* end;
+
     void put(std::uint64_t bytes, unsigned count)
     {
+        if (std::endian::native == std::endian::little && end - at >= 8) {
+            std::memcpy(at, &bytes, 8);
+            at += count;
+            return;
+        }
         for (; count > 0; --count, bytes >>= 8) {
             *at++ = static_cast<std::byte>(bytes);
         }
@@ -198,9 +203,7 @@ private:
 
 std::size_t wire_length(const layout& layout)
 {
-    counter bytes;
-    wire::encode(layout, bytes);
-    return bytes.count;
+    return layout.wire_length();
 }
 
 result<std::size_t> pack_wire(const layout& layout, std::span<std::byte> into)
@@ -211,9 +214,9 @@ result<std::size_t> pack_wire(const layout& layout, std::span<std::byte> into)
             return fail(errc::invalid_param,
                         std::format("wire form: {} bytes do not fit into {}", length, into.size()));
         }
-        writer bytes{into.data()};
+        writer bytes{into.data(), into.data() + length};
         wire::encode(layout, bytes);
-        return length;
+        return static_cast<std::size_t>(bytes.at - into.data());
     });
 }
 

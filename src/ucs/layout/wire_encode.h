@@ -1,5 +1,5 @@
 // Writes the wire form to any sink with put(std::uint64_t bytes, unsigned count), which takes the lowest `count` bytes,
-// at most 8, the lowest one first; the others are 0. Sinks are a buffer, a counter, the content hash.
+// at most 8, the lowest one first; the others are 0. Sinks are a buffer, a comparison, the content hash.
 //
 //     layout  = 'L' 'N' version flags numbers
 //     numbers = nodes entries [root.source root.offset] node... [set source_bounds...]

@@ -8,6 +8,7 @@
 #include "ucs/layout/wire.h"
 #include "ucs/layout/wire_encode.h"
 
+#include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
@@ -158,6 +159,12 @@ std::uint64_t hash_of_bytes(std::span<const std::byte> bytes)
     }
     mix(bytes.size());
     return state;
+}
+
+TEST(layout_properties, the_empty_layout_has_a_wire_form)
+{
+    std::array<std::byte, 64> bytes{};
+    EXPECT_EQ(pack_wire(layout(), bytes), wire_length(layout()));
 }
 
 TEST(layout_properties, hash_is_that_of_the_bytes_of_the_wire_form)
