@@ -25,25 +25,27 @@ void block_list::add(region_id region, std::uint64_t offset, std::uint64_t lengt
     }
     const std::uint32_t source = source_of(region);
     _length += length;
+    _fingerprint = (_fingerprint ^ offset ^ length << 40) * 0x9fb21c651e98df25u;
+    _fingerprint ^= _fingerprint >> 32;
     if (!_blocks.empty()) {
-        block& last = _blocks.back();
-        if (last.source == source && last.offset + last.length == offset) {
-            last.length += length;
+        auto& last = _blocks.back();
+        if (last.source == source && static_cast<std::uint64_t>(last.offset) + last.element.length == offset) {
+            last.element.length += length;
             return;
         }
     }
-    _blocks.push_back({.offset = offset, .length = length, .source = source});
+    _blocks.push_back({.source  = source,
+                       .offset  = static_cast<std::ptrdiff_t>(offset),
+                       .element = {.length = length, .layout = nullptr}});
 }
 
-ucx_layout::result<ucx_layout::layout> block_list::describe() const
+bool block_list::operator==(const block_list& other) const
 {
-    std::vector<ucx_layout::layout::iov> parts(_blocks.size());
-    std::ranges::transform(_blocks, parts.begin(), [](const block& each) {
-        return ucx_layout::layout::iov{.source  = each.source,
-                                       .offset  = static_cast<std::ptrdiff_t>(each.offset),
-                                       .element = {.length = each.length, .layout = nullptr}};
-    });
-    return ucx_layout::layout::concatenate(parts);
+    const auto is_same = [](const ucx_layout::layout::iov& one, const ucx_layout::layout::iov& two) {
+        return one.offset == two.offset && one.element.length == two.element.length && one.source == two.source;
+    };
+    return _fingerprint == other._fingerprint && _length == other._length && _regions == other._regions &&
+           std::ranges::equal(_blocks, other._blocks, is_same);
 }
 
 } // namespace ucxl::nixl

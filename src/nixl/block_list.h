@@ -26,27 +26,26 @@ public:
     void add(region_id region, std::uint64_t offset, std::uint64_t length);
 
     // Has to be called with at least one byte.
-    ucx_layout::result<ucx_layout::layout> describe() const;
+    ucx_layout::result<ucx_layout::layout> describe() const { return ucx_layout::layout::concatenate(_blocks); }
 
     std::uint64_t length() const { return _length; }
     // The number of each source of the layout is the place of its region here.
     const std::vector<region_id>& regions() const { return _regions; }
     std::size_t num_blocks() const { return _blocks.size(); }
     // Of the first block. A list of one block needs no layout.
-    std::uint64_t first_offset() const { return _blocks.front().offset; }
+    std::uint64_t first_offset() const { return static_cast<std::uint64_t>(_blocks.front().offset); }
+
+    // The same blocks in the same order. Takes long only for lists that are the same or made to look so.
+    bool operator==(const block_list& other) const;
 
 private:
-    struct block {
-        std::uint64_t offset, length;
-        std::uint32_t source;
-    };
-
     std::uint32_t source_of(region_id region);
 
-    std::vector<block> _blocks;
+    std::vector<ucx_layout::layout::iov> _blocks;
     std::vector<region_id> _regions;
     std::unordered_map<region_id, std::uint32_t> _sources;
-    std::uint64_t _length = 0;
+    std::uint64_t _length      = 0;
+    std::uint64_t _fingerprint = 0; // of what add() was called with
 };
 
 } // namespace ucxl::nixl

@@ -261,12 +261,13 @@ nixl_status_t engine::prepXfer(const nixl_xfer_op_t& operation, const nixl_meta_
             log_error("the descriptor lists are empty, or have different lengths");
             return NIXL_ERR_INVALID_PARAM;
         }
-        const auto here  = blocks_of<own_memory>(local);
-        const auto there = blocks_of<target_memory>(remote);
+        auto here  = blocks_of<own_memory>(local);
+        auto there = blocks_of<target_memory>(remote);
         if (!here || !there) {
             return NIXL_ERR_INVALID_PARAM;
         }
-        auto made = _worker->prepare(operation == NIXL_READ ? direction::read : direction::write, *here, agent, *there);
+        auto made = _worker->prepare(operation == NIXL_READ ? direction::read : direction::write, std::move(*here),
+                                     agent, std::move(*there));
         if (!made) {
             return status_of(made.error());
         }

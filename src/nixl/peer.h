@@ -7,6 +7,7 @@
 // has not been used for long, so that a list of blocks that comes again is one number.
 #pragma once
 
+#include "known_lists.h"
 #include "message.h"
 #include "sys/process.h"
 #include "ucx.h"
@@ -24,7 +25,7 @@ namespace ucxl::nixl
 {
 
 struct remote_window {
-    ucx_layout::layout layout;
+    shared_layout layout;
     std::vector<std::uint64_t> regions;
     std::uint64_t number  = 0;
     ucs_status_t status   = UCS_INPROGRESS; // until its owner has answered

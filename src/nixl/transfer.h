@@ -6,7 +6,7 @@
 //     idle -> waiting (for the window of the peer) -> moving -> flushing -> notifying -> idle
 #pragma once
 
-#include "block_list.h"
+#include "known_lists.h"
 #include "peer.h"
 #include "region.h"
 
@@ -28,7 +28,7 @@ class worker;
 
 // Memory of this process that a list of blocks describes.
 struct local_blocks {
-    ucx_layout::layout layout{nullptr};
+    shared_layout layout;
     std::vector<std::shared_ptr<region>> regions;
     std::vector<void*> bases;
 };

@@ -319,7 +319,7 @@ void worker::handle_shown(const message& answer)
     }
     remote_window& shown = **found;
     auto status          = static_cast<ucs_status_t>(answer.status);
-    if (status == UCS_OK && answer.length != shown.layout.packed_length()) {
+    if (status == UCS_OK && answer.length != shown.layout->packed_length()) {
         status = UCS_ERR_INVALID_PARAM;
     }
     if (status == UCS_OK) {

@@ -48,8 +48,8 @@ public:
 
     // Without bytes a transfer is done as soon as it is posted. The blocks are inside of their regions. For the agent
     // itself, remote are regions of this process.
-    ucx_layout::result<transfer_ptr> prepare(direction way, const block_list& local, const std::string& agent,
-                                             const block_list& remote);
+    ucx_layout::result<transfer_ptr> prepare(direction way, block_list local, const std::string& agent,
+                                             block_list remote);
     ucs_status_t post(transfer& xfer, std::optional<std::string> notice);
     ucs_status_t check(transfer& xfer);
 
@@ -106,12 +106,11 @@ private:
     void finish(transfer& xfer, ucs_status_t status);
     void release(transfer& xfer);
 
-    ucx_layout::result<local_blocks> blocks_of(const block_list& list, ucx_layout::layout layout) const;
-    ucs_status_t prepare_remote(transfer& xfer, const block_list& local, const block_list& remote,
-                                ucx_layout::layout there);
-    ucs_status_t prepare_own(transfer& xfer, const block_list& remote, ucx_layout::layout there);
-    ucs_status_t show_locally(transfer& xfer, const block_list& list);
-    std::shared_ptr<remote_window> window_of(peer& at, const block_list& list, ucx_layout::layout layout);
+    ucx_layout::result<local_blocks> blocks_of(const described_list& list) const;
+    ucs_status_t prepare_remote(transfer& xfer, const described_list& local, described_list remote);
+    ucs_status_t prepare_own(transfer& xfer, const described_list& remote);
+    ucs_status_t show_locally(transfer& xfer, const described_list& list);
+    std::shared_ptr<remote_window> window_of(peer& at, described_list list);
     void forget_old_windows(peer& at);
     void close(const std::shared_ptr<peer>& ended);
     void reap_closing();
@@ -123,6 +122,8 @@ private:
     std::string _connection;
     ucp_context_h _context = nullptr;
     ucp_worker_h _worker   = nullptr;
+
+    known_lists _lists;
 
     mutable std::mutex _lock;
     std::map<std::string, std::shared_ptr<peer>> _peers;

@@ -154,7 +154,7 @@ bool worker::take_fetched(const data_header& header, std::span<const std::byte> 
     }
     const transfer& to = *awaited->target;
     if (!is_rendezvous) {
-        awaited->note(to.local.layout.scatter(to.local.bases, awaited->offset, data));
+        awaited->note(to.local.layout->scatter(to.local.bases, awaited->offset, data));
         return false;
     }
     awaited->is_in_ucx = true;

@@ -13,7 +13,6 @@ namespace
 {
 
 using clock = std::chrono::steady_clock;
-using ucx_layout::layout;
 using ucx_layout::result;
 
 // What is copied by one call of UCX. The lock of the worker is held that long where the call copies by itself.
@@ -73,10 +72,10 @@ bool are_registered(const local_blocks& blocks)
 
 } // namespace
 
-result<local_blocks> worker::blocks_of(const block_list& list, layout described) const
+result<local_blocks> worker::blocks_of(const described_list& list) const
 {
-    local_blocks made{.layout = std::move(described), .regions = {}, .bases = {}};
-    for (const auto id : list.regions()) {
+    local_blocks made{.layout = list.layout, .regions = {}, .bases = {}};
+    for (const auto id : list.regions) {
         const auto found = _regions.find(id);
         if (found == _regions.end()) {
             return std::unexpected(UCS_ERR_NO_ELEM);
@@ -88,13 +87,13 @@ result<local_blocks> worker::blocks_of(const block_list& list, layout described)
 }
 
 // As one buffer for UCX: contiguous bytes are one already.
-ucs_status_t worker::show_locally(transfer& xfer, const block_list& list)
+ucs_status_t worker::show_locally(transfer& xfer, const described_list& list)
 {
-    if (list.num_blocks() == 1) {
-        xfer.address = static_cast<std::byte*>(xfer.local.bases.front()) + list.first_offset();
+    if (list.num_blocks == 1) {
+        xfer.address = static_cast<std::byte*>(xfer.local.bases.front()) + list.first_offset;
         return UCS_OK;
     }
-    auto window = ucx_layout::window::map(_context, xfer.local.layout,
+    auto window = ucx_layout::window::map(_context, *xfer.local.layout,
                                           std::vector<const void*>(xfer.local.bases.begin(), xfer.local.bases.end()));
     if (!window) {
         return window.error();
@@ -105,25 +104,25 @@ ucs_status_t worker::show_locally(transfer& xfer, const block_list& list)
 }
 
 // A window that the peer has shown already, or is asked to show now.
-std::shared_ptr<remote_window> worker::window_of(peer& at, const block_list& list, layout described)
+std::shared_ptr<remote_window> worker::window_of(peer& at, described_list list)
 {
     const auto found = std::ranges::find_if(at.windows, [&](const auto& each) {
-        return each->layout.get() == described.get() && each->regions == list.regions() &&
+        return each->layout->get() == list.layout->get() && each->regions == list.regions &&
                (each->status == UCS_OK || each->status == UCS_INPROGRESS);
     });
     if (found != at.windows.end()) {
         at.windows.splice(at.windows.begin(), at.windows, found);
         return at.windows.front();
     }
-    const auto attr = described.query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH | UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH);
+    const auto attr = list.layout->query(UCP_LAYOUT_ATTR_FIELD_SERIALIZED_LENGTH | UCP_LAYOUT_ATTR_FIELD_PACKED_LENGTH);
     message asked{.kind    = message_kind::show,
                   .window  = ++_last_number,
                   .length  = attr->packed_length,
-                  .regions = list.regions(),
+                  .regions = list.regions,
                   .bytes   = std::string(attr->serialized_length, '\0')};
-    described.serialize(std::as_writable_bytes(std::span(asked.bytes)));
+    list.layout->serialize(std::as_writable_bytes(std::span(asked.bytes)));
     at.windows.push_front(std::make_shared<remote_window>(
-        remote_window{.layout = std::move(described), .regions = list.regions(), .number = asked.window}));
+        remote_window{.layout = list.layout, .regions = std::move(list.regions), .number = asked.window}));
     send(at.endpoint, std::move(asked));
     forget_old_windows(at);
     return at.windows.front();
@@ -144,26 +143,24 @@ void worker::forget_old_windows(peer& at)
     });
 }
 
-result<transfer_ptr> worker::prepare(direction way, const block_list& local, const std::string& agent,
-                                     const block_list& remote)
+result<transfer_ptr> worker::prepare(direction way, block_list local, const std::string& agent, block_list remote)
 {
-    if (local.length() != remote.length()) {
+    const std::uint64_t length = local.length();
+    if (length != remote.length()) {
         return std::unexpected(UCS_ERR_INVALID_PARAM);
     }
-    std::optional<layout> here, there;
-    if (local.length() != 0) {
-        auto one = local.describe();
-        auto two = remote.describe();
-        if (!one || !two) {
-            return std::unexpected(one ? two.error() : one.error());
+    result<described_list> here, there;
+    if (length != 0) {
+        here  = _lists.describe(std::move(local));
+        there = _lists.describe(std::move(remote));
+        if (!here || !there) {
+            return std::unexpected(here ? there.error() : here.error());
         }
-        here.emplace(std::move(*one));
-        there.emplace(std::move(*two));
     }
     const std::scoped_lock guard(_lock);
     transfer_ptr made(new transfer);
     made->way    = way;
-    made->length = local.length();
+    made->length = length;
     if (agent != _agent) {
         const auto found = _peers.find(agent);
         if (found == _peers.end()) {
@@ -175,13 +172,13 @@ result<transfer_ptr> worker::prepare(direction way, const block_list& local, con
         made->target = found->second;
     }
     if (made->length != 0) {
-        auto blocks = blocks_of(local, std::move(*here));
+        auto blocks = blocks_of(*here);
         if (!blocks) {
             return std::unexpected(blocks.error());
         }
-        made->local       = std::move(*blocks);
-        const auto status = made->target != nullptr ? prepare_remote(*made, local, remote, std::move(*there))
-                                                    : prepare_own(*made, remote, std::move(*there));
+        made->local = std::move(*blocks);
+        const auto status =
+            made->target != nullptr ? prepare_remote(*made, *here, std::move(*there)) : prepare_own(*made, *there);
         if (status != UCS_OK) {
             return std::unexpected(status);
         }
@@ -191,24 +188,24 @@ result<transfer_ptr> worker::prepare(direction way, const block_list& local, con
     return made;
 }
 
-ucs_status_t worker::prepare_remote(transfer& xfer, const block_list& local, const block_list& remote, layout there)
+ucs_status_t worker::prepare_remote(transfer& xfer, const described_list& local, described_list remote)
 {
     const auto status = show_locally(xfer, local);
     if (status == UCS_OK) {
-        xfer.remote = window_of(*xfer.target, remote, std::move(there));
+        xfer.remote = window_of(*xfer.target, std::move(remote));
     }
     return status;
 }
 
-ucs_status_t worker::prepare_own(transfer& xfer, const block_list& remote, layout there)
+ucs_status_t worker::prepare_own(transfer& xfer, const described_list& remote)
 {
-    auto blocks = blocks_of(remote, std::move(there));
+    auto blocks = blocks_of(remote);
     if (!blocks) {
         return blocks.error();
     }
     xfer.own = std::move(*blocks);
-    auto one = ucx_layout::plan::create(xfer.local.layout);
-    auto two = ucx_layout::plan::create(xfer.own->layout);
+    auto one = ucx_layout::plan::create(*xfer.local.layout);
+    auto two = ucx_layout::plan::create(*xfer.own->layout);
     if (!one || !two) {
         return one ? two.error() : one.error();
     }
