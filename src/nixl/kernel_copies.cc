@@ -18,7 +18,7 @@ namespace ucxl::nixl
 namespace
 {
 
-// The kernel takes as long for looking up the pages of a block as for copying some KB.
+// For shorter blocks the kernel takes much longer to find their pages than to copy them.
 constexpr std::uint64_t min_block = 512;
 
 constexpr const char* variable = "UCX_LAY_CMA_MIN_BLOCK";
@@ -30,8 +30,8 @@ bool takes_short_blocks()
     return getenv(variable) == nullptr;
 }
 
-// Another process may not be allowed to be looked into, whatever its memory: asked for no page of it, the kernel says
-// which of the two is wrong.
+// Asks for a byte that no process has. The kernel looks first whether the other process may be looked into at all, and
+// has another error for that.
 bool is_allowed(pid_t process)
 {
     char byte;
