@@ -205,13 +205,18 @@ const settings& settings::get()
 void settings::complete()
 {
     read_settings& all = only();
-    std::array<char, 8> value{};
-    if (all.has_files || ucp_layout_option_query("TLS", value.data(), value.size()) == UCS_ERR_NO_DEVICE) {
+    if (all.has_files || !has_ucx()) {
         return;
     }
     all.has_files = true;
     all.source.use_files();
     read(all.source, all.values);
+}
+
+bool has_ucx() noexcept
+{
+    std::array<char, 8> value{};
+    return ucp_layout_option_query("TLS", value.data(), value.size()) != UCS_ERR_NO_DEVICE;
 }
 
 hidden_options::hidden_options()

@@ -34,6 +34,9 @@ struct settings {
     static void complete();
 };
 
+// Whether the process has a UCX yet: MPI may load its own while it starts.
+bool has_ucx() noexcept;
+
 // Takes the options out of the environment while it exists: UCX would warn of each that it does not know itself.
 class hidden_options
 {

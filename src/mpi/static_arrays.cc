@@ -56,9 +56,7 @@ int share_program(dl_phdr_info* info, std::size_t, void*) noexcept
 void static_arrays::share() noexcept
 {
     static std::atomic_flag is_done;
-    std::array<char, 8> value{};
-    if (!settings::get().shares_static_arrays ||
-        ucp_layout_option_query("TLS", value.data(), value.size()) == UCS_ERR_NO_DEVICE || is_done.test_and_set()) {
+    if (!settings::get().shares_static_arrays || !has_ucx() || is_done.test_and_set()) {
         return;
     }
     dl_iterate_phdr(share_program, nullptr);
