@@ -74,7 +74,7 @@ class LeftOut(Exception):
     """A suite cannot run here, for the reason that is the exception's text."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Ended:
     """What is compared of one run."""
     status: object  # None: it did not end in time
@@ -184,7 +184,7 @@ class Machine:
         output += "\n" + "\n".join(line for line in errors.split("\n") if COMPARED_ERRORS.search(line))
         lines = collections.Counter(line.strip() for line in output.split("\n"))
         said = not (case.says and has_library) or len(re.findall(case.says, errors, flags=re.M)) == 1
-        return Ended(status, passed, lines, errors, seconds, said)
+        return Ended(status=status, passed=passed, lines=lines, errors=errors, seconds=seconds, said=said)
 
 
 def wait(process, timeout_s):
