@@ -124,7 +124,10 @@ root_has_package() {
 root_install() {
     local package missing=() repair=
     for package in "$@"; do
-        root_has_package "$package" || missing+=("$package")
+        case $package in
+        *=files) root_unpack "${package%=files}" || return 1 ;;
+        *) root_has_package "$package" || missing+=("$package") ;;
+        esac
     done
     # This file marks an interrupted installation. dpkg has to finish it before anything else.
     [ ! -e "$cache/installing" ] || repair='dpkg --configure -a && apt-get -qq install -y --fix-broken &&'
@@ -141,6 +144,25 @@ root_install() {
         return 1
     }
     rm -f "$cache/installing"
+}
+
+# Only the files that are missing: a package of another processor that cannot be installed beside the machine's own.
+root_unpack() {
+    local stamp=$root/.unpacked-$1
+    [ ! -e "$stamp" ] || return 0
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    root_command "" sh -ec 'dpkg --add-architecture "${1#*:}"
+        apt-get -qq update
+        folder=$(mktemp -d)
+        cd "$folder"
+        apt-get -qq download "$1"
+        dpkg-deb --fsys-tarfile ./*.deb | tar -x --skip-old-files -C /
+        rm -r "$folder"' unpack "$1" > "$cache/install.log" 2>&1 < /dev/null || {
+        tail -n 20 "$cache/install.log" >&2
+        echo "contrib/dev: unpacking $1 failed; the whole log is $cache/install.log" >&2
+        return 1
+    }
+    as_root touch "$stamp"
 }
 
 # Prints the path of the checkout inside the root. It is the path outside, so that compiler messages and debuggers agree
