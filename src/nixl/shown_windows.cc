@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <ranges>
 
 namespace ucxl::nixl
 {
@@ -90,8 +92,9 @@ message shown_windows::show(const message& asked, const region_table& regions, u
         answer.status = status;
         return answer;
     };
-    if (std::ranges::count_if(_windows, [&](const auto& each) { return each.first.first == asked.sender; }) >=
-        static_cast<std::ptrdiff_t>(max_windows)) {
+    const auto of_agent =
+        std::ranges::subrange(_windows.lower_bound({asked.sender, 0}), _windows.upper_bound({asked.sender, UINT64_MAX}));
+    if (_windows.size() >= max_windows_of_all || std::ranges::distance(of_agent) >= std::ptrdiff_t{max_windows}) {
         return refuse(UCS_ERR_NO_RESOURCE);
     }
     auto memory = check(asked, regions);

@@ -28,7 +28,8 @@ struct shown_window {
 class shown_windows
 {
 public:
-    static constexpr std::size_t max_windows = 4096; // for one agent
+    static constexpr std::size_t max_windows        = 4096; // for one agent
+    static constexpr std::size_t max_windows_of_all = 65536; // agents choose their numbers themselves
 
     // The answer to a message of kind show.
     message show(const message& asked, const region_table& regions, ucp_context_h context);

@@ -7,6 +7,8 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstdint>
+
 namespace ucxl::nixl
 {
 
@@ -37,6 +39,12 @@ struct ucx_functions {
     decltype(&::ucp_request_cancel) request_cancel;
     decltype(&::ucp_request_free) request_free;
 };
+
+// The end of something as another agent tells it: an error if that is no end.
+inline ucs_status_t told_end(std::int32_t told)
+{
+    return told > UCS_ERR_LAST && told <= UCS_OK ? static_cast<ucs_status_t>(told) : UCS_ERR_INVALID_PARAM;
+}
 
 // The libucp that the process has, else libucp.so.0; null if there is none, which is logged once.
 const ucx_functions* ucx();

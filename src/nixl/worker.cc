@@ -20,6 +20,10 @@ constexpr int rounds_of_progress  = 32;
 constexpr auto time_to_disconnect = std::chrono::seconds(1);
 constexpr auto time_between_looks = std::chrono::milliseconds(10); // at the processes of peers
 
+// UCP is not told how long a packed key is, and follows the numbers in it: 64 keys of domains of 255 bytes at most.
+// Behind the bytes of a peer there are zeros for all that, so that nothing else is read.
+constexpr std::size_t longest_key = 32768;
+
 std::uint64_t random_number()
 {
     std::random_device source;
@@ -318,16 +322,18 @@ void worker::handle_shown(const message& answer)
         return;
     }
     remote_window& shown = **found;
-    auto status          = static_cast<ucs_status_t>(answer.status);
+    auto status          = told_end(answer.status);
     if (status == UCS_OK && answer.length != shown.layout->packed_length()) {
         status = UCS_ERR_INVALID_PARAM;
     }
     if (status == UCS_OK) {
-        status = ucx()->ep_rkey_unpack(at->second->endpoint, answer.bytes.data(), &shown.key);
+        std::string key = answer.bytes;
+        key.resize(std::max(key.size(), longest_key));
+        status = ucx()->ep_rkey_unpack(at->second->endpoint, key.data(), &shown.key);
     }
     shown.way     = answer.way;
     shown.address = answer.address;
-    shown.status  = status == UCS_INPROGRESS ? UCS_ERR_INVALID_PARAM : status;
+    shown.status  = status;
 }
 
 ucs_status_t worker::send_notice(const std::string& agent, const std::string& text)

@@ -193,7 +193,7 @@ void worker::await_no_answers(const std::vector<std::shared_ptr<piece>>& pieces)
 void worker::handle_moved(const message& answer)
 {
     if (const auto awaited = answered(answer.piece); awaited != nullptr) {
-        const auto status = static_cast<ucs_status_t>(answer.status);
+        const auto status = told_end(answer.status);
         // Bytes that were asked for come as data; only their failure comes as a message.
         awaited->note(awaited->target != nullptr && status == UCS_OK ? UCS_ERR_INVALID_PARAM : status);
     }

@@ -1,5 +1,6 @@
 #include "worker.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <nanobind/stl/shared_ptr.h>
@@ -21,6 +22,10 @@ constexpr auto spin_time      = std::chrono::microseconds(200); // then the CPU 
 constexpr auto signal_time    = std::chrono::milliseconds(50);  // Ctrl-C is noticed so often
 constexpr int rounds_of_spin  = 64;
 constexpr std::uint32_t magic = 0x31796b6c; // "lky1"
+
+// UCP is not told how long a packed key is, and follows the numbers in it: 64 keys of domains of 255 bytes at most.
+// Behind the bytes of a peer there are zeros for all that, so that nothing else is read.
+constexpr std::size_t longest_key = 32768;
 
 struct key_header {
     std::uint32_t magic;
@@ -242,9 +247,11 @@ std::string worker::pack_key(const window_object& shown)
 ucp_rkey_h worker::unpack_key(std::string_view bytes)
 {
     require_open();
+    std::string packed(bytes);
+    packed.resize(std::max(packed.size(), longest_key));
     ucp_rkey_h key = nullptr;
     const std::scoped_lock guard(_lock);
-    check_ucx(ucx().ep_rkey_unpack(_peer, bytes.data(), &key), "key: ucp_ep_rkey_unpack");
+    check_ucx(ucx().ep_rkey_unpack(_peer, packed.data(), &key), "key: ucp_ep_rkey_unpack");
     return key;
 }
 

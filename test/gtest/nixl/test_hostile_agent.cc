@@ -1,0 +1,178 @@
+// What an agent answers is bytes from outside: a worker ends the transfer with an error, whatever they say.
+#include "nixl/active_messages.h"
+#include "nixl/worker.h"
+#include "support/must.h"
+#include "support/wait_until.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+using namespace ucxl::nixl;
+using ucxl::test::must;
+
+namespace
+{
+
+constexpr std::size_t length   = 64;
+constexpr std::uint64_t region = 5; // of the hostile agent
+
+// Shows its window as an honest agent does, and then tells of each piece that it has ended with `status`.
+class hostile_agent
+{
+public:
+    explicit hostile_agent(std::int32_t status) : _status(status)
+    {
+        ucp_params_t params{};
+        params.field_mask = UCP_PARAM_FIELD_FEATURES;
+        params.features   = UCP_FEATURE_RMA | UCP_FEATURE_AM;
+        EXPECT_EQ(ucp_init(&params, nullptr, &_context), UCS_OK);
+        ucp_worker_params_t worker_params{};
+        EXPECT_EQ(ucp_worker_create(_context, &worker_params, &_worker), UCS_OK);
+        ucp_mem_map_params_t map_params{};
+        map_params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        map_params.address    = _memory.data();
+        map_params.length     = _memory.size();
+        EXPECT_EQ(ucp_mem_map(_context, &map_params, &_memh), UCS_OK);
+        handle(message_id, take_message);
+        handle(data_id, take_data);
+    }
+
+    ~hostile_agent()
+    {
+        ucp_mem_unmap(_context, _memh);
+        ucp_worker_destroy(_worker);
+        ucp_cleanup(_context);
+    }
+
+    hostile_agent(const hostile_agent&)            = delete;
+    hostile_agent& operator=(const hostile_agent&) = delete;
+
+    std::string connection() const
+    {
+        ucp_address_t* address = nullptr;
+        std::size_t size       = 0;
+        EXPECT_EQ(ucp_worker_get_address(_worker, &address, &size), UCS_OK);
+        auto bytes = encode(connection_info{.instance = instance,
+                                            .process  = ucxl::process_identity::own(),
+                                            .address  = std::string(reinterpret_cast<const char*>(address), size)});
+        ucp_worker_release_address(_worker, address);
+        return bytes;
+    }
+
+    void progress() { ucp_worker_progress(_worker); }
+
+private:
+    static constexpr std::uint64_t instance = 7;
+
+    void handle(unsigned id, ucp_am_recv_callback_t call)
+    {
+        ucp_am_handler_param_t handler{};
+        handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                             UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+        handler.id    = id;
+        handler.cb    = call;
+        handler.arg   = this;
+        handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+        EXPECT_EQ(ucp_worker_set_am_recv_handler(_worker, &handler), UCS_OK);
+    }
+
+    // The bytes have to stay until they are sent.
+    void send(ucp_ep_h to, message content)
+    {
+        content.sender    = instance;
+        const auto& bytes = _sent.emplace_back(encode(content));
+        ucp_request_param_t param{};
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+        param.flags        = UCP_AM_SEND_FLAG_EAGER;
+        const auto call    = ucp_am_send_nbx(to, message_id, nullptr, 0, bytes.data(), bytes.size(), &param);
+        if (UCS_PTR_IS_PTR(call)) {
+            ucp_request_free(call);
+        }
+    }
+
+    static ucs_status_t take_message(void* self, const void* /*header*/, std::size_t /*header_length*/, void* data,
+                                     std::size_t size, const ucp_am_recv_param_t* param)
+    {
+        auto& agent      = *static_cast<hostile_agent*>(self);
+        const auto asked = decode({static_cast<const char*>(data), size});
+        if (asked && asked->kind == message_kind::show) {
+            void* key            = nullptr;
+            std::size_t key_size = 0;
+            EXPECT_EQ(ucp_rkey_pack(agent._context, agent._memh, &key, &key_size), UCS_OK);
+            agent.send(param->reply_ep, {.kind    = message_kind::shown,
+                                         .window  = asked->window,
+                                         .way     = reach::messages,
+                                         .address = reinterpret_cast<std::uint64_t>(agent._memory.data()),
+                                         .length  = asked->length,
+                                         .bytes   = std::string(static_cast<const char*>(key), key_size)});
+            ucp_rkey_buffer_release(key);
+        } else if (asked && asked->kind == message_kind::fetch) {
+            agent.send(param->reply_ep,
+                       {.kind = message_kind::moved, .status = agent._status, .piece = asked->piece});
+        }
+        return UCS_OK;
+    }
+
+    static ucs_status_t take_data(void* self, const void* header, std::size_t header_length, void* /*data*/,
+                                  std::size_t /*size*/, const ucp_am_recv_param_t* param)
+    {
+        auto& agent      = *static_cast<hostile_agent*>(self);
+        const auto piece = decode_data({static_cast<const char*>(header), header_length});
+        EXPECT_TRUE(piece.has_value());
+        agent.send(param->reply_ep, {.kind = message_kind::moved, .status = agent._status, .piece = piece->piece});
+        return UCS_OK;
+    }
+
+    std::int32_t _status;
+    std::vector<std::byte> _memory{length};
+    ucp_context_h _context = nullptr;
+    ucp_worker_h _worker   = nullptr;
+    ucp_mem_h _memh        = nullptr;
+    std::list<std::string> _sent;
+};
+
+class nixl_hostile_agent : public testing::TestWithParam<direction>
+{
+protected:
+    // The end of a transfer of every other byte of 8.
+    ucs_status_t end_of_transfer_with(std::int32_t status)
+    {
+        hostile_agent hostile(status);
+        std::vector<std::byte> memory(2 * length);
+        const auto self = worker::create("self");
+        const auto own  = self->add_region(memory.data(), memory.size(), sharing::never);
+        EXPECT_EQ(self->connect("hostile", hostile.connection()), UCS_OK);
+        block_list here, there;
+        for (std::uint64_t at = 0; at < memory.size(); at += 16) {
+            here.add(own->info().id, at, 8);
+            there.add(region, at, 8);
+        }
+        const auto moved = must(self->prepare(GetParam(), here, "hostile", there));
+        self->post(*moved, std::nullopt);
+        EXPECT_TRUE(ucxl::test::wait_until([&] {
+            hostile.progress();
+            return self->check(*moved) != UCS_INPROGRESS;
+        }));
+        return self->check(*moved);
+    }
+};
+
+} // namespace
+
+TEST_P(nixl_hostile_agent, that_tells_an_end_that_is_none_fails_the_transfer)
+{
+    EXPECT_EQ(end_of_transfer_with(UCS_INPROGRESS), UCS_ERR_INVALID_PARAM);
+    EXPECT_EQ(end_of_transfer_with(1000), UCS_ERR_INVALID_PARAM); // a ucs_status_t has one byte
+    EXPECT_EQ(end_of_transfer_with(256), UCS_ERR_INVALID_PARAM);
+}
+
+TEST_P(nixl_hostile_agent, that_tells_an_error_fails_the_transfer_with_it)
+{
+    EXPECT_EQ(end_of_transfer_with(UCS_ERR_NO_ELEM), UCS_ERR_NO_ELEM);
+}
+
+INSTANTIATE_TEST_SUITE_P(of, nixl_hostile_agent, testing::Values(direction::write, direction::read),
+                         [](const auto& each) {
+                             return std::string(each.param == direction::write ? "writes" : "reads");
+                         });
