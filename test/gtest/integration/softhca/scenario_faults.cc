@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <poll.h>
 #include <string>
@@ -250,7 +251,7 @@ int removed(int)
     waiter.join();
     require(error == EIO, "who waits for a completion should be woken with EIO");
     require(!has_device(), "the card should be gone for new programs");
-    require(!std::ifstream(std::string(port_folder) + "state").is_open(), "and its files");
+    require(!std::ifstream(std::filesystem::path(port_folder) / "state").is_open(), "and its files");
     expect_event(here.context, IBV_EVENT_DEVICE_FATAL);
     expect_the_end(here);
     here.destroy();
