@@ -29,7 +29,9 @@ template <typename Next, typename Count, typename Position>
 [[gnu::noinline]] int pack_known(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed,
                                  Position size, Position* position, MPI_Comm comm)
 {
-    const auto side = elements_of(buffer, count, type, direction::send, packed, size, position);
+    const auto side = comm == MPI_COMM_NULL
+                          ? std::nullopt
+                          : elements_of(buffer, count, type, direction::send, packed, size, position);
     if (!side) {
         return next(buffer, count, type, packed, size, position, comm);
     }
@@ -42,7 +44,9 @@ template <typename Next, typename Count, typename Position>
 [[gnu::noinline]] int unpack_known(Next* next, const void* packed, Position size, Position* position, void* buffer,
                                    Count count, MPI_Datatype type, MPI_Comm comm)
 {
-    const auto side = elements_of(buffer, count, type, direction::receive, packed, size, position);
+    const auto side = comm == MPI_COMM_NULL
+                          ? std::nullopt
+                          : elements_of(buffer, count, type, direction::receive, packed, size, position);
     if (!side) {
         return next(packed, size, position, buffer, count, type, comm);
     }
@@ -55,7 +59,7 @@ template <typename Next, typename Count, typename Position>
 UCXL_MPI_FAST int pack(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed, Position size,
                        Position* position, MPI_Comm comm)
 {
-    return comm == MPI_COMM_NULL || is_left_alone(type, count)
+    return is_left_alone(type, count)
                ? next(buffer, count, type, packed, size, position, comm)
                : pack_known(next, buffer, count, type, packed, size, position, comm);
 }
@@ -64,7 +68,7 @@ template <typename Next, typename Count, typename Position>
 UCXL_MPI_FAST int unpack(Next* next, const void* packed, Position size, Position* position, void* buffer, Count count,
                          MPI_Datatype type, MPI_Comm comm)
 {
-    return comm == MPI_COMM_NULL || is_left_alone(type, count)
+    return is_left_alone(type, count)
                ? next(packed, size, position, buffer, count, type, comm)
                : unpack_known(next, packed, size, position, buffer, count, type, comm);
 }

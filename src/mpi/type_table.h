@@ -60,7 +60,8 @@ known_type* learn(MPI_Datatype type) noexcept;
 known_type* look_at(MPI_Datatype type, MPI_Count count) noexcept;
 
 // Whether nothing is known of a datatype that a call uses, and need not be. Counts the use.
-UCXL_MPI_FAST bool is_unknown(MPI_Datatype type, MPI_Count count, unsigned uses)
+template <typename Count>
+UCXL_MPI_FAST bool is_unknown(MPI_Datatype type, Count count, unsigned uses)
 {
     if (!uses_of_types.note(type, count, uses)) [[unlikely]] {
         return false;
@@ -71,14 +72,16 @@ UCXL_MPI_FAST bool is_unknown(MPI_Datatype type, MPI_Count count, unsigned uses)
 
 // Whether a call leaves this datatype to MPI without a further look. It calls nothing, so calls that go to MPI become
 // jumps.
-UCXL_MPI_FAST bool is_left_alone(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
+template <typename Count>
+UCXL_MPI_FAST bool is_left_alone(MPI_Datatype type, Count count, unsigned uses = 1)
 {
     return own_types::has(type) || is_unknown(type, count, uses);
 }
 
 // The same for messages: also if MPI moves as many elements of it, and not if it is a long message of a datatype of MPI
 // itself.
-UCXL_MPI_FAST bool is_left_to_mpi(MPI_Datatype type, MPI_Count count, unsigned uses = 1)
+template <typename Count>
+UCXL_MPI_FAST bool is_left_to_mpi(MPI_Datatype type, Count count, unsigned uses = 1)
 {
     if (own_types::has(type)) {
         return count < one_pass::min_count();

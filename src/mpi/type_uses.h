@@ -34,17 +34,18 @@ public:
     // It is known from now on.
     void end(MPI_Datatype type) noexcept { place_of(number_of(type)).key.store(0, std::memory_order_relaxed); }
     // Counts uses of one that nothing is known of, and returns whether that is all. If not, it may be wanted. Calls
-    // nothing: this is a part of every call of the program.
-    UCXL_MPI_FAST bool note(MPI_Datatype type, MPI_Count count, unsigned uses) noexcept
+    // nothing and needs few registers: this is a part of every call of the program.
+    template <typename Count>
+    UCXL_MPI_FAST bool note(MPI_Datatype type, Count count, unsigned uses) noexcept
     {
         place& own = place_of(number_of(type));
         if (own.key.load(std::memory_order_relaxed) != number_of(type)) [[unlikely]] {
             return false;
         }
-        const auto moved = own.moved.load(std::memory_order_relaxed) +
-                           uses * moved_by(own.size.load(std::memory_order_relaxed), count);
-        own.moved.store(moved, std::memory_order_relaxed);
-        return moved < _enough.load(std::memory_order_relaxed);
+        const auto left = own.left.load(std::memory_order_relaxed) -
+                          static_cast<std::int64_t>(uses * moved_by(own.size.load(std::memory_order_relaxed), count));
+        own.left.store(left, std::memory_order_relaxed);
+        return left > 0;
     }
     // Whether it shall be known from now on. Never at the first use of a datatype whose beginning was not seen: MPI has
     // to refuse it if it was not committed.
@@ -56,28 +57,34 @@ private:
     static constexpr std::size_t number = 16384;
     // Finding out takes some 4 us, and 15 ns for each number that MPI lists of the datatype. A message by a layout
     // saves some 0.1 us and 0.1 ns for each byte, so by then it would have saved several times as much.
-    static constexpr std::uint64_t bytes_of_message = 1024, bytes_of_number = 128;
+    static constexpr std::uint64_t bytes_of_message = 1024;
+    static constexpr std::int64_t bytes_of_number   = 128;
     static constexpr MPI_Count enough_bytes = 256 * 1024;
-    // No datatype has moved so much. Its size is to be asked for when it is used for the second time.
-    static constexpr std::uint64_t not_asked = std::uint64_t{1} << 63;
+    // Much more has been moved than by any datatype. Its size is to be asked for when it is used for the second time.
+    static constexpr std::int64_t not_asked = -(std::int64_t{1} << 62);
 
     struct alignas(32) place { // in one line of the cache
         std::atomic<std::uintptr_t> key{0};
-        std::atomic<std::uint64_t> moved{0}; // bytes, and something for each message
-        std::atomic<std::uint64_t> size{0};  // at most what is enough
+        std::atomic<std::int64_t> left{0};  // until it has moved enough: bytes, and something for each message
+        std::atomic<std::uint64_t> size{0}; // at most what is enough
     };
 
     place& place_of(std::uintptr_t key) { return _places[((key * 0x9e3779b97f4a7c15ULL) >> 40) % number]; }
 
-    // No message is longer than what is enough several times. A negative count is as many, so that is_wanted() sees it.
+    // A negative count is a large one, so that is_wanted() sees it.
+    static std::uint64_t moved_by(std::uint64_t size, int count)
+    {
+        return bytes_of_message + size * static_cast<unsigned>(count);
+    }
+    // No message is longer than what is enough several times.
     static std::uint64_t moved_by(std::uint64_t size, MPI_Count count)
     {
         return bytes_of_message + size * std::min(static_cast<std::uint64_t>(count), std::uint64_t{enough_bytes});
     }
-    static void begin(MPI_Datatype type, place& own, std::uint64_t size, std::uint64_t moved = 0) noexcept
+    void begin(MPI_Datatype type, place& own, std::uint64_t size) noexcept
     {
         own.key.store(number_of(type), std::memory_order_relaxed);
-        own.moved.store(moved, std::memory_order_relaxed);
+        own.left.store(_enough.load(std::memory_order_relaxed), std::memory_order_relaxed);
         own.size.store(size, std::memory_order_relaxed);
     }
     // 0 if MPI does not say.
@@ -88,10 +95,10 @@ private:
                    ? static_cast<std::uint64_t>(std::clamp(size, MPI_Count{0}, enough_bytes))
                    : 0;
     }
-    bool pays(MPI_Datatype type, std::uint64_t moved) const noexcept;
+    bool pays(MPI_Datatype type, std::int64_t moved) const noexcept;
 
     std::array<place, number> _places;
-    std::atomic<std::uint64_t> _enough{enough_bytes};
+    std::atomic<std::int64_t> _enough{enough_bytes};
 };
 
 extern type_uses uses_of_types;
