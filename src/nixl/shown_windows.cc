@@ -92,8 +92,8 @@ message shown_windows::show(const message& asked, const region_table& regions, u
         answer.status = status;
         return answer;
     };
-    const auto of_agent =
-        std::ranges::subrange(_windows.lower_bound({asked.sender, 0}), _windows.upper_bound({asked.sender, UINT64_MAX}));
+    const auto first    = _windows.lower_bound({asked.sender, 0});
+    const auto of_agent = std::ranges::subrange(first, _windows.upper_bound({asked.sender, UINT64_MAX}));
     if (_windows.size() >= max_windows_of_all || std::ranges::distance(of_agent) >= std::ptrdiff_t{max_windows}) {
         return refuse(UCS_ERR_NO_RESOURCE);
     }
