@@ -11,14 +11,14 @@ namespace
 
 using namespace ucxl::mpi;
 
-// None if MPI shall do it, also if it has to complain about the buffer of packed bytes.
+// None if MPI shall do it, also if it has to complain about the buffer of packed bytes or about the communicator.
 template <typename Position>
 [[gnu::noinline]] std::optional<packed_side> elements_of(const void* buffer, MPI_Count count, MPI_Datatype type,
                                                          direction way, const void* packed, Position size,
-                                                         const Position* position)
+                                                         const Position* position, MPI_Comm comm)
 {
-    if (look_at(type, count) == nullptr || !settings::get().takes_packs || packed == nullptr || position == nullptr ||
-        *position < 0) {
+    if (comm == MPI_COMM_NULL || look_at(type, count) == nullptr || !settings::get().takes_packs || packed == nullptr ||
+        position == nullptr || *position < 0) {
         return std::nullopt;
     }
     auto side = packed_side::without_memory(buffer, count, type, way);
@@ -29,9 +29,7 @@ template <typename Next, typename Count, typename Position>
 [[gnu::noinline]] int pack_known(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed,
                                  Position size, Position* position, MPI_Comm comm)
 {
-    const auto side = comm == MPI_COMM_NULL
-                          ? std::nullopt
-                          : elements_of(buffer, count, type, direction::send, packed, size, position);
+    const auto side = elements_of(buffer, count, type, direction::send, packed, size, position, comm);
     if (!side) {
         return next(buffer, count, type, packed, size, position, comm);
     }
@@ -44,9 +42,7 @@ template <typename Next, typename Count, typename Position>
 [[gnu::noinline]] int unpack_known(Next* next, const void* packed, Position size, Position* position, void* buffer,
                                    Count count, MPI_Datatype type, MPI_Comm comm)
 {
-    const auto side = comm == MPI_COMM_NULL
-                          ? std::nullopt
-                          : elements_of(buffer, count, type, direction::receive, packed, size, position);
+    const auto side = elements_of(buffer, count, type, direction::receive, packed, size, position, comm);
     if (!side) {
         return next(packed, size, position, buffer, count, type, comm);
     }

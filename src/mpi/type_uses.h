@@ -59,7 +59,7 @@ private:
     // saves some 0.1 us and 0.1 ns for each byte, so by then it would have saved several times as much.
     static constexpr std::uint64_t bytes_of_message = 1024;
     static constexpr std::int64_t bytes_of_number   = 128;
-    static constexpr MPI_Count enough_bytes = 256 * 1024;
+    static constexpr MPI_Count enough_bytes         = 256 * 1024;
     // Much more has been moved than by any datatype. Its size is to be asked for when it is used for the second time.
     static constexpr std::int64_t not_asked = -(std::int64_t{1} << 62);
 
