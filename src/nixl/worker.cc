@@ -101,13 +101,7 @@ bool worker::start()
 
 bool worker::set_handler(unsigned id, ucp_am_recv_callback_t call)
 {
-    ucp_am_handler_param_t handler{};
-    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                         UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-    handler.id    = id;
-    handler.cb    = call;
-    handler.arg   = this;
-    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+    const auto handler = handler_of(id, call, this);
     return ucx()->set_am_handler(_worker, &handler) == UCS_OK;
 }
 

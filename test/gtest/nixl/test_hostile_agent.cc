@@ -6,7 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <list>
+#include <string>
+#include <vector>
 
 using namespace ucxl::nixl;
 using ucxl::test::must;
@@ -67,13 +69,7 @@ private:
 
     void handle(unsigned id, ucp_am_recv_callback_t call)
     {
-        ucp_am_handler_param_t handler{};
-        handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                             UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-        handler.id    = id;
-        handler.cb    = call;
-        handler.arg   = this;
-        handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+        const auto handler = handler_of(id, call, this);
         EXPECT_EQ(ucp_worker_set_am_recv_handler(_worker, &handler), UCS_OK);
     }
 
@@ -135,7 +131,7 @@ private:
 class nixl_hostile_agent : public testing::TestWithParam<direction>
 {
 protected:
-    // The end of a transfer of every other byte of 8.
+    // The end of a transfer of 8 of every 16 bytes.
     ucs_status_t end_of_transfer_with(std::int32_t status)
     {
         hostile_agent hostile(status);
