@@ -4,6 +4,10 @@
 #include "ucx.h"
 
 #include <cstring>
+#include <memory>
+#include <span>
+
+#include <uct/api/uct.h>
 
 namespace ucxl::abi
 {
@@ -123,6 +127,32 @@ bool is_foreign(ucp_context_h context)
 bool is_own(const uct_component* component)
 {
     return component != nullptr && component->query_md_resources == query_resources;
+}
+
+std::optional<std::vector<std::string>> components_with_domains(bool (*is_asked)(const std::string& name))
+{
+    const auto query            = find_function<decltype(&uct_component_query)>("uct_component_query");
+    uct_component_h* components = nullptr;
+    unsigned num_components     = 0;
+    if (find_function<decltype(&uct_query_components)>("uct_query_components")(&components, &num_components) !=
+        UCS_OK) {
+        return std::nullopt;
+    }
+    const std::unique_ptr<uct_component_h, decltype(&uct_release_component_list)> owner(
+        components, find_function<decltype(&uct_release_component_list)>("uct_release_component_list"));
+    std::vector<std::string> names;
+    for (const uct_component_h component : std::span(components, num_components)) {
+        uct_component_attr_t attr{};
+        attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+        if (query(component, &attr) != UCS_OK || !is_asked(attr.name)) {
+            continue;
+        }
+        attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+        if (query(component, &attr) == UCS_OK && attr.md_resource_count > 0) {
+            names.emplace_back(attr.name);
+        }
+    }
+    return names;
 }
 
 bool has_component(const char* name)

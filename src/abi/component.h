@@ -9,7 +9,10 @@
 #include "config.h"
 #include "uct.h"
 
+#include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include <ucp/api/ucp_def.h>
 
@@ -71,6 +74,9 @@ bool is_foreign(ucp_context_h context);
 bool is_own(const uct_component* component);
 // Whether UCX has loaded a component of that name.
 bool has_component(const char* name);
+// Names of the components that have a domain, out of those that are asked; UCX loads its components for it. One without
+// a domain has no device. Empty if UCX does not say. Throws std::bad_alloc.
+std::optional<std::vector<std::string>> components_with_domains(bool (*is_asked)(const std::string& name));
 
 // One device, or UCS_ERR_NO_MEMORY.
 ucs_status_t single_device(uct_md_h md, const char* name, uct_device_type_t type, tl_device_resource** devices,

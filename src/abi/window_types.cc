@@ -1,14 +1,15 @@
 #include "window_types.h"
 
+#include "component.h"
 #include "config.h"
 #include "log.h"
 #include "ucx.h"
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
-#include <uct/api/uct.h>
 #include <unistd.h>
 
 namespace ucxl::abi
@@ -43,46 +44,19 @@ bool is_free(const candidate& wanted, const gpu_facts& facts)
            !facts.old_protocols;
 }
 
-// A component of a GPU may be there without the GPU. Then it has no domains, and serves nothing.
-bool has_domains(uct_component_h component)
-{
-    const auto query = find_function<decltype(&uct_component_query)>("uct_component_query");
-    uct_component_attr_t attr{};
-    attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
-    return query(component, &attr) == UCS_OK && attr.md_resource_count > 0;
-}
-
-std::string name_of(uct_component_h component)
-{
-    const auto query = find_function<decltype(&uct_component_query)>("uct_component_query");
-    uct_component_attr_t attr{};
-    attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
-    return query(component, &attr) == UCS_OK ? attr.name : "";
-}
-
-// Asks only components of GPUs for domains: one of ours would come back here.
+// A component of a GPU may be there without the GPU. Only these are asked: one of ours would come back here.
 std::vector<std::string> gpu_components()
 {
-    std::vector<std::string> names;
-    uct_component_h* components = nullptr;
-    unsigned num_components     = 0;
-    if (find_function<decltype(&uct_query_components)>("uct_query_components")(&components, &num_components) !=
-        UCS_OK) {
+    auto names = components_with_domains([](const std::string& name) {
+        return std::ranges::any_of(candidates, [&](const candidate& each) { return name.starts_with(each.components); });
+    });
+    if (!names) {
+        names.emplace();
         for (const candidate& each : candidates) {
-            names.emplace_back(each.components); // nothing is known to be free
-        }
-        return names;
-    }
-    for (unsigned i = 0; i < num_components; ++i) {
-        std::string name = name_of(components[i]);
-        const bool is_of_interest =
-            std::ranges::any_of(candidates, [&](const candidate& each) { return name.starts_with(each.components); });
-        if (is_of_interest && has_domains(components[i])) {
-            names.push_back(std::move(name));
+            names->emplace_back(each.components); // nothing is known to be free
         }
     }
-    find_function<decltype(&uct_release_component_list)>("uct_release_component_list")(components);
-    return names;
+    return std::move(*names);
 }
 
 // UCX's component "ib" registers memory of type ROCM if this file exists, whether or not UCX has a component for such

@@ -17,7 +17,7 @@ std::mutex lock;
 unsigned num_users = 0;
 
 template <typename Start>
-int start_mpi(Start&& begin)
+int start_mpi(way_of_start way, Start&& begin)
 {
     const std::lock_guard guard(lock);
     if (num_users > 0) {
@@ -28,7 +28,7 @@ int start_mpi(Start&& begin)
     const bool takes_part = library::prepare();
     int result            = MPI_SUCCESS;
     if (takes_part) {
-        contexts::begin();
+        contexts::begin(way);
     }
     {
         const hidden_options hidden;
@@ -63,12 +63,12 @@ int end_mpi(End&& end)
 
 UCXL_MPI_CALL own_MPI_Init(int* argc, char*** argv)
 {
-    return start_mpi([&] { return next_MPI_Init(argc, argv); });
+    return start_mpi(way_of_start::world, [&] { return next_MPI_Init(argc, argv); });
 }
 
 UCXL_MPI_CALL own_MPI_Init_thread(int* argc, char*** argv, int required, int* provided)
 {
-    return start_mpi([&] { return next_MPI_Init_thread(argc, argv, required, provided); });
+    return start_mpi(way_of_start::world, [&] { return next_MPI_Init_thread(argc, argv, required, provided); });
 }
 
 UCXL_MPI_CALL own_MPI_Finalize()
@@ -78,7 +78,7 @@ UCXL_MPI_CALL own_MPI_Finalize()
 
 UCXL_MPI_CALL own_MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)
 {
-    return start_mpi([&] { return next_MPI_Session_init(info, handler, session); });
+    return start_mpi(way_of_start::session, [&] { return next_MPI_Session_init(info, handler, session); });
 }
 
 UCXL_MPI_CALL own_MPI_Session_finalize(MPI_Session* session)

@@ -43,6 +43,8 @@ enum class use_of_windows : unsigned char { undecided, used, none };
 
 struct known_contexts {
     std::atomic<bool> is_starting{false};
+    std::atomic<bool> is_world{false};
+    std::atomic<bool> needs_no_windows{false};
     std::atomic<ucp_context_h> of_messages{nullptr};
     std::atomic<bool> has_context_without_windows{false};
     std::atomic<bool> has_peer_without_windows{false};
@@ -50,6 +52,7 @@ struct known_contexts {
     std::atomic<use_of_windows> use{use_of_windows::undecided};
     std::mutex lock;
     noted_handles<ucp_context_h> with_windows; // that tell their peers
+    noted_handles<ucp_context_h> without;      // because they need none
     noted_handles<ucp_worker_h> workers;       // of these
 };
 
@@ -75,10 +78,14 @@ try {
     if (!settings::get().is_enabled) {
         return 0;
     }
+    const bool needs_none = known().is_world.load() && ucp_datatypes::may_be_used() && !one_pass::may_start();
+    known().needs_no_windows.store(needs_none, std::memory_order_release);
     const std::lock_guard guard(known().lock);
     known().with_windows.reserve();
+    known().without.reserve();
     known().workers.reserve();
-    return UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT | UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS;
+    return UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT | UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS |
+           (needs_none ? UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS : 0);
 } catch (const std::bad_alloc&) {
     return 0;
 }
@@ -86,11 +93,14 @@ try {
 void note_context(ucp_context_h context, unsigned flags, void* /*arg*/)
 {
     ucp_layout_context_attr_t attr{};
-    if (!(flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && ucp_layout_context_query(context, &attr) != UCS_OK) {
+    const bool needs_none = (flags & UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS) != 0;
+    if (needs_none ||
+        (!(flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && ucp_layout_context_query(context, &attr) != UCS_OK)) {
         known().has_context_without_windows.store(true, std::memory_order_release);
     }
     const std::lock_guard guard(known().lock);
     known().with_windows.note(context, (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) != 0);
+    known().without.note(context, needs_none);
 }
 
 void note_worker(ucp_context_h context, ucp_worker_h worker)
@@ -135,8 +145,10 @@ bool may_connect(ucp_worker_h worker, const ucp_ep_params_t& params)
 
 } // namespace
 
-void contexts::begin()
+void contexts::begin(way_of_start way)
 {
+    known().is_world.store(way == way_of_start::world);
+    known().needs_no_windows.store(false, std::memory_order_release);
     known().is_starting.store(true, std::memory_order_release);
     known().of_messages.store(nullptr, std::memory_order_release);
     known().has_context_without_windows.store(false, std::memory_order_release);
@@ -166,10 +178,21 @@ std::optional<ucp_layout_carrier_t> contexts::carrier()
     ucp_layout_context_attr_t attr{};
     attr.field_mask             = UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER;
     const ucp_context_h context = of_messages();
+    {
+        const std::lock_guard guard(known().lock);
+        if (known().without.has(context)) {
+            return std::nullopt;
+        }
+    }
     if (context == nullptr || ucp_layout_context_query(context, &attr) != UCS_OK) {
         return std::nullopt;
     }
     return attr.carrier;
+}
+
+bool contexts::need_no_windows()
+{
+    return known().needs_no_windows.load(std::memory_order_acquire);
 }
 
 bool contexts::has_peer_without_windows()

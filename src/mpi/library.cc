@@ -128,7 +128,8 @@ void library::start()
     }
     const ucp_context_h context = contexts::of_messages();
     const auto carrier          = contexts::carrier();
-    if (!carrier && (context != nullptr || has_world())) {
+    const bool needs_windows    = !contexts::need_no_windows();
+    if (!carrier && needs_windows && (context != nullptr || has_world())) {
         leave_to_mpi("MPI's UCX has no windows");
         return;
     }
@@ -143,6 +144,10 @@ void library::start()
         card_context.store(context, std::memory_order_release);
     }
     ucp_datatypes::start();
+    if (!ucp_datatypes::are_used() && !carrier && !needs_windows) {
+        leave_to_mpi("layouts cannot take the place of its engine, and windows are only for UCX_LAYOUT_MPI_ENGINE=windows");
+        return;
+    }
     if (!ucp_datatypes::are_used() && contexts::has_peer_without_windows()) {
         leave_to_mpi("a process of this job has no windows: it runs without this library, or with a UCX_TLS without "
                      "lay_copy");

@@ -33,11 +33,6 @@ heap_memory_function heap()
     return found;
 }
 
-bool has_shared_memory()
-{
-    return heap() != nullptr || static_arrays::length() > 0;
-}
-
 unsigned long number_in(const char* name)
 {
     const char* const text = std::getenv(name);
@@ -60,24 +55,26 @@ unsigned long processes_of_host()
 
 void one_pass::prepare()
 {
-    if (settings::get().is_one_pass && has_shared_memory() && implementation_below() == implementation::openmpi) {
-        if (const unsigned long number = processes_of_host(); number > 1 && number <= max_processes) {
-            setenv("OMPI_MCA_mpi_add_procs_cutoff", std::to_string(number).c_str(), 0);
-        }
+    if (may_start() && implementation_below() == implementation::openmpi) {
+        setenv("OMPI_MCA_mpi_add_procs_cutoff", std::to_string(processes_of_host()).c_str(), 0);
     }
+}
+
+bool one_pass::may_start()
+{
+    const unsigned long number = processes_of_host();
+    const settings& chosen     = settings::get();
+    return chosen.is_one_pass && chosen.takes_messages && (heap() != nullptr || chosen.shares_static_arrays) &&
+           number > 1 && number <= max_processes;
 }
 
 void one_pass::start()
 {
-    if (!settings::get().is_one_pass || !settings::get().takes_messages || !has_shared_memory() ||
-        library::has_cards()) {
+    if (!may_start() || library::has_cards() || (heap() == nullptr && static_arrays::length() == 0)) {
         return;
     }
-    const unsigned long number = processes_of_host();
-    if (number < 2 || number > max_processes) {
-        return;
-    }
-    if (ucp_datatypes::are_used() && (contexts::num_peers() < number - 1 || !contexts::may_use_windows())) {
+    if (ucp_datatypes::are_used() &&
+        (contexts::num_peers() < processes_of_host() - 1 || !contexts::may_use_windows())) {
         return;
     }
     _min_count.store(min_length / longest_number, std::memory_order_relaxed);

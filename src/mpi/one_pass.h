@@ -28,6 +28,8 @@ public:
 
     // Before MPI starts: Open MPI shall connect all processes at once.
     static void prepare();
+    // Whether start() may turn it on if MPI's UCX has windows, which is known before MPI has a context.
+    static bool may_start();
     // After MPI has started, and ucp_datatypes.
     static void start();
     // Also when a peer without windows may come, or the memory turns out not to be shared.

@@ -253,13 +253,14 @@ bool reads_operations_of_layouts()
 
 bool ucp_datatypes::may_be_used()
 {
-    return implementation_below() == implementation::openmpi && !settings::get().always_takes_windows;
+    return implementation_below() == implementation::openmpi && !settings::get().always_takes_windows &&
+           settings::get().takes_messages;
 }
 
 void ucp_datatypes::start()
 {
     // A card that carries windows moves bytes without the CPU, which no engine of datatypes does.
-    if (!may_be_used() || library::has_cards() || !library::has_world() || !settings::get().takes_messages) {
+    if (!may_be_used() || library::has_cards() || !library::has_world()) {
         return;
     }
     is_used.store(reads_operations_of_layouts() && sends_to_itself(), std::memory_order_release);

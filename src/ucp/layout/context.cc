@@ -4,6 +4,7 @@
 #include "map_state.h"
 #include "ucp_layout_context.h"
 
+#include "abi/component.h"
 #include "abi/config.h"
 #include "abi/log.h"
 #include "abi/ucx.h"
@@ -48,6 +49,7 @@ watch_ptr current_watch()
 constexpr const char* transports_option     = "TLS";
 constexpr const char* address_format_option = "ADDRESS_VERSION";
 constexpr const char* own_transport         = "lay_copy";
+constexpr const char* all_own_transports    = "lay_copy,lay_shm,lay_cma";
 
 // Also false if UCP cannot be asked.
 bool has_windows(ucp_context_h context)
@@ -56,6 +58,13 @@ bool has_windows(ucp_context_h context)
     const std::lock_guard guard(state.lock);
     const auto view = state.views.of(context);
     return view && (*view)->copying != nullptr;
+}
+
+// As far as UCX says; true if it does not.
+bool has_rdma_device()
+{
+    const auto names = abi::components_with_domains([](const std::string& name) { return name == "ib"; });
+    return !names || !names->empty();
 }
 
 // A configuration that may be changed as long as this object exists. UCX has no function that copies one, so it is
@@ -95,6 +104,21 @@ public:
             _old_transports = set_to;
             ucs_info("UCX_TLS=%s, to which lay_copy was added", completed.c_str());
         }
+    }
+
+    // Returns false if the list asks for windows. One of other transports has none as it is.
+    bool leave_out_transports()
+    {
+        const std::string set_to = value(transports_option);
+        if (set_to.empty() || (set_to.front() != '^' && set_to.contains(own_transport))) {
+            return false;
+        }
+        const bool is_all = set_to.starts_with("all");
+        if ((is_all || set_to.front() == '^') &&
+            set(transports_option, (is_all ? "^" : set_to + ",") + all_own_transports)) {
+            _old_transports = set_to;
+        }
+        return true;
     }
 
     // Returns whether peers are told.
@@ -154,10 +178,12 @@ ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_
                   ucp_context_h* context)
 {
     changed_config changed(config);
-    if (flags & UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT) {
+    const bool is_without =
+        (flags & UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS) && !has_rdma_device() && changed.leave_out_transports();
+    if (!is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT)) {
         changed.complete_transports();
     }
-    bool tells_peers    = (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && changed.tell_peers();
+    bool tells_peers = !is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && changed.tell_peers();
     ucp_context_h made  = nullptr;
     ucs_status_t status = next(major, minor, params, changed.get(), &made);
     if (status == UCS_OK && tells_peers && !has_windows(made)) {
@@ -170,7 +196,9 @@ ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_
     if (status == UCS_OK) {
         *context = made;
         if (watch.made != nullptr) {
-            watch.made(made, tells_peers ? flags : flags & ~UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS, watch.arg);
+            const unsigned not_kept = (tells_peers ? 0 : UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) |
+                                      (is_without ? 0 : UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS);
+            watch.made(made, flags & ~not_kept, watch.arg);
         }
     }
     return status;

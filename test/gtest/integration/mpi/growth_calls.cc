@@ -3,12 +3,14 @@
 // usage: mpirun -n 2 mpi_growth_calls_MPI NUMBER
 //
 // Each process uses 2 * NUMBER datatypes (a multiple of 16), until all that is kept is there, and then NUMBER again. It
-// prints by how many bytes the memory that it has in use grew for each of the latter.
+// prints by how many bytes the memory that it has in use grew for each of the latter, and whether there is a place for
+// windows.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mpi.h>
 #include <unistd.h>
 #include <vector>
@@ -26,6 +28,20 @@ long pages_in_use()
         std::fclose(file);
     }
     return resident;
+}
+
+// The file with the figures of windows is there from the first context that may have some.
+bool has_place_for_windows()
+{
+    bool is_found = false;
+    if (std::FILE* const file = std::fopen("/proc/self/maps", "r")) {
+        std::array<char, 4096> line{};
+        while (!is_found && std::fgets(line.data(), static_cast<int>(line.size()), file) != nullptr) {
+            is_found = std::strstr(line.data(), "ucx-layout-windows") != nullptr;
+        }
+        std::fclose(file);
+    }
+    return is_found;
 }
 
 // Of many shapes, so that few are the same as one before.
@@ -93,7 +109,8 @@ int main(int argc, char** argv)
     use_types(2 * number, sent, received);
     const long before = pages_in_use();
     use_types(number, sent, received);
-    std::printf("%ld bytes for each datatype\n", (pages_in_use() - before) * sysconf(_SC_PAGESIZE) / number);
+    std::printf("%ld bytes for each datatype, windows: %s\n",
+                (pages_in_use() - before) * sysconf(_SC_PAGESIZE) / number, has_place_for_windows() ? "yes" : "no");
     MPI_Finalize();
     return 0;
 }

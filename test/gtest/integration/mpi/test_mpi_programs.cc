@@ -419,7 +419,10 @@ TEST_P(mpi_program, options_choose_calls_and_datatypes)
 TEST_P(mpi_program, a_list_of_transports_without_ours_is_completed)
 {
     const auto ended = calls(2, "2", {"isend-irecv"},
-                             {{"UCX_TLS", "posix,self"}, {"UCX_LOG_LEVEL", "info"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+                             {{"UCX_TLS", "posix,self"},
+                              {"UCX_LOG_LEVEL", "info"},
+                              {"UCX_LAYOUT_MPI_ENGINE", "windows"},
+                              {"UCX_LAYOUT_MPI_REPORT", "y"}});
     EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
     EXPECT_THAT(ended.output(), HasSubstr("UCX_TLS=posix,self,lay_copy"));
     EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
@@ -441,6 +444,19 @@ TEST_P(mpi_program, a_process_without_the_library_is_a_peer_of_openmpi)
         GTEST_SKIP() << "this MPI gets windows";
     }
     for (const auto& [first, second] : {std::pair("true", "unset LD_PRELOAD"), {"unset LD_PRELOAD", "true"}}) {
+        const auto ended = run(GetParam(), 2, GetParam().with_ucx, with_commands(GetParam(), first, second));
+        EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+    }
+}
+
+// The one with the heap has windows, and sends by none of them.
+TEST_P(mpi_program, a_process_with_the_heap_is_a_peer_of_one_without)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const std::string with = "export LD_PRELOAD=" + with_heap(GetParam());
+    for (const auto& [first, second] : {std::pair(with, std::string("true")), {"true", with}}) {
         const auto ended = run(GetParam(), 2, GetParam().with_ucx, with_commands(GetParam(), first, second));
         EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
     }
@@ -611,6 +627,39 @@ TEST_P(mpi_program, memory_does_not_grow_with_the_number_of_datatypes)
         }
         EXPECT_EQ(processes, 2) << ended.output();
     }
+}
+
+// Where there are windows, UCX looks at the buffer of each message, and starts later.
+TEST_P(mpi_program, has_windows_only_where_messages_may_go_by_them)
+{
+    const auto windows_with = [](const environment& more) {
+        const auto ended =
+            run(GetParam(), 2, GetParam().with_ucx,
+                {std::string(MPI_LAYOUT_BUILD) + "/mpi_growth_calls_" + GetParam().programs, "16"}, more);
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        const bool has = ended.out.contains("windows: yes");
+        EXPECT_NE(has, ended.out.contains("windows: no")) << ended.output();
+        return has;
+    };
+    const bool is_mpich = !GetParam().is_openmpi();
+    EXPECT_EQ(windows_with({}), is_mpich);
+    EXPECT_EQ(windows_with({{"UCX_TLS", "posix,cma,self"}}), is_mpich);
+    EXPECT_TRUE(windows_with({{"UCX_LAYOUT_MPI_ENGINE", "windows"}}));
+    EXPECT_TRUE(windows_with({{"UCX_TLS", "posix,cma,self,lay_copy"}}));
+    if (has_heap()) {
+        EXPECT_TRUE(windows_with({{"LD_PRELOAD", with_heap(GetParam())}}));
+    }
+}
+
+// A job whose user left the windows out has layouts all the same, which need none.
+TEST_P(mpi_program, layouts_need_no_windows)
+{
+    if (!GetParam().is_openmpi()) {
+        GTEST_SKIP() << "this MPI gets windows";
+    }
+    const auto ended = calls(2, "1", {"long"}, {{"UCX_TLS", "^lay_copy"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+    EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
 }
 
 // Blocks of 256 bytes: Open MPI copies them as fast as windows do, but not as fast as a layout does in its place. MPICH

@@ -209,6 +209,31 @@ TEST_F(context_watch, works_for_a_program_without_a_configuration)
     ucp_cleanup(context);
 }
 
+constexpr unsigned flags_for_cards = all_flags | UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS;
+
+TEST_F(context_watch, gives_no_windows_for_cards_without_a_card)
+{
+    for (const char* const tls : {"all", "self", "^tcp", "^lay_copy"}) {
+        watch watched(flags_for_cards);
+        const context used(tls);
+        EXPECT_EQ(query(used.get()), UCS_ERR_NO_DEVICE) << tls;
+        EXPECT_FALSE(tells_windows(used.get())) << tls;
+        ASSERT_EQ(watched.made.size(), 1u);
+        EXPECT_EQ(watched.made[0].context, used.get()) << tls;
+        EXPECT_EQ(watched.made[0].flags, flags_for_cards & ~UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) << tls;
+    }
+}
+
+TEST_F(context_watch, gives_windows_for_cards_to_a_list_that_asks_for_them)
+{
+    watch watched(flags_for_cards);
+    const context used("self,lay_copy");
+    EXPECT_EQ(query(used.get()), UCS_OK);
+    EXPECT_TRUE(tells_windows(used.get()));
+    ASSERT_EQ(watched.made.size(), 1u);
+    EXPECT_EQ(watched.made[0].flags, all_flags);
+}
+
 std::string printed(const ucp_config_t* config)
 {
     return printed_text([&](FILE* stream) { ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG); });
@@ -216,8 +241,10 @@ std::string printed(const ucp_config_t* config)
 
 TEST_F(context_watch, gives_the_configuration_back_as_it_was)
 {
-    for (const char* const tls : {"self", "^lay_copy"}) {
-        watch watched(all_flags);
+    const std::pair<const char*, unsigned> contexts[] = {
+        {"self", all_flags}, {"^lay_copy", all_flags}, {"all", flags_for_cards}, {"^tcp", flags_for_cards}};
+    for (const auto& [tls, flags] : contexts) {
+        watch watched(flags);
         ucp_config_t* config = nullptr;
         ASSERT_EQ(ucp_config_read(nullptr, nullptr, &config), UCS_OK);
         ASSERT_EQ(ucp_config_modify(config, "TLS", tls), UCS_OK);
