@@ -39,6 +39,7 @@ using message_status = std::shared_ptr<std::atomic<ucs_status_t>>;
 // Bytes of a transfer that UCX moves, or that the other agent takes or brings.
 struct piece {
     std::uint64_t number   = 0; // while an answer is awaited
+    std::uint64_t answerer = 0; // the instance of the agent that may give it
     std::uint64_t offset   = 0; // packed bytes of the transfer before it
     std::uint64_t length   = 0;
     const transfer* target = nullptr; // fetched: where the bytes go

@@ -117,6 +117,9 @@ worker::~worker()
     for (const auto& [name, each] : _peers) {
         close(each);
     }
+    for (const auto& each : _left) {
+        close(each);
+    }
     const auto limit = clock::now() + time_to_disconnect;
     while (_worker != nullptr && !_closing.empty() && clock::now() < limit) {
         ucp.worker_progress(_worker);
@@ -159,8 +162,11 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
     if (_peers.contains(agent)) {
         return UCS_ERR_ALREADY_EXISTS;
     }
-    if (const auto status = ucx()->ep_create(_worker, &params, &made->endpoint); status != UCS_OK) {
-        return status;
+    made->endpoint = made->process ? endpoint_left_by(made->instance) : nullptr;
+    if (made->endpoint == nullptr) {
+        if (const auto status = ucx()->ep_create(_worker, &params, &made->endpoint); status != UCS_OK) {
+            return status;
+        }
     }
     made->is_copied_by_kernel = made->process && can_kernel_copy(made->endpoint, info->process.pid);
     _peers.emplace(agent, std::move(made));
@@ -180,24 +186,58 @@ ucs_status_t worker::disconnect(const std::string& agent)
     if (found == _peers.end()) {
         return UCS_ERR_NO_ELEM;
     }
-    close(found->second);
+    leave(found->second);
     _shown.drop_agent(found->second->instance);
     _peers.erase(found);
     return UCS_OK;
+}
+
+// Whoever still moves bytes of it fails.
+void worker::forget_windows_of(peer& ended)
+{
+    for (const auto& each : ended.windows) {
+        if (each->key != nullptr) {
+            ucx()->rkey_destroy(std::exchange(each->key, nullptr));
+        }
+        each->status = UCS_ERR_NOT_CONNECTED;
+    }
+    ended.windows.clear();
+    ended.failure = UCS_ERR_NOT_CONNECTED;
+}
+
+// Without UCP's error handling, messages of the other process name the endpoint by its address, and UCX believes them
+// (ucp.h: UCP_EP_CLOSE_FLAG_FORCE). So the endpoint stays as long as that process may send some.
+void worker::leave(const std::shared_ptr<peer>& ended)
+{
+    if (!ended->process || ended->process->has_ended() || ended->endpoint == nullptr) {
+        close(ended);
+        return;
+    }
+    forget_windows_of(*ended);
+    _left.push_back(ended);
+}
+
+// Null if there is none, or if a transfer still uses it.
+ucp_ep_h worker::endpoint_left_by(std::uint64_t instance)
+{
+    const auto found = std::ranges::find_if(
+        _left, [&](const auto& each) { return each->instance == instance && each.use_count() == 1; });
+    if (found == _left.end()) {
+        return nullptr;
+    }
+    const auto endpoint = (*found)->endpoint;
+    _left.erase(found);
+    return endpoint;
 }
 
 // The error handler may be called until the endpoint is closed, so the peer stays until then.
 void worker::close(const std::shared_ptr<peer>& ended)
 {
     const auto& ucp = *ucx();
-    for (const auto& each : ended->windows) {
-        if (each->key != nullptr) {
-            ucp.rkey_destroy(std::exchange(each->key, nullptr));
-        }
-        each->status = UCS_ERR_NOT_CONNECTED;
+    forget_windows_of(*ended);
+    if (ended->endpoint == nullptr) {
+        return; // a transfer that never ended has closed it
     }
-    ended->windows.clear();
-    ended->failure = UCS_ERR_NOT_CONNECTED;
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags        = UCP_EP_CLOSE_FLAG_FORCE;
@@ -371,6 +411,13 @@ void worker::look_for_ended_neighbors()
             each->failure = UCS_ERR_CONNECTION_RESET;
         }
     }
+    std::erase_if(_left, [this](const auto& each) {
+        const bool has_ended = each->process->has_ended();
+        if (has_ended) {
+            close(each);
+        }
+        return has_ended;
+    });
 }
 
 bool worker::progress()

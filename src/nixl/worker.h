@@ -78,9 +78,9 @@ private:
     bool take_fetched(const data_header& header, std::span<const std::byte> data, bool is_rendezvous);
     void send_fetched(const message& asked, ucp_ep_h to);
     void handle_moved(const message& answer);
-    void await_answer(const std::shared_ptr<piece>& to);
+    void await_answer(const std::shared_ptr<piece>& to, const peer& answerer);
     void await_no_answers(const std::vector<std::shared_ptr<piece>>& pieces);
-    std::shared_ptr<piece> answered(std::uint64_t number);
+    std::shared_ptr<piece> answered(std::uint64_t number, std::uint64_t answerer);
     bool set_handler(unsigned id, ucp_am_recv_callback_t call);
     message_status send(ucp_ep_h to, message content);
     void handle(const received_message& received);
@@ -112,7 +112,10 @@ private:
     ucs_status_t show_locally(transfer& xfer, const described_list& list);
     std::shared_ptr<remote_window> window_of(peer& at, described_list list);
     void forget_old_windows(peer& at);
+    void forget_windows_of(peer& ended);
     void close(const std::shared_ptr<peer>& ended);
+    void leave(const std::shared_ptr<peer>& ended);
+    ucp_ep_h endpoint_left_by(std::uint64_t instance);
     void reap_closing();
     void look_for_ended_neighbors();
 
@@ -127,6 +130,7 @@ private:
 
     mutable std::mutex _lock;
     std::map<std::string, std::shared_ptr<peer>> _peers;
+    std::vector<std::shared_ptr<peer>> _left; // disconnected here, but perhaps not there
     std::vector<std::pair<std::shared_ptr<peer>, ucs_status_ptr_t>> _closing;
     region_table _regions;
     std::uint64_t _last_number = 0;

@@ -144,9 +144,9 @@ void worker::send_fetched(const message& asked, ucp_ep_h to)
 // Bytes that this agent has asked for. Whether UCX still needs the data.
 bool worker::take_fetched(const data_header& header, std::span<const std::byte> data, bool is_rendezvous)
 {
-    const auto awaited = answered(header.piece);
+    const auto awaited = answered(header.piece, header.sender);
     if (awaited == nullptr) {
-        return false; // its transfer has ended
+        return false; // its transfer has ended, or is with another agent
     }
     if (awaited->target == nullptr || data.size() != awaited->length) {
         awaited->note(UCS_ERR_INVALID_PARAM);
@@ -165,34 +165,37 @@ bool worker::take_fetched(const data_header& header, std::span<const std::byte> 
                               }) == UCS_INPROGRESS;
 }
 
-void worker::await_answer(const std::shared_ptr<piece>& to)
+void worker::await_answer(const std::shared_ptr<piece>& to, const peer& answerer)
 {
-    to->number = ++_last_number;
+    to->number   = ++_last_number;
+    to->answerer = answerer.instance;
     _pieces.emplace(to->number, to);
 }
 
-// The piece that is not awaited any more; null if it was not.
-std::shared_ptr<piece> worker::answered(std::uint64_t number)
+// The piece that is not awaited any more; null if it was not, or not from that agent. Numbers are easy to guess.
+std::shared_ptr<piece> worker::answered(std::uint64_t number, std::uint64_t answerer)
 {
-    const auto found = _pieces.extract(number);
-    if (found.empty()) {
+    const auto found = _pieces.find(number);
+    if (found == _pieces.end() || found->second->answerer != answerer) {
         return nullptr;
     }
-    found.mapped()->number = 0;
-    return found.mapped();
+    const auto ended = found->second;
+    _pieces.erase(found);
+    ended->number = 0;
+    return ended;
 }
 
 // They will not come, or are of no interest.
 void worker::await_no_answers(const std::vector<std::shared_ptr<piece>>& pieces)
 {
     for (const auto& each : pieces) {
-        answered(each->number);
+        answered(each->number, each->answerer);
     }
 }
 
 void worker::handle_moved(const message& answer)
 {
-    if (const auto awaited = answered(answer.piece); awaited != nullptr) {
+    if (const auto awaited = answered(answer.piece, answer.sender); awaited != nullptr) {
         const auto status = told_end(answer.status);
         // Bytes that were asked for come as data; only their failure comes as a message.
         awaited->note(awaited->target != nullptr && status == UCS_OK ? UCS_ERR_INVALID_PARAM : status);
@@ -202,7 +205,7 @@ void worker::handle_moved(const message& answer)
 // To a window of the other agent, which tells when the bytes are there.
 void worker::send_piece(transfer& xfer, const std::shared_ptr<piece>& made)
 {
-    await_answer(made);
+    await_answer(made, *xfer.target);
     made->is_in_ucx = true;
     auto sent       = std::make_unique<operation>([made](ucs_status_t ended) {
         made->note(ended);
@@ -215,7 +218,7 @@ void worker::send_piece(transfer& xfer, const std::shared_ptr<piece>& made)
                                        static_cast<std::byte*>(xfer.address) + made->offset, made->length, &param);
     const auto status = started(std::move(sent), call);
     if (status != UCS_INPROGRESS && status != UCS_OK) {
-        answered(made->number);
+        answered(made->number, made->answerer);
     }
 }
 
@@ -223,7 +226,7 @@ void worker::send_piece(transfer& xfer, const std::shared_ptr<piece>& made)
 void worker::fetch_piece(transfer& xfer, const std::shared_ptr<piece>& made)
 {
     made->target = &xfer;
-    await_answer(made);
+    await_answer(made, *xfer.target);
     send(xfer.target->endpoint, {.kind    = message_kind::fetch,
                                  .window  = xfer.remote->number,
                                  .address = made->offset,

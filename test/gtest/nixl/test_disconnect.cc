@@ -1,0 +1,109 @@
+// Agents that are disconnected at one end only: the other one does not know yet, and goes on.
+#include "nixl/worker.h"
+#include "support/must.h"
+#include "support/wait_until.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+using namespace ucxl::nixl;
+using ucxl::test::must;
+
+namespace
+{
+
+constexpr std::size_t length = 4096;
+
+class nixl_disconnect : public testing::Test
+{
+protected:
+    nixl_disconnect()
+        : here(worker::create("here")), there(worker::create("there")),
+          own(here->add_region(memory.data(), memory.size(), sharing::never)),
+          others(there->add_region(memory_there.data(), memory_there.size(), sharing::never))
+    {
+        EXPECT_EQ(here->connect("there", there->connection()), UCS_OK);
+        EXPECT_EQ(there->connect("here", here->connection()), UCS_OK);
+        exchange_notices();
+    }
+
+    void progress(int rounds)
+    {
+        for (int i = 0; i < rounds; ++i) {
+            here->progress();
+            there->progress();
+        }
+    }
+
+    // Both know how to answer each other then.
+    void exchange_notices()
+    {
+        EXPECT_EQ(here->send_notice("there", "hello"), UCS_OK);
+        EXPECT_EQ(there->send_notice("here", "hello"), UCS_OK);
+        EXPECT_TRUE(ucxl::test::wait_until([&] {
+            there->progress();
+            return !here->take_notices().empty();
+        }));
+        EXPECT_TRUE(ucxl::test::wait_until([&] {
+            here->progress();
+            return !there->take_notices().empty();
+        }));
+    }
+
+    // A window that nobody has asked for before, for each first block.
+    transfer_ptr prepared_there(std::uint64_t first = 0)
+    {
+        block_list from, to;
+        for (std::uint64_t at = 8 * first; at < length; at += 256) {
+            from.add(others->info().id, at, 64);
+            to.add(own->info().id, at, 64);
+        }
+        return must(there->prepare(direction::write, from, "here", to));
+    }
+
+    std::vector<std::byte> memory{length}, memory_there{length};
+    std::unique_ptr<worker> here, there;
+    std::shared_ptr<region> own, others;
+};
+
+} // namespace
+
+TEST_F(nixl_disconnect, late_messages_of_the_other_agent_do_no_harm)
+{
+    const auto before = prepared_there();
+    EXPECT_EQ(here->disconnect("there"), UCS_OK);
+    progress(100);
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(there->send_notice("here", "late"), UCS_OK);
+        progress(100);
+    }
+    there->post(*before, "arrived");
+    progress(1000);
+    for (std::uint64_t first = 1; first < 8; ++first) {
+        const auto after = prepared_there(first); // asks for a window, and is answered
+        there->post(*after, "arrived");
+        progress(100);
+    }
+    here->take_notices();
+}
+
+TEST_F(nixl_disconnect, who_was_disconnected_can_be_connected_again)
+{
+    EXPECT_EQ(here->disconnect("there"), UCS_OK);
+    EXPECT_EQ(there->send_notice("here", "late"), UCS_OK);
+    progress(100);
+    here->take_notices();
+    EXPECT_EQ(here->connect("there", there->connection()), UCS_OK);
+    exchange_notices();
+}
+
+TEST_F(nixl_disconnect, an_agent_that_ended_does_no_harm_to_the_other_one)
+{
+    here.reset();
+    there->send_notice("here", "late");
+    for (int i = 0; i < 1000; ++i) {
+        there->progress();
+    }
+}
