@@ -1,0 +1,281 @@
+// What another agent may send to an agent of NIXL (src/nixl): any messages and data, by UCX, while a transfer with that
+// agent is prepared and posted. Memory beside what is registered never changes, and the transfer ends when the other
+// agent is disconnected.
+//
+// The other agent is a second worker of this process. Keys are left out: what a packed key says is UCX's matter.
+#include "fuzz_target.h"
+
+#include "nixl/active_messages.h"
+#include "nixl/worker.h"
+#include "support/check.h"
+#include "support/leak_checks.h"
+#include "support/ucp.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ucxl::nixl
+{
+namespace
+{
+
+using fuzz::require;
+
+constexpr std::size_t length = 512; // of each region, between margins as long
+constexpr std::byte mark{0xa5};
+
+// Registered memory of the agent, and what lies beside it.
+class watched_region
+{
+public:
+    explicit watched_region(worker& owner) : _region(owner.add_region(_memory.data() + length, length, sharing::never))
+    {
+        std::ranges::fill(_memory, mark);
+    }
+
+    std::uint64_t id() const { return _region->info().id; }
+
+    bool is_right_beside() const
+    {
+        const auto is_marked = [](std::byte each) { return each == mark; };
+        const std::span all(_memory);
+        return std::ranges::all_of(all.first(length), is_marked) && std::ranges::all_of(all.last(length), is_marked);
+    }
+
+private:
+    std::array<std::byte, 3 * length> _memory{};
+    std::shared_ptr<region> _region;
+};
+
+// The other agent hears nothing.
+ucs_status_t ignore(void* /*arg*/, const void* /*header*/, std::size_t /*header_length*/, void* /*data*/,
+                    std::size_t /*size*/, const ucp_am_recv_param_t* /*param*/)
+{
+    return UCS_OK;
+}
+
+struct target_process {
+    std::unique_ptr<worker> agent = worker::create("agent");
+    std::array<watched_region, 2> regions{watched_region(*agent), watched_region(*agent)};
+    test::context other_context{{.features = UCP_FEATURE_RMA | UCP_FEATURE_AM, .config = {{"TLS", "posix"}}}};
+    ucp_worker_h other = test::open_worker(other_context.get());
+    ucp_ep_h to_agent  = nullptr;
+    std::list<std::string> sent; // of the present input
+    std::uint64_t instance = 1000;
+
+    static target_process& instance_of_all()
+    {
+        static target_process& one = [] -> target_process& {
+            const test::leaks_of_others unseen; // UCX's lists are in memory that is not searched for pointers
+            auto& made = *new target_process;   // never destroyed
+            for (const unsigned id : {message_id, data_id}) {
+                const auto handler = handler_of(id, ignore, nullptr);
+                test::check_ok(ucp_worker_set_am_recv_handler(made.other, &handler), "a handler");
+            }
+            const auto agent   = decode_connection(made.agent->connection());
+            const auto address = std::as_bytes(std::span(agent->address));
+            made.to_agent      = test::connect(made.other, {address.begin(), address.end()});
+            return made;
+        }();
+        return one;
+    }
+
+    void progress()
+    {
+        for (int round = 0, quiet = 0; round < 200 && quiet < 3; ++round) {
+            const bool is_agent_busy = agent->progress();
+            quiet                    = ucp_worker_progress(other) != 0 || is_agent_busy ? 0 : quiet + 1;
+        }
+    }
+
+    std::string connection()
+    {
+        const auto address = test::address_of(other);
+        return encode(
+            connection_info{.instance = instance,
+                            .process  = process_identity::own(),
+                            .address  = std::string(reinterpret_cast<const char*>(address.data()), address.size())});
+    }
+};
+
+class reader
+{
+public:
+    explicit reader(std::span<const std::uint8_t> bytes) : _bytes(bytes) {}
+
+    bool is_empty() const { return _bytes.empty(); }
+    std::uint8_t byte()
+    {
+        const std::uint8_t first = _bytes.empty() ? 0 : _bytes.front();
+        _bytes                   = _bytes.subspan(_bytes.empty() ? 0 : 1);
+        return first;
+    }
+    std::string text(std::size_t wanted)
+    {
+        const auto part = _bytes.first(std::min(wanted, _bytes.size()));
+        _bytes          = _bytes.subspan(part.size());
+        return std::string(part.begin(), part.end());
+    }
+    // Small ones are as likely as others.
+    std::uint64_t number()
+    {
+        const std::uint8_t kind = byte();
+        if (kind < 192) {
+            return kind % 16;
+        }
+        std::uint64_t value = 0;
+        const auto bytes    = text(sizeof(value));
+        std::memcpy(&value, bytes.data(), bytes.size());
+        return kind < 224 ? value % (2 * length) : value;
+    }
+
+private:
+    std::span<const std::uint8_t> _bytes;
+};
+
+std::string serialized(const ucx_layout::layout& layout)
+{
+    std::array<std::byte, 512> bytes;
+    const auto used = layout.serialize(bytes);
+    require(used.has_value(), "a layout of one block or one row is short");
+    return std::string(reinterpret_cast<const char*>(bytes.data()), *used);
+}
+
+// Layouts inside and outside of the regions, and any bytes.
+std::string some_layout(reader& input)
+{
+    const std::uint8_t kind = input.byte();
+    if (kind % 4 == 3) {
+        return input.text(kind);
+    }
+    const std::size_t block  = input.number();
+    const std::size_t number = input.number();
+    const auto stride        = static_cast<std::ptrdiff_t>(input.number());
+    const auto made          = ucx_layout::layout::create_strided(block, {{number, stride}});
+    std::string bytes        = made ? serialized(*made) : std::string();
+    if (kind % 4 == 2 && !bytes.empty()) {
+        bytes[input.byte() % bytes.size()] = static_cast<char>(input.byte());
+    }
+    return bytes;
+}
+
+message some_message(reader& input, target_process& process)
+{
+    message made{.kind    = static_cast<message_kind>(input.byte() % 6 + 1),
+                 .sender  = input.byte() % 8 == 0 ? input.number() : process.instance,
+                 .window  = input.number(),
+                 .status  = static_cast<std::int32_t>(input.number()),
+                 .way     = static_cast<reach>(input.byte() % 4),
+                 .address = input.number(),
+                 .length  = input.number(),
+                 .piece   = input.number()};
+    if (made.kind == message_kind::show) {
+        for (std::uint8_t left = input.byte() % 4; left > 0; --left) {
+            const std::uint8_t which = input.byte();
+            made.regions.push_back(which < 200 ? process.regions[which % 2].id() : input.number());
+        }
+        made.bytes = some_layout(input);
+    } else if (made.kind == message_kind::notice) {
+        made.name  = input.text(input.byte() % 16);
+        made.bytes = input.text(input.byte());
+    }
+    if (made.kind == message_kind::shown && made.status == UCS_OK) {
+        made.status = UCS_ERR_NO_MEMORY; // no key
+    }
+    return made;
+}
+
+void send(target_process& process, unsigned id, std::string header, std::string body)
+{
+    const std::string& kept_header = process.sent.emplace_back(std::move(header));
+    const std::string& kept_body   = process.sent.emplace_back(std::move(body));
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags        = UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER;
+    const auto call    = ucp_am_send_nbx(process.to_agent, id, kept_header.data(), kept_header.size(), kept_body.data(),
+                                         kept_body.size(), &param);
+    if (UCS_PTR_IS_PTR(call)) {
+        ucp_request_free(call);
+    }
+}
+
+void send_something(reader& input, target_process& process)
+{
+    switch (input.byte() % 4) {
+    case 0: {
+        const data_header header{.sender = input.byte() % 8 == 0 ? input.number() : process.instance,
+                                 .window = input.number(),
+                                 .offset = input.number(),
+                                 .piece  = input.number()};
+        send(process, data_id, encode(header), input.text(input.number() % (2 * length)));
+        break;
+    }
+    case 1: {
+        std::string bytes = encode(some_message(input, process));
+        for (std::uint8_t left = input.byte() % 4; left > 0; --left) {
+            bytes[input.number() % bytes.size()] = static_cast<char>(input.byte());
+        }
+        bytes.resize(input.byte() % 8 == 0 ? input.number() % (bytes.size() + 1) : bytes.size());
+        const bool is_data = input.byte() % 16 == 0;
+        send(process, is_data ? data_id : message_id, is_data ? bytes : "", is_data ? "" : bytes);
+        break;
+    }
+    default:
+        send(process, message_id, "", encode(some_message(input, process)));
+    }
+}
+
+transfer_ptr posted(reader& input, target_process& process)
+{
+    const std::uint8_t kind = input.byte();
+    if (kind % 4 == 0) {
+        return nullptr;
+    }
+    block_list here, there;
+    for (std::uint64_t at = 0; at < length; at += 64) {
+        here.add(process.regions[0].id(), at, 8 + kind % 8);
+        there.add(1, at, 8 + kind % 8);
+    }
+    auto made = process.agent->prepare(kind % 2 == 0 ? direction::read : direction::write, here, "other", there);
+    require(made.has_value(), "a transfer with an agent that is connected can be prepared");
+    process.agent->post(**made, std::nullopt);
+    return std::move(*made);
+}
+
+} // namespace
+} // namespace ucxl::nixl
+
+using namespace ucxl;
+using namespace ucxl::nixl;
+
+UCXL_FUZZ_TARGET(nixl_messages)
+{
+    target_process& process = target_process::instance_of_all();
+    reader input(std::span(data, size));
+    ++process.instance; // nothing is left of the input before
+    fuzz::require(process.agent->connect("other", process.connection()) == UCS_OK, "an honest agent connects");
+    const transfer_ptr xfer = posted(input, process);
+    while (!input.is_empty()) {
+        send_something(input, process);
+        process.progress();
+    }
+    fuzz::require(process.agent->disconnect("other") == UCS_OK, "it disconnects");
+    for (int i = 0; i < 1000 && xfer != nullptr && process.agent->check(*xfer) == UCS_INPROGRESS; ++i) {
+        process.progress();
+    }
+    fuzz::require(xfer == nullptr || process.agent->check(*xfer) != UCS_INPROGRESS, "a transfer ends with its agent");
+    process.progress();
+    process.agent->take_notices();
+    process.sent.clear();
+    for (const watched_region& each : process.regions) {
+        fuzz::require(each.is_right_beside(), "memory beside a region does not change");
+    }
+    return 0;
+}
