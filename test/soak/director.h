@@ -21,6 +21,7 @@ struct outcome {
     unsigned hung            = 0;
     unsigned ended           = 0; // processes, by UCX: they answered a put of one that was killed
     unsigned blocked         = 0; // rounds that ended early: somebody was killed while it wrote into a queue of UCX
+    unsigned as_bare         = 0; // jobs of MPI that are as wrong without the library
     std::string told{};           // what was wrong
 
     bool is_good() const { return wrong == 0 && hung == 0; }

@@ -4,10 +4,12 @@
 //
 // It ends with "soak: N operations, N kills, N wrong, N hung, N left behind". A round that fails is told with its seed.
 #include "director.h"
+#include "mpi_job.h"
 #include "participant.h"
 
 #include "support/random.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -61,12 +63,15 @@ std::set<std::string> shared_files()
 }
 
 // UCX gives its segments of shared memory a name until it has written all of them (docs/limits.md). Who is killed
-// meanwhile leaves one. Files of the library have no name.
+// meanwhile leaves one. Open MPI's have a name as long as its job. Files of the library have no name.
 unsigned remove_segments_of(unsigned killed)
 {
     unsigned removed = 0;
     for (const std::string& name : shared_files()) {
-        if (removed < killed && name.starts_with("ucx_shm_posix_") && std::filesystem::remove("/dev/shm/" + name)) {
+        const bool is_of_others =
+            std::ranges::any_of(std::array{"ucx_shm_posix_", "sm_segment.", "osc_sm", "smcuda_", "vader_segment."},
+                                [&](const char* begin) { return name.starts_with(begin); });
+        if (removed < killed && is_of_others && std::filesystem::remove("/dev/shm/" + name)) {
             ++removed;
         }
     }
@@ -108,6 +113,28 @@ outcome run_round(const round_plan& plan, bool is_on_device)
     return plan.has_cards && !is_on_device ? run_on_device(plan) : director(plan, own_program()).run();
 }
 
+struct ran_round {
+    std::string plan;
+    outcome counted;
+    bool has_heap;
+    unsigned may_leave; // segments of UCX and of MPI
+};
+
+ran_round run_round(std::uint64_t seed)
+{
+    if (const auto job = mpi_plan_of(seed)) {
+        limit_shared_memory(0);
+        const outcome counted = run(*job);
+        // MPI kills all others.
+        constexpr unsigned of_each = 16;
+        return {job->text(), counted, job->has_heap, counted.kills * job->num_processes * of_each};
+    }
+    const round_plan plan = plan_of(seed);
+    limit_shared_memory(plan.shared_mb);
+    const outcome counted = run_round(plan, false);
+    return {plan.text(), counted, plan.heaps != 0, counted.kills};
+}
+
 void print_plan(const round_plan& plan)
 {
     constexpr std::array names = {"nobody is disturbed", "is killed", "is stopped", "forks"};
@@ -132,17 +159,16 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     const auto end                   = clock::now() + std::chrono::duration<double, std::ratio<60>>(minutes);
     std::size_t rounds = 0, left = 0;
     unsigned over_heap = 0; // kills
+    unsigned of_mpi    = 0; // rounds
     unsigned of_ucx    = 0; // files
     outcome all;
     for (bool is_first = true; is_first || (!is_one_round && clock::now() < end); is_first = false, ++seed, ++rounds) {
-        const round_plan plan = plan_of(seed);
-        limit_shared_memory(plan.shared_mb);
-        const outcome round = run_round(plan, false);
-        of_ucx += has_own_shared_memory ? remove_segments_of(round.kills) : 0;
+        const auto [plan, round, has_heap, may_leave] = run_round(seed);
+        of_ucx += has_own_shared_memory ? remove_segments_of(may_leave) : 0;
         const auto files = left_behind(before);
         if (!round.is_good() || round.blocked > 0 || !files.empty()) {
             std::printf("round %lu%s: %s\n%s", seed, round.blocked > 0 ? " (a queue of UCX is blocked)" : "",
-                        plan.text().c_str(), round.told.c_str());
+                        plan.c_str(), round.told.c_str());
             for (const std::string& name : files) {
                 std::printf("left behind: %s\n", name.c_str());
                 std::filesystem::remove("/dev/shm/" + name);
@@ -154,13 +180,17 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
         all.wrong += round.wrong;
         all.hung += round.hung;
         all.blocked += round.blocked;
+        all.as_bare += round.as_bare;
         all.ended += round.ended;
         left += files.size();
-        over_heap += plan.heaps != 0 ? round.kills : 0;
+        over_heap += has_heap ? round.kills : 0;
+        of_mpi += mpi_plan_of(seed) ? 1 : 0;
     }
-    std::printf("%zu rounds; %u kills where processes have the heap\n", rounds, over_heap);
-    std::printf("of UCX, by killed processes: %u rounds ended early by a blocked queue, %u targets of puts ended, "
-                "%u segments left behind\n",
+    std::printf("%zu rounds, %u of them jobs of MPI, of which %u are as wrong without the library; %u kills where "
+                "processes have the heap\n",
+                rounds, of_mpi, all.as_bare, over_heap);
+    std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u targets of puts "
+                "ended, %u segments left behind\n",
                 all.blocked, all.ended, of_ucx);
     std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %zu left behind\n", all.operations, all.kills,
                 all.wrong, all.hung, left);
@@ -186,7 +216,11 @@ try {
     app.add_flag("--counts", counts, "print the counts of the round for the process that started it")->group("");
     CLI11_PARSE(app, argc, argv);
     if (plan->count() > 0) {
-        print_plan(plan_of(shown));
+        if (const auto job = mpi_plan_of(shown)) {
+            std::printf("%s\n", job->text().c_str());
+        } else {
+            print_plan(plan_of(shown));
+        }
         return 0;
     }
     if (rank >= 0) {

@@ -1,0 +1,262 @@
+#include "mpi_job.h"
+
+#include "support/random.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <format>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+namespace ucxl::soak
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t rounds_for_each = 10; // one of so many is a job of MPI
+constexpr auto patience                 = 120s;
+constexpr auto time_to_start            = 30s;
+constexpr auto time_to_vanish           = 10s; // of processes, after their job has ended
+constexpr const char* program           = "mpi_datatype_calls_";
+
+#ifdef HAVE_OPENMPI
+constexpr bool has_openmpi = true;
+#else
+constexpr bool has_openmpi = false;
+#endif
+#ifdef HAVE_MPICH
+constexpr bool has_mpich = true;
+#else
+constexpr bool has_mpich = false;
+#endif
+
+const char* name_of_mpi(const mpi_plan& plan)
+{
+    return plan.is_mpich ? "mpich" : "openmpi";
+}
+
+std::vector<std::string> arguments_of(const mpi_plan& plan)
+{
+    const std::string number = std::to_string(plan.num_processes);
+    std::vector<std::string> all{"mpiexec.mpich", "-n", number};
+    if (!plan.is_mpich) {
+        all = {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe", "-n", number};
+        for (const char* const name : {"pml", "osc"}) {
+            all.insert(all.end(), {"--mca", name, "ucx"});
+        }
+        for (const char* const name : {"pml_ucx_tls", "pml_ucx_devices"}) {
+            all.insert(all.end(), {"--mca", name, "any"});
+        }
+    }
+    all.insert(all.end(),
+               {std::string(MPI_FOLDER) + "/" + program + name_of_mpi(plan), std::to_string(plan.seed), "1"});
+    return all;
+}
+
+test::environment variables_of(const mpi_plan& plan, bool has_library)
+{
+    test::environment all = plan.options;
+    if (has_library) {
+        all.emplace_back("LD_PRELOAD", std::format("{}/.libs/libmpi_layout_{}.so{}{}", MPI_FOLDER, name_of_mpi(plan),
+                                                   plan.has_heap ? ":" : "", plan.has_heap ? HEAP_LIBRARY : ""));
+        all.emplace_back("LD_LIBRARY_PATH", MPI_FOLDER "/.libs");
+    }
+    // Processes that wait leave the cores to those that they wait for.
+    all.emplace_back("OMPI_MCA_mpi_yield_when_idle", "1");
+    all.emplace_back("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1");
+    return all;
+}
+
+struct seen_process {
+    std::string name;
+    char state   = 0;
+    pid_t parent = 0;
+};
+
+std::optional<seen_process> look_at(pid_t process)
+{
+    std::ifstream file(std::format("/proc/{}/stat", process));
+    std::string line;
+    std::getline(file, line);
+    const std::size_t open = line.find('('), close = line.rfind(')');
+    seen_process seen;
+    if (open == line.npos || close == line.npos ||
+        std::sscanf(line.c_str() + close + 1, " %c %d", &seen.state, &seen.parent) != 2) {
+        return std::nullopt;
+    }
+    seen.name = line.substr(open + 1, close - open - 1);
+    return seen;
+}
+
+// The running programs among the descendants of the launcher.
+std::vector<pid_t> ranks_below(pid_t launcher)
+{
+    std::map<pid_t, seen_process> all;
+    for (const auto& each : std::filesystem::directory_iterator("/proc")) {
+        const std::string name = each.path().filename();
+        pid_t process          = 0;
+        if (std::from_chars(name.data(), name.data() + name.size(), process).ec != std::errc{}) {
+            continue;
+        }
+        if (auto seen = look_at(process)) {
+            all.emplace(process, std::move(*seen));
+        }
+    }
+    std::vector<pid_t> ranks;
+    for (const auto& [process, seen] : all) {
+        // The kernel keeps 15 letters of a name.
+        if (!std::string(program).starts_with(seen.name) || seen.name.size() < 15) {
+            continue;
+        }
+        auto above = all.find(seen.parent);
+        while (above != all.end() && above->first != launcher) {
+            above = all.find(above->second.parent);
+        }
+        if (above != all.end()) {
+            ranks.push_back(process);
+        }
+    }
+    return ranks;
+}
+
+// All of them, or fewer if the job ends before.
+std::vector<pid_t> await_ranks(test::process& job, unsigned number)
+{
+    const auto deadline = clock::now() + time_to_start;
+    std::vector<pid_t> ranks;
+    do {
+        std::this_thread::sleep_for(5ms);
+        ranks = ranks_below(job.pid());
+    } while (ranks.size() < number && !job.has_ended() && clock::now() < deadline);
+    return ranks;
+}
+
+bool is_running(pid_t process)
+{
+    const auto seen = look_at(process);
+    return seen && seen->state != 'Z' && std::string(program).starts_with(seen->name);
+}
+
+// Those that do not end with their job; they are killed.
+std::vector<pid_t> left_of(std::vector<pid_t> ranks)
+{
+    const auto deadline = clock::now() + time_to_vanish;
+    while (std::erase_if(ranks, [](pid_t each) { return !is_running(each); }), !ranks.empty()) {
+        if (clock::now() > deadline) {
+            std::ranges::for_each(ranks, [](pid_t each) { kill(each, SIGKILL); });
+            return ranks;
+        }
+        std::this_thread::sleep_for(5ms);
+    }
+    return {};
+}
+
+// What the program says is wrong.
+std::set<std::string> wrong_calls(const std::string& output)
+{
+    std::set<std::string> wrong;
+    std::istringstream lines(output);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.contains("wrong") && !line.contains(" comparisons, ")) {
+            wrong.insert(line);
+        }
+    }
+    return wrong;
+}
+
+// MPI has defects of its own: Open MPI 5.0.7 does not receive some datatypes right.
+bool is_as_wrong_without_library(const mpi_plan& plan, const std::string& output)
+{
+    test::process job("/usr/bin/env", arguments_of(plan), {.variables = variables_of(plan, false)});
+    const auto wrong = wrong_calls(output);
+    return !wrong.empty() && std::ranges::includes(wrong_calls(job.wait(patience).output()), wrong);
+}
+
+} // namespace
+
+std::string mpi_plan::text() const
+{
+    std::string line =
+        std::format("MPI {}, {} processes{}", name_of_mpi(*this), num_processes, has_heap ? " with the heap" : "");
+    for (const auto& [name, value] : options) {
+        line += std::format(", {}={}", name, value);
+    }
+    return killed ? line + std::format(", process {} is killed after {} ms", killed->victim, killed->delay_ms) : line;
+}
+
+std::optional<mpi_plan> mpi_plan_of(std::uint64_t seed)
+{
+    if (seed % rounds_for_each != 0 || (!has_openmpi && !has_mpich)) {
+        return std::nullopt;
+    }
+    test::random from(seed);
+    mpi_plan drawn{.seed = seed};
+    drawn.is_mpich      = has_mpich && (!has_openmpi || from.one_in(2));
+    drawn.num_processes = from.one_in(2) ? 2 : 4; // the program wants an even number
+    drawn.has_heap      = from.one_in(2);
+    const auto maybe    = [&](std::uint64_t number, const char* name, const char* value) {
+        if (from.one_in(number)) {
+            drawn.options.emplace_back(name, value);
+        }
+    };
+    maybe(3, "UCX_LAYOUT_MPI_ENGINE", "windows");
+    // MPI_Isendrecv_replace of MPICH 4.2.1 reads beyond the elements. Where the library takes them it does not happen.
+    maybe(drawn.is_mpich ? 1 : 2, "UCX_LAYOUT_MPI_TYPES", "all");
+    maybe(4, "UCX_LAYOUT_MPI_STATIC_ARRAYS", "y");
+    maybe(2, "UCX_RNDV_THRESH", from.one_in(2) ? "1k" : "inf");
+    constexpr std::array transports = {"all", "posix,self", "posix,cma,self", "sysv,self", "tcp,self"};
+    maybe(2, "UCX_TLS", transports[from.below(transports.size())]);
+    if (from.one_in(2)) {
+        drawn.killed = {.victim   = static_cast<unsigned>(from.below(drawn.num_processes)),
+                        .delay_ms = static_cast<unsigned>(from.below(600))};
+    }
+    return drawn;
+}
+
+outcome run(const mpi_plan& plan)
+{
+    outcome counted;
+    test::process job("/usr/bin/env", arguments_of(plan), {.variables = variables_of(plan, true)});
+    const auto ranks = await_ranks(job, plan.num_processes);
+    if (plan.killed && ranks.size() == plan.num_processes) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(plan.killed->delay_ms));
+        const pid_t victim = ranks[plan.killed->victim];
+        if (is_running(victim) && kill(victim, SIGKILL) == 0) {
+            ++counted.kills;
+        }
+    }
+    const auto ended          = job.wait(patience);
+    const std::string output  = ended.output();
+    const auto left           = left_of(ranks);
+    const bool is_right       = ended.status == 0 && output.contains(" comparisons, 0 wrong");
+    const bool has_wrong_call = std::regex_search(output, std::regex("[1-9][0-9]* wrong"));
+    counted.hung              = ended.timed_out ? 1 : static_cast<unsigned>(left.size());
+    counted.wrong             = has_wrong_call || (!ended.timed_out && counted.kills == 0 && !is_right) ? 1 : 0;
+    if (counted.wrong != 0 && is_as_wrong_without_library(plan, output)) {
+        counted.wrong   = 0;
+        counted.as_bare = 1;
+    }
+    if (const std::size_t at = output.find(" comparisons, "); at != output.npos && is_right) {
+        const std::size_t line = output.rfind('\n', at) + 1; // 0 if it is the first one
+        counted.operations     = std::stoull(output.substr(line, at - line));
+    }
+    if (!counted.is_good()) {
+        counted.told =
+            std::format("{}{} processes stay after their job, status {}\n", output, left.size(), ended.status);
+    }
+    return counted;
+}
+
+} // namespace ucxl::soak
