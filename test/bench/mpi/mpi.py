@@ -48,6 +48,8 @@ MORE_KINDS = ("alltoallw", "neighbor", "gatherv", "bcast", "put", "get")
 # The patterns of which these are measured, too.
 SAMPLES = ("halo3d x", "panel of 16", "nested 64 KB", "64 of 128, 64 KB", "64 of 128, 1 MB", "4 KB of 8 KB, 1 MB",
            "contiguous, 64 KB", "contiguous, 1 MB")
+# Open MPI 5.0.7 ends with a signal in one-sided operations over ob1, without the library, too, though not each time.
+LEFT_OUT = {"openmpi-sm": ("put", "get")}
 SLOWER = 0.97  # measured again
 AGAIN = 2
 LONG = 512 << 10
@@ -161,7 +163,8 @@ def measure_launch(build, way, has_heap, launch, wanted, rounds, options):
             measure_calls(title, jobs, options)
         for index, listed in enumerate([] if options.calls else jobs[0].rows()):
             kinds = [kind for kind in KINDS + MORE_KINDS
-                     if is_wanted(listed[2], kind, options) and (wanted is None or (index, kind) in wanted)]
+                     if is_wanted(listed[2], kind, options) and (wanted is None or (index, kind) in wanted)
+                     and kind not in LEFT_OUT.get(way, ())]
             if not kinds:
                 continue
             if any(job.ask("check", index) != "right" for job in jobs):
@@ -223,6 +226,9 @@ def summary(rows, data):
                   ("collective rows", lambda row: row["kind"] in MORE_KINDS[:4]),
                   ("one-sided rows", lambda row: row["kind"] in MORE_KINDS[4:])))
               + f", {len([row for row in own if row['ratio'] < SLOWER])} below {SLOWER}")
+    for way, kinds in LEFT_OUT.items():
+        if any(title.startswith(way) for title in ways):
+            print(f"{way}: left out: {', '.join(kinds)}, in which this MPI alone crashes")
     for way, own in ways.items():
         worst = min(own, key=lambda row: row["ratio"])
         print(f"{way}: geomean {mean_of([row['ratio'] for row in own], 'rows')}, "
