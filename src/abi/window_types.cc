@@ -48,7 +48,8 @@ bool is_free(const candidate& wanted, const gpu_facts& facts)
 std::vector<std::string> gpu_components()
 {
     auto names = components_with_domains([](const std::string& name) {
-        return std::ranges::any_of(candidates, [&](const candidate& each) { return name.starts_with(each.components); });
+        return std::ranges::any_of(candidates,
+                                   [&](const candidate& each) { return name.starts_with(each.components); });
     });
     if (!names) {
         names.emplace();

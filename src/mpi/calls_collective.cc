@@ -11,27 +11,35 @@ using namespace ucxl::mpi;
 template <typename Next, typename Side, typename Form>
 int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm, Form form)
 {
-    return call_packed(next, whole, no_side(), std::tuple(root, comm), form, [&](auto& side, auto& /*none*/) {
-        const peers others(comm);
-        if (others.is_valid && !(others.has_two_groups && root == MPI_PROC_NULL)) {
-            side.expect_messages_only();
-            side.take(1, each_block(others.is_root(root) ? usage::reads : usage::updates));
-        }
-    });
+    return call_packed(next, whole, no_side(), std::tuple(root, comm), form,
+                       [&](auto& side, auto& /*none*/, auto& /*own*/) {
+                           const peers others(comm);
+                           if (others.is_valid && !(others.has_two_groups && root == MPI_PROC_NULL)) {
+                               side.expect_messages_only();
+                               side.take(1, each_block(others.is_root(root) ? usage::reads : usage::updates));
+                           }
+                       });
 }
 
 // The part of this process may be in the receive buffer already, and stays there.
 template <typename Next, typename Sent, typename Received, typename Form>
 int gather(Next* next, const Sent& sent, const Received& received, int root, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into, auto& own) {
         const peers others(comm);
+        if constexpr (has_blocks_of_each<Received>) {
+            from.expect_messages_and_own_part();
+            into.expect_messages_and_own_part();
+        }
         if (others.is_valid && others.faces_root(root) && sent.buffer != MPI_IN_PLACE) {
             from.take(1, each_block(usage::reads));
         }
         if (others.is_valid && others.is_root(root)) {
             const std::size_t left = sent.buffer == MPI_IN_PLACE ? others.own_block() : no_block;
             into.take(others.number, each_block_but(left, usage::none, usage::updates));
+            if (has_blocks_of_each<Received> && sent.buffer != MPI_IN_PLACE) {
+                own.take(from, into, others);
+            }
         }
     });
 }
@@ -39,14 +47,21 @@ int gather(Next* next, const Sent& sent, const Received& received, int root, MPI
 template <typename Next, typename Sent, typename Received, typename Form>
 int scatter(Next* next, const Sent& sent, const Received& received, int root, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(root, comm), form, [&](auto& from, auto& into, auto& own) {
         const peers others(comm);
+        if constexpr (has_blocks_of_each<Sent>) {
+            from.expect_messages_and_own_part();
+            into.expect_messages_and_own_part();
+        }
         if (others.is_valid && others.is_root(root)) {
             const std::size_t left = received.buffer == MPI_IN_PLACE ? others.own_block() : no_block;
             from.take(others.number, each_block_but(left, usage::none, usage::reads));
         }
         if (others.is_valid && others.faces_root(root) && received.buffer != MPI_IN_PLACE) {
             into.take(1, each_block(usage::updates));
+            if (has_blocks_of_each<Sent> && others.is_root(root)) {
+                own.take(from, into, others);
+            }
         }
     });
 }
@@ -54,7 +69,7 @@ int scatter(Next* next, const Sent& sent, const Received& received, int root, MP
 template <typename Next, typename Sent, typename Received, typename Form>
 int gather_to_all(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into, auto& /*own*/) {
         const peers others(comm);
         if (!others.is_valid) {
             return;
@@ -71,7 +86,7 @@ int gather_to_all(Next* next, const Sent& sent, const Received& received, MPI_Co
 template <typename Next, typename Sent, typename Received, typename Form>
 int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into, auto& own) {
         const peers others(comm);
         if (!others.is_valid) {
             return;
@@ -79,8 +94,15 @@ int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm co
         if (sent.buffer == MPI_IN_PLACE) {
             into.take(others.number, each_block(usage::both));
         } else {
+            if constexpr (has_blocks_of_each<Sent>) {
+                from.expect_messages_and_own_part();
+                into.expect_messages_and_own_part();
+            }
             from.take(others.number, each_block(usage::reads));
             into.take(others.number, each_block(usage::updates));
+            if constexpr (has_blocks_of_each<Sent>) {
+                own.take(from, into, others);
+            }
         }
     });
 }

@@ -20,7 +20,7 @@ auto of_neighbors(const std::vector<bool>& is_there, usage use)
 template <typename Next, typename Sent, typename Received, typename Form>
 int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into, auto& /*own*/) {
         const auto others = neighbors_of(comm);
         if (others && others->is_valid) {
             from.expect_messages_only();
@@ -36,7 +36,7 @@ int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm
 template <typename Next, typename Sent, typename Received, typename Form>
 int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm comm, Form form)
 {
-    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
+    return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into, auto& /*own*/) {
         const auto others = neighbors_of(comm);
         if (others && others->is_valid) {
             from.expect_messages_only();

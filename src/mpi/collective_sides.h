@@ -6,13 +6,15 @@
 //     from.pack();
 //     std::apply(PMPI_..., from.arguments());     // those of the packed bytes, unless MPI shall work on the buffer
 //
-// The two sides of a call do not depend on each other.
+// The two sides of a call do not depend on each other, but for what a process sends to itself (own_part).
 #pragma once
 
 #include "call.h"
 #include "library.h"
 #include "packed_side.h"
+#include "peers.h"
 #include "settings.h"
+#include "ucp_datatypes.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -131,14 +133,17 @@ public:
     void expect_starts(MPI_Count starts) { _starts = starts; }
     // MPI does nothing with the blocks but to send or to receive them. Then Open MPI's messages by layouts
     // (ucp_datatypes.h) are faster than packing the whole block first: pieces are packed while others are on the way.
-    void expect_messages_only() { _has_only_messages = true; }
+    void expect_messages_only() { _left = left_to_messages::all; }
+    // The same for what a process sends to others. Far blocks (rule.h) are packed, as the part of the process itself is
+    // slower in two pieces.
+    void expect_messages_and_own_part() { _left = left_to_messages::near; }
 
 protected:
     // What is known of the datatype of elements that this call uses. Null if they need not be packed.
     known_type* find(MPI_Datatype type, MPI_Count count) const
     {
         known_type* const known = find_used(type, count < std::numeric_limits<int>::max() ? _starts * count : count);
-        return _has_only_messages && known != nullptr && known->layout_context() != nullptr ? nullptr : known;
+        return known != nullptr && is_left(*known) ? nullptr : known;
     }
     // Blocks of which MPI uses at least one.
     bool set(const std::vector<element_block>& blocks)
@@ -166,9 +171,18 @@ protected:
     std::optional<packed_side> _side;
 
 private:
-    bool _is_received       = false;
-    bool _has_only_messages = false;
-    MPI_Count _starts       = 1;
+    enum class left_to_messages : unsigned char { none, near, all };
+
+    bool is_left(known_type& known) const
+    {
+        return (_left == left_to_messages::all && known.layout_context() != nullptr) ||
+               (_left == left_to_messages::near && !known.is_far() &&
+                (known.layout_context() != nullptr || known.is_fast_in_engine()));
+    }
+
+    bool _is_received      = false;
+    left_to_messages _left = left_to_messages::none;
+    MPI_Count _starts      = 1;
 };
 
 template <typename Side>
@@ -215,6 +229,14 @@ public:
             return;
         }
     }
+
+    bool has_blocks() const { return true; }
+    element_block element(std::size_t /*index*/, usage use) const
+    {
+        return {first_byte(_own.buffer), static_cast<MPI_Count>(_own.count), _own.type, use};
+    }
+    void prepare_to_leave_out(std::size_t /*number*/) {}
+    void leave_out(std::size_t /*index*/) { _own.count = 0; }
 
     auto arguments() const
     {
@@ -263,6 +285,25 @@ public:
             return;
         }
     }
+    bool has_blocks() const
+    {
+        return _own.counts != nullptr && _own.places != nullptr && _own.type != MPI_DATATYPE_NULL;
+    }
+    element_block element(std::size_t index, usage use) const
+    {
+        MPI_Count lb = 0, extent = 0;
+        PMPI_Type_get_extent_x(_own.type, &lb, &extent);
+        return {first_byte(_own.buffer) + static_cast<MPI_Count>(_own.places[index]) * extent,
+                static_cast<MPI_Count>(_own.counts[index]), _own.type, use};
+    }
+    // Throws std::bad_alloc.
+    void prepare_to_leave_out(std::size_t number)
+    {
+        _counts.assign(_own.counts, _own.counts + number);
+        _own.counts = _counts.data();
+    }
+    void leave_out(std::size_t index) { _counts[index] = 0; }
+
     auto arguments() const
     {
         return _side ? blocks<Buffer, Count, Place>{_side->data(), _own.counts, _places.data(), _type}.arguments()
@@ -271,6 +312,7 @@ public:
 
 private:
     blocks<Buffer, Count, Place> _own;
+    std::vector<Count> _counts;
     std::vector<Place> _places;
     MPI_Datatype _type = MPI_DATATYPE_NULL;
 };
@@ -320,6 +362,20 @@ public:
         }
     }
 
+    bool has_blocks() const { return _own.counts != nullptr && _own.places != nullptr && _own.types != nullptr; }
+    element_block element(std::size_t index, usage use) const
+    {
+        return {first_byte(_own.buffer) + _own.places[index], static_cast<MPI_Count>(_own.counts[index]),
+                _own.types[index], use};
+    }
+    // Throws std::bad_alloc.
+    void prepare_to_leave_out(std::size_t number)
+    {
+        _counts.assign(_own.counts, _own.counts + number);
+        _own.counts = _counts.data();
+    }
+    void leave_out(std::size_t index) { _counts[index] = 0; }
+
     auto arguments() const
     {
         return _side ? typed_blocks<Buffer, Count, Place>{_side->data(), _own.counts, _places.data(), _types.data()}
@@ -329,8 +385,67 @@ public:
 
 private:
     typed_blocks<Buffer, Count, Place> _own;
+    std::vector<Count> _counts;
     std::vector<Place> _places;
     std::vector<MPI_Datatype> _types;
+};
+
+// Calls with a block for each process, of which no other process knows: all that MPI can do is to send and receive.
+template <typename Side>
+inline constexpr bool has_blocks_of_each = false;
+template <typename Buffer, typename Count, typename Place>
+inline constexpr bool has_blocks_of_each<blocks<Buffer, Count, Place>> = true;
+template <typename Buffer, typename Count, typename Place>
+inline constexpr bool has_blocks_of_each<typed_blocks<Buffer, Count, Place>> = true;
+
+// What this process sends to itself. Where Open MPI's messages go by layouts (ucp_datatypes.h), its engine still copies
+// that part, up to ten times as slowly. So the library does, and MPI is told of no elements; no other process can see
+// that.
+class own_part
+{
+public:
+    // Of sides that were left to MPI. Does nothing if MPI shall copy it.
+    template <typename From, typename Into>
+    void take(From& from, Into& into, const peers& others) noexcept
+    {
+        const std::size_t own = others.own_block();
+        if (!ucp_datatypes::are_used() || !from.is_empty() || !into.is_empty() || others.has_two_groups ||
+            !from.has_blocks() || !into.has_blocks()) {
+            return;
+        }
+        try {
+            from.prepare_to_leave_out(others.number);
+            into.prepare_to_leave_out(others.number);
+        } catch (const std::bad_alloc&) {
+            return;
+        }
+        const auto sent     = from.element(own, usage::reads);
+        const auto received = into.element(own, usage::updates);
+        if (is_fast_in_engine(sent.type) || is_fast_in_engine(received.type)) {
+            return;
+        }
+        _pair = packed_side::pair(sent, received);
+        if (_pair) {
+            from.leave_out(own);
+            into.leave_out(own);
+        }
+    }
+    bool is_empty() const { return !_pair; }
+    void copy() const
+    {
+        if (_pair) {
+            _pair->copy();
+        }
+    }
+
+private:
+    static bool is_fast_in_engine(MPI_Datatype type)
+    {
+        known_type* const known = find_known(type);
+        return known != nullptr && known->is_fast_in_engine();
+    }
+
+    std::optional<packed_side> _pair;
 };
 
 } // namespace ucxl::mpi

@@ -81,6 +81,10 @@ public:
     // What moves its messages in the place of Open MPI's engine, see ucp_datatypes.h; null if the engine does. Does not
     // throw.
     void* layout_context() noexcept { return _facts.is_learned() ? _facts.layout_context() : learned_layout_context(); }
+    // Where layouts take the place of Open MPI's engine: whether that is as fast with it, and whether its blocks are
+    // far apart (rule.h). Do not throw.
+    bool is_fast_in_engine() noexcept { return is_learned_now() && _facts.is_fast_in_engine(); }
+    bool is_far() noexcept { return is_learned_now() && _facts.is_far(); }
     // A layout of at least `count` elements, of which a prefix may be copied; null if MPI shall do it.
     type_layout_ptr layout_to_copy(MPI_Count count, direction way) noexcept;
     // Whether it is worth a window, or packed bytes instead of one. Does not throw.
@@ -111,6 +115,11 @@ private:
     counted_type& counted(MPI_Count count);
     void drop_oldest_count();
     void* learned_layout_context() noexcept;
+    bool is_learned_now() noexcept
+    {
+        layout_context();
+        return _facts.is_learned(); // not without memory
+    }
     void note_moved_by_layout(MPI_Count count);
     // Whether some message of so many elements may go in one pass, if its buffer is in the heap.
     bool may_be_one_pass(MPI_Count count) const;

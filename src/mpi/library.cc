@@ -145,7 +145,7 @@ void library::start()
     }
     ucp_datatypes::start();
     if (!ucp_datatypes::are_used() && !carrier && !needs_windows) {
-        leave_to_mpi("layouts cannot take the place of its engine, and windows are only for UCX_LAYOUT_MPI_ENGINE=windows");
+        leave_to_mpi("layouts cannot take the place of its engine; UCX_LAYOUT_MPI_ENGINE=windows does not need that");
         return;
     }
     if (!ucp_datatypes::are_used() && contexts::has_peer_without_windows()) {

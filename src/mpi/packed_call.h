@@ -1,6 +1,7 @@
 // A collective call with packed bytes in the places of its sides: packs, calls MPI, and unpacks what arrived.
 //
-//     return call_packed(next_MPI_Alltoall, sent, received, std::tuple(comm), form, [&](auto& from, auto& into) {
+//     return call_packed(next_MPI_Alltoall, sent, received, std::tuple(comm), form,
+//                        [&](auto& from, auto& into, auto& own) {
 //         from.take(number, each_block(usage::reads));
 //         into.take(number, each_block(usage::updates));
 //     });
@@ -48,6 +49,7 @@ public:
     {
         from.pack();
         into.pack();
+        own.copy();
     }
     // MPICH copies some of what this process sends to itself already when a persistent request is made. The program may
     // make its memory later.
@@ -65,6 +67,7 @@ public:
 
     packed<Sent> from;
     packed<Received> into;
+    own_part own;
 };
 
 template <typename Next, typename Sent, typename Received, typename Tail, typename Take>
@@ -72,13 +75,15 @@ int call_sides(Next* next, const Sent& sent, const Received& received, const Tai
 {
     packed<Sent> from(sent);
     packed<Received> into(received);
-    take(from, into);
+    own_part own;
+    take(from, into, own);
     from.pack();
     into.pack();
     const int result = std::apply(next, std::tuple_cat(from.arguments(), into.arguments(), tail));
     if (result == MPI_SUCCESS) {
         from.unpack();
         into.unpack();
+        own.copy();
     }
     return result;
 }
@@ -92,9 +97,9 @@ int call_sides(Next* next, const Sent& sent, const Received& received, const Tai
     if (things != nullptr) {
         things->from.expect_starts(Form::is_persistent ? starts_of_persistent : 1);
         things->into.expect_starts(Form::is_persistent ? starts_of_persistent : 1);
-        take(things->from, things->into);
+        take(things->from, things->into, things->own);
     }
-    if (things == nullptr || (things->from.is_empty() && things->into.is_empty())) {
+    if (things == nullptr || (things->from.is_empty() && things->into.is_empty() && things->own.is_empty())) {
         return std::apply(next, std::tuple_cat(sent.arguments(), received.arguments(), end_of_call));
     }
     things->is_persistent = Form::is_persistent;
@@ -111,7 +116,8 @@ int call_sides(Next* next, const Sent& sent, const Received& received, const Tai
     return result;
 }
 
-// `take` chooses the sides that are packed. `tail` are the arguments after the sides.
+// `take` chooses the sides that are packed, and whether MPI copies what the process sends to itself. `tail` are the
+// arguments after the sides.
 template <typename Next, typename Sent, typename Received, typename Tail, typename Form, typename Take>
 int call_packed(Next* next, const Sent& sent, const Received& received, const Tail& tail, Form form, Take take)
 {

@@ -6,11 +6,22 @@
 #include "type_contents.h"
 #include "type_table.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 namespace ucxl::mpi
 {
+
+namespace
+{
+
+// What is between the two copies of a pair stays in the second cache. Columns that share lines of the cache move
+// together up to 32 KB at a time, so it is more than that.
+constexpr std::size_t piece_of_pair = 128 << 10;
+
+} // namespace
 
 void* packed_side::block::base() const
 {
@@ -127,6 +138,21 @@ std::optional<packed_side> packed_side::without_memory(const void* address, MPI_
         const element_block only{static_cast<std::byte*>(const_cast<void*>(address)), count, type,
                                  way == direction::send ? usage::reads : usage::updates};
         return plan(&only, 1);
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<packed_side> packed_side::pair(const element_block& from, const element_block& into) noexcept
+{
+    try {
+        const element_block both[] = {from, into};
+        auto made                  = plan(both, std::size(both));
+        if (!made || made->_blocks[0].length() != made->_blocks[1].length()) {
+            return std::nullopt;
+        }
+        made->_memory = staging::acquire(std::min(made->_blocks[0].length(), piece_of_pair));
+        return made->_memory != nullptr ? std::move(made) : std::nullopt;
     } catch (const std::bad_alloc&) {
         return std::nullopt;
     }
@@ -249,6 +275,16 @@ void packed_side::pack_into(void* packed) const
 void packed_side::unpack_from(const void* packed) const
 {
     scatter(_blocks.front(), 0, _blocks.front().length(), static_cast<const std::byte*>(packed));
+}
+
+void packed_side::copy() const
+{
+    const std::size_t length = _blocks[0].length();
+    for (std::size_t offset = 0; offset < length; offset += piece_of_pair) {
+        const std::size_t next = std::min(piece_of_pair, length - offset);
+        gather(_blocks[0], offset, next, _memory.get());
+        scatter(_blocks[1], offset, next, _memory.get());
+    }
 }
 
 } // namespace ucxl::mpi

@@ -50,6 +50,9 @@ public:
     static std::optional<packed_side> without_memory(const void* address, MPI_Count count, MPI_Datatype type,
                                                      direction way) noexcept;
 
+    // Two blocks of as many bytes, with memory for pieces of them: for copy().
+    static std::optional<packed_side> pair(const element_block& from, const element_block& into) noexcept;
+
     std::byte* data() const { return _memory.get(); }
     MPI_Count length() const { return _length; }
     // Of one block: where its packed bytes begin, and the datatype of its packed elements.
@@ -67,6 +70,8 @@ public:
     // Copies into or out of memory of the caller, without memory of its own.
     void pack_into(void* packed) const;
     void unpack_from(const void* packed) const;
+    // The first block of a pair into the second one.
+    void copy() const;
 
 private:
     struct block {

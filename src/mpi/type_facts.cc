@@ -86,9 +86,13 @@ bool type_facts::learn()
             _layout = *made;
         }
     }
-    if (ucp_datatypes::are_used() && has_ucp_datatype(_layout) &&
-        why_not_worth(counted(1).moved, means::layout) == nullptr) {
-        make_layout_datatype();
+    if (ucp_datatypes::are_used() && has_ucp_datatype(_layout)) {
+        const traffic moved = counted(1).moved;
+        _is_fast_in_engine  = why_not_worth(moved, means::layout) != nullptr;
+        _is_far             = has_far_blocks(moved);
+        if (!_is_fast_in_engine) {
+            make_layout_datatype();
+        }
     }
     _is_learned.store(true, std::memory_order_release);
     return true;

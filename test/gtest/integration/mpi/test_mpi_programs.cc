@@ -898,6 +898,9 @@ protected:
         return run_program({built("mpi_plugin_host"), own("mpi_exchange_plugin", ".so"), scope, "exchange_calls"});
     }
 
+    // Of the collective calls of mpi_exchange_calls, which go to Open MPI as messages.
+    unsigned num_copies() const { return GetParam().is_openmpi() ? 0 : 16; }
+
     ended_process run_with_tool(const std::string& preload) const
     {
         return run_program({"/usr/bin/env", "LD_PRELOAD=" + preload, own("mpi_exchange_calls")});
@@ -911,7 +914,7 @@ TEST_P(mpi_by_its_handles, an_mpi_that_only_a_plugin_reaches_is_found)
         EXPECT_EQ(ended.status, 0) << ended.output();
         EXPECT_THAT(ended.out, HasSubstr("0 wrong\n0 wrong\n"));
         EXPECT_EQ(reported(ended.err, "messages"), 16u) << ended.output();
-        EXPECT_EQ(reported(ended.err, "copies"), 16u) << ended.output();
+        EXPECT_EQ(reported(ended.err, "copies"), num_copies()) << ended.output();
     }
 }
 
@@ -965,7 +968,7 @@ TEST_P(mpi_by_its_handles, a_tool_and_the_library_see_the_calls_of_the_program)
         EXPECT_THAT(ended->out, HasSubstr("0 wrong\n"));
         EXPECT_THAT(ended->out, HasSubstr("the tool saw 4 waits\n"));
         EXPECT_EQ(reported(ended->err, "messages"), 16u) << ended->output();
-        EXPECT_EQ(reported(ended->err, "copies"), 16u) << ended->output();
+        EXPECT_EQ(reported(ended->err, "copies"), num_copies()) << ended->output();
     }
 }
 
