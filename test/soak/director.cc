@@ -227,12 +227,19 @@ bool director::are_stuck_in_ucx()
            !std::ranges::all_of(_performers, [](const auto& each) { return each.is_dead || each.heard; })) {
         pump();
     }
-    std::uint64_t deaf = 0;
-    for (unsigned rank = 0; rank < _performers.size(); ++rank) {
-        deaf |= _performers[rank].heard == 0 ? std::uint64_t{1} << rank : 0;
-    }
-    return std::ranges::all_of(
-        _stuck, [deaf](const note& each) { return (deaf >> each.rank & 1) != 0 || (each.first & ~deaf) == 0; });
+    // With several contexts a process has several queues, so others may still hear it.
+    const auto is_cut_off = [this](unsigned one, unsigned other) {
+        const auto& heard = _performers[one].heard;
+        return heard && (_performers[other].is_dead ? *heard : *heard >> other & 1) == 0;
+    };
+    return std::ranges::all_of(_stuck, [&](const note& each) {
+        for (unsigned other = 0; other < _performers.size(); ++other) {
+            if ((each.first >> other & 1) != 0 && !is_cut_off(each.rank, other) && !is_cut_off(other, each.rank)) {
+                return false;
+            }
+        }
+        return true;
+    });
 }
 
 void director::run_step(unsigned number)
