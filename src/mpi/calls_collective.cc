@@ -8,6 +8,12 @@ namespace
 
 using namespace ucxl::mpi;
 
+// MPI copies nothing between two groups either, but nobody has measured that.
+bool can_be_shown(const peers& others)
+{
+    return !others.has_two_groups && others.number > 1;
+}
+
 template <typename Next, typename Side, typename Form>
 int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm, Form form)
 {
@@ -15,8 +21,12 @@ int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm, Form form)
                        [&](auto& side, auto& /*none*/, auto& /*own*/) {
                            const peers others(comm);
                            if (others.is_valid && !(others.has_two_groups && root == MPI_PROC_NULL)) {
+                               const auto each = each_block(others.is_root(root) ? usage::reads : usage::updates);
                                side.expect_messages_only();
-                               side.take(1, each_block(others.is_root(root) ? usage::reads : usage::updates));
+                               if (can_be_shown(others)) {
+                                   side.show(1, each);
+                               }
+                               side.take(1, each);
                            }
                        });
 }
@@ -30,6 +40,14 @@ int gather(Next* next, const Sent& sent, const Received& received, int root, MPI
         if constexpr (has_blocks_of_each<Received>) {
             from.expect_messages_and_own_part();
             into.expect_messages_and_own_part();
+            if (others.is_valid && can_be_shown(others) && others.is_root(root)) {
+                into.show(others.number, each_block_but(others.own_block(), usage::none, usage::updates));
+                if (into.is_shown() && sent.buffer != MPI_IN_PLACE && !own.leave_out(from, into, others)) {
+                    into.leave();
+                }
+            } else if (others.is_valid && can_be_shown(others)) {
+                from.show(1, each_block(usage::reads));
+            }
         }
         if (others.is_valid && others.faces_root(root) && sent.buffer != MPI_IN_PLACE) {
             from.take(1, each_block(usage::reads));
@@ -52,6 +70,14 @@ int scatter(Next* next, const Sent& sent, const Received& received, int root, MP
         if constexpr (has_blocks_of_each<Sent>) {
             from.expect_messages_and_own_part();
             into.expect_messages_and_own_part();
+            if (others.is_valid && can_be_shown(others) && others.is_root(root)) {
+                from.show(others.number, each_block_but(others.own_block(), usage::none, usage::reads));
+                if (from.is_shown() && received.buffer != MPI_IN_PLACE && !own.leave_out(from, into, others)) {
+                    from.leave();
+                }
+            } else if (others.is_valid && can_be_shown(others)) {
+                into.show(1, each_block(usage::updates));
+            }
         }
         if (others.is_valid && others.is_root(root)) {
             const std::size_t left = received.buffer == MPI_IN_PLACE ? others.own_block() : no_block;
@@ -97,6 +123,14 @@ int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm co
             if constexpr (has_blocks_of_each<Sent>) {
                 from.expect_messages_and_own_part();
                 into.expect_messages_and_own_part();
+                if (can_be_shown(others)) {
+                    from.show(others.number, each_block_but(others.own_block(), usage::none, usage::reads));
+                    into.show(others.number, each_block_but(others.own_block(), usage::none, usage::updates));
+                    if ((from.is_shown() || into.is_shown()) && !own.leave_out(from, into, others)) {
+                        from.leave();
+                        into.leave();
+                    }
+                }
             }
             from.take(others.number, each_block(usage::reads));
             into.take(others.number, each_block(usage::updates));

@@ -25,7 +25,14 @@ int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm
         if (others && others->is_valid) {
             from.expect_messages_only();
             into.expect_messages_only();
+            const bool can_be_shown = can_take_windows(comm);
+            if (can_be_shown) {
+                into.show(others->sources.size(), of_neighbors(others->sources, usage::updates));
+            }
             if (others->has_destination()) {
+                if (can_be_shown) {
+                    from.show(1, each_block(usage::reads));
+                }
                 from.take(1, each_block(usage::reads));
             }
             into.take(others->sources.size(), of_neighbors(others->sources, usage::updates));
@@ -41,6 +48,10 @@ int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm co
         if (others && others->is_valid) {
             from.expect_messages_only();
             into.expect_messages_only();
+            if (can_take_windows(comm)) {
+                from.show(others->destinations.size(), of_neighbors(others->destinations, usage::reads));
+                into.show(others->sources.size(), of_neighbors(others->sources, usage::updates));
+            }
             from.take(others->destinations.size(), of_neighbors(others->destinations, usage::reads));
             into.take(others->sources.size(), of_neighbors(others->sources, usage::updates));
         }

@@ -55,18 +55,16 @@ template <typename Next, typename Count, typename Position>
 UCXL_MPI_FAST int pack(Next* next, const void* buffer, Count count, MPI_Datatype type, void* packed, Position size,
                        Position* position, MPI_Comm comm)
 {
-    return is_left_alone(type, count)
-               ? next(buffer, count, type, packed, size, position, comm)
-               : pack_known(next, buffer, count, type, packed, size, position, comm);
+    return is_left_alone(type, count) ? next(buffer, count, type, packed, size, position, comm)
+                                      : pack_known(next, buffer, count, type, packed, size, position, comm);
 }
 
 template <typename Next, typename Count, typename Position>
 UCXL_MPI_FAST int unpack(Next* next, const void* packed, Position size, Position* position, void* buffer, Count count,
                          MPI_Datatype type, MPI_Comm comm)
 {
-    return is_left_alone(type, count)
-               ? next(packed, size, position, buffer, count, type, comm)
-               : unpack_known(next, packed, size, position, buffer, count, type, comm);
+    return is_left_alone(type, count) ? next(packed, size, position, buffer, count, type, comm)
+                                      : unpack_known(next, packed, size, position, buffer, count, type, comm);
 }
 
 } // namespace

@@ -6,16 +6,20 @@
 //     from.pack();
 //     std::apply(PMPI_..., from.arguments());     // those of the packed bytes, unless MPI shall work on the buffer
 //
-// The two sides of a call do not depend on each other, but for what a process sends to itself (own_part).
+// In the place of packed bytes there may be a window, where MPI only sends and receives (side_window.h). The two sides
+// of a call do not depend on each other, but for what a process sends to itself (own_part).
 #pragma once
 
 #include "call.h"
 #include "library.h"
+#include "one_pass.h"
 #include "packed_side.h"
 #include "peers.h"
 #include "settings.h"
+#include "side_window.h"
 #include "ucp_datatypes.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -40,6 +44,12 @@ inline bool may_be_taken(MPI_Datatype type)
     return !own_types::has(type) && takes_collectives();
 }
 
+// The same of a datatype of MPI itself, whose elements may go in one pass only (side_window.h).
+inline bool may_be_shown(MPI_Count count)
+{
+    return count >= one_pass::min_count() && one_pass::takes_collectives();
+}
+
 // The other side of calls with one buffer.
 struct no_side {
     bool may_be_taken() const { return false; }
@@ -53,7 +63,7 @@ struct one_block {
     Count count;
     MPI_Datatype type;
 
-    bool may_be_taken() const { return mpi::may_be_taken(type); }
+    bool may_be_taken() const { return mpi::may_be_taken(type) || may_be_shown(count); }
     std::tuple<Buffer, Count, MPI_Datatype> arguments() const { return {buffer, count, type}; }
 };
 
@@ -65,7 +75,8 @@ struct blocks {
     const Place* places;
     MPI_Datatype type;
 
-    bool may_be_taken() const { return mpi::may_be_taken(type); }
+    // Only the call knows how many counts there are.
+    bool may_be_taken() const { return mpi::may_be_taken(type) || may_be_shown(one_pass::min_count()); }
     std::tuple<Buffer, const Count*, const Place*, MPI_Datatype> arguments() const
     {
         return {buffer, counts, places, type};
@@ -127,8 +138,16 @@ public:
             _side->unpack();
         }
     }
-    bool is_empty() const { return !_side; }
+    bool is_empty() const { return !_side && !_window; }
+    bool is_shown() const { return _window.has_value(); }
     bool is_received() const { return _is_received; }
+    // MPI works on the caller's buffer after all.
+    void leave()
+    {
+        _side.reset();
+        _window.reset();
+        _is_received = false;
+    }
 
     void expect_starts(MPI_Count starts) { _starts = starts; }
     // MPI does nothing with the blocks but to send or to receive them. Then Open MPI's messages by layouts
@@ -161,14 +180,19 @@ protected:
         return _side.has_value();
     }
 
-    // MPI works on the caller's buffer after all.
-    void leave()
+    // The same by a window, with so many messages of each block.
+    bool set_window(const std::vector<element_block>& blocks, std::size_t messages)
     {
-        _side.reset();
-        _is_received = false;
+        _window = side_window::of(blocks, messages);
+        return _window.has_value();
     }
+    bool may_show() const { return _left != left_to_messages::none && one_pass::takes_collectives(); }
 
-    std::optional<packed_side> _side;
+    // What follows is of a side that is not empty.
+    std::byte* data() const { return _window ? _window->data() : _side->data(); }
+    MPI_Count length() const { return _window ? _window->length() : _side->length(); }
+    MPI_Count offset(std::size_t index) const { return _window ? _window->offset(index) : _side->offset(index); }
+    MPI_Datatype type(std::size_t index) const { return _window ? _window->type(index) : _side->type(index); }
 
 private:
     enum class left_to_messages : unsigned char { none, near, all };
@@ -180,6 +204,8 @@ private:
                 (known.layout_context() != nullptr || known.is_fast_in_engine()));
     }
 
+    std::optional<packed_side> _side;
+    std::optional<side_window> _window;
     bool _is_received      = false;
     left_to_messages _left = left_to_messages::none;
     MPI_Count _starts      = 1;
@@ -203,8 +229,30 @@ public:
     explicit packed(const one_block<Buffer, Count>& own) : _own(own) {}
 
     template <typename Use>
+    void show(std::size_t number, Use use_of_block) noexcept
+    try {
+        if (!may_show() || number == 0) {
+            return;
+        }
+        for (std::size_t i = 1; i < number; ++i) {
+            if (use_of_block(i) != use_of_block(0)) {
+                return;
+            }
+        }
+        element_block all = element(0, use_of_block(0));
+        all.count *= static_cast<MPI_Count>(number);
+        if (set_window({all}, number)) {
+            _type = type(0);
+        }
+    } catch (const std::bad_alloc&) {
+        leave();
+    }
+    template <typename Use>
     void take(std::size_t number, Use use_of_block) noexcept
     {
+        if (is_shown()) {
+            return;
+        }
         const auto count        = static_cast<MPI_Count>(_own.count);
         known_type* const known = find(_own.type, count * static_cast<MPI_Count>(number));
         const auto layout       = known == nullptr ? nullptr : known->layout();
@@ -240,7 +288,7 @@ public:
 
     auto arguments() const
     {
-        return _side ? one_block<Buffer, Count>{_side->data(), _own.count, _type}.arguments() : _own.arguments();
+        return is_empty() ? _own.arguments() : one_block<Buffer, Count>{data(), _own.count, _type}.arguments();
     }
 
 private:
@@ -255,9 +303,33 @@ public:
     explicit packed(const blocks<Buffer, Count, Place>& own) : _own(own) {}
 
     template <typename Use>
+    void show(std::size_t number, Use use_of_block) noexcept
+    try {
+        if (!may_show() || !has_blocks()) {
+            return;
+        }
+        std::vector<element_block> list;
+        std::vector<Place> places;
+        MPI_Count elements = 0;
+        for (std::size_t i = 0; i < number; ++i) {
+            list.push_back(element(i, use_of_block(i)));
+            places.push_back(static_cast<Place>(elements));
+            elements += list.back().is_used() ? list.back().count : 0;
+            if (elements > std::numeric_limits<Place>::max()) {
+                return;
+            }
+        }
+        if (set_window(list, 1)) {
+            _places = std::move(places);
+            _type = type(static_cast<std::size_t>(std::ranges::find_if(list, &element_block::is_used) - list.begin()));
+        }
+    } catch (const std::bad_alloc&) {
+        leave();
+    }
+    template <typename Use>
     void take(std::size_t number, Use use_of_block) noexcept
     {
-        if (_own.counts == nullptr || _own.places == nullptr) {
+        if (is_shown() || _own.counts == nullptr || _own.places == nullptr) {
             return;
         }
         known_type* const known = find(_own.type, std::accumulate(_own.counts, _own.counts + number, MPI_Count{0}));
@@ -306,8 +378,8 @@ public:
 
     auto arguments() const
     {
-        return _side ? blocks<Buffer, Count, Place>{_side->data(), _own.counts, _places.data(), _type}.arguments()
-                     : _own.arguments();
+        return is_empty() ? _own.arguments()
+                          : blocks<Buffer, Count, Place>{data(), _own.counts, _places.data(), _type}.arguments();
     }
 
 private:
@@ -324,9 +396,22 @@ public:
     explicit packed(const typed_blocks<Buffer, Count, Place>& own) : _own(own) {}
 
     template <typename Use>
+    void show(std::size_t number, Use use_of_block) noexcept
+    try {
+        if (!may_show() || !has_blocks()) {
+            return;
+        }
+        const auto list = elements(number, use_of_block);
+        if (set_window(list, 1)) {
+            set_places(number);
+        }
+    } catch (const std::bad_alloc&) {
+        leave();
+    }
+    template <typename Use>
     void take(std::size_t number, Use use_of_block) noexcept
     {
-        if (_own.counts == nullptr || _own.places == nullptr || _own.types == nullptr) {
+        if (is_shown() || _own.counts == nullptr || _own.places == nullptr || _own.types == nullptr) {
             return;
         }
         bool has_known = false;
@@ -339,26 +424,11 @@ public:
             return;
         }
         try {
-            std::vector<element_block> list;
-            for (std::size_t i = 0; i < number; ++i) {
-                // Of a block that MPI does not use, not even the datatype counts.
-                const usage use = use_of_block(i);
-                list.push_back({first_byte(_own.buffer) + _own.places[i],
-                                use == usage::none ? 0 : static_cast<MPI_Count>(_own.counts[i]), _own.types[i], use});
-            }
-            if (!set(list)) {
-                return;
-            }
-            if (_side->length() > std::numeric_limits<Place>::max()) {
-                leave();
-                return;
-            }
-            for (std::size_t i = 0; i < number; ++i) {
-                _places.push_back(static_cast<Place>(_side->offset(i)));
-                _types.push_back(_side->type(i));
+            if (set(elements(number, use_of_block))) {
+                set_places(number);
             }
         } catch (const std::bad_alloc&) {
-            return;
+            leave();
         }
     }
 
@@ -378,12 +448,36 @@ public:
 
     auto arguments() const
     {
-        return _side ? typed_blocks<Buffer, Count, Place>{_side->data(), _own.counts, _places.data(), _types.data()}
-                           .arguments()
-                     : _own.arguments();
+        return is_empty()
+                   ? _own.arguments()
+                   : typed_blocks<Buffer, Count, Place>{data(), _own.counts, _places.data(), _types.data()}.arguments();
     }
 
 private:
+    template <typename Use>
+    std::vector<element_block> elements(std::size_t number, Use use_of_block) const
+    {
+        std::vector<element_block> list;
+        for (std::size_t i = 0; i < number; ++i) {
+            // Of a block that MPI does not use, not even the datatype counts.
+            list.push_back(element(i, use_of_block(i)));
+            list.back().count = list.back().use == usage::none ? 0 : list.back().count;
+        }
+        return list;
+    }
+    // Throws std::bad_alloc.
+    void set_places(std::size_t number)
+    {
+        if (length() > std::numeric_limits<Place>::max()) {
+            leave();
+            return;
+        }
+        for (std::size_t i = 0; i < number; ++i) {
+            _places.push_back(static_cast<Place>(offset(i)));
+            _types.push_back(type(i));
+        }
+    }
+
     typed_blocks<Buffer, Count, Place> _own;
     std::vector<Count> _counts;
     std::vector<Place> _places;
@@ -404,30 +498,18 @@ inline constexpr bool has_blocks_of_each<typed_blocks<Buffer, Count, Place>> = t
 class own_part
 {
 public:
+    // Of sides of which a window shows at least one, so MPI must not copy it. False if it has to.
+    template <typename From, typename Into>
+    bool leave_out(From& from, Into& into, const peers& others) noexcept
+    {
+        return leave_out(from, into, others, packed_side::pairs::all);
+    }
     // Of sides that were left to MPI. Does nothing if MPI shall copy it.
     template <typename From, typename Into>
     void take(From& from, Into& into, const peers& others) noexcept
     {
-        const std::size_t own = others.own_block();
-        if (!ucp_datatypes::are_used() || !from.is_empty() || !into.is_empty() || others.has_two_groups ||
-            !from.has_blocks() || !into.has_blocks()) {
-            return;
-        }
-        try {
-            from.prepare_to_leave_out(others.number);
-            into.prepare_to_leave_out(others.number);
-        } catch (const std::bad_alloc&) {
-            return;
-        }
-        const auto sent     = from.element(own, usage::reads);
-        const auto received = into.element(own, usage::updates);
-        if (is_fast_in_engine(sent.type) || is_fast_in_engine(received.type)) {
-            return;
-        }
-        _pair = packed_side::pair(sent, received);
-        if (_pair) {
-            from.leave_out(own);
-            into.leave_out(own);
+        if (!_pair && ucp_datatypes::are_used() && from.is_empty() && into.is_empty()) {
+            leave_out(from, into, others, packed_side::pairs::worth_it);
         }
     }
     bool is_empty() const { return !_pair; }
@@ -439,6 +521,32 @@ public:
     }
 
 private:
+    template <typename From, typename Into>
+    bool leave_out(From& from, Into& into, const peers& others, packed_side::pairs taken) noexcept
+    {
+        if (others.has_two_groups || !from.has_blocks() || !into.has_blocks()) {
+            return false;
+        }
+        try {
+            from.prepare_to_leave_out(others.number);
+            into.prepare_to_leave_out(others.number);
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+        const std::size_t own = others.own_block();
+        const auto sent       = from.element(own, usage::reads);
+        const auto received   = into.element(own, usage::updates);
+        if (taken == packed_side::pairs::worth_it &&
+            (is_fast_in_engine(sent.type) || is_fast_in_engine(received.type))) {
+            return false;
+        }
+        _pair = packed_side::pair(sent, received, taken);
+        if (_pair) {
+            from.leave_out(own);
+            into.leave_out(own);
+        }
+        return _pair.has_value();
+    }
     static bool is_fast_in_engine(MPI_Datatype type)
     {
         known_type* const known = find_known(type);

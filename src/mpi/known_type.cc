@@ -19,12 +19,6 @@ namespace
 
 constexpr std::size_t max_counts = 32; // kept for one datatype
 
-void* base_of(const void* buffer, const type_layout& layout)
-{
-    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(buffer) +
-                                   static_cast<std::uintptr_t>(layout.origin));
-}
-
 } // namespace
 
 window_use::window_use(known_type& type, counted_type& counted, bound_window& window)
@@ -155,28 +149,59 @@ window_use known_type::lend(counted_type& used, bound_window& window)
     return {*this, used, window};
 }
 
-window_use known_type::borrow_for_one_pass(const void* buffer, MPI_Count count, direction way)
+counted_type* known_type::in_one_pass(const void* buffer, MPI_Count count, direction way)
 {
     counted_type& used             = counted(count);
     const counted_layout& elements = used.elements;
-    if (elements.layout == nullptr || (way == direction::receive && !elements.is_unique) ||
-        !one_pass::is_worth(elements.moved)) {
+    const bool is_usable =
+        elements.layout != nullptr && (way == direction::send || elements.is_unique) &&
+        one_pass::has(base_of(buffer, *elements.layout), static_cast<std::size_t>(elements.layout->span)) &&
+        contexts::may_use_windows();
+    return is_usable ? &used : nullptr;
+}
+
+window_use known_type::window_for_one_pass(const void* buffer, MPI_Count count, direction way)
+{
+    counted_type* const used = in_one_pass(buffer, count, way);
+    if (used == nullptr || !one_pass::is_worth(used->elements.moved)) {
         return {};
     }
-    void* const base = base_of(buffer, *elements.layout);
-    if (!one_pass::has(base, static_cast<std::size_t>(elements.layout->span)) || !contexts::may_use_windows()) {
-        return {};
-    }
-    bound_window* const window = used.windows.take(base, *elements.layout, _uses);
+    const type_layout& layout  = *used->elements.layout;
+    bound_window* const window = used->windows.take(base_of(buffer, layout), layout, _uses);
     if (window == nullptr) {
         return {};
     }
     if (!window->is_direct) { // by an option, or because the memory cannot be shared after all
         one_pass::stop();
-        used.windows.give_back(*window);
+        used->windows.give_back(*window);
         return {};
     }
-    return lend(used, *window);
+    return lend(*used, *window);
+}
+
+window_use known_type::borrow_for_one_pass(const void* buffer, MPI_Count count, direction way) noexcept
+{
+    return with_lock(window_use(), [&] { return window_for_one_pass(buffer, count, way); });
+}
+
+type_layout_ptr known_type::layout_for_one_pass(const void* buffer, MPI_Count count, direction way,
+                                                traffic& sum) noexcept
+{
+    return with_lock(type_layout_ptr(), [&] {
+        const counted_type* const used = in_one_pass(buffer, count, way);
+        if (used == nullptr) {
+            return type_layout_ptr();
+        }
+        sum.length += used->elements.moved.length;
+        sum.num_blocks += used->elements.moved.num_blocks;
+        return used->elements.layout;
+    });
+}
+
+void known_type::note_message(MPI_Count bytes)
+{
+    const std::lock_guard guard(_lock);
+    _statistics.note_message(static_cast<std::size_t>(bytes));
 }
 
 window_use known_type::borrow(const void* buffer, MPI_Count count, direction way) noexcept
@@ -187,7 +212,7 @@ window_use known_type::borrow(const void* buffer, MPI_Count count, direction way
     return with_lock(window_use(), [&]() -> window_use {
         learn();
         if (may_be_one_pass(count)) {
-            if (window_use use = borrow_for_one_pass(buffer, count, way)) {
+            if (window_use use = window_for_one_pass(buffer, count, way)) {
                 return use;
             }
         }

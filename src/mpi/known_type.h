@@ -76,6 +76,11 @@ public:
     // A window over `count` elements at the buffer; none if MPI shall move them, also by a layout that it does not know
     // of (layout_context). Does not throw.
     window_use borrow(const void* buffer, MPI_Count count, direction way) noexcept;
+    // The same only if they go in one pass (one_pass.h). Does not throw.
+    window_use borrow_for_one_pass(const void* buffer, MPI_Count count, direction way) noexcept;
+    // The layout of `count` elements at the buffer, which may be a part of a longer window for one pass; null if it may
+    // not. Adds to `sum` what it moves. Does not throw.
+    type_layout_ptr layout_for_one_pass(const void* buffer, MPI_Count count, direction way, traffic& sum) noexcept;
     // The layout of the datatype itself; null if it is none. Does not throw.
     type_layout_ptr layout() noexcept;
     // What moves its messages in the place of Open MPI's engine, see ucp_datatypes.h; null if the engine does. Does not
@@ -94,6 +99,7 @@ public:
     // As many bytes as an element: the same count of these is as many bytes, so what MPI derives from them is the same.
     MPI_Datatype packed_type() const { return _facts.packed_type(); }
 
+    void note_message(MPI_Count bytes);
     void note_copy(MPI_Count bytes);
 
     void add_user() { _users.fetch_add(1, std::memory_order_relaxed); }
@@ -125,7 +131,9 @@ private:
     bool may_be_one_pass(MPI_Count count) const;
     void note_left(MPI_Count count);
     window_use lend(counted_type& used, bound_window& window);
-    window_use borrow_for_one_pass(const void* buffer, MPI_Count count, direction way);
+    // Null if they may not go in one pass.
+    counted_type* in_one_pass(const void* buffer, MPI_Count count, direction way);
+    window_use window_for_one_pass(const void* buffer, MPI_Count count, direction way);
 
     std::atomic<unsigned> _users{1};
     // The latest count that is left to MPI, or all; none while a report counts these.

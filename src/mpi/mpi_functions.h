@@ -111,9 +111,11 @@
     DO(Cart_shift) DO(Cartdim_get) DO(Comm_create_keyval) DO(Comm_free_keyval) DO(Comm_rank) DO(Comm_remote_size)      \
     DO(Comm_set_attr) DO(Comm_size) DO(Comm_test_inter) DO(Dist_graph_neighbors) DO(Dist_graph_neighbors_count)        \
     DO(Get_library_version) DO(Graph_neighbors) DO(Graph_neighbors_count) DO(Initialized) DO(Query_thread)             \
-    DO(Topo_test) DO(Type_contiguous) DO(Type_create_darray) DO(Type_create_keyval) DO(Type_free)                      \
-    DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x) DO(Type_get_name)           \
-    DO(Type_get_true_extent_x) DO(Type_set_attr) DO(Type_size_x) DO(Type_vector) DO(Win_get_attr)                      \
+    DO(T_cvar_get_index) DO(T_cvar_handle_alloc) DO(T_cvar_handle_free) DO(T_cvar_read) DO(T_finalize)                 \
+    DO(T_init_thread) DO(Topo_test) DO(Type_contiguous) DO(Type_create_darray) DO(Type_create_keyval)                  \
+    DO(Type_free) DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x)               \
+    DO(Type_get_name) DO(Type_get_true_extent_x) DO(Type_set_attr) DO(Type_size_x) DO(Type_vector)                     \
+    DO(Win_get_attr)                                                                                                   \
     UCXL_QUERIES_WITH_LARGE_COUNTS(DO) UCXL_QUERIES_OF_ABI(DO)
 // clang-format on
 

@@ -1,5 +1,6 @@
 #include "one_pass.h"
 
+#include "collective_components.h"
 #include "contexts.h"
 #include "implementation.h"
 #include "library.h"
@@ -78,6 +79,7 @@ void one_pass::start()
         return;
     }
     _min_count.store(min_length / longest_number, std::memory_order_relaxed);
+    _takes_collectives.store(settings::get().takes_collectives && collectives_only_send(), std::memory_order_relaxed);
     _is_on.store(true, std::memory_order_relaxed);
     log_info("messages of 512 KB and more in shared memory go in one pass");
 }

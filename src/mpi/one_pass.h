@@ -35,6 +35,8 @@ public:
     // Also when a peer without windows may come, or the memory turns out not to be shared.
     static void stop();
     static bool is_on() { return _is_on.load(std::memory_order_relaxed); }
+    // Whether blocks of collective calls may go so, too (side_window.h).
+    static bool takes_collectives() { return is_on() && _takes_collectives.load(std::memory_order_relaxed); }
 
     // Whether the heap or the static arrays have all these bytes.
     static bool has(const void* start, std::size_t length) noexcept;
@@ -47,7 +49,7 @@ public:
     static known_type* find(MPI_Datatype type, MPI_Count count) noexcept;
 
 private:
-    static constinit inline std::atomic<bool> _is_on{false};
+    static constinit inline std::atomic<bool> _is_on{false}, _takes_collectives{false};
     static constinit inline std::atomic<MPI_Count> _min_count{std::numeric_limits<MPI_Count>::max()};
 };
 

@@ -23,12 +23,6 @@ constexpr std::size_t piece_of_pair = 128 << 10;
 
 } // namespace
 
-void* packed_side::block::base() const
-{
-    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) +
-                                   static_cast<std::uintptr_t>(layout->origin));
-}
-
 // False if the elements cannot be packed here.
 bool packed_side::describe(const element_block& elements, block& made)
 {
@@ -70,6 +64,43 @@ bool packed_side::describe(const element_block& elements, block& made)
     return extent == made.size && lb == 0;
 }
 
+std::optional<packed_side> packed_side::describe_all(const element_block* blocks, std::size_t number)
+{
+    packed_side made;
+    made._blocks.reserve(number);
+    for (std::size_t i = 0; i < number; ++i) {
+        block each{};
+        if (!describe(blocks[i], each)) {
+            return std::nullopt;
+        }
+        each.offset = made._length;
+        made._length += each.count * each.size;
+        made._blocks.push_back(std::move(each));
+    }
+    return made;
+}
+
+const char* packed_side::why_not_packed() const
+{
+    traffic moved;
+    for (const block& each : _blocks) {
+        if (each.known != nullptr && each.layout != nullptr && !each.layout->is_block) {
+            moved.length += each.length();
+            moved.num_blocks += 2; // or more; the rule for copies does not ask
+        }
+    }
+    return why_not_worth(moved, means::copy);
+}
+
+void packed_side::note_copies() const
+{
+    for (const block& each : _blocks) {
+        if (each.known != nullptr) {
+            each.known->note_copy(each.count * each.size);
+        }
+    }
+}
+
 std::optional<packed_side> packed_side::plan(const element_block* blocks, std::size_t number)
 {
     bool has_known = false;
@@ -79,32 +110,11 @@ std::optional<packed_side> packed_side::plan(const element_block* blocks, std::s
     if (!has_known) {
         return std::nullopt;
     }
-    packed_side made;
-    made._blocks.reserve(number);
-    traffic moved;
-    const char* reason = "contiguous";
-    for (std::size_t i = 0; i < number; ++i) {
-        block each{};
-        if (!describe(blocks[i], each)) {
-            return std::nullopt;
-        }
-        each.offset = made._length;
-        made._length += each.count * each.size;
-        if (each.known != nullptr && each.layout != nullptr && !each.layout->is_block) {
-            moved.length += each.length();
-            moved.num_blocks += 2; // or more; the rule for copies does not ask
-        }
-        made._blocks.push_back(std::move(each));
-    }
-    reason = why_not_worth(moved, means::copy);
-    if (reason != nullptr) {
+    auto made = describe_all(blocks, number);
+    if (!made || made->why_not_packed() != nullptr) {
         return std::nullopt;
     }
-    for (const block& each : made._blocks) {
-        if (each.known != nullptr) {
-            each.known->note_copy(each.count * each.size);
-        }
-    }
+    made->note_copies();
     return made;
 }
 
@@ -143,16 +153,19 @@ std::optional<packed_side> packed_side::without_memory(const void* address, MPI_
     }
 }
 
-std::optional<packed_side> packed_side::pair(const element_block& from, const element_block& into) noexcept
+std::optional<packed_side> packed_side::pair(const element_block& from, const element_block& into, pairs taken) noexcept
 {
     try {
         const element_block both[] = {from, into};
-        auto made                  = plan(both, std::size(both));
+        auto made = taken == pairs::all ? describe_all(both, std::size(both)) : plan(both, std::size(both));
         if (!made || made->_blocks[0].length() != made->_blocks[1].length()) {
             return std::nullopt;
         }
-        made->_memory = staging::acquire(std::min(made->_blocks[0].length(), piece_of_pair));
-        return made->_memory != nullptr ? std::move(made) : std::nullopt;
+        if (made->_blocks[0].layout != nullptr && made->_blocks[1].layout != nullptr) {
+            made->_memory = staging::acquire(std::min(made->_blocks[0].length(), piece_of_pair));
+            return made->_memory != nullptr ? std::move(made) : std::nullopt;
+        }
+        return made;
     } catch (const std::bad_alloc&) {
         return std::nullopt;
     }
@@ -167,7 +180,7 @@ void packed_side::gather(const block& elements, std::size_t offset, std::size_t 
         std::memcpy(packed, elements.address + offset, length);
         return;
     }
-    void* const base = elements.base();
+    void* const base = base_of(elements.address, *elements.layout);
     ucp_layout_gather(elements.layout->layout.get(), &base, 1, offset, length, packed);
 }
 
@@ -180,7 +193,7 @@ void packed_side::scatter(const block& elements, std::size_t offset, std::size_t
         std::memcpy(elements.address + offset, packed, length);
         return;
     }
-    void* const base = elements.base();
+    void* const base = base_of(elements.address, *elements.layout);
     ucp_layout_scatter(elements.layout->layout.get(), &base, 1, offset, length, packed);
 }
 
@@ -231,7 +244,7 @@ bool packed_side::block::is_readable() const
     if (layout == nullptr) {
         return ucxl::is_readable(address, length());
     }
-    readable_blocks seen{static_cast<const std::byte*>(base())};
+    readable_blocks seen{static_cast<const std::byte*>(base_of(address, *layout))};
     return ucp_layout_walk(layout->layout.get(), 0, length(), readable_blocks::visit, &seen) == UCS_OK;
 }
 
@@ -279,11 +292,20 @@ void packed_side::unpack_from(const void* packed) const
 
 void packed_side::copy() const
 {
-    const std::size_t length = _blocks[0].length();
+    const block &from = _blocks[0], &into = _blocks[1];
+    const std::size_t length = from.length();
+    if (into.layout == nullptr) { // contiguous
+        gather(from, 0, length, into.address);
+        return;
+    }
+    if (from.layout == nullptr) {
+        scatter(into, 0, length, from.address);
+        return;
+    }
     for (std::size_t offset = 0; offset < length; offset += piece_of_pair) {
         const std::size_t next = std::min(piece_of_pair, length - offset);
-        gather(_blocks[0], offset, next, _memory.get());
-        scatter(_blocks[1], offset, next, _memory.get());
+        gather(from, offset, next, _memory.get());
+        scatter(into, offset, next, _memory.get());
     }
 }
 

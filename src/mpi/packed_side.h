@@ -35,6 +35,8 @@ struct element_block {
     MPI_Count count;
     MPI_Datatype type;
     usage use;
+
+    bool is_used() const { return use != usage::none && count != 0; }
 };
 
 class packed_side
@@ -50,8 +52,10 @@ public:
     static std::optional<packed_side> without_memory(const void* address, MPI_Count count, MPI_Datatype type,
                                                      direction way) noexcept;
 
-    // Two blocks of as many bytes, with memory for pieces of them: for copy().
-    static std::optional<packed_side> pair(const element_block& from, const element_block& into) noexcept;
+    // Two blocks of as many bytes, with memory for pieces of them: for copy(). Those that are worth it only, or also
+    // short and contiguous ones.
+    enum class pairs : unsigned char { worth_it, all };
+    static std::optional<packed_side> pair(const element_block& from, const element_block& into, pairs taken) noexcept;
 
     std::byte* data() const { return _memory.get(); }
     MPI_Count length() const { return _length; }
@@ -85,11 +89,14 @@ private:
         usage use;
 
         std::size_t length() const { return static_cast<std::size_t>(count * size); }
-        void* base() const;
         bool is_readable() const;
     };
 
     static std::optional<packed_side> plan(const element_block* blocks, std::size_t number);
+    static std::optional<packed_side> describe_all(const element_block* blocks, std::size_t number);
+    // Null if it is worth it.
+    const char* why_not_packed() const;
+    void note_copies() const;
     static bool describe(const element_block& elements, block& made);
     static void gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed);
     static void scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed);

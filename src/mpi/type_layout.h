@@ -11,6 +11,7 @@
 #include "mpi_functions.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <memory>
 
@@ -29,6 +30,14 @@ struct type_layout {
 };
 
 using type_layout_ptr = std::shared_ptr<const type_layout>;
+
+// Of a window over the buffer. A buffer of MPI_BOTTOM is no object from which one may count.
+inline void* base_of(const void* buffer, const type_layout& layout)
+{
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(buffer) +
+                                   static_cast<std::uintptr_t>(layout.origin));
+}
+
 // Why a datatype is no layout.
 using type_layout_result = std::expected<type_layout_ptr, const char*>;
 

@@ -2,8 +2,9 @@
 // arrays in its place, and memory that is neither (mmap), contiguous or by datatypes. Every byte is compared, also
 // those that nobody may write, and so is what the status says.
 //
-// usage: mpirun -n 2 mpi_long_calls_MPI [SAMPLES] [static]
+// usage: mpirun -n 2 mpi_long_calls_MPI [SAMPLES] [static] [collective]
 //        SAMPLES: only the first ones, numbers of MPI around the least length
+//        collective: only by collective calls
 //
 // Prints "N comparisons, M wrong". It knows nothing of the libraries, which the test preloads.
 #include <cstdio>
@@ -70,7 +71,85 @@ unsigned char value(int of_rank, int round, std::size_t i)
     return static_cast<unsigned char>(i * 13 + i / 251 + static_cast<std::size_t>(of_rank * 101 + round * 7));
 }
 
-enum class way { exchange, blocking, nonblocking, persistent, matched, longer_receive, broadcast, number };
+enum class way {
+    exchange,
+    blocking,
+    nonblocking,
+    persistent,
+    matched,
+    longer_receive,
+    broadcast, // the first collective call
+    broadcast_nonblocking,
+    gatherv, // the first one that fills two blocks
+    scatterv,
+    alltoallv,
+    alltoallw,
+    alltoallw_nonblocking,
+    neighbors,
+    number
+};
+
+bool is_collective(way by)
+{
+    return by >= way::broadcast;
+}
+bool fills_two_blocks(way by)
+{
+    return by >= way::gatherv;
+}
+
+// Of a graph in which each process has the other one as its neighbour two times.
+MPI_Comm twice_neighbors()
+{
+    static MPI_Comm comm = MPI_COMM_NULL;
+    if (comm == MPI_COMM_NULL) {
+        const int both[] = {peer, peer};
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 2, both, MPI_UNWEIGHTED, 2, both, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                                       0, &comm);
+    }
+    return comm;
+}
+
+// The first block comes from the other process, the second one from this process, or from the other one again.
+void move_two_blocks(way by, const sample& chosen, unsigned char* mine, unsigned char* theirs)
+{
+    const MPI_Comm world = MPI_COMM_WORLD;
+    const int extent     = static_cast<int>(chosen.extent);
+    const int counts[2] = {chosen.count, chosen.count}, same_place[2] = {0, 0};
+    const int elements[2]          = {rank == 0 ? chosen.count : 0, rank == 0 ? 0 : chosen.count};
+    const int bytes[2]             = {rank == 0 ? extent : 0, rank == 0 ? 0 : extent};
+    const MPI_Datatype types[2]    = {chosen.type, chosen.type};
+    const MPI_Aint same_address[2] = {0, 0}, addresses[2] = {0, extent};
+    MPI_Request request = MPI_REQUEST_NULL;
+    switch (by) {
+    case way::gatherv:
+        for (const int root : {0, 1}) {
+            MPI_Gatherv(mine, chosen.count, chosen.type, theirs, counts, elements, chosen.type, root, world);
+        }
+        break;
+    case way::scatterv:
+        for (const int root : {0, 1}) {
+            MPI_Scatterv(mine, counts, same_place, chosen.type, rank == root ? theirs + extent : theirs, chosen.count,
+                         chosen.type, root, world);
+        }
+        break;
+    case way::alltoallv:
+        MPI_Alltoallv(mine, counts, same_place, chosen.type, theirs, counts, elements, chosen.type, world);
+        break;
+    case way::alltoallw:
+        MPI_Alltoallw(mine, counts, same_place, types, theirs, counts, bytes, types, world);
+        break;
+    case way::alltoallw_nonblocking:
+        MPI_Ialltoallw(mine, counts, same_place, types, theirs, counts, bytes, types, world, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        break;
+    case way::neighbors:
+        MPI_Neighbor_alltoallw(mine, counts, same_address, types, theirs, counts, addresses, types, twice_neighbors());
+        break;
+    default:
+        break;
+    }
+}
 
 void move(way by, const sample& chosen, unsigned char* mine, unsigned char* theirs, int count_received,
           MPI_Status* status)
@@ -122,15 +201,24 @@ void move(way by, const sample& chosen, unsigned char* mine, unsigned char* thei
             MPI_Bcast(rank == root ? mine : theirs, chosen.count, chosen.type, root, world);
         }
         break;
-    case way::number:
+    case way::broadcast_nonblocking:
+        for (const int root : {0, 1}) {
+            MPI_Ibcast(rank == root ? mine : theirs, chosen.count, chosen.type, root, world, &both[0]);
+            MPI_Wait(&both[0], MPI_STATUS_IGNORE);
+        }
         break;
+    default:
+        move_two_blocks(by, chosen, mine, theirs);
     }
 }
 
 void try_one(way by, const sample& chosen, bool is_sent_from_heap, bool is_received_in_heap, int round)
 {
-    const int more         = by == way::longer_receive ? chosen.count + chosen.count / 2 : chosen.count;
-    const std::size_t room = chosen.extent / static_cast<std::size_t>(chosen.count) * static_cast<std::size_t>(more);
+    const int more = by == way::longer_receive ? chosen.count + chosen.count / 2 : chosen.count;
+    const std::size_t room =
+        fills_two_blocks(by) ? 2 * chosen.extent
+                             : chosen.extent / static_cast<std::size_t>(chosen.count) * static_cast<std::size_t>(more);
+    const int second = by == way::neighbors ? peer : rank; // who sent the second block
     memory mine(is_sent_from_heap, chosen.extent, 0), theirs(is_received_in_heap, room, 1);
     for (std::size_t i = 0; i < chosen.extent; ++i) {
         mine[i] = value(rank, round, i);
@@ -142,10 +230,11 @@ void try_one(way by, const sample& chosen, bool is_sent_from_heap, bool is_recei
     move(by, chosen, mine.data(), theirs.data(), more, &status);
     long wrong = 0;
     for (std::size_t i = 0; i < room; ++i) {
-        const bool is_moved = i < chosen.extent && chosen.is_moved(i);
-        wrong += theirs[i] != (is_moved ? value(peer, round, i) : 0x5a);
+        const bool is_in_first = i < chosen.extent;
+        const bool is_moved    = (is_in_first || fills_two_blocks(by)) && chosen.is_moved(i % chosen.extent);
+        wrong += theirs[i] != (is_moved ? value(is_in_first ? peer : second, round, i % chosen.extent) : 0x5a);
     }
-    if (by != way::broadcast) {
+    if (!is_collective(by)) {
         int count = 0;
         MPI_Get_count(&status, chosen.type, &count);
         wrong += count != chosen.count || status.MPI_SOURCE != peer || status.MPI_TAG != 1;
@@ -202,18 +291,20 @@ int main(int argc, char** argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    peer                    = 1 - rank;
-    int round               = 0;
+    peer      = 1 - rank;
+    int round = 0, first = 0;
     std::vector<sample> all = samples();
     for (int i = 1; i < argc; ++i) {
         if (std::strcmp(argv[i], "static") == 0) {
             uses_static_arrays = true;
+        } else if (std::strcmp(argv[i], "collective") == 0) {
+            first = static_cast<int>(way::broadcast);
         } else {
             all.resize(static_cast<std::size_t>(std::atoi(argv[i])));
         }
     }
     for (const sample& each : all) {
-        for (int by = 0; by < static_cast<int>(way::number); ++by) {
+        for (int by = first; by < static_cast<int>(way::number); ++by) {
             for (int places = 0; places < 4; ++places) {
                 try_one(static_cast<way>(by), each, (places & 1) == 0, (places & 2) == 0, ++round);
             }

@@ -1016,7 +1016,7 @@ protected:
 TEST_P(mpi_long_messages, in_static_arrays_go_in_one_pass_if_these_are_shared)
 {
     const environment shared{{"UCX_LAYOUT_MPI_STATIC_ARRAYS", "y"}, {"UCX_LAYOUT_MPI_STATUS", "y"}};
-    const std::string with = long_calls({"static"}, preload_of(GetParam()), shared);
+    const std::string with = long_calls({"6", "static"}, preload_of(GetParam()), shared);
     EXPECT_GT(bytes_by_cpu(with, "MPI_DOUBLE"), 0u) << with;
     EXPECT_THAT(with, HasSubstr(", with 16 MB of static arrays in shared memory\n"));
     EXPECT_THAT(long_calls({"2", "static"}, preload_of(GetParam()), {}), Not(HasSubstr("MPI_DOUBLE")));
@@ -1030,12 +1030,52 @@ TEST_P(mpi_long_messages, in_the_heap_go_in_one_pass_also_contiguous_ones)
     const std::string with = long_calls({}, with_heap(GetParam()), {});
     EXPECT_GT(bytes_by_cpu(with, "MPI_DOUBLE"), 0u) << with;
     EXPECT_GT(bytes_by_cpu(with, "MPI_CHAR"), 0u) << with;
-    // Broadcasts are messages of layouts with Open MPI, and packed for MPICH.
-    EXPECT_EQ(reported(with, "copies") == 0, GetParam().is_openmpi()) << with;
     // Without the heap, or if it is not wanted, contiguous messages are MPI's.
     EXPECT_THAT(long_calls({"2"}, preload_of(GetParam()), {}), Not(HasSubstr("MPI_DOUBLE")));
     EXPECT_THAT(long_calls({"2"}, with_heap(GetParam()), {{"UCX_LAYOUT_MPI_ONE_PASS", "n"}}),
                 Not(HasSubstr("MPI_DOUBLE")));
+}
+
+// What a process sends to itself is no message, and is copied by the library.
+TEST_P(mpi_long_messages, of_collective_calls_in_the_heap_go_in_one_pass)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const std::string with = long_calls({"3", "collective"}, with_heap(GetParam()), {});
+    EXPECT_GT(bytes_by_cpu(with, "MPI_DOUBLE"), 0u) << with;
+    // Two samples are long enough. A side in the heap has 2 messages of a broadcast in 2 calls, and 7 others or more.
+    EXPECT_GE(reported(with, "messages"), 2u * 2 * 9) << with;
+    const std::string left =
+        long_calls({"3", "collective"}, with_heap(GetParam()), {{"UCX_LAYOUT_MPI_CALLS", "messages"}});
+    EXPECT_THAT(left, Not(HasSubstr("MPI_DOUBLE")));
+}
+
+// Several blocks a side, of which some are short or empty.
+TEST_P(mpi_long_messages, of_random_collective_calls_bring_the_right_bytes)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    for (const int processes : {2, 4}) {
+        const auto ended = run(GetParam(), processes, GetParam().with_ucx,
+                               {own("mpi_long_collectives"), std::to_string(run_seed()), "30"},
+                               {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_THAT(ended.out, HasSubstr("30 comparisons, 0 wrong\n"));
+        EXPECT_GT(reported(ended.err, "messages"), 0u) << ended.output();
+    }
+}
+
+// It copies blocks through memory of its own.
+TEST_P(mpi_long_messages, of_collective_calls_are_left_to_other_components_of_openmpi)
+{
+    if (!has_heap() || !GetParam().is_openmpi()) {
+        GTEST_SKIP() << "this needs the heap and components of Open MPI";
+    }
+    const std::string with =
+        long_calls({"3", "collective"}, with_heap(GetParam()), {{"OMPI_MCA_coll_sm_priority", "100"}});
+    EXPECT_THAT(with, Not(HasSubstr("MPI_DOUBLE")));
 }
 
 // What the heap cannot share is sent as without it.
@@ -1045,7 +1085,7 @@ TEST_P(mpi_long_messages, are_left_where_windows_are_not_direct)
         GTEST_SKIP() << "the heap is not built";
     }
     const auto ended = run(
-        GetParam(), 2, GetParam().with_ucx, {own("mpi_long_calls")},
+        GetParam(), 2, GetParam().with_ucx, {own("mpi_long_calls"), "6"},
         {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}, {"UCX_LAYOUT_DIRECT_SHM_MIN", "inf"}});
     EXPECT_EQ(ended.status, 0) << ended.output();
     EXPECT_THAT(ended.out, HasSubstr(" comparisons, 0 wrong"));
