@@ -22,6 +22,7 @@
     DO(ucp_config_print)                                                                                               \
     DO(ucp_config_read)                                                                                                \
     DO(ucp_config_release)                                                                                             \
+    DO(ucp_context_query)                                                                                              \
     DO(ucp_dt_create_generic)                                                                                          \
     DO(ucp_dt_destroy)                                                                                                 \
     DO(ucp_mem_map)                                                                                                    \

@@ -2,6 +2,7 @@
 
 #include "call_table.h"
 #include "contexts.h"
+#include "host_memory.h"
 #include "implementation.h"
 #include "one_pass.h"
 #include "openmpi_options.h"
@@ -166,6 +167,9 @@ void library::start()
         uses_of_types.want_all();
     }
     one_pass::start();
+    if (!contexts::need_no_windows()) {
+        host_memory::start(context);
+    }
     report::start();
     take_calls();
     log_info("datatypes are layouts");

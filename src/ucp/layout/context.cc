@@ -8,15 +8,20 @@
 #include "abi/config.h"
 #include "abi/log.h"
 #include "abi/ucx.h"
+#include "abi/window_types.h"
 #include "ucs/layout/build.h"
 #include "ucs/sys/argument.h"
+#include "ucs/window/arena.h"
+#include "ucs/window/window.h"
 #include "uct/layout/init.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <format>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -251,11 +256,31 @@ result<ucp_layout_carrier_t> carrier_in(const context_view& view)
     return made.carrier == window_carrier::keys ? UCP_LAYOUT_CARRIER_KEYS : UCP_LAYOUT_CARRIER_COPIES;
 }
 
+// With the margins, in which there is nothing.
+result<std::span<std::byte>> addresses_of_windows()
+{
+    auto& registry = window_registry::instance();
+    UCXL_TRY(registry.reserve());
+    return std::span(registry.arena_base() - arena::margin, registry.arena_length() + 2 * arena::margin);
+}
+
+result<std::uint64_t> other_memory_types(ucp_context_h context)
+{
+    ucp_context_attr_t attr{};
+    attr.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+    if (const ucs_status_t status = ucp_context_query(context, &attr); status != UCS_OK) {
+        return fail(errc::io_error,
+                    std::format("UCP does not tell its memory types (status {})", static_cast<int>(status)));
+    }
+    return attr.memory_types & ~(UCS_BIT(UCS_MEMORY_TYPE_HOST) | abi::types_of_windows().own());
+}
+
 ucs_status_t query(ucp_context_h context, ucp_layout_context_attr_t& attr)
 {
-    constexpr auto name = "ucp_layout_context_query";
-    if (const auto status = check_field_mask(name, attr.field_mask, UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER);
-        status != UCS_OK) {
+    constexpr auto name      = "ucp_layout_context_query";
+    constexpr unsigned known = UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER | UCP_LAYOUT_CONTEXT_ATTR_FIELD_ADDRESSES |
+                               UCP_LAYOUT_CONTEXT_ATTR_FIELD_MEMORY_TYPES;
+    if (const auto status = check_field_mask(name, attr.field_mask, known); status != UCS_OK) {
         return status;
     }
     if (!uct_layout_init()) {
@@ -267,13 +292,31 @@ ucs_status_t query(ucp_context_h context, ucp_layout_context_attr_t& attr)
     if (!view || (*view)->copying == nullptr) {
         return view ? UCS_ERR_NO_DEVICE : log_error(name, view.error());
     }
-    if (attr.field_mask & UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER) {
+    const auto has                   = [&](unsigned field) { return (attr.field_mask & field) != 0; };
+    ucp_layout_context_attr_t answer = attr;
+    if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER)) {
         const auto carrier = carrier_in(**view);
         if (!carrier) {
             return log_error(name, carrier.error());
         }
-        attr.carrier = *carrier;
+        answer.carrier = *carrier;
     }
+    if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_ADDRESSES)) {
+        const auto addresses = addresses_of_windows();
+        if (!addresses) {
+            return log_error(name, addresses.error());
+        }
+        answer.address = addresses->data();
+        answer.length  = addresses->size();
+    }
+    if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_MEMORY_TYPES)) {
+        const auto types = other_memory_types(context);
+        if (!types) {
+            return log_error(name, types.error());
+        }
+        answer.memory_types = *types;
+    }
+    attr = answer;
     return UCS_OK;
 }
 

@@ -28,13 +28,19 @@ extern "C" {
 
 /** Fields of @ref ucp_layout_context_attr_t. */
 enum ucp_layout_context_attr_field {
-    UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER = UCS_BIT(0) /**< carrier */
+    UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER      = UCS_BIT(0), /**< carrier */
+    UCP_LAYOUT_CONTEXT_ATTR_FIELD_ADDRESSES    = UCS_BIT(1), /**< address and length */
+    UCP_LAYOUT_CONTEXT_ATTR_FIELD_MEMORY_TYPES = UCS_BIT(2)  /**< memory_types */
 };
 
 /** What a context can do, see @ref ucp_layout_context_query. */
 typedef struct ucp_layout_context_attr {
     uint64_t             field_mask; /**< Mask of fields to fill in, @ref ucp_layout_context_attr_field */
     ucp_layout_carrier_t carrier;    /**< Who would carry a window of 4 blocks of 4 KB: KEYS or COPIES */
+    void                *address;    /**< All windows of this process, also later ones, lie from here on */
+    size_t               length;     /**< in so many bytes, and nothing else does */
+    uint64_t             memory_types; /**< Mask of ucs_memory_type_t: what the context knows, as @ref
+                                            ucp_context_query says, but host memory and the types of windows */
 } ucp_layout_context_attr_t;
 
 /**
@@ -50,7 +56,8 @@ typedef struct ucp_layout_context_attr {
  *         UCS_ERR_NO_MEMORY.
  *
  * @note As thread safe as the context. Makes no window. Takes some microseconds at the first call for a context, and
- * nearly none later. The field carrier takes longer where network cards are: they plan for such a window.
+ * nearly none later. The field carrier takes longer where network cards are: they plan for such a window. So does the
+ * first query of the addresses in a process: they are reserved then, without memory.
  */
 ucs_status_t ucp_layout_context_query(ucp_context_h context, ucp_layout_context_attr_t *attr);
 

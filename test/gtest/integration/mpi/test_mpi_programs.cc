@@ -1067,6 +1067,26 @@ TEST_P(mpi_long_messages, of_random_collective_calls_bring_the_right_bytes)
     }
 }
 
+// Else UCX would look for each buffer among the windows. Datatypes are no memory, and windows have types of their own.
+TEST_P(mpi_long_messages, ucx_is_told_what_memory_is_no_window)
+{
+    const std::string tool       = built("mpi_ucx_tool.so");
+    const auto messages_of_first = [&](const std::string& samples, const std::string& preload) {
+        const auto ended = run(GetParam(), 2, GetParam().with_ucx, {own("mpi_long_calls"), samples},
+                               {{"LD_PRELOAD", preload + ":" + tool}});
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_THAT(ended.out, HasSubstr(" comparisons, 0 wrong"));
+        return ended.out;
+    };
+    // Without the heap Open MPI has no windows.
+    const bool has_windows = !GetParam().is_openmpi();
+    EXPECT_THAT(messages_of_first("1", preload_of(GetParam())),
+                HasSubstr(has_windows ? "of some messages memory is told" : "of no messages memory is told"));
+    if (has_heap()) {
+        EXPECT_THAT(messages_of_first("3", with_heap(GetParam())), HasSubstr("of some messages memory is told"));
+    }
+}
+
 // It copies blocks through memory of its own.
 TEST_P(mpi_long_messages, of_collective_calls_are_left_to_other_components_of_openmpi)
 {

@@ -132,16 +132,37 @@ TEST_F(context_windows, is_asked_anew_after_another_one_at_its_address)
     }
 }
 
+TEST_F(context_windows, lie_where_nothing_else_does)
+{
+    const context used("self,lay_copy");
+    ucp_layout_context_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_CONTEXT_ATTR_FIELD_ADDRESSES | UCP_LAYOUT_CONTEXT_ATTR_FIELD_MEMORY_TYPES;
+    attr.carrier    = UCP_LAYOUT_CARRIER_DIRECT; // stays, because nobody asks for it
+    ASSERT_EQ(ucp_layout_context_query(used.get(), &attr), UCS_OK);
+    EXPECT_EQ(attr.carrier, UCP_LAYOUT_CARRIER_DIRECT);
+    EXPECT_EQ(attr.memory_types, 0u); // this machine has no GPU
+    std::vector<std::byte> memory(1 << 20);
+    const auto layout = ucx_layout::layout::create_strided(64, {{.count = 100, .stride = 128}});
+    const auto window = ucx_layout::window::map(used.get(), layout.value(), memory.data());
+    ASSERT_TRUE(window);
+    const auto distance = [&](const void* address) {
+        return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(attr.address);
+    };
+    EXPECT_LE(distance(window->address()) + window->length(), attr.length);
+    EXPECT_GE(distance(memory.data()), attr.length);
+    EXPECT_GE(distance(&attr), attr.length);
+}
+
 TEST_F(context_windows, query_names_what_is_wrong)
 {
     const context used("self,lay_copy");
     ucp_layout_context_attr_t attr{};
     logs().expect("attr is NULL");
     logs().expect("context is NULL");
-    logs().expect("field_mask 0x2 has unknown bits 0x2");
+    logs().expect("field_mask 0x8 has unknown bits 0x8");
     EXPECT_EQ(ucp_layout_context_query(used.get(), nullptr), UCS_ERR_INVALID_PARAM);
     EXPECT_EQ(ucp_layout_context_query(nullptr, &attr), UCS_ERR_INVALID_PARAM);
-    attr.field_mask = 2;
+    attr.field_mask = 8;
     EXPECT_EQ(ucp_layout_context_query(used.get(), &attr), UCS_ERR_INVALID_PARAM);
 }
 
