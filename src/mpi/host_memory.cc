@@ -21,7 +21,7 @@ namespace ucxl::mpi
 namespace
 {
 
-// Where windows are. Everything, as long as it is not known.
+// Where windows are. Everywhere, as long as it is not known.
 struct addresses {
     std::atomic<std::uintptr_t> start{0};
     std::atomic<std::size_t> length{SIZE_MAX};
@@ -30,8 +30,8 @@ constinit addresses of_windows;
 
 bool is_window(const void* buffer)
 {
-    return reinterpret_cast<std::uintptr_t>(buffer) - of_windows.start.load(std::memory_order_relaxed) <
-           of_windows.length.load(std::memory_order_relaxed);
+    const std::size_t length = of_windows.length.load(std::memory_order_acquire); // the start is there before
+    return reinterpret_cast<std::uintptr_t>(buffer) - of_windows.start.load(std::memory_order_relaxed) < length;
 }
 
 // What UCX 1.16 has. Another field may lie behind those that are copied.
