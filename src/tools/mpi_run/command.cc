@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <string_view>
 
 namespace ucxl::mpi_run
@@ -13,6 +14,9 @@ namespace
 // Options with a variable, or a list of variables, behind them.
 constexpr std::array<std::string_view, 9> setting_options = {
     "-x", "--x", "-genv", "-env", "-genvlist", "-envlist", "--genv", "--env", "mca_base_env_list"};
+
+// Options with a parameter of Open MPI and its value behind them.
+constexpr std::array<std::string_view, 5> parameter_options = {"--mca", "-mca", "--gmca", "-gmca", "--omca"};
 
 bool names_preload(std::string_view text)
 {
@@ -65,6 +69,24 @@ std::optional<std::string> option_with_preload(const std::vector<std::string>& c
         }
     }
     return std::nullopt;
+}
+
+std::optional<std::string> pml_in(const std::vector<std::string>& command, std::size_t end)
+{
+    for (std::size_t i = 1; i + 2 < std::min(end, command.size()); ++i) {
+        if (std::ranges::contains(parameter_options, command[i]) && command[i + 1] == "pml") {
+            return command[i + 2];
+        }
+    }
+    return std::nullopt;
+}
+
+bool allows_ucx(std::string_view pml)
+{
+    const bool is_without = pml.starts_with('^');
+    const bool names_ucx  = std::ranges::any_of(pml.substr(is_without ? 1 : 0) | std::views::split(','),
+                                                [](auto name) { return std::string_view(name) == "ucx"; });
+    return names_ucx != is_without;
 }
 
 std::string quoted(const std::vector<std::string>& command)

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,10 @@ std::vector<std::string> with_variables(const std::vector<std::string>& command,
                                         const variables& set);
 // The option of the launcher, among the first `end` words of the command, that sets LD_PRELOAD itself.
 std::optional<std::string> option_with_preload(const std::vector<std::string>& command, std::size_t end);
+// What the command line of Open MPI's launcher sets its parameter pml to.
+std::optional<std::string> pml_in(const std::vector<std::string>& command, std::size_t end);
+// Whether Open MPI may choose UCX if its parameter pml has this value.
+bool allows_ucx(std::string_view pml);
 // For a shell.
 std::string quoted(const std::vector<std::string>& command);
 

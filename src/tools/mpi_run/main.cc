@@ -78,14 +78,28 @@ plan unchanged(const options& chosen, const std::string& why)
     return {chosen.command, why + "; the program runs as without mpi-layout-run"};
 }
 
-plan with_library(const options& chosen, launcher_kind kind, handles uses)
+// What the user chose, so that Open MPI does not use UCX; else empty.
+std::string pml_without_ucx(const std::vector<std::string>& command, std::size_t end)
+{
+    const std::string pml = pml_in(command, end).value_or(variable_or("OMPI_MCA_pml", ""));
+    return pml.empty() || allows_ucx(pml) ? "" : pml;
+}
+
+// `end` is where the launcher's own words end.
+plan with_library(const options& chosen, launcher_kind kind, handles uses, std::size_t end)
 {
     const std::string library = path_of_library(library_for(uses));
     if (library.empty()) {
         return unchanged(chosen, fmt::format("{} is not installed", library_for(uses)));
     }
     std::vector<std::string> libraries{library};
-    if (chosen.has_heap) {
+    const std::string pml = kind == launcher_kind::openmpi ? pml_without_ucx(chosen.command, end) : "";
+    if (!pml.empty()) {
+        if (chosen.has_heap || chosen.has_static_arrays) {
+            say(fmt::format("Open MPI moves messages by its pml {}, not by UCX: the program's memory is not shared",
+                            pml));
+        }
+    } else if (chosen.has_heap) {
         if (const std::string heap = path_of_library(heap_library); !heap.empty()) {
             libraries.push_back(heap);
         } else {
@@ -94,7 +108,7 @@ plan with_library(const options& chosen, launcher_kind kind, handles uses)
     }
     variables set{{"LD_PRELOAD", preload_with(variable_or("LD_PRELOAD", ""), libraries)},
                   {"UCX_LAYOUT_MPI_STATUS", variable_or("UCX_LAYOUT_MPI_STATUS", chosen.is_quiet ? "n" : "y")}};
-    if (chosen.has_static_arrays) {
+    if (chosen.has_static_arrays && pml.empty()) {
         set.emplace_back("UCX_LAYOUT_MPI_STATIC_ARRAYS", "y");
     }
     if (kind == launcher_kind::openmpi) {
@@ -115,7 +129,7 @@ plan make_plan(const options& chosen)
     }
     for (const named_mpi& each : named) {
         if (chosen.mpi == each.name) {
-            return with_library(chosen, each.kind, each.uses);
+            return with_library(chosen, each.kind, each.uses, end);
         }
     }
     const auto found = ask_launcher(launched_by);
@@ -130,7 +144,7 @@ plan make_plan(const options& chosen)
         return unchanged(chosen, fmt::format("{} is the launcher of {}, but {} needs {}", launched_by, found->name,
                                              chosen.command[program->index + 1], program->library));
     }
-    return with_library(chosen, found->kind, uses);
+    return with_library(chosen, found->kind, uses, end);
 }
 
 void add_options(CLI::App& app, options& into)

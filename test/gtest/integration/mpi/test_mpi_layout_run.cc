@@ -309,6 +309,27 @@ TEST_P(mpi_layout_run, keeps_the_pml_that_the_user_chose)
     EXPECT_THAT(ended.err,
                 HasSubstr("datatypes are left to MPI: Open MPI does not move messages by UCX, but by its pml "
                           "ob1"));
+    EXPECT_THAT(ended.err, HasSubstr("the program's memory is not shared"));
+}
+
+// Memory that nobody can use is slower for nothing.
+TEST_P(mpi_layout_run, shares_no_memory_where_openmpi_has_no_ucx)
+{
+    if (!is_openmpi() || path_of_library("libucx_layout_heap.so").empty()) {
+        GTEST_SKIP() << "this needs Open MPI and the heap";
+    }
+    const auto heap = HasSubstr("libucx_layout_heap.so");
+    for (const auto* const without : {"ob1", "ob1,cm", "^ucx"}) {
+        const auto ended = run({"--dry-run"}, {"--mca", "pml", without, "-n", "2"}, {"program"});
+        EXPECT_THAT(ended.out, Not(heap)) << without;
+        EXPECT_THAT(ended.out, HasSubstr("libmpi_layout_openmpi.so")) << without;
+        EXPECT_THAT(ended.err, HasSubstr("the program's memory is not shared")) << without;
+    }
+    for (const auto* const with : {"ucx", "ob1,ucx", "^ob1", "^ucxx"}) {
+        const auto ended = run({"--dry-run"}, {"--mca", "pml", with, "-n", "2"}, {"program"});
+        EXPECT_THAT(ended.out, heap) << with;
+        EXPECT_EQ(ended.err, "") << with;
+    }
 }
 
 TEST(mpi_layout_run_alone, names_what_is_wrong_with_its_command_line)
