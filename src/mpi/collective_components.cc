@@ -1,6 +1,7 @@
 #include "collective_components.h"
 
 #include "implementation.h"
+#include "library.h"
 #include "mpi_functions.h"
 
 #include <algorithm>
@@ -41,8 +42,12 @@ bool collectives_only_send()
     if (implementation_below() != implementation::openmpi) {
         return true; // MPICH over UCX
     }
-    int provided = 0;
-    if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) {
+    // Open MPI takes what is required here for the thread level of all of MPI.
+    int level = MPI_THREAD_MULTIPLE, provided = 0;
+    if (library::has_world()) {
+        PMPI_Query_thread(&level);
+    }
+    if (PMPI_T_init_thread(level, &provided) != MPI_SUCCESS) {
         return false;
     }
     const bool is_any_on = std::ranges::any_of(switches, [](const char* each) { return value_of(each) > 0; });

@@ -339,19 +339,21 @@ public:
         }
         try {
             std::vector<element_block> list;
+            std::vector<Place> places;
             MPI_Count elements = 0;
             for (std::size_t i = 0; i < number; ++i) {
                 const MPI_Count distance = static_cast<MPI_Count>(_own.places[i]) * layout->extent;
                 list.push_back({first_byte(_own.buffer) + distance, static_cast<MPI_Count>(_own.counts[i]), _own.type,
                                 use_of_block(i)});
-                _places.push_back(static_cast<Place>(elements));
+                places.push_back(static_cast<Place>(elements));
                 elements += _own.counts[i];
                 if (elements > std::numeric_limits<Place>::max()) {
                     return;
                 }
             }
             if (set(list)) {
-                _type = known->packed_type();
+                _places = std::move(places);
+                _type   = known->packed_type();
             }
         } catch (const std::bad_alloc&) {
             return;
@@ -472,10 +474,14 @@ private:
             leave();
             return;
         }
+        std::vector<Place> places;
+        std::vector<MPI_Datatype> types;
         for (std::size_t i = 0; i < number; ++i) {
-            _places.push_back(static_cast<Place>(offset(i)));
-            _types.push_back(type(i));
+            places.push_back(static_cast<Place>(offset(i)));
+            types.push_back(type(i));
         }
+        _places = std::move(places);
+        _types  = std::move(types);
     }
 
     typed_blocks<Buffer, Count, Place> _own;

@@ -1,6 +1,6 @@
 // The slots of an object of this process, where it has the addresses of functions of others that it calls. They are
-// changed where no library can stand before a function by its name alone, as UCX does to hear of memory that is released
-// (ucm/util/reloc.c).
+// changed where no library can stand before a function by its name alone, as UCX does to hear of memory that is
+// released (ucm/util/reloc.c).
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ bool is_window(const void* buffer)
     return reinterpret_cast<std::uintptr_t>(buffer) - of_windows.start.load(std::memory_order_relaxed) < length;
 }
 
-// What UCX 1.16 has. Another field may lie behind those that are copied.
+// Those that every release has. Another field may lie behind what is copied.
 constexpr std::uint32_t known_fields =
     UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE |
     UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_RECV_INFO | UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FLAG_FAST_CMPL |
@@ -93,7 +93,7 @@ ucs_status_ptr_t receive(ucp_worker_h worker, void* buffer, std::size_t count, u
 }
 
 // What MPI calls must be one function in all slots. If the linker has not resolved a slot yet, it holds an address of
-// MPI itself; the function is left to the next start.
+// MPI itself, and stays.
 template <typename Function>
 void change(std::uintptr_t slot, Function own, std::atomic<Function>& next)
 {
@@ -106,9 +106,8 @@ void change(std::uintptr_t slot, Function own, std::atomic<Function>& next)
     }
 }
 
-void change_slot(const char* name, std::uintptr_t slot, void* /*arg*/)
+void change_slot(std::string_view function, std::uintptr_t slot)
 {
-    const std::string_view function(name);
     if (function == "ucp_tag_send_nbx") {
         change(slot, &send, next_send);
     } else if (function == "ucp_tag_send_sync_nbx") {
@@ -118,12 +117,31 @@ void change_slot(const char* name, std::uintptr_t slot, void* /*arg*/)
     }
 }
 
+// Of the functions above. Found first and changed later, because the linker's lists are locked as long as they are
+// read.
+struct found_slots {
+    struct one {
+        const char* name;
+        std::uintptr_t address;
+    };
+    std::array<one, 16> all{};
+    std::size_t number = 0;
+};
+
+void note_slot(const char* name, std::uintptr_t slot, void* to_fill)
+{
+    auto& found = *static_cast<found_slots*>(to_fill);
+    if (std::string_view(name).starts_with("ucp_tag_") && found.number < found.all.size()) {
+        found.all[found.number++] = {name, slot};
+    }
+}
+
 // Open MPI may have its component for UCX in a file of its own.
-int change_slots_of_mpi(dl_phdr_info* object, std::size_t /*size*/, void* /*arg*/)
+int find_slots_of_mpi(dl_phdr_info* object, std::size_t /*size*/, void* to_fill)
 {
     const std::string_view path(object->dlpi_name == nullptr ? "" : object->dlpi_name);
     if (path == file_of_mpi() || path.ends_with("/mca_pml_ucx.so")) {
-        visit_slots(*object, change_slot, nullptr);
+        visit_slots(*object, note_slot, to_fill);
     }
     return 0;
 }
@@ -140,7 +158,11 @@ void host_memory::start(ucp_context_h context)
     if (is_known) {
         of_windows.start.store(reinterpret_cast<std::uintptr_t>(attr.address), std::memory_order_relaxed);
         of_windows.length.store(attr.length, std::memory_order_release);
-        dl_iterate_phdr(change_slots_of_mpi, nullptr);
+        found_slots found;
+        dl_iterate_phdr(find_slots_of_mpi, &found);
+        for (std::size_t i = 0; i < found.number; ++i) {
+            change_slot(found.all[i].name, found.all[i].address);
+        }
         log_info("UCX is told that buffers are host memory");
     }
 }

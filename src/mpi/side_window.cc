@@ -11,6 +11,17 @@
 namespace ucxl::mpi
 {
 
+namespace
+{
+
+// Not the first use of a datatype in this call: packing counts it.
+known_type* known_before(MPI_Datatype type, MPI_Count count)
+{
+    return own_types::has(type) ? look_at(type, count) : find_known(type);
+}
+
+} // namespace
+
 class side_window::whole
 {
 public:
@@ -53,7 +64,7 @@ bool side_window::show(const std::vector<element_block>& blocks, std::size_t mes
             continue;
         }
         const bool is_possible  = each.count > 0 && each.use != usage::both;
-        known_type* const known = is_possible ? look_at(each.type, each.count) : nullptr;
+        known_type* const known = is_possible ? known_before(each.type, each.count) : nullptr;
         const auto layout       = known == nullptr ? nullptr : known->layout();
         const MPI_Count length  = layout == nullptr ? 0 : each.count * layout->size;
         if (static_cast<std::size_t>(length) / messages < one_pass::min_length) {
@@ -88,12 +99,12 @@ bool side_window::show(const std::vector<element_block>& blocks, std::size_t mes
         return false;
     }
     const auto layout = parts.together();
-    auto all          = layout ? std::make_shared<const whole>(first, *layout) : nullptr;
-    if (all == nullptr || all->window() == nullptr) {
+    // The heap consists of pieces. A window over several is not direct.
+    if (!layout || !one_pass::has(base_of(first, **layout), static_cast<std::size_t>((*layout)->span))) {
         return false;
     }
-    if (!all->window()->is_direct) { // by an option, or because the memory cannot be shared after all
-        one_pass::stop();
+    auto all = std::make_shared<const whole>(first, *layout);
+    if (all->window() == nullptr || !all->window()->is_direct) {
         return false;
     }
     for (const auto& [elements, known] : used) {

@@ -292,31 +292,30 @@ ucs_status_t query(ucp_context_h context, ucp_layout_context_attr_t& attr)
     if (!view || (*view)->copying == nullptr) {
         return view ? UCS_ERR_NO_DEVICE : log_error(name, view.error());
     }
-    const auto has                   = [&](unsigned field) { return (attr.field_mask & field) != 0; };
-    ucp_layout_context_attr_t answer = attr;
+    const auto has = [&](unsigned field) { return (attr.field_mask & field) != 0; };
+    result<ucp_layout_carrier_t> carrier{};
+    result<std::span<std::byte>> addresses{};
+    result<std::uint64_t> types{};
+    if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER) && !(carrier = carrier_in(**view))) {
+        return log_error(name, carrier.error());
+    }
+    if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_ADDRESSES) && !(addresses = addresses_of_windows())) {
+        return log_error(name, addresses.error());
+    }
+    if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_MEMORY_TYPES) && !(types = other_memory_types(context))) {
+        return log_error(name, types.error());
+    }
+    // Only what was asked for: programs that were built before know fewer fields.
     if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_CARRIER)) {
-        const auto carrier = carrier_in(**view);
-        if (!carrier) {
-            return log_error(name, carrier.error());
-        }
-        answer.carrier = *carrier;
+        attr.carrier = *carrier;
     }
     if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_ADDRESSES)) {
-        const auto addresses = addresses_of_windows();
-        if (!addresses) {
-            return log_error(name, addresses.error());
-        }
-        answer.address = addresses->data();
-        answer.length  = addresses->size();
+        attr.address = addresses->data();
+        attr.length  = addresses->size();
     }
     if (has(UCP_LAYOUT_CONTEXT_ATTR_FIELD_MEMORY_TYPES)) {
-        const auto types = other_memory_types(context);
-        if (!types) {
-            return log_error(name, types.error());
-        }
-        answer.memory_types = *types;
+        attr.memory_types = *types;
     }
-    attr = answer;
     return UCS_OK;
 }
 

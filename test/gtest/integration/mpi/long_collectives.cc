@@ -120,7 +120,9 @@ class experiment
 {
 public:
     experiment(random& common, random& own, const element_type& type)
-        : _type(type), _which(static_cast<call>(common.below(static_cast<std::size_t>(call::number)))),
+        : _type(type), _sent_type(own.one_in(3) ? make_type(type.row).type : type.type),
+          _received_type(own.one_in(3) ? make_type(type.row).type : type.type),
+          _which(static_cast<call>(common.below(static_cast<std::size_t>(call::number)))),
           _how(static_cast<form>(common.below(static_cast<std::size_t>(form::number)))),
           _root(static_cast<int>(common.below(static_cast<std::size_t>(num_processes)))), _is_in_place(common.one_in(3))
     {
@@ -139,20 +141,20 @@ public:
         switch (_which) {
         case call::alltoallv:
         case call::alltoallw:
-            _from.place(own, _type.type, counts[own_rank]);
-            _into.place(own, _type.type, column);
+            _from.place(own, _sent_type, counts[own_rank]);
+            _into.place(own, _received_type, column);
             break;
         case call::gatherv:
-            _from.place(own, _type.type, {counts[own_rank][root]});
-            _into.place(own, _type.type, is_root ? column : std::vector<int>());
+            _from.place(own, _sent_type, {counts[own_rank][root]});
+            _into.place(own, _received_type, is_root ? column : std::vector<int>());
             break;
         case call::scatterv:
-            _from.place(own, _type.type, is_root ? counts[root] : std::vector<int>());
-            _into.place(own, _type.type, {counts[root][own_rank]});
+            _from.place(own, _sent_type, is_root ? counts[root] : std::vector<int>());
+            _into.place(own, _received_type, {counts[root][own_rank]});
             break;
         default:
-            _from.place(own, _type.type, is_root ? std::vector{counts[root][root]} : std::vector<int>());
-            _into.place(own, _type.type, is_root ? std::vector<int>() : std::vector{counts[root][root]});
+            _from.place(own, _sent_type, is_root ? std::vector{counts[root][root]} : std::vector<int>());
+            _into.place(own, _received_type, is_root ? std::vector<int>() : std::vector{counts[root][root]});
         }
     }
 
@@ -163,6 +165,9 @@ public:
         long wrong          = 0;
         fill(0);
         begin({_how, &request});
+        if (_how != form::persistent) { // Open MPI 5.0.7 crashes by itself if a started one has lost its datatype
+            free_own_types();
+        }
         for (int turn = 0; turn < (_how == form::persistent ? 2 : 1); ++turn) {
             if (_how == form::persistent) {
                 fill(turn);
@@ -173,6 +178,7 @@ public:
         }
         if (_how == form::persistent) {
             MPI_Request_free(&request);
+            free_own_types();
         }
         if (wrong > 0) {
             std::printf("rank %d, call %d, form %d, rows of %d, root %d, in place %d: %ld wrong\n", rank,
@@ -201,7 +207,8 @@ private:
         switch (_which) {
         case call::alltoallv:
             request.begin(MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init, from, _from.counts.data(),
-                          _from.places.data(), _type.type, into, _into.counts.data(), _into.places.data(), _type.type);
+                          _from.places.data(), _sent_type, into, _into.counts.data(), _into.places.data(),
+                          _received_type);
             break;
         case call::alltoallw:
             request.begin(MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init, from, _from.counts.data(),
@@ -210,16 +217,25 @@ private:
             break;
         case call::gatherv:
             request.begin(MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init, is_root ? MPI_IN_PLACE : first_sent, one_sent,
-                          _type.type, into, _into.counts.data(), _into.places.data(), _type.type, _root);
+                          _sent_type, into, _into.counts.data(), _into.places.data(), _received_type, _root);
             break;
         case call::scatterv:
             request.begin(MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init, from, _from.counts.data(),
-                          _from.places.data(), _type.type, is_root ? MPI_IN_PLACE : first_got, one_got, _type.type,
+                          _from.places.data(), _sent_type, is_root ? MPI_IN_PLACE : first_got, one_got, _received_type,
                           _root);
             break;
         default:
             request.begin(MPI_Bcast, MPI_Ibcast, MPI_Bcast_init, rank == _root ? first_sent : first_got,
-                          rank == _root ? one_sent : one_got, _type.type, _root);
+                          rank == _root ? one_sent : one_got, rank == _root ? _sent_type : _received_type, _root);
+        }
+    }
+
+    void free_own_types()
+    {
+        for (MPI_Datatype each : {_sent_type, _received_type}) {
+            if (each != _type.type) {
+                MPI_Type_free(&each);
+            }
         }
     }
 
@@ -257,6 +273,7 @@ private:
     }
 
     const element_type& _type;
+    MPI_Datatype _sent_type, _received_type; // perhaps made for this call, so that nothing is known of them
     call _which;
     form _how;
     int _root;
@@ -266,8 +283,14 @@ private:
 
 } // namespace
 
-int wrong_calls(unsigned long long seed, int calls)
+int wrong_calls(unsigned long long seed, int calls, int provided)
 {
+    int level = -1;
+    MPI_Query_thread(&level);
+    if (level != provided) {
+        std::printf("the thread level is %d, not %d\n", level, provided);
+        return calls;
+    }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &num_processes);
     random common(seed), own(seed + 1 + static_cast<unsigned>(rank));
@@ -283,12 +306,13 @@ int wrong_calls(unsigned long long seed, int calls)
 
 int main(int argc, char** argv)
 {
-    MPI_Init(&argc, &argv);
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     if (argc < 3) {
         return 1;
     }
     const int calls = std::atoi(argv[2]);
-    const int wrong = ucxl::test::wrong_calls(std::strtoull(argv[1], nullptr, 10), calls);
+    const int wrong = ucxl::test::wrong_calls(std::strtoull(argv[1], nullptr, 10), calls, provided);
     std::printf("%d comparisons, %d wrong\n", calls, wrong);
     MPI_Finalize();
     return wrong > 0;
