@@ -63,14 +63,15 @@ std::set<std::string> shared_files()
 }
 
 // UCX gives its segments of shared memory a name until it has written all of them (docs/limits.md). Who is killed
-// meanwhile leaves one. Open MPI's have a name as long as its job. Files of the library have no name.
+// meanwhile leaves one. Open MPI's have a name as long as its job, and MPICH's while it starts. Files of the library
+// have no name.
 unsigned remove_segments_of(unsigned killed)
 {
     unsigned removed = 0;
     for (const std::string& name : shared_files()) {
-        const bool is_of_others =
-            std::ranges::any_of(std::array{"ucx_shm_posix_", "sm_segment.", "osc_sm", "smcuda_", "vader_segment."},
-                                [&](const char* begin) { return name.starts_with(begin); });
+        const bool is_of_others = std::ranges::any_of(
+            std::array{"ucx_shm_posix_", "sm_segment.", "osc_sm", "smcuda_", "vader_segment.", "mpich_shar_tmp"},
+            [&](const char* begin) { return name.starts_with(begin); });
         if (removed < killed && is_of_others && std::filesystem::remove("/dev/shm/" + name)) {
             ++removed;
         }
