@@ -175,10 +175,15 @@ void director::pump()
         } catch (const std::exception&) { // it has ended by itself
             const auto ended = each.process->wait();
             const bool hung  = ended.output().contains("never end") || ended.output().contains("says nothing");
-            // UCX ends a target that acknowledges a put to an initiator that is gone (docs/limits.md).
-            const bool is_of_ucx = _plan.has_error_handling && _outcome.kills > 0 &&
-                                   ended.output().contains("Fatal: unexpected error: Endpoint timeout") &&
-                                   ended.output().contains("ucp_put_handler");
+            // UCX ends a target that acknowledges a put to an initiator that is gone, and, without error handling, who
+            // copies from or to one by the kernel (docs/limits.md).
+            const std::string output = ended.output();
+            const bool is_of_target  = _plan.has_error_handling &&
+                                      output.contains("Fatal: unexpected error: Endpoint timeout") &&
+                                      output.contains("ucp_put_handler");
+            const bool is_of_copy =
+                !_plan.has_error_handling && output.contains("No such process") && output.contains("uct_cma_ep_tx");
+            const bool is_of_ucx = _outcome.kills > 0 && (is_of_target || is_of_copy);
             (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
             if (is_of_ucx) {
                 tell_dead(rank);

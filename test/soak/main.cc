@@ -190,8 +190,8 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     std::printf("%zu rounds, %u of them jobs of MPI, of which %u are as wrong without the library; %u kills where "
                 "processes have the heap\n",
                 rounds, of_mpi, all.as_bare, over_heap);
-    std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u targets of puts "
-                "ended, %u segments left behind\n",
+    std::printf("of UCX and MPI, by killed processes: %u rounds ended early by a blocked queue, %u processes ended by "
+                "UCX, %u segments left behind\n",
                 all.blocked, all.ended, of_ucx);
     std::printf("soak: %lu operations, %u kills, %u wrong, %u hung, %zu left behind\n", all.operations, all.kills,
                 all.wrong, all.hung, left);
