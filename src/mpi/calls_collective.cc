@@ -11,7 +11,7 @@ using namespace ucxl::mpi;
 // MPI copies nothing between two groups either, but nobody has measured that.
 bool can_be_shown(const peers& others)
 {
-    return !others.has_two_groups && others.number > 1;
+    return others.is_valid && !others.has_two_groups && others.number > 1;
 }
 
 template <typename Next, typename Side, typename Form>
@@ -21,12 +21,8 @@ int broadcast(Next* next, const Side& whole, int root, MPI_Comm comm, Form form)
                        [&](auto& side, auto& /*none*/, auto& /*own*/) {
                            const peers others(comm);
                            if (others.is_valid && !(others.has_two_groups && root == MPI_PROC_NULL)) {
-                               const auto each = each_block(others.is_root(root) ? usage::reads : usage::updates);
-                               side.expect_messages_only();
-                               if (can_be_shown(others)) {
-                                   side.show(1, each);
-                               }
-                               side.take(1, each);
+                               side.expect_messages_only(can_be_shown(others));
+                               side.take(1, each_block(others.is_root(root) ? usage::reads : usage::updates));
                            }
                        });
 }
@@ -40,12 +36,12 @@ int gather(Next* next, const Sent& sent, const Received& received, int root, MPI
         if constexpr (has_blocks_of_each<Received>) {
             from.expect_messages_and_own_part();
             into.expect_messages_and_own_part();
-            if (others.is_valid && can_be_shown(others) && others.is_root(root)) {
+            if (can_be_shown(others) && others.is_root(root)) {
                 into.show(others.number, each_block_but(others.own_block(), usage::none, usage::updates));
-                if (into.is_shown() && sent.buffer != MPI_IN_PLACE && !own.leave_out(from, into, others)) {
-                    into.leave();
+                if (sent.buffer != MPI_IN_PLACE) {
+                    own.take_of_shown(from, into, others);
                 }
-            } else if (others.is_valid && can_be_shown(others)) {
+            } else if (can_be_shown(others)) {
                 from.show(1, each_block(usage::reads));
             }
         }
@@ -70,12 +66,12 @@ int scatter(Next* next, const Sent& sent, const Received& received, int root, MP
         if constexpr (has_blocks_of_each<Sent>) {
             from.expect_messages_and_own_part();
             into.expect_messages_and_own_part();
-            if (others.is_valid && can_be_shown(others) && others.is_root(root)) {
+            if (can_be_shown(others) && others.is_root(root)) {
                 from.show(others.number, each_block_but(others.own_block(), usage::none, usage::reads));
-                if (from.is_shown() && received.buffer != MPI_IN_PLACE && !own.leave_out(from, into, others)) {
-                    from.leave();
+                if (received.buffer != MPI_IN_PLACE) {
+                    own.take_of_shown(from, into, others);
                 }
-            } else if (others.is_valid && can_be_shown(others)) {
+            } else if (can_be_shown(others)) {
                 into.show(1, each_block(usage::updates));
             }
         }
@@ -126,10 +122,7 @@ int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm co
                 if (can_be_shown(others)) {
                     from.show(others.number, each_block_but(others.own_block(), usage::none, usage::reads));
                     into.show(others.number, each_block_but(others.own_block(), usage::none, usage::updates));
-                    if ((from.is_shown() || into.is_shown()) && !own.leave_out(from, into, others)) {
-                        from.leave();
-                        into.leave();
-                    }
+                    own.take_of_shown(from, into, others);
                 }
             }
             from.take(others.number, each_block(usage::reads));

@@ -23,16 +23,10 @@ int gather(Next* next, const Sent& sent, const Received& received, MPI_Comm comm
     return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into, auto& /*own*/) {
         const auto others = neighbors_of(comm);
         if (others && others->is_valid) {
-            from.expect_messages_only();
-            into.expect_messages_only();
-            const bool can_be_shown = can_take_windows(comm);
-            if (can_be_shown) {
-                into.show(others->sources.size(), of_neighbors(others->sources, usage::updates));
-            }
+            const bool may_be_shown = can_take_windows(comm);
+            from.expect_messages_only(may_be_shown);
+            into.expect_messages_only(may_be_shown);
             if (others->has_destination()) {
-                if (can_be_shown) {
-                    from.show(1, each_block(usage::reads));
-                }
                 from.take(1, each_block(usage::reads));
             }
             into.take(others->sources.size(), of_neighbors(others->sources, usage::updates));
@@ -46,12 +40,9 @@ int exchange(Next* next, const Sent& sent, const Received& received, MPI_Comm co
     return call_packed(next, sent, received, std::tuple(comm), form, [&](auto& from, auto& into, auto& /*own*/) {
         const auto others = neighbors_of(comm);
         if (others && others->is_valid) {
-            from.expect_messages_only();
-            into.expect_messages_only();
-            if (can_take_windows(comm)) {
-                from.show(others->destinations.size(), of_neighbors(others->destinations, usage::reads));
-                into.show(others->sources.size(), of_neighbors(others->sources, usage::updates));
-            }
+            const bool may_be_shown = can_take_windows(comm);
+            from.expect_messages_only(may_be_shown);
+            into.expect_messages_only(may_be_shown);
             from.take(others->destinations.size(), of_neighbors(others->destinations, usage::reads));
             into.take(others->sources.size(), of_neighbors(others->sources, usage::updates));
         }

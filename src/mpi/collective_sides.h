@@ -152,7 +152,12 @@ public:
     void expect_starts(MPI_Count starts) { _starts = starts; }
     // MPI does nothing with the blocks but to send or to receive them. Then Open MPI's messages by layouts
     // (ucp_datatypes.h) are faster than packing the whole block first: pieces are packed while others are on the way.
-    void expect_messages_only() { _left = left_to_messages::all; }
+    // If the communicator allows it, long blocks in the heap are shown by a window first of all.
+    void expect_messages_only(bool may_be_shown)
+    {
+        _left           = left_to_messages::all;
+        _is_shown_first = may_be_shown;
+    }
     // The same for what a process sends to others. Far blocks (rule.h) are packed, as the part of the process itself is
     // slower in two pieces.
     void expect_messages_and_own_part() { _left = left_to_messages::near; }
@@ -187,6 +192,7 @@ protected:
         return _window.has_value();
     }
     bool may_show() const { return _left != left_to_messages::none && one_pass::takes_collectives(); }
+    bool is_shown_first() const { return _is_shown_first; }
 
     // What follows is of a side that is not empty.
     std::byte* data() const { return _window ? _window->data() : _side->data(); }
@@ -207,6 +213,7 @@ private:
     std::optional<packed_side> _side;
     std::optional<side_window> _window;
     bool _is_received      = false;
+    bool _is_shown_first   = false;
     left_to_messages _left = left_to_messages::none;
     MPI_Count _starts      = 1;
 };
@@ -250,6 +257,9 @@ public:
     template <typename Use>
     void take(std::size_t number, Use use_of_block) noexcept
     {
+        if (is_shown_first()) {
+            show(number, use_of_block);
+        }
         if (is_shown()) {
             return;
         }
@@ -308,20 +318,9 @@ public:
         if (!may_show() || !has_blocks()) {
             return;
         }
-        std::vector<element_block> list;
-        std::vector<Place> places;
-        MPI_Count elements = 0;
-        for (std::size_t i = 0; i < number; ++i) {
-            list.push_back(element(i, use_of_block(i)));
-            places.push_back(static_cast<Place>(elements));
-            elements += list.back().is_used() ? list.back().count : 0;
-            if (elements > std::numeric_limits<Place>::max()) {
-                return;
-            }
-        }
+        const auto list = elements(number, use_of_block);
         if (set_window(list, 1)) {
-            _places = std::move(places);
-            _type = type(static_cast<std::size_t>(std::ranges::find_if(list, &element_block::is_used) - list.begin()));
+            set_places(list);
         }
     } catch (const std::bad_alloc&) {
         leave();
@@ -329,34 +328,23 @@ public:
     template <typename Use>
     void take(std::size_t number, Use use_of_block) noexcept
     {
+        if (is_shown_first()) {
+            show(number, use_of_block);
+        }
         if (is_shown() || _own.counts == nullptr || _own.places == nullptr) {
             return;
         }
         known_type* const known = find(_own.type, std::accumulate(_own.counts, _own.counts + number, MPI_Count{0}));
-        const auto layout       = known == nullptr ? nullptr : known->layout();
-        if (layout == nullptr) {
+        if (known == nullptr || known->layout() == nullptr) {
             return;
         }
         try {
-            std::vector<element_block> list;
-            std::vector<Place> places;
-            MPI_Count elements = 0;
-            for (std::size_t i = 0; i < number; ++i) {
-                const MPI_Count distance = static_cast<MPI_Count>(_own.places[i]) * layout->extent;
-                list.push_back({first_byte(_own.buffer) + distance, static_cast<MPI_Count>(_own.counts[i]), _own.type,
-                                use_of_block(i)});
-                places.push_back(static_cast<Place>(elements));
-                elements += _own.counts[i];
-                if (elements > std::numeric_limits<Place>::max()) {
-                    return;
-                }
-            }
+            const auto list = elements(number, use_of_block);
             if (set(list)) {
-                _places = std::move(places);
-                _type   = known->packed_type();
+                set_places(list);
             }
         } catch (const std::bad_alloc&) {
-            return;
+            leave();
         }
     }
     bool has_blocks() const
@@ -385,6 +373,35 @@ public:
     }
 
 private:
+    template <typename Use>
+    std::vector<element_block> elements(std::size_t number, Use use_of_block) const
+    {
+        MPI_Count lb = 0, extent = 0;
+        PMPI_Type_get_extent_x(_own.type, &lb, &extent);
+        std::vector<element_block> list;
+        for (std::size_t i = 0; i < number; ++i) {
+            list.push_back({first_byte(_own.buffer) + static_cast<MPI_Count>(_own.places[i]) * extent,
+                            static_cast<MPI_Count>(_own.counts[i]), _own.type, use_of_block(i)});
+        }
+        return list;
+    }
+    // Of a list with a block that MPI uses. Throws std::bad_alloc.
+    void set_places(const std::vector<element_block>& list)
+    {
+        MPI_Count size = 0;
+        PMPI_Type_size_x(_own.type, &size);
+        if (length() / size > std::numeric_limits<Place>::max()) {
+            leave();
+            return;
+        }
+        std::vector<Place> places;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            places.push_back(static_cast<Place>(offset(i) / size));
+        }
+        _places = std::move(places);
+        _type   = type(static_cast<std::size_t>(std::ranges::find_if(list, &element_block::is_used) - list.begin()));
+    }
+
     blocks<Buffer, Count, Place> _own;
     std::vector<Count> _counts;
     std::vector<Place> _places;
@@ -413,7 +430,10 @@ public:
     template <typename Use>
     void take(std::size_t number, Use use_of_block) noexcept
     {
-        if (is_shown() || _own.counts == nullptr || _own.places == nullptr || _own.types == nullptr) {
+        if (is_shown_first()) {
+            show(number, use_of_block);
+        }
+        if (is_shown() || !has_blocks()) {
             return;
         }
         bool has_known = false;
@@ -504,11 +524,14 @@ inline constexpr bool has_blocks_of_each<typed_blocks<Buffer, Count, Place>> = t
 class own_part
 {
 public:
-    // Of sides of which a window shows at least one, so MPI must not copy it. False if it has to.
+    // If a window shows one of the sides, MPI must not copy it. If it has to, no window shows them.
     template <typename From, typename Into>
-    bool leave_out(From& from, Into& into, const peers& others) noexcept
+    void take_of_shown(From& from, Into& into, const peers& others) noexcept
     {
-        return leave_out(from, into, others, packed_side::pairs::all);
+        if ((from.is_shown() || into.is_shown()) && !leave_out(from, into, others, packed_side::pairs::all)) {
+            from.leave();
+            into.leave();
+        }
     }
     // Of sides that were left to MPI. Does nothing if MPI shall copy it.
     template <typename From, typename Into>

@@ -71,18 +71,12 @@ constinit std::atomic<decltype(&ucp_tag_send_nbx)> next_send{nullptr};
 constinit std::atomic<decltype(&ucp_tag_send_sync_nbx)> next_send_sync{nullptr};
 constinit std::atomic<decltype(&ucp_tag_recv_nbx)> next_receive{nullptr};
 
+template <auto& next>
 ucs_status_ptr_t send(ucp_ep_h endpoint, const void* buffer, std::size_t count, ucp_tag_t tag,
                       const ucp_request_param_t* param)
 {
     const told_params told(buffer, param);
-    return next_send.load(std::memory_order_relaxed)(endpoint, buffer, count, tag, told.get());
-}
-
-ucs_status_ptr_t send_sync(ucp_ep_h endpoint, const void* buffer, std::size_t count, ucp_tag_t tag,
-                           const ucp_request_param_t* param)
-{
-    const told_params told(buffer, param);
-    return next_send_sync.load(std::memory_order_relaxed)(endpoint, buffer, count, tag, told.get());
+    return next.load(std::memory_order_relaxed)(endpoint, buffer, count, tag, told.get());
 }
 
 ucs_status_ptr_t receive(ucp_worker_h worker, void* buffer, std::size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
@@ -109,9 +103,9 @@ void change(std::uintptr_t slot, Function own, std::atomic<Function>& next)
 void change_slot(std::string_view function, std::uintptr_t slot)
 {
     if (function == "ucp_tag_send_nbx") {
-        change(slot, &send, next_send);
+        change(slot, &send<next_send>, next_send);
     } else if (function == "ucp_tag_send_sync_nbx") {
-        change(slot, &send_sync, next_send_sync);
+        change(slot, &send<next_send_sync>, next_send_sync);
     } else if (function == "ucp_tag_recv_nbx") {
         change(slot, &receive, next_receive);
     }

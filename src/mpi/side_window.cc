@@ -55,7 +55,12 @@ std::byte* side_window::data() const
 
 bool side_window::show(const std::vector<element_block>& blocks, std::size_t messages)
 {
-    std::vector<std::pair<const element_block*, known_type*>> used;
+    struct used_block {
+        const element_block* elements;
+        known_type* known;
+        MPI_Count length;
+    };
+    std::vector<used_block> used;
     _blocks.resize(blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         const element_block& each = blocks[i];
@@ -72,7 +77,7 @@ bool side_window::show(const std::vector<element_block>& blocks, std::size_t mes
         }
         _blocks[i].packed_type = known->packed_type();
         _length += length;
-        used.emplace_back(&each, known);
+        used.push_back({&each, known, length});
     }
     if (used.empty()) {
         return false;
@@ -81,14 +86,14 @@ bool side_window::show(const std::vector<element_block>& blocks, std::size_t mes
         return elements.use == usage::reads ? direction::send : direction::receive;
     };
     if (used.size() == 1) {
-        const auto& [elements, known] = used.front();
+        const auto& [elements, known, length] = used.front();
         _only = known->borrow_for_one_pass(elements->address, elements->count, way_of(*elements));
         return static_cast<bool>(_only);
     }
-    const std::byte* const first = used.front().first->address;
+    const std::byte* const first = used.front().elements->address;
     layout_parts parts;
     traffic moved;
-    for (const auto& [elements, known] : used) {
+    for (const auto& [elements, known, length] : used) {
         const auto layout = known->layout_for_one_pass(elements->address, elements->count, way_of(*elements), moved);
         if (layout == nullptr) {
             return false;
@@ -107,8 +112,8 @@ bool side_window::show(const std::vector<element_block>& blocks, std::size_t mes
     if (all->window() == nullptr || !all->window()->is_direct) {
         return false;
     }
-    for (const auto& [elements, known] : used) {
-        known->note_message(elements->count * known->layout()->size);
+    for (const used_block& each : used) {
+        each.known->note_message(each.length);
     }
     _all = std::move(all);
     return true;
