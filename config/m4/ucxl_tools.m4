@@ -16,10 +16,7 @@ AC_DEFUN([UCXL_CHECK_TOOLS], [
                         [[#include <CLI/CLI.hpp>]])
         AC_LANG_POP([C++])
         CPPFLAGS=$ucxl_save_CPPFLAGS
-        AS_IF([test "$have_cli11_sources" = yes], [
-            CLI11_CFLAGS="$CLI11_CFLAGS -DCLI11_COMPILE"
-            CLI11_LIBS=libcli11.la
-        ], [CLI11_LIBS=])
+        AS_IF([test "$have_cli11_sources" = yes], [CLI11_CFLAGS="$CLI11_CFLAGS -DCLI11_COMPILE"])
         PKG_CHECK_MODULES([JSON], [nlohmann_json >= 3], [],
             [AC_MSG_ERROR([nlohmann-json is missing (nlohmann-json3-dev), or configure with --disable-tools])])
     ])
