@@ -62,13 +62,31 @@ struct sample {
     int count;
     std::size_t extent; // bytes, of all elements
     std::size_t length, pitch;
-    bool is_moved(std::size_t i) const { return i % pitch < length; }
     std::size_t size() const { return extent / pitch * length; }
 };
 
-unsigned char value(int of_rank, int round, std::size_t i)
+// Bytes that differ by their place, and from call to call. They come from a table, because there are gigabytes of them.
+void fill(unsigned char* bytes, std::size_t length, int sender, int round, std::size_t place = 0)
 {
-    return static_cast<unsigned char>(i * 13 + i / 251 + static_cast<std::size_t>(of_rank * 101 + round * 7));
+    static const std::vector<unsigned char> table = [] {
+        std::vector<unsigned char> made(sizeof(static_arrays[0]));
+        for (std::size_t i = 0; i < made.size(); ++i) {
+            made[i] = static_cast<unsigned char>(i * 13 + i / 251);
+        }
+        return made;
+    }();
+    const auto more = static_cast<unsigned char>(sender * 101 + round * 7);
+    for (std::size_t i = 0; i < length; ++i) {
+        bytes[i] = static_cast<unsigned char>(table[place + i] + more);
+    }
+}
+
+// What elements that were received hold.
+void fill_moved(unsigned char* elements, const sample& chosen, int sender, int round)
+{
+    for (std::size_t block = 0; block < chosen.extent; block += chosen.pitch) {
+        fill(elements + block, chosen.length, sender, round, block);
+    }
 }
 
 enum class way {
@@ -220,19 +238,18 @@ void try_one(way by, const sample& chosen, bool is_sent_from_heap, bool is_recei
                              : chosen.extent / static_cast<std::size_t>(chosen.count) * static_cast<std::size_t>(more);
     const int second = by == way::neighbors ? peer : rank; // who sent the second block
     memory mine(is_sent_from_heap, chosen.extent, 0), theirs(is_received_in_heap, room, 1);
-    for (std::size_t i = 0; i < chosen.extent; ++i) {
-        mine[i] = value(rank, round, i);
-    }
-    for (std::size_t i = 0; i < room; ++i) {
-        theirs[i] = 0x5a;
+    fill(mine.data(), chosen.extent, rank, round);
+    std::memset(theirs.data(), 0x5a, room);
+    std::vector<unsigned char> expected(room, 0x5a);
+    fill_moved(expected.data(), chosen, peer, round);
+    if (fills_two_blocks(by)) {
+        fill_moved(expected.data() + chosen.extent, chosen, second, round);
     }
     MPI_Status status;
     move(by, chosen, mine.data(), theirs.data(), more, &status);
     long wrong = 0;
     for (std::size_t i = 0; i < room; ++i) {
-        const bool is_in_first = i < chosen.extent;
-        const bool is_moved    = (is_in_first || fills_two_blocks(by)) && chosen.is_moved(i % chosen.extent);
-        wrong += theirs[i] != (is_moved ? value(is_in_first ? peer : second, round, i % chosen.extent) : 0x5a);
+        wrong += theirs[i] != expected[i];
     }
     if (!is_collective(by)) {
         int count = 0;
@@ -275,10 +292,10 @@ std::vector<sample> samples()
     std::vector<sample> all;
     // Around the length from which on messages go in one pass, and beyond.
     for (const std::size_t bytes : {limit - 8, limit, 3 * limit + 40}) {
-        all.push_back({MPI_DOUBLE, static_cast<int>(bytes / 8), bytes, 1, 1});
+        all.push_back({MPI_DOUBLE, static_cast<int>(bytes / 8), bytes, bytes, bytes});
     }
-    all.push_back({MPI_CHAR, 2000001, 2000001, 1, 1});
-    all.push_back({contiguous(4096), 256, 1024 * kb, 1, 1});
+    all.push_back({MPI_CHAR, 2000001, 2000001, 2000001, 2000001});
+    all.push_back({contiguous(4096), 256, 1024 * kb, 1024 * kb, 1024 * kb});
     all.push_back({vector(10000, 64, 128), 1, 10000 * 128, 64, 128});
     all.push_back({vector(64, 4096, 8192), 3, 3 * 512 * kb, 4096, 8192});
     all.push_back({vector(70000, 8, 24), 1, 70000 * 24, 8, 24});
