@@ -196,15 +196,15 @@ void hostile_queues::connect_again()
 
 std::uint32_t hostile_queues::any_key(decisions& by)
 {
-    const std::uint8_t choice = by.byte();
-    return choice == 255 ? by.word() << 8 : _known_keys[choice % _known_keys.size()];
+    const std::uint8_t chosen = by.byte();
+    return chosen == 255 ? by.word() << 8 : _known_keys[chosen % _known_keys.size()];
 }
 
 std::uint64_t hostile_queues::any_address(decisions& by)
 {
-    const std::uint8_t choice = by.byte();
+    const std::uint8_t chosen = by.byte();
     const std::uint64_t near  = by.below(data_bytes + 64);
-    return choice % 8 == 7 ? near : address_of(_data[choice % _data.size()]) + near;
+    return chosen % 8 == 7 ? near : address_of(_data[chosen % _data.size()]) + near;
 }
 
 receive_segment hostile_queues::any_place(decisions& by, client_id preferred)
@@ -371,15 +371,15 @@ void hostile_queues::check()
 
 void hostile_queues::step(decisions& by)
 {
-    const std::uint8_t choice = by.byte();
+    const std::uint8_t chosen = by.byte();
     queue_pair& on            = _queue_pairs[by.byte() % _queue_pairs.size()];
-    switch (choice & 15) {
+    switch (chosen & 15) {
     case 0:
-        return choice < 64 ? post_anything(on, by) : connect_again();
+        return chosen < 64 ? post_anything(on, by) : connect_again();
     case 1:
-        return choice < 64 ? scribble(on, by) : connect_again();
+        return chosen < 64 ? scribble(on, by) : connect_again();
     case 2:
-        return choice < 128 ? change_state(on, by) : connect_again();
+        return chosen < 128 ? change_state(on, by) : connect_again();
     case 3:
     case 4:
     case 5:
