@@ -173,24 +173,22 @@ void director::pump()
                 take(each, rank, *told);
             }
         } catch (const std::exception&) { // it has ended by itself
-            const auto ended = each.process->wait();
-            const bool hung  = ended.output().contains("never end") || ended.output().contains("says nothing");
+            const auto ended         = each.process->wait();
+            const std::string output = ended.output();
+            const bool hung          = output.contains("never end") || output.contains("says nothing");
             // UCX ends a target that acknowledges a put to an initiator that is gone, and, without error handling, who
             // copies from or to one by the kernel (docs/limits.md).
-            const std::string output = ended.output();
-            const bool is_of_target  = _plan.has_error_handling &&
+            const bool is_of_target = _plan.has_error_handling &&
                                       output.contains("Fatal: unexpected error: Endpoint timeout") &&
                                       output.contains("ucp_put_handler");
             const bool is_of_copy =
                 !_plan.has_error_handling && output.contains("No such process") && output.contains("uct_cma_ep_tx");
             const bool is_of_ucx = _outcome.kills > 0 && (is_of_target || is_of_copy);
             (is_of_ucx ? _outcome.ended : hung ? _outcome.hung : _outcome.wrong) += 1;
-            if (is_of_ucx) {
-                tell_dead(rank);
-                continue;
+            if (!is_of_ucx) {
+                _outcome.told +=
+                    std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, output);
             }
-            _outcome.told +=
-                std::format("step {}, rank {} ended with status {}: {}\n", _step, rank, ended.status, ended.output());
             tell_dead(rank);
         }
     }
