@@ -2,6 +2,7 @@
 
 #include "integration/two_process/layouts.h"
 
+#include <array>
 #include <memory>
 
 namespace ucxl::test
@@ -21,6 +22,13 @@ std::vector<void*> shown_memory::bases(const memory& of) const
 bool shown_memory::has_key() const
 {
     return _window->carrier() == UCP_LAYOUT_CARRIER_KEYS;
+}
+
+std::string shown_memory::why_no_key() const
+{
+    std::array<char, 300> text{};
+    check_ok(_window->carrier_reason(text), "ucp_layout_window_carrier_reason");
+    return text.data();
 }
 
 ucs_status_t shown_memory::map(ucp_context_h context)

@@ -11,6 +11,7 @@
 #include <ucp_layout.hpp>
 
 #include <optional>
+#include <string>
 
 namespace ucxl::test
 {
@@ -23,6 +24,7 @@ public:
     bool is_mapped() const { return _window.has_value(); }
     const ucx_layout::window& window() const { return *_window; }
     bool has_key() const;
+    std::string why_no_key() const;
     std::size_t length() const { return _all.back()->actual.packed_length(); }
     ucs_status_t map(ucp_context_h context);
     void unmap() { _window.reset(); }

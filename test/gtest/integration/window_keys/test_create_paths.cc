@@ -319,7 +319,7 @@ protected:
         for (shown_memory* const each : {&one.first, &one.second, &one.same_as_second}) {
             each->unmap();
             check_ok(each->map(one.peer.context()), "ucp_layout_map after the failure");
-            EXPECT_TRUE(each->has_key() || knows_less);
+            EXPECT_TRUE(each->has_key() || knows_less) << each->why_no_key();
             each->exchange(one.peer);
             each->unmap();
         }

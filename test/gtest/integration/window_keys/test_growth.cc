@@ -115,7 +115,7 @@ TEST_F(growth, there_is_none_when_endpoints_come_and_go)
     own_peer home;
     shown_memory memory(spec::strided(spec::block(64), {{800, 160}}));
     check_ok(memory.map(home.context()), "ucp_layout_map");
-    ASSERT_TRUE(memory.has_key());
+    ASSERT_TRUE(memory.has_key()) << memory.why_no_key();
     std::vector<std::byte> host(memory.length());
     const ucp_worker_h workers[] = {open_worker(home.context()), open_worker(home.context())};
     const auto progress          = [&] {

@@ -34,7 +34,7 @@ void use_again()
     shown_memory memory(spec::strided(spec::block(64), {{700, 160}}));
     check_ok(memory.map(peer.context()), "ucp_layout_map in a new context");
     memory.exchange(peer);
-    check(memory.has_key(), "a window in a new context has no key");
+    check(memory.has_key(), "a window in a new context has no key: {}", memory.why_no_key());
 }
 
 void lose(own_peer& peer, const char* kind, std::string_view occasion)
@@ -46,7 +46,7 @@ void lose(own_peer& peer, const char* kind, std::string_view occasion)
     for (shown_memory* const each : {&first, &second}) {
         check_ok(each->map(peer.context()), "ucp_layout_map");
         each->exchange(peer);
-        check(each->has_key(), "a window has no key");
+        check(each->has_key(), "a window has no key: {}", each->why_no_key());
     }
     std::vector<std::byte> host(first.length());
     device.fail(std::format("{}:{},time=1ms", kind, occasion));

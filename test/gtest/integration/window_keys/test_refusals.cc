@@ -46,13 +46,6 @@ void PrintTo(const refusal& one, std::ostream* to)
     *to << one.name;
 }
 
-std::string reason_of(const shown_memory& memory)
-{
-    std::array<char, 300> text{};
-    check_ok(ucp_layout_window_carrier_reason(memory.window().get(), text.data(), text.size()), "carrier_reason");
-    return text.data();
-}
-
 class refusals : public testing::TestWithParam<refusal>
 {
 protected:
@@ -96,7 +89,7 @@ protected:
             return;
         }
         ++_num_copied;
-        const std::string reason = reason_of(memory);
+        const std::string reason = memory.why_no_key();
         EXPECT_TRUE(std::regex_search(reason, std::regex(GetParam().need))) << reason;
         EXPECT_TRUE(!reason.starts_with("a bind request") || reason.contains("vendor syndrome 0x")) << reason;
     }
@@ -166,8 +159,8 @@ TEST_P(refused_uses, are_found_before_a_window_has_keys)
             check_ok(all[i].map(peer.context()), "ucp_layout_map");
             all[i].exchange(peer);
             const char* const reason = GetParam().reasons[i];
-            EXPECT_EQ(all[i].has_key(), reason == nullptr) << i << ": " << reason_of(all[i]);
-            EXPECT_TRUE(reason == nullptr || reason_of(all[i]).contains(reason)) << i << ": " << reason_of(all[i]);
+            EXPECT_EQ(all[i].has_key(), reason == nullptr) << i << ": " << all[i].why_no_key();
+            EXPECT_TRUE(reason == nullptr || all[i].why_no_key().contains(reason)) << i << ": " << all[i].why_no_key();
         }
         EXPECT_TRUE(device.stop_failing()) << "nothing was refused";
     }
