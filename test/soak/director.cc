@@ -176,11 +176,11 @@ void director::pump()
             const auto ended         = each.process->wait();
             const std::string output = ended.output();
             const bool hung          = output.contains("never end") || output.contains("says nothing");
-            // UCX ends a target that acknowledges a put to an initiator that is gone, and, without error handling, who
-            // copies from or to one by the kernel (docs/limits.md).
+            // UCX ends a target that answers a put or get of an initiator that is gone, and, without error handling,
+            // who copies from or to one by the kernel (docs/limits.md).
             const bool is_of_target = _plan.has_error_handling &&
                                       output.contains("Fatal: unexpected error: Endpoint timeout") &&
-                                      output.contains("ucp_put_handler");
+                                      (output.contains("ucp_put_handler") || output.contains("ucp_get_req_handler"));
             const bool is_of_copy =
                 !_plan.has_error_handling && output.contains("No such process") && output.contains("uct_cma_ep_tx");
             const bool is_of_ucx = _outcome.kills > 0 && (is_of_target || is_of_copy);
