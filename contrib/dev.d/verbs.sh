@@ -100,19 +100,22 @@ verb_packages() {
     esac
 }
 
-# Full debug information costs a quarter of the compiler's time. Backtraces do without it; `debug` has it.
+# Full debug information costs a quarter of the compiler's time. Backtraces do without it; `debug` has it. With a larger
+# heap g++ collects garbage less often, which takes 7 % of its time, and each needs 100 MB more.
 variant_flags() {
+    local collector=--param=ggc-min-heapsize=600000
     case $1 in
-    release | bench | nixl | arm64 | clang | g++-13) echo "-O2 -g1" ;;
-    demo) echo "-O2" ;;
-    debug) echo "-Og -g" ;;
+    clang) echo "-O2 -g1" ;;
+    release | bench | nixl | arm64 | g++-13) echo "-O2 -g1 $collector" ;;
+    demo) echo "-O2 $collector" ;;
+    debug) echo "-Og -g $collector" ;;
     # With the sanitizers g++ gives this warning for <regex>, wrongly.
     asan)
         echo "-O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" \
-            "-Wno-maybe-uninitialized"
+            "-Wno-maybe-uninitialized $collector"
         ;;
     # The warning is about fences. Ours order what other processes see, and the sanitizer sees one process only.
-    tsan) echo "-O1 -g1 -fsanitize=thread -Wno-tsan" ;;
+    tsan) echo "-O1 -g1 -fsanitize=thread -Wno-tsan $collector" ;;
     *)
         echo "contrib/dev: unknown build variant '$1' (release, bench, debug, clang, g++-13, asan, tsan)" >&2
         return 2
