@@ -4,12 +4,12 @@
 #include "scenario.h"
 #include "transports.h"
 
+#include "support/carrier_reason.h"
 #include "support/printed_text.h"
 
 #include <ucp_layout.h>
 #include <ucp_layout.hpp>
 
-#include <array>
 #include <format>
 #include <string>
 #include <vector>
@@ -26,6 +26,8 @@ namespace ucxl::two_process
 
 namespace
 {
+
+using test::carrier_reason;
 
 // Empty if there is no such file.
 std::string file(const std::string& path)
@@ -71,13 +73,6 @@ std::string first_device()
     return seen.substr(start + 8, seen.find('\n', start + 1) - start - 8);
 }
 
-std::string reason_of(const ucx_layout::window& window)
-{
-    std::array<char, 256> text{};
-    check_ok(window.carrier_reason(text), "ucp_layout_window_carrier_reason");
-    return text.data();
-}
-
 struct figures {
     explicit figures(std::string device) : folder("/layout/keys/" + std::move(device) + "/") {}
 
@@ -95,8 +90,8 @@ void use_keyed_window(ucp_context_h context, const figures& device)
     {
         const auto window = ucx_layout::window::map(context, *rows, memory.data());
         check(window.has_value(), "no window");
-        check(window->carrier() == UCP_LAYOUT_CARRIER_KEYS && reason_of(*window).empty(), "the CPU copies rows: {}",
-              reason_of(*window));
+        check(window->carrier() == UCP_LAYOUT_CARRIER_KEYS && carrier_reason(*window).empty(),
+              "the CPU copies rows: {}", carrier_reason(*window));
         check(number("/layout/windows/keyed") == 1 && number("/layout/windows/copied") == 0, "other windows");
         check(device["live"] == 1 && device["suspended"] == 0, "{} keys, not 1", device["live"]);
         check(device["entries"] > 0 && device["binds"] > binds, "no bind");
@@ -123,7 +118,7 @@ void use_copied_windows(ucp_context_h context)
         const auto other  = ucx_layout::window::map(context, *shorter, memory.data());
         check(window.has_value() && other.has_value(), "no window");
         check(window->carrier() == UCP_LAYOUT_CARRIER_COPIES, "a column has a key");
-        check(reason_of(*window) == reason, "because {}", reason_of(*window));
+        check(carrier_reason(*window) == reason, "because {}", carrier_reason(*window));
         check(number("/layout/windows/copied") == 2, "not 2 copied windows");
         const std::string reasons = file("/layout/windows/reasons");
         check(reasons == "2 2 the device would follow 90000 translations; copying 90000 blocks is faster\n",
@@ -143,10 +138,10 @@ void use_unasked_window(ucp_context_h context)
     const auto window = ucx_layout::window::map(nullptr, *layout, memory.data());
     check(window.has_value(), "no window");
     check(window->carrier() == UCP_LAYOUT_CARRIER_UNDECIDED, "decided without a context");
-    check(reason_of(*window).starts_with("no mlx5 device was asked"), "because {}", reason_of(*window));
+    check(carrier_reason(*window).starts_with("no mlx5 device was asked"), "because {}", carrier_reason(*window));
     check(number("/layout/windows/unasked") == 1, "not counted as unasked");
     check(window->memh(context).has_value(), "no memory handle");
-    check(window->carrier() == UCP_LAYOUT_CARRIER_KEYS, "no key in the context: {}", reason_of(*window));
+    check(window->carrier() == UCP_LAYOUT_CARRIER_KEYS, "no key in the context: {}", carrier_reason(*window));
     check(number("/layout/windows/unasked") == 0 && number("/layout/windows/keyed") == 1, "still unasked");
 }
 

@@ -1,8 +1,8 @@
 #include "shown_memory.h"
 
 #include "integration/two_process/layouts.h"
+#include "support/carrier_reason.h"
 
-#include <array>
 #include <memory>
 
 namespace ucxl::test
@@ -26,9 +26,7 @@ bool shown_memory::has_key() const
 
 std::string shown_memory::why_no_key() const
 {
-    std::array<char, 300> text{};
-    check_ok(_window->carrier_reason(text), "ucp_layout_window_carrier_reason");
-    return text.data();
+    return carrier_reason(*_window);
 }
 
 ucs_status_t shown_memory::map(ucp_context_h context)

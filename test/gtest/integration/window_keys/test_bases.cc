@@ -2,13 +2,13 @@
 // is right. Where memory is missing or read-only only between blocks that are far apart, they have keys.
 #include "own_peer.h"
 
+#include "support/carrier_reason.h"
 #include "support/log_guard.h"
 #include "support/printed_text.h"
 
 #include <ucp_layout.hpp>
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include <sys/mman.h>
@@ -60,13 +60,6 @@ protected:
         return std::move(*window);
     }
 
-    static std::string reason(const ucx_layout::window& window)
-    {
-        std::array<char, 256> text{};
-        check_ok(window.carrier_reason(text), "ucp_layout_window_carrier_reason");
-        return text.data();
-    }
-
     void expect_sent_right(const ucx_layout::window& window)
     {
         std::vector<std::byte> got(blocks * block);
@@ -112,7 +105,7 @@ TEST_F(bases, that_are_missing_between_the_blocks_leave_a_key)
 {
     ASSERT_EQ(munmap(_memory + 100 * page, 2 * page), 0);
     const auto window = mapped();
-    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << reason(window);
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << carrier_reason(window);
     expect_sent_right(window);
     expect_received_right(window, 100, 101);
 }
@@ -122,7 +115,7 @@ TEST_F(bases, that_are_missing_below_a_block_leave_a_window_without_a_key)
     ASSERT_EQ(munmap(_memory + (1 + distance) * page, page), 0);
     const auto window = mapped();
     EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_COPIES);
-    EXPECT_NE(reason(window).find("cannot be registered"), std::string::npos) << reason(window);
+    EXPECT_NE(carrier_reason(window).find("cannot be registered"), std::string::npos) << carrier_reason(window);
 }
 
 TEST_F(bases, that_are_read_only_can_be_sent)
@@ -131,7 +124,7 @@ TEST_F(bases, that_are_read_only_can_be_sent)
         ASSERT_EQ(mprotect(_memory + (1 + distance) * page, count * page, PROT_READ), 0);
         const auto window = mapped();
         EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_COPIES);
-        EXPECT_NE(reason(window).find("not writable"), std::string::npos) << reason(window);
+        EXPECT_NE(carrier_reason(window).find("not writable"), std::string::npos) << carrier_reason(window);
         expect_sent_right(window);
     }
 }
@@ -143,7 +136,7 @@ TEST_F(bases, that_become_writable_get_a_key)
     EXPECT_EQ(mapped().carrier(), UCP_LAYOUT_CARRIER_COPIES);
     ASSERT_EQ(mprotect(_memory + (1 + distance) * page, page, PROT_READ | PROT_WRITE), 0);
     const auto window = mapped();
-    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << reason(window);
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << carrier_reason(window);
     expect_sent_right(window);
     expect_received_right(window, pages, pages);
 }
@@ -152,7 +145,7 @@ TEST_F(bases, that_are_read_only_between_the_blocks_leave_a_key)
 {
     ASSERT_EQ(mprotect(_memory + (distance + 100) * page, page, PROT_READ), 0);
     const auto window = mapped();
-    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << reason(window);
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << carrier_reason(window);
     expect_sent_right(window);
     expect_received_right(window, pages, pages);
 }
