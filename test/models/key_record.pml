@@ -2,8 +2,9 @@
  * file that a peer reads and maps, changes it when the window is bound elsewhere, and erases it when the window ends. The
  * place is then used for the record of another window. Each word is written and read alone.
  *
- * The peer imports the record once and moves bytes through it several times: before each operation it looks whether the
- * generation is still that of its key, and whether the counter of bindings is that of the places it uses.
+ * The peer imports the record once and moves bytes through it several times, from two threads: before each operation a thread
+ * looks whether the generation is still that of its key, and whether the counter of bindings is that of the places they use. If
+ * not, it reads the places anew, under a lock, for both.
  *
  * An operation looks at the counter first. If it looked at the generation first, the window could end and another one get the
  * place between, whose counter may be that of places from before a rebinding. The code had that; this model found it.
@@ -20,6 +21,7 @@
  * broken: COUNTER_NOT_READ_AGAIN: the peer does not read the counter again behind the places
  * broken: ODD_IS_READ: the peer reads places while the counter is odd
  * broken: COUNTER_IGNORED: an operation does not look at the counter
+ * broken: OTHER_WINDOW_FOLLOWED: places that were read anew are used without looking whose they are; the code had that
  * broken: GENERATION_LOOKED_FIRST: an operation looks at the generation before the counter
  * broken: GENERATION_IGNORED: an operation does not look at the generation
  */
@@ -27,7 +29,7 @@
 #define REBINDINGS 2
 #endif
 #ifndef OPERATIONS
-#define OPERATIONS 3
+#define OPERATIONS 2
 #endif
 
 /* The record in the file. */
@@ -37,6 +39,10 @@ byte generation, counter, place[2];
  * one. */
 byte bound;         /* the last binding that returned */
 bool is_ended;      /* the first window */
+
+/* What the threads of the peer share. Those who use places keep them until they have ended, so each set is one value. */
+byte used = 255, used_binding; /* places: 255 is none, 254 a mixture */
+bool importer;                 /* lock */
 
 proctype owner()
 {
@@ -101,28 +107,46 @@ inline read_places()
     fi
 }
 
-proctype peer()
+/* The copy becomes what both threads use. */
+inline set_used()
 {
-    byte seen, copy[2], used[2], used_binding, begun, operations = OPERATIONS;
-    bool is_read, was_ended;
-    /* import */
+    atomic {
+        if
+        :: copy[0] == copy[1] -> used = copy[0]
+        :: else -> used = 254
+        fi;
+        used_binding = seen
+    }
+}
+
+proctype peer(byte operations)
+{
+    byte seen, copy[2], mine, begun;
+    bool is_read, is_present, was_ended;
+    /* import: the first thread reads the record, the other one finds it */
+    atomic { !importer -> importer = true };
     if
-    :: generation == 1 -> skip
-    :: else -> goto refused
-    fi;
-    read_places();
-    if
-    :: is_read -> skip
-    :: else -> goto refused
-    fi;
+    :: used != 255 -> skip
+    :: else ->
+        if
+        :: generation == 1 -> skip
+        :: else -> goto refused
+        fi;
+        read_places();
+        if
+        :: is_read -> skip
+        :: else -> goto refused
+        fi;
 #ifndef NOT_LOOKED_AGAIN
-    if
-    :: generation == 1 -> skip
-    :: else -> goto refused
-    fi;
+        if
+        :: generation == 1 -> skip
+        :: else -> goto refused
+        fi;
 #endif
-    assert(copy[0] == copy[1] && copy[0] != 100); /* whole */
-    used[0] = copy[0]; used[1] = copy[1]; used_binding = seen;
+        assert(copy[0] == copy[1] && copy[0] != 100); /* whole */
+        set_used()
+    fi;
+    importer = false;
     do
     :: operations > 0 ->
         operations--;
@@ -130,37 +154,54 @@ proctype peer()
 #ifdef GENERATION_LOOKED_FIRST
         if
         :: generation == 1 -> skip
-        :: else -> goto refused
+        :: else -> goto ended
         fi;
 #endif
 #ifndef COUNTER_IGNORED
+        is_present = counter == used_binding;
         if
-        :: counter == used_binding -> skip
+        :: is_present -> skip
         :: else ->
+            /* follow() */
+            atomic { !importer -> importer = true };
             read_places();
             if
             :: is_read -> skip
-            :: else -> goto next
+            :: else -> importer = false; goto next
             fi;
-            used[0] = copy[0]; used[1] = copy[1]; used_binding = seen
+#ifndef OTHER_WINDOW_FOLLOWED
+            if
+            :: generation == 1 -> skip
+            :: else -> goto refused
+            fi;
+#endif
+            if
+            :: used_binding == seen -> skip
+            :: else -> set_used()
+            fi;
+            importer = false
         fi;
 #endif
 #ifndef GENERATION_LOOKED_FIRST
 #ifndef GENERATION_IGNORED
         if
         :: generation == 1 -> skip
-        :: else -> goto refused
+        :: else -> goto ended
         fi;
 #endif
 #endif
-        assert(used[0] == used[1] && used[0] != 100); /* one binding */
-        assert(used[0] >= begun); /* not behind */
+        mine = used;
+        assert(mine != 254 && mine != 100); /* one binding */
+        assert(mine >= begun); /* not behind */
         assert(!was_ended); /* ended */
 next:
         skip
     :: else -> break
     od;
+    goto ended;
 refused:
+    importer = false;
+ended:
     skip
 }
 
@@ -169,6 +210,7 @@ init
     atomic {
         generation = 1;
         run owner();
-        run peer()
+        run peer(OPERATIONS);
+        run peer(1)
     }
 }

@@ -63,13 +63,6 @@ struct shm_peer {
         return is_alive;
     }
 
-    bool still_has(const shm_key& key) const
-    {
-        std::uint64_t generation = 0;
-        return records.read(key.record_offset, std::as_writable_bytes(std::span(&generation, 1))) &&
-               generation == key.generation;
-    }
-
 private:
     mutable std::atomic<std::int64_t> _seen_alive{-1};
 };
@@ -215,20 +208,49 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
     return created;
 }
 
+// Calls attempt() until it returns true, because the owner may be changing what is read. Returns false if it keeps
+// changing it, or ended while it did.
+template <typename Attempt>
+bool try_between_changes(const shm_peer& owner, Attempt&& attempt)
+{
+    constexpr unsigned tries = 1000; // it changes them within some microseconds, but may have lost its core
+    for (unsigned i = 0; i < tries; ++i) {
+        if (attempt()) {
+            return true;
+        }
+        if (i % 16 == 8 && owner.process.has_ended()) {
+            return false;
+        }
+        sched_yield();
+    }
+    return false;
+}
+
+// Whether the places that were read with the header are all of one binding, and of the window that the header names.
+bool is_whole(const shm_record_header& header, const shm_record_header& read_again)
+{
+    return header.binding % 2 == 0 && read_again.binding == header.binding &&
+           read_again.generation == header.generation;
+}
+
 result<shm_record> importer::read_record(const shm_peer& from, const shm_key& key) const
 {
     if (from.records.length() < key.record_offset + key.record_length) {
         return fail(errc::malformed, "the record is behind the end of its file");
     }
     std::vector<std::byte> contents(key.record_length);
-    if (!from.records.read(key.record_offset, contents)) {
-        return fail(errc::malformed, "the record could not be read");
+    bool is_read          = false;
+    const auto read_whole = [&] {
+        shm_record_header before{}, after{};
+        is_read = from.records.read(key.record_offset, contents) &&
+                  from.records.read(key.record_offset, std::as_writable_bytes(std::span(&after, 1)));
+        std::memcpy(&before, contents.data(), sizeof(before));
+        return !is_read || is_whole(before, after);
+    };
+    if (!try_between_changes(from, read_whole)) {
+        return fail(errc::malformed, "the owner keeps changing the record, or ended while it did");
     }
-    auto record = unpack_record(contents, key);
-    if (record && !from.still_has(key)) {
-        return fail(errc::malformed, "the record was erased while it was read");
-    }
-    return record;
+    return is_read ? unpack_record(contents, key) : fail(errc::malformed, "the record could not be read");
 }
 
 result<void> importer::make_room(std::uint64_t length)
@@ -501,26 +523,22 @@ void importer::release(imported_window* imported) noexcept
     show();
 }
 
-// As the owner wrote them, all of one binding. Nothing if it keeps changing them, or ended while it did.
+// As the owner wrote them, all of one binding. Nothing if it keeps changing them, or ended.
 std::optional<std::vector<shm_place>> read_places(const imported_window& imported, std::uint64_t& binding)
 {
     std::vector<shm_place> places(imported.described->num_sources());
-    constexpr unsigned tries = 1000; // it changes them within some microseconds, but may have lost its core
-    for (unsigned i = 0; i < tries; ++i) {
+    const auto read_whole = [&] {
         binding = binding_of(imported);
-        if (binding % 2 == 0) {
-            copy_words(places, imported.record + sizeof(shm_record_header));
-            std::atomic_thread_fence(std::memory_order_acquire);
-            if (binding_of(imported) == binding) {
-                return places;
-            }
+        if (binding % 2 != 0) {
+            return false;
         }
-        if (i % 16 == 8 && imported.owner->process.has_ended()) {
-            return std::nullopt;
-        }
-        sched_yield();
-    }
-    return std::nullopt;
+        copy_words(places, imported.record + sizeof(shm_record_header));
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return binding_of(imported) == binding;
+    };
+    // Of another window if this one ended.
+    return try_between_changes(*imported.owner, read_whole) && is_published(imported) ? std::optional(std::move(places))
+                                                                                      : std::nullopt;
 }
 
 // The owner has bound the window anew. Returns false if its memory cannot be reached.
