@@ -394,6 +394,7 @@ std::vector<std::byte*> window_registry::windows_over(const region& memory) cons
 {
     std::vector<std::byte*> found;
     const std::lock_guard guard(registry_lock());
+    const reader_section section; // windows stay, but each may be bound elsewhere
     if (_slots != nullptr) {
         _slots->for_each([&](const window* each) {
             const auto is_it = [&](const region_ptr& held) { return held.get() == &memory; };
