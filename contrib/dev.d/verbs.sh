@@ -307,7 +307,7 @@ conformance mpi: MPI programs of other projects, with the library and without it
 conformance python: a wheel of the package, beside wheels of other projects
 adversarial: 200 seeds; `check` runs five of the day, and one of windows, with half of them
 models: larger state spaces, and all broken variants; `check` breaks one model of the day
-schedules: a million orders of atomic operations; `check` runs 50000 of the day
+schedules: a million orders of atomic operations of each protocol; `check` runs 2000 to 50000 of the day
 soak 20: random processes that are killed, for so many minutes
 test internal-headers: all of them; `check` compiles a quarter of the day alone
 END
@@ -404,8 +404,10 @@ verb_adversarial() {
 
 verb_schedules() {
     verb_build release
-    in_build release gtest_schedules
-    UCXL_TEST_SCHEDULES=${1:-1000000} exec "$top/build/release/gtest_schedules"
+    in_build release gtest_schedules gtest_schedules_windows
+    export UCXL_TEST_SCHEDULES=${1:-1000000}
+    "$top/build/release/gtest_schedules"
+    "$top/build/release/gtest_schedules_windows"
 }
 
 verb_soak() {

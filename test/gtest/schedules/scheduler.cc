@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
-#include <signal.h>
+#include <sched.h>
 
 namespace ucxl::test
 {
@@ -13,11 +15,23 @@ namespace ucxl::test
 namespace
 {
 
-scheduler* running = nullptr;
+scheduler* only = nullptr;
+// Other threads of the program are not scheduled; nor is the scheduler itself, which may call functions of templates
+// that were compiled with the code under test.
+thread_local constinit bool is_strand = false;
 
-constexpr std::size_t stack_length   = 64 << 10;
-constexpr std::uint64_t most_steps   = 200'000;
-constexpr std::uint64_t likely_steps = 400; // a process is killed within these
+class in_scheduler
+{
+public:
+    in_scheduler() { is_strand = false; }
+    ~in_scheduler() { is_strand = true; }
+    in_scheduler(const in_scheduler&)            = delete;
+    in_scheduler& operator=(const in_scheduler&) = delete;
+};
+
+constexpr std::size_t stack_length        = 64 << 10;
+constexpr std::uint64_t likely_steps      = 400; // a process is killed within these
+constexpr std::uint64_t accesses_in_a_row = 16;  // plain ones, on average, without a step
 
 // Each is used again and again.
 std::byte* stack(std::size_t number)
@@ -29,40 +43,108 @@ std::byte* stack(std::size_t number)
     return all[number].get();
 }
 
+// Only one thread runs at a time, and goes on faster where the one before ran.
+void stay_on_one_processor()
+{
+    static const bool is_done = [] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one);
+        return sched_setaffinity(0, sizeof(one), &one) == 0;
+    }();
+    static_cast<void>(is_done);
+}
+
 } // namespace
+
+// The first thread-local object of a thread ends last: other ones take steps when they end.
+struct end_of_strand {
+    ~end_of_strand()
+    {
+        is_strand = false;
+        only->end_running();
+    }
+};
 
 scheduler* scheduler::current()
 {
-    return running;
+    return is_strand ? only : nullptr;
 }
 
-// Some orders need a fiber that goes on for long while another one waits between two steps, others the contrary.
-scheduler::scheduler(std::uint64_t seed) : _random(seed), _steps_in_a_row(std::uint64_t{2} << _random.below(6))
+// Some orders need a strand that goes on for long while another one waits between two steps, others the contrary.
+scheduler::scheduler(std::uint64_t seed, runs kind)
+    : _random(seed), _kind(kind), _steps_in_a_row(std::uint64_t{2} << _random.below(6))
 {
-    running = this;
+    only = this;
+    sem_init(&_main_turn, 0, 0);
+    if (kind == runs::threads) {
+        stay_on_one_processor();
+    }
 }
 
+// Threads that did not come to their end wait for ever.
 scheduler::~scheduler()
 {
-    running = nullptr;
+    only = nullptr;
+    for (auto& each : _strands) {
+        if (_kind == runs::threads && !each->has_ended) {
+            static_cast<void>(each.release());
+        }
+    }
+    for (const auto& [address, length] : _freed) {
+        std::free(reinterpret_cast<void*>(address));
+    }
 }
 
-void scheduler::start()
+void scheduler::run_fiber()
 {
-    running->_running->body();
-    running->_running->has_ended = true;
-    running->go_on();
+    is_strand = true;
+    only->_running->body();
+    is_strand = false;
+    only->end_running();
 }
 
-void scheduler::add(pid_t pid, std::function<void()> body)
+void* scheduler::run_thread(void* own)
 {
-    auto& made = *_fibers.emplace_back(std::make_unique<fiber>());
+    thread_local end_of_strand last;
+    static_cast<void>(&last);
+    auto& mine = *static_cast<strand*>(own);
+    sem_wait(&mine.turn);
+    is_strand = true;
+    mine.body();
+    return nullptr;
+}
+
+std::size_t scheduler::add(pid_t pid, std::function<void()> body)
+{
+    auto& made = *_strands.emplace_back(std::make_unique<strand>());
     made.body  = std::move(body);
     made.pid   = pid;
-    getcontext(&made.context);
-    made.context.uc_stack = {.ss_sp = stack(_fibers.size() - 1), .ss_flags = 0, .ss_size = stack_length};
-    made.context.uc_link  = nullptr;
-    makecontext(&made.context, start, 0);
+    if (_kind == runs::threads) {
+        sem_init(&made.turn, 0, 0);
+        pthread_create(&made.thread, nullptr, run_thread, &made);
+    } else {
+        getcontext(&made.context);
+        made.context.uc_stack = {.ss_sp = stack(_strands.size() - 1), .ss_flags = 0, .ss_size = stack_length};
+        made.context.uc_link  = nullptr;
+        makecontext(&made.context, run_fiber, 0);
+    }
+    return _strands.size() - 1;
+}
+
+std::size_t scheduler::make(std::function<void()> body)
+{
+    const in_scheduler guard;
+    ++_num_unjoined;
+    return add(_running->pid, std::move(body));
+}
+
+void scheduler::join(std::size_t joined)
+{
+    while (!_strands[joined]->has_ended) {
+        yield();
+    }
+    --_num_unjoined;
 }
 
 void scheduler::kill_somewhere(pid_t pid)
@@ -71,49 +153,122 @@ void scheduler::kill_somewhere(pid_t pid)
     _kill_at = 1 + _random.below(likely_steps);
 }
 
-scheduler::fiber* scheduler::choose()
+// Null if there is none but that one.
+scheduler::strand* scheduler::choose(const strand* but)
 {
-    std::array<fiber*, 16> runnable;
+    std::array<strand*, 16> runnable;
     std::size_t count = 0;
-    for (const auto& each : _fibers) {
-        if (is_runnable(*each)) {
+    for (const auto& each : _strands) {
+        if (is_runnable(*each) && each.get() != but) {
             runnable[count++] = each.get();
         }
     }
     return count == 0 ? nullptr : runnable[_random.below(count)];
 }
 
-// Switches to another fiber, or back to run().
-void scheduler::go_on()
+// Switches to another strand, or back to run().
+void scheduler::go_on(const strand* but)
 {
-    fiber* const before = _running;
-    _running            = _num_steps > most_steps ? nullptr : choose();
-    if (_running != before) {
-        swapcontext(&before->context, _running == nullptr ? &_main : &_running->context);
+    strand* const before = _running;
+    strand* next         = is_over() ? nullptr : choose(but);
+    if (next == nullptr && but != nullptr && is_runnable(*but) && !is_over()) {
+        return; // it is alone
+    }
+    if (next == before) {
+        return;
+    }
+    _running = next;
+    if (_kind == runs::fibers) {
+        swapcontext(&before->context, next == nullptr ? &_main : &next->context);
+        return;
+    }
+    // Read before the next one runs, which may be the last.
+    const bool has_ended = before->has_ended;
+    sem_post(next == nullptr ? &_main_turn : &next->turn);
+    if (!has_ended) {
+        sem_wait(&before->turn);
+    }
+}
+
+void scheduler::end_running()
+{
+    flush(*_running);
+    _running->has_ended = true;
+    go_on(nullptr);
+}
+
+void scheduler::count_step()
+{
+    ++_num_steps;
+    if (_victim != 0 && _num_steps >= _kill_at && _running->pid == _victim) {
+        _killed = std::exchange(_victim, 0);
+        for (const auto& each : _strands) { // what a processor has stored does not end with a process
+            if (each->pid == _killed) {
+                flush(*each);
+            }
+        }
+    }
+    if (strand& any = *_strands[_random.below(_strands.size())]; !any.buffer.empty() && _random.one_in(2)) {
+        flush_oldest(any);
+    }
+}
+
+void scheduler::go_on_if_due()
+{
+    if (_killed == _running->pid || is_over() || _random.one_in(_steps_in_a_row)) {
+        go_on(nullptr);
     }
 }
 
 void scheduler::step()
 {
-    if (_running == nullptr) {
-        return; // what is done before and after
+    const in_scheduler guard;
+    count_step();
+    go_on_if_due();
+}
+
+void scheduler::step_at(const volatile void* address, std::size_t length)
+{
+    const in_scheduler guard;
+    count_step();
+    go_on_if_due();
+    look_for_freed(address, length);
+}
+
+void scheduler::access(const volatile void* address, std::size_t length)
+{
+    const in_scheduler guard;
+    if (_random.one_in(accesses_in_a_row)) {
+        count_step();
+        go_on_if_due();
     }
-    ++_num_steps;
-    if (_victim != 0 && _num_steps >= _kill_at && _running->pid == _victim) {
-        _killed = std::exchange(_victim, 0);
-    }
-    if (_killed == _running->pid || _num_steps > most_steps || _random.one_in(_steps_in_a_row)) {
-        go_on();
-    }
+    look_for_freed(address, length);
+    flush_if_touched(address, length);
+}
+
+void scheduler::yield()
+{
+    const in_scheduler guard;
+    count_step();
+    go_on(_running);
 }
 
 bool scheduler::run()
 {
-    _running = choose();
-    if (_running != nullptr) {
+    _running = choose(nullptr);
+    if (_running != nullptr && _kind == runs::fibers) {
         swapcontext(&_main, &_running->context);
+        is_strand = false; // a strand that never ends was left in the middle
+    } else if (_running != nullptr) {
+        sem_post(&_running->turn);
+        sem_wait(&_main_turn);
+        for (const auto& each : _strands) {
+            if (each->has_ended) {
+                pthread_join(each->thread, nullptr);
+            }
+        }
     }
-    return _num_steps <= most_steps;
+    return !is_over();
 }
 
 pid_t scheduler::running_process() const
@@ -126,141 +281,96 @@ bool scheduler::is_dead(pid_t pid) const
     return _killed == pid;
 }
 
+void scheduler::flush_oldest(strand& of_strand)
+{
+    const stored oldest = of_strand.buffer.front();
+    of_strand.buffer.pop_front();
+    std::memcpy(const_cast<void*>(oldest.address), &oldest.value, oldest.length); // little-endian
+}
+
+void scheduler::flush(strand& of_strand)
+{
+    while (!of_strand.buffer.empty()) {
+        flush_oldest(of_strand);
+    }
+}
+
+void scheduler::buffer_store(volatile void* address, std::uint64_t value, std::size_t length)
+{
+    const in_scheduler guard;
+    _running->buffer.push_back({address, value, length});
+}
+
+void scheduler::flush()
+{
+    const in_scheduler guard;
+    flush(*_running);
+}
+
+void scheduler::flush_if_touched(const volatile void* address, std::size_t length)
+{
+    const auto start = reinterpret_cast<std::uintptr_t>(address);
+    for (const stored& each : _running->buffer) {
+        const auto other = reinterpret_cast<std::uintptr_t>(each.address);
+        if (other < start + length && start < other + each.length) {
+            flush(*_running);
+            return;
+        }
+    }
+}
+
+void scheduler::flush_all()
+{
+    const in_scheduler guard;
+    for (const auto& each : _strands) {
+        flush(*each);
+    }
+}
+
+const std::uint64_t* scheduler::buffered(const volatile void* address) const
+{
+    const in_scheduler guard;
+    const auto newest = std::ranges::find(
+        _running->buffer.rbegin(), _running->buffer.rend(), address,
+        [](const stored& each) -> const volatile void* { return each.address; });
+    return newest == _running->buffer.rend() ? nullptr : &newest->value;
+}
+
+void scheduler::keep_freed(void* memory, std::size_t length)
+{
+    const in_scheduler guard;
+    flush(*_running); // no store comes after the end of its memory
+    _was_freed_used = !_freed.emplace(reinterpret_cast<std::uintptr_t>(memory), length).second || _was_freed_used;
+}
+
+void scheduler::look_for_freed(const volatile void* address, std::size_t length)
+{
+    const auto start = reinterpret_cast<std::uintptr_t>(address);
+    const auto next  = _freed.upper_bound(start + length - 1);
+    if (next != _freed.begin()) {
+        const auto& [freed, freed_length] = *std::prev(next);
+        _was_freed_used                   = _was_freed_used || start < freed + freed_length;
+    }
+}
+
+void scheduler::sleep_on(const void* word, std::uint64_t until)
+{
+    _running->sleeps_on = word;
+    strand& sleeper     = *_running;
+    while (sleeper.sleeps_on != nullptr && _num_steps < until) {
+        yield();
+    }
+    sleeper.sleeps_on = nullptr;
+}
+
+void scheduler::wake(const void* word)
+{
+    const in_scheduler guard;
+    for (const auto& each : _strands) {
+        if (each->sleeps_on == word) {
+            each->sleeps_on = nullptr;
+        }
+    }
+}
+
 } // namespace ucxl::test
-
-namespace
-{
-
-void step()
-{
-    if (auto* const all = ucxl::test::scheduler::current()) {
-        all->step();
-    }
-}
-
-template <typename Word>
-int compare_exchange(volatile Word* at, Word* expected, Word wanted, bool is_weak)
-{
-    step();
-    auto* const all = ucxl::test::scheduler::current();
-    if (*at != *expected || (is_weak && all != nullptr && all->fails_for_no_reason())) {
-        *expected = *at;
-        return 0;
-    }
-    *at = wanted;
-    return 1;
-}
-
-} // namespace
-
-// What the code under test asks of the system.
-extern "C" int sched_yield() noexcept
-{
-    step();
-    return 0;
-}
-
-extern "C" int kill(pid_t pid, int) noexcept
-{
-    const auto* const all = ucxl::test::scheduler::current();
-    errno                 = ESRCH;
-    return all != nullptr && all->is_dead(pid) ? -1 : 0;
-}
-
-// The functions that a compiler calls for -fsanitize=thread.
-#define UCXL_ATOMICS(BITS)                                                                                             \
-    extern "C" std::uint##BITS##_t __tsan_atomic##BITS##_load(const volatile std::uint##BITS##_t* at, int)             \
-    {                                                                                                                  \
-        step();                                                                                                        \
-        return *at;                                                                                                    \
-    }                                                                                                                  \
-    extern "C" void __tsan_atomic##BITS##_store(volatile std::uint##BITS##_t* at, std::uint##BITS##_t value, int)      \
-    {                                                                                                                  \
-        step();                                                                                                        \
-        *at = value;                                                                                                   \
-    }                                                                                                                  \
-    extern "C" std::uint##BITS##_t __tsan_atomic##BITS##_exchange(volatile std::uint##BITS##_t* at,                    \
-                                                                  std::uint##BITS##_t value, int)                      \
-    {                                                                                                                  \
-        step();                                                                                                        \
-        const auto before = *at;                                                                                       \
-        *at               = value;                                                                                     \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    extern "C" std::uint##BITS##_t __tsan_atomic##BITS##_fetch_add(volatile std::uint##BITS##_t* at,                   \
-                                                                   std::uint##BITS##_t value, int)                     \
-    {                                                                                                                  \
-        step();                                                                                                        \
-        const auto before = *at;                                                                                       \
-        *at               = before + value;                                                                            \
-        return before;                                                                                                 \
-    }                                                                                                                  \
-    extern "C" int __tsan_atomic##BITS##_compare_exchange_strong(                                                      \
-        volatile std::uint##BITS##_t* at, std::uint##BITS##_t* expected, std::uint##BITS##_t wanted, int, int)         \
-    {                                                                                                                  \
-        return compare_exchange(at, expected, wanted, false);                                                          \
-    }                                                                                                                  \
-    extern "C" int __tsan_atomic##BITS##_compare_exchange_weak(                                                        \
-        volatile std::uint##BITS##_t* at, std::uint##BITS##_t* expected, std::uint##BITS##_t wanted, int, int)         \
-    {                                                                                                                  \
-        return compare_exchange(at, expected, wanted, true);                                                           \
-    }                                                                                                                  \
-    /* clang's, for both */                                                                                            \
-    extern "C" std::uint##BITS##_t __tsan_atomic##BITS##_compare_exchange_val(                                         \
-        volatile std::uint##BITS##_t* at, std::uint##BITS##_t expected, std::uint##BITS##_t wanted, int, int)          \
-    {                                                                                                                  \
-        compare_exchange(at, &expected, wanted, false);                                                                \
-        return expected;                                                                                               \
-    }
-
-UCXL_ATOMICS(32)
-UCXL_ATOMICS(64)
-#undef UCXL_ATOMICS
-
-extern "C" {
-void __tsan_init()
-{
-}
-void __tsan_func_entry(void*)
-{
-}
-void __tsan_func_exit()
-{
-}
-void __tsan_atomic_thread_fence(int)
-{
-}
-}
-
-// Other loads and stores: of memory that only one thread has.
-#define UCXL_ACCESSES(BYTES)                                                                                           \
-    extern "C" void __tsan_read##BYTES(void*)                                                                          \
-    {                                                                                                                  \
-    }                                                                                                                  \
-    extern "C" void __tsan_write##BYTES(void*)                                                                         \
-    {                                                                                                                  \
-    }
-
-UCXL_ACCESSES(1)
-UCXL_ACCESSES(2)
-UCXL_ACCESSES(4)
-UCXL_ACCESSES(8)
-UCXL_ACCESSES(16)
-#undef UCXL_ACCESSES
-
-// clang's.
-extern "C" void* __tsan_memcpy(void* to, const void* from, std::size_t length)
-{
-    return std::memcpy(to, from, length);
-}
-extern "C" void* __tsan_memset(void* to, int value, std::size_t length)
-{
-    return std::memset(to, value, length);
-}
-
-extern "C" void __tsan_read_range(void*, std::size_t)
-{
-}
-extern "C" void __tsan_write_range(void*, std::size_t)
-{
-}

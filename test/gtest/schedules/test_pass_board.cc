@@ -1,6 +1,7 @@
 // Shared passes (src/uct/layout/peer/pass_board.h), the real code, in orders of its atomic operations that random
 // numbers choose: two requesters and an owner with two threads, one of which may be killed at any step. The properties
 // are those of test/models/shared_pass.pml.
+#include "orders.h"
 #include "scheduler.h"
 
 #include "uct/layout/peer/pass_board.h"
@@ -8,11 +9,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <string>
 
 namespace ucxl
 {
@@ -47,7 +47,7 @@ struct pass_state {
 class one_order
 {
 public:
-    explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1)
+    explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1, scheduler::runs::fibers)
     {
         for (unsigned each = 0; each < num_requesters; ++each) {
             _all.add(requester + static_cast<pid_t>(each), [this, each] { request(each); });
@@ -172,29 +172,23 @@ private:
     scheduler _all;
     pass_board _board{};
     std::array<pass_state, num_passes> _passes{};
-    unsigned _num_slots = 0, _num_finished = 0, _num_shared = 0;
+    unsigned _num_slots = 0;
+    std::atomic<unsigned> _num_finished{0}, _num_shared{0};
     const char* _wrong = nullptr;
 };
 
-// UCXL_TEST_SCHEDULES=1000000 for as many.
-std::uint64_t num_schedules()
-{
-    const char* const wanted = std::getenv("UCXL_TEST_SCHEDULES");
-    return wanted == nullptr ? 50'000 : std::strtoull(wanted, nullptr, 10);
-}
+constexpr std::uint64_t usual_schedules = 50'000;
 
 TEST(schedules, of_shared_passes_lose_no_piece_and_move_none_twice)
 {
     std::uint64_t num_shared = 0;
-    const std::uint64_t from = run_seed() * 1'000'000;
-    for (std::uint64_t seed = from; seed < from + num_schedules(); ++seed) {
+    try_orders(usual_schedules, [&](std::uint64_t seed) {
         const auto order        = std::make_unique<one_order>(seed);
         const char* const wrong = order->run();
-        ASSERT_EQ(wrong, nullptr) << wrong << ", schedule " << seed;
         num_shared += order->was_shared() ? 1 : 0;
-    }
-    EXPECT_GT(num_shared, num_schedules() / 4) << "the owner takes part seldom";
-    RecordProperty("schedules", std::to_string(num_schedules()));
+        return wrong;
+    });
+    EXPECT_GT(num_shared, num_schedules(usual_schedules) / 4) << "the owner takes part seldom";
 }
 
 } // namespace
