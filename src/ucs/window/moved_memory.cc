@@ -107,6 +107,18 @@ std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t en
 namespace
 {
 
+// Also of memory that nobody may touch: the pages may begin and end with such memory of a program with AddressSanitizer,
+// which looks at all that memcpy() reads, whoever calls it.
+[[gnu::no_sanitize_address]] void copy_pages(std::byte* to, std::uintptr_t from, std::size_t length)
+{
+    std::array<std::uint64_t, 4> words; // as long as the compiler copies without a call
+    for (std::size_t at = 0; at < length; at += sizeof(words)) {
+        __builtin_memcpy(&words, reinterpret_cast<const std::byte*>(from) + at, sizeof(words));
+        __builtin_memcpy(to + at, &words, sizeof(words));
+        asm volatile("" : : : "memory"); // or it makes one call of the loop
+    }
+}
+
 // Those pages of private memory without a file that were touched; the others are zeros, and so are those of the file.
 void copy_touched(std::byte* to, std::uintptr_t start, std::uintptr_t end, const owned_fd& pagemap)
 {
@@ -120,7 +132,7 @@ void copy_touched(std::byte* to, std::uintptr_t start, std::uintptr_t end, const
                                             static_cast<ssize_t>(number * sizeof(entries[0]));
         for (std::size_t i = 0; i < number; ++i, at += page) {
             if (!is_told || (entries[i] & exists) != 0) {
-                std::memcpy(to + (at - start), reinterpret_cast<const std::byte*>(at), page);
+                copy_pages(to + (at - start), at, page);
             }
         }
     }
@@ -136,7 +148,7 @@ void copy_existing(std::byte* to, std::uintptr_t first, std::uintptr_t end)
         if (range.inode == 0) {
             copy_touched(to + (start - first), start, stop, pagemap);
         } else {
-            std::memcpy(to + (start - first), reinterpret_cast<const std::byte*>(start), stop - start);
+            copy_pages(to + (start - first), start, stop - start);
         }
     }
 }
