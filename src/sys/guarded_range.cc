@@ -1,8 +1,10 @@
 #include "guarded_range.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <format>
+#include <forward_list>
 #include <mutex>
 
 #include <signal.h>
@@ -27,7 +29,7 @@ constinit std::array<guarded_place, guarded_range::max_ranges> places{};
 
 using action = struct sigaction;
 
-// What was installed before; those that were replaced stay, because a handler may be reading them.
+// What was installed before.
 constinit std::atomic<const action*> behind{nullptr};
 
 std::mutex& installing()
@@ -97,6 +99,20 @@ void on_bus_error(int number, siginfo_t* about, void* state)
     pass_on(number, about, state);
 }
 
+// Under the lock. The first of the list becomes one of those that stay for ever, each once: a handler may be reading them.
+const action& keep(std::forward_list<action>& made)
+{
+    static auto& all = *new std::forward_list<action>;
+    const auto known = std::ranges::find_if(all, [&](const action& each) {
+        return each.sa_flags == made.front().sa_flags && each.sa_sigaction == made.front().sa_sigaction;
+    });
+    if (known != all.end()) {
+        return *known;
+    }
+    all.splice_after(all.before_begin(), made);
+    return all.front();
+}
+
 bool install()
 {
     action now{};
@@ -108,15 +124,13 @@ bool install()
     action ours{};
     ours.sa_sigaction = on_bus_error;
     ours.sa_flags     = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    auto* const kept  = new action{};
-    if (sigaction(SIGBUS, &ours, kept) != 0) {
-        delete kept;
+    std::forward_list<action> before(1);
+    if (sigaction(SIGBUS, &ours, &before.front()) != 0) {
         return false;
     }
-    if ((kept->sa_flags & SA_SIGINFO) == 0 || kept->sa_sigaction != on_bus_error) {
-        behind.store(kept, std::memory_order_release);
-    } else {
-        delete kept; // another thread was faster
+    const bool is_ours = (before.front().sa_flags & SA_SIGINFO) != 0 && before.front().sa_sigaction == on_bus_error;
+    if (!is_ours) { // another thread was not faster
+        behind.store(&keep(before), std::memory_order_release);
     }
     return true;
 }

@@ -54,9 +54,8 @@ inline std::vector<life> lives_with(const std::string& role, const std::vector<s
     environment variables{{"UCXL_CHILD", role}, {"UCX_LOG_LEVEL", "fatal"}};
     variables.insert(variables.end(), more.begin(), more.end());
     // One stream, so that what a life printed stands before its status.
-    std::vector<std::string> arguments{"-c", "exec \"$0\" \"$@\" 2>&1", program_path()};
-    arguments.insert(arguments.end(), faults.begin(), faults.end());
-    const ended_process ended = process("/bin/sh", arguments, {.variables = variables}).wait();
+    const ended_process ended =
+        process(program_path(), faults, {.variables = variables, .has_one_stream = true}).wait();
     std::vector<life> lives(1);
     std::istringstream lines(ended.out);
     for (std::string line; std::getline(lines, line);) {

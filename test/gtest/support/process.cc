@@ -105,7 +105,7 @@ process::process(const std::string& path, const std::vector<std::string>& argume
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, options.has_one_stream ? out[1] : err[1], STDERR_FILENO);
     for (std::size_t i = 0; i < options.descriptors.size(); ++i) {
         posix_spawn_file_actions_adddup2(&actions, options.descriptors[i], first_descriptor + static_cast<int>(i));
     }

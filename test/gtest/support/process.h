@@ -24,6 +24,7 @@ using environment = std::vector<std::pair<std::string, std::string>>;
 struct process_options {
     environment variables{};          // in addition to those of this process, or instead
     bool without_ucx_options = false; // none of the UCX_ variables of this process but UCX_MODULES
+    bool has_one_stream      = false; // what it prints as errors is in its output, in order
     std::vector<int> descriptors{};   // above those the program sees them at: first_descriptor and the next ones
 };
 
