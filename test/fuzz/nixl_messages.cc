@@ -30,6 +30,7 @@ using fuzz::require;
 
 constexpr std::size_t length = 512; // of each region, between margins as long
 constexpr std::byte mark{0xa5};
+constexpr std::uint64_t num_instances = 4; // of the other agent
 
 // Registered memory of the agent, and what lies beside it.
 class watched_region
@@ -68,7 +69,10 @@ struct target_process {
     ucp_worker_h other = test::open_worker(other_context.get());
     ucp_ep_h to_agent  = nullptr;
     std::list<std::string> sent; // of the present input
-    std::uint64_t instance = 1000;
+    std::uint64_t num_inputs = 0;
+
+    // Another one than in the input before, of which nothing is left.
+    std::uint64_t instance() const { return 1000 + num_inputs % num_instances; }
 
     static target_process& instance_of_all()
     {
@@ -82,6 +86,12 @@ struct target_process {
             const auto agent   = decode_connection(made.agent->connection());
             const auto address = std::as_bytes(std::span(agent->address));
             made.to_agent      = test::connect(made.other, {address.begin(), address.end()});
+            for (; made.num_inputs < num_instances; ++made.num_inputs) { // the endpoints stay, and are used again
+                made.connect();
+                made.progress();
+                made.disconnect();
+                made.progress();
+            }
             return made;
         }();
         return one;
@@ -95,11 +105,14 @@ struct target_process {
         }
     }
 
+    void connect() { fuzz::require(agent->connect("other", connection()) == UCS_OK, "an honest agent connects"); }
+    void disconnect() { fuzz::require(agent->disconnect("other") == UCS_OK, "it disconnects"); }
+
     std::string connection()
     {
         const auto address = test::address_of(other);
         return encode(
-            connection_info{.instance = instance,
+            connection_info{.instance = instance(),
                             .process  = process_identity::own(),
                             .address  = std::string(reinterpret_cast<const char*>(address.data()), address.size())});
     }
@@ -169,7 +182,7 @@ std::string some_layout(reader& input)
 message some_message(reader& input, target_process& process)
 {
     message made{.kind    = static_cast<message_kind>(input.byte() % 6 + 1),
-                 .sender  = input.byte() % 8 == 0 ? input.number() : process.instance,
+                 .sender  = input.byte() % 8 == 0 ? input.number() : process.instance(),
                  .window  = input.number(),
                  .status  = static_cast<std::int32_t>(input.number()),
                  .way     = static_cast<reach>(input.byte() % 4),
@@ -210,7 +223,7 @@ void send_something(reader& input, target_process& process)
 {
     switch (input.byte() % 4) {
     case 0: {
-        const data_header header{.sender = input.byte() % 8 == 0 ? input.number() : process.instance,
+        const data_header header{.sender = input.byte() % 8 == 0 ? input.number() : process.instance(),
                                  .window = input.number(),
                                  .offset = input.number(),
                                  .piece  = input.number()};
@@ -259,14 +272,14 @@ UCXL_FUZZ_TARGET(nixl_messages)
 {
     target_process& process = target_process::instance_of_all();
     reader input(std::span(data, size));
-    ++process.instance; // nothing is left of the input before
-    fuzz::require(process.agent->connect("other", process.connection()) == UCS_OK, "an honest agent connects");
+    ++process.num_inputs;
+    process.connect();
     const transfer_ptr xfer = posted(input, process);
     while (!input.is_empty()) {
         send_something(input, process);
         process.progress();
     }
-    fuzz::require(process.agent->disconnect("other") == UCS_OK, "it disconnects");
+    process.disconnect();
     for (int i = 0; i < 1000 && xfer != nullptr && process.agent->check(*xfer) == UCS_INPROGRESS; ++i) {
         process.progress();
     }
