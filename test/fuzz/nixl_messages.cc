@@ -74,6 +74,21 @@ struct target_process {
     // Another one than in the input before, of which nothing is left.
     std::uint64_t instance() const { return 1000 + num_inputs % num_instances; }
 
+    // What it sends stays until the next input.
+    void send(unsigned id, std::string header, std::string body)
+    {
+        const std::string& kept_header = sent.emplace_back(std::move(header));
+        const std::string& kept_body   = sent.emplace_back(std::move(body));
+        ucp_request_param_t param{};
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+        param.flags        = UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER;
+        const auto call    = ucp_am_send_nbx(to_agent, id, kept_header.data(), kept_header.size(), kept_body.data(),
+                                             kept_body.size(), &param);
+        if (UCS_PTR_IS_PTR(call)) {
+            ucp_request_free(call);
+        }
+    }
+
     static target_process& instance_of_all()
     {
         static target_process& one = [] -> target_process& {
@@ -88,6 +103,7 @@ struct target_process {
             made.to_agent      = test::connect(made.other, {address.begin(), address.end()});
             for (; made.num_inputs < num_instances; ++made.num_inputs) { // the endpoints stay, and are used again
                 made.connect();
+                made.send(message_id, "", "no message");
                 made.progress();
                 made.disconnect();
                 made.progress();
@@ -205,20 +221,6 @@ message some_message(reader& input, target_process& process)
     return made;
 }
 
-void send(target_process& process, unsigned id, std::string header, std::string body)
-{
-    const std::string& kept_header = process.sent.emplace_back(std::move(header));
-    const std::string& kept_body   = process.sent.emplace_back(std::move(body));
-    ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    param.flags        = UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER;
-    const auto call    = ucp_am_send_nbx(process.to_agent, id, kept_header.data(), kept_header.size(), kept_body.data(),
-                                         kept_body.size(), &param);
-    if (UCS_PTR_IS_PTR(call)) {
-        ucp_request_free(call);
-    }
-}
-
 void send_something(reader& input, target_process& process)
 {
     switch (input.byte() % 4) {
@@ -227,7 +229,7 @@ void send_something(reader& input, target_process& process)
                                  .window = input.number(),
                                  .offset = input.number(),
                                  .piece  = input.number()};
-        send(process, data_id, encode(header), input.text(input.number() % (2 * length)));
+        process.send(data_id, encode(header), input.text(input.number() % (2 * length)));
         break;
     }
     case 1: {
@@ -237,11 +239,11 @@ void send_something(reader& input, target_process& process)
         }
         bytes.resize(input.byte() % 8 == 0 ? input.number() % (bytes.size() + 1) : bytes.size());
         const bool is_data = input.byte() % 16 == 0;
-        send(process, is_data ? data_id : message_id, is_data ? bytes : "", is_data ? "" : bytes);
+        process.send(is_data ? data_id : message_id, is_data ? bytes : "", is_data ? "" : bytes);
         break;
     }
     default:
-        send(process, message_id, "", encode(some_message(input, process)));
+        process.send(message_id, "", encode(some_message(input, process)));
     }
 }
 
