@@ -99,7 +99,8 @@ void on_bus_error(int number, siginfo_t* about, void* state)
     pass_on(number, about, state);
 }
 
-// Under the lock. The first of the list becomes one of those that stay for ever, each once: a handler may be reading them.
+// Under the lock. The only action of the list becomes one of those that stay for ever, each once: a handler may be
+// reading them.
 const action& keep(std::forward_list<action>& made)
 {
     static auto& all = *new std::forward_list<action>;
@@ -113,24 +114,35 @@ const action& keep(std::forward_list<action>& made)
     return all.front();
 }
 
+bool is_ours(const action& installed)
+{
+    return (installed.sa_flags & SA_SIGINFO) != 0 && installed.sa_sigaction == on_bus_error;
+}
+
+// Nothing can fail between the moment when ours is installed and that when it knows the one behind.
 bool install()
 {
     action now{};
-    if (sigaction(SIGBUS, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_bus_error)
-        [[likely]] {
+    if (sigaction(SIGBUS, nullptr, &now) == 0 && is_ours(now)) [[likely]] {
         return true;
     }
     const std::lock_guard guard(installing());
+    std::forward_list<action> before(1), replaced(1);
+    if (sigaction(SIGBUS, nullptr, &before.front()) != 0) {
+        return false;
+    }
+    if (is_ours(before.front())) {
+        return true; // another thread was faster
+    }
+    behind.store(&keep(before), std::memory_order_release);
     action ours{};
     ours.sa_sigaction = on_bus_error;
     ours.sa_flags     = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-    std::forward_list<action> before(1);
-    if (sigaction(SIGBUS, &ours, &before.front()) != 0) {
+    if (sigaction(SIGBUS, &ours, &replaced.front()) != 0) {
         return false;
     }
-    const bool is_ours = (before.front().sa_flags & SA_SIGINFO) != 0 && before.front().sa_sigaction == on_bus_error;
-    if (!is_ours) { // another thread was not faster
-        behind.store(&keep(before), std::memory_order_release);
+    if (!is_ours(replaced.front())) { // the program may have installed another one meanwhile
+        behind.store(&keep(replaced), std::memory_order_release);
     }
     return true;
 }

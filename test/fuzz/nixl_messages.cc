@@ -69,10 +69,10 @@ struct target_process {
     ucp_worker_h other = test::open_worker(other_context.get());
     ucp_ep_h to_agent  = nullptr;
     std::list<std::string> sent; // of the present input
-    std::uint64_t num_inputs = 0;
+    std::uint64_t num_connections = 0;
 
-    // Another one than in the input before, of which nothing is left.
-    std::uint64_t instance() const { return 1000 + num_inputs % num_instances; }
+    // Another one than in the last inputs: nothing of these is left.
+    std::uint64_t instance() const { return 1000 + num_connections % num_instances; }
 
     // What it sends stays until the next input.
     void send(unsigned id, std::string header, std::string body)
@@ -101,7 +101,8 @@ struct target_process {
             const auto agent   = decode_connection(made.agent->connection());
             const auto address = std::as_bytes(std::span(agent->address));
             made.to_agent      = test::connect(made.other, {address.begin(), address.end()});
-            for (; made.num_inputs < num_instances; ++made.num_inputs) { // the endpoints stay, and are used again
+            for (; made.num_connections < num_instances;
+                 ++made.num_connections) { // the endpoints stay, and are used again
                 made.connect();
                 made.send(message_id, "", "no message");
                 made.progress();
@@ -274,7 +275,7 @@ UCXL_FUZZ_TARGET(nixl_messages)
 {
     target_process& process = target_process::instance_of_all();
     reader input(std::span(data, size));
-    ++process.num_inputs;
+    ++process.num_connections;
     process.connect();
     const transfer_ptr xfer = posted(input, process);
     while (!input.is_empty()) {

@@ -121,7 +121,7 @@ inline set_used()
 
 proctype peer(byte operations)
 {
-    byte seen, copy[2], mine, begun;
+    byte seen, copy[2], mine, mine_binding, begun;
     bool is_read, is_present, was_ended;
     /* import: the first thread reads the record, the other one finds it */
     atomic { !importer -> importer = true };
@@ -158,7 +158,8 @@ proctype peer(byte operations)
         fi;
 #endif
 #ifndef COUNTER_IGNORED
-        is_present = counter == used_binding;
+        mine_binding = used_binding;
+        is_present = counter == mine_binding;
         if
         :: is_present -> skip
         :: else ->

@@ -107,15 +107,16 @@ std::optional<std::string> why_not_moved(std::uintptr_t start, std::uintptr_t en
 namespace
 {
 
-// Also of memory that nobody may touch: the pages may begin and end with such memory of a program with AddressSanitizer,
-// which looks at all that memcpy() reads, whoever calls it.
-[[gnu::no_sanitize_address]] void copy_pages(std::byte* to, std::uintptr_t from, std::size_t length)
+// Whole pages, with what else is on them: memory of other threads, and with AddressSanitizer memory that nobody may
+// touch. It looks at all that memcpy() reads, whoever calls it.
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread]] void copy_pages(std::byte* to, std::uintptr_t from,
+                                                                      std::size_t length)
 {
     std::array<std::uint64_t, 4> words; // as long as the compiler copies without a call
     for (std::size_t at = 0; at < length; at += sizeof(words)) {
         __builtin_memcpy(&words, reinterpret_cast<const std::byte*>(from) + at, sizeof(words));
         __builtin_memcpy(to + at, &words, sizeof(words));
-        asm volatile("" : : : "memory"); // or it makes one call of the loop
+        asm volatile("" : : : "memory"); // or it makes a call of memcpy() of the loop
     }
 }
 

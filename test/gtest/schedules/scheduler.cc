@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -43,6 +44,20 @@ std::byte* stack(std::size_t number)
     return all[number].get();
 }
 
+void require_of_test(bool is_right, const char* fault)
+{
+    if (!is_right) {
+        std::fprintf(stderr, "scheduler: %s\n", fault);
+        std::_Exit(1);
+    }
+}
+
+void wait_for(sem_t& turn)
+{
+    while (sem_wait(&turn) != 0) { // a signal
+    }
+}
+
 // Only one thread runs at a time, and goes on faster where the one before ran.
 void stay_on_one_processor()
 {
@@ -73,7 +88,7 @@ scheduler* scheduler::current()
 
 // Some orders need a strand that goes on for long while another one waits between two steps, others the contrary.
 scheduler::scheduler(std::uint64_t seed, runs kind)
-    : _random(seed), _kind(kind), _steps_in_a_row(std::uint64_t{2} << _random.below(6))
+    : _seed(seed), _random(seed), _kind(kind), _steps_in_a_row(std::uint64_t{2} << _random.below(6))
 {
     only = this;
     sem_init(&_main_turn, 0, 0);
@@ -82,15 +97,9 @@ scheduler::scheduler(std::uint64_t seed, runs kind)
     }
 }
 
-// Threads that did not come to their end wait for ever.
 scheduler::~scheduler()
 {
     only = nullptr;
-    for (auto& each : _strands) {
-        if (_kind == runs::threads && !each->has_ended) {
-            static_cast<void>(each.release());
-        }
-    }
     for (const auto& [address, length] : _freed) {
         std::free(reinterpret_cast<void*>(address));
     }
@@ -109,7 +118,7 @@ void* scheduler::run_thread(void* own)
     thread_local end_of_strand last;
     static_cast<void>(&last);
     auto& mine = *static_cast<strand*>(own);
-    sem_wait(&mine.turn);
+    wait_for(mine.turn);
     is_strand = true;
     mine.body();
     return nullptr;
@@ -117,12 +126,13 @@ void* scheduler::run_thread(void* own)
 
 std::size_t scheduler::add(pid_t pid, std::function<void()> body)
 {
+    require_of_test(_strands.size() < most_strands, "more strands than a schedule may have");
     auto& made = *_strands.emplace_back(std::make_unique<strand>());
     made.body  = std::move(body);
     made.pid   = pid;
     if (_kind == runs::threads) {
         sem_init(&made.turn, 0, 0);
-        pthread_create(&made.thread, nullptr, run_thread, &made);
+        require_of_test(pthread_create(&made.thread, nullptr, run_thread, &made) == 0, "no thread can be made");
     } else {
         getcontext(&made.context);
         made.context.uc_stack = {.ss_sp = stack(_strands.size() - 1), .ss_flags = 0, .ss_size = stack_length};
@@ -154,12 +164,12 @@ void scheduler::kill_somewhere(pid_t pid)
 }
 
 // Null if there is none but that one.
-scheduler::strand* scheduler::choose(const strand* but)
+scheduler::strand* scheduler::choose(const strand* excluded)
 {
-    std::array<strand*, 16> runnable;
+    std::array<strand*, most_strands> runnable;
     std::size_t count = 0;
     for (const auto& each : _strands) {
-        if (is_runnable(*each) && each.get() != but) {
+        if (is_runnable(*each) && each.get() != excluded) {
             runnable[count++] = each.get();
         }
     }
@@ -167,11 +177,11 @@ scheduler::strand* scheduler::choose(const strand* but)
 }
 
 // Switches to another strand, or back to run().
-void scheduler::go_on(const strand* but)
+void scheduler::go_on(const strand* excluded)
 {
     strand* const before = _running;
-    strand* next         = is_over() ? nullptr : choose(but);
-    if (next == nullptr && but != nullptr && is_runnable(*but) && !is_over()) {
+    strand* next         = is_over() ? nullptr : choose(excluded);
+    if (next == nullptr && excluded != nullptr && is_runnable(*excluded) && !is_over()) {
         return; // it is alone
     }
     if (next == before) {
@@ -186,7 +196,7 @@ void scheduler::go_on(const strand* but)
     const bool has_ended = before->has_ended;
     sem_post(next == nullptr ? &_main_turn : &next->turn);
     if (!has_ended) {
-        sem_wait(&before->turn);
+        wait_for(before->turn);
     }
 }
 
@@ -253,22 +263,25 @@ void scheduler::yield()
     go_on(_running);
 }
 
-bool scheduler::run()
+const char* scheduler::run()
 {
-    _running = choose(nullptr);
+    constexpr const char* never_ends = "somebody waits for ever";
+    _running                         = choose(nullptr);
     if (_running != nullptr && _kind == runs::fibers) {
         swapcontext(&_main, &_running->context);
         is_strand = false; // a strand that never ends was left in the middle
     } else if (_running != nullptr) {
         sem_post(&_running->turn);
-        sem_wait(&_main_turn);
+        wait_for(_main_turn);
+        if (is_over()) {
+            std::fprintf(stderr, "schedule %llu: %s\n", static_cast<unsigned long long>(_seed), never_ends);
+            std::_Exit(1);
+        }
         for (const auto& each : _strands) {
-            if (each->has_ended) {
-                pthread_join(each->thread, nullptr);
-            }
+            pthread_join(each->thread, nullptr);
         }
     }
-    return !is_over();
+    return is_over() ? never_ends : _was_freed_used ? "memory is used that was freed" : nullptr;
 }
 
 pid_t scheduler::running_process() const
@@ -281,17 +294,18 @@ bool scheduler::is_dead(pid_t pid) const
     return _killed == pid;
 }
 
-void scheduler::flush_oldest(strand& of_strand)
+void scheduler::flush_oldest(strand& owner)
 {
-    const stored oldest = of_strand.buffer.front();
-    of_strand.buffer.pop_front();
+    const stored oldest = owner.buffer.front();
+    owner.buffer.pop_front();
+    look_for_freed(oldest.address, oldest.length);
     std::memcpy(const_cast<void*>(oldest.address), &oldest.value, oldest.length); // little-endian
 }
 
-void scheduler::flush(strand& of_strand)
+void scheduler::flush(strand& owner)
 {
-    while (!of_strand.buffer.empty()) {
-        flush_oldest(of_strand);
+    while (!owner.buffer.empty()) {
+        flush_oldest(owner);
     }
 }
 
@@ -339,7 +353,7 @@ const std::uint64_t* scheduler::buffered(const volatile void* address) const
 void scheduler::keep_freed(void* memory, std::size_t length)
 {
     const in_scheduler guard;
-    flush(*_running); // no store comes after the end of its memory
+    flush_if_touched(memory, length); // what the strand itself stored there before is no mistake
     _was_freed_used = !_freed.emplace(reinterpret_cast<std::uintptr_t>(memory), length).second || _was_freed_used;
 }
 

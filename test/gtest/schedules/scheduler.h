@@ -49,8 +49,9 @@ public:
     std::size_t add(pid_t pid, std::function<void()> body);
     // At some step of one of its fibers all fibers of the process stop for ever.
     void kill_somewhere(pid_t pid);
-    // Until all strands have ended or were killed. False: they did not within so many steps, and stay where they are.
-    bool run();
+    // Until all strands have ended or were killed. Returns what is wrong, or null. Fibers that do not end stay where
+    // they are; with threads that do not, which may have locks, the process ends.
+    const char* run();
 
     // Of the strand that runs.
     pid_t running_process() const;
@@ -73,6 +74,8 @@ public:
     void yield();
     // Whether a compare-and-swap that may fail for no reason does so.
     bool fails_for_no_reason() { return _random.one_in(8); }
+    // Whether a copy whose words may be read in any order begins with the last one.
+    bool draws_reverse_order() { return _random.one_in(2); }
 
     // Stores of the strand that runs.
     void buffer_store(volatile void* address, std::uint64_t value, std::size_t length);
@@ -85,7 +88,6 @@ public:
 
     // Memory that a strand frees stays until the end, so that it is seen when a strand still uses it.
     void keep_freed(void* memory, std::size_t length);
-    bool was_freed_used() const { return _was_freed_used; }
 
     // Sleeps until woken by wake(word), or until num_steps() is `until`. Whoever calls compares the word before.
     void sleep_on(const void* word, std::uint64_t until);
@@ -114,18 +116,20 @@ private:
     static void* run_thread(void* strand);
     bool is_runnable(const strand& each) const { return !each.has_ended && each.pid != _killed; }
     bool is_over() const { return _num_steps > most_steps; }
-    strand* choose(const strand* but);
+    strand* choose(const strand* excluded);
     void count_step();
     void end_running();
-    void go_on(const strand* but);
+    void go_on(const strand* excluded);
     void go_on_if_due();
-    static void flush(strand& of_strand);
+    void flush(strand& owner);
     void look_for_freed(const volatile void* address, std::size_t length);
     void flush_if_touched(const volatile void* address, std::size_t length);
-    static void flush_oldest(strand& of_strand);
+    void flush_oldest(strand& owner);
 
     static constexpr std::uint64_t most_steps = 200'000;
+    static constexpr std::size_t most_strands = 16;
 
+    const std::uint64_t _seed;
     random _random;
     const runs _kind;
     const std::uint64_t _steps_in_a_row; // of one strand, on average

@@ -8,6 +8,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <ctime>
 
 #include <dlfcn.h>
@@ -48,6 +49,27 @@ long wait_for_word(scheduler& all, const std::uint32_t* word, std::uint32_t seen
     }
     all.sleep_on(word, until);
     return 0;
+}
+
+// Of those that wait for a word, all are woken, as the code under test asks for.
+long futex(scheduler& all, const long (&arguments)[6])
+{
+    const auto* const word = reinterpret_cast<const std::uint32_t*>(arguments[0]);
+    const auto seen        = static_cast<std::uint32_t>(arguments[2]);
+    const auto* const time = reinterpret_cast<const timespec*>(arguments[3]);
+    all.step();
+    all.flush();
+    switch (arguments[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT: // the language's, for static objects, without a time
+        return wait_for_word(all, word, seen, UINT64_MAX);
+    case FUTEX_WAIT_BITSET:
+        return wait_for_word(all, word, seen, time_of(time));
+    case FUTEX_WAKE:
+        all.wake(word);
+        return INT_MAX;
+    default:
+        std::abort(); // no code under test asks for it
+    }
 }
 
 } // namespace
@@ -151,7 +173,7 @@ extern "C" ssize_t pwrite(int file, const void* from, std::size_t length, off_t 
     return static_cast<ssize_t>(done);
 }
 
-// And reads so.
+// And reads so, as a copy may: no order of its words is promised, so some are read from the end.
 extern "C" ssize_t pread(int file, void* to, std::size_t length, off_t offset)
 {
     static auto* const next = passed_on(pread, "pread");
@@ -159,17 +181,19 @@ extern "C" ssize_t pread(int file, void* to, std::size_t length, off_t offset)
     if (all == nullptr) {
         return next(file, to, length, offset);
     }
-    std::size_t done = 0;
-    while (done < length) {
+    constexpr std::size_t word = sizeof(std::uint64_t);
+    const bool from_end        = all->draws_reverse_order();
+    const std::size_t words    = (length + word - 1) / word;
+    for (std::size_t done = 0; done < words; ++done) {
+        const std::size_t at   = (from_end ? words - 1 - done : done) * word;
+        const std::size_t part = std::min(length - at, word);
         all->step();
-        const std::size_t left = std::min(length - done, sizeof(std::uint64_t));
-        const ssize_t count = next(file, static_cast<std::byte*>(to) + done, left, offset + static_cast<off_t>(done));
-        if (count <= 0) {
-            return done > 0 ? static_cast<ssize_t>(done) : count;
+        const ssize_t count = next(file, static_cast<std::byte*>(to) + at, part, offset + static_cast<off_t>(at));
+        if (count != static_cast<ssize_t>(part)) {
+            return count; // the end of the file, which is none of these
         }
-        done += static_cast<std::size_t>(count);
     }
-    return static_cast<ssize_t>(done);
+    return static_cast<ssize_t>(length);
 }
 
 extern "C" long syscall(long number, ...) noexcept
@@ -184,19 +208,13 @@ extern "C" long syscall(long number, ...) noexcept
     auto* const all = scheduler::current();
     if (all != nullptr && number == SYS_membarrier) {
         all->step();
-        all->flush_all();
+        if (arguments[0] == MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
+            all->flush_all();
+        }
         return 0;
     }
     if (all != nullptr && number == SYS_futex) {
-        const auto* const word = reinterpret_cast<const std::uint32_t*>(arguments[0]);
-        all->step();
-        all->flush();
-        if (arguments[1] == FUTEX_WAIT_BITSET_PRIVATE) {
-            return wait_for_word(*all, word, static_cast<std::uint32_t>(arguments[2]),
-                                 time_of(reinterpret_cast<const timespec*>(arguments[3])));
-        }
-        all->wake(word); // all of them
-        return INT_MAX;
+        return futex(*all, arguments);
     }
     static auto* const next = passed_on(syscall, "syscall");
     return next(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);

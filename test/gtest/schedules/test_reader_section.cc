@@ -51,13 +51,14 @@ public:
 
     const char* run()
     {
-        require(_all.run(), "somebody waits for ever");
+        note(_all.run());
         return _wrong;
     }
     unsigned num_found() const { return _num_found; }
 
 private:
-    void require(bool is_right, const char* what) { _wrong = !is_right && _wrong == nullptr ? what : _wrong; }
+    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
+    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
 
     void read(std::uint64_t count)
     {
@@ -101,16 +102,18 @@ private:
     const char* _wrong = nullptr;
 };
 
+constexpr std::uint64_t usual_schedules = 10'000;
+
 TEST(schedules, of_reader_sections_free_nothing_that_is_read)
 {
     std::uint64_t num_found = 0;
-    try_orders(10'000, [&](std::uint64_t seed) {
+    try_orders(usual_schedules, [&](std::uint64_t seed) {
         one_order order(seed);
         const char* const wrong = order.run();
         num_found += order.num_found();
         return wrong;
     });
-    EXPECT_GT(num_found, num_schedules(10'000)) << "readers find seldom something";
+    expect_often(num_found, 1, usual_schedules, "readers find seldom something");
 }
 
 } // namespace

@@ -48,8 +48,7 @@ public:
 
     const char* run()
     {
-        require(_all.run(), "somebody waits for ever");
-        require(!_all.was_freed_used(), "memory is used that was freed");
+        note(_all.run());
         require_no_record();
         require(_binds_to != _kept || record_shows(_key_of_known, *_kept), "a window over other memory has no record");
         return _wrong;
@@ -57,7 +56,8 @@ public:
     bool had_record() const { return _key_of_made.access != shm_access::none; }
 
 private:
-    void require(bool is_right, const char* what) { _wrong = !is_right && _wrong == nullptr ? what : _wrong; }
+    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
+    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
 
     void require_no_record()
     {
@@ -109,16 +109,18 @@ private:
     const char* _wrong = nullptr;
 };
 
+constexpr std::uint64_t usual_schedules = 2'000;
+
 TEST(schedules, of_the_end_of_a_region_leave_no_record_of_it)
 {
     std::uint64_t num_with_record = 0;
-    try_orders(2'000, [&](std::uint64_t seed) {
+    try_orders(usual_schedules, [&](std::uint64_t seed) {
         one_order order(seed);
         const char* const wrong = order.run();
         num_with_record += order.had_record() ? 1 : 0;
         return wrong;
     });
-    EXPECT_GT(num_with_record, num_schedules(2'000) / 10) << "the region ends nearly always before a window is made";
+    expect_often(num_with_record, 0.1, usual_schedules, "the region ends nearly always before a window is made");
 }
 
 } // namespace

@@ -62,10 +62,9 @@ public:
             }
             stop(); // in any case
         });
-        if (!_all.run()) {
+        if (const char* const fault = _all.run()) {
             _timer.forget(); // its thread was not one
-            return _is_stopping ? "stopping never ends, or the thread does not"
-                                : "a time that was asked for never comes";
+            return _is_stopping ? fault : "a time that was asked for never comes";
         }
         require(!_all.has_unjoined(), "a thread is made that nobody waits for");
         require(_num_calls <= _num_requests, "it is called more often than was asked");
@@ -74,7 +73,8 @@ public:
     unsigned num_calls() const { return _num_calls; }
 
 private:
-    void require(bool is_right, const char* what) { _wrong = !is_right && _wrong == nullptr ? what : _wrong; }
+    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
+    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
 
     static void called(void* order)
     {
@@ -129,16 +129,18 @@ private:
     const char* _wrong = nullptr;
 };
 
+constexpr std::uint64_t usual_schedules = 20'000;
+
 TEST(schedules, of_the_wake_timer_lose_no_time_and_end)
 {
     std::uint64_t num_calls = 0;
-    try_orders(20'000, [&](std::uint64_t seed) {
+    try_orders(usual_schedules, [&](std::uint64_t seed) {
         const auto order        = std::make_unique<one_order>(seed);
         const char* const wrong = order->run();
         num_calls += order->num_calls();
         return wrong;
     });
-    EXPECT_GT(num_calls, num_schedules(20'000) / 2) << "the timer is called seldom";
+    expect_often(num_calls, 0.5, usual_schedules, "the timer is called seldom");
 }
 
 } // namespace

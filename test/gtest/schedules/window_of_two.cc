@@ -21,7 +21,7 @@ constexpr std::uint64_t word = sizeof(std::uint64_t);
 
 // Few addresses for windows: each place in their table is a step of whoever looks for all windows.
 [[maybe_unused]] const bool is_prepared =
-    setenv("UCX_LAYOUT_ARENA_SIZE", "256m", 1) == 0 && abi::attach(nullptr).has_value();
+    setenv("UCX_LAYOUT_ARENA_SIZE", "256m", 1) == 0 && must(abi::attach(nullptr)) != nullptr;
 
 std::byte* block(const region& memory, std::uint64_t source, std::uint64_t place)
 {

@@ -213,8 +213,10 @@ result<std::shared_ptr<const shm_peer>> importer::find_peer(const shm_key& key)
 template <typename Attempt>
 bool try_between_changes(const shm_peer& owner, Attempt&& attempt)
 {
-    constexpr unsigned tries = 1000; // it changes them within some microseconds, but may have lost its core
-    for (unsigned i = 0; i < tries; ++i) {
+    constexpr unsigned tries     = 1000; // it changes them within some microseconds, but may have lost its core
+    constexpr std::int64_t limit = 50'000'000;
+    const std::int64_t begin     = clock_tick();
+    for (unsigned i = 0; i < tries && clock_tick() - begin < limit; ++i) {
         if (attempt()) {
             return true;
         }
@@ -226,11 +228,44 @@ bool try_between_changes(const shm_peer& owner, Attempt&& attempt)
     return false;
 }
 
-// Whether the places that were read with the header are all of one binding, and of the window that the header names.
-bool is_whole(const shm_record_header& header, const shm_record_header& read_again)
+// Reads header and places into the contents again until they are of one binding. Each part is read after the one
+// before: the counter, the places, the counter, and last the generation, which says whose they were.
+result<void> read_one_binding(const peer_file& records, const shm_peer& owner, const shm_key& key,
+                              std::span<std::byte> contents)
 {
-    return header.binding % 2 == 0 && read_again.binding == header.binding &&
-           read_again.generation == header.generation;
+    const auto read = [&](std::uint64_t at, auto& value) {
+        return records.read(key.record_offset + at, std::as_writable_bytes(std::span(&value, 1)));
+    };
+    const char* fault  = nullptr;
+    const auto attempt = [&] {
+        shm_record_header header{};
+        std::uint64_t binding = 0, generation = 0;
+        if (!read(0, header) || header.generation != key.generation) {
+            fault = "the record is of another window";
+            return true;
+        }
+        const std::uint64_t end = record_places_end(std::min(header.num_sources, limits::max_sources));
+        if (end > contents.size()) {
+            fault = "the number of sources in the record is out of range";
+            return true;
+        }
+        if (header.binding % 2 != 0) {
+            return false;
+        }
+        const auto places = contents.first(end).subspan(sizeof(header));
+        if (!records.read(key.record_offset + sizeof(header), places) ||
+            !read(offsetof(shm_record_header, binding), binding) ||
+            !read(offsetof(shm_record_header, generation), generation)) {
+            fault = "the record could not be read";
+            return true;
+        }
+        std::memcpy(contents.data(), &header, sizeof(header));
+        return binding == header.binding && generation == header.generation;
+    };
+    if (!try_between_changes(owner, attempt)) {
+        return fail(errc::no_resource, "the owner keeps changing the record, or ended while it did");
+    }
+    return fault == nullptr ? result<void>() : fail(errc::malformed, fault);
 }
 
 result<shm_record> importer::read_record(const shm_peer& from, const shm_key& key) const
@@ -239,18 +274,11 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
         return fail(errc::malformed, "the record is behind the end of its file");
     }
     std::vector<std::byte> contents(key.record_length);
-    bool is_read          = false;
-    const auto read_whole = [&] {
-        shm_record_header before{}, after{};
-        is_read = from.records.read(key.record_offset, contents) &&
-                  from.records.read(key.record_offset, std::as_writable_bytes(std::span(&after, 1)));
-        std::memcpy(&before, contents.data(), sizeof(before));
-        return !is_read || is_whole(before, after);
-    };
-    if (!try_between_changes(from, read_whole)) {
-        return fail(errc::malformed, "the owner keeps changing the record, or ended while it did");
+    if (!from.records.read(key.record_offset, contents)) {
+        return fail(errc::malformed, "the record could not be read");
     }
-    return is_read ? unpack_record(contents, key) : fail(errc::malformed, "the record could not be read");
+    UCXL_TRY(read_one_binding(from.records, from, key, contents));
+    return unpack_record(contents, key);
 }
 
 result<void> importer::make_room(std::uint64_t length)
@@ -523,7 +551,7 @@ void importer::release(imported_window* imported) noexcept
     show();
 }
 
-// As the owner wrote them, all of one binding. Nothing if it keeps changing them, or ended.
+// As the owner wrote them, all of one binding. Nothing if it keeps changing them, or the window ended.
 std::optional<std::vector<shm_place>> read_places(const imported_window& imported, std::uint64_t& binding)
 {
     std::vector<shm_place> places(imported.described->num_sources());
@@ -536,7 +564,7 @@ std::optional<std::vector<shm_place>> read_places(const imported_window& importe
         std::atomic_thread_fence(std::memory_order_acquire);
         return binding_of(imported) == binding;
     };
-    // Of another window if this one ended.
+    // If the window ended, they may be those of another one.
     return try_between_changes(*imported.owner, read_whole) && is_published(imported) ? std::optional(std::move(places))
                                                                                       : std::nullopt;
 }

@@ -2,7 +2,8 @@
 // Released space is reused. The file never becomes shorter, so that peers can map it.
 //
 // Invariant: a valid record begins with its generation, which is written last and erased first. A reader that finds the
-// same generation before and after reading the record has read the record whole.
+// same generation before and after reading the record has read that record; what is changed in it meanwhile has a
+// counter of its own (key.h).
 //
 // Not thread safe.
 //
