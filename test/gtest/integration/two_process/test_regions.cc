@@ -441,7 +441,11 @@ TEST_P(regions, that_were_moved_are_not_shared_with_children)
 
 TEST_P(regions, that_cannot_be_mapped_are_reached_by_messages)
 {
-    for (const char* name : {"regions.no_descriptors", "regions.no_addresses"}) {
+    std::vector<const char*> names{"regions.no_addresses"};
+#ifndef __SANITIZE_ADDRESS__ // UndefinedBehaviorSanitizer, which comes with it, looks at objects through a pipe
+    names.push_back("regions.no_descriptors");
+#endif
+    for (const char* const name : names) {
         auto config = config_for(GetParam(), name, 1);
         config.expected[0].any_output =
             std::get<transport_set>(GetParam()).tls != nullptr; // TCP has no descriptor, too
