@@ -89,29 +89,15 @@ struct target_process {
         }
     }
 
-    static target_process& instance_of_all()
+    target_process()
     {
-        static target_process& one = [] -> target_process& {
-            const test::leaks_of_others unseen; // UCX's lists are in memory that is not searched for pointers
-            auto& made = *new target_process;   // never destroyed
-            for (const unsigned id : {message_id, data_id}) {
-                const auto handler = handler_of(id, ignore, nullptr);
-                test::check_ok(ucp_worker_set_am_recv_handler(made.other, &handler), "a handler");
-            }
-            const auto agent   = decode_connection(made.agent->connection());
-            const auto address = std::as_bytes(std::span(agent->address));
-            made.to_agent      = test::connect(made.other, {address.begin(), address.end()});
-            for (; made.num_connections < num_instances;
-                 ++made.num_connections) { // the endpoints stay, and are used again
-                made.connect();
-                made.send(message_id, "", "no message");
-                made.progress();
-                made.disconnect();
-                made.progress();
-            }
-            return made;
-        }();
-        return one;
+        for (const unsigned id : {message_id, data_id}) {
+            const auto handler = handler_of(id, ignore, nullptr);
+            test::check_ok(ucp_worker_set_am_recv_handler(other, &handler), "a handler");
+        }
+        const auto known   = decode_connection(agent->connection());
+        const auto address = std::as_bytes(std::span(known->address));
+        to_agent           = test::connect(other, {address.begin(), address.end()});
     }
 
     void progress()
@@ -265,6 +251,38 @@ transfer_ptr posted(reader& input, target_process& process)
     return std::move(*made);
 }
 
+// After the agent was disconnected.
+void require_end_of(const transfer_ptr& xfer, target_process& process)
+{
+    for (int i = 0; i < 1000 && xfer != nullptr && process.agent->check(*xfer) == UCS_INPROGRESS; ++i) {
+        process.progress();
+    }
+    require(xfer == nullptr || process.agent->check(*xfer) != UCS_INPROGRESS, "a transfer ends with its agent");
+    process.progress();
+}
+
+// Its endpoints are used once: UCX makes what belongs to them at their first messages, in memory that is not searched
+// for pointers. They stay, and are used again.
+target_process& only_process()
+{
+    static target_process& only = [] -> target_process& {
+        const test::leaks_of_others unseen;
+        auto& made = *new target_process; // never destroyed
+        for (; made.num_connections < num_instances; ++made.num_connections) {
+            made.connect();
+            const std::uint8_t write = 1;
+            reader input(std::span(&write, 1));
+            const transfer_ptr xfer = posted(input, made);
+            made.send(message_id, "", "no message");
+            made.progress();
+            made.disconnect();
+            require_end_of(xfer, made);
+        }
+        return made;
+    }();
+    return only;
+}
+
 } // namespace
 } // namespace ucxl::nixl
 
@@ -273,7 +291,7 @@ using namespace ucxl::nixl;
 
 UCXL_FUZZ_TARGET(nixl_messages)
 {
-    target_process& process = target_process::instance_of_all();
+    target_process& process = only_process();
     reader input(std::span(data, size));
     ++process.num_connections;
     process.connect();
@@ -283,11 +301,7 @@ UCXL_FUZZ_TARGET(nixl_messages)
         process.progress();
     }
     process.disconnect();
-    for (int i = 0; i < 1000 && xfer != nullptr && process.agent->check(*xfer) == UCS_INPROGRESS; ++i) {
-        process.progress();
-    }
-    fuzz::require(xfer == nullptr || process.agent->check(*xfer) != UCS_INPROGRESS, "a transfer ends with its agent");
-    process.progress();
+    require_end_of(xfer, process);
     process.agent->take_notices();
     process.sent.clear();
     for (const watched_region& each : process.regions) {
