@@ -137,7 +137,7 @@ private:
     const char* _wrong = nullptr;
 };
 
-constexpr std::uint64_t usual_schedules = 2'000;
+constexpr std::uint64_t usual_schedules = 1'000;
 
 TEST(schedules, of_the_record_of_a_key_lead_to_one_binding)
 {

@@ -170,7 +170,7 @@ private:
     const char* _wrong = nullptr;
 };
 
-constexpr std::uint64_t usual_schedules = 50'000;
+constexpr std::uint64_t usual_schedules = 20'000;
 
 TEST(schedules, of_shared_passes_lose_no_piece_and_move_none_twice)
 {

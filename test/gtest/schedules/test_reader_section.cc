@@ -102,7 +102,7 @@ private:
     const char* _wrong = nullptr;
 };
 
-constexpr std::uint64_t usual_schedules = 10'000;
+constexpr std::uint64_t usual_schedules = 3'000;
 
 TEST(schedules, of_reader_sections_free_nothing_that_is_read)
 {

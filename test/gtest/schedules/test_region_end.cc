@@ -109,7 +109,7 @@ private:
     const char* _wrong = nullptr;
 };
 
-constexpr std::uint64_t usual_schedules = 2'000;
+constexpr std::uint64_t usual_schedules = 1'000;
 
 TEST(schedules, of_the_end_of_a_region_leave_no_record_of_it)
 {
