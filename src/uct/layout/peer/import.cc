@@ -230,11 +230,10 @@ bool try_between_changes(const shm_peer& owner, Attempt&& attempt)
 
 // Reads header and places into the contents again until they are of one binding. Each part is read after the one
 // before: the counter, the places, the counter, and last the generation, which says whose they were.
-result<void> read_one_binding(const peer_file& records, const shm_peer& owner, const shm_key& key,
-                              std::span<std::byte> contents)
+result<void> read_one_binding(const shm_peer& owner, const shm_key& key, std::span<std::byte> contents)
 {
     const auto read = [&](std::uint64_t at, auto& value) {
-        return records.read(key.record_offset + at, std::as_writable_bytes(std::span(&value, 1)));
+        return owner.records.read(key.record_offset + at, std::as_writable_bytes(std::span(&value, 1)));
     };
     const char* fault  = nullptr;
     const auto attempt = [&] {
@@ -253,7 +252,7 @@ result<void> read_one_binding(const peer_file& records, const shm_peer& owner, c
             return false;
         }
         const auto places = contents.first(end).subspan(sizeof(header));
-        if (!records.read(key.record_offset + sizeof(header), places) ||
+        if (!owner.records.read(key.record_offset + sizeof(header), places) ||
             !read(offsetof(shm_record_header, binding), binding) ||
             !read(offsetof(shm_record_header, generation), generation)) {
             fault = "the record could not be read";
@@ -277,7 +276,7 @@ result<shm_record> importer::read_record(const shm_peer& from, const shm_key& ke
     if (!from.records.read(key.record_offset, contents)) {
         return fail(errc::malformed, "the record could not be read");
     }
-    UCXL_TRY(read_one_binding(from.records, from, key, contents));
+    UCXL_TRY(read_one_binding(from, key, contents));
     return unpack_record(contents, key);
 }
 
