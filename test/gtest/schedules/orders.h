@@ -1,6 +1,8 @@
-// How many orders of steps a test tries, and which.
+// What tests of orders of steps have in common: how many they try, which, and what they found wrong.
 //
-// Example: try_orders(20'000, [](std::uint64_t seed) { return one_order(seed).run(); });
+// Example:
+//     class one_order : public checked_order { explicit one_order(std::uint64_t seed); const char* run(); ... };
+//     try_orders<one_order>(20'000, 0.5, "it is called seldom", [](const auto& order) { return order.num_calls(); });
 #pragma once
 
 #include "support/random.h"
@@ -9,39 +11,45 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 namespace ucxl::test
 {
 
-// UCXL_TEST_SCHEDULES=1000000 for as many.
-inline std::uint64_t num_schedules(std::uint64_t num_usual)
+// Keeps the first fault of an order.
+class checked_order
 {
-    const char* const wanted = std::getenv("UCXL_TEST_SCHEDULES");
-    return wanted == nullptr ? num_usual : std::strtoull(wanted, nullptr, 10);
-}
+protected:
+    void note(const char* fault) { _fault = _fault == nullptr ? fault : _fault; }
+    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
+    const char* fault() const { return _fault; }
 
-// Tries the orders of the day. `try_one` takes the seed, and returns what is wrong, or null. The number of a schedule
-// that fails is a UCXL_TEST_SEED that begins with it.
-template <typename TryOne>
-void try_orders(std::uint64_t num_usual, TryOne&& try_one)
+private:
+    const char* _fault = nullptr;
+};
+
+// Tries the orders of the day: UCXL_TEST_SCHEDULES=1000000 for as many, otherwise `num_usual`. run() of an order
+// returns what is wrong, or null; the number of a schedule that fails is a UCXL_TEST_SEED that begins with it. The
+// orders were interesting if `num_in` counts more than `in_each` of something on average.
+template <typename Order, typename NumIn>
+void try_orders(std::uint64_t num_usual, double in_each, const char* fault_if_seldom, NumIn&& num_in)
 {
-    const std::uint64_t from = run_seed(), count = num_schedules(num_usual);
+    const char* const wanted  = std::getenv("UCXL_TEST_SCHEDULES");
+    const std::uint64_t count = wanted == nullptr ? num_usual : std::strtoull(wanted, nullptr, 10);
+    const std::uint64_t from  = run_seed();
+    std::uint64_t number      = 0;
     for (std::uint64_t seed = from; seed < from + count; ++seed) {
-        const char* const wrong = try_one(seed);
+        const auto order        = std::make_unique<Order>(seed);
+        const char* const wrong = order->run();
         ASSERT_EQ(wrong, nullptr) << wrong << ", schedule " << seed;
+        number += static_cast<std::uint64_t>(num_in(*order));
+    }
+    constexpr std::uint64_t enough_to_tell = 1000;
+    if (count >= enough_to_tell) {
+        EXPECT_GT(static_cast<double>(number), in_each * static_cast<double>(count)) << fault_if_seldom;
     }
     testing::Test::RecordProperty("schedules", std::to_string(count));
-}
-
-// Whether the orders were interesting: something happened in at least so many of them on average.
-inline void expect_often(std::uint64_t number, double in_each, std::uint64_t num_usual, const char* fault)
-{
-    constexpr std::uint64_t enough_to_tell = 1000;
-    const std::uint64_t count              = num_schedules(num_usual);
-    if (!testing::Test::HasFailure() && count >= enough_to_tell) {
-        EXPECT_GT(static_cast<double>(number), in_each * static_cast<double>(count)) << fault;
-    }
 }
 
 } // namespace ucxl::test

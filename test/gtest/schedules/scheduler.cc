@@ -223,8 +223,9 @@ void scheduler::count_step()
     }
 }
 
-void scheduler::go_on_if_due()
+void scheduler::take_step()
 {
+    count_step();
     if (_killed == _running->pid || is_over() || _random.one_in(_steps_in_a_row)) {
         go_on(nullptr);
     }
@@ -233,15 +234,13 @@ void scheduler::go_on_if_due()
 void scheduler::step()
 {
     const in_scheduler guard;
-    count_step();
-    go_on_if_due();
+    take_step();
 }
 
 void scheduler::step_at(const volatile void* address, std::size_t length)
 {
     const in_scheduler guard;
-    count_step();
-    go_on_if_due();
+    take_step();
     look_for_freed(address, length);
 }
 
@@ -249,8 +248,7 @@ void scheduler::access(const volatile void* address, std::size_t length)
 {
     const in_scheduler guard;
     if (_random.one_in(accesses_in_a_row)) {
-        count_step();
-        go_on_if_due();
+        take_step();
     }
     look_for_freed(address, length);
     flush_if_touched(address, length);

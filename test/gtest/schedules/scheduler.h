@@ -120,7 +120,7 @@ private:
     void count_step();
     void end_running();
     void go_on(const strand* excluded);
-    void go_on_if_due();
+    void take_step();
     void flush(strand& owner);
     void look_for_freed(const volatile void* address, std::size_t length);
     void flush_if_touched(const volatile void* address, std::size_t length);

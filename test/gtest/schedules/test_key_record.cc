@@ -35,7 +35,7 @@ const region& memory()
     return *made;
 }
 
-class one_order
+class one_order : public checked_order
 {
 public:
     explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1, scheduler::runs::threads)
@@ -59,14 +59,11 @@ public:
     const char* run()
     {
         note(_all.run());
-        return _wrong;
+        return fault();
     }
     bool was_used() const { return _was_used; }
 
 private:
-    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
-    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
-
     void own()
     {
         for (std::uint64_t place = 1, last = _random.below(most_rebindings + 1); place <= last; ++place) {
@@ -134,21 +131,12 @@ private:
     shm_key _key{};
     std::uint64_t _bound = 0; // the last one that was done
     bool _is_changing = false, _is_ended = false, _was_used = false;
-    const char* _wrong = nullptr;
 };
-
-constexpr std::uint64_t usual_schedules = 1'000;
 
 TEST(schedules, of_the_record_of_a_key_lead_to_one_binding)
 {
-    std::uint64_t num_used = 0;
-    try_orders(usual_schedules, [&](std::uint64_t seed) {
-        one_order order(seed);
-        const char* const wrong = order.run();
-        num_used += order.was_used() ? 1 : 0;
-        return wrong;
-    });
-    expect_often(num_used, 0.25, usual_schedules, "the peer uses the window seldom");
+    try_orders<one_order>(1'000, 0.25, "the peer uses the window seldom",
+                          [](const one_order& order) { return order.was_used(); });
 }
 
 } // namespace

@@ -44,7 +44,7 @@ struct pass_state {
 };
 
 // One order of steps. What is wrong is a text.
-class one_order
+class one_order : public checked_order
 {
 public:
     explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1, scheduler::runs::fibers)
@@ -68,14 +68,11 @@ public:
     const char* run()
     {
         note(_all.run());
-        return _wrong;
+        return fault();
     }
     bool was_shared() const { return _num_shared > 0; }
 
 private:
-    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
-    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
-
     // A process that copies passes of its own, one after the other.
     void request(unsigned number)
     {
@@ -167,21 +164,12 @@ private:
     std::array<pass_state, num_passes> _passes{};
     unsigned _num_slots = 0;
     std::atomic<unsigned> _num_finished{0}, _num_shared{0};
-    const char* _wrong = nullptr;
 };
-
-constexpr std::uint64_t usual_schedules = 20'000;
 
 TEST(schedules, of_shared_passes_lose_no_piece_and_move_none_twice)
 {
-    std::uint64_t num_shared = 0;
-    try_orders(usual_schedules, [&](std::uint64_t seed) {
-        const auto order        = std::make_unique<one_order>(seed);
-        const char* const wrong = order->run();
-        num_shared += order->was_shared() ? 1 : 0;
-        return wrong;
-    });
-    expect_often(num_shared, 0.25, usual_schedules, "the owner takes part seldom");
+    try_orders<one_order>(20'000, 0.25, "the owner takes part seldom",
+                          [](const one_order& order) { return order.was_shared(); });
 }
 
 } // namespace

@@ -24,7 +24,7 @@ struct object {
     bool is_freed = false;
 };
 
-class one_order
+class one_order : public checked_order
 {
 public:
     explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1, scheduler::runs::threads)
@@ -52,14 +52,11 @@ public:
     const char* run()
     {
         note(_all.run());
-        return _wrong;
+        return fault();
     }
     unsigned num_found() const { return _num_found; }
 
 private:
-    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
-    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
-
     void read(std::uint64_t count)
     {
         for (std::uint64_t turn = 0; turn < count; ++turn) {
@@ -99,21 +96,12 @@ private:
     std::array<object, num_objects> _objects{};
     std::array<std::atomic<object*>, num_objects> _published{};
     std::atomic<unsigned> _num_found{0};
-    const char* _wrong = nullptr;
 };
-
-constexpr std::uint64_t usual_schedules = 3'000;
 
 TEST(schedules, of_reader_sections_free_nothing_that_is_read)
 {
-    std::uint64_t num_found = 0;
-    try_orders(usual_schedules, [&](std::uint64_t seed) {
-        one_order order(seed);
-        const char* const wrong = order.run();
-        num_found += order.num_found();
-        return wrong;
-    });
-    expect_often(num_found, 1, usual_schedules, "readers find seldom something");
+    try_orders<one_order>(3'000, 1, "readers find seldom something",
+                          [](const one_order& order) { return order.num_found(); });
 }
 
 } // namespace

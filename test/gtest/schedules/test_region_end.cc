@@ -22,7 +22,7 @@ namespace
 
 constexpr std::uint64_t most_steps_later = 200;
 
-class one_order
+class one_order : public checked_order
 {
 public:
     explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1, scheduler::runs::threads)
@@ -51,14 +51,11 @@ public:
         note(_all.run());
         require_no_record();
         require(_binds_to != _kept || record_shows(_key_of_known, *_kept), "a window over other memory has no record");
-        return _wrong;
+        return fault();
     }
     bool had_record() const { return _key_of_made.access != shm_access::none; }
 
 private:
-    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
-    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
-
     void require_no_record()
     {
         require(!record_shows(_key_of_known, *_ended), "the record of a window that was bound to the region stays");
@@ -106,21 +103,12 @@ private:
     window* _known = nullptr;
     window* _made  = nullptr;
     shm_key _key_of_known{}, _key_of_made{};
-    const char* _wrong = nullptr;
 };
-
-constexpr std::uint64_t usual_schedules = 1'000;
 
 TEST(schedules, of_the_end_of_a_region_leave_no_record_of_it)
 {
-    std::uint64_t num_with_record = 0;
-    try_orders(usual_schedules, [&](std::uint64_t seed) {
-        one_order order(seed);
-        const char* const wrong = order.run();
-        num_with_record += order.had_record() ? 1 : 0;
-        return wrong;
-    });
-    expect_often(num_with_record, 0.1, usual_schedules, "the region ends nearly always before a window is made");
+    try_orders<one_order>(1'000, 0.1, "the region ends nearly always before a window is made",
+                          [](const one_order& order) { return order.had_record(); });
 }
 
 } // namespace

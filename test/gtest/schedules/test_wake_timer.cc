@@ -39,7 +39,7 @@ constexpr unsigned most_turns = 3;
 constexpr unsigned latest     = 60; // steps from now
 constexpr unsigned nearly_all = 10; // of so many orders, all but one stop the timer while the other thread asks
 
-class one_order
+class one_order : public checked_order
 {
 public:
     explicit one_order(std::uint64_t seed) : _random(seed), _all(seed + 1, scheduler::runs::fibers)
@@ -62,20 +62,17 @@ public:
             }
             stop(); // in any case
         });
-        if (const char* const fault = _all.run()) {
+        if (const char* const wrong = _all.run()) {
             _timer.forget(); // its thread was not one
-            return _is_stopping ? fault : "a time that was asked for never comes";
+            return _is_stopping ? wrong : "a time that was asked for never comes";
         }
         require(!_all.has_unjoined(), "a thread is made that nobody waits for");
         require(_num_calls <= _num_requests, "it is called more often than was asked");
-        return _wrong;
+        return fault();
     }
     unsigned num_calls() const { return _num_calls; }
 
 private:
-    void note(const char* fault) { _wrong = _wrong == nullptr ? fault : _wrong; }
-    void require(bool is_right, const char* fault) { note(is_right ? nullptr : fault); }
-
     static void called(void* order)
     {
         auto& own = *static_cast<one_order*>(order);
@@ -126,21 +123,12 @@ private:
     bool _stops = false, _is_stopped = false;
     std::atomic<bool> _is_stopping{false};
     std::atomic<unsigned> _num_requests{0}, _num_calls{0}, _num_over{0};
-    const char* _wrong = nullptr;
 };
-
-constexpr std::uint64_t usual_schedules = 20'000;
 
 TEST(schedules, of_the_wake_timer_lose_no_time_and_end)
 {
-    std::uint64_t num_calls = 0;
-    try_orders(usual_schedules, [&](std::uint64_t seed) {
-        const auto order        = std::make_unique<one_order>(seed);
-        const char* const wrong = order->run();
-        num_calls += order->num_calls();
-        return wrong;
-    });
-    expect_often(num_calls, 0.5, usual_schedules, "the timer is called seldom");
+    try_orders<one_order>(20'000, 0.5, "the timer is called seldom",
+                          [](const one_order& order) { return order.num_calls(); });
 }
 
 } // namespace
