@@ -379,7 +379,8 @@ verb_conformance() {
     verb_build release
     if [ "${1:-}" = --ucx-gtest ]; then
         program=$("$top/contrib/dev.d/build-ucx-gtest" "$ucx_gtest")
-        exec "$top/test/conformance/ucx_gtest" --build "$top/build/release" --program "$program" "${@:2}"
+        exec "$top/test/conformance/own-network" "$top/test/conformance/ucx_gtest" \
+            --build "$top/build/release" --program "$program" "${@:2}"
     fi
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
 }

@@ -114,6 +114,8 @@ std::expected<void, std::string> fabric::format(std::span<std::byte> zeroed, con
     for (std::uint32_t i = 0; i < memory.functions; ++i) {
         memory.function_table[i] = describe_function(i, options.functions_per_device);
     }
+    memory.function_table[0].netdev = options.netdev;
+
     memory.version = arena_version;
     memory.magic   = arena_magic;
     return {};

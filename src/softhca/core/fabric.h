@@ -29,6 +29,7 @@ struct fabric_options {
     fault_plan faults{};
     std::uint64_t now_ns = 0;                        // the host's clock, from which on the times of `faults` count
     std::optional<std::uint64_t> adversarial_seed{}; // send queues execute in the adversarial order
+    netdev_name netdev{};                            // of the first function
 };
 
 struct process_identity {

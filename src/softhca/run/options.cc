@@ -44,6 +44,8 @@ void add_options(CLI::App& app, command_line& line, std::vector<std::string>& fa
     app.add_option("--order", chosen.order,
                    "order of execution: posted, or adversarial[,seed=N]: every order and delay that is allowed")
         ->type_name("ORDER");
+    app.add_option("--netdev", chosen.netdev, "the network interface that belongs to the port of mlx5_0 (default none)")
+        ->type_name("NAME");
     app.add_option("--fault", faults, "make something fail; may be given several times")->type_name("SPEC");
     app.add_option("--trace", chosen.trace, "write every command, WQE and CQE to FILE (-: standard error)")
         ->type_name("FILE");

@@ -2,6 +2,8 @@
 
 #include "fault_spec.h"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <format>
@@ -69,6 +71,21 @@ std::expected<std::optional<std::uint64_t>, std::string> parse_order(std::string
     return seed;
 }
 
+// What the kernel takes as the name of an interface (dev_valid_name in net/core/dev.c).
+std::expected<netdev_name, std::string> parse_netdev(std::string_view name)
+{
+    netdev_name parsed{};
+    if (name.size() >= parsed.size() || name == "." || name == ".." ||
+        std::ranges::any_of(name,
+                            [](unsigned char each) { return each == '/' || each == ':' || std::isspace(each); })) {
+        return std::unexpected(std::format("netdev: '{}' is no name of a network interface: at most {} bytes, without "
+                                           "/, : and white space",
+                                           name, parsed.size() - 1));
+    }
+    std::ranges::copy(name, parsed.begin());
+    return parsed;
+}
+
 } // namespace
 
 settings settings_of_environment()
@@ -78,6 +95,7 @@ settings settings_of_environment()
             .profile   = variable(profile_variable),
             .times     = variable(times_variable),
             .order     = variable(order_variable),
+            .netdev    = variable(netdev_variable),
             .faults    = variable(fault_variable),
             .trace     = variable(trace_variable),
             .stats     = variable(stats_variable)};
@@ -110,7 +128,12 @@ std::expected<fabric_options, std::string> to_options(const settings& given)
         return std::unexpected(seed.error());
     }
     options.adversarial_seed = *seed;
-    const auto faults        = parse_faults(given.faults);
+    const auto netdev        = parse_netdev(given.netdev);
+    if (!netdev) {
+        return std::unexpected(netdev.error());
+    }
+    options.netdev    = *netdev;
+    const auto faults = parse_faults(given.faults);
     if (!faults) {
         return std::unexpected(faults.error());
     }

@@ -17,6 +17,7 @@ inline constexpr const char* functions_variable = "SOFTHCA_FUNCTIONS";
 inline constexpr const char* profile_variable   = "SOFTHCA_PROFILE";
 inline constexpr const char* times_variable     = "SOFTHCA_TIMES";
 inline constexpr const char* order_variable     = "SOFTHCA_ORDER";
+inline constexpr const char* netdev_variable    = "SOFTHCA_NETDEV";
 inline constexpr const char* fault_variable     = "SOFTHCA_FAULT";
 inline constexpr const char* trace_variable     = "SOFTHCA_TRACE";
 inline constexpr const char* stats_variable     = "SOFTHCA_STATS";
@@ -29,6 +30,7 @@ struct settings {
     std::string profile;   // of capabilities, with changes
     std::string times;     // modelled
     std::string order;
+    std::string netdev; // a network interface of the machine
     std::string faults; // separated by semicolons
     std::string trace;  // a file, "-" for standard error
     std::string stats;  // a file, "-" for standard output

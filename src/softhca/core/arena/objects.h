@@ -51,6 +51,9 @@ enum class device_condition : std::uint8_t {
     removed, // from the PCI bus
 };
 
+// With a zero behind it, as the kernel limits it (IFNAMSIZ).
+using netdev_name = std::array<char, 16>;
+
 struct function_record {
     ownership owner; // live when the fabric has that function
     std::uint16_t vhca_id      = 0;
@@ -62,6 +65,7 @@ struct function_record {
     device_condition condition = device_condition::working;
     std::uint8_t incarnation   = 0; // counts how often contexts were cut off; older ones stay dead
     bool port_up               = true;
+    netdev_name netdev{}; // the network interface that belongs to the port; empty: none
 };
 
 struct pd_record {

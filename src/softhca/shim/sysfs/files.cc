@@ -106,6 +106,9 @@ void add_port(file_list& list, const std::string& port, const function_record& f
         list.file(std::format("{}/gid_attrs/types/{}", port, i), "IB/RoCE v1");
     }
     list.directory(port + "/gid_attrs/ndevs");
+    if (function.netdev[0] != 0) {
+        list.file(port + "/gid_attrs/ndevs/0", function.netdev.data());
+    }
     for (unsigned i = 0; i < pkey_table_length; i++) {
         list.file(std::format("{}/pkeys/{}", port, i), std::format("{:#06x}", i == 0 ? default_pkey : 0));
     }

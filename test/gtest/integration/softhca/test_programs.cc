@@ -286,6 +286,13 @@ TEST(softhca_run, tells_the_seed_of_an_adversarial_order_when_the_command_fails)
     EXPECT_EQ(run({}, {"false"}).output, "");
 }
 
+TEST(softhca_run, shows_the_network_interface_of_the_port)
+{
+    const std::string file = "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0";
+    EXPECT_EQ(run({"--netdev", "eth0"}, {"cat", file}).output, "eth0\n");
+    EXPECT_EQ(run({}, {"cat", file}).status, 1);
+}
+
 TEST(softhca_run, refuses_what_it_does_not_know_by_name)
 {
     const std::pair<strings, const char*> wrong[] = {
@@ -296,6 +303,8 @@ TEST(softhca_run, refuses_what_it_does_not_know_by_name)
         {{"--profile", "cx7,imaicl=2"}, "profile: 'imaicl=2'"},
         {{"--times", "cx99"}, "times: 'cx99'"},
         {{"--order", "random"}, "order: 'random'"},
+        {{"--netdev", "sixteen_bytes_ab"}, "netdev: 'sixteen_bytes_ab' is no name of a network interface"},
+        {{"--netdev", "eth0:1"}, "netdev: 'eth0:1' is no name of a network interface"},
         {{"--fault", "wqe:frob"}, "fault 'wqe:frob': opcode"},
         {{"--frobnicate"}, "--frobnicate"},
         {{"--stats", "/no/such/folder/file"}, "--stats /no/such/folder/file: No such file"},

@@ -51,6 +51,17 @@ TEST(sysfs_tree, what_libibverbs_reads_to_find_devices)
     EXPECT_EQ(minor(device->number), 193u);
 }
 
+// As rdma-core and UCX's tests look for the addresses of a port.
+TEST(sysfs_tree, a_port_shows_the_network_interface_that_belongs_to_it)
+{
+    sysfs_function with;
+    with.record.netdev = {"eth0"};
+    const sysfs_tree tree({with, sysfs_function{}});
+    EXPECT_EQ(text_at(tree, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/0"), "eth0\n");
+    EXPECT_EQ(text_at(tree, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/1"), "no such file");
+    EXPECT_EQ(text_at(tree, "/sys/class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/0"), "no such file");
+}
+
 TEST(sysfs_tree, what_ucx_reads_to_place_a_device)
 {
     const sysfs_tree tree = make_tree(1);
