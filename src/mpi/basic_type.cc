@@ -2,7 +2,8 @@
 
 #include "type_contents.h"
 
-#include <optional>
+#include <algorithm>
+#include <utility>
 
 namespace ucxl::mpi
 {
@@ -18,37 +19,56 @@ bool has_no_gaps(MPI_Datatype type, MPI_Count& size)
            (size == 0 || (lb == 0 && extent == size));
 }
 
-// False if another one than `found` is in it.
-bool find(MPI_Datatype type, MPI_Datatype& found)
+class type_search
 {
-    const auto contents = type_contents::read(type);
-    if (!contents) {
-        return false;
-    }
-    if (is_named(contents->combiner)) {
-        MPI_Count size = 0;
-        if (!has_no_gaps(type, size)) {
+public:
+    // False if another one than the one found is in it, or it consists of too many.
+    bool look_at(MPI_Datatype type)
+    {
+        if (_depth >= max_type_nesting || ++_num_types > max_inner_types) {
             return false;
         }
-        if (size > 0 && found == MPI_DATATYPE_NULL) {
-            found = type;
-        }
-        return size == 0 || found == type;
+        ++_depth;
+        const bool is_one = look_inside(type);
+        --_depth;
+        return is_one;
     }
-    for (const MPI_Datatype each : contents->types) {
-        if (!find(each, found)) {
+
+    MPI_Datatype found = MPI_DATATYPE_NULL;
+
+private:
+    bool look_inside(MPI_Datatype type)
+    {
+        const auto contents = type_contents::read(type);
+        if (!contents) {
             return false;
         }
+        if (is_named(contents->combiner)) {
+            MPI_Count size = 0;
+            if (!has_no_gaps(type, size)) {
+                return false;
+            }
+            if (size > 0 && found == MPI_DATATYPE_NULL) {
+                found = type;
+            }
+            return size == 0 || found == type;
+        }
+        MPI_Datatype last = MPI_DATATYPE_NULL; // a structure often has the same one many times
+        return std::ranges::all_of(contents->types, [&](MPI_Datatype each) {
+            return each == std::exchange(last, each) || look_at(each);
+        });
     }
-    return true;
-}
+
+    unsigned _depth        = 0;
+    std::size_t _num_types = 0;
+};
 
 } // namespace
 
 MPI_Datatype basic_type_of(MPI_Datatype type)
 {
-    MPI_Datatype found = MPI_DATATYPE_NULL;
-    return find(type, found) ? found : MPI_DATATYPE_NULL;
+    type_search search;
+    return search.look_at(type) ? search.found : MPI_DATATYPE_NULL;
 }
 
 } // namespace ucxl::mpi

@@ -19,7 +19,7 @@ struct dimension {
 // cyclic() of MPI 4.1, section 5.1.4. The other two distributions are cases of it.
 type_layout_result cyclic(const dimension& dim, const type_layout_ptr& child, MPI_Count extent)
 {
-    const MPI_Count num_blocks = (dim.global + dim.block - 1) / dim.block;
+    const MPI_Count num_blocks = (dim.global - 1) / dim.block + 1;
     MPI_Count own              = num_blocks / dim.num_parts;
     if (dim.coordinate < num_blocks % dim.num_parts) {
         ++own;
@@ -27,8 +27,8 @@ type_layout_result cyclic(const dimension& dim, const type_layout_ptr& child, MP
     const bool has_last    = own > 0 && dim.coordinate == (num_blocks - 1) % dim.num_parts;
     const MPI_Count rest   = (dim.global - 1) % dim.block + 1;
     const MPI_Count whole  = has_last && rest != dim.block ? own - 1 : own;
-    const MPI_Count start  = product(dim.coordinate * dim.block, extent);
-    const MPI_Count stride = product(dim.num_parts * dim.block, extent);
+    const MPI_Count start  = product(product(dim.coordinate, dim.block), extent);
+    const MPI_Count stride = product(product(dim.num_parts, dim.block), extent);
     layout_parts parts;
     const auto block = strided(child, dim.block, extent);
     if (!block) {
@@ -44,7 +44,7 @@ type_layout_result cyclic(const dimension& dim, const type_layout_ptr& child, MP
         if (!last) {
             return last;
         }
-        parts.add(start + product(whole, stride), *last);
+        parts.add(sum(start, product(whole, stride)), *last);
     }
     return parts.together();
 }
@@ -54,15 +54,27 @@ type_layout_result cyclic(const dimension& dim, const type_layout_ptr& child, MP
 type_layout_result distributed_array(const std::vector<MPI_Count>& integers, const type_layout_ptr& child)
 {
     const listed_constants& constants = listed_constants::get();
-    const auto num_dims               = static_cast<std::size_t>(integers.at(2));
-    const auto value = [&](std::size_t array, std::size_t dim) { return integers.at(3 + array * num_dims + dim); };
+    if (integers.at(2) < 1 || integers.at(2) > static_cast<MPI_Count>(integers.size())) {
+        return std::unexpected("a distributed array of no dimensions");
+    }
+    const auto num_dims = static_cast<std::size_t>(integers[2]);
+    const auto value    = [&](std::size_t array, std::size_t dim) { return integers.at(3 + array * num_dims + dim); };
     std::vector<dimension> dims(num_dims);
-    MPI_Count rank = integers.at(1), processes = integers.at(0);
+    MPI_Count rank = integers[1], processes = integers[0];
+    if (rank < 0 || rank >= processes) {
+        return std::unexpected("a distributed array without a part for the process");
+    }
     for (std::size_t i = 0; i < num_dims; ++i) { // the order of ranks is that of C for both orders of arrays
         const MPI_Count distribution = value(1, i), argument = value(2, i);
         dimension& dim = dims[i];
         dim.global     = value(0, i);
         dim.num_parts  = value(3, i);
+        if (dim.global <= 0) {
+            return std::unexpected("a distributed array of no elements");
+        }
+        if (dim.num_parts <= 0 || processes < dim.num_parts) {
+            return std::unexpected("a distributed array on no processes");
+        }
         processes /= dim.num_parts;
         dim.coordinate = rank / processes;
         rank %= processes;
@@ -73,10 +85,10 @@ type_layout_result distributed_array(const std::vector<MPI_Count>& integers, con
         } else if (argument != constants.default_argument) {
             dim.block = argument;
         } else {
-            dim.block = distribution == constants.block ? (dim.global + dim.num_parts - 1) / dim.num_parts : 1;
+            dim.block = distribution == constants.block ? (dim.global - 1) / dim.num_parts + 1 : 1;
         }
-        if (dim.global <= 0 || dim.block <= 0) {
-            return std::unexpected("a distributed array of no elements");
+        if (dim.block <= 0) {
+            return std::unexpected("a distributed array of empty blocks");
         }
     }
     const bool is_c      = integers.at(3 + 4 * num_dims) == constants.order_c;

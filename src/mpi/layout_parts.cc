@@ -65,6 +65,15 @@ MPI_Count product(MPI_Count a, MPI_Count b)
     return result;
 }
 
+MPI_Count sum(MPI_Count a, MPI_Count b)
+{
+    MPI_Count result = 0;
+    if (__builtin_add_overflow(a, b, &result)) {
+        return a < 0 ? -too_far : too_far;
+    }
+    return std::clamp(result, -too_far, too_far);
+}
+
 type_layout_result strided(const type_layout_ptr& child, MPI_Count count, MPI_Count stride)
 {
     if (count <= 0 || child->size == 0) {
@@ -115,7 +124,7 @@ void layout_parts::add(MPI_Count offset, const type_layout_ptr& layout)
     if (layout->size == 0) {
         return;
     }
-    const MPI_Count start = offset + layout->origin;
+    const MPI_Count start = sum(offset, layout->origin);
     if (layout->is_block) {
         add_block(start, layout->size);
     } else {

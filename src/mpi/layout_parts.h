@@ -8,8 +8,9 @@
 namespace ucxl::mpi
 {
 
-// The product, or a number beyond every limit if that is too large.
+// The product or sum, or a number beyond every limit if that is too large.
 MPI_Count product(MPI_Count a, MPI_Count b);
+MPI_Count sum(MPI_Count a, MPI_Count b);
 
 // `count` of them, each `stride` bytes after the one before.
 type_layout_result strided(const type_layout_ptr& child, MPI_Count count, MPI_Count stride);

@@ -6,6 +6,7 @@
 
 #include "mpi_functions.h"
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -48,6 +49,10 @@ struct listed_constants {
 
     static const listed_constants& get();
 };
+
+// A datatype is left to MPI if datatypes are nested deeper in it, or it consists of more of them.
+inline constexpr unsigned max_type_nesting   = 200;
+inline constexpr std::size_t max_inner_types = 100000;
 
 // Whether a datatype of this combiner is one of MPI's own, which has no contents and is not freed.
 bool is_named(int combiner);

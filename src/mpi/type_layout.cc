@@ -29,7 +29,7 @@ public:
         if (const auto known = _known.find(type); known != _known.end()) {
             return known->second;
         }
-        if (++_depth > max_nesting) {
+        if (++_depth > max_type_nesting) {
             return std::unexpected("it is nested too deeply");
         }
         auto made = convert_new(type);
@@ -41,16 +41,13 @@ public:
     }
 
 private:
-    static constexpr unsigned max_nesting      = 200;
-    static constexpr std::size_t max_datatypes = 100000;
-
     type_layout_result convert_new(MPI_Datatype type)
     {
         auto read = type_contents::read(type);
         if (!read) {
             return std::unexpected("MPI does not tell how it was made");
         }
-        if (_contents.size() >= max_datatypes) {
+        if (_contents.size() >= max_inner_types) {
             return std::unexpected("it consists of too many datatypes");
         }
         const type_contents& contents = _contents.emplace_back(std::move(*read));
@@ -201,7 +198,7 @@ private:
                 return rows;
             }
             made = *rows;
-            start += product(integers.at(1 + 2 * num_dims + dim), stride);
+            start = sum(start, product(integers.at(1 + 2 * num_dims + dim), stride));
             stride = product(stride, integers.at(1 + dim));
         }
         layout_parts parts;
