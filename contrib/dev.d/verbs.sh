@@ -45,7 +45,8 @@ usage: contrib/dev VERB [ARGS]
   bench [NAME]    run a benchmark (no NAME: list them; nixl fetches NIXL's wheel once)
   model [OPTIONS] model what a pool of keys gains for an alltoall that DPUs move (--help lists the options)
   asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
-  tsan [FILTER]   thread tests under ThreadSanitizer
+  tsan [--whole] [FILTER]
+                  thread tests under ThreadSanitizer; --whole: all tests of the programs, which takes more than an hour
   fuzz [SECONDS]  run every fuzz target for SECONDS (default 60)
   fmt             format the sources in place
   lint [FILE...]  run clang-format, clang-tidy (with FILEs only on those), shellcheck and a check of the man pages
@@ -435,7 +436,13 @@ sanitized() {
     shift 2
     verb_build "$variant"
     in_build_tests "$variant"
-    exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" --variant "$suite" --filter "${1:-}"
+    local whole=()
+    if [ "${1:-}" = --whole ]; then
+        whole=(--whole)
+        shift
+    fi
+    exec "$top/test/run-tests" --build "$top/build/$variant" --source "$top" --variant "$suite" "${whole[@]}" \
+        --filter "${1:-}"
 }
 
 verb_asan() { sanitized asan asan "$@"; }
