@@ -27,21 +27,17 @@ int start_mpi(way_of_start way, Start&& begin)
     }
     const bool takes_part = library::prepare();
     int result            = MPI_SUCCESS;
-    if (takes_part) {
-        contexts::begin(way);
-    }
+    contexts::begin(way, takes_part);
     {
         const hidden_options hidden;
         result = begin();
     }
     num_users += result == MPI_SUCCESS ? 1 : 0;
-    if (takes_part) {
-        if (result == MPI_SUCCESS) {
-            library::start();
-        }
-        if (result != MPI_SUCCESS || library::has_world()) {
-            contexts::end();
-        }
+    if (takes_part && result == MPI_SUCCESS) {
+        library::start();
+    }
+    if (result != MPI_SUCCESS || library::has_world()) {
+        contexts::end();
     }
     return result;
 }

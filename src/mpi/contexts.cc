@@ -44,6 +44,7 @@ enum class use_of_windows : unsigned char { undecided, used, none };
 struct known_contexts {
     std::atomic<bool> is_starting{false};
     std::atomic<bool> is_world{false};
+    std::atomic<bool> takes_part{false};
     std::atomic<bool> needs_no_windows{false};
     std::atomic<ucp_context_h> of_messages{nullptr};
     std::atomic<bool> has_context_without_windows{false};
@@ -75,8 +76,8 @@ bool has_windows(const ucp_address_t* address)
 unsigned choose_flags(const void* /*caller*/, void* /*arg*/)
 try {
     settings::complete();
-    if (!settings::get().is_enabled) {
-        return 0;
+    if (!known().takes_part.load() || !settings::get().is_enabled) {
+        return UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS;
     }
     const bool needs_none = known().is_world.load() && ucp_datatypes::may_be_used() && !one_pass::may_start();
     known().needs_no_windows.store(needs_none, std::memory_order_release);
@@ -145,9 +146,10 @@ bool may_connect(ucp_worker_h worker, const ucp_ep_params_t& params)
 
 } // namespace
 
-void contexts::begin(way_of_start way)
+void contexts::begin(way_of_start way, bool takes_part)
 {
     known().is_world.store(way == way_of_start::world);
+    known().takes_part.store(takes_part);
     known().needs_no_windows.store(false, std::memory_order_release);
     known().is_starting.store(true, std::memory_order_release);
     known().of_messages.store(nullptr, std::memory_order_release);

@@ -19,8 +19,9 @@ enum class way_of_start : unsigned char { world, session };
 class contexts
 {
 public:
-    // Before MPI starts, and after it has made its contexts. Contexts that are made between these are MPI's.
-    static void begin(way_of_start way);
+    // Before MPI starts, and after it has made its contexts. Contexts that are made between these are MPI's. If this
+    // library does not take part, they are as without it.
+    static void begin(way_of_start way, bool takes_part);
     static void end();
 
     // The one by which MPI moves messages: that of the last worker. Null if MPI has made none: with sessions it does so

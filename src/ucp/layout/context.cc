@@ -183,8 +183,9 @@ ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_
                   ucp_context_h* context)
 {
     changed_config changed(config);
-    const bool is_without =
-        (flags & UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS) && !has_rdma_device() && changed.leave_out_transports();
+    const bool wants_none = (flags & UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS) ||
+                            ((flags & UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS) && !has_rdma_device());
+    const bool is_without = wants_none && changed.leave_out_transports();
     if (!is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT)) {
         changed.complete_transports();
     }
@@ -201,8 +202,9 @@ ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_
     if (status == UCS_OK) {
         *context = made;
         if (watch.made != nullptr) {
-            const unsigned not_kept = (tells_peers ? 0 : UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) |
-                                      (is_without ? 0 : UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS);
+            const unsigned not_kept =
+                (tells_peers ? 0 : UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) |
+                (is_without ? 0 : UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS | UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS);
             watch.made(made, flags & ~not_kept, watch.arg);
         }
     }

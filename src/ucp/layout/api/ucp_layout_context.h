@@ -72,7 +72,9 @@ typedef enum ucp_layout_context_flags {
     /** Windows are wanted only where a network card may carry them. If UCX has no RDMA device, the context gets none of
      * this library's transports, unless its list of transports has lay_copy: it then costs what it costs without this
      * library, whereas UCX looks at each buffer for a window where there may be some. */
-    UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS = UCS_BIT(2)
+    UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS = UCS_BIT(2),
+    /** No windows are wanted. As if @ref UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS were given and UCX had no RDMA device. */
+    UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS = UCS_BIT(3)
 } ucp_layout_context_flags_t;
 
 /** Fields of @ref ucp_layout_context_watch_params_t. */
@@ -90,8 +92,9 @@ typedef struct ucp_layout_context_watch_params {
      * nothing, and @a made is not called. */
     unsigned (*choose)(const void *caller, void *arg);
     /** The context exists. @a flags are those that it has: without @ref UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS if it has no
-     * windows, or if a user chose another format of addresses; with @ref UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS only if it
-     * was made without this library's transports. Default: NULL, not called. */
+     * windows, or if a user chose another format of addresses; with @ref UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS or
+     * @ref UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS only if it was made without this library's transports. Default: NULL, not
+     * called. */
     void (*made)(ucp_context_h context, unsigned flags, void *arg);
     /** Passed to both; not owned. Default: NULL. */
     void *arg;

@@ -416,6 +416,17 @@ TEST_P(mpi_program, options_choose_calls_and_datatypes)
     }
 }
 
+TEST_P(mpi_program, ucx_has_no_windows_where_the_library_is_switched_off)
+{
+    const auto with = [&](const char* is_on) {
+        return calls(
+            2, "1", {"sendrecv"},
+            {{"UCX_LAYOUT_MPI_ENABLE", is_on}, {"UCX_LAYOUT_MPI_ENGINE", "windows"}, {"UCX_LOG_LEVEL", "debug"}});
+    };
+    EXPECT_THAT(with("y").output(), HasSubstr("using lay_copy/layout"));
+    EXPECT_THAT(with("n").output(), Not(HasSubstr("using lay_copy/layout")));
+}
+
 TEST_P(mpi_program, a_list_of_transports_without_ours_is_completed)
 {
     const auto ended = calls(2, "2", {"isend-irecv"},

@@ -245,6 +245,18 @@ TEST_F(context_watch, gives_no_windows_for_cards_without_a_card)
     }
 }
 
+TEST_F(context_watch, gives_no_windows_where_none_are_wanted)
+{
+    for (const char* const tls : {"all", "self", "^tcp"}) {
+        watch watched(UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS);
+        const context used(tls);
+        EXPECT_EQ(query(used.get()), UCS_ERR_NO_DEVICE) << tls;
+        EXPECT_FALSE(tells_windows(used.get())) << tls;
+        ASSERT_EQ(watched.made.size(), 1u);
+        EXPECT_EQ(watched.made[0].flags, UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS) << tls;
+    }
+}
+
 TEST_F(context_watch, gives_windows_for_cards_to_a_list_that_asks_for_them)
 {
     watch watched(flags_for_cards);
