@@ -28,6 +28,14 @@ namespace
 
 using std::chrono::steady_clock;
 
+#if defined(__SANITIZE_THREAD__)
+constexpr unsigned slower_by_sanitizer = 10;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr unsigned slower_by_sanitizer = 4;
+#else
+constexpr unsigned slower_by_sanitizer = 1;
+#endif
+
 [[noreturn]] void fail_by_errno(const std::string& call)
 {
     throw std::system_error(errno, std::generic_category(), call);
@@ -221,7 +229,7 @@ const std::string& process::out()
 bool process::wait_for_output(const std::string& text, std::chrono::seconds limit)
 {
     process* const self = this;
-    for (const time deadline = steady_clock::now() + limit; !out().contains(text);) {
+    for (const time deadline = steady_clock::now() + limit * slower_by_sanitizer; !out().contains(text);) {
         if (!is_running() || steady_clock::now() > deadline) {
             return false;
         }
@@ -239,7 +247,7 @@ ended_process process::wait(std::chrono::seconds limit)
 std::vector<ended_process> wait_for_all(std::span<process* const> all, std::chrono::seconds limit)
 {
     const auto is_running = [](process* each) { return each->is_running(); };
-    auto deadline         = steady_clock::now() + limit;
+    auto deadline         = steady_clock::now() + limit * slower_by_sanitizer;
     while (std::ranges::any_of(all, is_running) && steady_clock::now() < deadline) {
         process::wait_for_event(all, deadline);
         if (std::ranges::any_of(all, [](process* each) { return !each->is_running() && each->_ended.status != 0; })) {

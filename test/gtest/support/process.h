@@ -57,7 +57,7 @@ public:
     const std::string& out();
     // Whether its output has the text, which may take a while to come.
     bool wait_for_output(const std::string& text, std::chrono::seconds limit = std::chrono::seconds(30));
-    // One that does not end in time is killed with its group, and fails the test.
+    // One that does not end in time is killed with its group, and fails the test. Limits are longer under a sanitizer.
     ended_process wait(std::chrono::seconds limit = std::chrono::seconds(60));
 
 private:

@@ -20,12 +20,6 @@ namespace ucxl::two_process
 namespace
 {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr unsigned slower_by_sanitizer = 4;
-#else
-constexpr unsigned slower_by_sanitizer = 1;
-#endif
-
 std::optional<std::uint64_t> number_from_environment(const char* name)
 {
     const char* const text = std::getenv(name);
@@ -98,7 +92,7 @@ testing::AssertionResult run_pair(const pair_config& config)
             all.push_back(peers.back().get());
         }
     }
-    const auto ended = wait_for_all(all, std::chrono::seconds(config.deadline_s * slower_by_sanitizer));
+    const auto ended = wait_for_all(all, std::chrono::seconds(config.deadline_s));
     std::string report;
     for (std::size_t role = 0; role < ended.size(); ++role) {
         const auto wrong = complaint(ended[role], config.expected[role]);
