@@ -1,5 +1,8 @@
 // What the kernel does without a command: user memory, doorbell pages, device memory, and the routes of events.
 #include "fabric.h"
+
+#include <atomic>
+
 #include "prm/resource.h"
 #include "softhca/core/arena/cost.h"
 #include "softhca/core/arena/device_failure.h"
@@ -267,7 +270,11 @@ void fabric::drop_channel(std::uint32_t channel)
 
 bool fabric::cut_off(function_id function, std::uint8_t incarnation) const
 {
-    return function < _device.memory.functions && _device.memory.function_table[function].incarnation != incarnation;
+    if (function >= _device.memory.functions) {
+        return false;
+    }
+    const std::atomic_ref now(_device.memory.function_table[function].incarnation);
+    return now.load(std::memory_order_acquire) != incarnation;
 }
 
 bool fabric::change(device_change change, std::uint64_t time_ns)

@@ -1,6 +1,7 @@
 #include "device_failure.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "fault_plan.h"
@@ -48,7 +49,8 @@ void end_channels(environment& device, function_id function, std::uint8_t incarn
 void cut_off(environment& device, function_id function)
 {
     tell_contexts(device, function, event_code(event_type::local_catastrophic));
-    const std::uint8_t before = device.memory.function_table[function].incarnation++;
+    const std::uint8_t before =
+        std::atomic_ref(device.memory.function_table[function].incarnation).fetch_add(1, std::memory_order_release);
     end_channels(device, function, before);
 }
 
