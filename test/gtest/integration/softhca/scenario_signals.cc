@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <dlfcn.h>
@@ -121,9 +122,11 @@ int handler_that_posts(int)
         // Interrupts the thread anywhere. It does not hold libibverbs' own lock, because the queue is another one.
         static thread_local bool inside = false;
         if (!inside) {
-            inside = true;
+            inside           = true;
+            const int before = errno;
             ibv_port_attr port{};
             (void)ibv_query_port(busy->context(), 1, &port);
+            errno  = before;
             inside = false;
         }
     };
