@@ -12,8 +12,8 @@ namespace
 {
 
 // ASan's allocator unlocks its mutexes in the child of a fork, but leaves them marked for a waiter that did not come
-// along: two threads of the child that meet at one may then wait for ever. ThreadSanitizer ends a child of a process with
-// threads that starts one.
+// along: two threads of the child that meet at one may then wait for ever. ThreadSanitizer ends a child of a process
+// with threads that starts one.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool threads_after_fork = false;
 #else
