@@ -4,10 +4,12 @@
 // Example: UCXL_FUZZ_TARGET(layout_text) { ...; return 0; }     with data and size
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 
 #ifdef UCXL_FUZZ_REPLAY
@@ -26,5 +28,29 @@ inline void require(bool is_right, const std::string& what)
         std::abort();
     }
 }
+
+// Takes an input apart from its front. At its end there are only zeros.
+class byte_reader
+{
+public:
+    explicit byte_reader(std::span<const std::uint8_t> bytes) : _bytes(bytes) {}
+
+    bool is_empty() const { return _bytes.empty(); }
+    std::uint8_t byte()
+    {
+        const auto first = part(1);
+        return first.empty() ? 0 : first.front();
+    }
+    // At most what is left.
+    std::span<const std::uint8_t> part(std::size_t wanted)
+    {
+        const auto first = _bytes.first(std::min(wanted, _bytes.size()));
+        _bytes           = _bytes.subspan(first.size());
+        return first;
+    }
+
+private:
+    std::span<const std::uint8_t> _bytes;
+};
 
 } // namespace ucxl::fuzz

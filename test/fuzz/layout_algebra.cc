@@ -27,22 +27,14 @@ public:
     spec_ptr run()
     {
         _stack.push_back(spec::block(1 + byte() % 16));
-        for (int steps = 0; !_code.empty() && steps < 24; ++steps) {
+        for (int steps = 0; !_code.is_empty() && steps < 24; ++steps) {
             step();
         }
         return _stack.back();
     }
 
 private:
-    std::uint8_t byte()
-    {
-        if (_code.empty()) {
-            return 0;
-        }
-        const std::uint8_t value = _code.front();
-        _code                    = _code.subspan(1);
-        return value;
-    }
+    std::uint8_t byte() { return _code.byte(); }
 
     // Mostly small, seldom large, both signs.
     std::int64_t offset()
@@ -138,7 +130,7 @@ private:
         keep(spec::interleaved(std::move(parts)), bytes);
     }
 
-    std::span<const std::uint8_t> _code;
+    fuzz::byte_reader _code;
     std::vector<spec_ptr> _stack;
     std::size_t _pick = 0;
 };

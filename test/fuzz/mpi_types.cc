@@ -61,22 +61,10 @@ const named_type* find_named(MPI_Datatype handle)
     return found == std::end(named_types) ? nullptr : found;
 }
 
-class reader
+class reader : public fuzz::byte_reader
 {
 public:
-    explicit reader(std::span<const std::uint8_t> bytes) : _bytes(bytes) {}
-
-    bool is_at_end() const { return _bytes.empty(); }
-
-    std::uint8_t byte()
-    {
-        if (_bytes.empty()) {
-            return 0;
-        }
-        const std::uint8_t next = _bytes.front();
-        _bytes                  = _bytes.subspan(1);
-        return next;
-    }
+    using byte_reader::byte_reader;
 
     // Small ones most of the time, and all of 64 bits.
     MPI_Count number()
@@ -92,9 +80,6 @@ public:
         return static_cast<MPI_Count>(kind < 0xf8 ? static_cast<std::int64_t>(static_cast<std::int32_t>(value))
                                                   : static_cast<std::int64_t>(value));
     }
-
-private:
-    std::span<const std::uint8_t> _bytes;
 };
 
 MPI_Count extent_of(MPI_Datatype handle)
@@ -497,8 +482,8 @@ int PMPI_Type_get_true_extent_x(MPI_Datatype type, MPI_Count* lb, MPI_Count* ext
 UCXL_FUZZ_TARGET(mpi_types)
 {
     types.clear();
-    reader from({data, size});
-    while (!from.is_at_end() && types.size() < max_types) {
+    reader from(std::span(data, size));
+    while (!from.is_empty() && types.size() < max_types) {
         make_type(from);
     }
     for (std::size_t i = 0; i < types.size(); ++i) {

@@ -121,23 +121,15 @@ struct target_process {
     }
 };
 
-class reader
+class reader : public fuzz::byte_reader
 {
 public:
-    explicit reader(std::span<const std::uint8_t> bytes) : _bytes(bytes) {}
+    using byte_reader::byte_reader;
 
-    bool is_empty() const { return _bytes.empty(); }
-    std::uint8_t byte()
-    {
-        const std::uint8_t first = _bytes.empty() ? 0 : _bytes.front();
-        _bytes                   = _bytes.subspan(_bytes.empty() ? 0 : 1);
-        return first;
-    }
     std::string text(std::size_t wanted)
     {
-        const auto part = _bytes.first(std::min(wanted, _bytes.size()));
-        _bytes          = _bytes.subspan(part.size());
-        return std::string(part.begin(), part.end());
+        const auto bytes = part(wanted);
+        return std::string(bytes.begin(), bytes.end());
     }
     // Small ones are as likely as others.
     std::uint64_t number()
@@ -151,9 +143,6 @@ public:
         std::memcpy(&value, bytes.data(), bytes.size());
         return kind < 224 ? value % (2 * length) : value;
     }
-
-private:
-    std::span<const std::uint8_t> _bytes;
 };
 
 std::string serialized(const ucx_layout::layout& layout)
