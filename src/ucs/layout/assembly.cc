@@ -130,7 +130,7 @@ result<placed> assembly::repeat(placed item, std::span<const dim> dims)
 result<layout_ptr> assembly::finish(const placed& root)
 {
     if (!_has_user_bounds) {
-        return layout_builder::finish(_nest, root);
+        return layout_builder::finish(std::move(_nest), root);
     }
     std::ranges::sort(_bounds, {}, &user_bounds::source);
     std::size_t kept = 0;
@@ -142,7 +142,7 @@ result<layout_ptr> assembly::finish(const placed& root)
             _bounds[kept++] = bounds;
         }
     }
-    return layout_builder::finish(_nest, root, std::span(_bounds).first(kept));
+    return layout_builder::finish(std::move(_nest), root, std::span(_bounds).first(kept));
 }
 
 } // namespace ucxl

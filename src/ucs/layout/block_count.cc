@@ -133,11 +133,35 @@ private:
         return {entry.source + end.source, entry.offset + end.offset};
     }
 
+    // How many entries from this one on are like the one before it and never touch it: most of long lists.
+    std::size_t count_apart(std::size_t from) const
+    {
+        const layout_entry& like    = _entries[from - 1];
+        const counted_node& child   = _nodes[like.child];
+        const bool may_touch        = child.first.source == child.end.source;
+        const std::int64_t distance = child.end.offset - child.first.offset; // at which two of them touch
+        std::size_t i               = from;
+        for (; i < _entries.size(); ++i) {
+            const layout_entry& entry = _entries[i];
+            if (entry.child != like.child || entry.source != like.source || entry.stride != like.stride ||
+                (may_touch && entry.offset - _entries[i - 1].offset == distance)) {
+                break;
+            }
+        }
+        return i - from;
+    }
+
     // Entries that join in the same way in every iteration form one part.
     void list_parts()
     {
         block_sequence part = _nodes[_entries[0].child].blocks;
         for (std::size_t i = 1; i < _entries.size(); ++i) {
+            if (const std::size_t num_apart = count_apart(i); num_apart > 0) {
+                const block_sequence& each = _nodes[_entries[i].child].blocks;
+                part                       = joined(part, repeated(each, num_apart, false), false);
+                i += num_apart - 1;
+                continue;
+            }
             const place end   = end_of(_entries[i - 1]);
             const place begin = first_of(_entries[i]);
             meeting found;

@@ -91,6 +91,18 @@ private:
 
 } // namespace
 
+result<source_span> span_of_root(const source_span& node, const layout_entry& root)
+{
+    source_span span{node.source + root.source, 0, 0};
+    if (!checked::add(node.lb, root.offset, span.lb) || !checked::add(node.ub, root.offset, span.ub) ||
+        !checked::is_offset(span.lb) || !checked::is_offset(span.ub)) {
+        return fail(errc::exceeds_limit,
+                    std::format("source {}: a byte lies further from the base address than max_offset ({})",
+                                span.source, limits::max_offset));
+    }
+    return span;
+}
+
 result<std::vector<source_span>> true_bounds(const layout& layout)
 {
     if (layout.is_empty()) {
@@ -100,14 +112,7 @@ result<std::vector<source_span>> true_bounds(const layout& layout)
     UCXL_TRY(nodes.run());
     std::vector<source_span> spans = nodes.of_root();
     for (source_span& span : spans) {
-        span.source += layout.root().source;
-        if (!checked::add(span.lb, layout.root().offset, span.lb) ||
-            !checked::add(span.ub, layout.root().offset, span.ub) || !checked::is_offset(span.lb) ||
-            !checked::is_offset(span.ub)) {
-            return fail(errc::exceeds_limit,
-                        std::format("source {}: a byte lies further from the base address than max_offset ({})",
-                                    span.source, limits::max_offset));
-        }
+        span = UCXL_TRY(span_of_root(span, layout.root()));
     }
     return spans;
 }

@@ -23,14 +23,14 @@ struct repeated_node {
 repeated_node as_loop(const nest& nest, const item_run& run)
 {
     if (run.count > 1) {
-        return {run.item.node, run.count, run.step};
+        return {run.item.child, run.count, run.step};
     }
-    const nest_node& node = nest.at(run.item.node);
+    const nest_node& node = nest.at(run.item.child);
     if (node.is_block() || node.num_items != 1) {
-        return {run.item.node, 1, 0};
+        return {run.item.child, 1, 0};
     }
     const nest_item& only = nest.items_of(node)[0];
-    return {only.node, node.count, only.stride};
+    return {only.child, node.count, only.stride};
 }
 
 std::optional<item_run> join_repeated(const item_run& a, const repeated_node& first, const item_run& b,
@@ -47,25 +47,25 @@ std::optional<item_run> join_repeated(const item_run& a, const repeated_node& fi
         !checked::add(first.count, second.count, count)) {
         return std::nullopt;
     }
-    item_run joined  = a;
-    joined.item.node = first.node;
-    joined.count     = count;
-    joined.step      = step;
+    item_run joined   = a;
+    joined.item.child = first.node;
+    joined.count      = count;
+    joined.step       = step;
     return joined;
 }
 
 std::optional<item_run> join_blocks(nest& nest, const item_run& a, const item_run& b)
 {
-    const nest_node& first  = nest.at(a.item.node);
-    const nest_node& second = nest.at(b.item.node);
+    const nest_node& first  = nest.at(a.item.child);
+    const nest_node& second = nest.at(b.item.child);
     std::int64_t end;
     if (a.count != 1 || b.count != 1 || !first.is_block() || !second.is_block() ||
         !checked::add(a.item.offset, first.ub, end) || end != b.item.offset ||
         first.packed_length + second.packed_length > limits::max_length) {
         return std::nullopt;
     }
-    item_run joined  = a;
-    joined.item.node = nest.block(first.packed_length + second.packed_length);
+    item_run joined   = a;
+    joined.item.child = nest.block(first.packed_length + second.packed_length);
     return joined;
 }
 
@@ -82,11 +82,11 @@ std::optional<item_run> join(nest& nest, const item_run& a, const item_run& b)
         return joined;
     }
     if (b.count == 1) {
-        if (auto joined = join_repeated(a, first, b, {b.item.node, 1, 0})) {
+        if (auto joined = join_repeated(a, first, b, {b.item.child, 1, 0})) {
             return joined;
         }
     }
-    return a.count == 1 ? join_repeated(a, {a.item.node, 1, 0}, b, second) : std::nullopt;
+    return a.count == 1 ? join_repeated(a, {a.item.child, 1, 0}, b, second) : std::nullopt;
 }
 
 // Joins the last min_run single items if they form one run.
@@ -102,7 +102,7 @@ bool close_run(std::vector<item_run>& runs)
     }
     for (std::size_t i = 0; i < min_run; ++i) {
         const nest_item& item = last[i].item;
-        if (last[i].count != 1 || item.node != last[0].item.node || item.source != last[0].item.source ||
+        if (last[i].count != 1 || item.child != last[0].item.child || item.source != last[0].item.source ||
             item.stride != last[0].item.stride) {
             return false;
         }
@@ -118,7 +118,7 @@ bool close_run(std::vector<item_run>& runs)
 
 bool same_shape(const nest_item& a, const nest_item& b)
 {
-    return a.node == b.node && a.source == b.source && a.stride == b.stride;
+    return a.child == b.child && a.source == b.source && a.stride == b.stride;
 }
 
 // Whether two items may be one: false is certain.
@@ -127,9 +127,9 @@ bool may_join(nest& nest, const nest_item& a, const nest_item& b)
     if (a.source != b.source || a.stride != b.stride) {
         return false;
     }
-    const nest_node& first = nest.at(a.node);
-    return first.is_block() && nest.at(b.node).is_block() ? b.offset - a.offset == first.ub
-                                                          : join(nest, {a, 1, 0}, {b, 1, 0}).has_value();
+    const nest_node& first = nest.at(a.child);
+    return first.is_block() && nest.at(b.child).is_block() ? b.offset - a.offset == first.ub
+                                                           : join(nest, {a, 1, 0}, {b, 1, 0}).has_value();
 }
 
 // The number of items before the first one that fuse() may have to do something with: all in lists of blocks at random

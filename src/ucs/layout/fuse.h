@@ -10,7 +10,7 @@
 namespace ucxl
 {
 
-// `count` times item.node, starting at item.offset, `step` bytes apart.
+// `count` times item.child, starting at item.offset, `step` bytes apart.
 struct item_run {
     nest_item item;
     std::uint64_t count = 1;

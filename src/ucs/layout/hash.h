@@ -8,6 +8,8 @@
 
 #include "layout.h"
 
+#include <span>
+
 namespace ucxl
 {
 
@@ -17,5 +19,7 @@ struct hashed_wire_form {
 };
 
 hashed_wire_form hash_content(const layout& layout);
+// The same of a wire form that was read.
+hashed_wire_form hash_wire_form(std::span<const std::byte> bytes);
 
 } // namespace ucxl

@@ -41,17 +41,6 @@ result<void> iov_list::add_any(std::uint32_t source, std::int64_t offset, const 
     return {};
 }
 
-result<void> iov_list::add(std::uint32_t source, std::int64_t offset, const element& item)
-{
-    const bool is_bytes = item.nested == nullptr && item.length != 0 && item.length <= limits::max_length;
-    if (!is_bytes || source >= limits::max_sources || !checked::is_offset(offset)) {
-        return add_any(source, offset, item);
-    }
-    _items.push_back({source, _parts.use_bytes(item.length, source, offset), offset, 0});
-    ++_num_added;
-    return {};
-}
-
 result<layout_ptr> iov_list::finish()
 {
     auto root = UCXL_TRY(normalise(_parts.loops(), 1, std::move(_items)));

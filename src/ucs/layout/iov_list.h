@@ -16,7 +16,16 @@ public:
     // Of so many parts. Throws std::bad_alloc, as the functions below do.
     result<void> reserve(std::size_t count);
     // The next part. An error names its number; the list is of no use then.
-    result<void> add(std::uint32_t source, std::int64_t offset, const element& item);
+    [[gnu::always_inline]] result<void> add(std::uint32_t source, std::int64_t offset, const element& item)
+    {
+        const bool is_bytes = item.nested == nullptr && item.length != 0 && item.length <= limits::max_length;
+        if (!is_bytes || source >= limits::max_sources || offset < -limits::max_offset || offset > limits::max_offset) {
+            return add_any(source, offset, item);
+        }
+        _items.push_back({source, _parts.use_bytes(item.length, source, offset), offset, 0});
+        ++_num_added;
+        return {};
+    }
     // Once.
     result<layout_ptr> finish();
 

@@ -1,12 +1,12 @@
 #include "layout_builder.h"
 
 #include "block_count.h"
-#include "bounds.h"
 #include "checked.h"
-#include "hash.h"
+#include "wire_encode.h"
 
 #include <algorithm>
 #include <format>
+#include <ranges>
 
 namespace ucxl
 {
@@ -23,8 +23,8 @@ public:
     void visit(std::uint32_t node)
     {
         for (const nest_item& item : _nest.items_of(_nest.at(node))) {
-            if (_index[item.node] == no_node) {
-                visit(item.node);
+            if (_index[item.child] == no_node) {
+                visit(item.child);
             }
         }
         _index[node] = static_cast<std::uint32_t>(_order.size());
@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-result<void> layout_builder::set_nest(const nest& from, const placed& root)
+result<void> layout_builder::set_nest(nest& from, const placed& root)
 {
     if (from.at(root.node).depth > limits::max_depth) {
         return fail(errc::exceeds_limit,
@@ -64,38 +64,78 @@ result<void> layout_builder::set_nest(const nest& from, const placed& root)
     }
     layout& layout = *_made;
     layout._nodes.reserve(ordered.order().size());
-    layout._entries.reserve(ordered.num_entries());
-    for (std::uint32_t index : ordered.order()) {
-        const nest_node& node = from.at(index);
-        layout_node& out      = layout._nodes.emplace_back();
-        out.count             = node.count;
-        out.packed_length     = node.packed_length;
-        out.depth             = node.depth;
-        out.num_blocks        = 1;
-        out.cycle_length      = node.packed_length;
-        if (node.is_block()) {
-            continue;
-        }
-        out.first_entry      = static_cast<std::uint32_t>(layout._entries.size());
-        out.num_entries      = node.num_items;
-        out.cycle_length     = node.packed_length / node.count;
-        out.num_blocks       = 0;
-        std::uint64_t before = 0;
-        for (const nest_item& item : from.items_of(node)) {
-            const std::uint32_t child = ordered.index(item.node);
-            layout._entries.push_back({item.source, child, item.offset, item.stride, before});
-            before += layout._nodes[child].packed_length;
-            out.num_blocks += layout._nodes[child].num_blocks * node.count; // at most packed_length
-        }
+    for (const std::uint32_t index : ordered.order()) {
+        add_node(from.at(index));
     }
     layout._root        = {root.source, static_cast<std::uint32_t>(layout._nodes.size() - 1), root.offset, 0, 0};
     layout._num_sources = root.source + from.at(root.node).num_sources;
+    _keeps_order        = std::ranges::equal(ordered.order(), std::views::iota(std::size_t{0}, from.size()));
+    if (_keeps_order) {
+        layout._entries = from.take_items();
+    } else {
+        layout._entries.reserve(ordered.num_entries());
+        for (const std::uint32_t index : ordered.order()) {
+            for (const nest_item& item : from.items_of(from.at(index))) {
+                layout._entries.push_back({item.source, ordered.index(item.child), item.offset, item.stride});
+            }
+        }
+    }
+    for (layout_node& node : layout._nodes) {
+        if (!node.is_block()) {
+            derive_entries(node);
+        }
+    }
     return {};
 }
 
-result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
+// Nodes come children first, and the entries of a node in a row, in the order of nodes.
+void layout_builder::add_node(const nest_node& node)
 {
-    auto spans     = UCXL_TRY(true_bounds(*_made));
+    layout_node& out  = _made->_nodes.emplace_back();
+    out.count         = node.count;
+    out.packed_length = node.packed_length;
+    out.depth         = node.depth;
+    if (node.is_block()) {
+        out.cycle_length = node.packed_length;
+        out.num_blocks   = 1;
+        return;
+    }
+    out.cycle_length = node.packed_length / node.count;
+    out.first_entry  = _num_entries;
+    out.num_entries  = node.num_items;
+    _num_entries += node.num_items;
+}
+
+// The children of the loop are known.
+void layout_builder::derive_entries(layout_node& loop)
+{
+    const std::span all  = std::span(_made->_entries).subspan(loop.first_entry, loop.num_entries);
+    std::uint64_t before = 0, num_blocks = 0;
+    for (std::size_t i = 0; i < all.size();) {
+        // Most entries of long lists have the same child.
+        const std::uint32_t index = all[i].child;
+        const layout_node child   = _made->_nodes[index];
+        for (; i < all.size() && all[i].child == index; ++i) {
+            all[i].packed_offset = before;
+            before += child.packed_length;
+            num_blocks += child.num_blocks;
+        }
+    }
+    loop.num_blocks = num_blocks * loop.count; // at most packed_length
+}
+
+// The nest knows the bounds of all sources together.
+result<std::vector<source_span>> layout_builder::spans(const nest& from, const placed& root) const
+{
+    if (root.is_empty() || from.at(root.node).num_sources > 1) {
+        return true_bounds(*_made);
+    }
+    const source_span only{0, from.at(root.node).lb, from.at(root.node).ub};
+    return span_of_root(only, _made->root()).transform([](const source_span& span) { return std::vector{span}; });
+}
+
+result<void> layout_builder::set_bounds(std::span<const source_span> spans, std::span<const user_bounds> bounds)
+{
     layout& layout = *_made;
     for (const user_bounds& set : bounds) {
         layout._num_sources = std::max(layout._num_sources, set.source + 1);
@@ -116,6 +156,17 @@ result<void> layout_builder::set_bounds(std::span<const user_bounds> bounds)
     return {};
 }
 
+result<void> layout_builder::set_all(nest& from, const placed& root, std::span<const user_bounds> bounds)
+{
+    if (root.is_empty()) {
+        _keeps_order = from.size() == 0;
+    } else {
+        UCXL_TRY(set_nest(from, root));
+    }
+    const auto bytes = UCXL_TRY(spans(from, root));
+    return set_bounds(bytes, bounds);
+}
+
 // A source without bytes whose bounds were reset to 0 does not count as used.
 void layout_builder::drop_unused_sources()
 {
@@ -126,7 +177,7 @@ void layout_builder::drop_unused_sources()
     }
 }
 
-void layout_builder::set_derived()
+void layout_builder::set_derived(const hashed_wire_form& form)
 {
     layout& layout = *_made;
     layout._extent = 0;
@@ -134,19 +185,28 @@ void layout_builder::set_derived()
         layout._extent = std::max(layout._extent, bounds.extent());
     }
     layout._blocks      = count_blocks(layout);
-    const auto hashed   = hash_content(layout);
-    layout._hash        = hashed.hash;
-    layout._wire_length = hashed.length;
+    layout._hash        = form.hash;
+    layout._wire_length = form.length;
 }
 
-result<layout_ptr> layout_builder::finish(const nest& from, const placed& root, std::span<const user_bounds> bounds)
+result<layout_ptr> layout_builder::finish(nest&& from, const placed& root, std::span<const user_bounds> bounds)
 {
     layout_builder builder;
-    if (!root.is_empty()) {
-        UCXL_TRY(builder.set_nest(from, root));
+    UCXL_TRY(builder.set_all(from, root, bounds));
+    builder.set_derived(hash_content(*builder._made));
+    return builder._made;
+}
+
+result<layout_ptr> layout_builder::read(nest&& from, const placed& root, std::span<const user_bounds> bounds,
+                                        const hashed_wire_form& form)
+{
+    layout_builder builder;
+    UCXL_TRY(builder.set_all(from, root, bounds));
+    const auto adds = [&](const user_bounds& set) { return wire::has_set_bounds(builder._made->bounds(set.source)); };
+    if (!builder._keeps_order || !std::ranges::all_of(bounds, adds)) {
+        return layout_ptr();
     }
-    UCXL_TRY(builder.set_bounds(bounds));
-    builder.set_derived();
+    builder.set_derived(form);
     return builder._made;
 }
 
@@ -166,7 +226,7 @@ result<layout_ptr> layout_builder::with_bounds(const layout& from, const user_bo
         layout._bounds[set.source] = now;
     }
     builder.drop_unused_sources();
-    builder.set_derived();
+    builder.set_derived(hash_content(layout));
     return builder._made;
 }
 

@@ -17,16 +17,27 @@ constexpr std::uint64_t mix(std::uint64_t state, std::uint64_t word)
     return state ^ (state >> 32);
 }
 
+std::uint64_t word_of(const nest_item& item)
+{
+    // The factors keep its numbers apart.
+    return ((std::uint64_t{item.source} << 32) | item.child) * 0x9e3779b97f4a7c15u +
+           static_cast<std::uint64_t>(item.stride) * 0xc2b2ae3d27d4eb4fu + static_cast<std::uint64_t>(item.offset);
+}
+
 std::uint64_t hash_of(std::uint64_t count, std::uint64_t length, std::span<const nest_item> items)
 {
-    // One step for each item, because each waits for the one before. The factors keep its numbers apart.
-    std::uint64_t state = mix(mix(items.size(), count), length);
-    for (const nest_item& item : items) {
-        state = mix(state, ((std::uint64_t{item.source} << 32) | item.node) * 0x9e3779b97f4a7c15u +
-                               static_cast<std::uint64_t>(item.stride) * 0xc2b2ae3d27d4eb4fu +
-                               static_cast<std::uint64_t>(item.offset));
+    // Each step waits for the one before, so several rows of steps go on at a time.
+    std::uint64_t rows[4] = {mix(mix(items.size(), count), length), 1, 2, 3};
+    std::size_t i         = 0;
+    for (; i + 4 <= items.size(); i += 4) {
+        for (std::size_t row = 0; row < 4; ++row) {
+            rows[row] = mix(rows[row], word_of(items[i + row]));
+        }
     }
-    return state;
+    for (; i < items.size(); ++i) {
+        rows[0] = mix(rows[0], word_of(items[i]));
+    }
+    return mix(mix(mix(rows[0], rows[1]), rows[2]), rows[3]);
 }
 
 // Computes the bounds of an item over all iterations, relative to its loop.
@@ -101,21 +112,26 @@ result<std::uint32_t> nest::loop(std::uint64_t count, std::vector<nest_item>&& i
 
 result<nest_node> nest::describe(std::uint64_t count, std::span<const nest_item> items) const
 {
+    // So many lengths within their limit add up.
+    constexpr std::size_t max_run = 1 << 16;
+    static_assert(max_run * limits::max_length + limits::max_length < std::uint64_t{1} << 63);
     nest_node node{.count = count, .lb = INT64_MAX, .ub = INT64_MIN, .num_sources = 0};
-    for (const nest_item& item : items) {
-        const nest_node& child = _nodes[item.node];
-        std::int64_t lb, ub;
-        if (!item_bounds(item, child, count, lb, ub)) {
-            return out_of_bounds();
+    for (std::size_t i = 0; i < items.size() && node.packed_length <= limits::max_length;) {
+        // Most items of long lists have the same child.
+        const nest_node child   = _nodes[items[i].child];
+        const std::size_t first = i;
+        const std::size_t end   = std::min(items.size(), i + max_run);
+        for (; i < end && items[i].child == items[first].child; ++i) {
+            std::int64_t lb, ub;
+            if (!item_bounds(items[i], child, count, lb, ub)) {
+                return out_of_bounds();
+            }
+            node.lb          = std::min(node.lb, lb);
+            node.ub          = std::max(node.ub, ub);
+            node.num_sources = std::max(node.num_sources, items[i].source + child.num_sources);
         }
-        node.lb = std::min(node.lb, lb);
-        node.ub = std::max(node.ub, ub);
-        node.packed_length += child.packed_length; // both at most max_length, checked below before the next one
-        node.num_sources = std::max(node.num_sources, item.source + child.num_sources);
-        node.depth       = std::max(node.depth, child.depth + 1);
-        if (node.packed_length > limits::max_length) {
-            break;
-        }
+        node.packed_length += (i - first) * child.packed_length;
+        node.depth = std::max(node.depth, child.depth + 1);
     }
     if (!checked::mul(count, node.packed_length, node.packed_length) || node.packed_length > limits::max_length) {
         return fail(errc::exceeds_limit, std::format("packed length exceeds max_length ({})", limits::max_length));

@@ -4,7 +4,7 @@
 // Invariant: every node is in normal form and hoisted: its first block is at offset 0 and its smallest source is 0. A
 // `placed` holds the node's real offset and source. Lengths and relative bounds of every node are within limits.
 //
-// Example: nest n; auto x = n.block(8); nest_item once{.node = x, .stride = 16}; auto loop = n.loop(4, {&once, 1});
+// Example: nest n; auto x = n.block(8); nest_item once{.child = x, .stride = 16}; auto loop = n.loop(4, {&once, 1});
 #pragma once
 
 #include "layout.h"
@@ -16,17 +16,10 @@
 namespace ucxl
 {
 
-inline constexpr std::uint32_t no_node = UINT32_MAX;
+inline constexpr std::uint32_t no_node = UINT32_MAX; // of an item: nothing, dropped by normalisation
 
-// One entry of a loop under construction.
-struct nest_item {
-    std::uint32_t source = 0;
-    std::uint32_t node   = no_node; // no_node: nothing, dropped by normalisation
-    std::int64_t offset  = 0;
-    std::int64_t stride  = 0;
-
-    bool operator==(const nest_item&) const = default;
-};
+// One entry of a loop under construction. Its packed offset is still 0.
+using nest_item = layout_entry;
 
 // A node with its source and offset.
 struct placed {
@@ -73,6 +66,8 @@ public:
         return std::span(_items).subspan(node.first_item, node.num_items);
     }
     std::size_t size() const { return _nodes.size(); }
+    // Those of all nodes, in the order of nodes.
+    std::vector<nest_item> take_items() { return std::move(_items); }
 
 private:
     std::uint32_t find_block(std::uint64_t length);

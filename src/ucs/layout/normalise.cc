@@ -16,8 +16,13 @@ namespace
 result<void> splice(const nest& nest, std::vector<nest_item>& items)
 {
     std::uint64_t total = 0;
-    for (const nest_item& item : items) {
-        total += nest.at(item.node).count == 1 ? nest.at(item.node).num_items : 1;
+    for (std::size_t i = 0; i < items.size();) {
+        // Most items of long lists have the same child.
+        const std::uint32_t child = items[i].child;
+        const std::uint64_t each  = nest.at(child).count == 1 ? nest.at(child).num_items : 1;
+        for (; i < items.size() && items[i].child == child; ++i) {
+            total += each;
+        }
     }
     if (total > limits::max_entries) {
         return fail(errc::exceeds_limit, std::format("{} entries exceed max_entries ({})", total, limits::max_entries));
@@ -28,12 +33,12 @@ result<void> splice(const nest& nest, std::vector<nest_item>& items)
     std::vector<nest_item> flat;
     flat.reserve(total);
     for (const nest_item& item : items) {
-        if (nest.at(item.node).count != 1) {
+        if (nest.at(item.child).count != 1) {
             flat.push_back(item);
             continue;
         }
-        for (const nest_item& inner : nest.items_of(nest.at(item.node))) {
-            nest_item moved{item.source + inner.source, inner.node, inner.offset, item.stride};
+        for (const nest_item& inner : nest.items_of(nest.at(item.child))) {
+            nest_item moved{item.source + inner.source, inner.child, inner.offset, item.stride};
             if (!checked::add(item.offset, inner.offset, moved.offset)) {
                 return fail(errc::exceeds_limit, std::format("an offset exceeds max_offset ({})", limits::max_offset));
             }
@@ -67,10 +72,10 @@ bool continues(const nest& nest, const nest_node& child, std::int64_t stride)
 result<placed> loop_of_one(nest& nest, std::uint64_t count, nest_item item)
 {
     if (count == 1) {
-        return placed{item.source, item.node, item.offset};
+        return placed{item.source, item.child, item.offset};
     }
     const placed position{item.source, no_node, item.offset};
-    const nest_node child = nest.at(item.node);
+    const nest_node child = nest.at(item.child);
     std::uint64_t length, merged_count;
     if (is_one_block(child, item.stride)) {
         if (!checked::mul(count, child.packed_length, length) || length > limits::max_length) {
@@ -101,8 +106,8 @@ result<void> settle(nest& nest, std::span<const item_run> runs, std::vector<nest
     for (const item_run& run : runs) {
         nest_item item = run.item;
         if (run.count > 1) {
-            auto loop = UCXL_TRY(loop_of_one(nest, run.count, {0, item.node, 0, run.step}));
-            item.node = loop.node;
+            auto loop  = UCXL_TRY(loop_of_one(nest, run.count, {0, item.child, 0, run.step}));
+            item.child = loop.node;
         }
         items.push_back(item);
     }
@@ -140,13 +145,15 @@ bool is_normal(nest& nest, std::uint64_t count, std::span<const nest_item> items
     if (count == 0 || items.empty() || !is_hoisted(items)) {
         return false;
     }
+    std::uint32_t seen = no_node; // most items of long lists have the same child
     for (const nest_item& item : items) {
-        if (nest.at(item.node).count == 1 || (count == 1 && item.stride != 0)) {
+        if ((item.child != seen && nest.at(item.child).count == 1) || (count == 1 && item.stride != 0)) {
             return false;
         }
+        seen = item.child;
     }
     if (items.size() == 1) {
-        const nest_node& child = nest.at(items[0].node);
+        const nest_node& child = nest.at(items[0].child);
         return count > 1 && !is_one_block(child, items[0].stride) && !continues(nest, child, items[0].stride);
     }
     return !fuse(nest, items) && (!has_one_stride(items) || find_period(items) == items.size());
@@ -154,7 +161,7 @@ bool is_normal(nest& nest, std::uint64_t count, std::span<const nest_item> items
 
 result<placed> normalise(nest& nest, std::uint64_t count, std::vector<nest_item> items)
 {
-    std::erase_if(items, [](const nest_item& item) { return item.node == no_node; });
+    std::erase_if(items, [](const nest_item& item) { return item.child == no_node; });
     if (count == 0 || items.empty()) {
         return placed{};
     }

@@ -1,8 +1,10 @@
 #include "wire.h"
 
 #include "checked.h"
+#include "hash.h"
 #include "layout_builder.h"
 #include "normalise.h"
+#include "wire_decode.h"
 #include "wire_encode.h"
 
 #include <bit>
@@ -20,10 +22,13 @@ struct writer {
     std::byte* at;
     const std::byte* end;
 
+    std::byte* room(std::size_t count) const { return static_cast<std::size_t>(end - at) >= count ? at : nullptr; }
+    void wrote(std::size_t count) { at += count; }
+
     void put(std::uint64_t bytes, unsigned count)
     {
-        if (std::endian::native == std::endian::little && end - at >= 8) {
-            std::memcpy(at, &bytes, 8);
+        if (end - at >= 8) {
+            wire::put_word(at, bytes);
             at += count;
             return;
         }
@@ -33,29 +38,16 @@ struct writer {
     }
 };
 
-struct comparer {
-    std::span<const std::byte> expected;
-    std::size_t at = 0;
-    bool is_equal  = true;
-
-    void put(std::uint64_t bytes, unsigned count)
-    {
-        for (; count > 0; --count, bytes >>= 8, ++at) {
-            is_equal = is_equal && at < expected.size() && expected[at] == static_cast<std::byte>(bytes);
-        }
-    }
-};
-
 std::unexpected<error> malformed(std::size_t at, const char* reason)
 {
     return fail(errc::malformed, std::format("wire form, byte {}: {}", at, reason));
 }
 
-// Values are checked where they are used. `failed` means that the input ended or a number was malformed.
+// Values are checked where they are used.
 class parser
 {
 public:
-    explicit parser(std::span<const std::byte> from) : _from(from) {}
+    explicit parser(std::span<const std::byte> from) : _from(from), _in(from) {}
 
     result<layout_ptr> run()
     {
@@ -64,14 +56,14 @@ public:
         // Each node and entry takes some bytes of the input, so no allocation exceeds a multiple of the input's length.
         if (!number(num_nodes) || !number(num_entries) || num_nodes > limits::max_entries + 1 ||
             num_entries > limits::max_entries || num_nodes > left() || num_entries > left() / 3) {
-            return malformed(_at, "more nodes or entries than bytes, or than max_entries");
+            return refused("more nodes or entries than bytes, or than max_entries");
         }
         placed root;
         std::uint64_t source = 0, offset = 0;
         if (num_nodes > 0) {
             if (!number(source) || !number(offset) || source >= limits::max_sources ||
                 !checked::is_offset(wire::unzigzag(offset))) {
-                return malformed(_at, "root source or offset");
+                return refused("root source or offset");
             }
             root = {static_cast<std::uint32_t>(source), static_cast<std::uint32_t>(num_nodes - 1),
                     wire::unzigzag(offset)};
@@ -79,98 +71,93 @@ public:
         for (std::uint64_t i = 0; i < num_nodes; ++i) {
             UCXL_TRY(node(i));
         }
+        if (_num_entries != num_entries) {
+            return refused("another number of entries than in its header");
+        }
         return finish(root);
     }
 
-    std::size_t consumed() const { return _at; }
+    std::size_t consumed() const { return _from.size() - left(); }
 
 private:
-    std::size_t left() const { return _from.size() - _at; }
+    std::size_t left() const { return _in.left(); }
+    std::unexpected<error> refused(const char* reason) const { return malformed(consumed(), reason); }
 
     result<void> header()
     {
-        if (left() < 4 || byte() != wire::magic[0] || byte() != wire::magic[1]) {
+        if (left() < 4 || _in.byte() != wire::magic[0] || _in.byte() != wire::magic[1]) {
             return malformed(0, "not a layout");
         }
-        const std::uint8_t version = byte();
+        const std::uint8_t version = _in.byte();
         if (version != wire::version) {
             return fail(errc::unsupported, std::format("wire form: version {}, known is {}", version, wire::version));
         }
-        _flags = byte();
+        _flags = _in.byte();
         if ((_flags & ~wire::flag_has_bounds) != 0) {
             return malformed(3, "unknown flags");
         }
         return {};
     }
 
-    std::uint8_t byte() { return std::to_integer<std::uint8_t>(_from[_at++]); }
-
-    bool number(std::uint64_t& value)
-    {
-        value = 0;
-        for (unsigned shift = 0; shift < 64 && left() > 0; shift += 7) {
-            const std::uint8_t next = byte();
-            if (shift == 63 && next > 1) {
-                return false;
-            }
-            value |= std::uint64_t{next & 0x7fu} << shift;
-            if (next < 0x80) {
-                return next != 0 || shift == 0;
-            }
-        }
-        return false;
-    }
-
-    bool difference(std::int64_t& value)
-    {
-        std::uint64_t coded;
-        return number(coded) && checked::add(value, wire::unzigzag(coded), value);
-    }
+    bool number(std::uint64_t& value) { return _in.number(value); }
 
     result<void> node(std::uint64_t index)
     {
         std::uint64_t tag, num_items;
         if (!number(tag) || tag / 2 == 0 || tag / 2 > limits::max_length) {
-            return malformed(_at, "length or count");
+            return refused("length or count");
         }
         if (tag % 2 == 0) {
-            return _nest.block(tag / 2) == index ? result<void>{} : malformed(_at, "a block twice");
+            return _nest.block(tag / 2) == index ? result<void>{} : refused("a block twice");
         }
         if (!number(num_items) || num_items == 0 || num_items > left() / 3) {
-            return malformed(_at, "number of entries");
+            return refused("number of entries");
         }
-        _items.clear();
-        _items.reserve(num_items);
+        std::vector<nest_item> items;
+        items.reserve(num_items);
+        if (!entries(index, tag / 2 > 1, num_items, items)) {
+            return refused("entry");
+        }
+        _num_entries += num_items;
+        if (!is_normal(_nest, tag / 2, items)) {
+            return refused("a loop that is not in normal form");
+        }
+        auto added = UCXL_TRY(_nest.loop(tag / 2, std::move(items)));
+        return added == index ? result<void>{} : refused("a loop twice");
+    }
+
+    bool entries(std::uint64_t node, bool has_strides, std::uint64_t count, std::vector<nest_item>& items)
+    {
+        wire::reader in = _in;
         nest_item item;
-        for (std::uint64_t i = 0; i < num_items; ++i) {
-            std::uint64_t source, back;
-            if (!number(source) || !number(back) || !difference(item.offset) || source >= limits::max_sources ||
-                back >= index || (tag / 2 > 1 && !difference(item.stride))) {
-                return malformed(_at, "entry");
+        for (; count > 0; --count) {
+            std::uint64_t source, back, offset, stride = 0;
+            if (!in.place(source, back, offset) || (has_strides && !in.number(stride)) ||
+                source >= limits::max_sources || back >= node ||
+                !checked::add(item.offset, wire::unzigzag(offset), item.offset) ||
+                !checked::add(item.stride, wire::unzigzag(stride), item.stride)) {
+                return false;
             }
             item.source = static_cast<std::uint32_t>(source);
-            item.node   = static_cast<std::uint32_t>(index - 1 - back);
-            _items.push_back(item);
+            item.child  = static_cast<std::uint32_t>(node - 1 - back);
+            items.push_back(item);
         }
-        if (!is_normal(_nest, tag / 2, _items)) {
-            return malformed(_at, "a loop that is not in normal form");
-        }
-        auto added = UCXL_TRY(_nest.loop(tag / 2, _items));
-        return added == index ? result<void>{} : malformed(_at, "a loop twice");
+        _in = in;
+        return true;
     }
 
     result<void> bounds(std::vector<user_bounds>& set)
     {
         std::uint64_t num_set, source, lb, extent;
         if (!number(num_set) || num_set > limits::max_sources || num_set > left() / 3) {
-            return malformed(_at, "number of bounds");
+            return refused("number of bounds");
         }
         set.reserve(num_set);
         for (std::uint64_t i = 0; i < num_set; ++i) {
             if (!number(source) || !number(lb) || !number(extent) || source >= limits::max_sources ||
                 (i > 0 && source <= set.back().source) || !checked::is_offset(wire::unzigzag(lb)) ||
                 extent > 2 * limits::max_length) {
-                return malformed(_at, "bounds of a source");
+                return refused("bounds of a source");
             }
             const std::int64_t low = wire::unzigzag(lb);
             set.push_back({static_cast<std::uint32_t>(source), low, low + static_cast<std::int64_t>(extent)});
@@ -183,20 +170,20 @@ private:
         std::vector<user_bounds> set;
         if ((_flags & wire::flag_has_bounds) != 0) {
             UCXL_TRY(bounds(set));
+            if (set.empty()) {
+                return refused("a flag of bounds, but no bounds");
+            }
         }
-        auto created = UCXL_TRY(layout_builder::finish(_nest, root, set));
-        // Refuses what pack_wire() never writes: unused nodes, another order, bounds that add nothing.
-        comparer same{_from.first(_at)};
-        wire::encode(*created, same);
-        return same.is_equal && same.at == _at ? result<layout_ptr>(created)
-                                               : malformed(_at, "not in the order of the normal form");
+        auto created =
+            UCXL_TRY(layout_builder::read(std::move(_nest), root, set, hash_wire_form(_from.first(consumed()))));
+        return created != nullptr ? result<layout_ptr>(created) : refused("not in the order of the normal form");
     }
 
     std::span<const std::byte> _from;
-    std::size_t _at     = 0;
+    wire::reader _in;
     std::uint8_t _flags = 0;
     nest _nest;
-    std::vector<nest_item> _items;
+    std::uint64_t _num_entries = 0; // of the nodes read
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 // Writes the wire form to any sink with put(std::uint64_t bytes, unsigned count), which takes the lowest `count` bytes,
-// at most 8, the lowest one first; the others are 0. Sinks are a buffer, a comparison, the content hash.
+// at most 8, the lowest one first; the others are 0. room(count) gives a place for so many bytes, at most 1,024, or
+// nullptr, and wrote(count) says how many of them were written. Sinks are a buffer and the content hash.
 //
 //     layout  = 'L' 'N' version flags numbers
 //     numbers = nodes entries [root.source root.offset] node... [set source_bounds...]
@@ -16,7 +17,10 @@
 
 #include "layout.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
+#include <span>
 
 namespace ucxl::wire
 {
@@ -51,10 +55,37 @@ constexpr std::uint64_t spread(std::uint64_t value)
 }
 static_assert(spread(0xaaaaaaaaaaaaaa) == 0x552a552a552a552a);
 
+// What spread() was given.
+constexpr std::uint64_t gathered(std::uint64_t spread)
+{
+    spread = (spread & 0x007f007f007f007f) | (spread & 0x7f007f007f007f00) >> 1;
+    spread = (spread & 0x00003fff00003fff) | (spread & 0x3fff00003fff0000) >> 2;
+    return (spread & 0x000000000fffffff) | (spread & 0x0fffffff00000000) >> 4;
+}
+static_assert(gathered(spread(0xaaaaaaaaaaaaaa)) == 0xaaaaaaaaaaaaaa);
+static_assert(gathered(spread(0x55555555555555)) == 0x55555555555555);
+
+// The next eight bytes, the first one lowest.
+inline std::uint64_t word_at(const std::byte* bytes)
+{
+    std::uint64_t word;
+    std::memcpy(&word, bytes, sizeof(word));
+    return std::endian::native == std::endian::little ? word : std::byteswap(word);
+}
+
+// Eight bytes, the lowest one first.
+inline void put_word(std::byte* bytes, std::uint64_t word)
+{
+    if constexpr (std::endian::native != std::endian::little) {
+        word = std::byteswap(word);
+    }
+    std::memcpy(bytes, &word, sizeof(word));
+}
+
 // Of a number below 2^56.
 constexpr unsigned length_of_number(std::uint64_t value)
 {
-    return (static_cast<unsigned>(std::bit_width(value | 1)) + 6) / 7;
+    return (static_cast<unsigned>(std::bit_width(value | 1)) * 9 + 64) / 64; // as if divided by 7, rounded up
 }
 
 // Of a number below 2^56.
@@ -75,18 +106,53 @@ void put_number(Sink& sink, std::uint64_t value)
     }
 }
 
-// Most entries are few bytes: these are put at once.
+// The numbers of an entry as one word, which has room for most of them. The length is 0 for others.
+struct short_place {
+    std::uint64_t bytes = 0;
+    unsigned length     = 0;
+};
+
+constexpr short_place as_short_place(std::uint64_t source, std::uint64_t back, std::uint64_t offset)
+{
+    if (source >= 0x80 || back >= 0x80 || offset >> 42 != 0) {
+        return {};
+    }
+    const unsigned length = length_of_number(offset);
+    return {source | back << 8 | bytes_of_number(offset, length) << 16, length + 2};
+}
+
 template <typename Sink>
 void put_place(Sink& sink, std::uint64_t source, std::uint64_t back, std::uint64_t offset)
 {
-    if (source < 0x80 && back < 0x80 && offset >> 42 == 0) {
-        const unsigned length = length_of_number(offset);
-        sink.put(source | back << 8 | bytes_of_number(offset, length) << 16, length + 2);
+    if (const short_place place = as_short_place(source, back, offset); place.length > 0) {
+        sink.put(place.bytes, place.length);
     } else {
         put_number(sink, source);
         put_number(sink, back);
         put_number(sink, offset);
     }
+}
+
+// Puts the first entries of a loop that runs once, as many as are short and have room. Returns how many.
+template <typename Sink>
+std::size_t put_short_places(Sink& sink, std::span<const layout_entry> entries, std::size_t node, std::int64_t before)
+{
+    const std::size_t most  = std::min<std::size_t>(entries.size(), 128);
+    std::byte* const begin  = sink.room(8 * most);
+    std::byte* at           = begin;
+    std::size_t num_written = 0;
+    for (; begin != nullptr && num_written < most; ++num_written) {
+        const layout_entry& entry = entries[num_written];
+        const short_place place   = as_short_place(entry.source, node - 1 - entry.child, zigzag(entry.offset - before));
+        if (place.length == 0) {
+            break;
+        }
+        put_word(at, place.bytes);
+        at += place.length;
+        before = entry.offset;
+    }
+    sink.wrote(static_cast<std::size_t>(at - begin));
+    return num_written;
 }
 
 template <typename Sink>
@@ -96,12 +162,21 @@ void put_loop(Sink& sink, const layout& layout, std::size_t index)
     layout_entry before;
     put_number(sink, 2 * node.count + 1);
     put_number(sink, node.num_entries);
-    for (const layout_entry& entry : layout.entries_of(node)) {
+    for (std::span<const layout_entry> entries = layout.entries_of(node); !entries.empty();) {
+        if (node.count == 1) {
+            if (const std::size_t num_put = put_short_places(sink, entries, index, before.offset); num_put > 0) {
+                before  = entries[num_put - 1];
+                entries = entries.subspan(num_put);
+                continue;
+            }
+        }
+        const layout_entry& entry = entries[0];
         put_place(sink, entry.source, index - 1 - entry.child, zigzag(entry.offset - before.offset));
         if (node.count > 1) {
             put_number(sink, zigzag(entry.stride - before.stride));
         }
-        before = entry;
+        before  = entry;
+        entries = entries.subspan(1);
     }
 }
 
