@@ -49,6 +49,8 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t no_child = std::numeric_limits<std::uint32_t>::max();
+
     // A step, and its place relative to the place of its node.
     struct placed_step {
         std::uint32_t index  = std::numeric_limits<std::uint32_t>::max();
@@ -233,6 +235,10 @@ private:
 
     void list_node(const layout_node& node, std::uint32_t source, std::int64_t offset)
     {
+        if (node.is_block() && node.cycle_length <= max_row_length) {
+            _program.rows.push_back({offset, static_cast<std::uint32_t>(node.cycle_length), source});
+            return;
+        }
         visit(node, source, offset, [&](std::uint32_t from, std::int64_t at, std::uint64_t length) {
             for (std::uint64_t cut; length > 0; length -= cut, at += static_cast<std::int64_t>(cut)) {
                 cut = std::min(length, max_row_length);
@@ -269,6 +275,7 @@ private:
     {
         table_step table{.first = static_cast<std::uint32_t>(first),
                          .size  = static_cast<std::uint32_t>(_program.rows.size() - first)};
+        make_room(_program.row_positions, table.size);
         for (std::size_t i = first; i < _program.rows.size(); ++i) {
             _program.row_positions.push_back(table.packed_length);
             table.packed_length += _program.rows[i].length;
@@ -297,11 +304,52 @@ private:
         return end;
     }
 
+    // The end of the entries from `first` on that have one stride and go into one table, because each is few blocks and
+    // no table of even rows fits.
+    std::size_t listed_until(std::span<const layout_entry> entries, std::size_t first) const
+    {
+        std::uint32_t listed = no_child; // blocks whose rows are never even: most entries of long lists are alike
+        std::size_t end      = first;
+        while (end < entries.size() && entries[end].stride == entries[first].stride) {
+            if (entries[end].child == listed) {
+                ++end;
+                continue;
+            }
+            const std::size_t even = even_until(entries, end);
+            if (!is_listed(entries[end]) || even - end >= min_even_rows) {
+                break;
+            }
+            listed = even == end ? entries[end].child : no_child;
+            end    = std::max(even, end + 1);
+        }
+        return end;
+    }
+
+    std::uint32_t add_table(std::span<const layout_entry> entries)
+    {
+        const std::size_t first = _program.rows.size();
+        make_room(_program.rows, entries.size());
+        for (const layout_entry& entry : entries) {
+            list_node(node_at(entry.child), entry.source, entry.offset);
+        }
+        return add(table_of(first));
+    }
+
+    // As push_back() does it, but once for all.
+    template <typename Element>
+    static void make_room(std::vector<Element>& elements, std::size_t more)
+    {
+        if (elements.capacity() - elements.size() < more) {
+            elements.reserve(std::max(elements.size() + more, 2 * elements.capacity()));
+        }
+    }
+
     // All rows have source 0; the link holds the source of the entries.
     std::uint32_t add_even_table(std::span<const layout_entry> entries)
     {
         const std::size_t first    = _program.rows.size();
         const std::uint64_t length = node_at(entries[0].child).cycle_length;
+        make_room(_program.rows, entries.size());
         for (const layout_entry& entry : entries) {
             _program.rows.push_back({entry.offset, static_cast<std::uint32_t>(length), 0});
         }
@@ -370,25 +418,15 @@ private:
                 i = even;
                 continue;
             }
-            std::size_t end = i;
-            while (end < entries.size() && is_listed(entries[end]) && entries[end].stride == entry.stride) {
-                const std::size_t even = even_until(entries, end);
-                if (even - end >= min_even_rows) {
-                    break;
-                }
-                end = std::max(even, end + 1);
-            }
+            const std::size_t end = listed_until(entries, i);
             if (end - i < 2) {
                 links.push_back(
                     link_to(place(entry.child), entry.source, entry.offset, entry.stride, entry.packed_offset));
                 ++i;
                 continue;
             }
-            const std::size_t first = _program.rows.size();
-            for (; i < end; ++i) {
-                list_node(node_at(entries[i].child), entries[i].source, entries[i].offset);
-            }
-            links.push_back({add(table_of(first)), 0, 0, entry.stride, entry.packed_offset});
+            links.push_back({add_table(entries.subspan(i, end - i)), 0, 0, entry.stride, entry.packed_offset});
+            i = end;
         }
         if (node.count == 1 && links.size() == 1) {
             return {links[0].child, links[0].source, links[0].offset};
