@@ -18,6 +18,9 @@ namespace
 constexpr std::uint64_t min_piece    = 32 << 10;
 constexpr std::uint64_t piece_unit   = 4 << 10;
 constexpr std::uint64_t usual_pieces = 128;
+// Of a window that was not used before: what is moved at least, in all and for each entry of its layout.
+constexpr std::uint64_t min_shared_once    = 4 << 20;
+constexpr std::uint64_t min_bytes_of_entry = 256;
 // What an owner moves before its worker goes on to other transports.
 constexpr std::uint64_t max_turn = 1 << 20;
 
@@ -64,8 +67,9 @@ bool mapped_pass::move(std::uint64_t at, std::uint64_t length, std::uint64_t who
 namespace
 {
 
-// A window that is made for one message is not worth a key.
-bool was_used_before(const void* address, std::size_t length)
+// Whether it pays to tell a peer of the window. One that is made for one message needs a key for it alone, and the peer
+// has to read each entry of its layout.
+bool is_worth_key(const void* address, std::size_t length)
 {
     const reader_section section;
     const window* const found = window_registry::instance().find(address, length);
@@ -73,7 +77,11 @@ bool was_used_before(const void* address, std::size_t length)
         return false;
     }
     const auto counts = found->traffic().get();
-    return counts.reads + counts.writes > 0;
+    if (counts.reads + counts.writes > 0) {
+        return true;
+    }
+    const layout_ptr& described = found->binding().plan->source_layout();
+    return length >= min_shared_once && length / min_bytes_of_entry >= described->entries().size();
 }
 
 } // namespace
@@ -81,7 +89,7 @@ bool was_used_before(const void* address, std::size_t length)
 std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length)
 {
     const offered_passes* const passes = passes_of_owner(window);
-    if (length < lay_shm_limits().min_shared || passes == nullptr || !was_used_before(buffer, length) ||
+    if (length < lay_shm_limits().min_shared || passes == nullptr || !is_worth_key(buffer, length) ||
         !passes->is_next_worth_offering()) {
         return std::nullopt;
     }

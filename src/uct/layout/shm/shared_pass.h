@@ -31,7 +31,7 @@ struct mapped_pass {
 };
 
 // The key by which the owner of `window` reaches the local buffer, if sharing may pay: a long operation, and a window
-// of this process that was used before. Outside of reader sections.
+// of this process that was used before; or a very long one. Outside of reader sections.
 std::optional<shm_key> offer_to_share(const imported_window& window, const void* buffer, std::size_t length);
 
 // Returns false as move_bytes().

@@ -300,4 +300,28 @@ TEST_F(shared_passes, are_for_long_operations_between_used_windows_of_the_librar
     EXPECT_FALSE(offer_to_share(*key.get(), plain.data(), plain.size()));
 }
 
+// As a server makes a window over the blocks of one request: a peer has to be told of each block.
+TEST_F(shared_passes, are_for_very_long_windows_never_used_if_their_blocks_are_long)
+{
+    constexpr std::uint64_t very_long = 4 << 20;
+    const auto blocks_at_random       = [](std::uint64_t block) {
+        test::random from(run_seed());
+        std::vector<test::spec_part> parts;
+        std::int64_t offset = 0;
+        for (std::uint64_t at = 0; at < very_long; at += block) {
+            parts.push_back({0, offset, spec::block(block), 1, {}});
+            offset += static_cast<std::int64_t>(block + 1 + from.below(100));
+        }
+        return spec::iov(parts);
+    };
+    const shared_window remote(*spec::block(very_long));
+    const imported key(export_window(remote.address()));
+    const shared_window whole(*spec::block(very_long)), long_blocks(*blocks_at_random(1024)),
+        short_blocks(*blocks_at_random(64));
+    EXPECT_FALSE(offer_to_share(*key.get(), whole.address(), very_long - 1));
+    EXPECT_EQ(offer_to_share(*key.get(), whole.address(), very_long), export_window(whole.address()));
+    EXPECT_EQ(offer_to_share(*key.get(), long_blocks.address(), very_long), export_window(long_blocks.address()));
+    EXPECT_FALSE(offer_to_share(*key.get(), short_blocks.address(), very_long));
+}
+
 } // namespace
