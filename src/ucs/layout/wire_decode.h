@@ -1,4 +1,5 @@
-// Reads the numbers of wire_encode.h from bytes that may be hostile: any end, any number, none in more bytes than needed.
+// Reads the numbers of wire_encode.h from bytes that may be hostile: any end, any number, none in more bytes than it
+// needs.
 //
 //     wire::reader numbers(bytes);
 //     if (std::uint64_t count; numbers.number(count)) { ... }
