@@ -143,8 +143,7 @@ private:
         std::size_t i               = from;
         for (; i < _entries.size(); ++i) {
             const layout_entry& entry = _entries[i];
-            if (entry.child != like.child || entry.source != like.source || entry.stride != like.stride ||
-                (may_touch && entry.offset - _entries[i - 1].offset == distance)) {
+            if (!same_shape(entry, like) || (may_touch && entry.offset - _entries[i - 1].offset == distance)) {
                 break;
             }
         }

@@ -102,8 +102,7 @@ bool close_run(std::vector<item_run>& runs)
     }
     for (std::size_t i = 0; i < min_run; ++i) {
         const nest_item& item = last[i].item;
-        if (last[i].count != 1 || item.child != last[0].item.child || item.source != last[0].item.source ||
-            item.stride != last[0].item.stride) {
+        if (last[i].count != 1 || !same_shape(item, last[0].item)) {
             return false;
         }
         if (i > 0 && (!checked::sub(item.offset, last[i - 1].item.offset, distance) || distance != step)) {
@@ -114,11 +113,6 @@ bool close_run(std::vector<item_run>& runs)
     last[0].step  = step;
     runs.resize(runs.size() - (min_run - 1));
     return true;
-}
-
-bool same_shape(const nest_item& a, const nest_item& b)
-{
-    return a.child == b.child && a.source == b.source && a.stride == b.stride;
 }
 
 // Whether two items may be one: false is certain.

@@ -45,6 +45,12 @@ struct layout_entry {
     auto operator<=>(const layout_entry&) const = default;
 };
 
+// Entries that differ in their offsets only.
+inline bool same_shape(const layout_entry& a, const layout_entry& b)
+{
+    return a.child == b.child && a.source == b.source && a.stride == b.stride;
+}
+
 struct layout_node {
     std::uint64_t count         = 0; // iterations of a loop; 0: this is a block
     std::uint64_t cycle_length  = 0; // packed bytes of one iteration; of a block: its length
