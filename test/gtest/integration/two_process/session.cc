@@ -58,12 +58,13 @@ void session::connect(const session_options& options)
 // With wakeup and datagrams UCX answers in a thread of its own when the peer asks whether this endpoint exists. The
 // first look-up of an endpoint moves it from one table of UCX into another, where the main thread looks without a lock
 // (ucs_ptr_map_get in UCX 1.18.1). If both look at that time, the thread may find nothing and answer that the endpoint
-// is gone. So the first question is answered before the first message is sent.
+// is gone. So the first question is answered before the first message is sent. A process that got no processor for
+// that time has not asked yet: rounds count as well as time.
 void session::let_the_peer_ask()
 {
     flush();
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
-    while (std::chrono::steady_clock::now() < end) {
+    for (int rounds = 0; rounds < 50 || std::chrono::steady_clock::now() < end; rounds++) {
         if (!progress_or_arm()) {
             pollfd descriptor = {.fd = _event_fd, .events = POLLIN, .revents = 0};
             poll(&descriptor, 1, 1);

@@ -30,7 +30,7 @@ constexpr std::size_t block = 1000, stride = 1300, count = 1000;
 constexpr std::size_t memory_length = 4 << 20;
 constexpr std::size_t length        = count * block; // packed bytes
 
-enum class origin { allocated, posix, moved, several };
+enum class origin { allocated, posix, huge, moved, several };
 
 // Shared memory of one origin, and a window of long rows over it.
 class shared_rows
@@ -91,7 +91,7 @@ public:
     std::vector<ucx_layout::memory> memories;
     std::optional<ucx_layout::window> window;
     std::byte* halves[2] = {};
-    int file             = -1; // of POSIX shared memory, without a name any more
+    int file             = -1; // of POSIX shared memory or of huge pages, without a name
     std::vector<std::byte> heap;
 
 private:
@@ -117,7 +117,10 @@ private:
             halves[1] = memories[1].bytes().data() + 5;
             return;
         case origin::posix:
-            make_posix();
+            map_and_share(posix_file());
+            break;
+        case origin::huge:
+            map_and_share(memfd_create("regions", MFD_CLOEXEC | MFD_HUGETLB));
             break;
         case origin::moved:
             heap.resize(memory_length, std::byte{1});
@@ -128,12 +131,18 @@ private:
         halves[1] = halves[0] + memory_length / 2;
     }
 
-    void make_posix()
+    static int posix_file()
     {
         const std::string name = std::format("/ucx_layout_regions_{}", getpid());
-        file                   = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        const int made         = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         shm_unlink(name.c_str());
-        check(file >= 0 && ftruncate(file, memory_length) == 0, "no POSIX shared memory");
+        return made;
+    }
+
+    void map_and_share(int empty)
+    {
+        file = empty;
+        check(file >= 0 && ftruncate(file, memory_length) == 0, "no file for shared memory");
         halves[0] = static_cast<std::byte*>(mmap(nullptr, memory_length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
         check(halves[0] != MAP_FAILED, "mmap");
         add(ucx_layout::memory::share({halves[0], memory_length})); // by its address alone
@@ -240,6 +249,11 @@ void lost(const peer_arguments& arguments, origin from, void (*gone)(shared_rows
 void cut_off(const peer_arguments& arguments)
 {
     lost(arguments, origin::posix, [](shared_rows& rows) { check(ftruncate(rows.file, 4096) == 0, "ftruncate"); });
+}
+
+void cut_off_in_huge_pages(const peer_arguments& arguments)
+{
+    lost(arguments, origin::huge, [](shared_rows& rows) { check(ftruncate(rows.file, 0) == 0, "ftruncate"); });
 }
 
 void released(const peer_arguments& arguments)
@@ -395,9 +409,11 @@ void two_contexts(const peer_arguments& arguments)
 
 const scenario over_allocated("regions.allocated", [](const auto& with) { used_by_a_peer(with, origin::allocated); });
 const scenario over_posix("regions.posix", [](const auto& with) { used_by_a_peer(with, origin::posix); });
+const scenario over_huge("regions.huge", [](const auto& with) { used_by_a_peer(with, origin::huge); });
 const scenario over_moved("regions.moved", [](const auto& with) { used_by_a_peer(with, origin::moved); });
 const scenario over_several("regions.several", [](const auto& with) { used_by_a_peer(with, origin::several); });
 const scenario of_cut_file("regions.cut_off", cut_off);
+const scenario of_cut_huge_pages("regions.huge_cut_off", cut_off_in_huge_pages);
 const scenario of_released_memory("regions.released", released);
 const scenario with_fork("regions.forked", forked_meanwhile);
 const scenario without_descriptors("regions.no_descriptors",
@@ -420,6 +436,21 @@ TEST_P(regions, of_every_origin_are_used_by_a_peer)
 TEST_P(regions, in_a_file_that_is_cut_off_fail_operations_and_no_process)
 {
     auto config                   = config_for(GetParam(), "regions.cut_off", 1);
+    config.expected[0].any_output = true; // the failures are logged
+    EXPECT_PAIR(config);
+}
+
+// Huge pages that nobody has set aside are not there, and setting them aside is the administrator's.
+TEST_P(regions, in_huge_pages_of_a_file_are_used_by_a_peer_and_may_be_cut_off)
+{
+    void* const two_sides = mmap(nullptr, 2 * memory_length, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    if (two_sides == MAP_FAILED) {
+        GTEST_SKIP() << "this machine has no 8 MiB of huge pages set aside (vm.nr_hugepages)";
+    }
+    munmap(two_sides, 2 * memory_length);
+    EXPECT_PAIR(config_for(GetParam(), "regions.huge", 6));
+    auto config                   = config_for(GetParam(), "regions.huge_cut_off", 1);
     config.expected[0].any_output = true; // the failures are logged
     EXPECT_PAIR(config);
 }
