@@ -1,7 +1,9 @@
 #include "heap.h"
 
+#include "memory_limit.h"
 #include "settings.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -32,8 +34,15 @@ constexpr std::size_t first_extent = std::size_t{56} << 20;
 
 enum class state : int { unused, starting, in_use, out };
 
+// After so many new bytes, at most, the limit on memory is looked at again. All processes of a group do that.
+constexpr std::size_t max_unseen = std::size_t{128} << 20;
+
 std::atomic<state> now{state::unused};
 int arena_flags;
+char purge_arena[32]; // what je_mallctl() calls it
+memory_limit group_limit;
+std::size_t bytes_between_looks; // at the limit; 0 if there is none
+std::atomic<std::size_t> unseen_bytes{0};
 settings chosen;
 pthread_mutex_t range_lock = PTHREAD_MUTEX_INITIALIZER; // of heap_range.take()
 
@@ -131,6 +140,7 @@ bool make_arena()
         return false;
     }
     arena_flags = MALLOCX_ARENA(arena) | MALLOCX_TCACHE_NONE;
+    std::snprintf(purge_arena, sizeof(purge_arena), "arena.%u.purge", arena);
     // By default jemalloc gives blocks of 8 MB and more back to the system at once. Getting them again takes longer
     // than what most programs do with them.
     char name[64];
@@ -182,6 +192,9 @@ bool begin()
         log_stays_out(reason);
         min_length.store(SIZE_MAX, std::memory_order_relaxed);
     }
+    if (group_limit.find("/proc/self/cgroup", "/sys/fs/cgroup")) {
+        bytes_between_looks = std::clamp(group_limit.bytes() / 16, std::size_t{1}, max_unseen);
+    }
     now.store(reason == nullptr ? state::in_use : state::out);
     return reason == nullptr;
 }
@@ -190,6 +203,19 @@ bool is_in_use()
 {
     const state seen = now.load(std::memory_order_acquire);
     return seen == state::in_use || (seen == state::unused && begin());
+}
+
+// Near the limit freed blocks go back to the system at once. That makes getting memory slow, so it is not the rule.
+void make_room_for(std::size_t length)
+{
+    if (bytes_between_looks == 0 ||
+        unseen_bytes.fetch_add(length, std::memory_order_relaxed) + length < bytes_between_looks) {
+        return;
+    }
+    unseen_bytes.store(0, std::memory_order_relaxed);
+    if (group_limit.is_near()) {
+        je_mallctl(purge_arena, nullptr, nullptr, nullptr, 0);
+    }
 }
 
 void postpone(void* block)
@@ -227,6 +253,7 @@ void* allocate(std::size_t length, std::size_t alignment, contents filled)
     }
     const inside guard;
     release_postponed();
+    make_room_for(length);
     return je_mallocx(length, arena_flags | MALLOCX_ALIGN(alignment) | (filled == contents::zero ? MALLOCX_ZERO : 0));
 }
 
@@ -237,6 +264,7 @@ void* resize(void* block, std::size_t length)
     }
     const inside guard;
     release_postponed();
+    make_room_for(length);
     return je_rallocx(block, length, arena_flags);
 }
 

@@ -454,6 +454,31 @@ void early_and_late()
     CHECK(opened != nullptr && dlclose(opened) == 0);
 }
 
+// In a control group that allows 44 MB. The freed blocks lie between others, so what is allocated next does not fit
+// there: 36 MB are in use at most, and 16 MB freed.
+void limited()
+{
+    constexpr std::size_t longer = 2 * mb + mb / 2;
+    for (int round = 0; round < 10; ++round) {
+        char* blocks[16];
+        for (char*& block : blocks) {
+            block = filled(std::malloc(2 * mb), 2 * mb, 1);
+        }
+        for (int i = 0; i < 16; i += 2) {
+            std::free(blocks[i]);
+        }
+        for (int i = 0; i < 16; i += 2) {
+            blocks[i] = filled(std::malloc(longer), longer, 2);
+        }
+        for (int i = 0; i < 16; i += 2) {
+            CHECK(is_shared(blocks[i]) && holds(blocks[i], longer, 2) && holds(blocks[i + 1], 2 * mb, 1));
+        }
+        for (char* const block : blocks) {
+            std::free(block);
+        }
+    }
+}
+
 struct test_case {
     std::string_view name;
     void (*run)();
@@ -466,6 +491,7 @@ constexpr test_case cases[] = {
     {"resizing", resizing},
     {"zeroed", zeroed},
     {"given_back", given_back},
+    {"limited", limited},
     {"threads", threads},
     {"exhausted", exhausted},
     {"plain", plain},

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
+
+#include <unistd.h>
 
 namespace
 {
@@ -65,6 +70,56 @@ TEST(heap, memory_of_calloc_is_zero_after_others_used_it)
 TEST(heap, gives_memory_back_to_the_system)
 {
     EXPECT_TRUE(passes("given_back"));
+}
+
+// A control group with a limit on memory, below the one around all. Only root may make it.
+class control_group
+{
+public:
+    explicit control_group(std::size_t limit)
+    {
+        for (const auto& [root, name] :
+             {std::pair("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), std::pair("/sys/fs/cgroup", "memory.max")}) {
+            const std::string folder = std::string(root) + "/ucx_layout_test_" + std::to_string(getpid());
+            std::error_code ignored;
+            if (!std::filesystem::create_directory(folder, ignored)) {
+                continue;
+            }
+            _folder = folder;
+            std::ofstream file(folder + '/' + name);
+            if (file && file << limit << std::flush) {
+                return;
+            }
+            std::filesystem::remove(folder, ignored);
+            _folder.clear();
+        }
+    }
+    ~control_group()
+    {
+        std::error_code ignored;
+        std::filesystem::remove(_folder, ignored);
+    }
+    control_group(const control_group&)            = delete;
+    control_group& operator=(const control_group&) = delete;
+
+    bool is_there() const { return !_folder.empty(); }
+    std::string processes() const { return _folder + "/cgroup.procs"; }
+
+private:
+    std::string _folder;
+};
+
+TEST(heap, gives_memory_back_at_once_near_the_limit_of_a_control_group)
+{
+    const control_group group(std::size_t{44} << 20);
+    if (!group.is_there()) {
+        GTEST_SKIP() << "no control group with a limit on memory can be made here";
+    }
+    const std::string join_and_run = R"(echo $$ > "$0" && exec "$1" limited)";
+    const ended_process ended = process("/bin/sh", {"-c", join_and_run, group.processes(), program_path("heap_calls")},
+                                        {.variables = {{"LD_PRELOAD", HEAP_LIBRARY}}, .without_ucx_options = true})
+                                    .wait();
+    EXPECT_EQ(ended.status, 0) << ended.output();
 }
 
 TEST(heap, serves_several_threads)

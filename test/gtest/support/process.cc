@@ -251,7 +251,7 @@ std::vector<ended_process> wait_for_all(std::span<process* const> all, std::chro
     while (std::ranges::any_of(all, is_running) && steady_clock::now() < deadline) {
         process::wait_for_event(all, deadline);
         if (std::ranges::any_of(all, [](process* each) { return !each->is_running() && each->_ended.status != 0; })) {
-            deadline = std::min(deadline, steady_clock::now() + std::chrono::seconds(10));
+            deadline = std::min(deadline, steady_clock::now() + std::chrono::seconds(10) * slower_by_sanitizer);
         }
     }
     std::vector<ended_process> ended;

@@ -255,9 +255,6 @@ bool fork_at_allocation(std::int64_t number)
 
 TEST_F(equal_layouts, are_made_in_a_child_whatever_another_thread_was_doing)
 {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer takes the threads of the parent for leaks of the child";
-#endif
     std::int64_t number = 0;
     while (fork_at_allocation(number) && !HasFailure()) {
         ++number;
