@@ -167,7 +167,7 @@ TEST_P(refused_uses, are_found_before_a_window_has_keys)
     EXPECT_EQ(device.objects(), before);
 }
 
-constexpr auto no_atomics = "none by keys of windows";
+constexpr auto no_atomics = "none by keys of windows (use: ";
 constexpr auto too_deep   = "over the limit of 1";
 
 constexpr refused_use uses[] = {

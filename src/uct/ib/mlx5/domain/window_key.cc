@@ -4,6 +4,7 @@
 #include "uct/ib/mlx5/layout/explain.h"
 
 #include <exception>
+#include <format>
 
 namespace ucxl::mlx5
 {
@@ -76,14 +77,17 @@ result<window_key::planned> window_key::plan(const domain& domain, base_memory& 
         return fail(errc::unsupported, "the window is empty");
     }
     if (domain.found.address == address_method::none) {
-        return fail(errc::unsupported, "all keys of this device begin at address 0");
+        return fail(errc::unsupported,
+                    "all keys of this device begin at address 0" + in_brackets(domain.found.address_refusal));
     }
     if (choice == key_choice::by_cost) {
         // UCP would take the card for atomic operations on the window, as it does for other memory. A card that refuses
         // one ends the connection, and the process.
         if (domain.caps.has_atomics && !domain.caps.atomics) {
-            return fail(errc::unsupported, "this device does atomic operations, but none by keys of windows; without "
-                                           "any on windows, UCX_LAYOUT_KEYS_WINDOWS=keys saves the copies");
+            return fail(errc::unsupported,
+                        std::format("this device does atomic operations, but none by keys of windows{}; without any on "
+                                    "windows, UCX_LAYOUT_KEYS_WINDOWS=keys saves the copies",
+                                    in_brackets(domain.found.atomics_refusal)));
         }
     }
     lowered_layout lowered;

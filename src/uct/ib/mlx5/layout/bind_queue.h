@@ -41,7 +41,9 @@ public:
     result<bool> attempt_write(const ibv_sge& from, std::uint64_t to, std::uint32_t rkey);
     result<bool> attempt_add(const ibv_sge& result, std::uint64_t to, std::uint32_t rkey, std::uint64_t addend);
 
+    // Empty if there was none.
     const std::string& last_refusal() const { return _refusal; }
+    void forget_refusal() { _refusal.clear(); }
 
     // The device itself has failed (IBV_EVENT_DEVICE_FATAL). All waiting calls end.
     void give_up() const { _failed->store(true, std::memory_order_relaxed); }

@@ -95,6 +95,8 @@ std::vector<line> lines_of(ibv_pd* pd, const capabilities& said, const domain& d
     line atomics = tested("atomic operations", said.has_atomics, used.atomics);
     if (said.has_atomics && !said.atomics) {
         atomics.reason = why_no_atomics(said);
+    } else if (!used.atomics) {
+        atomics.reason += in_brackets(domain.found.atomics_refusal);
     }
     return {
         tested("repeat blocks", said.limits.repeat_blocks, used.limits.repeat_blocks),
@@ -105,7 +107,9 @@ std::vector<line> lines_of(ibv_pd* pd, const capabilities& said, const domain& d
         {.name   = "start addresses",
          .said   = name_of(address_method::umr),
          .used   = name_of(domain.found.address),
-         .reason = domain.found.address == address_method::umr ? "" : by_self_test},
+         .reason = domain.found.address == address_method::umr
+                       ? ""
+                       : by_self_test + in_brackets(domain.found.address_refusal)},
         same("keys of equal entries", yes_or_no(said.equal_entries)),
         same("fence of key changes", name_of(said.umr_fence)),
         same("atomics lock memory", yes_or_no(said.atomics_lock_memory)),

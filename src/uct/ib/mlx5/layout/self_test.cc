@@ -62,6 +62,9 @@ public:
     void leave_atomic_right() { _flags.leaves_atomic_right = true; }
 
     const std::string& last_refusal() const { return _queue.last_refusal(); }
+    void forget_refusal() { _queue.forget_refusal(); }
+    // Of a step that did not work.
+    std::string reason() const { return last_refusal().empty() ? "other bytes were changed" : last_refusal(); }
 
     result<mkey_owner> key() const { return create_key(_pd, 8); }
 
@@ -205,8 +208,15 @@ private:
     // Adds to the second word that a key shows, if keys have atomics so far.
     result<void> test_atomics(std::uint32_t rkey, std::uint64_t address, const words& shown)
     {
-        return _found.atomics ? all_of(_found.atomics, [&] { return _loop.adds(rkey, address + word_bytes, shown[1]); })
-                              : result<void>();
+        if (!_found.atomics) {
+            return {};
+        }
+        _loop.forget_refusal();
+        UCXL_TRY(all_of(_found.atomics, [&] { return _loop.adds(rkey, address + word_bytes, shown[1]); }));
+        if (!_found.atomics) {
+            _found.atomics_refusal = _loop.reason();
+        }
+        return {};
     }
 
     static constexpr words list_words{40, 200, 208, 216};
@@ -222,6 +232,7 @@ private:
         if (!works && _said.umr_sets_atomic_right) { // perhaps it may not, in spite of what the device says
             _rights.remote_atomic    = false;
             _found.sets_atomic_right = false;
+            _found.atomics_refusal   = _loop.last_refusal();
             _loop.leave_atomic_right();
             UCXL_TRY(show_list(works));
         }
@@ -344,11 +355,16 @@ private:
         }
         const words shown = words_of(_found.levels);
         bool works        = false;
+        _loop.forget_refusal();
         UCXL_TRY(all_of(
             works, [&] { return bind_level(_found.levels - 1, _rights, test_address); },
             [&] { return shows(first()->rkey, test_address, shown); }));
-        _found.address = works ? address_method::umr : address_method::none;
-        return works ? test_atomics(first()->rkey, test_address, shown) : result<void>();
+        if (!works) {
+            _found.address_refusal = _loop.reason();
+            return {};
+        }
+        _found.address = address_method::umr;
+        return test_atomics(first()->rkey, test_address, shown);
     }
 
     // In place of the first key, which has the rights of nested keys then.
@@ -395,6 +411,11 @@ private:
 };
 
 } // namespace
+
+std::string in_brackets(const std::string& refusal)
+{
+    return refusal.empty() ? "" : std::format(" ({})", refusal);
+}
 
 result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said, key_address_option wanted)
 {

@@ -8,6 +8,8 @@
 #include "capabilities.h"
 #include "options.h"
 
+#include <string>
+
 namespace ucxl::mlx5
 {
 
@@ -26,7 +28,13 @@ struct self_test_result {
     bool atomics                = false; // through every kind of key that works
     bool sets_atomic_right      = true;  // by bind requests
     address_method address      = address_method::none;
+    // Of what does not work, what the device said to the last try.
+    std::string atomics_refusal{};
+    std::string address_refusal{}; // to a start address
 };
+
+// In brackets after a text that says what does not work. Empty for an empty refusal.
+std::string in_brackets(const std::string& refusal);
 
 // Fails if not even a list shows its memory, or if something other than the tested capability goes wrong.
 result<self_test_result> test_device(ibv_pd* pd, bind_queue& queue, const capabilities& said,
