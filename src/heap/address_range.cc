@@ -1,5 +1,7 @@
 #include "address_range.h"
 
+#include "small_file.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -34,13 +36,9 @@ bool has_limit(decltype(RLIMIT_AS) resource, std::uint64_t needed)
 // Then each page of a file in memory counts when it is touched, and too many are a SIGBUS there.
 bool is_overcommit_off()
 {
-    char mode      = '0';
-    const int file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-    if (file >= 0) {
-        static_cast<void>(read(file, &mode, 1) + 1);
-        close(file);
-    }
-    return mode == '2';
+    char mode[2];
+    read_text("/proc/sys/vm/overcommit_memory", mode);
+    return mode[0] == '2';
 }
 
 // Out of the way of programs that expect to get the lowest descriptors.

@@ -191,12 +191,14 @@ bool begin()
     if (reason != nullptr) {
         log_stays_out(reason);
         min_length.store(SIZE_MAX, std::memory_order_relaxed);
+        now.store(state::out);
+        return false;
     }
     if (group_limit.find("/proc/self/cgroup", "/sys/fs/cgroup")) {
         bytes_between_looks = std::clamp(group_limit.bytes() / 16, std::size_t{1}, max_unseen);
     }
-    now.store(reason == nullptr ? state::in_use : state::out);
-    return reason == nullptr;
+    now.store(state::in_use);
+    return true;
 }
 
 bool is_in_use()

@@ -21,18 +21,20 @@ public:
     // names that are not there are passed over.
     bool find(const char* groups, const char* mounted);
 
-    // In bytes, when it was found.
+    // What follows is of a limit that was found. In bytes, as it was then.
     std::size_t bytes() const { return _bytes; }
     // Whether less than a quarter of the limit, as it is now, is left. Files that the group has read count as used, so
     // that may be so all the time.
     bool is_near() const;
 
 private:
-    void look_at_groups_up_from(char* folder, std::size_t root);
+    struct names;
+
+    void look_at_groups_up_from(const char* group, const char* mounted, const names& named);
 
     char _folder[PATH_MAX]{}; // of the group
-    bool _is_v1        = false;
-    std::size_t _bytes = 0;
+    const names* _named = nullptr;
+    std::size_t _bytes  = 0;
 };
 
 } // namespace ucxl::heap
