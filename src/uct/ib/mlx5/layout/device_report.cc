@@ -29,9 +29,12 @@ const char* yes_or_no(bool value)
     return value ? "yes" : "no";
 }
 
-line tested(const char* name, bool said, bool used)
+line tested(const char* name, bool said, bool used, const std::string& refusal = {})
 {
-    return {.name = name, .said = yes_or_no(said), .used = yes_or_no(used), .reason = said == used ? "" : by_self_test};
+    return {.name   = name,
+            .said   = yes_or_no(said),
+            .used   = yes_or_no(used),
+            .reason = said == used ? "" : by_self_test + in_brackets(refusal)};
 }
 
 const char* name_of(address_method method)
@@ -92,11 +95,9 @@ std::vector<line> lines_of(ibv_pd* pd, const capabilities& said, const domain& d
                     .used   = std::to_string(narrowed),
                     .reason = value == narrowed ? "" : by_self_test};
     };
-    line atomics = tested("atomic operations", said.has_atomics, used.atomics);
+    line atomics = tested("atomic operations", said.has_atomics, used.atomics, domain.found.atomics_refusal);
     if (said.has_atomics && !said.atomics) {
         atomics.reason = why_no_atomics(said);
-    } else if (!used.atomics) {
-        atomics.reason += in_brackets(domain.found.atomics_refusal);
     }
     return {
         tested("repeat blocks", said.limits.repeat_blocks, used.limits.repeat_blocks),
