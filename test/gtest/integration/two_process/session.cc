@@ -64,7 +64,7 @@ void session::let_the_peer_ask()
 {
     flush();
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
-    for (int rounds = 0; rounds < 50 || std::chrono::steady_clock::now() < end; rounds++) {
+    for (int rounds = 0; rounds < 50 || std::chrono::steady_clock::now() < end; ++rounds) {
         if (!progress_or_arm()) {
             pollfd descriptor = {.fd = _event_fd, .events = POLLIN, .revents = 0};
             poll(&descriptor, 1, 1);
