@@ -77,11 +77,11 @@ std::vector<contender> contenders_of(const layout_case& of, all_pairs& pairs, bo
         return contenders; // limits are of one buffer
     }
     add(by_contiguous_limit, pairs.limit, "contiguous");
-    for (const limit by : {limit::queue, limit::direct, limit::pass}) {
+    for (const limit by : all_limits) {
         for (const bool streaming : {false, true}) {
             if (!streaming || of.touched >= least_streaming) {
                 const std::string name = name_of(by, streaming);
-                add(name, by == limit::queue ? pairs.limit : pairs.mapped, fmt::format("{}-{}", name, strided));
+                add(name, is_queue(by) ? pairs.limit : pairs.mapped, fmt::format("{}-{}", name, strided));
             }
         }
     }

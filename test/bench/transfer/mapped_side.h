@@ -44,7 +44,7 @@ public:
     bool moves_alone() const override { return true; }
     void move(alone how, bool to_strided) override;
     // Of memory of the library: what it may lie in, and its page tables, are part of the limit.
-    bool measures(limit by) const override { return by != limit::queue; }
+    bool measures(limit by) const override { return !is_queue(by); }
     void share(std::span<std::byte> both) override
     {
         _pass.share(both.subspan(queue_memory_length, one_pass::flags_length));

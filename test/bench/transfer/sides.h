@@ -68,7 +68,14 @@ struct side_memory {
 enum class alone { put, get, copy };
 
 // What limits a method, see limit_side.h.
-enum class limit { queue, direct, pass };
+enum class limit { queue, short_queue, direct, pass };
+
+inline constexpr limit all_limits[] = {limit::queue, limit::short_queue, limit::direct, limit::pass};
+
+constexpr bool is_queue(limit by)
+{
+    return by == limit::queue || by == limit::short_queue;
+}
 
 struct limit_way {
     limit by;
@@ -78,8 +85,8 @@ struct limit_way {
 // As `run` and the results have it, without the ending of the other methods' names: -sc or -ss.
 inline std::string name_of(limit by, bool streaming)
 {
-    const std::string name = by == limit::queue ? "limit-queue" : by == limit::direct ? "limit-direct" : "limit-pass";
-    return name + (streaming ? "-streaming" : "");
+    constexpr const char* names[] = {"limit-queue", "limit-short-queue", "limit-direct", "limit-pass"};
+    return std::string(names[static_cast<int>(by)]) + (streaming ? "-streaming" : "");
 }
 
 inline constexpr int cpu_factor = 1 << 16;
@@ -454,7 +461,7 @@ private:
     std::vector<limit_way> limit_ways() const
     {
         std::vector<limit_way> made;
-        for (const limit by : {limit::queue, limit::direct, limit::pass}) {
+        for (const limit by : all_limits) {
             if (_buffers.size() == 1 && now().by->measures(by)) {
                 made.insert(made.end(), {{by, false, false}, {by, false, true}, {by, true, false}, {by, true, true}});
             }
@@ -593,7 +600,7 @@ private:
         } else if (_is_first) {
             by_now().pass(by);
         }
-        if (by.to_strided && by.by != limit::queue && (_is_first || by.by != limit::pass)) {
+        if (by.to_strided && !is_queue(by.by) && (_is_first || by.by != limit::pass)) {
             compare(name_of(by.by, by.streaming).c_str(), true);
         }
         ping_pong(methods[0]);

@@ -261,7 +261,7 @@ TEST(limit_sides, carry_the_lines_of_every_short_case)
 TEST(limit_sides, measure_every_limit)
 {
     std::string lines = "case 4\n";
-    for (const limit by : {limit::queue, limit::direct, limit::pass}) {
+    for (const limit by : all_limits) {
         for (const char* ending : {"-sc", "-ss"}) {
             for (const bool streaming : {false, true}) {
                 lines += "run " + name_of(by, streaming) + ending + " 3\n";
@@ -276,7 +276,7 @@ TEST(limit_sides, measure_every_limit)
         EXPECT_GT(seconds, 0);
         ++num;
     }
-    EXPECT_EQ(num, 12);
+    EXPECT_EQ(num, 16);
 }
 
 } // namespace

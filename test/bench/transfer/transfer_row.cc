@@ -174,11 +174,17 @@ std::string mapped_table(const transfer_rows& rows, const std::vector<std::strin
 
 std::vector<limited> transfer_limits()
 {
-    const auto both                 = [](limit by) { return std::vector{name_of(by, false), name_of(by, true)}; };
-    std::vector<std::string> either = both(limit::queue);
-    std::ranges::copy(both(limit::direct), std::back_inserter(either));
-    return {
-        {by_window, both(limit::queue)}, {by_mapped, either}, {by_put, both(limit::pass)}, {by_get, both(limit::pass)}};
+    const auto ways = [](std::initializer_list<limit> limits) {
+        std::vector<std::string> names;
+        for (const limit by : limits) {
+            names.insert(names.end(), {name_of(by, false), name_of(by, true)});
+        }
+        return names;
+    };
+    return {{by_window, ways({limit::queue, limit::short_queue})},
+            {by_mapped, ways({limit::queue, limit::short_queue, limit::direct})},
+            {by_put, ways({limit::pass})},
+            {by_get, ways({limit::pass})}};
 }
 
 std::string text_of(const first_use& use)
