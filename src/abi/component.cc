@@ -3,6 +3,9 @@
 #include "refuse.h"
 #include "ucx.h"
 
+#include "sys/object_around.h"
+
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -54,7 +57,7 @@ uct_component* find_component(const char* name)
     auto* const all = find_object<ucs_list_link_t>("uct_components_list");
     if (all != nullptr) {
         for (auto* link = all->next; link != all; link = link->next) {
-            auto* const component = ucs_container_of(link, uct_component, list);
+            auto* const component = object_around<uct_component>(link, offsetof(uct_component, list));
             if (std::strncmp(component->name, name, sizeof(component->name)) == 0) {
                 return component;
             }
@@ -97,7 +100,7 @@ const uct_component* component_at(unsigned index)
     if (all != nullptr) {
         for (const auto* link = all->next; link != all; link = link->next, --index) {
             if (index == 0) {
-                return ucs_container_of(link, uct_component, list);
+                return object_around<uct_component>(link, offsetof(uct_component, list));
             }
         }
     }
@@ -117,7 +120,7 @@ bool is_foreign(ucp_context_h context)
         return false;
     }
     for (const auto* link = all->next; link != all; link = link->next) {
-        if (ucs_container_of(link, uct_component, list) == *components) {
+        if (object_around<uct_component>(link, offsetof(uct_component, list)) == *components) {
             return false;
         }
     }

@@ -2,8 +2,11 @@
 
 #include "log.h"
 
+#include "sys/object_around.h"
+
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <exception>
 #include <mutex>
 #include <string_view>
@@ -132,7 +135,7 @@ void cover_transports(uct_component& component, const zcopy_layer& layer)
     const std::lock_guard guard(lock);
     covering = layer;
     for (auto* link = component.tl_list.next; link != &component.tl_list; link = link->next) {
-        tl& transport = *ucs_container_of(link, tl, list);
+        tl& transport = *object_around<tl>(link, offsetof(tl, list));
         if (transport.iface_open != open_covered) {
             openers.emplace_back(transport.name, transport.iface_open);
             transport.iface_open = open_covered;

@@ -5,7 +5,10 @@
 #include "ucs/sys/status.h"
 #include "window_handle.h"
 
+#include "sys/object_around.h"
+
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -108,7 +111,8 @@ ucs_status_t copied_operation::finish() const
 
 void copied_operation::complete(uct_completion_t* own)
 {
-    const std::unique_ptr<copied_operation> self(ucs_container_of(own, completion, super)->operation);
+    const std::unique_ptr<copied_operation> self(
+        object_around<completion>(own, offsetof(completion, super))->operation);
     ucs_status_t status = own->status;
     if (status == UCS_OK) {
         status = self->finish();
