@@ -1,5 +1,6 @@
 # The Python package needs Python >= 3.10 with headers and nanobind >= 2.5, of Debian or of PyPI. With Python >= 3.12
-# its module has the stable ABI: it works with that Python and all later ones.
+# its module has the stable ABI: it works with that Python and all later ones. A debug build of Python, which counts
+# references, gets a module of its own: it ends at a check where nanobind makes a type for the stable ABI.
 AC_DEFUN([UCXL_CHECK_PYTHON], [
     AC_ARG_WITH([python],
                 [AS_HELP_STRING([--with-python@<:@=PYTHON@:>@],
@@ -14,7 +15,8 @@ AC_DEFUN([UCXL_CHECK_PYTHON], [
             [*,yes], [have_python="no (cross-compiling)"],
             [auto,* | yes,*], [AS_IF([test -z "$PYTHON"], [PYTHON=python3])],
             [PYTHON=$with_python])
-    AS_CASE([$have_python,$CXXFLAGS], [,*-fsanitize=*], [have_python="no (Python is not built with the sanitizer)"])
+    AS_CASE([$with_python,$CXXFLAGS],
+            [auto,*-fsanitize=*], [have_python="no (Python is not built with the sanitizer; --with-python builds it)"])
     AS_IF([test -z "$have_python"], [UCXL_FIND_PYTHON])
     AS_IF([test "$with_python" != no && test "$with_python" != auto && test "$have_python" != yes],
           [AC_MSG_ERROR([the Python package cannot be built: $have_python])])
@@ -36,7 +38,8 @@ except ImportError:
     pass
 places += ("/usr/share/nanobind", "/usr/local/share/nanobind")
 found = next((place for place in places if os.path.exists(os.path.join(place, "src", "nb_func.cpp"))), "")
-stable = version >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+debug = sysconfig.get_config_var("Py_DEBUG")
+stable = version >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED") and not debug
 source, others = os.path.join(found, "src"), ("nb_combined.cpp", "nb_backend.cpp")
 names = sorted(os.listdir(source)) if found else ()
 names = (name.removesuffix(".cpp") for name in names if name.endswith(".cpp") and name not in others)
@@ -45,7 +48,8 @@ print(f"python_old={'yes' if version < (3, 10) else 'no'}")
 print(f"python_include={sysconfig.get_path('include')}")
 print(f"NANOBIND_DIR={found}")
 print(f"PYTHON_SUFFIX={'.abi3.so' if stable else sysconfig.get_config_var('EXT_SUFFIX')}")
-print(f"PYTHON_API={'-DPy_LIMITED_API=0x030C0000' if stable else ''}")
+# Debian's headers of the debug build are links to those of the other one, which g++ follows for system headers.
+print(f"PYTHON_API={'-DPy_LIMITED_API=0x030C0000' if stable else '-DPy_DEBUG' if debug else ''}")
 print(f"NANOBIND_NAMES='{' '.join(names)}'")
 END
     python_version= python_old= python_include= NANOBIND_DIR= NANOBIND_NAMES= PYTHON_SUFFIX= PYTHON_API=

@@ -181,12 +181,12 @@ bool array::take_buffer()
     auto& view = _buffer.view;
     if (PyObject_GetBuffer(_object.ptr(), &view, PyBUF_RECORDS_RO) != 0) {
         view.obj = nullptr;
+        const nb::python_error refused; // takes the exception away, because what follows asks Python
         // NumPy has no format for some of its types, and says where the bytes are in another way.
         if (is_of_numpy(_object)) {
-            PyErr_Clear();
             return false;
         }
-        throw nb::python_error();
+        throw refused;
     }
     const std::string_view format = view.format != nullptr ? view.format : "B";
     if (has_objects(format)) {

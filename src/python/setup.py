@@ -15,7 +15,7 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-IS_STABLE = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+IS_STABLE = sys.version_info >= (3, 12) and not any(map(sysconfig.get_config_var, ("Py_GIL_DISABLED", "Py_DEBUG")))
 LIBRARY = "libucp_layout.so.1"
 
 
