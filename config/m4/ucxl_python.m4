@@ -15,8 +15,8 @@ AC_DEFUN([UCXL_CHECK_PYTHON], [
             [*,yes], [have_python="no (cross-compiling)"],
             [auto,* | yes,*], [AS_IF([test -z "$PYTHON"], [PYTHON=python3])],
             [PYTHON=$with_python])
-    AS_CASE([$with_python,$CXXFLAGS],
-            [auto,*-fsanitize=*], [have_python="no (Python is not built with the sanitizer; --with-python builds it)"])
+    AS_CASE([$have_python,$with_python,$CXXFLAGS],
+            [,auto,*-fsanitize=*], [have_python="no (Python is not built with the sanitizer; --with-python builds it)"])
     AS_IF([test -z "$have_python"], [UCXL_FIND_PYTHON])
     AS_IF([test "$with_python" != no && test "$with_python" != auto && test "$have_python" != yes],
           [AC_MSG_ERROR([the Python package cannot be built: $have_python])])

@@ -1,11 +1,11 @@
 // What `bench transfer` cannot be faster than: two processes that move the same cache lines (footprint.h) and do
 // nothing else: no library, no layout, no protocol, no check.
 //
-//     queue      one process copies into a ring of slots in memory of both, the other one out of it, both at the same
-//                time: the limit where neither process reaches the other's memory
+//     queue        one process copies into a ring of slots in memory of both, the other one out of it, both at the
+//                  same time: the limit where neither process reaches the other's memory
 //     short_queue  the same with few slots
-//     direct     the receiver copies in one pass, when a flag says so
-//     pass       one process copies alone: the limit of what it does while the other one sleeps
+//     direct       the receiver copies in one pass, when a flag says so
+//     pass         one process copies alone: the limit of what it does while the other one sleeps
 //
 // Each of them plain (memcpy for long runs of lines) and streaming. The last two (one_pass.h) are for tests;
 // mapped_side measures them in memory of the library. The kernel's copies between processes (process_vm_readv, XPMEM)
