@@ -11,6 +11,7 @@
 #include "spec.h"
 
 #include <cstddef>
+#include <memory>
 #include <memory_resource>
 #include <span>
 
@@ -38,9 +39,17 @@ public:
     std::string first_difference(const spec_memory& other) const;
 
 private:
+    struct given_back {
+        void operator()(std::byte* bytes) const { resource->deallocate(bytes, length, 1); }
+
+        std::pmr::memory_resource* resource;
+        std::size_t length;
+    };
     struct buffer {
-        std::pmr::vector<std::byte> bytes;
-        std::int64_t lb = 0; // offset from the base address of bytes[0]
+        std::span<std::byte> bytes() const { return {memory.get(), memory.get_deleter().length}; }
+
+        std::unique_ptr<std::byte[], given_back> memory; // a vector without optimisation goes through it byte by byte
+        std::int64_t lb = 0;                             // offset from the base address of the first byte
     };
 
     // fn(bytes in a buffer, packed offset in the range) for [offset, offset + length)

@@ -69,16 +69,14 @@ struct sample {
 void fill(unsigned char* bytes, std::size_t length, int sender, int round, std::size_t place = 0)
 {
     static const std::vector<unsigned char> table = [] {
-        std::vector<unsigned char> made(sizeof(static_arrays[0]));
+        std::vector<unsigned char> made(sizeof(static_arrays[0]) + 2 * 8192);
         for (std::size_t i = 0; i < made.size(); ++i) {
             made[i] = static_cast<unsigned char>(i * 13 + i / 251);
         }
         return made;
     }();
-    const auto more = static_cast<unsigned char>(sender * 101 + round * 7);
-    for (std::size_t i = 0; i < length; ++i) {
-        bytes[i] = static_cast<unsigned char>(table[place + i] + more);
-    }
+    const auto first = static_cast<std::size_t>(sender * 8192 + round % 128 * 61);
+    std::memcpy(bytes, table.data() + place + first, length);
 }
 
 // What elements that were received hold.
@@ -247,8 +245,9 @@ void try_one(way by, const sample& chosen, bool is_sent_from_heap, bool is_recei
     }
     MPI_Status status;
     move(by, chosen, mine.data(), theirs.data(), more, &status);
-    long wrong = 0;
-    for (std::size_t i = 0; i < room; ++i) {
+    const bool is_right = std::memcmp(theirs.data(), expected.data(), room) == 0;
+    long wrong          = 0;
+    for (std::size_t i = 0; !is_right && i < room; ++i) {
         wrong += theirs[i] != expected[i];
     }
     if (!is_collective(by)) {

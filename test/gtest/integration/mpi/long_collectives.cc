@@ -8,8 +8,10 @@
 // Prints "N comparisons, M wrong". It knows nothing of the libraries, which the test preloads.
 #include "support/random.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mpi.h>
 #include <numeric>
 #include <vector>
@@ -21,13 +23,12 @@ namespace
 
 int rank = 0, num_processes = 0;
 
-// An element has 4096 bytes in 8192: of rows of 64 bytes, or in one block.
+// An element has 4096 bytes in 8192: rows of 64 bytes, or one, and behind each row a gap of its length.
 struct element_type {
     MPI_Datatype type;
     int row; // bytes
-    bool is_moved(std::size_t i) const { return row == 4096 ? i < 4096 : i % 128 < 64; }
 };
-constexpr std::size_t extent = 8192;
+constexpr std::uint32_t extent = 8192;
 
 element_type make_type(int row)
 {
@@ -39,9 +40,13 @@ element_type make_type(int row)
     return {type, row};
 }
 
-unsigned char value(int from, int into, int turn, std::size_t i)
+// The bytes [begin, end) of a block.
+void write(unsigned char* block, std::uint32_t begin, std::uint32_t end, int from, int into, int turn)
 {
-    return static_cast<unsigned char>(i * 7 + i / 509 + static_cast<std::size_t>(from * 53 + into * 19 + turn * 101));
+    const auto more = static_cast<std::uint32_t>(from * 53 + into * 19 + turn * 101);
+    for (std::uint32_t i = begin; i < end; ++i) {
+        block[i] = static_cast<unsigned char>(i * 7 + i / 509 + more);
+    }
 }
 
 // Blocks of a buffer, in elements.
@@ -77,7 +82,7 @@ struct side {
         buffer = static_cast<unsigned char*>(std::malloc((elements + 1) * extent));
     }
     unsigned char* block(std::size_t index) { return buffer + static_cast<std::size_t>(places[index]) * extent; }
-    std::size_t length(std::size_t index) const { return static_cast<std::size_t>(counts[index]) * extent; }
+    std::uint32_t length(std::size_t index) const { return static_cast<std::uint32_t>(counts[index]) * extent; }
 };
 
 int some_count(random& chosen)
@@ -243,14 +248,9 @@ private:
     {
         for (std::size_t i = 0; i < _from.counts.size(); ++i) {
             const int into = _which == call::gatherv ? _root : _which == call::broadcast ? 0 : static_cast<int>(i);
-            unsigned char* const block = _from.block(i);
-            for (std::size_t byte = 0; byte < _from.length(i); ++byte) {
-                block[byte] = value(rank, into, turn, byte);
-            }
+            write(_from.block(i), 0, _from.length(i), rank, into, turn);
         }
-        for (std::size_t i = 0; i < (_into.elements + 1) * extent; ++i) {
-            _into.buffer[i] = 0x5a;
-        }
+        std::memset(_into.buffer, 0x5a, (_into.elements + 1) * extent);
     }
 
     long num_wrong(int turn)
@@ -259,10 +259,10 @@ private:
         for (std::size_t i = 0; i < _into.counts.size(); ++i) {
             const int from = _which == call::scatterv || _which == call::broadcast ? _root : static_cast<int>(i);
             const int into = _which == call::broadcast ? 0 : rank;
-            for (std::size_t byte = 0; byte < _into.length(i) && !is_left_in_place(i); ++byte) {
-                if (_type.is_moved(byte % extent)) {
-                    wanted[static_cast<std::size_t>(_into.places[i]) * extent + byte] = value(from, into, turn, byte);
-                }
+            unsigned char* const block = wanted.data() + static_cast<std::size_t>(_into.places[i]) * extent;
+            const auto row             = static_cast<std::uint32_t>(_type.row);
+            for (std::uint32_t begin = 0; begin < _into.length(i) && !is_left_in_place(i); begin += 2 * row) {
+                write(block, begin, begin + row, from, into, turn);
             }
         }
         long wrong = 0;

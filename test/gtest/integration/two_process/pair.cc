@@ -1,9 +1,11 @@
 #include "pair.h"
 
 #include "channel.h"
+#include "transports.h"
 
 #include "support/random.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <format>
 #include <functional>
@@ -69,6 +71,25 @@ std::string complaint(const test::ended_process& peer, const peer_expectation& e
                : std::format("printed nothing that matches '{}'", expected.output);
 }
 
+// UCX fills the receive queue of a card when a process starts: 4096 buffers, 33 MB, a third of what a test takes. It
+// warns of options that it does not use.
+void shorten_queues(environment& variables)
+{
+    const auto tls           = std::ranges::find(variables, "UCX_TLS", &environment::value_type::first);
+    const bool may_use_cards = tls == variables.end() || std::regex_search(tls->second, std::regex("rc_|dc_|ud_"));
+    if (is_on_device() && may_use_cards) {
+        variables.emplace_back("UCX_IB_RX_QUEUE_LEN", "256");
+    }
+}
+
+environment variables_of(const pair_config& config, std::size_t role)
+{
+    environment variables = config.variables;
+    variables.insert(variables.end(), config.own_variables[role].begin(), config.own_variables[role].end());
+    shorten_queues(variables);
+    return variables;
+}
+
 } // namespace
 
 testing::AssertionResult run_pair(const pair_config& config)
@@ -80,13 +101,11 @@ testing::AssertionResult run_pair(const pair_config& config)
     {
         const channel_pairs channels;
         for (int role = 0; role < (alone ? 1 : 2); ++role) {
-            const auto place      = static_cast<std::size_t>(role);
-            const bool is_plain   = config.programs[place] == peer_program::plain;
-            environment variables = config.variables;
-            variables.insert(variables.end(), config.own_variables[place].begin(), config.own_variables[place].end());
+            const auto place    = static_cast<std::size_t>(role);
+            const bool is_plain = config.programs[place] == peer_program::plain;
             peers.push_back(std::make_unique<test::process>(
                 test::program_path(is_plain ? "two_process_plain_peer" : ""), arguments(config, alone ? 2 : role, seed),
-                test::process_options{.variables           = std::move(variables),
+                test::process_options{.variables           = variables_of(config, place),
                                       .without_ucx_options = true,
                                       .descriptors         = channels.ends(role)}));
             all.push_back(peers.back().get());
