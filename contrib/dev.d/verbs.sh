@@ -164,7 +164,7 @@ warning_options() {
     [ -z "${CI:-}" ] && [ "$(g++ -dumpversion)" != 14 ] || echo "--enable-werror"
 }
 
-# What configure needs for a variant that is for another processor, or by another compiler.
+# What configure needs for a variant that is for another processor, by another compiler or with more than users get.
 compiler_options() {
     case $1 in
     arm64)
@@ -173,6 +173,7 @@ compiler_options() {
         ;;
     clang) echo "CC=clang-19 CXX=clang++-19 --enable-werror" ;;
     g++-13) echo "CC=gcc-13 CXX=g++-13 --enable-werror" ;;
+    asan) echo "--with-python" ;;
     esac
 }
 
