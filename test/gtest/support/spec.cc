@@ -78,7 +78,7 @@ void visit(const spec& of, std::uint32_t source, std::int64_t offset, const visi
         return;
     case spec::kind::contig:
         for (std::uint64_t i = 0; i < of.count; ++i) {
-            visit(*of.item, source, offset + static_cast<std::int64_t>(i) * extent_of(*of.item), see);
+            visit(*of.item, source, offset + static_cast<std::int64_t>(i) * of.extent, see);
         }
         return;
     case spec::kind::strided:
@@ -127,7 +127,7 @@ bounds_map set_bounds_of(const spec& of)
         break;
     case spec::kind::contig:
         for (std::uint64_t i = 0; i < of.count; ++i) {
-            widen(bounds, item, 0, static_cast<std::int64_t>(i) * extent_of(*of.item));
+            widen(bounds, item, 0, static_cast<std::int64_t>(i) * of.extent);
         }
         break;
     case spec::kind::strided: {
@@ -182,9 +182,10 @@ spec_ptr spec::block(std::uint64_t length)
 spec_ptr spec::contig(std::uint64_t count, spec_ptr item)
 {
     spec made;
-    made.what  = kind::contig;
-    made.count = count;
-    made.item  = std::move(item);
+    made.what   = kind::contig;
+    made.count  = count;
+    made.extent = extent_of(*item);
+    made.item   = std::move(item);
     return make(std::move(made));
 }
 

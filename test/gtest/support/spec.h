@@ -37,8 +37,8 @@ struct spec {
     std::vector<dim> dims;        // strided
     std::vector<spec_part> parts; // iov, interleaved
     std::int64_t lb     = 0;      // resized
-    std::int64_t extent = 0;
-    spec_ptr item; // contig, strided, resized
+    std::int64_t extent = 0;      // resized; contig: of an item, because every item asks for it
+    spec_ptr item;                // contig, strided, resized
 
     static spec_ptr block(std::uint64_t length);
     static spec_ptr contig(std::uint64_t count, spec_ptr item);
