@@ -221,8 +221,9 @@ bool type_contents::sort_counts(const std::vector<MPI_Count>& counts)
         return true;
     case MPI_COMBINER_HINDEXED:
     case MPI_COMBINER_STRUCT: {
-        const MPI_Count parts = counts.empty() ? -1 : counts[0];
-        if (static_cast<MPI_Count>(counts.size()) != 2 * parts + 1) {
+        // How many parts there are, and for each a length and a place.
+        const auto parts = static_cast<MPI_Count>(counts.size() / 2);
+        if (counts.size() % 2 != 1 || counts[0] != parts) {
             return false;
         }
         integers.assign(first, first + 1 + parts);
