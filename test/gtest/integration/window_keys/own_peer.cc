@@ -6,11 +6,7 @@ namespace ucxl::test
 {
 
 own_peer::own_peer(const own_peer_options& options)
-    // Tests make many peers, and each clears the memory of its receive queues.
-    : _context({.config      = {{"TLS", "rc_x,lay_copy"},
-                                {"RC_RX_QUEUE_LEN", "64"},
-                                {"UD_RX_QUEUE_LEN", "64"},
-                                {"RCACHE_ENABLE", options.keeps_memory ? "try" : "n"}},
+    : _context({.config      = {{"TLS", "rc_x,lay_copy"}, {"RCACHE_ENABLE", options.keeps_memory ? "try" : "n"}},
                 .for_threads = options.for_threads}),
       _worker(open_worker(_context.get()))
 {
