@@ -42,7 +42,8 @@ usage: contrib/dev VERB [ARGS]
   test FILTER     build, then run the tests whose program or gtest name matches FILTER
                   (--suite NAME FILTER: in a root of another Debian suite, forky has MPIs with the ABI of MPI 5)
   run CMD...      build, then run a command that finds the built tools, examples and libraries first
-  bench [NAME]    run a benchmark (no NAME: list them; nixl fetches NIXL's wheel once)
+  bench [NAME]    run a benchmark (no NAME: list them; nixl fetches NIXL's wheel once, nixlbench builds NIXL's own
+                  benchmark once)
   model [OPTIONS] model what a pool of keys gains for an alltoall that DPUs move (--help lists the options)
   asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan [--whole] [FILTER]
@@ -86,6 +87,7 @@ verb_packages() {
     "conformance mpi") packages_of conformance-mpi ;;
     "conformance python") packages_of conformance-python ;;
     "conformance nixl" | "bench nixl") packages_of nixl ;;
+    "bench nixlbench") packages_of nixl; packages_of nixlbench ;;
     "conformance "* | "check "*) packages_of conformance ;;
     esac
     case $1 in
@@ -387,15 +389,20 @@ verb_conformance() {
     exec "$top/test/conformance/run" --build "$top/build/release" "$@"
 }
 
-# run_with_nixl SCRIPT ARGS...: by the Python that has NIXL's wheel, with the backend for it, which is not installed:
-# libtool's plug-in finds the library beside it. Does not return.
-run_with_nixl() {
+# build_for_nixl ARGS...: fetches NIXL, and builds the backend for it, which is not installed: libtool's plug-in finds
+# the library beside it. ARGS are those of fetch-nixl before the folder.
+build_for_nixl() {
     local lock dir=$top/build/nixl
-    "$top/contrib/dev.d/fetch-nixl" "$nixl"
+    "$top/contrib/dev.d/fetch-nixl" "$@" "$nixl"
     configure_variant nixl --disable-tests --disable-mpi --disable-heap --without-python --with-nixl="$nixl"
     in_build nixl libplugin_UCX_LAYOUT.la
     exec {lock}>&-
     export NIXL_PLUGIN_DIR=$dir/.libs NIXL_LOG_LEVEL=${NIXL_LOG_LEVEL:-FATAL}
+}
+
+# run_with_nixl SCRIPT ARGS...: by the Python that has NIXL's wheel. Does not return.
+run_with_nixl() {
+    build_for_nixl
     exec "$nixl/venv/bin/python" "$@"
 }
 
@@ -452,6 +459,11 @@ verb_tsan() { sanitized tsan tsan "$@"; }
 verb_bench() {
     if [ "${1:-}" = nixl ]; then
         run_with_nixl "$top/test/bench/nixl/nixl.py" "${@:2}"
+    fi
+    if [ "${1:-}" = nixlbench ]; then
+        build_for_nixl --source
+        "$top/contrib/dev.d/build-nixlbench" "$nixl"
+        exec "$top/test/bench/nixl/nixlbench.py" "$nixl/nixlbench" "${@:2}"
     fi
     verb_build bench
     in_build bench bench-programs

@@ -2,9 +2,10 @@
 """The backend UCX_LAYOUT of NIXL beside NIXL's own backend UCX: lists of blocks at random places, between two
 processes.
 
-Each backend has a pair of agents of its own; they take turns, round by round. A ratio is the median over the rounds of
-UCX divided by UCX_LAYOUT, so that more than 1 means that UCX_LAYOUT is better. Before each transfer the source changes
-a byte of each cache line. Bytes of both sides are compared first. Memory of UCX_LAYOUT moves into files when it is
+Each backend has a pair of agents of its own; they take turns, round by round, and the pair that waits is stopped,
+because progress threads of NIXL's own backend never sleep. A ratio is the median over the rounds of UCX divided by
+UCX_LAYOUT, so that more than 1 means that UCX_LAYOUT is better. Before each transfer the source changes a byte of each
+cache line. Bytes of both sides are compared first. Memory of UCX_LAYOUT moves into files when it is
 registered (option shared_memory=move); --private measures memory that stays as it is.
 
 The columns:
@@ -21,8 +22,10 @@ usage: nixl.py [--quick] [--private] [--summary] [--csv FILE] [--rounds N] [--me
 Has to be run by a Python that has NIXL's wheel and NumPy, with NIXL_PLUGIN_DIR: `contrib/dev bench nixl` does.
 """
 import argparse
+import contextlib
 import csv
 import os
+import signal
 import statistics
 import sys
 
@@ -68,6 +71,7 @@ class Pair:
         connect(*self.both)
         self.addresses = self.both[1].addresses()
         self.metadata = len(self.both[1].metadata())
+        self.signal(signal.SIGSTOP)
 
     def prepare(self, operation, local, remote):
         return self.both[0].prepare_timed(operation, local, remote, self.addresses, "two")
@@ -88,6 +92,17 @@ class Pair:
         self.both[0].release(number)
         return prepare + taken["whole"]
 
+    @contextlib.contextmanager
+    def running(self):
+        """Inside the processes run, outside they are stopped."""
+        self.signal(signal.SIGCONT)
+        yield
+        self.signal(signal.SIGSTOP)
+
+    def signal(self, number):
+        for each in self.both:
+            each.signal(number)
+
     def close(self):
         for each in self.both:
             each.kill()  # NIXL's own backend may crash at the end of its process: docs/nixl.md
@@ -107,20 +122,23 @@ def measure_row(pairs, operation, lengths, rounds):
     local, remote = blocks_of(lengths, 1), blocks_of(lengths, 2)
     numbers, found = {}, {backend: [] for backend in pairs}
     for backend, pair in pairs.items():
-        check_bytes(pair, operation, local, remote)
-        numbers[backend], _ = pair.prepare(operation, local, remote)
-        pair.measure(numbers[backend])
+        with pair.running():
+            check_bytes(pair, operation, local, remote)
+            numbers[backend], _ = pair.prepare(operation, local, remote)
+            pair.measure(numbers[backend])
     for place in range(rounds):
         fresh = blocks_of(lengths, 100 + 2 * place), blocks_of(lengths, 101 + 2 * place)
         for backend, pair in pairs.items():
-            again, prepare = pair.prepare(operation, local, remote)
-            pair.both[0].release(again)
-            pair.change_source(operation)
-            taken = pair.measure(numbers[backend])
-            pair.change_source(operation)
-            found[backend].append(taken | {"prepare": prepare, "fresh": pair.fresh(operation, *fresh)})
+            with pair.running():
+                again, prepare = pair.prepare(operation, local, remote)
+                pair.both[0].release(again)
+                pair.change_source(operation)
+                taken = pair.measure(numbers[backend])
+                pair.change_source(operation)
+                found[backend].append(taken | {"prepare": prepare, "fresh": pair.fresh(operation, *fresh)})
     for backend, pair in pairs.items():
-        pair.both[0].release(numbers[backend])
+        with pair.running():
+            pair.both[0].release(numbers[backend])
     return found
 
 

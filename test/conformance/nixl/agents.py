@@ -281,9 +281,12 @@ class Process:
 
         return call
 
+    def signal(self, number):
+        os.kill(self._process.pid, number)
+
     def kill(self):
         if self._process.is_alive():
-            os.kill(self._process.pid, signal.SIGKILL)
+            self.signal(signal.SIGKILL)
             self._process.join()
 
     def close(self):
