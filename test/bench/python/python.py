@@ -93,6 +93,25 @@ def sides_of_table(ul, numpy, torch, cache, table):
     return ("gather", gather, out), ("scatter", scatter, cache)
 
 
+def plot(found, file):
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(9, 1.5 + 0.25 * len(found)))
+    for other in dict.fromkeys(row[4] for row in found):
+        own = [(place, row[3]) for place, row in enumerate(found) if row[4] == other]
+        axes.barh(*zip(*own), label=other)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(found)), [row[0] for row in found], fontsize=7)
+    axes.set_xscale("log")
+    axes.set_xlabel("time of the fastest other / time of ucx_layout")
+    axes.invert_yaxis()
+    axes.legend(title="the fastest other", fontsize=7)
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
+    print(file)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", help="folder of the build")
@@ -100,6 +119,7 @@ def main():
     parser.add_argument("--summary", action="store_true", help="end with the geometric mean and the worst row")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each row (default: 15, quick 5)")
     parser.add_argument("--csv", metavar="FILE", help="keep the figures")
+    parser.add_argument("--plot", metavar="FILE", help="draw them (.svg, .png, .pdf; needs matplotlib)")
     options = parser.parse_args()
     sys.path[:0] = [os.path.join(options.build, "install", "lib",
                                  f"python{sys.version_info.major}.{sys.version_info.minor}", "site-packages")]
@@ -134,6 +154,8 @@ def main():
     if options.csv:
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("row", "ucx_layout_us", "best_other_us", "ratio", "best_other"), *found])
+    if options.plot:
+        plot(found, options.plot)
     if options.summary:
         worst = min(found, key=lambda row: row[3])
         mean = statistics.geometric_mean(row[3] for row in found)
