@@ -234,6 +234,22 @@ TEST_P(kernels, panels_move_their_blocks_only)
     }
 }
 
+// They begin at each number of a line: where a guarded memory ends with its page, its length decides.
+TEST_P(kernels, panels_of_rows_that_are_whole_lines_begin_anywhere_in_a_line)
+{
+    constexpr std::uint64_t length = 8, line = cache_line / length;
+    const auto whole_lines = [](std::uint64_t numbers) { return (numbers + line - 1) / line * cache_line; };
+    for (const std::uint64_t rows : {63, 64, 65, 67, 70, 71, 129}) {
+        for (const std::uint64_t count : {63, 64, 66, 68, 71, 77, 136}) {
+            SCOPED_TRACE(testing::Message() << rows << " x " << count);
+            const auto stride       = static_cast<std::int64_t>(whole_lines(rows));
+            const std::uint64_t gap = whole_lines(count) - count * length;
+            ASSERT_NO_FATAL_FAILURE(check_panel(library(), {length, count, stride, rows, length}, gap, guard()));
+            ASSERT_NO_FATAL_FAILURE(check_panel(library(), {length, count, -stride, rows, length}, gap, guard()));
+        }
+    }
+}
+
 TEST_P(kernels, long_odd_blocks_have_no_panels)
 {
     for (const std::uint64_t length : {3, 7, 30, 36, 64, 100, 1000}) {
