@@ -81,11 +81,14 @@ def main():
     found = {}
     for operation, count, length in ROWS:
         name = f"{operation.lower()}, {count} of {length} B"
-        for memory in MEMORIES if options.filter in name else ():
-            rounds = [[run(options.prefix, backend, memory, operation, count, length)
-                       for backend in ("UCX", "UCX_LAYOUT")] for _ in range(options.rounds)]
-            theirs, ours = ([statistics.median(figure) for figure in zip(*side)] for side in zip(*rounds))
-            ratios = [ours_then[0] / theirs_then[0] for theirs_then, ours_then in rounds]
+        if options.filter not in name:
+            continue
+        rounds = [[run(options.prefix, backend, memory, operation, count, length)
+                   for backend, memory in (("UCX", "private"), *(("UCX_LAYOUT", memory) for memory in MEMORIES))]
+                  for _ in range(options.rounds)]
+        theirs, *sides = ([statistics.median(figure) for figure in zip(*side)] for side in zip(*rounds))
+        for place, (memory, ours) in enumerate(zip(MEMORIES, sides), 1):
+            ratios = [each[place][0] / each[0][0] for each in rounds]
             found[f"{name}, {memory}"] = ratio = statistics.median(ratios)
             least = f"({min(ratios):.2f})"
             print(f"{name:30}{memory:>9}{theirs[0]:9.2f}{ours[0]:12.2f}{ratio:8.2f}{least:>9}"
