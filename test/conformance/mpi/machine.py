@@ -88,11 +88,12 @@ class Ended:
 class Machine:
     """Where commands run: the build of the library, the folders of sources, programs and logs."""
 
-    def __init__(self, build, sources, folder):
+    def __init__(self, build, sources, folder, has_heap=False):
         self.libraries = os.path.join(build, "install", "lib")
         self.tool = os.path.join(build, "install", "bin", "mpi-layout-run")
         self.sources = sources
         self.folder = folder
+        self.has_heap = has_heap
         self.env = {name: value for name, value in os.environ.items()
                     if not name.startswith(("UCX_", "OMPI_", "PRTE_", "PMIX_", "MPICH_", "HYDRA_", "LD_PRELOAD"))}
         # Threads of BLAS and OpenMP would take the processors of the other processes.
@@ -158,6 +159,9 @@ class Machine:
         command = [*self.launcher(mpi), *needed, "-n", str(ranks), "sh", "-c", RANK, "rank", *words]
         if has_library and mpi in WHEELS:
             command.insert(0, self.tool)
+        elif has_library and self.has_heap:
+            # Asking the launcher what it is would take part of each time.
+            command[:0] = [self.tool, "--quiet", "--mpi", mpi]
         elif has_library:
             env["preload"] = os.path.join(self.libraries, f"libmpi_layout_{mpi}.so")
         begin = time.monotonic()
