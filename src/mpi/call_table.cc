@@ -154,6 +154,7 @@ struct bound_mpi {
     std::string file;
     std::array<any_function, number_of_calls> next{};
     std::array<bool, number_of_calls> is_there{};
+    std::array<bool, number_of_calls> is_taken{};
     // The object whose calls by the profiling name come here.
     std::array<const void*, number_of_calls> redirected{};
 };
@@ -334,8 +335,15 @@ void take_calls() noexcept
                  file_of(dlsym(RTLD_DEFAULT, in_the_way)).c_str());
     }
     for (std::size_t i = 0; i < number_of_calls; ++i) {
-        set_called(mpi, i, mpi.is_there[i] && (calls()[i].needs & unseen) == 0);
+        mpi.is_taken[i] = mpi.is_there[i] && (calls()[i].needs & unseen) == 0;
+        set_called(mpi, i, mpi.is_taken[i]);
     }
+}
+
+bool takes_call(const char* name) noexcept
+{
+    const std::size_t index = index_of(name);
+    return index < number_of_calls && bound().is_taken[index];
 }
 
 void leave_calls() noexcept

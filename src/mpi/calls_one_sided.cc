@@ -1,10 +1,13 @@
-// One-sided operations: the side of this process becomes packed bytes. The datatype of the target stays, because the
-// library knows nothing of the target's memory.
+// One-sided operations. Puts and gets in memory that this process can map are copied at once (target_memory.h). Of
+// others the side of this process becomes packed bytes, and the datatype of the target stays, because the library knows
+// nothing of the target's memory.
 #include "collective_sides.h"
 #include "operations.h"
 #include "packed_call.h"
 #include "requests.h"
+#include "target_memory.h"
 
+#include <atomic>
 #include <limits>
 #include <new>
 #include <optional>
@@ -25,6 +28,8 @@ struct target_side {
     MPI_Datatype type;
 
     std::tuple<int, MPI_Aint, Count, MPI_Datatype> arguments() const { return {rank, place, count, type}; }
+    // What MPI gets instead of an operation that is done without it: no elements.
+    target_side nothing() const { return {rank, 0, 0, MPI_BYTE}; }
 };
 
 // Memory that other processes read and write during the calls that complete an operation. What arrives there must not
@@ -174,10 +179,81 @@ bool has_true_request(const Operator& /*reduced*/, const Form& /*form*/)
            implementation_below() == implementation::openmpi;
 }
 
+// A put or a get that needs no MPI: where it copies from, and into which memory.
+struct direct_copy {
+    packed_side moved;
+
+    // None if MPI does it. `own` is the side of this process, which is the origin of a put and the result of a get.
+    template <typename Side, typename Target>
+    static std::optional<direct_copy> of(const Side& own, const Target& target, direction way, MPI_Win win) noexcept
+    {
+        const auto memory = target_memory::find(win, target.rank);
+        if (!memory || own.count <= 0 || target.count <= 0) {
+            return std::nullopt;
+        }
+        find_used(own.type, own.count);
+        find_used(target.type, target.count);
+        const bool is_put = way == direction::send;
+        const element_block here{static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(own.buffer))),
+                                 own.count, own.type, is_put ? usage::reads : usage::updates};
+        const element_block there{memory->at(target.place), target.count, target.type,
+                                  is_put ? usage::updates : usage::reads};
+        auto moved = there.address == nullptr
+                         ? std::nullopt
+                         : packed_side::pair(is_put ? here : there, is_put ? there : here, packed_side::pairs::all);
+        if (!moved) {
+            return std::nullopt;
+        }
+        const auto bytes = moved->range_of(is_put ? 1 : 0);
+        return memory->has(bytes.first, bytes.end) ? std::optional<direct_copy>({std::move(*moved)}) : std::nullopt;
+    }
+
+    void run() const
+    {
+        moved.note_copies();
+        report::note_done();
+        moved.copy();
+        // The peer may read as soon as a later message, or a flag in the memory of a window, says so.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+};
+
+template <typename Origin, typename Result, typename Target>
+std::optional<direct_copy> find_direct(const Origin& origin, const Result& result, const Target& target, MPI_Win win)
+{
+    if constexpr (std::is_same_v<Result, no_side>) {
+        return direct_copy::of(origin, target, direction::send, win);
+    } else {
+        return direct_copy::of(result, target, direction::receive, win);
+    }
+}
+
+template <typename Side>
+Side nothing_of(Side side)
+{
+    if constexpr (!std::is_same_v<Side, no_side>) {
+        side.count = 0;
+        side.type  = MPI_BYTE;
+    }
+    return side;
+}
+
 template <typename Next, typename Origin, typename Result, typename Target, typename Operator, typename Form>
 int operate(Next* next, const Origin& own_origin, const Result& own_result, const Target& target, Operator reduced,
             MPI_Win win, Form form)
 {
+    if constexpr (std::is_same_v<Operator, no_operator>) {
+        if (const auto direct = find_direct(own_origin, own_result, target, win)) [[unlikely]] {
+            // MPI says whether the program may do this now, and makes the request.
+            const int status =
+                std::apply(next, std::tuple_cat(nothing_of(own_origin).arguments(), nothing_of(own_result).arguments(),
+                                                target.nothing().arguments(), std::tuple(win), form.arguments()));
+            if (status == MPI_SUCCESS) {
+                direct->run();
+            }
+            return status;
+        }
+    }
     operation_side<Origin> origin(own_origin);
     operation_side<Result> result(own_result);
     pending_operations pending;
@@ -210,6 +286,16 @@ int operate(Next* next, const Origin& own_origin, const Result& own_result, cons
             requests::hold(*form.request, std::move(held_by_request));
         }
         operations::add(std::move(pending));
+    }
+    return status;
+}
+
+template <typename Next, typename Unit>
+int create_window(Next* next, void* base, MPI_Aint length, Unit unit, MPI_Info info, MPI_Comm comm, MPI_Win* win)
+{
+    const int status = next(base, length, unit, info, comm, win);
+    if (status == MPI_SUCCESS) {
+        target_memory::add(*win, base, length, unit, comm);
     }
     return status;
 }
@@ -262,9 +348,25 @@ UCXL_MPI_COMPLETION(Win_flush_all, (MPI_Win win), ending_operations::all_targets
 UCXL_MPI_COMPLETION(Win_flush_local, (int rank, MPI_Win win), rank, (rank, win))
 UCXL_MPI_COMPLETION(Win_flush_local_all, (MPI_Win win), ending_operations::all_targets, (win))
 
+UCXL_MPI_CALL own_MPI_Win_create(void* base, MPI_Aint length, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* win)
+{
+    return create_window(next_MPI_Win_create, base, length, unit, info, comm, win);
+}
+
+#if UCXL_LARGE_COUNTS
+UCXL_MPI_CALL own_MPI_Win_create_c(void* base, MPI_Aint length, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
+                                   MPI_Win* win)
+{
+    return create_window(next_MPI_Win_create_c, base, length, unit, info, comm, win);
+}
+#endif
+
 // Its handle may be given to the next window.
 UCXL_MPI_CALL own_MPI_Win_free(MPI_Win* win)
 {
+    if (win != nullptr) {
+        target_memory::remove(*win);
+    }
     ending_operations ending(win == nullptr ? MPI_WIN_NULL : *win, ending_operations::all_targets);
     return ending.settle(next_MPI_Win_free(win));
 }

@@ -202,6 +202,13 @@ bool contexts::has_peer_without_windows()
     return known().has_peer_without_windows.load(std::memory_order_acquire);
 }
 
+bool contexts::tells_peers()
+{
+    const ucp_context_h context = of_messages();
+    const std::lock_guard guard(known().lock);
+    return context != nullptr && known().with_windows.has(context) && !known().without.has(context);
+}
+
 unsigned contexts::num_peers()
 {
     return known().num_peers.load(std::memory_order_relaxed);

@@ -34,6 +34,8 @@ public:
     static bool need_no_windows();
     // Whether a process to which MPI has connected has no windows, although this one has them.
     static bool has_peer_without_windows();
+    // Whether the context by which MPI moves messages tells its peers that it has windows.
+    static bool tells_peers();
     // The processes to which MPI connected while it started.
     static unsigned num_peers();
     // Before each message by windows: whether there may be one. After the first one MPI gets no endpoint to a process

@@ -12,6 +12,7 @@
 #include "staging.h"
 #include "static_arrays.h"
 #include "status.h"
+#include "target_memory.h"
 #include "type_contents.h"
 #include "type_table.h"
 #include "type_uses.h"
@@ -172,6 +173,7 @@ void library::start()
     }
     report::start();
     take_calls();
+    target_memory::start();
     log_info("datatypes are layouts");
     status::print_active();
 }
@@ -182,6 +184,7 @@ void library::stop()
         return;
     }
     leave_calls();
+    target_memory::stop();
     own_types::set(0, UINTPTR_MAX);
     one_pass::stop();
     ucp_datatypes::stop();

@@ -21,8 +21,6 @@ namespace ucxl::mpi
 namespace
 {
 
-// Each connects to all others, which takes some time of MPI_Init.
-constexpr unsigned long max_processes = 256;
 // The longest of MPI's own numbers.
 constexpr MPI_Count longest_number = 32;
 // Of shorter blocks one process alone does what two did at the same time.
@@ -40,8 +38,9 @@ unsigned long number_in(const char* name)
     return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
 }
 
-// Of a job whose processes are all on this host, as its launcher says; 0 of any other one.
-unsigned long processes_of_host()
+} // namespace
+
+unsigned long one_pass::num_processes()
 {
     for (const auto& [all, here] :
          {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}, std::pair{"PMI_SIZE", "MPI_LOCALNRANKS"}}) {
@@ -52,18 +51,16 @@ unsigned long processes_of_host()
     return 0;
 }
 
-} // namespace
-
 void one_pass::prepare()
 {
     if (may_start() && implementation_below() == implementation::openmpi) {
-        setenv("OMPI_MCA_mpi_add_procs_cutoff", std::to_string(processes_of_host()).c_str(), 0);
+        setenv("OMPI_MCA_mpi_add_procs_cutoff", std::to_string(num_processes()).c_str(), 0);
     }
 }
 
 bool one_pass::may_start()
 {
-    const unsigned long number = processes_of_host();
+    const unsigned long number = num_processes();
     const settings& chosen     = settings::get();
     return chosen.is_one_pass && chosen.takes_messages && (heap() != nullptr || chosen.shares_static_arrays) &&
            number > 1 && number <= max_processes;
@@ -74,8 +71,7 @@ void one_pass::start()
     if (!may_start() || library::has_cards() || (heap() == nullptr && static_arrays::length() == 0)) {
         return;
     }
-    if (ucp_datatypes::are_used() &&
-        (contexts::num_peers() < processes_of_host() - 1 || !contexts::may_use_windows())) {
+    if (ucp_datatypes::are_used() && (contexts::num_peers() < num_processes() - 1 || !contexts::may_use_windows())) {
         return;
     }
     _min_count.store(min_length / longest_number, std::memory_order_relaxed);
@@ -92,18 +88,20 @@ void one_pass::stop()
 
 bool one_pass::has(const void* start, std::size_t length) noexcept
 {
-    if (static_arrays::has(start, length)) {
-        return true;
-    }
+    heap_memory piece{};
+    return static_arrays::has(start, length) || find_in_heap(start, length, piece);
+}
+
+bool one_pass::find_in_heap(const void* start, std::size_t length, heap_memory& piece) noexcept
+{
     if (heap() == nullptr) {
         return false;
     }
     const auto first = reinterpret_cast<std::uintptr_t>(start);
-    heap_memory memory{};
-    unsigned piece = 0;
-    for (int kind; (kind = heap()(piece, &memory)) != heap_memory_none; ++piece) {
-        const std::uintptr_t offset = first - reinterpret_cast<std::uintptr_t>(memory.start);
-        if (kind == heap_memory_shared && offset < memory.length && length <= memory.length - offset) {
+    int kind         = heap_memory_none;
+    for (unsigned i = 0; (kind = heap()(i, &piece)) != heap_memory_none; ++i) {
+        const std::uintptr_t offset = first - reinterpret_cast<std::uintptr_t>(piece.start);
+        if (kind == heap_memory_shared && offset < piece.length && length <= piece.length - offset) {
             return true;
         }
     }

@@ -10,6 +10,7 @@
 
 #include "mpi_functions.h"
 #include "rule.h"
+#include "sys/heap_memory.h"
 
 #include <atomic>
 #include <cstddef>
@@ -38,6 +39,13 @@ public:
     // Whether blocks of collective calls may go so, too (side_window.h).
     static bool takes_collectives() { return is_on() && _takes_collectives.load(std::memory_order_relaxed); }
 
+    // How many processes the job has, if all of them are on this host, as its launcher says; otherwise 0.
+    static unsigned long num_processes();
+    // Memory is shared among so many at most: each connects to all others, which takes some time of MPI_Init.
+    static constexpr unsigned long max_processes = 256;
+
+    // Whether the heap has all these bytes; if so, `piece` is where. Static arrays are in no piece.
+    static bool find_in_heap(const void* start, std::size_t length, heap_memory& piece) noexcept;
     // Whether the heap or the static arrays have all these bytes.
     static bool has(const void* start, std::size_t length) noexcept;
     // Whether a message like this is faster so.

@@ -290,6 +290,19 @@ void packed_side::unpack_from(const void* packed) const
     scatter(_blocks.front(), 0, _blocks.front().length(), static_cast<const std::byte*>(packed));
 }
 
+// The layout may be one of more elements.
+packed_side::range packed_side::range_of(std::size_t index) const
+{
+    const block& elements = _blocks[index];
+    if (elements.layout == nullptr) {
+        return {elements.address, elements.address + elements.length()};
+    }
+    const auto one         = elements.known->layout();
+    const MPI_Count last   = (elements.count - 1) * one->extent;
+    const auto* const base = static_cast<const std::byte*>(base_of(elements.address, *one));
+    return {base + std::min<MPI_Count>(last, 0), base + std::max<MPI_Count>(last, 0) + one->span};
+}
+
 void packed_side::copy() const
 {
     const block &from = _blocks[0], &into = _blocks[1];

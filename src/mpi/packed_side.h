@@ -74,6 +74,13 @@ public:
     // Copies into or out of memory of the caller, without memory of its own.
     void pack_into(void* packed) const;
     void unpack_from(const void* packed) const;
+    // The bytes of a block lie in [first, end).
+    struct range {
+        const std::byte *first, *end;
+    };
+    range range_of(std::size_t index) const;
+    // What a report says of the blocks.
+    void note_copies() const;
     // The first block of a pair into the second one.
     void copy() const;
 
@@ -96,7 +103,6 @@ private:
     static std::optional<packed_side> describe_all(const element_block* blocks, std::size_t number);
     // Null if it is worth it.
     const char* why_not_packed() const;
-    void note_copies() const;
     static bool describe(const element_block& elements, block& made);
     static void gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed);
     static void scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed);

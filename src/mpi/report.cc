@@ -164,13 +164,16 @@ void report::print(const std::vector<known_type*>& types)
     }
     total.why_not.clear();
     text += text_of("total", total);
+    if (const std::uint64_t done = _num_done.load(std::memory_order_relaxed); done > 0) {
+        text += std::format("ucx-layout-mpi: {} puts and gets were done without MPI\n", done);
+    }
     const turn own;
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void report::start() noexcept
 {
-    _counts_unknown.store(settings::get().has_report, std::memory_order_relaxed);
+    _is_counting.store(settings::get().has_report, std::memory_order_relaxed);
 }
 
 void report::print_nothing(const char* reason) noexcept

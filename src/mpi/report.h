@@ -20,8 +20,15 @@ public:
     // Uses of a datatype that nothing is known of.
     static void note_unknown(unsigned uses) noexcept
     {
-        if (_counts_unknown.load(std::memory_order_relaxed)) [[unlikely]] {
+        if (_is_counting.load(std::memory_order_relaxed)) [[unlikely]] {
             _num_unknown.fetch_add(uses, std::memory_order_relaxed);
+        }
+    }
+    // A put or a get that the library did (target_memory.h).
+    static void note_done() noexcept
+    {
+        if (_is_counting.load(std::memory_order_relaxed)) [[unlikely]] {
+            _num_done.fetch_add(1, std::memory_order_relaxed);
         }
     }
     static void print(const std::vector<known_type*>& types);
@@ -29,8 +36,8 @@ public:
     static void print_nothing(const char* reason) noexcept;
 
 private:
-    static constinit inline std::atomic<bool> _counts_unknown{false};
-    static constinit inline std::atomic<std::uint64_t> _num_unknown{0};
+    static constinit inline std::atomic<bool> _is_counting{false};
+    static constinit inline std::atomic<std::uint64_t> _num_unknown{0}, _num_done{0};
 };
 
 } // namespace ucxl::mpi

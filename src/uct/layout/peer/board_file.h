@@ -4,13 +4,13 @@
 // Example: auto own = board_file::create(); auto peers = peer_board::open(pid, place);
 #pragma once
 
-#include "file.h"
 #include "pass_board.h"
 
 #include "sys/error.h"
 #include "sys/fd.h"
 #include "sys/magic.h"
 #include "sys/mapping.h"
+#include "sys/peer_file.h"
 #include "sys/process.h"
 
 #include <cstdint>

@@ -190,6 +190,9 @@ std::unique_ptr<elements> draw_elements(round_seed seed)
     }
 }
 
+// With libucx_layout_heap, memory of so many bytes is shared.
+constexpr std::size_t in_heap = 256 << 10;
+
 // Every process works on the memory of its peer, which works on its own.
 void run_one_sided(const one_sided& chosen, round_seed seed)
 {
@@ -202,12 +205,13 @@ void run_one_sided(const one_sided& chosen, round_seed seed)
     };
     const auto from = filled(1, own_rank), into = filled(2, own_rank), from_peer = filled(1, peer);
     // The memory of the window is that of elements, or as many numbers.
-    auto exposed            = filled(3, own_rank);
-    const auto of_peer      = filled(3, peer);
-    const bytes own_old     = exposed->memory.packed();
-    const bytes peer_old    = of_peer->memory.packed();
-    bytes plain             = own_old;
-    bytes& memory           = chosen.is_typed ? exposed->memory.bytes() : plain;
+    auto exposed         = filled(3, own_rank);
+    const auto of_peer   = filled(3, peer);
+    const bytes own_old  = exposed->memory.packed();
+    const bytes peer_old = of_peer->memory.packed();
+    bytes plain          = own_old;
+    bytes& memory        = chosen.is_typed ? exposed->memory.bytes() : plain;
+    memory.reserve(in_heap);
     const MPI_Aint place    = chosen.is_typed ? static_cast<unsigned char*>(exposed->buffer()) - memory.data() : 0;
     const bytes into_before = into->memory.bytes(), from_before = from->memory.bytes();
     current_call = "one-sided operation " + std::to_string(static_cast<int>(chosen.what)) + ", synchronization " +
@@ -261,6 +265,7 @@ void run_get_into_window(round_seed seed)
 {
     const int peer = own_rank ^ 1;
     const auto own = draw_elements(seed), other = draw_elements(seed);
+    own->memory.bytes().reserve(in_heap);
     current_call     = "get into the window, " + own->type.text();
     const auto place = static_cast<unsigned char*>(own->buffer()) - own->memory.bytes().data();
     random own_numbers(derive_seed(seed, static_cast<std::uint64_t>(own_rank)));
@@ -295,6 +300,7 @@ void run_many_operations(round_seed seed)
     const int length     = static_cast<int>(drawn->length());
     current_call         = "many operations of " + drawn->type.text();
     bytes memory(static_cast<std::size_t>(length * number));
+    memory.reserve(in_heap);
     std::vector<typed_memory> puts, gets;
     std::vector<bytes> before;
     for (std::size_t i = 0; i < number; ++i) {

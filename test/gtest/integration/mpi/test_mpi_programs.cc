@@ -297,6 +297,43 @@ TEST_P(mpi_program, one_sided_operations_move_random_datatypes_in_epochs_of_all_
     }
 }
 
+std::uint64_t done_without_mpi(const std::string& text)
+{
+    std::uint64_t sum = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with(" puts and gets were done without MPI")) {
+            sum += std::strtoull(line.c_str() + std::string_view("ucx-layout-mpi: ").size(), nullptr, 10);
+        }
+    }
+    return sum;
+}
+
+TEST_P(mpi_program, puts_and_gets_copy_memory_of_their_target_in_the_heap)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const environment heap{{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}, mpich_sleeps[0]};
+    for (const int num_ranks : {2, 4}) {
+        const auto ended = calls(num_ranks, num_ranks == 2 ? "3" : "1", {"one-sided"}, heap);
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+        EXPECT_GT(done_without_mpi(ended.err), 10u) << ended.output();
+    }
+    const auto into_window = calls(2, "4", {"get-into-window"}, heap);
+    EXPECT_THAT(into_window.output(), HasSubstr(" comparisons, 0 wrong"));
+    EXPECT_GT(done_without_mpi(into_window.err), 0u) << into_window.output();
+    for (const auto& [name, value] :
+         {std::pair("UCX_LAYOUT_MPI_ONE_PASS", "n"), {"UCX_LAYOUT_MPI_CALLS", "messages,pack,collectives"}}) {
+        auto without = heap;
+        without.emplace_back(name, value);
+        const auto ended = calls(2, "1", {"put-fence"}, without);
+        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+        EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
+    }
+}
+
 // What arrives in memory of the window must be there when the call that completes it lets others on.
 TEST_P(mpi_program, a_get_into_its_own_window_is_left_to_mpi)
 {

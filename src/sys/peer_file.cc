@@ -1,7 +1,7 @@
-#include "file.h"
+#include "peer_file.h"
 
-#include "sys/memory_file.h"
-#include "sys/pages.h"
+#include "memory_file.h"
+#include "pages.h"
 
 #include <array>
 #include <cerrno>

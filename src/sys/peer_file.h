@@ -1,13 +1,13 @@
-// Files of a peer, opened by process number and descriptor from a remote key. Any of these numbers may be a lie. So a
-// file is opened only if it is what it should be: one of our files in memory, of the same user, with the inode in the
-// key.
+// Files of a peer, opened by process number and descriptor, as a remote key has them. Any of these numbers may be a
+// lie. So a file is opened only if it is what it should be: one of our files in memory, of the same user, with the
+// inode in the key.
 //
 // Example: auto file = peer_file::open(pid, fd, inode, O_RDONLY); file->read(0, buffer);
 #pragma once
 
-#include "sys/error.h"
-#include "sys/mapping.h"
-#include "sys/memory_file.h"
+#include "error.h"
+#include "mapping.h"
+#include "memory_file.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,262 @@
+#include "target_memory.h"
+
+#include "call_table.h"
+#include "contexts.h"
+#include "handle_table.h"
+#include "library.h"
+#include "one_pass.h"
+#include "peers.h"
+#include "settings.h"
+#include "sys/mapping.h"
+#include "sys/pages.h"
+#include "sys/peer_file.h"
+#include "sys/process.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace ucxl::mpi
+{
+
+namespace
+{
+
+// What a process tells the others of its memory. They believe it only as far as the file that they open is what it
+// should be (peer_file).
+struct told_memory {
+    process_identity process;
+    std::uint64_t inode;  // of the file that shows it
+    std::uint64_t offset; // there
+    std::uint64_t length; // bytes
+    std::int64_t unit;
+    std::int32_t fd;
+    std::uint32_t is_shared; // otherwise only `process` is set
+};
+
+// The memory of one target, or of this process itself.
+class target
+{
+public:
+    explicit target(const told_memory& told) : _told(told) {}
+    explicit target(std::byte* own, const told_memory& told) : _told(told), _start(own), _is_tried(true) {}
+
+    std::optional<target_memory::seen> see() noexcept
+    {
+        if (!_is_tried.load(std::memory_order_acquire)) [[unlikely]] {
+            map();
+        }
+        if (_start == nullptr) {
+            return std::nullopt;
+        }
+        return target_memory::seen{_start, static_cast<MPI_Aint>(_told.length), static_cast<MPI_Aint>(_told.unit)};
+    }
+
+private:
+    void map() noexcept
+    {
+        const std::lock_guard guard(_lock);
+        if (_is_tried.load(std::memory_order_relaxed)) {
+            return;
+        }
+        try {
+            const auto mapped = map_told();
+            if (!mapped) {
+                log_info("memory of a one-sided target is not mapped: %s", mapped.error().message.c_str());
+            }
+        } catch (const std::bad_alloc&) {
+            // MPI does the operations
+        }
+        _is_tried.store(true, std::memory_order_release);
+    }
+
+    result<void> map_told()
+    {
+        const std::uint64_t in_page = _told.offset % page_length();
+        if (_told.length > INT64_MAX - page_length() || _told.offset > INT64_MAX - _told.length) {
+            return fail(errc::invalid_param, "it is longer than a file");
+        }
+        const auto file = UCXL_TRY(peer_file::open(_told.process.pid, _told.fd, _told.inode, O_RDWR));
+        _mapping        = UCXL_TRY(map_peer_memory(file, _told.offset - in_page, in_page + _told.length));
+        _start          = _mapping.start() + in_page;
+        return {};
+    }
+
+    told_memory _told;
+    std::byte* _start = nullptr; // set before `_is_tried`
+    std::atomic<bool> _is_tried{false};
+    std::mutex _lock;
+    owned_mapping _mapping;
+};
+
+struct known_window {
+    std::vector<std::unique_ptr<target>> targets; // by rank; null: MPI does it
+};
+
+handle_table<MPI_Win, known_window> windows;
+std::atomic<unsigned> num_windows{0};
+// By rank in MPI_COMM_WORLD.
+std::array<bool, one_pass::max_processes> takes_part{};
+unsigned num_taking_part = 0;
+
+// All processes come to the same answer: each has told all others that it has windows, before this, or it has not.
+bool all_can_talk(int number)
+{
+    return number > 1 && static_cast<unsigned long>(number) == one_pass::num_processes() &&
+           number <= static_cast<int>(one_pass::max_processes) && contexts::tells_peers() &&
+           !contexts::has_peer_without_windows() && contexts::num_peers() + 1 >= static_cast<unsigned>(number);
+}
+
+// The same for all processes of the communicator.
+bool all_take_part(MPI_Comm comm, int number)
+{
+    MPI_Group group{}, world{};
+    if (num_taking_part == 0 || number > static_cast<int>(takes_part.size()) ||
+        PMPI_Comm_group(comm, &group) != MPI_SUCCESS) {
+        return false;
+    }
+    std::array<int, one_pass::max_processes> ranks{}, in_world{};
+    std::iota(ranks.begin(), ranks.end(), 0);
+    bool all = PMPI_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS;
+    if (all) {
+        all = PMPI_Group_translate_ranks(group, number, ranks.data(), world, in_world.data()) == MPI_SUCCESS;
+        PMPI_Group_free(&world);
+    }
+    PMPI_Group_free(&group);
+    return all && std::all_of(in_world.begin(), in_world.begin() + number, [](int rank) {
+               return rank != MPI_UNDEFINED && takes_part[static_cast<std::size_t>(rank)];
+           });
+}
+
+told_memory tell(const void* base, MPI_Aint length, MPI_Aint unit)
+{
+    told_memory told{};
+    told.process = process_identity::own();
+    heap_memory piece{};
+    struct stat file{};
+    if (length <= 0 || !one_pass::find_in_heap(base, static_cast<std::size_t>(length), piece) ||
+        fstat(piece.fd, &file) != 0) {
+        return told;
+    }
+    told.inode     = file.st_ino;
+    told.offset    = piece.file_offset + static_cast<std::uint64_t>(static_cast<const std::byte*>(base) - piece.start);
+    told.length    = static_cast<std::uint64_t>(length);
+    told.unit      = unit;
+    told.fd        = piece.fd;
+    told.is_shared = 1;
+    return told;
+}
+
+std::unique_ptr<known_window> window_of(const told_memory* told, int number, int own_rank, std::byte* base)
+{
+    auto made = std::make_unique<known_window>();
+    for (int rank = 0; rank < number; ++rank) {
+        const told_memory& each = told[rank];
+        if (each.is_shared == 0 || !may_share_memory(told[own_rank].process, each.process)) {
+            made->targets.push_back(nullptr);
+        } else if (rank == own_rank) {
+            made->targets.push_back(std::make_unique<target>(base, each));
+        } else {
+            made->targets.push_back(std::make_unique<target>(each));
+        }
+    }
+    return made;
+}
+
+} // namespace
+
+std::byte* target_memory::seen::at(MPI_Aint displacement) const
+{
+    MPI_Aint offset = 0, address = 0;
+    return __builtin_mul_overflow(displacement, unit, &offset) ||
+                   __builtin_add_overflow(reinterpret_cast<MPI_Aint>(start), offset, &address)
+               ? nullptr
+               : reinterpret_cast<std::byte*>(address);
+}
+
+void target_memory::start() noexcept
+{
+    int number = 0;
+    takes_part.fill(false);
+    num_taking_part = 0;
+    if (!library::has_world() || PMPI_Comm_size(MPI_COMM_WORLD, &number) != MPI_SUCCESS || !all_can_talk(number)) {
+        return;
+    }
+    const settings& chosen = settings::get();
+    const bool own         = chosen.is_one_pass && chosen.takes_one_sided && takes_call("MPI_Win_create");
+    std::array<bool, one_pass::max_processes> all{};
+    static_assert(sizeof(bool) == 1);
+    if (PMPI_Allgather(&own, 1, MPI_BYTE, all.data(), 1, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS) {
+        takes_part      = all;
+        num_taking_part = static_cast<unsigned>(std::ranges::count(all, true));
+    }
+}
+
+void target_memory::stop() noexcept
+{
+    for (known_window* const each : windows.clear()) {
+        delete each;
+    }
+    num_windows.store(0, std::memory_order_relaxed);
+    num_taking_part = 0;
+}
+
+void target_memory::add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint unit, MPI_Comm comm) noexcept
+{
+    const peers own(comm);
+    if (!own.is_valid || !all_take_part(comm, static_cast<int>(own.number))) {
+        return;
+    }
+    // Memory for it must not be what one process lacks: the others would wait.
+    std::array<told_memory, one_pass::max_processes> all;
+    const told_memory told = tell(base, length, unit);
+    constexpr int size     = sizeof(told_memory);
+    if (PMPI_Allgather(&told, size, MPI_BYTE, all.data(), size, MPI_BYTE, comm) != MPI_SUCCESS) {
+        return;
+    }
+    try {
+        auto made = window_of(all.data(), static_cast<int>(own.number), own.rank,
+                              static_cast<std::byte*>(const_cast<void*>(base)));
+        if (std::ranges::any_of(made->targets, [](const auto& each) { return each != nullptr; }) &&
+            windows.add(win, made.get())) {
+            made.release();
+            num_windows.fetch_add(1, std::memory_order_relaxed);
+        }
+    } catch (const std::bad_alloc&) {
+        // MPI does the operations
+    }
+}
+
+void target_memory::remove(MPI_Win win) noexcept
+{
+    if (num_windows.load(std::memory_order_relaxed) == 0) {
+        return;
+    }
+    if (const std::unique_ptr<known_window> ended(windows.remove(win)); ended != nullptr) {
+        num_windows.fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
+auto target_memory::find(MPI_Win win, int rank) noexcept -> std::optional<seen>
+{
+    if (num_windows.load(std::memory_order_relaxed) == 0) {
+        return std::nullopt;
+    }
+    const known_window* const known = windows.find(win);
+    if (known == nullptr || rank < 0 || static_cast<std::size_t>(rank) >= known->targets.size()) {
+        return std::nullopt;
+    }
+    const auto& found = known->targets[static_cast<std::size_t>(rank)];
+    return found == nullptr ? std::nullopt : found->see();
+}
+
+} // namespace ucxl::mpi

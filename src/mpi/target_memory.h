@@ -1,0 +1,45 @@
+// Memory of the targets of one-sided operations, as far as this process can map it: what programs give to
+// MPI_Win_create, if it lies in the shared heap (libucx_layout_heap) of a process of this host. A put or a get copies
+// there at once, in one pass, whatever the datatypes are, where MPI starts an operation for each block.
+//
+//     if (const auto memory = target_memory::find(win, rank)) { ... memory->start + displacement * memory->unit ... }
+//
+// The processes of a window tell each other where their memory is, so all of them have to take part. Which do, all know
+// since MPI has started, and it never changes.
+#pragma once
+
+#include "mpi_functions.h"
+
+#include <cstddef>
+#include <optional>
+
+namespace ucxl::mpi
+{
+
+class target_memory
+{
+public:
+    // After MPI has started and the program's calls are taken: all processes of a job do this, or none does.
+    static void start() noexcept;
+    // Before MPI ends.
+    static void stop() noexcept;
+
+    // All processes of the communicator have made this MPI window. A call of all of them, as MPI_Win_create is.
+    static void add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint unit, MPI_Comm comm) noexcept;
+    // Before the window ends.
+    static void remove(MPI_Win win) noexcept;
+
+    // Where this process sees the memory of a target, mapped at the first use. None if MPI does the operation.
+    struct seen {
+        std::byte* start;
+        MPI_Aint length; // bytes
+        MPI_Aint unit;   // of displacements
+
+        // Where an operation begins with this displacement; null if that is no address.
+        std::byte* at(MPI_Aint displacement) const;
+        bool has(const std::byte* first, const std::byte* end) const { return first >= start && end <= start + length; }
+    };
+    static std::optional<seen> find(MPI_Win win, int rank) noexcept;
+};
+
+} // namespace ucxl::mpi
