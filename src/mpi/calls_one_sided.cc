@@ -6,14 +6,18 @@
 #include "packed_call.h"
 #include "requests.h"
 #include "target_memory.h"
+#include "type_contents.h"
 
 #include <atomic>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace
 {
@@ -179,9 +183,54 @@ bool has_true_request(const Operator& /*reduced*/, const Form& /*form*/)
            implementation_below() == implementation::openmpi;
 }
 
+// Whether a datatype is MPI's own. Some of these are not where most are.
+bool is_number(MPI_Datatype type) noexcept
+{
+    static constinit std::atomic<std::uintptr_t> latest{0};
+    if (own_types::has(type) || number_of(type) == latest.load(std::memory_order_relaxed)) [[likely]] {
+        return true;
+    }
+    if (find_known(type) != nullptr) {
+        return false;
+    }
+    const auto combiner = combiner_of(type);
+    if (!combiner || !is_named(*combiner)) {
+        return false;
+    }
+    latest.store(number_of(type), std::memory_order_relaxed);
+    return true;
+}
+
 // A put or a get that needs no MPI: where it copies from, and into which memory.
 struct direct_copy {
-    packed_side moved;
+    struct plain_bytes {
+        const void* from;
+        void* into;
+        std::size_t length;
+    };
+    std::variant<plain_bytes, packed_side> moved;
+
+    // Numbers of one type of MPI, the most frequent ones, without a look at what their type is made of. None if they
+    // are not that.
+    template <typename Side, typename Target>
+    static std::optional<plain_bytes> numbers(const Side& own, const Target& target, direction way,
+                                              const target_memory::seen& memory) noexcept
+    {
+        MPI_Count size = 0, lb = 0, extent = 0, length = 0;
+        if (own.type != target.type || own.count != target.count || !is_number(own.type) ||
+            PMPI_Type_size_x(own.type, &size) != MPI_SUCCESS ||
+            PMPI_Type_get_extent_x(own.type, &lb, &extent) != MPI_SUCCESS || size <= 0 || extent != size || lb != 0 ||
+            __builtin_mul_overflow(size, MPI_Count(own.count), &length) || length > memory.length) {
+            return std::nullopt;
+        }
+        std::byte* const there = memory.at(target.place);
+        if (there == nullptr || !memory.has(there, there + length)) {
+            return std::nullopt;
+        }
+        void* const here = const_cast<void*>(static_cast<const void*>(own.buffer));
+        return way == direction::send ? plain_bytes{here, there, static_cast<std::size_t>(length)}
+                                      : plain_bytes{there, here, static_cast<std::size_t>(length)};
+    }
 
     // None if MPI does it. `own` is the side of this process, which is the origin of a put and the result of a get.
     template <typename Side, typename Target>
@@ -190,6 +239,9 @@ struct direct_copy {
         const auto memory = target_memory::find(win, target.rank);
         if (!memory || own.count <= 0 || target.count <= 0) {
             return std::nullopt;
+        }
+        if (const auto bytes = numbers(own, target, way, *memory)) {
+            return direct_copy{*bytes};
         }
         find_used(own.type, own.count);
         find_used(target.type, target.count);
@@ -210,11 +262,16 @@ struct direct_copy {
 
     void run() const
     {
-        moved.note_copies();
         report::note_done();
-        moved.copy();
+        if (const auto* const bytes = std::get_if<plain_bytes>(&moved)) {
+            std::memcpy(bytes->into, bytes->from, bytes->length);
+        } else {
+            const auto& sides = std::get<packed_side>(moved);
+            sides.note_copies();
+            sides.copy();
+        }
         // The peer may read as soon as a later message, or a flag in the memory of a window, says so.
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+        std::atomic_thread_fence(std::memory_order_release);
     }
 };
 
@@ -300,6 +357,16 @@ int create_window(Next* next, void* base, MPI_Aint length, Unit unit, MPI_Info i
     return status;
 }
 
+template <typename Next, typename Unit>
+int allocate_window(Next* next, MPI_Aint length, Unit unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win)
+{
+    const int status = next(length, unit, info, comm, base, win);
+    if (status == MPI_SUCCESS) {
+        target_memory::add(*win, *static_cast<void**>(base), length, unit, comm);
+    }
+    return status;
+}
+
 } // namespace
 
 // `c` ends the names of the calls with large counts.
@@ -353,11 +420,22 @@ UCXL_MPI_CALL own_MPI_Win_create(void* base, MPI_Aint length, int unit, MPI_Info
     return create_window(next_MPI_Win_create, base, length, unit, info, comm, win);
 }
 
+UCXL_MPI_CALL own_MPI_Win_allocate(MPI_Aint length, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* win)
+{
+    return allocate_window(next_MPI_Win_allocate, length, unit, info, comm, base, win);
+}
+
 #if UCXL_LARGE_COUNTS
 UCXL_MPI_CALL own_MPI_Win_create_c(void* base, MPI_Aint length, MPI_Aint unit, MPI_Info info, MPI_Comm comm,
                                    MPI_Win* win)
 {
     return create_window(next_MPI_Win_create_c, base, length, unit, info, comm, win);
+}
+
+UCXL_MPI_CALL own_MPI_Win_allocate_c(MPI_Aint length, MPI_Aint unit, MPI_Info info, MPI_Comm comm, void* base,
+                                     MPI_Win* win)
+{
+    return allocate_window(next_MPI_Win_allocate_c, length, unit, info, comm, base, win);
 }
 #endif
 

@@ -59,7 +59,8 @@
     DO(Put##c, epochs, nothing) DO(Rput##c, epochs | requests, nothing) DO(Get##c, epochs, nothing)                    \
     DO(Rget##c, epochs | requests, nothing) DO(Accumulate##c, epochs, nothing)                                         \
     DO(Raccumulate##c, epochs | requests, nothing) DO(Get_accumulate##c, epochs, nothing)                              \
-    DO(Rget_accumulate##c, epochs | requests, nothing) DO(Win_create##c, epochs, nothing)
+    DO(Rget_accumulate##c, epochs | requests, nothing) DO(Win_create##c, epochs, nothing)                      \
+    DO(Win_allocate##c, epochs, nothing)
 
 #define UCXL_CALLS_WITHOUT_COUNTS(DO)                                                                                  \
     DO(Init, start_of_mpi, nothing) DO(Init_thread, start_of_mpi, nothing) DO(Finalize, start_of_mpi, nothing)         \

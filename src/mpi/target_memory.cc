@@ -7,9 +7,11 @@
 #include "one_pass.h"
 #include "peers.h"
 #include "settings.h"
+#include "sys/mapped_ranges.h"
 #include "sys/mapping.h"
 #include "sys/pages.h"
 #include "sys/peer_file.h"
+#include "sys/peer_segment.h"
 #include "sys/process.h"
 
 #include <algorithm>
@@ -20,6 +22,7 @@
 #include <mutex>
 #include <new>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -31,17 +34,26 @@ namespace ucxl::mpi
 namespace
 {
 
-// What a process tells the others of its memory. They believe it only as far as the file that they open is what it
-// should be (peer_file).
+// file: opened and mapped. mapped_file: MPI has mapped it in all processes.
+enum class shown_by : std::uint32_t { nothing, file, mapped_file, segment };
+
+// What a process tells the others of its memory. They believe it only as far as the file or the segment is what it
+// should be (peer_file, peer_segment).
 struct told_memory {
     process_identity process;
-    std::uint64_t inode;  // of the file that shows it
-    std::uint64_t offset; // there
+    std::uint64_t device; // of the file, if it is mapped
+    std::uint64_t inode;  // of the file
+    std::uint64_t offset; // in the file or the segment
     std::uint64_t length; // bytes
     std::int64_t unit;
-    std::int32_t fd;
-    std::uint32_t is_shared; // otherwise only `process` is set
+    std::int32_t number; // descriptor of the file, or number of the segment
+    shown_by kind;       // nothing: of all these only `process` is set
 };
+
+bool is_shared_file(const mapped_range& range)
+{
+    return range.is_shared() && range.inode != 0 && std::string_view(range.access.data()).starts_with("rw");
+}
 
 // The memory of one target, or of this process itself.
 class target
@@ -85,10 +97,33 @@ private:
         if (_told.length > INT64_MAX - page_length() || _told.offset > INT64_MAX - _told.length) {
             return fail(errc::invalid_param, "it is longer than a file");
         }
-        const auto file = UCXL_TRY(peer_file::open(_told.process.pid, _told.fd, _told.inode, O_RDWR));
+        if (_told.kind == shown_by::mapped_file) {
+            _start = find_mapped();
+            return _start != nullptr ? result<void>() : fail(errc::invalid_param, "this process has not mapped it");
+        }
+        if (_told.kind == shown_by::segment) {
+            const std::uint64_t end = _told.offset + _told.length;
+            _segment                = UCXL_TRY(peer_segment::attach(_told.process.pid, _told.number, end));
+            _start                  = _segment.start() + _told.offset;
+            return {};
+        }
+        const auto file = UCXL_TRY(peer_file::open(_told.process.pid, _told.number, _told.inode, O_RDWR));
         _mapping        = UCXL_TRY(map_peer_memory(file, _told.offset - in_page, in_page + _told.length));
         _start          = _mapping.start() + in_page;
         return {};
+    }
+
+    // In a mapping that lives as long as the window.
+    std::byte* find_mapped() const
+    {
+        for (const mapped_range& each : mapped_ranges_of(0, {0, UINT64_MAX}, false)) {
+            const std::uint64_t offset = _told.offset - each.file_offset, length = each.end - each.start;
+            if (is_shared_file(each) && each.device == _told.device && each.inode == _told.inode && offset < length &&
+                _told.length <= length - offset) {
+                return reinterpret_cast<std::byte*>(each.start + offset);
+            }
+        }
+        return nullptr;
     }
 
     told_memory _told;
@@ -96,6 +131,7 @@ private:
     std::atomic<bool> _is_tried{false};
     std::mutex _lock;
     owned_mapping _mapping;
+    peer_segment _segment;
 };
 
 struct known_window {
@@ -137,23 +173,44 @@ bool all_take_part(MPI_Comm comm, int number)
            });
 }
 
-told_memory tell(const void* base, MPI_Aint length, MPI_Aint unit)
+void tell_mapped_file(std::uintptr_t start, told_memory& told)
 {
+    const auto ranges = mapped_ranges_of(0, {start, start + told.length}, false);
+    if (ranges.size() == 1 && is_shared_file(ranges[0]) && ranges[0].start <= start &&
+        start + told.length <= ranges[0].end) {
+        told.device = ranges[0].device;
+        told.inode  = ranges[0].inode;
+        told.offset = ranges[0].file_offset + (start - ranges[0].start);
+        told.kind   = shown_by::mapped_file;
+    }
+}
+
+told_memory tell(const void* base, MPI_Aint length, MPI_Aint unit) noexcept
+try {
     told_memory told{};
     told.process = process_identity::own();
-    heap_memory piece{};
-    struct stat file{};
-    if (length <= 0 || !one_pass::find_in_heap(base, static_cast<std::size_t>(length), piece) ||
-        fstat(piece.fd, &file) != 0) {
+    if (length <= 0) {
         return told;
     }
-    told.inode     = file.st_ino;
-    told.offset    = piece.file_offset + static_cast<std::uint64_t>(static_cast<const std::byte*>(base) - piece.start);
-    told.length    = static_cast<std::uint64_t>(length);
-    told.unit      = unit;
-    told.fd        = piece.fd;
-    told.is_shared = 1;
+    told.length = static_cast<std::uint64_t>(length);
+    told.unit   = unit;
+    heap_memory piece{};
+    struct stat file{};
+    if (one_pass::find_in_heap(base, told.length, piece) && fstat(piece.fd, &file) == 0) {
+        told.inode  = file.st_ino;
+        told.offset = piece.file_offset + static_cast<std::uint64_t>(static_cast<const std::byte*>(base) - piece.start);
+        told.number = piece.fd;
+        told.kind   = shown_by::file;
+    } else if (const auto place = find_segment(base, told.length)) {
+        told.offset = place->offset;
+        told.number = place->number;
+        told.kind   = shown_by::segment;
+    } else {
+        tell_mapped_file(reinterpret_cast<std::uintptr_t>(base), told);
+    }
     return told;
+} catch (const std::bad_alloc&) {
+    return {};
 }
 
 std::unique_ptr<known_window> window_of(const told_memory* told, int number, int own_rank, std::byte* base)
@@ -161,7 +218,7 @@ std::unique_ptr<known_window> window_of(const told_memory* told, int number, int
     auto made = std::make_unique<known_window>();
     for (int rank = 0; rank < number; ++rank) {
         const told_memory& each = told[rank];
-        if (each.is_shared == 0 || !may_share_memory(told[own_rank].process, each.process)) {
+        if (each.kind == shown_by::nothing || !may_share_memory(told[own_rank].process, each.process)) {
             made->targets.push_back(nullptr);
         } else if (rank == own_rank) {
             made->targets.push_back(std::make_unique<target>(base, each));
@@ -192,7 +249,8 @@ void target_memory::start() noexcept
         return;
     }
     const settings& chosen = settings::get();
-    const bool own         = chosen.is_one_pass && chosen.takes_one_sided && takes_call("MPI_Win_create");
+    const bool own =
+        chosen.is_one_pass && chosen.takes_one_sided && takes_call("MPI_Win_create") && takes_call("MPI_Win_allocate");
     std::array<bool, one_pass::max_processes> all{};
     static_assert(sizeof(bool) == 1);
     if (PMPI_Allgather(&own, 1, MPI_BYTE, all.data(), 1, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS) {

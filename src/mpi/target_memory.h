@@ -1,6 +1,7 @@
 // Memory of the targets of one-sided operations, as far as this process can map it: what programs give to
-// MPI_Win_create, if it lies in the shared heap (libucx_layout_heap) of a process of this host. A put or a get copies
-// there at once, in one pass, whatever the datatypes are, where MPI starts an operation for each block.
+// MPI_Win_create, if it lies in the shared heap (libucx_layout_heap) of a process of this host, and what MPI itself
+// allocates for MPI_Win_allocate. A put or a get copies there at once, in one pass, whatever the datatypes are, where
+// MPI starts an operation for each block.
 //
 //     if (const auto memory = target_memory::find(win, rank)) { ... memory->start + displacement * memory->unit ... }
 //
@@ -24,7 +25,7 @@ public:
     // Before MPI ends.
     static void stop() noexcept;
 
-    // All processes of the communicator have made this MPI window. A call of all of them, as MPI_Win_create is.
+    // All processes of the communicator have made this MPI window. A call of all of them, as those of MPI are.
     static void add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint unit, MPI_Comm comm) noexcept;
     // Before the window ends.
     static void remove(MPI_Win win) noexcept;

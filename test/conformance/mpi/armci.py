@@ -13,7 +13,7 @@ OF_MPI = ("dt mpi_accs mpi_indexed_accs mpi_indexed_gets mpi_indexed_puts_gets m
           "win_model").split()
 # Calls of the library that are compared with a model of their own; it takes three quarters of a minute.
 WHOLE = "armci-test"
-TIMED = ("accs", "puts_gets", "mpi_subarray_accs")
+TIMED = ("accs",)  # of the others MPICH 4.2.1 itself waits 5 s now and then
 
 
 def build(machine, mpi):

@@ -309,7 +309,7 @@ std::uint64_t done_without_mpi(const std::string& text)
     return sum;
 }
 
-TEST_P(mpi_program, puts_and_gets_copy_memory_of_their_target_in_the_heap)
+TEST_P(mpi_program, puts_and_gets_copy_memory_of_their_target_that_is_shared)
 {
     if (!has_heap()) {
         GTEST_SKIP() << "the heap is not built";
@@ -321,6 +321,12 @@ TEST_P(mpi_program, puts_and_gets_copy_memory_of_their_target_in_the_heap)
         EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
         EXPECT_GT(done_without_mpi(ended.err), 10u) << ended.output();
     }
+    // Only memory that MPI allocates for a window, which some of the rounds have.
+    auto empty_heap = heap;
+    empty_heap.emplace_back("UCX_LAYOUT_HEAP_MIN", "inf");
+    const auto allocated = calls(2, "12", {"put-lock", "get-flush", "put-flush-all"}, empty_heap);
+    EXPECT_THAT(allocated.output(), HasSubstr(" comparisons, 0 wrong"));
+    EXPECT_GT(done_without_mpi(allocated.err), 0u) << allocated.output();
     const auto into_window = calls(2, "4", {"get-into-window"}, heap);
     EXPECT_THAT(into_window.output(), HasSubstr(" comparisons, 0 wrong"));
     EXPECT_GT(done_without_mpi(into_window.err), 0u) << into_window.output();
