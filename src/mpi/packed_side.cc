@@ -14,15 +14,6 @@
 namespace ucxl::mpi
 {
 
-namespace
-{
-
-// What is between the two copies of a pair stays in the second cache. Columns that share lines of the cache move
-// together up to 32 KB at a time, so it is more than that.
-constexpr std::size_t piece_of_pair = 128 << 10;
-
-} // namespace
-
 // False if the elements cannot be packed here.
 bool packed_side::describe(const element_block& elements, block& made)
 {
@@ -160,10 +151,6 @@ std::optional<packed_side> packed_side::pair(const element_block& from, const el
         auto made = taken == pairs::all ? describe_all(both, std::size(both)) : plan(both, std::size(both));
         if (!made || made->_blocks[0].length() != made->_blocks[1].length()) {
             return std::nullopt;
-        }
-        if (made->_blocks[0].layout != nullptr && made->_blocks[1].layout != nullptr) {
-            made->_memory = staging::acquire(std::min(made->_blocks[0].length(), piece_of_pair));
-            return made->_memory != nullptr ? std::move(made) : std::nullopt;
         }
         return made;
     } catch (const std::bad_alloc&) {
@@ -315,11 +302,9 @@ void packed_side::copy() const
         scatter(into, 0, length, from.address);
         return;
     }
-    for (std::size_t offset = 0; offset < length; offset += piece_of_pair) {
-        const std::size_t next = std::min(piece_of_pair, length - offset);
-        gather(from, offset, next, _memory.get());
-        scatter(into, offset, next, _memory.get());
-    }
+    void* const from_base = base_of(from.address, *from.layout);
+    void* const into_base = base_of(into.address, *into.layout);
+    ucp_layout_copy(into.layout->layout.get(), &into_base, 1, 0, from.layout->layout.get(), &from_base, 1, 0, length);
 }
 
 } // namespace ucxl::mpi

@@ -52,8 +52,7 @@ public:
     static std::optional<packed_side> without_memory(const void* address, MPI_Count count, MPI_Datatype type,
                                                      direction way) noexcept;
 
-    // Two blocks of as many bytes, with memory for pieces of them: for copy(). Those that are worth it only, or also
-    // short and contiguous ones.
+    // Two blocks of as many bytes: for copy(). Those that are worth it only, or also short and contiguous ones.
     enum class pairs : unsigned char { worth_it, all };
     static std::optional<packed_side> pair(const element_block& from, const element_block& into, pairs taken) noexcept;
 

@@ -1,4 +1,4 @@
-// ucp_layout_plan_*, ucp_layout_gather and ucp_layout_scatter: the pack engine behind checks of its arguments.
+// ucp_layout_plan_*, ucp_layout_gather, _scatter and _copy: the pack engine behind checks of its arguments.
 //
 // The checks of a transfer read only a few words: they take no lock, allocate nothing, and do not visit every source.
 #include "handle.h"
@@ -215,5 +215,21 @@ ucs_status_t ucp_layout_scatter(ucp_layout_h layout, void* const* bases, uint32_
     constexpr auto name = "ucp_layout_scatter";
     return with_plan(name, layout, [&](const pack_plan& plan) {
         return scatter(name, {plan, layout->value->num_sources(), bases, num_bases, offset}, length, src);
+    });
+}
+
+ucs_status_t ucp_layout_copy(ucp_layout_h dst_layout, void* const* dst_bases, uint32_t num_dst_bases, size_t dst_offset,
+                             ucp_layout_h src_layout, void* const* src_bases, uint32_t num_src_bases, size_t src_offset,
+                             size_t length)
+{
+    constexpr auto name = "ucp_layout_copy";
+    return checked(name, {{"dst_layout", dst_layout}, {"src_layout", src_layout}}, [&] {
+        return with_plan(name, dst_layout, [&](const pack_plan& dst_plan) {
+            return with_plan(name, src_layout, [&](const pack_plan& src_plan) {
+                return copy(
+                    name, {dst_plan, dst_layout->value->num_sources(), dst_bases, num_dst_bases, dst_offset, "dst_"},
+                    {src_plan, src_layout->value->num_sources(), src_bases, num_src_bases, src_offset, "src_"}, length);
+            });
+        });
     });
 }

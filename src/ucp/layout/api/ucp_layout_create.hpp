@@ -261,6 +261,25 @@ public:
         return ucp_layout_scatter(get(), bases.data(), count(bases), offset, from.size(), from.data());
     }
 
+    /**
+     * As ucp_layout_copy(): copies a packed range from memory that another layout describes, without UCP.
+     *
+     * @param bases        Base address of every source of this layout, to be written.
+     * @param offset       First packed byte to write.
+     * @param from         The layout of the memory to read; may be this one.
+     * @param from_bases   Base address of every source of it.
+     * @param from_offset  First packed byte to read.
+     * @param length       Packed bytes.
+     * @return UCS_OK, or the error; nothing was copied then.
+     */
+    ucs_status_t copy(std::span<void *const> bases, std::size_t offset, const layout &from,
+                      std::span<const void *const> from_bases, std::size_t from_offset,
+                      std::size_t length) const noexcept
+    {
+        return ucp_layout_copy(get(), bases.data(), count(bases), offset, from.get(),
+                               const_cast<void *const *>(from_bases.data()), count(from_bases), from_offset, length);
+    }
+
     /** @return Bytes described; 0 after a move. */
     std::size_t packed_length() const noexcept
     {

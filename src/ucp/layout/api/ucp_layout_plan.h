@@ -168,6 +168,25 @@ ucs_status_t ucp_layout_gather(ucp_layout_h layout, void *const *bases, uint32_t
 ucs_status_t ucp_layout_scatter(ucp_layout_h layout, void *const *bases, uint32_t num_bases, size_t offset,
                                 size_t length, const void *src);
 
+/**
+ * @brief @ref ucp_layout_plan_copy with plans that the layouts keep. The first call that needs one compiles it.
+ *
+ * @param [in] dst_layout     Describes the memory to write.
+ * @param [in] dst_bases      Base address of every source of dst_layout.
+ * @param [in] num_dst_bases  num_sources of dst_layout.
+ * @param [in] dst_offset     First packed byte to write.
+ * @param [in] src_layout     Describes the memory to read; may be dst_layout.
+ * @param [in] src_bases      Base address of every source of src_layout.
+ * @param [in] num_src_bases  num_sources of src_layout.
+ * @param [in] src_offset     First packed byte to read.
+ * @param [in] length         Packed bytes; 0 copies nothing.
+ *
+ * @return As @ref ucp_layout_gather.
+ */
+ucs_status_t ucp_layout_copy(ucp_layout_h dst_layout, void *const *dst_bases, uint32_t num_dst_bases,
+                             size_t dst_offset, ucp_layout_h src_layout, void *const *src_bases,
+                             uint32_t num_src_bases, size_t src_offset, size_t length);
+
 /** @} */
 
 #pragma GCC visibility pop

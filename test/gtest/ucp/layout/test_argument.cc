@@ -268,6 +268,18 @@ const std::vector<null_argument> nulls{
      [](auto& with) { return ucp_layout_scatter(nullptr, &with.base, 1, 0, 1, with.memory.data()); }},
     {"ucp_layout_scatter", "src",
      [](auto& with) { return ucp_layout_scatter(with.described.get(), &with.base, 1, 0, 1, nullptr); }},
+    {"ucp_layout_copy", "dst_layout",
+     [](auto& with) { return ucp_layout_copy(nullptr, &with.base, 1, 0, with.described.get(), &with.base, 1, 0, 1); }},
+    {"ucp_layout_copy", "src_layout",
+     [](auto& with) { return ucp_layout_copy(with.described.get(), &with.base, 1, 0, nullptr, &with.base, 1, 0, 1); }},
+    {"ucp_layout_copy", "dst_bases",
+     [](auto& with) {
+         return ucp_layout_copy(with.described.get(), nullptr, 1, 0, with.described.get(), &with.base, 1, 0, 1);
+     }},
+    {"ucp_layout_copy", "src_bases",
+     [](auto& with) {
+         return ucp_layout_copy(with.described.get(), &with.base, 1, 0, with.described.get(), nullptr, 1, 0, 1);
+     }},
     {"ucp_layout_datatype_create", "layout",
      [](auto&) {
          untouched<void*> made;

@@ -110,7 +110,10 @@ TEST_F(pack_engine, copies_from_one_layout_to_another)
             const std::size_t length = all.size() - std::max(to_offset, from_offset);
             bytes memory(100);
             void* const base = memory.data();
-            ASSERT_EQ(to.copy(std::span(&base, 1), to_offset, from, _bases, from_offset, length), UCS_OK);
+            const std::span bases(&base, 1);
+            ASSERT_EQ(from_offset % 2 == 0 ? to.copy(bases, to_offset, from, _bases, from_offset, length)
+                                           : tile.copy(bases, to_offset, _records, _bases, from_offset, length),
+                      UCS_OK);
             bytes expected(all.size());
             std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from_offset), length,
                         expected.begin() + static_cast<std::ptrdiff_t>(to_offset));
@@ -218,6 +221,9 @@ TEST_F(pack_engine, checks_its_arguments)
               UCS_ERR_INVALID_PARAM);
     logs().expect("ucp_layout_gather: num_bases is 0");
     EXPECT_EQ(ucp_layout_gather(_records.get(), nullptr, 0, 0, 1, memory.data()), UCS_ERR_INVALID_PARAM);
+    logs().expect("ucp_layout_copy: src_offset 36");
+    EXPECT_EQ(ucp_layout_copy(_records.get(), _bases.data(), 2, 0, _records.get(), _bases.data(), 2, 36, 1),
+              UCS_ERR_INVALID_PARAM);
     logs().expect("ucp_layout_scatter: offset 0 and length 37");
     EXPECT_EQ(ucp_layout_scatter(_records.get(), _bases.data(), 2, 0, 37, memory.data()), UCS_ERR_INVALID_PARAM);
     EXPECT_EQ(memory, before);
