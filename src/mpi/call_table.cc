@@ -343,7 +343,7 @@ void take_calls() noexcept
 bool takes_call(const char* name) noexcept
 {
     const std::size_t index = index_of(name);
-    return index < number_of_calls && bound().is_taken[index];
+    return index < number_of_calls && bound().is_taken[index] && is_seen(bound(), index);
 }
 
 void leave_calls() noexcept

@@ -19,7 +19,7 @@ const char* file_of_mpi() noexcept;
 // From now on programs call own_MPI_...(), but not where another tool stands before this library and hides the end of
 // what such a call starts: then MPI does it.
 void take_calls() noexcept;
-// Whether programs call own_MPI_...() since take_calls().
+// Whether the program's calls come to own_MPI_...() since take_calls(), as far as can be told.
 bool takes_call(const char* name) noexcept;
 // From now on programs call MPI.
 void leave_calls() noexcept;

@@ -33,7 +33,7 @@ struct target_side {
 
     std::tuple<int, MPI_Aint, Count, MPI_Datatype> arguments() const { return {rank, place, count, type}; }
     // What MPI gets instead of an operation that is done without it: no elements.
-    target_side nothing() const { return {rank, 0, 0, MPI_BYTE}; }
+    target_side nothing() const { return {rank, place, 0, MPI_BYTE}; }
 };
 
 // Memory that other processes read and write during the calls that complete an operation. What arrives there must not
@@ -186,6 +186,9 @@ bool has_true_request(const Operator& /*reduced*/, const Form& /*form*/)
 // Whether a datatype is MPI's own. Some of these are not where most are.
 bool is_number(MPI_Datatype type) noexcept
 {
+    if (type == MPI_DATATYPE_NULL) {
+        return false; // MPI complains of it
+    }
     static constinit std::atomic<std::uintptr_t> latest{0};
     if (own_types::has(type) || number_of(type) == latest.load(std::memory_order_relaxed)) [[likely]] {
         return true;
@@ -260,18 +263,20 @@ struct direct_copy {
         return memory->has(bytes.first, bytes.end) ? std::optional<direct_copy>({std::move(*moved)}) : std::nullopt;
     }
 
-    void run() const
+    // False without memory for it.
+    bool run() const
     {
-        report::note_done();
         if (const auto* const bytes = std::get_if<plain_bytes>(&moved)) {
             std::memcpy(bytes->into, bytes->from, bytes->length);
-        } else {
-            const auto& sides = std::get<packed_side>(moved);
+        } else if (const auto& sides = std::get<packed_side>(moved); sides.copy()) {
             sides.note_copies();
-            sides.copy();
+        } else {
+            return false;
         }
+        report::note_done();
         // The peer may read as soon as a later message, or a flag in the memory of a window, says so.
         std::atomic_thread_fence(std::memory_order_release);
+        return true;
     }
 };
 
@@ -305,10 +310,12 @@ int operate(Next* next, const Origin& own_origin, const Result& own_result, cons
             const int status =
                 std::apply(next, std::tuple_cat(nothing_of(own_origin).arguments(), nothing_of(own_result).arguments(),
                                                 target.nothing().arguments(), std::tuple(win), form.arguments()));
-            if (status == MPI_SUCCESS) {
-                direct->run();
+            if (status != MPI_SUCCESS || direct->run()) {
+                return status;
             }
-            return status;
+            if constexpr (std::is_same_v<Form, nonblocking>) {
+                PMPI_Wait(form.request, MPI_STATUS_IGNORE);
+            }
         }
     }
     operation_side<Origin> origin(own_origin);
@@ -352,7 +359,7 @@ int create_window(Next* next, void* base, MPI_Aint length, Unit unit, MPI_Info i
 {
     const int status = next(base, length, unit, info, comm, win);
     if (status == MPI_SUCCESS) {
-        target_memory::add(*win, base, length, unit, comm);
+        target_memory::add(*win, base, length, unit, comm, target_memory::made_by::program);
     }
     return status;
 }
@@ -362,7 +369,7 @@ int allocate_window(Next* next, MPI_Aint length, Unit unit, MPI_Info info, MPI_C
 {
     const int status = next(length, unit, info, comm, base, win);
     if (status == MPI_SUCCESS) {
-        target_memory::add(*win, *static_cast<void**>(base), length, unit, comm);
+        target_memory::add(*win, *static_cast<void**>(base), length, unit, comm, target_memory::made_by::mpi);
     }
     return status;
 }
@@ -442,9 +449,6 @@ UCXL_MPI_CALL own_MPI_Win_allocate_c(MPI_Aint length, MPI_Aint unit, MPI_Info in
 // Its handle may be given to the next window.
 UCXL_MPI_CALL own_MPI_Win_free(MPI_Win* win)
 {
-    if (win != nullptr) {
-        target_memory::remove(*win);
-    }
     ending_operations ending(win == nullptr ? MPI_WIN_NULL : *win, ending_operations::all_targets);
     return ending.settle(next_MPI_Win_free(win));
 }

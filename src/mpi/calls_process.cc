@@ -3,6 +3,7 @@
 #include "contexts.h"
 #include "library.h"
 #include "settings.h"
+#include "target_memory.h"
 
 #include <mutex>
 
@@ -23,6 +24,9 @@ int start_mpi(way_of_start way, Start&& begin)
     if (num_users > 0) {
         const int result = begin();
         num_users += result == MPI_SUCCESS ? 1 : 0;
+        if (result == MPI_SUCCESS && way == way_of_start::world) {
+            target_memory::start();
+        }
         return result;
     }
     const bool takes_part = library::prepare();
@@ -35,6 +39,10 @@ int start_mpi(way_of_start way, Start&& begin)
     num_users += result == MPI_SUCCESS ? 1 : 0;
     if (takes_part && result == MPI_SUCCESS) {
         library::start();
+    }
+    // Also if it has found a reason to stay out: the other processes may not have.
+    if (result == MPI_SUCCESS && way == way_of_start::world) {
+        target_memory::start();
     }
     if (result != MPI_SUCCESS || library::has_world()) {
         contexts::end();

@@ -173,7 +173,6 @@ void library::start()
     }
     report::start();
     take_calls();
-    target_memory::start();
     log_info("datatypes are layouts");
     status::print_active();
 }

@@ -117,7 +117,7 @@
     DO(T_init_thread) DO(Topo_test) DO(Type_contiguous) DO(Type_create_darray) DO(Type_create_keyval)                  \
     DO(Type_free) DO(Type_free_keyval) DO(Type_get_contents) DO(Type_get_envelope) DO(Type_get_extent_x)               \
     DO(Type_get_name) DO(Type_get_true_extent_x) DO(Type_set_attr) DO(Type_size_x) DO(Type_vector)                     \
-    DO(Win_get_attr)                                                                                                   \
+    DO(Win_create_keyval) DO(Win_free_keyval) DO(Win_get_attr) DO(Win_set_attr)                                        \
     UCXL_QUERIES_WITH_LARGE_COUNTS(DO) UCXL_QUERIES_OF_ABI(DO)
 // clang-format on
 

@@ -158,30 +158,30 @@ std::optional<packed_side> packed_side::pair(const element_block& from, const el
     }
 }
 
-void packed_side::gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed)
+bool packed_side::gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed)
 {
     if (length == 0) {
-        return;
+        return true;
     }
     if (elements.layout == nullptr) {
         std::memcpy(packed, elements.address + offset, length);
-        return;
+        return true;
     }
     void* const base = base_of(elements.address, *elements.layout);
-    ucp_layout_gather(elements.layout->layout.get(), &base, 1, offset, length, packed);
+    return ucp_layout_gather(elements.layout->layout.get(), &base, 1, offset, length, packed) == UCS_OK;
 }
 
-void packed_side::scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed)
+bool packed_side::scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed)
 {
     if (length == 0) {
-        return;
+        return true;
     }
     if (elements.layout == nullptr) {
         std::memcpy(elements.address + offset, packed, length);
-        return;
+        return true;
     }
     void* const base = base_of(elements.address, *elements.layout);
-    ucp_layout_scatter(elements.layout->layout.get(), &base, 1, offset, length, packed);
+    return ucp_layout_scatter(elements.layout->layout.get(), &base, 1, offset, length, packed) == UCS_OK;
 }
 
 void packed_side::pack() const
@@ -290,21 +290,20 @@ packed_side::range packed_side::range_of(std::size_t index) const
     return {base + std::min<MPI_Count>(last, 0), base + std::max<MPI_Count>(last, 0) + one->span};
 }
 
-void packed_side::copy() const
+bool packed_side::copy() const
 {
     const block &from = _blocks[0], &into = _blocks[1];
     const std::size_t length = from.length();
     if (into.layout == nullptr) { // contiguous
-        gather(from, 0, length, into.address);
-        return;
+        return gather(from, 0, length, into.address);
     }
     if (from.layout == nullptr) {
-        scatter(into, 0, length, from.address);
-        return;
+        return scatter(into, 0, length, from.address);
     }
     void* const from_base = base_of(from.address, *from.layout);
     void* const into_base = base_of(into.address, *into.layout);
-    ucp_layout_copy(into.layout->layout.get(), &into_base, 1, 0, from.layout->layout.get(), &from_base, 1, 0, length);
+    return ucp_layout_copy(into.layout->layout.get(), &into_base, 1, 0, from.layout->layout.get(), &from_base, 1, 0,
+                           length) == UCS_OK;
 }
 
 } // namespace ucxl::mpi

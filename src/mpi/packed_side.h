@@ -80,8 +80,8 @@ public:
     range range_of(std::size_t index) const;
     // What a report says of the blocks.
     void note_copies() const;
-    // The first block of a pair into the second one.
-    void copy() const;
+    // The first block of a pair into the second one. False without memory for it; some bytes may have been copied then.
+    bool copy() const;
 
 private:
     struct block {
@@ -103,8 +103,9 @@ private:
     // Null if it is worth it.
     const char* why_not_packed() const;
     static bool describe(const element_block& elements, block& made);
-    static void gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed);
-    static void scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed);
+    // False without memory for the plan.
+    static bool gather(const block& elements, std::size_t offset, std::size_t length, std::byte* packed);
+    static bool scatter(const block& elements, std::size_t offset, std::size_t length, const std::byte* packed);
 
     std::vector<block> _blocks;
     MPI_Count _length = 0;

@@ -27,6 +27,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <ucp_layout.h>
 
 namespace ucxl::mpi
 {
@@ -34,7 +35,7 @@ namespace ucxl::mpi
 namespace
 {
 
-// file: opened and mapped. mapped_file: MPI has mapped it in all processes.
+// file: opened and mapped. mapped_file: MPI has mapped it in all processes, until the window ends.
 enum class shown_by : std::uint32_t { nothing, file, mapped_file, segment };
 
 // What a process tells the others of its memory. They believe it only as far as the file or the segment is what it
@@ -50,9 +51,11 @@ struct told_memory {
     shown_by kind;       // nothing: of all these only `process` is set
 };
 
+// Not a device, whose memory may be another one in each process.
 bool is_shared_file(const mapped_range& range)
 {
-    return range.is_shared() && range.inode != 0 && std::string_view(range.access.data()).starts_with("rw");
+    return range.is_shared() && range.inode != 0 && std::string_view(range.access.data()).starts_with("rw") &&
+           range.name.starts_with("/dev/shm/");
 }
 
 // The memory of one target, or of this process itself.
@@ -113,7 +116,6 @@ private:
         return {};
     }
 
-    // In a mapping that lives as long as the window.
     std::byte* find_mapped() const
     {
         for (const mapped_range& each : mapped_ranges_of(0, {0, UINT64_MAX}, false)) {
@@ -138,18 +140,68 @@ struct known_window {
     std::vector<std::unique_ptr<target>> targets; // by rank; null: MPI does it
 };
 
+// An entry ends with the attribute of its window, which MPI deletes, whoever calls MPI_Win_free.
 handle_table<MPI_Win, known_window> windows;
+int keyval = MPI_KEYVAL_INVALID;
 std::atomic<unsigned> num_windows{0};
 // By rank in MPI_COMM_WORLD.
 std::array<bool, one_pass::max_processes> takes_part{};
 unsigned num_taking_part = 0;
 
-// All processes come to the same answer: each has told all others that it has windows, before this, or it has not.
-bool all_can_talk(int number)
+// Then the format says nothing of windows.
+bool chose_address_format()
 {
-    return number > 1 && static_cast<unsigned long>(number) == one_pass::num_processes() &&
-           number <= static_cast<int>(one_pass::max_processes) && contexts::tells_peers() &&
-           !contexts::has_peer_without_windows() && contexts::num_peers() + 1 >= static_cast<unsigned>(number);
+    char value[8];
+    return ucp_layout_option_query("ADDRESS_VERSION", value, sizeof(value)) != UCS_ERR_NO_ELEM;
+}
+
+// All processes come to the same answer: each has told all others that it has windows, before this, or it has not.
+bool all_can_talk()
+{
+    const unsigned long number = one_pass::num_processes();
+    return number > 1 && number <= one_pass::max_processes && contexts::tells_peers() &&
+           !contexts::has_peer_without_windows() && contexts::num_peers() >= number && !chose_address_format();
+}
+
+void remove(MPI_Win win) noexcept
+{
+    if (num_windows.load(std::memory_order_relaxed) == 0) {
+        return;
+    }
+    if (const std::unique_ptr<known_window> ended(windows.remove(win)); ended != nullptr) {
+        num_windows.fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
+int forget(MPI_Win win, int /*keyval*/, void* /*value*/, void* /*extra*/)
+{
+    remove(win);
+    return MPI_SUCCESS;
+}
+
+// No call copies a window.
+int copy_nothing(MPI_Win /*copied*/, int /*keyval*/, void* /*extra*/, void* /*value*/, void* /*copy*/, int* has_copy)
+{
+    *has_copy = 0;
+    return MPI_SUCCESS;
+}
+
+// Memory of GPUs is MPI's.
+bool has_host_memory_only()
+{
+    ucp_layout_context_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_CONTEXT_ATTR_FIELD_MEMORY_TYPES;
+    return ucp_layout_context_query(contexts::of_messages(), &attr) == UCS_OK && attr.memory_types == 0;
+}
+
+bool can_take_part()
+{
+    const settings& chosen = settings::get();
+    return library::is_active() && chosen.is_one_pass && chosen.takes_one_sided && has_host_memory_only() &&
+           takes_call("MPI_Win_create") && takes_call("MPI_Win_allocate") && takes_call("MPI_Put") &&
+           takes_call("MPI_Get") &&
+           (keyval != MPI_KEYVAL_INVALID ||
+            PMPI_Win_create_keyval(copy_nothing, forget, &keyval, nullptr) == MPI_SUCCESS);
 }
 
 // The same for all processes of the communicator.
@@ -185,7 +237,7 @@ void tell_mapped_file(std::uintptr_t start, told_memory& told)
     }
 }
 
-told_memory tell(const void* base, MPI_Aint length, MPI_Aint unit) noexcept
+told_memory tell(const void* base, MPI_Aint length, MPI_Aint unit, target_memory::made_by memory) noexcept
 try {
     told_memory told{};
     told.process = process_identity::own();
@@ -205,7 +257,7 @@ try {
         told.offset = place->offset;
         told.number = place->number;
         told.kind   = shown_by::segment;
-    } else {
+    } else if (memory == target_memory::made_by::mpi) {
         tell_mapped_file(reinterpret_cast<std::uintptr_t>(base), told);
     }
     return told;
@@ -213,12 +265,14 @@ try {
     return {};
 }
 
-std::unique_ptr<known_window> window_of(const told_memory* told, int number, int own_rank, std::byte* base)
+std::unique_ptr<known_window> window_of(const told_memory* told, int number, int own_rank, std::byte* base,
+                                        target_memory::made_by memory)
 {
     auto made = std::make_unique<known_window>();
     for (int rank = 0; rank < number; ++rank) {
         const told_memory& each = told[rank];
-        if (each.kind == shown_by::nothing || !may_share_memory(told[own_rank].process, each.process)) {
+        const bool is_refused   = each.kind == shown_by::mapped_file && memory != target_memory::made_by::mpi;
+        if (each.kind == shown_by::nothing || is_refused || !may_share_memory(told[own_rank].process, each.process)) {
             made->targets.push_back(nullptr);
         } else if (rank == own_rank) {
             made->targets.push_back(std::make_unique<target>(base, each));
@@ -245,12 +299,11 @@ void target_memory::start() noexcept
     int number = 0;
     takes_part.fill(false);
     num_taking_part = 0;
-    if (!library::has_world() || PMPI_Comm_size(MPI_COMM_WORLD, &number) != MPI_SUCCESS || !all_can_talk(number)) {
+    if (!all_can_talk() || PMPI_Comm_size(MPI_COMM_WORLD, &number) != MPI_SUCCESS ||
+        static_cast<unsigned long>(number) != one_pass::num_processes()) {
         return;
     }
-    const settings& chosen = settings::get();
-    const bool own =
-        chosen.is_one_pass && chosen.takes_one_sided && takes_call("MPI_Win_create") && takes_call("MPI_Win_allocate");
+    const bool own = can_take_part();
     std::array<bool, one_pass::max_processes> all{};
     static_assert(sizeof(bool) == 1);
     if (PMPI_Allgather(&own, 1, MPI_BYTE, all.data(), 1, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS) {
@@ -266,9 +319,13 @@ void target_memory::stop() noexcept
     }
     num_windows.store(0, std::memory_order_relaxed);
     num_taking_part = 0;
+    if (keyval != MPI_KEYVAL_INVALID) {
+        PMPI_Win_free_keyval(&keyval); // it lives as long as what is attached
+    }
 }
 
-void target_memory::add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint unit, MPI_Comm comm) noexcept
+void target_memory::add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint unit, MPI_Comm comm,
+                        made_by memory) noexcept
 {
     const peers own(comm);
     if (!own.is_valid || !all_take_part(comm, static_cast<int>(own.number))) {
@@ -276,31 +333,24 @@ void target_memory::add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint
     }
     // Memory for it must not be what one process lacks: the others would wait.
     std::array<told_memory, one_pass::max_processes> all;
-    const told_memory told = tell(base, length, unit);
+    const told_memory told = tell(base, length, unit, memory);
     constexpr int size     = sizeof(told_memory);
     if (PMPI_Allgather(&told, size, MPI_BYTE, all.data(), size, MPI_BYTE, comm) != MPI_SUCCESS) {
         return;
     }
     try {
         auto made = window_of(all.data(), static_cast<int>(own.number), own.rank,
-                              static_cast<std::byte*>(const_cast<void*>(base)));
+                              static_cast<std::byte*>(const_cast<void*>(base)), memory);
         if (std::ranges::any_of(made->targets, [](const auto& each) { return each != nullptr; }) &&
             windows.add(win, made.get())) {
             made.release();
             num_windows.fetch_add(1, std::memory_order_relaxed);
+            if (PMPI_Win_set_attr(win, keyval, nullptr) != MPI_SUCCESS) {
+                remove(win);
+            }
         }
     } catch (const std::bad_alloc&) {
         // MPI does the operations
-    }
-}
-
-void target_memory::remove(MPI_Win win) noexcept
-{
-    if (num_windows.load(std::memory_order_relaxed) == 0) {
-        return;
-    }
-    if (const std::unique_ptr<known_window> ended(windows.remove(win)); ended != nullptr) {
-        num_windows.fetch_sub(1, std::memory_order_relaxed);
     }
 }
 

@@ -20,16 +20,16 @@ namespace ucxl::mpi
 class target_memory
 {
 public:
-    // After MPI has started and the program's calls are taken: all processes of a job do this, or none does.
+    // After MPI_Init, whatever the library has made of it: all processes of a job do this, or none does.
     static void start() noexcept;
     // Before MPI ends.
     static void stop() noexcept;
 
+    // Programs may unmap what they have mapped themselves before the window ends.
+    enum class made_by : unsigned char { program, mpi };
     // All processes of the communicator have made this MPI window. A call of all of them, as those of MPI are.
-    static void add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint unit, MPI_Comm comm) noexcept;
-    // Before the window ends.
-    static void remove(MPI_Win win) noexcept;
-
+    static void add(MPI_Win win, const void* base, MPI_Aint length, MPI_Aint unit, MPI_Comm comm,
+                    made_by memory) noexcept;
     // Where this process sees the memory of a target, mapped at the first use. None if MPI does the operation.
     struct seen {
         std::byte* start;

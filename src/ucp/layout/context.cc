@@ -189,6 +189,9 @@ ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_
     if (!is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT)) {
         changed.complete_transports();
     }
+    if (is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS)) {
+        changed.tell_peers_nothing(); // whatever a user chose for all processes
+    }
     bool tells_peers    = !is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && changed.tell_peers();
     ucp_context_h made  = nullptr;
     ucs_status_t status = next(major, minor, params, changed.get(), &made);

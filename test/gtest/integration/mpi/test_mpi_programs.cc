@@ -513,6 +513,29 @@ TEST_P(mpi_program, a_process_with_the_heap_is_a_peer_of_one_without)
     for (const auto& [first, second] : {std::pair(with, std::string("true")), {"true", with}}) {
         const auto ended = run(GetParam(), 2, GetParam().with_ucx, with_commands(GetParam(), first, second));
         EXPECT_THAT(ended.output(), HasSubstr("3 comparisons, 0 wrong"));
+        // The format of addresses that a user chose says nothing of windows.
+        if (GetParam().is_openmpi()) {
+            const auto chosen = run(GetParam(), 2, GetParam().with_ucx, with_commands(GetParam(), first, second),
+                                    {{"UCX_ADDRESS_VERSION", "v2"}});
+            EXPECT_THAT(chosen.output(), HasSubstr("3 comparisons, 0 wrong"));
+        }
+    }
+}
+
+// Not all of them do what needs all of them.
+TEST_P(mpi_program, one_sided_operations_are_mpis_where_a_process_does_not_take_them)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const std::string command = "export UCX_LAYOUT_MPI_CALLS=messages";
+    for (const auto& [first, second] : {std::pair(command, std::string("true")), {"true", command}}) {
+        auto program     = with_commands(GetParam(), first, second);
+        program.back()   = "put-fence";
+        const auto ended = run(GetParam(), 2, GetParam().with_ucx, program,
+                               {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+        EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
     }
 }
 
