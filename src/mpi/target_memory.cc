@@ -294,6 +294,15 @@ std::byte* target_memory::seen::at(MPI_Aint displacement) const
                : reinterpret_cast<std::byte*>(address);
 }
 
+bool target_memory::seen::has(const std::byte* first, const std::byte* end) const
+{
+    const auto from     = reinterpret_cast<std::uintptr_t>(first);
+    const auto all      = static_cast<std::uintptr_t>(length);
+    const auto offset   = from - reinterpret_cast<std::uintptr_t>(start);
+    const auto distance = reinterpret_cast<std::uintptr_t>(end) - from;
+    return offset <= all && distance <= all - offset;
+}
+
 void target_memory::start() noexcept
 {
     int number = 0;

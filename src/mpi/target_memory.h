@@ -38,7 +38,8 @@ public:
 
         // Where an operation begins with this displacement; null if that is no address.
         std::byte* at(MPI_Aint displacement) const;
-        bool has(const std::byte* first, const std::byte* end) const { return first >= start && end <= start + length; }
+        // Whether [first, end) is within it. Any addresses may be asked for.
+        bool has(const std::byte* first, const std::byte* end) const;
     };
     static std::optional<seen> find(MPI_Win win, int rank) noexcept;
 };
