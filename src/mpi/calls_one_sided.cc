@@ -9,7 +9,6 @@
 #include "type_contents.h"
 
 #include <atomic>
-#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -183,27 +182,6 @@ bool has_true_request(const Operator& /*reduced*/, const Form& /*form*/)
            implementation_below() == implementation::openmpi;
 }
 
-// Whether a datatype is MPI's own. Some of these are not where most are.
-bool is_number(MPI_Datatype type) noexcept
-{
-    if (type == MPI_DATATYPE_NULL) {
-        return false; // MPI complains of it
-    }
-    static constinit std::atomic<std::uintptr_t> latest{0};
-    if (own_types::has(type) || number_of(type) == latest.load(std::memory_order_relaxed)) [[likely]] {
-        return true;
-    }
-    if (find_known(type) != nullptr) {
-        return false;
-    }
-    const auto combiner = combiner_of(type);
-    if (!combiner || !is_named(*combiner)) {
-        return false;
-    }
-    latest.store(number_of(type), std::memory_order_relaxed);
-    return true;
-}
-
 // A put or a get that needs no MPI: where it copies from, and into which memory.
 struct direct_copy {
     struct plain_bytes {
@@ -219,11 +197,13 @@ struct direct_copy {
     static std::optional<plain_bytes> numbers(const Side& own, const Target& target, direction way,
                                               const target_memory::seen& memory) noexcept
     {
-        MPI_Count size = 0, lb = 0, extent = 0, length = 0;
-        if (own.type != target.type || own.count != target.count || !is_number(own.type) ||
-            PMPI_Type_size_x(own.type, &size) != MPI_SUCCESS ||
-            PMPI_Type_get_extent_x(own.type, &lb, &extent) != MPI_SUCCESS || size <= 0 || extent != size || lb != 0 ||
-            __builtin_mul_overflow(size, MPI_Count(own.count), &length) || length > memory.length) {
+        MPI_Count length = 0;
+        if (own.type != target.type || own.count != target.count) {
+            return std::nullopt;
+        }
+        const auto size = size_of_number(own.type);
+        if (!size || *size <= 0 || __builtin_mul_overflow(*size, MPI_Count(own.count), &length) ||
+            length > memory.length) {
             return std::nullopt;
         }
         std::byte* const there = memory.at(target.place);

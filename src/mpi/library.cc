@@ -44,14 +44,6 @@ int forget(MPI_Datatype type, int /*keyval*/, void* /*value*/, void* /*extra*/)
     return MPI_SUCCESS;
 }
 
-// A copy of a datatype or of a communicator has nothing of ours.
-template <typename Handle>
-int copy_none(Handle /*copied_from*/, int /*keyval*/, void* /*extra*/, void* /*value*/, void* /*copied*/, int* has_copy)
-{
-    *has_copy = 0;
-    return MPI_SUCCESS;
-}
-
 // MPI deletes what is attached to MPI_COMM_SELF as soon as it begins to end. A tool may hide MPI_Finalize.
 int stop_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*extra*/)
 {

@@ -13,6 +13,14 @@
 namespace ucxl::mpi
 {
 
+// For attributes of this library: a copy of a datatype, a communicator or a window has nothing of ours.
+template <typename Handle>
+int copy_none(Handle /*copied_from*/, int /*keyval*/, void* /*extra*/, void* /*value*/, void* /*copied*/, int* has_copy)
+{
+    *has_copy = 0;
+    return MPI_SUCCESS;
+}
+
 class library
 {
 public:

@@ -42,17 +42,9 @@ bool packed_side::describe(const element_block& elements, block& made)
         made.packed_type = made.known->packed_type();
         return true;
     }
-    // A datatype of MPI itself. The caller may also have given none at all, of which MPI has to complain.
-    if (elements.type == MPI_DATATYPE_NULL) {
-        return false;
-    }
-    const auto combiner = combiner_of(elements.type);
-    MPI_Count lb = 0, extent = 0;
-    if (!combiner || !is_named(*combiner) || PMPI_Type_size_x(elements.type, &made.size) != MPI_SUCCESS ||
-        PMPI_Type_get_extent_x(elements.type, &lb, &extent) != MPI_SUCCESS) {
-        return false;
-    }
-    return extent == made.size && lb == 0;
+    const auto size = size_of_number(elements.type);
+    made.size       = size.value_or(0);
+    return size.has_value();
 }
 
 std::optional<packed_side> packed_side::describe_all(const element_block* blocks, std::size_t number)

@@ -179,13 +179,6 @@ int forget(MPI_Win win, int /*keyval*/, void* /*value*/, void* /*extra*/)
     return MPI_SUCCESS;
 }
 
-// No call copies a window.
-int copy_nothing(MPI_Win /*copied*/, int /*keyval*/, void* /*extra*/, void* /*value*/, void* /*copy*/, int* has_copy)
-{
-    *has_copy = 0;
-    return MPI_SUCCESS;
-}
-
 // Memory of GPUs is MPI's.
 bool has_host_memory_only()
 {
@@ -201,7 +194,7 @@ bool can_take_part()
            takes_call("MPI_Win_create") && takes_call("MPI_Win_allocate") && takes_call("MPI_Put") &&
            takes_call("MPI_Get") &&
            (keyval != MPI_KEYVAL_INVALID ||
-            PMPI_Win_create_keyval(copy_nothing, forget, &keyval, nullptr) == MPI_SUCCESS);
+            PMPI_Win_create_keyval(copy_none<MPI_Win>, forget, &keyval, nullptr) == MPI_SUCCESS);
 }
 
 // The same for all processes of the communicator.
