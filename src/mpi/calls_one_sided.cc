@@ -6,7 +6,7 @@
 #include "packed_call.h"
 #include "requests.h"
 #include "target_memory.h"
-#include "type_contents.h"
+#include "type_table.h"
 
 #include <atomic>
 #include <cstring>

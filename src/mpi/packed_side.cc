@@ -3,7 +3,6 @@
 #include "mpi_functions.h"
 #include "rule.h"
 #include "sys/pages.h"
-#include "type_contents.h"
 #include "type_table.h"
 
 #include <algorithm>

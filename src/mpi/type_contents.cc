@@ -1,10 +1,6 @@
 #include "type_contents.h"
 
-#include "type_table.h"
-
 #include <array>
-#include <atomic>
-#include <cstdint>
 #include <utility>
 
 namespace ucxl::mpi
@@ -94,25 +90,6 @@ std::optional<int> combiner_of(MPI_Datatype type)
 {
     const auto found = envelope_of(type);
     return found ? std::optional(found->combiner) : std::nullopt;
-}
-
-std::optional<MPI_Count> size_of_number(MPI_Datatype type) noexcept
-{
-    static constinit std::atomic<std::uintptr_t> latest{0}; // some of MPI's own are not where most are
-    if (type == MPI_DATATYPE_NULL) {
-        return std::nullopt; // MPI complains of it
-    }
-    if (!own_types::has(type) && number_of(type) != latest.load(std::memory_order_relaxed)) {
-        const auto combiner = find_known(type) != nullptr ? std::nullopt : combiner_of(type);
-        if (!combiner || !is_named(*combiner)) {
-            return std::nullopt;
-        }
-        latest.store(number_of(type), std::memory_order_relaxed);
-    }
-    MPI_Count size = 0, lb = 0, extent = 0;
-    const bool is_plain = PMPI_Type_size_x(type, &size) == MPI_SUCCESS &&
-                          PMPI_Type_get_extent_x(type, &lb, &extent) == MPI_SUCCESS && extent == size && lb == 0;
-    return is_plain ? std::optional(size) : std::nullopt;
 }
 
 type_contents::type_contents(type_contents&& moved) noexcept

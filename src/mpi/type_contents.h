@@ -61,7 +61,4 @@ const char* name_of_combiner(int combiner);
 // The combiner of a datatype; none if MPI does not tell.
 std::optional<int> combiner_of(MPI_Datatype type);
 
-// Bytes of an element if the datatype is MPI's own, and its elements follow each other without gaps.
-std::optional<MPI_Count> size_of_number(MPI_Datatype type) noexcept;
-
 } // namespace ucxl::mpi

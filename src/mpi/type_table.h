@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 namespace ucxl::mpi
 {
@@ -42,6 +43,9 @@ inline known_type* find_known(MPI_Datatype type)
 {
     return own_types::has(type) ? nullptr : known_types.find(type);
 }
+
+// Bytes of an element if the datatype is MPI's own, and its elements follow each other without gaps.
+std::optional<MPI_Count> size_of_number(MPI_Datatype type) noexcept;
 
 // A program committed this datatype.
 inline void note_commit(MPI_Datatype type)
