@@ -18,17 +18,8 @@ std::mutex lock;
 unsigned num_users = 0;
 
 template <typename Start>
-int start_mpi(way_of_start way, Start&& begin)
+int start_first(way_of_start way, Start&& begin)
 {
-    const std::lock_guard guard(lock);
-    if (num_users > 0) {
-        const int result = begin();
-        num_users += result == MPI_SUCCESS ? 1 : 0;
-        if (result == MPI_SUCCESS && way == way_of_start::world) {
-            target_memory::start();
-        }
-        return result;
-    }
     const bool takes_part = library::prepare();
     int result            = MPI_SUCCESS;
     contexts::begin(way, takes_part);
@@ -36,16 +27,26 @@ int start_mpi(way_of_start way, Start&& begin)
         const hidden_options hidden;
         result = begin();
     }
-    num_users += result == MPI_SUCCESS ? 1 : 0;
     if (takes_part && result == MPI_SUCCESS) {
         library::start();
     }
-    // Also if it has found a reason to stay out: the other processes may not have.
-    if (result == MPI_SUCCESS && way == way_of_start::world) {
-        target_memory::start();
-    }
     if (result != MPI_SUCCESS || library::has_world()) {
         contexts::end();
+    }
+    return result;
+}
+
+template <typename Start>
+int start_mpi(way_of_start way, Start&& begin)
+{
+    const std::lock_guard guard(lock);
+    const int result = num_users > 0 ? begin() : start_first(way, begin);
+    if (result == MPI_SUCCESS) {
+        ++num_users;
+        // Also if the library has found a reason to stay out: the other processes may not have.
+        if (way == way_of_start::world) {
+            target_memory::start();
+        }
     }
     return result;
 }

@@ -218,14 +218,20 @@ bool all_take_part(MPI_Comm comm, int number)
            });
 }
 
-void tell_mapped_file(std::uintptr_t start, told_memory& told)
+// What MPI made may be a file that it has mapped in all processes.
+void tell_shared(const void* base, target_memory::made_by memory, told_memory& told)
 {
-    const auto ranges = mapped_ranges_of(0, {start, start + told.length}, false);
-    if (ranges.size() == 1 && is_shared_file(ranges[0]) && ranges[0].start <= start &&
-        start + told.length <= ranges[0].end) {
-        told.device = ranges[0].device;
-        told.inode  = ranges[0].inode;
-        told.offset = ranges[0].file_offset + (start - ranges[0].start);
+    const auto range = shared_range_around(base, told.length);
+    if (!range) {
+        return;
+    }
+    told.offset = range->file_offset_of(reinterpret_cast<std::uintptr_t>(base));
+    if (const auto number = number_of_segment(*range)) {
+        told.number = *number;
+        told.kind   = shown_by::segment;
+    } else if (memory == target_memory::made_by::mpi && is_shared_file(*range)) {
+        told.device = range->device;
+        told.inode  = range->inode;
         told.kind   = shown_by::mapped_file;
     }
 }
@@ -246,12 +252,8 @@ try {
         told.offset = piece.file_offset + static_cast<std::uint64_t>(static_cast<const std::byte*>(base) - piece.start);
         told.number = piece.fd;
         told.kind   = shown_by::file;
-    } else if (const auto place = find_segment(base, told.length)) {
-        told.offset = place->offset;
-        told.number = place->number;
-        told.kind   = shown_by::segment;
-    } else if (memory == target_memory::made_by::mpi) {
-        tell_mapped_file(reinterpret_cast<std::uintptr_t>(base), told);
+    } else {
+        tell_shared(base, memory, told);
     }
     return told;
 } catch (const std::bad_alloc&) {

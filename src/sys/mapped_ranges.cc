@@ -92,4 +92,13 @@ std::vector<mapped_range> mapped_ranges_of(pid_t pid, const address_range& withi
     return found;
 }
 
+std::optional<mapped_range> shared_range_around(const void* start, std::uint64_t length)
+{
+    const auto first  = reinterpret_cast<std::uintptr_t>(start);
+    const auto ranges = mapped_ranges_of(0, {first, first + length}, false);
+    const bool is_one = ranges.size() == 1 && ranges[0].is_shared() && ranges[0].start <= first &&
+                        length <= ranges[0].end - first;
+    return is_one ? std::optional(ranges[0]) : std::nullopt;
+}
+
 } // namespace ucxl

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,11 +33,15 @@ struct mapped_range {
     std::string flags;            // "rd wr mr"
 
     bool is_shared() const { return access[3] == 's'; }
+    std::uint64_t file_offset_of(std::uint64_t address) const { return file_offset + (address - start); }
     bool has_flag(std::string_view two_letters) const { return flags.contains(two_letters); }
 };
 
 // By address, those that overlap the range. None if the system does not tell. pid 0: of this process. Throws
 // std::bad_alloc.
 std::vector<mapped_range> mapped_ranges_of(pid_t pid, const address_range& within, bool with_details);
+
+// The shared range of this process that has all of these bytes, if there is one. Throws std::bad_alloc.
+std::optional<mapped_range> shared_range_around(const void* start, std::uint64_t length);
 
 } // namespace ucxl

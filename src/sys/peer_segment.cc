@@ -1,7 +1,5 @@
 #include "peer_segment.h"
 
-#include "mapped_ranges.h"
-
 #include <cerrno>
 #include <cstring>
 #include <format>
@@ -13,18 +11,12 @@
 namespace ucxl
 {
 
-std::optional<place_in_segment> find_segment(const void* start, std::uint64_t length)
+std::optional<std::int32_t> number_of_segment(const mapped_range& range)
 {
-    const auto first  = reinterpret_cast<std::uintptr_t>(start);
-    const auto ranges = mapped_ranges_of(0, {first, first + length}, false);
-    // Its inode is its number.
-    if (ranges.size() != 1 || !ranges[0].is_shared() || !ranges[0].name.starts_with("/SYSV") ||
-        ranges[0].start > first || ranges[0].end < first + length ||
-        ranges[0].inode > std::numeric_limits<std::int32_t>::max()) {
-        return std::nullopt;
-    }
-    return place_in_segment{static_cast<std::int32_t>(ranges[0].inode),
-                            ranges[0].file_offset + (first - ranges[0].start)};
+    // The inode is the number.
+    const bool is_segment = range.is_shared() && range.name.starts_with("/SYSV") &&
+                            range.inode <= std::numeric_limits<std::int32_t>::max();
+    return is_segment ? std::optional(static_cast<std::int32_t>(range.inode)) : std::nullopt;
 }
 
 result<peer_segment> peer_segment::attach(pid_t maker, std::int32_t number, std::uint64_t min_length)

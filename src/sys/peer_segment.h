@@ -2,11 +2,13 @@
 // The number of a segment may be a lie, or mean another segment in another name space. So it is attached only if the
 // peer made it, and it belongs to the same user.
 //
-// Example: const auto place = find_segment(base, length);
-//          auto attached = peer_segment::attach(pid, place->number, place->offset + length);
+// Example: const auto range  = shared_range_around(base, length);
+//          const auto number = number_of_segment(*range);
+//          auto attached     = peer_segment::attach(pid, *number, range->file_offset_of(base) + length);
 #pragma once
 
 #include "error.h"
+#include "mapped_ranges.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,13 +20,8 @@
 namespace ucxl
 {
 
-struct place_in_segment {
-    std::int32_t number; // for shmat(2)
-    std::uint64_t offset;
-};
-
-// Where these bytes of this process are. None if not all of them are in one segment. Throws std::bad_alloc.
-std::optional<place_in_segment> find_segment(const void* start, std::uint64_t length);
+// For shmat(2). None if the range does not show a segment.
+std::optional<std::int32_t> number_of_segment(const mapped_range& range);
 
 class peer_segment
 {

@@ -80,7 +80,7 @@ result<shown_file> shown_file::find(const std::byte* start, std::uint64_t length
                                 "descriptor of it is open for reading and writing: pass one",
                                 first, range.name));
     }
-    return shown_file(std::move(file), range.file_offset + (first - range.start));
+    return shown_file(std::move(file), range.file_offset_of(first));
 }
 
 } // namespace ucxl

@@ -46,6 +46,20 @@ TEST(mapped_ranges, tell_the_file_the_place_in_it_and_the_access)
     }
 }
 
+TEST(mapped_ranges, tell_the_shared_one_that_has_all_bytes)
+{
+    const std::uint64_t page = page_length();
+    const auto shared = must(owned_mapping::map(3 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    const auto own    = must(owned_mapping::map(page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_EQ(0, mprotect(shared.start() + 2 * page, page, PROT_READ)); // a range of its own
+    const auto found = shared_range_around(shared.start() + 1, 2 * page - 1);
+    ASSERT_TRUE(found);
+    const auto first = reinterpret_cast<std::uintptr_t>(shared.start());
+    EXPECT_EQ(found->file_offset_of(first + 1), found->file_offset + (first + 1 - found->start));
+    EXPECT_FALSE(shared_range_around(shared.start() + 1, 2 * page)) << "it goes on in the next range";
+    EXPECT_FALSE(shared_range_around(own.start(), page)) << "private";
+}
+
 TEST(mapped_ranges, tell_flags_if_they_are_asked)
 {
     const auto memory =

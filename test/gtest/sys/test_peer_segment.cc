@@ -1,12 +1,12 @@
 // System V segments of a peer: where memory is in one, and which are attached.
 #include "support/forked_process.h"
 #include "support/must.h"
+#include "sys/mapping.h"
 #include "sys/peer_segment.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <vector>
 
 #include <sys/shm.h>
 #include <unistd.h>
@@ -50,18 +50,18 @@ private:
 TEST(peer_segment, is_found_by_an_address_in_it)
 {
     const segment own;
-    const auto found = find_segment(own.start() + 5000, length - 5000);
-    ASSERT_TRUE(found);
-    EXPECT_EQ(found->number, own.number());
-    EXPECT_EQ(found->offset, 5000u);
+    const auto range = shared_range_around(own.start() + 5000, length - 5000);
+    ASSERT_TRUE(range);
+    EXPECT_EQ(number_of_segment(*range), own.number());
+    EXPECT_EQ(range->file_offset_of(reinterpret_cast<std::uintptr_t>(own.start()) + 5000), 5000u);
 }
 
-TEST(peer_segment, is_none_of_other_memory_or_beyond_its_end)
+TEST(peer_segment, is_none_of_other_shared_memory)
 {
-    const segment own;
-    const std::vector<char> other(length);
-    EXPECT_FALSE(find_segment(other.data(), other.size()));
-    EXPECT_FALSE(find_segment(own.start() + 1, length));
+    const auto other = must(owned_mapping::map(length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    const auto range = shared_range_around(other.start(), length);
+    ASSERT_TRUE(range);
+    EXPECT_FALSE(number_of_segment(*range));
 }
 
 TEST(peer_segment, shows_the_memory_of_its_maker_as_long_as_it_is_attached)
