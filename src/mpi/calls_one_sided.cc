@@ -254,8 +254,9 @@ struct direct_copy {
             return false;
         }
         report::note_done();
-        // The peer may read as soon as a later message, or a flag in the memory of a window, says so.
-        std::atomic_thread_fence(std::memory_order_release);
+        // The peer may read as soon as a later message, or a flag in the memory of a window, says so. And what this
+        // process reads next, perhaps in that memory, must not be older.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
         return true;
     }
 };

@@ -40,12 +40,13 @@ template <typename Start>
 int start_mpi(way_of_start way, Start&& begin)
 {
     const std::lock_guard guard(lock);
-    const int result = num_users > 0 ? begin() : start_first(way, begin);
+    const bool is_first = num_users == 0;
+    const int result    = is_first ? start_first(way, begin) : begin();
     if (result == MPI_SUCCESS) {
         ++num_users;
         // Also if the library has found a reason to stay out: the other processes may not have.
         if (way == way_of_start::world) {
-            target_memory::start();
+            target_memory::start(is_first);
         }
     }
     return result;

@@ -93,10 +93,8 @@ try {
 
 void note_context(ucp_context_h context, unsigned flags, void* /*arg*/)
 {
-    ucp_layout_context_attr_t attr{};
     const bool needs_none = (flags & UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS) != 0;
-    if (needs_none ||
-        (!(flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && ucp_layout_context_query(context, &attr) != UCS_OK)) {
+    if (needs_none || !(flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS)) {
         known().has_context_without_windows.store(true, std::memory_order_release);
     }
     const std::lock_guard guard(known().lock);

@@ -3,6 +3,7 @@
 #include "call_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <link.h>
 #include <string_view>
@@ -65,6 +66,27 @@ const char* why_mpich_is_without_ucx()
     return nullptr;
 }
 
+#ifndef OPEN_MPI
+// Those that an MPI lacks are null.
+auto numbers_of_mpi()
+{
+    std::array handles{
+        MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_PACKED, MPI_WCHAR, MPI_SHORT, MPI_UNSIGNED_SHORT,
+        MPI_INT, MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG, MPI_UNSIGNED_LONG_LONG, MPI_INT8_T,
+        MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T, MPI_AINT,
+        MPI_COUNT, MPI_OFFSET, MPI_FLOAT, MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_C_BOOL, MPI_C_FLOAT_COMPLEX,
+        MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_CXX_BOOL, MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
+        MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT,
+        MPI_LONG_DOUBLE_INT,
+        // Fortran
+        MPI_CHARACTER, MPI_LOGICAL, MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_DOUBLE_COMPLEX,
+        MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8, MPI_INTEGER16, MPI_REAL4, MPI_REAL8, MPI_REAL16,
+        MPI_COMPLEX8, MPI_COMPLEX16, MPI_COMPLEX32, MPI_2INTEGER, MPI_2REAL, MPI_2DOUBLE_PRECISION};
+    std::ranges::sort(handles, {}, number_of<MPI_Datatype>);
+    return handles;
+}
+#endif
+
 } // namespace
 
 #if UCXL_STANDARD_ABI
@@ -99,6 +121,21 @@ handle_range own_type_handles() noexcept
 handle_range own_type_handles() noexcept
 {
     return {0, 0x7fffffff};
+}
+#endif
+
+#ifdef OPEN_MPI
+bool is_own_number(MPI_Datatype type) noexcept
+{
+    static const handle_range own = own_type_handles();
+    return number_of(type) - own.first <= own.last - own.first && type != MPI_DATATYPE_NULL;
+}
+#else
+bool is_own_number(MPI_Datatype type) noexcept
+{
+    static const auto handles = numbers_of_mpi();
+    return type != MPI_DATATYPE_NULL &&
+           std::ranges::binary_search(handles, number_of(type), {}, number_of<MPI_Datatype>);
 }
 #endif
 

@@ -288,7 +288,10 @@ type_layout_ptr known_type::layout_to_copy(MPI_Count count, direction way) noexc
             _statistics.note_why_not(elements->layout == nullptr ? elements->why_not : "it names bytes twice");
             return type_layout_ptr();
         }
-        return elements->layout;
+        // Its plan is made now, while MPI can still do without it.
+        const layout_ptr& layout = elements->layout->layout;
+        const bool has_plan = layout == nullptr || ucp_layout_gather(layout.get(), nullptr, 1, 0, 0, nullptr) == UCS_OK;
+        return has_plan ? elements->layout : type_layout_ptr();
     });
 }
 

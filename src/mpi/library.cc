@@ -142,6 +142,10 @@ void library::start()
         leave_to_mpi("layouts cannot take the place of its engine; UCX_LAYOUT_MPI_ENGINE=windows does not need that");
         return;
     }
+    if (!ucp_datatypes::are_used() && context != nullptr && !contexts::tells_peers()) {
+        leave_to_mpi("processes cannot tell each other that they have windows, because UCX_ADDRESS_VERSION is set");
+        return;
+    }
     if (!ucp_datatypes::are_used() && contexts::has_peer_without_windows()) {
         leave_to_mpi("a process of this job has no windows: it runs without this library, or with a UCX_TLS without "
                      "lay_copy");

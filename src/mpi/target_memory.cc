@@ -3,6 +3,7 @@
 #include "call_table.h"
 #include "contexts.h"
 #include "handle_table.h"
+#include "implementation.h"
 #include "library.h"
 #include "one_pass.h"
 #include "peers.h"
@@ -35,7 +36,7 @@ namespace ucxl::mpi
 namespace
 {
 
-// file: opened and mapped. mapped_file: MPI has mapped it in all processes, until the window ends.
+// file: opened and mapped. mapped_file: MPICH has mapped it in all processes, until the window ends.
 enum class shown_by : std::uint32_t { nothing, file, mapped_file, segment };
 
 // What a process tells the others of its memory. They believe it only as far as the file or the segment is what it
@@ -58,12 +59,19 @@ bool is_shared_file(const mapped_range& range)
            range.name.starts_with("/dev/shm/");
 }
 
+// A process may have some 65,000 mappings (vm.max_map_count), and its own memory needs them, too.
+constexpr unsigned max_mapped = 8192;
+std::atomic<unsigned> num_mapped{0};
+
 // The memory of one target, or of this process itself.
 class target
 {
 public:
     explicit target(const told_memory& told) : _told(told) {}
     explicit target(std::byte* own, const told_memory& told) : _told(told), _start(own), _is_tried(true) {}
+    ~target() { num_mapped.fetch_sub(_is_counted ? 1 : 0, std::memory_order_relaxed); }
+    target(const target&)            = delete;
+    target& operator=(const target&) = delete;
 
     std::optional<target_memory::seen> see() noexcept
     {
@@ -104,6 +112,11 @@ private:
             _start = find_mapped();
             return _start != nullptr ? result<void>() : fail(errc::invalid_param, "this process has not mapped it");
         }
+        _is_counted = num_mapped.fetch_add(1, std::memory_order_relaxed) < max_mapped;
+        if (!_is_counted) {
+            num_mapped.fetch_sub(1, std::memory_order_relaxed);
+            return fail(errc::no_memory, "this process has mapped so many already");
+        }
         if (_told.kind == shown_by::segment) {
             const std::uint64_t end = _told.offset + _told.length;
             _segment                = UCXL_TRY(peer_segment::attach(_told.process.pid, _told.number, end));
@@ -131,6 +144,7 @@ private:
     told_memory _told;
     std::byte* _start = nullptr; // set before `_is_tried`
     std::atomic<bool> _is_tried{false};
+    bool _is_counted = false;
     std::mutex _lock;
     owned_mapping _mapping;
     peer_segment _segment;
@@ -145,22 +159,14 @@ handle_table<MPI_Win, known_window> windows;
 int keyval = MPI_KEYVAL_INVALID;
 std::atomic<unsigned> num_windows{0};
 // By rank in MPI_COMM_WORLD.
-std::array<bool, one_pass::max_processes> takes_part{};
-unsigned num_taking_part = 0;
-
-// Then the format says nothing of windows.
-bool chose_address_format()
-{
-    char value[8];
-    return ucp_layout_option_query("ADDRESS_VERSION", value, sizeof(value)) != UCS_ERR_NO_ELEM;
-}
+std::array<std::atomic<bool>, one_pass::max_processes> takes_part{};
 
 // All processes come to the same answer: each has told all others that it has windows, before this, or it has not.
 bool all_can_talk()
 {
     const unsigned long number = one_pass::num_processes();
     return number > 1 && number <= one_pass::max_processes && contexts::tells_peers() &&
-           !contexts::has_peer_without_windows() && contexts::num_peers() >= number && !chose_address_format();
+           !contexts::has_peer_without_windows() && contexts::num_peers() >= number;
 }
 
 void remove(MPI_Win win) noexcept
@@ -201,8 +207,7 @@ bool can_take_part()
 bool all_take_part(MPI_Comm comm, int number)
 {
     MPI_Group group{}, world{};
-    if (num_taking_part == 0 || number > static_cast<int>(takes_part.size()) ||
-        PMPI_Comm_group(comm, &group) != MPI_SUCCESS) {
+    if (number > static_cast<int>(takes_part.size()) || PMPI_Comm_group(comm, &group) != MPI_SUCCESS) {
         return false;
     }
     std::array<int, one_pass::max_processes> ranks{}, in_world{};
@@ -214,12 +219,13 @@ bool all_take_part(MPI_Comm comm, int number)
     }
     PMPI_Group_free(&group);
     return all && std::all_of(in_world.begin(), in_world.begin() + number, [](int rank) {
-               return rank != MPI_UNDEFINED && takes_part[static_cast<std::size_t>(rank)];
+               return rank >= 0 && rank < static_cast<int>(takes_part.size()) &&
+                      takes_part[static_cast<std::size_t>(rank)].load(std::memory_order_relaxed);
            });
 }
 
-// What MPI made may be a file that it has mapped in all processes.
-void tell_shared(const void* base, target_memory::made_by memory, told_memory& told)
+// What MPI made for a window. Memory that a program shares may be in use by others, too.
+void tell_shared(const void* base, told_memory& told)
 {
     const auto range = shared_range_around(base, told.length);
     if (!range) {
@@ -229,7 +235,7 @@ void tell_shared(const void* base, target_memory::made_by memory, told_memory& t
     if (const auto number = number_of_segment(*range)) {
         told.number = *number;
         told.kind   = shown_by::segment;
-    } else if (memory == target_memory::made_by::mpi && is_shared_file(*range)) {
+    } else if (implementation_below() == implementation::mpich && is_shared_file(*range)) {
         told.device = range->device;
         told.inode  = range->inode;
         told.kind   = shown_by::mapped_file;
@@ -252,8 +258,8 @@ try {
         told.offset = piece.file_offset + static_cast<std::uint64_t>(static_cast<const std::byte*>(base) - piece.start);
         told.number = piece.fd;
         told.kind   = shown_by::file;
-    } else {
-        tell_shared(base, memory, told);
+    } else if (memory == target_memory::made_by::mpi) {
+        tell_shared(base, told);
     }
     return told;
 } catch (const std::bad_alloc&) {
@@ -266,7 +272,8 @@ std::unique_ptr<known_window> window_of(const told_memory* told, int number, int
     auto made = std::make_unique<known_window>();
     for (int rank = 0; rank < number; ++rank) {
         const told_memory& each = told[rank];
-        const bool is_refused   = each.kind == shown_by::mapped_file && memory != target_memory::made_by::mpi;
+        const bool is_made      = each.kind == shown_by::mapped_file || each.kind == shown_by::segment;
+        const bool is_refused   = is_made && memory != target_memory::made_by::mpi;
         if (each.kind == shown_by::nothing || is_refused || !may_share_memory(told[own_rank].process, each.process)) {
             made->targets.push_back(nullptr);
         } else if (rank == own_rank) {
@@ -298,21 +305,21 @@ bool target_memory::seen::has(const std::byte* first, const std::byte* end) cons
     return offset <= all && distance <= all - offset;
 }
 
-void target_memory::start() noexcept
+void target_memory::start(bool is_first) noexcept
 {
     int number = 0;
-    takes_part.fill(false);
-    num_taking_part = 0;
     if (!all_can_talk() || PMPI_Comm_size(MPI_COMM_WORLD, &number) != MPI_SUCCESS ||
         static_cast<unsigned long>(number) != one_pass::num_processes()) {
         return;
     }
-    const bool own = can_take_part();
+    // Other threads may be making windows of a session's communicators right now, which have to know all of this.
+    const bool own = is_first && can_take_part();
     std::array<bool, one_pass::max_processes> all{};
     static_assert(sizeof(bool) == 1);
     if (PMPI_Allgather(&own, 1, MPI_BYTE, all.data(), 1, MPI_BYTE, MPI_COMM_WORLD) == MPI_SUCCESS) {
-        takes_part      = all;
-        num_taking_part = static_cast<unsigned>(std::ranges::count(all, true));
+        for (std::size_t rank = 0; rank < all.size(); ++rank) {
+            takes_part[rank].store(all[rank], std::memory_order_relaxed);
+        }
     }
 }
 
@@ -322,7 +329,9 @@ void target_memory::stop() noexcept
         delete each;
     }
     num_windows.store(0, std::memory_order_relaxed);
-    num_taking_part = 0;
+    for (auto& each : takes_part) {
+        each.store(false, std::memory_order_relaxed);
+    }
     if (keyval != MPI_KEYVAL_INVALID) {
         PMPI_Win_free_keyval(&keyval); // it lives as long as what is attached
     }

@@ -20,8 +20,9 @@ namespace ucxl::mpi
 class target_memory
 {
 public:
-    // After MPI_Init, whatever the library has made of it: all processes of a job do this, or none does.
-    static void start() noexcept;
+    // After MPI_Init, whatever the library has made of it: all processes of a job do this, or none does. One that has
+    // had a session before takes no part.
+    static void start(bool is_first) noexcept;
     // Before MPI ends.
     static void stop() noexcept;
 

@@ -1,6 +1,6 @@
 #include "type_table.h"
 
-#include "type_contents.h"
+#include "implementation.h"
 
 namespace ucxl::mpi
 {
@@ -21,19 +21,8 @@ known_type* look_at(MPI_Datatype type, MPI_Count count) noexcept
 
 std::optional<MPI_Count> size_of_number(MPI_Datatype type) noexcept
 {
-    static constinit std::atomic<std::uintptr_t> latest{0}; // some of MPI's own are not where most are
-    if (type == MPI_DATATYPE_NULL) {
-        return std::nullopt; // MPI complains of it
-    }
-    if (!own_types::has(type) && number_of(type) != latest.load(std::memory_order_relaxed)) {
-        const auto combiner = find_known(type) != nullptr ? std::nullopt : combiner_of(type);
-        if (!combiner || !is_named(*combiner)) {
-            return std::nullopt;
-        }
-        latest.store(number_of(type), std::memory_order_relaxed);
-    }
     MPI_Count size = 0, lb = 0, extent = 0;
-    const bool is_plain = PMPI_Type_size_x(type, &size) == MPI_SUCCESS &&
+    const bool is_plain = is_own_number(type) && PMPI_Type_size_x(type, &size) == MPI_SUCCESS &&
                           PMPI_Type_get_extent_x(type, &lb, &extent) == MPI_SUCCESS && extent == size && lb == 0;
     return is_plain ? std::optional(size) : std::nullopt;
 }

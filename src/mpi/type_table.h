@@ -44,7 +44,8 @@ inline known_type* find_known(MPI_Datatype type)
     return own_types::has(type) ? nullptr : known_types.find(type);
 }
 
-// Bytes of an element if the datatype is MPI's own, and its elements follow each other without gaps.
+// Bytes of an element if the datatype is MPI's own, and its elements follow each other without gaps. Any handle may be
+// asked for, also one that MPI would not look at.
 std::optional<MPI_Count> size_of_number(MPI_Datatype type) noexcept;
 
 // A program committed this datatype.

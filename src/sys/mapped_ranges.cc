@@ -96,8 +96,8 @@ std::optional<mapped_range> shared_range_around(const void* start, std::uint64_t
 {
     const auto first  = reinterpret_cast<std::uintptr_t>(start);
     const auto ranges = mapped_ranges_of(0, {first, first + length}, false);
-    const bool is_one = ranges.size() == 1 && ranges[0].is_shared() && ranges[0].start <= first &&
-                        length <= ranges[0].end - first;
+    const bool is_one =
+        ranges.size() == 1 && ranges[0].is_shared() && ranges[0].start <= first && length <= ranges[0].end - first;
     return is_one ? std::optional(ranges[0]) : std::nullopt;
 }
 

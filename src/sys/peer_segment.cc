@@ -14,8 +14,8 @@ namespace ucxl
 std::optional<std::int32_t> number_of_segment(const mapped_range& range)
 {
     // The inode is the number.
-    const bool is_segment = range.is_shared() && range.name.starts_with("/SYSV") &&
-                            range.inode <= std::numeric_limits<std::int32_t>::max();
+    const bool is_segment =
+        range.is_shared() && range.name.starts_with("/SYSV") && range.inode <= std::numeric_limits<std::int32_t>::max();
     return is_segment ? std::optional(static_cast<std::int32_t>(range.inode)) : std::nullopt;
 }
 

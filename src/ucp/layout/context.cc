@@ -129,9 +129,11 @@ public:
     // Returns whether peers are told.
     bool tell_peers()
     {
-        const std::string chosen = abi::configured_text("", address_format_option);
-        if (!chosen.empty() && chosen != "v2") {
-            ucs_info("UCX_ADDRESS_VERSION=%s does not tell peers that this process has windows", chosen.c_str());
+        // A user may choose it for some processes of a job, or for some that are without this library.
+        if (const std::string chosen = abi::configured_text("", address_format_option); !chosen.empty()) {
+            ucs_info("UCX_ADDRESS_VERSION=%s was chosen, so peers are not told that this process has windows",
+                     chosen.c_str());
+            tell_peers_nothing();
             return false;
         }
         const std::string format = value(address_format_option);
@@ -189,7 +191,7 @@ ucs_status_t init(const ucp_layout_context_watch_params_t& watch, decltype(&ucp_
     if (!is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT)) {
         changed.complete_transports();
     }
-    if (is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS)) {
+    if ((flags & UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS) || (is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS))) {
         changed.tell_peers_nothing(); // whatever a user chose for all processes
     }
     bool tells_peers    = !is_without && (flags & UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS) && changed.tell_peers();

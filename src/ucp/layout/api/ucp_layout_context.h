@@ -67,13 +67,15 @@ typedef enum ucp_layout_context_flags {
      * or from @c ucp_config_modify. One that names what is left out (^) stays as it is. */
     UCP_LAYOUT_CONTEXT_FLAG_TRANSPORT = UCS_BIT(0),
     /** Addresses of its workers have UCX's second format (UCX_ADDRESS_VERSION=v2) if it has windows, and otherwise the
-     * first one. So the first four bits of an address tell whether a process has windows. */
+     * first one. So the first four bits of an address tell whether a process has windows. If the user has chosen a
+     * format, they have the first one, and the context is made known without this flag. */
     UCP_LAYOUT_CONTEXT_FLAG_TELL_PEERS = UCS_BIT(1),
     /** Windows are wanted only where a network card may carry them. If UCX has no RDMA device, the context gets none of
      * this library's transports, unless its list of transports has lay_copy: it then costs what it costs without this
      * library, whereas UCX looks at each buffer for a window where there may be some. */
     UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS = UCS_BIT(2),
-    /** No windows are wanted. As if @ref UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS were given and UCX had no RDMA device. */
+    /** No windows are wanted. As if @ref UCP_LAYOUT_CONTEXT_FLAG_ONLY_CARDS were given and UCX had no RDMA device; and
+     * addresses have UCX's first format. */
     UCP_LAYOUT_CONTEXT_FLAG_NO_WINDOWS = UCS_BIT(3)
 } ucp_layout_context_flags_t;
 

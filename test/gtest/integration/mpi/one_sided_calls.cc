@@ -335,6 +335,30 @@ void run_many_operations(round_seed seed)
     MPI_Win_free(&win);
 }
 
+// No datatype, with a window that returns errors, in a program whose communicators do not.
+void run_errors_of_window(round_seed /*seed*/)
+{
+    const int peer = own_rank ^ 1, number = 7;
+    int* memory = nullptr;
+    MPI_Win win;
+    current_call = "errors of a window";
+    MPI_Win_allocate(sizeof(number), sizeof(number), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    for (const bool is_origin : {true, false}) {
+        const MPI_Datatype origin = is_origin ? MPI_DATATYPE_NULL : MPI_INT;
+        const MPI_Datatype target = is_origin ? MPI_INT : MPI_DATATYPE_NULL;
+        int kind                  = 0;
+        MPI_Error_class(MPI_Put(&number, 1, origin, peer, 0, 1, target, win), &kind);
+        expect(kind == MPI_ERR_TYPE, "no datatype in a put is another error: " + std::to_string(kind));
+        int received = 0;
+        MPI_Error_class(MPI_Get(&received, 1, origin, peer, 0, 1, target, win), &kind);
+        expect(kind == MPI_ERR_TYPE, "no datatype in a get is another error: " + std::to_string(kind));
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 } // namespace
 
 void add_one_sided_calls(std::vector<call_test>& calls)
@@ -364,6 +388,7 @@ void add_one_sided_calls(std::vector<call_test>& calls)
     }
     all.push_back({"get-into-window", run_get_into_window, true});
     all.push_back({"many-operations", run_many_operations, true});
+    all.push_back({"errors-of-window", run_errors_of_window, true});
     calls.insert(calls.end(), all.begin(), all.end());
     // By name only: Open MPI 5.0.7 over its own transports ends now and then, or brings wrong bytes.
     calls.push_back({"one-sided",

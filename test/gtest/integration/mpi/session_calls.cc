@@ -1,8 +1,10 @@
-// A program that starts MPI by a session and never calls MPI_Init: a message of a derived datatype on a communicator of
-// all processes, twice, with a session in between that ends earlier.
+// A program that starts MPI by a session: a message of a derived datatype on a communicator of all processes, twice,
+// with a session in between that ends earlier. It calls MPI_Init then, and puts into windows of both communicators, if
+// it is told to.
 //
-// usage: mpirun -n 2 mpi_session_calls_MPI
+// usage: mpirun -n 2 mpi_session_calls_MPI [init]
 #include <cstdio>
+#include <cstring>
 #include <mpi.h>
 #include <vector>
 
@@ -40,18 +42,50 @@ long exchange(MPI_Comm comm)
     return wrong;
 }
 
+long put(MPI_Comm comm)
+{
+    constexpr int number = 1000, stride = 3;
+    int rank = 0, size = 0, *memory = nullptr;
+    long wrong = 0;
+    MPI_Datatype column;
+    MPI_Win win;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Type_vector(number, 1, stride, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    const std::vector<int> sent(number * stride, rank);
+    MPI_Win_allocate(number * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &memory, &win);
+    MPI_Win_fence(0, win);
+    MPI_Put(sent.data(), 1, column, (rank + 1) % size, 0, number, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    for (int i = 0; i < number; ++i) {
+        wrong += memory[i] != (rank + size - 1) % size;
+    }
+    MPI_Win_free(&win);
+    MPI_Type_free(&column);
+    return wrong;
+}
+
 } // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     MPI_Session first, second;
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &first);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second);
     MPI_Session_finalize(&second);
     MPI_Comm comm    = all_processes(first);
-    const long wrong = exchange(comm) + exchange(comm);
+    long wrong       = exchange(comm) + exchange(comm);
+    const bool inits = argc > 1 && std::strcmp(argv[1], "init") == 0;
+    if (inits) {
+        MPI_Init(&argc, &argv);
+        wrong += put(MPI_COMM_WORLD) + put(comm);
+    }
     std::printf("%ld wrong\n", wrong);
     MPI_Comm_free(&comm);
+    if (inits) {
+        MPI_Finalize();
+    }
     MPI_Session_finalize(&first);
     return wrong == 0 ? 0 : 1;
 }

@@ -413,6 +413,19 @@ TEST_P(mpi_program, sessions_alone_make_the_library_active)
     EXPECT_EQ(reported(ended.err, "messages"), 8u) << ended.output();
 }
 
+TEST_P(mpi_program, one_sided_operations_are_mpis_in_a_process_that_had_a_session_before_mpi_init)
+{
+    const auto ended = run(GetParam(), 2, GetParam().with_ucx,
+                           {std::string(MPI_LAYOUT_BUILD) + "/mpi_session_calls_" + GetParam().programs, "init"},
+                           {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+    if (ended.output().find("does not support MPI sessions") != std::string::npos) {
+        GTEST_SKIP() << "this MPI makes no communicators from sessions over UCX";
+    }
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.out, HasSubstr("0 wrong\n0 wrong\n"));
+    EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
+}
+
 TEST_P(mpi_program, fortran_programs_get_it_too)
 {
     if (!GetParam().has_fortran) {
@@ -535,6 +548,25 @@ TEST_P(mpi_program, one_sided_operations_are_mpis_where_a_process_does_not_take_
         const auto ended = run(GetParam(), 2, GetParam().with_ucx, program,
                                {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
         EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
+        EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
+    }
+}
+
+// Processes know whether others have windows by the format of addresses, which some of them have chosen here.
+TEST_P(mpi_program, one_sided_operations_are_mpis_where_a_process_chose_the_format_of_addresses)
+{
+    if (!has_heap()) {
+        GTEST_SKIP() << "the heap is not built";
+    }
+    const std::string chosen = "export UCX_ADDRESS_VERSION=v2", disabled = chosen + " UCX_LAYOUT_MPI_ENABLE=n";
+    const std::pair<std::string, std::string> commands[] = {
+        {chosen, "true"}, {"true", chosen}, {chosen, chosen}, {disabled, "true"}, {"true", disabled}};
+    for (const auto& [first, second] : commands) {
+        auto program     = with_commands(GetParam(), first, second);
+        program.back()   = "put-fence";
+        const auto ended = run(GetParam(), 2, GetParam().with_ucx, program,
+                               {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong")) << first << ", " << second;
         EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
     }
 }
