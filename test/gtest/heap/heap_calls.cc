@@ -394,6 +394,54 @@ void closed_descriptors()
     }
 }
 
+// What the kernel's table has room for.
+long room_for_descriptors()
+{
+    std::FILE* const status = std::fopen("/proc/self/status", "re");
+    char line[512];
+    long room = 0;
+    while (std::fgets(line, sizeof(line), status) != nullptr) {
+        std::sscanf(line, "FDSize: %ld", &room);
+    }
+    std::fclose(status);
+    return room;
+}
+
+int highest_descriptor()
+{
+    int highest = 2;
+    for (int fd = 3; fd < 1024; ++fd) {
+        highest = fcntl(fd, F_GETFD) >= 0 ? fd : highest;
+    }
+    return highest;
+}
+
+// As UCX's constructor does; before the first block, if the test wants it.
+struct early_thread {
+    early_thread()
+    {
+        if (std::getenv("HEAP_CALLS_THREAD") != nullptr) {
+            room_before = room_for_descriptors();
+            std::thread(pause).detach();
+        }
+    }
+    long room_before = 0;
+};
+early_thread before_blocks;
+
+void high_descriptor()
+{
+    CHECK(highest_descriptor() >= 512);
+}
+
+// The kernel takes milliseconds for a larger table where threads may read the old one.
+void descriptor_among_threads()
+{
+    const long room = before_blocks.room_before;
+    CHECK(room > 0 && room_for_descriptors() == room);
+    CHECK(highest_descriptor() >= room / 2);
+}
+
 void no_descriptors()
 {
     const rlimit none{3, 3};
@@ -499,6 +547,8 @@ constexpr test_case cases[] = {
     {"forks_among_threads", forks_among_threads},
     {"other_children", other_children},
     {"closed_descriptors", closed_descriptors},
+    {"high_descriptor", high_descriptor},
+    {"descriptor_among_threads", descriptor_among_threads},
     {"no_descriptors", no_descriptors},
     {"short_files", short_files},
     {"sealed", sealed},

@@ -154,6 +154,16 @@ TEST(heap, grows_after_a_program_closed_its_file)
     EXPECT_TRUE(passes("closed_descriptors"));
 }
 
+TEST(heap, has_a_descriptor_out_of_the_way)
+{
+    EXPECT_TRUE(passes("high_descriptor"));
+}
+
+TEST(heap, grows_no_table_of_descriptors_where_threads_are)
+{
+    EXPECT_TRUE(passes("descriptor_among_threads", {{"HEAP_CALLS_THREAD", "y"}}));
+}
+
 TEST(heap, stays_out_without_descriptors)
 {
     EXPECT_TRUE(passes("no_descriptors"));
