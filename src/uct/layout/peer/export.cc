@@ -67,7 +67,6 @@ struct exporter {
     process_identity owner{};
     std::shared_ptr<record_file> records;
     std::uint64_t last_generation = 0;
-    std::atomic<const board_file*> board{nullptr};
 
     static exporter& instance();
     result<void> prepare();
@@ -103,7 +102,7 @@ result<void> exporter::prepare()
     // Without a board, peers do their passes alone. In a child, that of the parent stays mapped: a worker that the
     // child inherited may look at it.
     if (made) {
-        board.store(made->release(), std::memory_order_release);
+        board_of_process.store(made->release(), std::memory_order_release);
     } else {
         ucs_debug("peers do their passes alone: %s", made.error().message.c_str());
     }
@@ -287,11 +286,6 @@ std::uint64_t generation_of_exported_window(const void* address) noexcept
     const std::lock_guard guard(exporter::instance().lock);
     const auto key = quick_key_of(address, shm_access::mapping, 0, true);
     return key ? key->generation : 0;
-}
-
-const board_file* own_board() noexcept
-{
-    return exporter::instance().board.load(std::memory_order_acquire);
 }
 
 void update_exported_window(const void* address) noexcept

@@ -7,8 +7,13 @@
 #include "board_file.h"
 #include "key.h"
 
+#include <atomic>
+
 namespace ucxl
 {
+
+// By export.cc.
+inline constinit std::atomic<const board_file*> board_of_process{nullptr};
 
 // Returns the key of the window at the address if its bytes are in regions, which peers can map. Otherwise, or if there
 // is no memory for the key (logged as debug), returns a key without access. Throws std::bad_alloc.
@@ -19,8 +24,12 @@ shm_key export_process_window(const void* address, std::size_t min_block);
 
 // The generation of the key that export_window() returned for the window at the address; 0 if there is none.
 std::uint64_t generation_of_exported_window(const void* address) noexcept;
-// Where peers post passes for this process to share. Null until it exports a window. Wait-free.
-const board_file* own_board() noexcept;
+// Where peers post passes for this process to share. Null until it exports a window. Wait-free; UCX asks whenever it
+// makes progress.
+inline const board_file* own_board() noexcept
+{
+    return board_of_process.load(std::memory_order_acquire);
+}
 
 // Returns a key that every peer refuses.
 shm_key no_access_key();
