@@ -158,9 +158,8 @@ public:
         _left           = left_to_messages::all;
         _is_shown_first = may_be_shown;
     }
-    // The same for what a process sends to others. Far blocks (rule.h) are packed, as the part of the process itself is
-    // slower in two pieces.
-    void expect_messages_and_own_part() { _left = left_to_messages::near; }
+    // The same for what a process sends to others; what it sends to itself the library copies.
+    void expect_messages_and_own_part() { _left = left_to_messages::with_own_part; }
 
 protected:
     // What is known of the datatype of elements that this call uses. Null if they need not be packed.
@@ -201,12 +200,12 @@ protected:
     MPI_Datatype type(std::size_t index) const { return _window ? _window->type(index) : _side->type(index); }
 
 private:
-    enum class left_to_messages : unsigned char { none, near, all };
+    enum class left_to_messages : unsigned char { none, with_own_part, all };
 
     bool is_left(known_type& known) const
     {
         return (_left == left_to_messages::all && known.layout_context() != nullptr) ||
-               (_left == left_to_messages::near && !known.is_far() &&
+               (_left == left_to_messages::with_own_part &&
                 (known.layout_context() != nullptr || known.is_fast_in_engine()));
     }
 
@@ -379,6 +378,7 @@ private:
         MPI_Count lb = 0, extent = 0;
         PMPI_Type_get_extent_x(_own.type, &lb, &extent);
         std::vector<element_block> list;
+        list.reserve(number);
         for (std::size_t i = 0; i < number; ++i) {
             list.push_back({first_byte(_own.buffer) + static_cast<MPI_Count>(_own.places[i]) * extent,
                             static_cast<MPI_Count>(_own.counts[i]), _own.type, use_of_block(i)});
@@ -480,6 +480,7 @@ private:
     std::vector<element_block> elements(std::size_t number, Use use_of_block) const
     {
         std::vector<element_block> list;
+        list.reserve(number);
         for (std::size_t i = 0; i < number; ++i) {
             // Of a block that MPI does not use, not even the datatype counts.
             list.push_back(element(i, use_of_block(i)));
@@ -556,17 +557,16 @@ private:
         if (others.has_two_groups || !from.has_blocks() || !into.has_blocks()) {
             return false;
         }
+        const std::size_t own = others.own_block();
+        const auto sent       = from.element(own, usage::reads);
+        const auto received   = into.element(own, usage::updates);
+        if (taken == packed_side::pairs::worth_it && !is_worth_it(sent, received)) {
+            return false;
+        }
         try {
             from.prepare_to_leave_out(others.number);
             into.prepare_to_leave_out(others.number);
         } catch (const std::bad_alloc&) {
-            return false;
-        }
-        const std::size_t own = others.own_block();
-        const auto sent       = from.element(own, usage::reads);
-        const auto received   = into.element(own, usage::updates);
-        if (taken == packed_side::pairs::worth_it &&
-            (is_fast_in_engine(sent.type) || is_fast_in_engine(received.type))) {
             return false;
         }
         _pair = packed_side::pair(sent, received, taken);
@@ -575,6 +575,19 @@ private:
             into.leave_out(own);
         }
         return _pair.has_value();
+    }
+    // Of one block it is not, nor of datatypes with which MPI is as fast.
+    static bool is_worth_it(const element_block& sent, const element_block& received)
+    {
+        return !(is_contiguous(sent) && is_contiguous(received)) && !is_fast_in_engine(sent.type) &&
+               !is_fast_in_engine(received.type);
+    }
+    static bool is_contiguous(const element_block& elements)
+    {
+        known_type* const known = find_known(elements.type);
+        const auto layout       = known == nullptr ? nullptr : known->layout();
+        return known == nullptr ||
+               (layout != nullptr && layout->is_block && (elements.count == 1 || layout->extent == layout->size));
     }
     static bool is_fast_in_engine(MPI_Datatype type)
     {

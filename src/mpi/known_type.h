@@ -86,10 +86,8 @@ public:
     // What moves its messages in the place of Open MPI's engine, see ucp_datatypes.h; null if the engine does. Does not
     // throw.
     void* layout_context() noexcept { return _facts.is_learned() ? _facts.layout_context() : learned_layout_context(); }
-    // Where layouts take the place of Open MPI's engine: whether that is as fast with it, and whether its blocks are
-    // far apart (rule.h). Do not throw.
+    // Where layouts take the place of Open MPI's engine: whether that is as fast with it. Does not throw.
     bool is_fast_in_engine() noexcept { return is_learned_now() && _facts.is_fast_in_engine(); }
-    bool is_far() noexcept { return is_learned_now() && _facts.is_far(); }
     // A layout of at least `count` elements, of which a prefix may be copied; null if MPI shall do it.
     type_layout_ptr layout_to_copy(MPI_Count count, direction way) noexcept;
     // Whether it is worth a window, or packed bytes instead of one. Does not throw.

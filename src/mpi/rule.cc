@@ -51,11 +51,6 @@ bool is_fast_in_mpi(const traffic& moved, means by)
 
 } // namespace
 
-bool has_far_blocks(const traffic& moved)
-{
-    return !moved.is_nested() && !moved.is_list() && moved.mean_block() < 32 && moved.mean_distance() >= 512;
-}
-
 const char* why_not_worth(const traffic& moved, means by)
 {
     const settings& chosen = settings::get();

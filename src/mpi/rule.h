@@ -33,10 +33,6 @@ enum class means : unsigned char {
     copy    // gathered or scattered by this process, between which MPI moves contiguous bytes
 };
 
-// Short blocks, each in a line of the cache of its own, far from the next one. Each costs the memory's latency, whoever
-// copies it.
-bool has_far_blocks(const traffic& moved);
-
 // Null if it is worth it, otherwise why not.
 const char* why_not_worth(const traffic& moved, means by);
 

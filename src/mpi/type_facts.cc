@@ -89,7 +89,6 @@ bool type_facts::learn()
     if (ucp_datatypes::are_used() && has_ucp_datatype(_layout)) {
         const traffic moved = counted(1).moved;
         _is_fast_in_engine  = why_not_worth(moved, means::layout) != nullptr;
-        _is_far             = has_far_blocks(moved);
         if (!_is_fast_in_engine) {
             make_layout_datatype();
         }

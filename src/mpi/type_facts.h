@@ -42,8 +42,6 @@ public:
     void* layout_context() const { return _layout_context; }
     // Where layouts take the place of Open MPI's engine: the engine is as fast with this one.
     bool is_fast_in_engine() const { return _is_fast_in_engine; }
-    // See rule.h; only where layouts take the place of Open MPI's engine.
-    bool is_far() const { return _is_far; }
     counted_layout counted(MPI_Count count) const; // throws std::bad_alloc
 
     // As basic_type_of(). Throws std::bad_alloc.
@@ -59,7 +57,6 @@ private:
     ucp_datatype_t _layout_datatype = 0; // 0: windows
     void* _layout_context           = nullptr;
     bool _is_fast_in_engine         = false;
-    bool _is_far                    = false;
     type_layout_ptr _layout;
     const char* _why_no_layout = nullptr;
     std::atomic<MPI_Datatype> _packed{MPI_DATATYPE_NULL};
