@@ -535,6 +535,20 @@ TEST_P(mpi_program, a_process_with_the_heap_is_a_peer_of_one_without)
     }
 }
 
+// Each pair of commands is run by the two processes before the program.
+void expect_one_sided_operations_of_mpi(const mpi& chosen,
+                                        const std::vector<std::pair<std::string, std::string>>& commands)
+{
+    for (const auto& [first, second] : commands) {
+        auto program     = with_commands(chosen, first, second);
+        program.back()   = "put-fence";
+        const auto ended = run(chosen, 2, chosen.with_ucx, program,
+                               {{"LD_PRELOAD", with_heap(chosen)}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong")) << first << ", " << second;
+        EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
+    }
+}
+
 // Not all of them do what needs all of them.
 TEST_P(mpi_program, one_sided_operations_are_mpis_where_a_process_does_not_take_them)
 {
@@ -542,14 +556,7 @@ TEST_P(mpi_program, one_sided_operations_are_mpis_where_a_process_does_not_take_
         GTEST_SKIP() << "the heap is not built";
     }
     const std::string command = "export UCX_LAYOUT_MPI_CALLS=messages";
-    for (const auto& [first, second] : {std::pair(command, std::string("true")), {"true", command}}) {
-        auto program     = with_commands(GetParam(), first, second);
-        program.back()   = "put-fence";
-        const auto ended = run(GetParam(), 2, GetParam().with_ucx, program,
-                               {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
-        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong"));
-        EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
-    }
+    expect_one_sided_operations_of_mpi(GetParam(), {{command, "true"}, {"true", command}});
 }
 
 // Processes know whether others have windows by the format of addresses, which some of them have chosen here.
@@ -559,16 +566,8 @@ TEST_P(mpi_program, one_sided_operations_are_mpis_where_a_process_chose_the_form
         GTEST_SKIP() << "the heap is not built";
     }
     const std::string chosen = "export UCX_ADDRESS_VERSION=v2", disabled = chosen + " UCX_LAYOUT_MPI_ENABLE=n";
-    const std::pair<std::string, std::string> commands[] = {
-        {chosen, "true"}, {"true", chosen}, {chosen, chosen}, {disabled, "true"}, {"true", disabled}};
-    for (const auto& [first, second] : commands) {
-        auto program     = with_commands(GetParam(), first, second);
-        program.back()   = "put-fence";
-        const auto ended = run(GetParam(), 2, GetParam().with_ucx, program,
-                               {{"LD_PRELOAD", with_heap(GetParam())}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
-        EXPECT_THAT(ended.output(), HasSubstr(" comparisons, 0 wrong")) << first << ", " << second;
-        EXPECT_EQ(done_without_mpi(ended.err), 0u) << ended.output();
-    }
+    expect_one_sided_operations_of_mpi(
+        GetParam(), {{chosen, "true"}, {"true", chosen}, {chosen, chosen}, {disabled, "true"}, {"true", disabled}});
 }
 
 // What a process with windows would send by them never ends in one without.
