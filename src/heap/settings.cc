@@ -1,7 +1,8 @@
 #include "settings.h"
 
+#include "sys/size_text.h"
+
 #include <cstdarg>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,38 +31,14 @@ constexpr std::size_t least_min   = std::size_t{32} << 10; // less would not be 
     static_cast<void>(write(STDERR_FILENO, text, known) + 1);
 }
 
-// A number of bytes with a suffix of UCX (k, m, g, t), or "inf". False if it is neither.
-bool read_size(const char* text, std::size_t& size)
-{
-    if (strcasecmp(text, "inf") == 0) {
-        size = SIZE_MAX;
-        return true;
-    }
-    char* end                       = nullptr;
-    const unsigned long long number = std::strtoull(text, &end, 10);
-    constexpr char suffixes[]       = "kKmMgGtT";
-    unsigned shift                  = 0;
-    if (end == text || *text == '-') {
-        return false;
-    }
-    if (*end != '\0') {
-        const char* const suffix = std::strchr(suffixes, *end);
-        if (suffix == nullptr) {
-            return false;
-        }
-        shift = 10 * (1 + static_cast<unsigned>(suffix - suffixes) / 2);
-        end += (end[1] == 'b' || end[1] == 'B') ? 2 : 1;
-    }
-    if (*end != '\0' || number > SIZE_MAX >> shift) {
-        return false;
-    }
-    size = static_cast<std::size_t>(number) << shift;
-    return true;
-}
-
 void read_option(const char* name, const char* value, std::size_t& setting)
 {
-    if (value != nullptr && strcasecmp(value, "auto") != 0 && !read_size(value, setting)) {
+    if (value == nullptr || strcasecmp(value, "auto") == 0) {
+        return;
+    }
+    if (const auto size = read_size(value)) {
+        setting = *size;
+    } else {
         write_line("ucx-layout-heap ERROR %s=%.60s is not a number of bytes such as 128k, auto or inf; the default is "
                    "used\n",
                    name, value);

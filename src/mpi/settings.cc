@@ -1,9 +1,10 @@
 #include "settings.h"
 
+#include "sys/size_text.h"
+
 #include <array>
 #include <cctype>
 #include <cstdarg>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -57,38 +58,12 @@ void read_yes(const char* name, const char* value, bool& setting)
     }
 }
 
-// A number of bytes with a suffix of UCX (k, m, g), or "inf".
-std::optional<std::size_t> size_of(const char* value)
-{
-    const std::string text = lower(value);
-    if (text == "inf") {
-        return SIZE_MAX;
-    }
-    std::size_t digits        = 0;
-    unsigned long long number = 0;
-    try {
-        number = std::stoull(text, &digits);
-    } catch (const std::exception&) {
-        return std::nullopt;
-    }
-    std::string suffix = text.substr(digits);
-    if (!suffix.empty() && suffix.back() == 'b') {
-        suffix.pop_back();
-    }
-    const std::string_view known = "kmg";
-    if (text.front() == '-' || suffix.size() > 1 || (suffix.size() == 1 && known.find(suffix[0]) == known.npos)) {
-        return std::nullopt;
-    }
-    const unsigned shift = suffix.empty() ? 0 : 10 * (static_cast<unsigned>(known.find(suffix[0])) + 1);
-    return static_cast<std::size_t>(number) << shift;
-}
-
-void read_size(const char* name, const char* value, const char* automatic, std::optional<std::size_t>& setting)
+void read_bytes(const char* name, const char* value, const char* automatic, std::optional<std::size_t>& setting)
 {
     if (value == nullptr || (automatic != nullptr && lower(value) == automatic)) {
         return;
     }
-    if (const auto size = size_of(value)) {
+    if (const auto size = read_size(value)) {
         setting = *size;
     } else {
         complain(name, value, "a number of bytes such as 4k, auto, inf");
@@ -170,9 +145,9 @@ void read(option_source& source, settings& made)
     each(read_calls, "UCX_LAYOUT_MPI_CALLS", made);
     each(read_choice, "UCX_LAYOUT_MPI_TYPES", "all", made.takes_all_types);
     each(read_choice, "UCX_LAYOUT_MPI_ENGINE", "windows", made.always_takes_windows);
-    each(read_size, "UCX_LAYOUT_MPI_MIN_SIZE", "auto", made.min_size);
+    each(read_bytes, "UCX_LAYOUT_MPI_MIN_SIZE", "auto", made.min_size);
     std::optional<std::size_t> windows;
-    each(read_size, "UCX_LAYOUT_MPI_WINDOWS", nullptr, windows);
+    each(read_bytes, "UCX_LAYOUT_MPI_WINDOWS", nullptr, windows);
     made.idle_windows = windows.value_or(made.idle_windows);
     each(read_yes, "UCX_LAYOUT_MPI_ONE_PASS", made.is_one_pass);
     each(read_yes, "UCX_LAYOUT_MPI_STATIC_ARRAYS", made.shares_static_arrays);
