@@ -236,7 +236,7 @@ layout parse_json_layout(const std::string& text)
     json parsed;
     try {
         parsed = json::parse(text);
-    } catch (const json::parse_error& error) {
+    } catch (const json::exception& error) { // a number that no double can hold is no parse_error
         // Users cannot read nlohmann's identifiers in brackets.
         const std::string message = error.what();
         const auto start          = message.find("] ");

@@ -116,6 +116,7 @@ TEST(info, wrong_description_says_where)
         {R"({"kind": "contig", "element": -8})", "element: an integer from 0"},
         {R"({"kind": "contig", "element": 1.5})", "element: an integer from 0"},
         {R"({"kind": "contig", "element": 99999999999999999999})", "element: an integer from 0"},
+        {R"({"kind": "contig", "element": 1e999})", ".json: number overflow"},
         {R"({"kind": "contig", "element": "strided("})", "element: "},
         {R"({"kind": "strided", "element": 8, "dims": 3})", "dims: a list is expected"},
         {R"({"kind": "strided", "element": 8, "dims": [{"count": 3}]})", "dims[0]: \"stride\" is missing"},
