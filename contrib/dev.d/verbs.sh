@@ -48,7 +48,9 @@ usage: contrib/dev VERB [ARGS]
   asan [FILTER]   tests under AddressSanitizer and UndefinedBehaviorSanitizer
   tsan [--whole] [FILTER]
                   thread tests under ThreadSanitizer; --whole: all tests of the programs, which takes more than an hour
-  fuzz [SECONDS]  run every fuzz target for SECONDS (default 60)
+  fuzz [SECONDS|--keep|--coverage] [NAME...]
+                  run every fuzz target, or those with these NAMEs, for SECONDS (default 60); --keep: copy the inputs
+                  found that reach new code to test/fuzz/corpus; --coverage: print how much of the code all inputs reach
   fmt             format the sources in place
   lint [FILE...]  run clang-format, clang-tidy (with FILEs only on those), shellcheck and a check of the man pages
   docs            run doxygen; a warning is an error
@@ -473,7 +475,7 @@ verb_bench() {
 
 verb_model() { exec "$top/test/bench/alltoall_model/model.py" "$@"; }
 verb_models() { exec "$top/test/models/run" "$@"; }
-verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}"; }
+verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}" "${@:2}"; }
 verb_fmt() {
     cd "$top" || return
     git ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 contrib/dev.d/wrap-comments

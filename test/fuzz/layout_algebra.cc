@@ -17,7 +17,8 @@ using fuzz::require;
 namespace
 {
 
-constexpr std::uint64_t max_bytes = 4096;
+// Of the bytes of a layout, and of the elements that the slow walker visits, empty ones, too.
+constexpr std::uint64_t max_cost = 4096;
 
 class machine
 {
@@ -26,14 +27,19 @@ public:
 
     spec_ptr run()
     {
-        _stack.push_back(spec::block(1 + byte() % 16));
+        keep_block(1 + byte() % 16);
         for (int steps = 0; !_code.is_empty() && steps < 24; ++steps) {
             step();
         }
-        return _stack.back();
+        return _stack.back().spec;
     }
 
 private:
+    struct made_item {
+        spec_ptr spec;
+        std::uint64_t cost;
+    };
+
     std::uint8_t byte() { return _code.byte(); }
 
     // Mostly small, seldom large, both signs.
@@ -56,35 +62,36 @@ private:
         return made;
     }
 
-    spec_ptr any() const { return _stack[_stack.size() - 1 - _pick % _stack.size()]; }
+    const made_item& any() const { return _stack[_stack.size() - 1 - _pick % _stack.size()]; }
 
     // Only what the slow walker can follow is kept.
-    void keep(spec_ptr made, std::uint64_t bytes)
+    void keep(spec_ptr made, std::uint64_t cost)
     {
-        if (bytes <= max_bytes) {
-            _stack.push_back(std::move(made));
+        if (cost < max_cost) {
+            _stack.push_back({std::move(made), cost + 1});
         }
     }
+
+    void keep_block(std::uint64_t length) { keep(spec::block(length), length); }
 
     void step()
     {
         const std::uint8_t operation = byte();
         _pick                        = operation / 8u;
-        const spec_ptr item          = any();
-        const std::uint64_t length   = std::max<std::uint64_t>(1, packed_length_of(*item));
+        const made_item item         = any();
         std::uint64_t times;
         switch (operation % 8) {
         case 0:
         case 1:
-            return keep(spec::block(byte() % 64), 0);
+            return keep_block(byte() % 64);
         case 2: {
             const std::uint64_t count = byte() % 16;
-            return keep(spec::contig(count, item), count * length);
+            return keep(spec::contig(count, item.spec), count * item.cost);
         }
         case 3:
         case 4: {
             auto along = dims(times);
-            return keep(spec::strided(item, std::move(along)), times * length);
+            return keep(spec::strided(item.spec, std::move(along)), times * item.cost);
         }
         case 5:
             return list();
@@ -92,7 +99,7 @@ private:
             return interleave();
         default: {
             const std::int64_t lb = offset();
-            return keep(spec::resized(item, lb, byte()), length);
+            return keep(spec::resized(item.spec, lb, byte()), item.cost);
         }
         }
     }
@@ -100,38 +107,38 @@ private:
     void list()
     {
         std::vector<spec_part> parts(1 + byte() % 12);
-        std::uint64_t bytes = 0;
+        std::uint64_t cost = 0;
         for (spec_part& part : parts) {
             const std::uint8_t how = byte();
             _pick                  = how / 4u;
             part.source            = how % 4u == 3 ? 1 : 0;
-            part.item              = any();
+            part.item              = any().spec;
             part.offset            = offset();
-            bytes += packed_length_of(*part.item);
+            cost += any().cost;
         }
-        keep(spec::iov(std::move(parts)), bytes);
+        keep(spec::iov(std::move(parts)), cost);
     }
 
     void interleave()
     {
         std::vector<spec_part> parts(1 + byte() % 4);
-        std::uint64_t bytes = 0;
+        std::uint64_t cost = 0;
         for (spec_part& part : parts) {
             const std::uint8_t how = byte();
             _pick                  = how / 16u;
             part.repeat            = 1 + how % 4u;
             part.source            = how / 4u % 4u;
-            part.item              = any();
+            part.item              = any().spec;
             part.offset            = offset();
             std::uint64_t times;
             part.dims = dims(times);
-            bytes += std::max<std::uint64_t>(1, packed_length_of(*part.item)) * times;
+            cost += any().cost * times;
         }
-        keep(spec::interleaved(std::move(parts)), bytes);
+        keep(spec::interleaved(std::move(parts)), cost);
     }
 
     fuzz::byte_reader _code;
-    std::vector<spec_ptr> _stack;
+    std::vector<made_item> _stack;
     std::size_t _pick = 0;
 };
 

@@ -1,4 +1,5 @@
 // Any characters as a layout text: refused with a message, or a layout that comes back from its own text.
+#include "asks_for_much.h"
 #include "fuzz_target.h"
 
 #include "ucs/layout/text.h"
@@ -6,29 +7,10 @@
 using namespace ucxl;
 using fuzz::require;
 
-namespace
-{
-
-// A short text can ask for a long list on purpose; that is not what is looked for here.
-bool asks_for_much(std::string_view text)
-{
-    std::size_t digits = 0;
-    const bool is_list = text.contains("..");
-    for (char c : text) {
-        digits = c >= '0' && c <= '9' ? digits + 1 : 0;
-        if (is_list && (digits > 3 || c == 'K' || c == 'M' || c == 'G')) {
-            return true;
-        }
-    }
-    return false;
-}
-
-} // namespace
-
 UCXL_FUZZ_TARGET(layout_text)
 {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
-    if (asks_for_much(text)) {
+    if (fuzz::asks_for_much(text)) {
         return 0;
     }
     auto made = parse_text(text);

@@ -59,12 +59,13 @@ std::vector<layout_ptr> some_layouts()
 
 // Files of the owner. One of them may become shorter.
 struct owner_files {
-    owned_fd records                = needed(make_memory_file("records", record_room, F_SEAL_SHRINK));
-    std::array<owned_fd, 3> data    = {needed(make_memory_file("data", num_pages* page_length(), F_SEAL_SHRINK)),
-                                       needed(make_memory_file("data", num_pages* page_length(), F_SEAL_SHRINK)),
-                                       needed(make_memory_file("data", num_pages* page_length(), 0))};
-    std::vector<layout_ptr> layouts = some_layouts();
-    std::uint64_t last_generation   = 0;
+    owned_fd records             = needed(make_memory_file("records", record_room, F_SEAL_SHRINK));
+    std::array<owned_fd, 3> data = {needed(make_memory_file("data", num_pages* page_length(), F_SEAL_SHRINK)),
+                                    needed(make_memory_file("data", num_pages* page_length(), F_SEAL_SHRINK)),
+                                    needed(make_memory_file("data", num_pages* page_length(), 0))};
+    std::array<std::vector<std::byte>, 3> contents = {content_of(0), content_of(1), content_of(2)};
+    std::vector<layout_ptr> layouts                = some_layouts();
+    std::uint64_t last_generation                  = 0;
 
     static owner_files& instance()
     {
@@ -76,13 +77,18 @@ struct owner_files {
     {
         ++last_generation;
         require(ftruncate(data[2].get(), static_cast<off_t>(num_pages * page_length())) == 0, "ftruncate");
-        std::vector<std::byte> bytes(num_pages * page_length());
         for (std::size_t file = 0; file < data.size(); ++file) {
-            for (std::size_t i = 0; i < bytes.size(); ++i) {
-                bytes[i] = static_cast<std::byte>(i * 7 + i / 256 + file);
-            }
-            require(write_all(data[file], 0, bytes), "write");
+            require(write_all(data[file], 0, contents[file]), "write");
         }
+    }
+
+    static std::vector<std::byte> content_of(std::size_t file)
+    {
+        std::vector<std::byte> bytes(num_pages * page_length());
+        for (std::size_t i = 0; i < bytes.size(); ++i) {
+            bytes[i] = static_cast<std::byte>(i * 7 + i / 256 + file);
+        }
+        return bytes;
     }
 };
 

@@ -3,6 +3,7 @@
 #include "fuzz_target.h"
 
 #include "ucs/layout/walk.h"
+#include "ucs/layout/wire.h"
 #include "uct/layout/peer/key.h"
 
 #include <algorithm>
@@ -57,6 +58,16 @@ shm_key made_right(shm_key key, shm_access access, std::span<const std::byte> re
     key.records_fd &= 0x7fffffff;
     if (record.size() >= sizeof(key.generation)) {
         std::memcpy(&key.generation, record.data(), sizeof(key.generation));
+    }
+    shm_record_header header;
+    if (record.size() < sizeof(header)) {
+        return key;
+    }
+    std::memcpy(&header, record.data(), sizeof(header));
+    if (header.num_sources <= limits::max_sources && record_places_end(header.num_sources) <= record.size()) {
+        const auto layout = unpack_wire(record.subspan(record_places_end(header.num_sources)));
+        key.length        = layout ? (*layout)->packed_length() : key.length;
+        key.address       = std::min(key.address, UINT64_MAX - key.length);
     }
     return key;
 }

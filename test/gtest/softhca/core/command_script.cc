@@ -7,7 +7,10 @@
 
 #include "commander.h"
 #include "invariants.h"
+#include "prm/cq.h"
 #include "prm/doorbell.h"
+#include "prm/rq.h"
+#include "softhca/core/commands/call.h"
 
 namespace ucxl::softhca::test
 {
@@ -80,6 +83,21 @@ constexpr std::array transitions = {command::rst2init_qp, command::init2init_qp,
                                     command::rtr2rts_qp,  command::rts2rts_qp,   command::sqerr2rts_qp,
                                     command::sqd_rts_qp};
 
+// All commands that the device has.
+const std::vector<command_entry>& all_commands()
+{
+    static const auto all = [] {
+        std::vector<command_entry> made;
+        for (const command_entries family :
+             {qp_commands(), qp_transition_commands(), mkey_commands(), cq_commands(), srq_commands(), dct_commands(),
+              vhca_commands(), resource_commands(), port_commands(), capability_commands()}) {
+            made.insert(made.end(), family.begin(), family.end());
+        }
+        return made;
+    }();
+    return all;
+}
+
 class script_run
 {
 public:
@@ -98,7 +116,11 @@ private:
     std::uint32_t pick_number();
     void create(commander& by);
     void create_key(commander& by);
+    void create_special_key(commander& by, std::uint8_t kind);
     void modify(commander& by);
+    void modify_queue(commander& by);
+    void any_command(commander& by);
+    void replace_memory(commander& by);
     void open_and_alias(commander& by);
     void end_process();
     void ring(commander& by);
@@ -152,13 +174,53 @@ std::uint32_t script_run::pick_number()
 
 void script_run::create_key(commander& by)
 {
-    const bool of_memory = _script.byte() % 2 != 0;
+    const std::uint8_t kind = _script.byte();
+    if (kind >= 0xc0) {
+        return create_special_key(by, kind);
+    }
+    const bool of_memory = kind % 2 != 0;
     const auto memory    = by.process().allocate(4096);
     auto input           = by.key_input(by.alloc_pd(), memory);
     if (!of_memory) {
         std::array<std::byte, 64> entries{};
         std::ranges::copy(_script.take(entries.size()), entries.begin());
         input = by.klm_input(by.alloc_pd(), std::span(entries).first(_script.byte() % 5 * 16), _script.byte());
+    }
+    change(input.bytes);
+    send(by, input.bytes);
+}
+
+// Of device memory, of blocks of one length, or of all addresses, which only the kernel may have.
+void script_run::create_special_key(commander& by, std::uint8_t kind)
+{
+    auto input         = by.key_input(by.alloc_pd(), by.process().allocate(64));
+    const auto context = (*input).at(prm::create_mkey_in::memory_key);
+    (*input).put<false>(prm::create_mkey_in::mkey_umem_valid);
+    switch (kind % 3) {
+    case 0: {
+        const std::uint64_t bytes = 1 + _script.byte();
+        const auto made           = by.process().device().alloc_memic(by.function(), bytes, 6);
+        prm::set_access_mode(context, prm::mkey_access_mode::memic);
+        context.put(prm::mkc::start_addr, made ? *made : _script.number(2));
+        context.put(prm::mkc::len, bytes);
+        break;
+    }
+    case 1: {
+        const std::uint32_t below = pick_number();
+        input = by.klm_input(by.alloc_pd(), std::vector<std::byte>(std::size_t{16} * (1 + _script.byte() % 4)), 4);
+        const auto ksm = (*input).at(prm::create_mkey_in::memory_key);
+        prm::set_access_mode(ksm, prm::mkey_access_mode::ksm);
+        ksm.put(prm::mkc::a, _script.byte() % 2 != 0);
+        (void)ksm.set(prm::mkc::log_entity_size, _script.byte() % 16);
+        for (std::size_t at = prm::create_mkey_in::size_bytes; at + 16 <= input.bytes.size(); at += 16) {
+            input.bytes[at + 5] = static_cast<std::byte>(below >> 8); // its key is index << 8 | variant
+            input.bytes[at + 6] = static_cast<std::byte>(below);
+        }
+        break;
+    }
+    default:
+        prm::set_access_mode(context, prm::mkey_access_mode::physical_address);
+        context.put(prm::mkc::length64, _script.byte() % 2 != 0);
     }
     change(input.bytes);
     send(by, input.bytes);
@@ -205,6 +267,64 @@ void script_run::modify(commander& by)
         by.transition(opcode, qpn & 0xffffff, static_cast<std::uint16_t>(by.function() + 1), pick_number() & 0xffffff);
     change(input.bytes);
     send(by, input.bytes);
+}
+
+// Another size or other events of a completion queue, or the limit of a shared receive queue.
+void script_run::modify_queue(commander& by)
+{
+    if (_script.byte() % 2 != 0) {
+        mailbox<prm::modify_rmp_in> input;
+        (*input).put<command::modify_rmp>(prm::modify_rmp_in::opcode);
+        (void)(*input).set(prm::modify_rmp_in::rmpn, pick_number() & 0xffffff);
+        (void)(*input).set(prm::modify_rmp_in::rmp_state, prm::rmp_state::ready);
+        const auto context = (*input).at(prm::modify_rmp_in::rmp_context);
+        (void)context.set(prm::rmpc::state, _script.byte() % 4 == 0 ? prm::rmp_state::error : prm::rmp_state::ready);
+        (*input).put(prm::modify_rmp_in::modify_bitmask, std::uint64_t{_script.byte()} % 3);
+        context.at(prm::rmpc::wq).put(prm::wq::lwm, static_cast<std::uint16_t>(_script.byte() % 64));
+        change(input.bytes);
+        return send(by, input.bytes);
+    }
+    const unsigned log_size = _script.byte() % 7;
+    mailbox<prm::modify_cq_in> input;
+    (*input).put<command::modify_cq>(prm::modify_cq_in::opcode);
+    (void)(*input).set(prm::modify_cq_in::cqn, pick_number() & 0xffffff);
+    (*input).put(prm::modify_cq_in::op_mod, static_cast<std::uint16_t>(_script.byte() % 3));
+    (void)(*input).set(prm::modify_cq_in::modify_field_select, static_cast<prm::cq_modify>(_script.byte()));
+    (*input).put(prm::modify_cq_in::cq_umem_id, by.umem(std::size_t{64} << log_size).umem);
+    (*input).put<true>(prm::modify_cq_in::cq_umem_valid);
+    (void)(*input).at(prm::modify_cq_in::cqc).set(prm::cqc::log_cq_size, log_size);
+    change(input.bytes);
+    send(by, input.bytes);
+}
+
+// One that the device has, whichever it is: zeros, but for some bytes and the numbers of some objects.
+void script_run::any_command(commander& by)
+{
+    const command_entry& chosen = all_commands()[_script.byte() % all_commands().size()];
+    std::vector<std::byte> input(chosen.input_bytes + _script.byte() % 5 * std::size_t{16});
+    (void)prm::view<prm::any_input>::over(input)->set(prm::any_input::opcode, chosen.opcode);
+    for (unsigned times = _script.byte() % 12; times != 0; --times) {
+        const std::size_t at = _script.number(2) % input.size();
+        if (_script.byte() % 2 != 0) {
+            input[at] = static_cast<std::byte>(_script.byte());
+            continue;
+        }
+        const std::uint32_t number = pick_number();
+        for (std::size_t i = 0; i < 3 && at + i < input.size(); ++i) {
+            input[at + i] = static_cast<std::byte>(number >> (16 - 8 * i));
+        }
+    }
+    send(by, input);
+}
+
+// What the kernel does when a process registers other memory for a key that it has.
+void script_run::replace_memory(commander& by)
+{
+    auto input = by.key_input(by.alloc_pd(), by.process().allocate(64));
+    change(input.bytes);
+    ++_result.commands;
+    const std::uint32_t key = pick_number() << 8 | _script.byte() % 2;
+    _result.succeeded += by.process().device().replace_region(by.function(), key, input.bytes) == command_status::ok;
 }
 
 void script_run::open_and_alias(commander& by)
@@ -289,6 +409,17 @@ void script_run::step()
 {
     const std::uint8_t choice = _script.byte();
     commander by              = pick();
+    switch (choice) { // the others as they have always been, for inputs that were found before
+    case 0xfc:
+        return replace_memory(by);
+    case 0xfd:
+        return modify_queue(by);
+    case 0xfe:
+    case 0xff:
+        return any_command(by);
+    default:
+        break;
+    }
     switch (choice % 10) {
     case 0: {
         const auto raw = _script.take(_script.byte());

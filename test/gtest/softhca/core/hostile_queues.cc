@@ -85,6 +85,13 @@ void hostile_queues::build()
     make_target(srq);
 }
 
+environment hostile_queues::process(client_id client)
+{
+    environment made{*_memory, *_host, client};
+    made.order = _orders[client - first_process].get();
+    return made;
+}
+
 std::uint32_t hostile_queues::make_cq(client_id client, std::uint8_t entry_size)
 {
     const std::uint32_t number = find_free(_memory->cqs);
@@ -400,6 +407,10 @@ void hostile_queues::step(decisions& by)
 void hostile_queues::run(std::span<const std::uint8_t> bytes)
 {
     build();
+    const std::uint8_t last = bytes.empty() ? 0 : bytes.back();
+    for (auto& order : _orders) {
+        order = last % 4 == 3 ? std::make_unique<adversarial_order>(last) : nullptr;
+    }
     decisions by(bytes);
     while (!by.at_end() && _violation.empty()) {
         step(by);

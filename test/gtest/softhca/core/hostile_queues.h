@@ -18,6 +18,7 @@
 #include "key_maker.h"
 #include "receive_segment.h"
 #include "softhca/core/arena/arena.h"
+#include "softhca/core/queues/adversarial_order.h"
 #include "watched_memory.h"
 #include "work_request.h"
 
@@ -30,7 +31,7 @@ public:
     hostile_queues();
     ~hostile_queues();
 
-    // Executes all of the bytes on a fresh machine.
+    // Executes all of the bytes on a fresh machine. The last one says whether it executes in the adversarial order.
     void run(std::span<const std::uint8_t> bytes);
 
     const std::string& violation() const { return _violation; }
@@ -70,7 +71,7 @@ private:
     receive_segment any_place(decisions& by, client_id preferred);
     std::uint32_t any_key(decisions& by);
     std::uint64_t any_address(decisions& by);
-    environment process(client_id client) { return {*_memory, *_host, client}; }
+    environment process(client_id client);
 
     arena* _memory;
     std::unique_ptr<watched_memory> _host;
@@ -79,6 +80,7 @@ private:
     std::vector<std::span<std::byte>> _data;
     std::vector<queue_pair> _queue_pairs;
     std::vector<std::uint32_t> _cqs;
+    std::array<std::unique_ptr<adversarial_order>, 2> _orders; // of the processes, or none
     std::uint32_t _target = 0;
     std::span<std::byte> _shared_entries;
     std::span<std::byte> _shared_doorbell;
