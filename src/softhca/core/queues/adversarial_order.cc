@@ -1,6 +1,7 @@
 #include "adversarial_order.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "connection.h"
@@ -142,19 +143,25 @@ void adversarial_order::release_some(environment& device, const qp_record& qp)
 }
 
 // The WQEs in flight of that queue. What is left of an earlier use of the queue pair is dropped. Null when too many
-// queues have WQEs in flight.
+// queues have WQEs in flight, or there is no memory.
 adversarial_order::queue* adversarial_order::open(environment& device, qp_record& qp, std::uint32_t qpn)
 {
     std::uint16_t& place = _places[qpn];
     if (place != 0) {
-        queue& own = _queues[place - 1U];
+        queue& own = *_queues[place - 1U];
         if (own.qpn == qpn && own.token == qp.send.in_flight) {
             return &own;
         }
         place = 0;
     }
     for (std::size_t i = 0; i < busy; i++) {
-        queue& free                 = _queues[i];
+        if (_queues[i] == nullptr) {
+            _queues[i].reset(new (std::nothrow) queue);
+        }
+        if (_queues[i] == nullptr) {
+            return nullptr;
+        }
+        queue& free                 = *_queues[i];
         const qp_record* const user = free.qpn == 0 ? nullptr : device.memory.qps.find(free.qpn);
         if (user != nullptr && user->owner.client == device.self && user->send.in_flight == free.token) {
             continue;

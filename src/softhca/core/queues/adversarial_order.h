@@ -32,6 +32,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "completion.h"
 #include "send_outcome.h"
@@ -143,7 +144,7 @@ private:
     std::uint32_t _tokens = 0;
     std::array<std::uint64_t, max_qps> _choices{}; // made for each queue pair
     std::array<std::uint16_t, max_qps> _places{};  // of each queue pair in _queues, plus 1; 0 for none
-    std::array<queue, busy> _queues;
+    std::array<std::unique_ptr<queue>, busy> _queues; // made when they are needed: one has some 20 KB
     std::array<std::uint64_t, max_cqs> _cq_choices{};
     std::array<std::uint32_t, most_held> _held{}; // CQs
     std::size_t _num_held = 0;
