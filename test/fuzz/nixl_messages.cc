@@ -2,7 +2,7 @@
 // agent is prepared and posted. Memory beside what is registered never changes, and the transfer ends when the other
 // agent is disconnected.
 //
-// The other agent is a second worker of this process. Keys are left out: what a packed key says is UCX's matter.
+// The other agent is a second worker of this process. Its keys are right: what other packed keys say is UCX's matter.
 #include "fuzz_target.h"
 
 #include "nixl/active_messages.h"
@@ -32,6 +32,14 @@ constexpr std::size_t length = 512; // of each region, between margins as long
 constexpr std::byte mark{0xa5};
 constexpr std::uint64_t num_instances = 4; // of the other agent
 
+// Of transfers: rows of blocks, whose length the input chooses.
+constexpr std::size_t num_rows = 8, row_stride = 64, num_block_lengths = 8;
+
+constexpr std::size_t block_length(std::size_t chosen)
+{
+    return 8 + chosen % num_block_lengths;
+}
+
 // Registered memory of the agent, and what lies beside it.
 class watched_region
 {
@@ -55,19 +63,59 @@ private:
     std::shared_ptr<region> _region;
 };
 
-// The other agent hears nothing.
-ucs_status_t ignore(void* /*arg*/, const void* /*header*/, std::size_t /*header_length*/, void* /*data*/,
-                    std::size_t /*size*/, const ucp_am_recv_param_t* /*param*/)
+// What the other agent answers to: the last numbers that it was told.
+struct heard_numbers {
+    std::uint64_t window = 0;
+    std::uint64_t piece  = 0;
+};
+
+ucs_status_t hear_message(void* heard, const void* /*header*/, std::size_t /*header_length*/, void* data,
+                          std::size_t size, const ucp_am_recv_param_t* param)
 {
+    if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        return UCS_OK;
+    }
+    if (const auto told = decode({static_cast<const char*>(data), size})) {
+        auto& numbers  = *static_cast<heard_numbers*>(heard);
+        numbers.window = told->window != 0 ? told->window : numbers.window;
+        numbers.piece  = told->piece != 0 ? told->piece : numbers.piece;
+    }
     return UCS_OK;
+}
+
+ucs_status_t hear_data(void* heard, const void* header, std::size_t header_length, void* /*data*/, std::size_t /*size*/,
+                       const ucp_am_recv_param_t* /*param*/)
+{
+    if (const auto told = decode_data({static_cast<const char*>(header), header_length})) {
+        static_cast<heard_numbers*>(heard)->piece = told->piece;
+    }
+    return UCS_OK;
+}
+
+// A window of the other agent, for transfers with blocks of one length.
+struct own_window {
+    ucx_layout::window window;
+    std::string key;
+};
+
+own_window window_of_rows(ucp_context_h context, std::size_t length_of_block)
+{
+    const auto rows = ucx_layout::layout::create_strided(length_of_block, {{num_rows, row_stride}});
+    require(rows.has_value(), "a layout of rows");
+    auto made = ucx_layout::window::allocate(context, *rows);
+    require(made.has_value(), "a window of the other agent");
+    const auto key = test::pack_key(context, made->memh());
+    return {.window = std::move(*made), .key = {reinterpret_cast<const char*>(key.data()), key.size()}};
 }
 
 struct target_process {
     std::unique_ptr<worker> agent = worker::create("agent");
     std::array<watched_region, 2> regions{watched_region(*agent), watched_region(*agent)};
-    test::context other_context{{.features = UCP_FEATURE_RMA | UCP_FEATURE_AM, .config = {{"TLS", "posix"}}}};
+    test::context other_context{{.features = UCP_FEATURE_RMA | UCP_FEATURE_AM, .config = {{"TLS", "posix,lay_shm,lay_copy"}}}};
     ucp_worker_h other = test::open_worker(other_context.get());
     ucp_ep_h to_agent  = nullptr;
+    std::vector<own_window> windows; // by chosen length of the blocks
+    heard_numbers heard;
     std::list<std::string> sent; // of the present input
     std::uint64_t num_connections = 0;
 
@@ -91,9 +139,12 @@ struct target_process {
 
     target_process()
     {
-        for (const unsigned id : {message_id, data_id}) {
-            const auto handler = handler_of(id, ignore, nullptr);
-            test::check_ok(ucp_worker_set_am_recv_handler(other, &handler), "a handler");
+        const auto for_messages = handler_of(message_id, hear_message, &heard);
+        const auto for_data     = handler_of(data_id, hear_data, &heard);
+        test::check_ok(ucp_worker_set_am_recv_handler(other, &for_messages), "a handler of messages");
+        test::check_ok(ucp_worker_set_am_recv_handler(other, &for_data), "a handler of data");
+        for (std::size_t chosen = 0; chosen < num_block_lengths; ++chosen) {
+            windows.push_back(window_of_rows(other_context.get(), block_length(chosen)));
         }
         const auto known   = decode_connection(agent->connection());
         const auto address = std::as_bytes(std::span(known->address));
@@ -131,6 +182,8 @@ public:
         const auto bytes = part(wanted);
         return std::string(bytes.begin(), bytes.end());
     }
+    // Often one that the other side knows.
+    std::uint64_t number_like(std::uint64_t known) { return byte() % 4 != 0 ? known : number(); }
     // Small ones are as likely as others.
     std::uint64_t number()
     {
@@ -175,12 +228,12 @@ message some_message(reader& input, target_process& process)
 {
     message made{.kind    = static_cast<message_kind>(input.byte() % 6 + 1),
                  .sender  = input.byte() % 8 == 0 ? input.number() : process.instance(),
-                 .window  = input.number(),
+                 .window  = input.number_like(process.heard.window),
                  .status  = static_cast<std::int32_t>(input.number()),
                  .way     = static_cast<reach>(input.byte() % 4),
                  .address = input.number(),
                  .length  = input.number(),
-                 .piece   = input.number()};
+                 .piece   = input.number_like(process.heard.piece)};
     if (made.kind == message_kind::show) {
         for (std::uint8_t left = input.byte() % 4; left > 0; --left) {
             const std::uint8_t which = input.byte();
@@ -192,7 +245,10 @@ message some_message(reader& input, target_process& process)
         made.bytes = input.text(input.byte());
     }
     if (made.kind == message_kind::shown && made.status == UCS_OK) {
-        made.status = UCS_ERR_NO_MEMORY; // no key
+        const own_window& shown = process.windows[input.byte() % num_block_lengths];
+        made.bytes              = shown.key;
+        made.length             = input.number_like(shown.window.length());
+        made.address            = input.number_like(reinterpret_cast<std::uint64_t>(shown.window.address()));
     }
     return made;
 }
@@ -204,7 +260,7 @@ void send_something(reader& input, target_process& process)
         const data_header header{.sender = input.byte() % 8 == 0 ? input.number() : process.instance(),
                                  .window = input.number(),
                                  .offset = input.number(),
-                                 .piece  = input.number()};
+                                 .piece  = input.number_like(process.heard.piece)};
         process.send(data_id, encode(header), input.text(input.number() % (2 * length)));
         break;
     }
@@ -214,6 +270,10 @@ void send_something(reader& input, target_process& process)
             bytes[input.number() % bytes.size()] = static_cast<char>(input.byte());
         }
         bytes.resize(input.byte() % 8 == 0 ? input.number() % (bytes.size() + 1) : bytes.size());
+        if (const auto changed = decode(bytes);
+            changed && changed->kind == message_kind::shown && changed->status == UCS_OK) {
+            break; // with a key that may be another one
+        }
         const bool is_data = input.byte() % 16 == 0;
         process.send(is_data ? data_id : message_id, is_data ? bytes : "", is_data ? "" : bytes);
         break;
@@ -230,9 +290,9 @@ transfer_ptr posted(reader& input, target_process& process)
         return nullptr;
     }
     block_list here, there;
-    for (std::uint64_t at = 0; at < length; at += 64) {
-        here.add(process.regions[0].id(), at, 8 + kind % 8);
-        there.add(1, at, 8 + kind % 8);
+    for (std::uint64_t at = 0; at < num_rows * row_stride; at += row_stride) {
+        here.add(process.regions[0].id(), at, block_length(kind));
+        there.add(1, at, block_length(kind));
     }
     auto made = process.agent->prepare(kind % 2 == 0 ? direction::read : direction::write, here, "other", there);
     require(made.has_value(), "a transfer with an agent that is connected can be prepared");
@@ -280,6 +340,10 @@ using namespace ucxl::nixl;
 
 UCXL_FUZZ_TARGET(nixl_messages)
 {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    if (const auto region = decode_region(bytes)) {
+        fuzz::require(encode(*region) == bytes, "what is known of a region comes back from its bytes");
+    }
     target_process& process = only_process();
     reader input(std::span(data, size));
     ++process.num_connections;
