@@ -182,8 +182,7 @@ nixl_status_t engine::deregisterMem(nixlBackendMD* registered)
 {
     return here([&] {
         const std::unique_ptr<own_memory> ended(static_cast<own_memory*>(registered));
-        _worker->end_region(*ended->memory);
-        return NIXL_SUCCESS;
+        return status_of(_worker->end_region(ended->memory));
     });
 }
 
@@ -298,7 +297,12 @@ nixl_status_t engine::checkXfer(nixlBackendReqH* handle) const
 nixl_status_t engine::releaseReqH(nixlBackendReqH* handle) const
 {
     return here([&] {
-        delete static_cast<request*>(handle);
+        const auto ended = static_cast<request*>(handle);
+        if (_worker->end(*ended->prepared) != UCS_OK) {
+            log_error("a transfer cannot be released: its agent does not go on, and UCX still uses the memory");
+            return NIXL_ERR_NOT_ALLOWED;
+        }
+        delete ended;
         return NIXL_SUCCESS;
     });
 }

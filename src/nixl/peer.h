@@ -39,6 +39,7 @@ struct peer {
     std::uint64_t instance = 0;
     ucp_ep_h endpoint      = nullptr;
     ucs_status_t failure   = UCS_OK;                   // of the endpoint
+    bool has_lost_endpoint = false;                    // UCX has said that it does not work any more
     std::optional<watched_process> process;            // if it is on this host
     bool is_copied_by_kernel = false;                  // the kernel copies between its memory and that of this process
     std::list<std::shared_ptr<remote_window>> windows; // the last used one first

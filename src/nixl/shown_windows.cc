@@ -140,9 +140,17 @@ void shown_windows::drop_agent(std::uint64_t agent)
     std::erase_if(_windows, [&](const auto& each) { return each.first.first == agent; });
 }
 
-void shown_windows::drop_region(std::uint64_t region)
+std::vector<std::weak_ptr<shown_window>> shown_windows::drop_region(std::uint64_t region)
 {
-    std::erase_if(_windows, [&](const auto& each) { return std::ranges::contains(each.second->regions, region); });
+    std::vector<std::weak_ptr<shown_window>> dropped;
+    std::erase_if(_windows, [&](const auto& each) {
+        const bool is_over_it = std::ranges::contains(each.second->regions, region);
+        if (is_over_it) {
+            dropped.push_back(each.second);
+        }
+        return is_over_it;
+    });
+    return dropped;
 }
 
 } // namespace ucxl::nixl

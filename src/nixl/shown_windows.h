@@ -28,7 +28,7 @@ struct shown_window {
 class shown_windows
 {
 public:
-    static constexpr std::size_t max_windows        = 4096; // for one agent
+    static constexpr std::size_t max_windows        = 4096;  // for one agent
     static constexpr std::size_t max_windows_of_all = 65536; // agents choose their numbers themselves
 
     // The answer to a message of kind show.
@@ -38,7 +38,8 @@ public:
                                        std::uint64_t length) const;
     void drop(std::uint64_t agent, std::uint64_t number) { _windows.erase({agent, number}); }
     void drop_agent(std::uint64_t agent);
-    void drop_region(std::uint64_t region);
+    // Returns the windows that it drops. What moves bytes of one keeps it.
+    std::vector<std::weak_ptr<shown_window>> drop_region(std::uint64_t region);
     void clear() { _windows.clear(); }
     std::size_t size() const { return _windows.size(); }
 

@@ -75,6 +75,7 @@ struct transfer {
     ucs_status_t failure                 = UCS_OK;
     std::uint64_t silent_failures_before = 0;
     std::vector<std::shared_ptr<piece>> running;
+    bool has_unfinished = false; // UCX will never end some of its operations
     message_status notice_sent;
 };
 

@@ -32,7 +32,9 @@ std::uint64_t random_number()
 
 void note_failure(void* to, ucp_ep_h /*endpoint*/, ucs_status_t status)
 {
-    static_cast<peer*>(to)->failure = status;
+    auto& failed             = *static_cast<peer*>(to);
+    failed.failure           = status;
+    failed.has_lost_endpoint = true;
 }
 
 struct sent_message {
@@ -117,9 +119,6 @@ worker::~worker()
     for (const auto& [name, each] : _peers) {
         close(each);
     }
-    for (const auto& each : _left) {
-        close(each);
-    }
     const auto limit = clock::now() + time_to_disconnect;
     while (_worker != nullptr && !_closing.empty() && clock::now() < limit) {
         ucp.worker_progress(_worker);
@@ -151,7 +150,8 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     if (may_share_memory(process_identity::own(), info->process)) {
         watched_process process(info->process.pid);
-        if (process.is_alive()) {
+        const auto status = status_of_process(info->process.pid); // its number may be that of another one by now
+        if (process.is_alive() && status && status->start_time == info->process.start_time) {
             made->process   = std::move(process);
             params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
         }
@@ -162,7 +162,16 @@ ucs_status_t worker::connect(const std::string& agent, std::string_view connecti
     if (_peers.contains(agent)) {
         return UCS_ERR_ALREADY_EXISTS;
     }
-    made->endpoint = made->process ? endpoint_left_by(made->instance) : nullptr;
+    // Answers name their sender by its instance, which others may have seen.
+    if (std::ranges::any_of(_peers, [&](const auto& each) { return each.second->instance == info->instance; })) {
+        log_error("the metadata of agent \"{}\" is that of another one, which is connected", agent);
+        return UCS_ERR_ALREADY_EXISTS;
+    }
+    if (auto left = made->process ? peer_left_as(info->instance) : nullptr) {
+        left->name    = agent;
+        left->failure = UCS_OK;
+        made          = std::move(left);
+    }
     if (made->endpoint == nullptr) {
         if (const auto status = ucx()->ep_create(_worker, &params, &made->endpoint); status != UCS_OK) {
             return status;
@@ -186,7 +195,7 @@ ucs_status_t worker::disconnect(const std::string& agent)
     if (found == _peers.end()) {
         return UCS_ERR_NO_ELEM;
     }
-    leave(found->second);
+    close(found->second);
     _shown.drop_agent(found->second->instance);
     _peers.erase(found);
     return UCS_OK;
@@ -205,43 +214,40 @@ void worker::forget_windows_of(peer& ended)
     ended.failure = UCS_ERR_NOT_CONNECTED;
 }
 
-// Without UCP's error handling, messages of the other process name the endpoint by its address, and UCX believes them
-// (ucp.h: UCP_EP_CLOSE_FLAG_FORCE). So the endpoint stays as long as that process may send some.
-void worker::leave(const std::shared_ptr<peer>& ended)
+// Null if there is none whose endpoint works, or if a transfer still uses it.
+std::shared_ptr<peer> worker::peer_left_as(std::uint64_t instance)
 {
-    if (!ended->process || ended->process->has_ended() || ended->endpoint == nullptr) {
-        close(ended);
-        return;
-    }
-    forget_windows_of(*ended);
-    _left.push_back(ended);
-}
-
-// Null if there is none, or if a transfer still uses it.
-ucp_ep_h worker::endpoint_left_by(std::uint64_t instance)
-{
-    const auto found = std::ranges::find_if(
-        _left, [&](const auto& each) { return each->instance == instance && each.use_count() == 1; });
+    const auto found = std::ranges::find_if(_left, [&](const auto& each) {
+        return each->instance == instance && each.use_count() == 1 && !each->has_lost_endpoint;
+    });
     if (found == _left.end()) {
         return nullptr;
     }
-    const auto endpoint = (*found)->endpoint;
+    auto left = std::move(*found);
     _left.erase(found);
-    return endpoint;
+    return left;
 }
 
 // The error handler may be called until the endpoint is closed, so the peer stays until then.
+//
+// Without UCP's error handling, an endpoint cannot be closed at once (ucp.h: UCP_EP_CLOSE_FLAG_FORCE), and messages of
+// the other process name it by its address, which UCX believes. So it stays until the worker ends.
 void worker::close(const std::shared_ptr<peer>& ended)
 {
-    const auto& ucp = *ucx();
     forget_windows_of(*ended);
+    if (ended->process) {
+        if (!std::ranges::contains(_left, ended)) {
+            _left.push_back(ended);
+        }
+        return;
+    }
     if (ended->endpoint == nullptr) {
         return; // a transfer that never ended has closed it
     }
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags        = UCP_EP_CLOSE_FLAG_FORCE;
-    const auto call    = ucp.ep_close(std::exchange(ended->endpoint, nullptr), &param);
+    const auto call    = ucx()->ep_close(std::exchange(ended->endpoint, nullptr), &param);
     if (UCS_PTR_IS_PTR(call)) {
         _closing.emplace_back(ended, call);
     }
@@ -266,17 +272,25 @@ std::shared_ptr<region> worker::add_region(void* address, std::size_t length, sh
     return made;
 }
 
-void worker::end_region(region& ended)
+ucs_status_t worker::end_region(const std::shared_ptr<region>& ended)
 {
     const std::scoped_lock guard(_lock);
-    _shown.drop_region(ended.info().id);
-    _regions.erase(ended.info().id);
+    const auto dropped = _shown.drop_region(ended->info().id);
+    _regions.erase(ended->info().id);
     // What other agents have begun still uses it.
-    const auto limit = clock::now() + time_to_disconnect;
-    while (_answering != 0 && clock::now() < limit) {
+    const auto is_used = [&] { return !std::ranges::all_of(dropped, [](const auto& each) { return each.expired(); }); };
+    const auto limit   = clock::now() + time_to_disconnect;
+    while (is_used() && clock::now() < limit) {
         progress_messages();
     }
-    ended.end();
+    if (is_used()) {
+        log_error("another agent has begun to move bytes of deregistered memory and does not go on; they may still be "
+                  "moved");
+        _unended.push_back(ended);
+        return UCS_ERR_BUSY;
+    }
+    ended->end();
+    return UCS_OK;
 }
 
 ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*header_length*/, void* data,
@@ -411,13 +425,6 @@ void worker::look_for_ended_neighbors()
             each->failure = UCS_ERR_CONNECTION_RESET;
         }
     }
-    std::erase_if(_left, [this](const auto& each) {
-        const bool has_ended = each->process->has_ended();
-        if (has_ended) {
-            close(each);
-        }
-        return has_ended;
-    });
 }
 
 bool worker::progress()

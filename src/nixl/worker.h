@@ -44,7 +44,8 @@ public:
     ucs_status_t disconnect(const std::string& agent);
 
     std::shared_ptr<region> add_region(void* address, std::size_t length, sharing how);
-    void end_region(region& ended);
+    // Busy if another agent still moves bytes of it after a while: then the program must not use the memory for others.
+    ucs_status_t end_region(const std::shared_ptr<region>& ended);
 
     // Without bytes a transfer is done as soon as it is posted. The blocks are inside of their regions. For the agent
     // itself, remote are regions of this process.
@@ -52,6 +53,9 @@ public:
                                              block_list remote);
     ucs_status_t post(transfer& xfer, std::optional<std::string> notice);
     ucs_status_t check(transfer& xfer);
+    // Nothing of it runs any more, and it is not posted again. Waits for what UCX has begun; busy if that has no end
+    // because an agent of this host does not go on: UCX still uses the memory of the program then.
+    ucs_status_t end(transfer& xfer);
 
     ucs_status_t send_notice(const std::string& agent, const std::string& text);
     notices take_notices();
@@ -104,6 +108,8 @@ private:
     void start_flush(transfer& xfer);
     void start_notice(transfer& xfer);
     void finish(transfer& xfer, ucs_status_t status);
+    ucs_status_t end_locked(transfer& xfer);
+    void leave_unfinished(transfer& xfer);
     void release(transfer& xfer);
 
     ucx_layout::result<local_blocks> blocks_of(const described_list& list) const;
@@ -114,8 +120,7 @@ private:
     void forget_old_windows(peer& at);
     void forget_windows_of(peer& ended);
     void close(const std::shared_ptr<peer>& ended);
-    void leave(const std::shared_ptr<peer>& ended);
-    ucp_ep_h endpoint_left_by(std::uint64_t instance);
+    std::shared_ptr<peer> peer_left_as(std::uint64_t instance);
     void reap_closing();
     void look_for_ended_neighbors();
 
@@ -130,7 +135,7 @@ private:
 
     mutable std::mutex _lock;
     std::map<std::string, std::shared_ptr<peer>> _peers;
-    std::vector<std::shared_ptr<peer>> _left; // disconnected here, but perhaps not there
+    std::vector<std::shared_ptr<peer>> _left; // disconnected, with endpoints that cannot be closed
     std::vector<std::pair<std::shared_ptr<peer>, ucs_status_ptr_t>> _closing;
     region_table _regions;
     std::uint64_t _last_number = 0;
@@ -138,7 +143,7 @@ private:
     shown_windows _shown;
     std::vector<received_message> _received;
     std::unordered_map<std::uint64_t, std::shared_ptr<piece>> _pieces; // with an answer to come
-    std::size_t _answering = 0;                                        // operations of UCX on windows that were shown
+    std::vector<std::shared_ptr<region>> _unended;                     // deregistered, but still used by UCX
     std::set<transfer*> _transfers;                                    // all that are prepared
     std::vector<transfer*> _active;
 

@@ -108,13 +108,9 @@ bool worker::take_data(const data_header& header, std::span<const std::byte> dat
         answer(to->layout.scatter(to->bases, header.offset, data));
         return false;
     }
-    ++_answering;
-    const auto status = receive_rendezvous(_worker, data, static_cast<std::byte*>(to->window.address()) + header.offset,
-                                           to->window.memh(), [this, to, answer](ucs_status_t ended) {
-                                               --_answering;
-                                               answer(ended);
-                                           });
-    return status == UCS_INPROGRESS;
+    // The window stays until UCX has ended it: end_region() waits for that.
+    return receive_rendezvous(_worker, data, static_cast<std::byte*>(to->window.address()) + header.offset,
+                              to->window.memh(), [to, answer](ucs_status_t ended) { answer(ended); }) == UCS_INPROGRESS;
 }
 
 // Out of a window of this agent.
@@ -128,8 +124,7 @@ void worker::send_fetched(const message& asked, ucp_ep_h to)
         refuse(UCS_ERR_NO_ELEM);
         return;
     }
-    ++_answering;
-    auto sent        = std::make_unique<operation>([this, from](ucs_status_t /*status*/) { --_answering; },
+    auto sent        = std::make_unique<operation>([from](ucs_status_t /*status*/) {},
                                             encode(data_header{.sender = _instance, .piece = asked.piece}));
     const auto param = sending(*sent, from->window.memh());
     const auto call =

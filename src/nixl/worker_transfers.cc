@@ -245,9 +245,29 @@ ucs_status_t worker::check(transfer& xfer)
     return xfer.status.load(std::memory_order_acquire);
 }
 
-void worker::release(transfer& xfer)
+// UCX never ends an operation with a process of this host that has ended, and nobody moves its bytes any more.
+void worker::leave_unfinished(transfer& xfer)
+{
+    if (!xfer.target->process || !xfer.target->process->has_ended()) {
+        return;
+    }
+    xfer.has_unfinished = xfer.has_unfinished || !xfer.running.empty();
+    for (const auto& each : xfer.running) {
+        if (each->call != nullptr) {
+            ucx()->request_free(std::exchange(each->call, nullptr));
+        }
+    }
+    xfer.running.clear();
+}
+
+ucs_status_t worker::end(transfer& xfer)
 {
     const std::scoped_lock guard(_lock);
+    return end_locked(xfer);
+}
+
+ucs_status_t worker::end_locked(transfer& xfer)
+{
     {
         const std::scoped_lock posted_guard(_posted_lock);
         std::erase(_posted, &xfer);
@@ -257,12 +277,26 @@ void worker::release(transfer& xfer)
     while (!xfer.running.empty() && clock::now() < begun + 2 * time_to_end) {
         progress_messages();
         reap(xfer.running);
-        if (xfer.target->endpoint != nullptr && clock::now() > begun + time_to_end) {
-            close(xfer.target); // ends all operations
+        if (clock::now() > begun + time_to_end) {
+            if (!xfer.target->process) {
+                close(xfer.target); // ends all operations
+            }
             await_no_answers(xfer.running);
+            leave_unfinished(xfer);
         }
     }
-    if (!xfer.running.empty() && xfer.window) {
+    if (!xfer.running.empty()) {
+        xfer.failure = UCS_ERR_CANCELED; // its answers are not awaited
+        return UCS_ERR_BUSY;
+    }
+    std::erase(_active, &xfer);
+    return UCS_OK;
+}
+
+void worker::release(transfer& xfer)
+{
+    const std::scoped_lock guard(_lock);
+    if ((end_locked(xfer) != UCS_OK || xfer.has_unfinished) && xfer.window) {
         // UCX does not let go of the window, so it stays for ever.
         static_cast<void>(new ucx_layout::window(std::move(*xfer.window)));
     }
@@ -400,6 +434,7 @@ bool worker::move(transfer& xfer)
     if (xfer.target->failure != UCS_OK) {
         xfer.failure = xfer.failure == UCS_OK ? xfer.target->failure : xfer.failure;
         await_no_answers(xfer.running);
+        leave_unfinished(xfer);
     }
     if (xfer.failure == UCS_OK && xfer.started < xfer.length && xfer.running.size() < max_running) {
         start_piece(xfer);
@@ -458,6 +493,10 @@ bool worker::flush(transfer& xfer)
 {
     const auto ended = reap(xfer.running);
     xfer.failure     = xfer.failure == UCS_OK ? ended : xfer.failure;
+    if (xfer.target->failure != UCS_OK) {
+        xfer.failure = xfer.failure == UCS_OK ? xfer.target->failure : xfer.failure;
+        leave_unfinished(xfer);
+    }
     if (!xfer.running.empty()) {
         return false;
     }

@@ -13,6 +13,7 @@
 
 #include <csignal>
 #include <sys/mman.h>
+#include <unistd.h>
 
 using namespace ucxl::nixl;
 using ucxl::test::must;
@@ -78,7 +79,7 @@ void run_agent(blackboard& board, sharing how)
             board.asked = blackboard::none;
             break;
         case blackboard::end_memory:
-            self->end_region(*registered);
+            self->end_region(registered);
             board.asked = blackboard::none;
             break;
         default:
@@ -146,6 +147,23 @@ protected:
             return board.asked == blackboard::none;
         }));
     }
+
+    void progress(int rounds)
+    {
+        for (int i = 0; i < rounds; ++i) {
+            self->progress();
+        }
+    }
+
+    void stop_other()
+    {
+        ASSERT_EQ(kill(other->id(), SIGSTOP), 0);
+        ASSERT_TRUE(ucxl::test::wait_until([this] {
+            const auto status = ucxl::status_of_process(other->id());
+            return status && status->state == 'T';
+        }));
+    }
+    void continue_other() { ASSERT_EQ(kill(other->id(), SIGCONT), 0); }
 
     ucs_status_t end_of(transfer& of)
     {
@@ -373,7 +391,7 @@ TEST_P(nixl_worker, own_memory_that_was_deregistered_is_not_touched)
 {
     draw_blocks(64);
     const auto moved = must(prepare(direction::write));
-    self->end_region(*own);
+    self->end_region(own);
     self->post(*moved, std::nullopt);
     EXPECT_EQ(end_of(*moved), UCS_ERR_NO_ELEM);
 }
@@ -397,6 +415,66 @@ TEST_P(nixl_worker, an_agent_that_was_killed_ends_what_runs_and_what_comes)
     }));
 }
 
+TEST_P(nixl_worker, an_agent_that_is_killed_while_bytes_move_ends_the_transfer)
+{
+    draw_blocks(num_blocks);
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    stop_other();
+    self->post(*moved, std::nullopt);
+    progress(20);
+    other->kill();
+    other.reset();
+    const auto status = end_of(*moved);
+    EXPECT_TRUE(status == UCS_ERR_CONNECTION_RESET || (GetParam().is_one_sided() && status == UCS_OK) ||
+                (GetParam().is_far && status != UCS_OK))
+        << ucs_status_string(status);
+    EXPECT_EQ(self->end(*moved), UCS_OK);
+}
+
+// The memory is the program's only after the end.
+TEST_P(nixl_worker, a_transfer_has_no_end_while_an_agent_that_does_not_go_on_may_take_its_bytes)
+{
+    draw_blocks(num_blocks);
+    const auto moved = must(prepare(direction::write));
+    self->post(*moved, std::nullopt);
+    ASSERT_EQ(end_of(*moved), UCS_OK);
+    stop_other();
+    self->post(*moved, std::nullopt);
+    progress(20);
+    const bool is_in_ucx = !GetParam().is_one_sided() && !GetParam().is_far; // the endpoint to another host is closed
+    EXPECT_EQ(self->end(*moved), is_in_ucx ? UCS_ERR_BUSY : UCS_OK);
+    continue_other();
+    if (is_in_ucx) {
+        EXPECT_EQ(end_of(*moved), UCS_ERR_CANCELED);
+        EXPECT_EQ(self->end(*moved), UCS_OK);
+    }
+}
+
+TEST_P(nixl_worker, bytes_that_come_after_their_transfers_were_released_are_dropped)
+{
+    draw_blocks(num_blocks);
+    auto first = must(prepare(direction::read));
+    self->post(*first, std::nullopt);
+    ASSERT_EQ(end_of(*first), UCS_OK);
+    auto second = must(prepare(direction::read));
+    stop_other();
+    self->post(*first, std::nullopt);
+    self->post(*second, std::nullopt);
+    progress(20);
+    first.reset();
+    second.reset();
+    fill(memory, 3);
+    const bytes before(memory, memory + memory_length);
+    continue_other();
+    for (int i = 0; i < 100; ++i) {
+        progress(20);
+        usleep(1000);
+    }
+    EXPECT_TRUE(std::ranges::equal(before, bytes(memory, memory + memory_length)));
+}
+
 TEST_P(nixl_worker, an_agent_that_was_disconnected_is_not_known)
 {
     draw_blocks(4);
@@ -414,6 +492,9 @@ TEST_P(nixl_worker, bytes_that_are_no_connection_are_refused)
     EXPECT_EQ(self->connect("third", "anything"), UCS_ERR_INVALID_PARAM);
     EXPECT_FALSE(self->is_connected("third"));
     EXPECT_EQ(self->connect("other", connection()), UCS_ERR_ALREADY_EXISTS);
+    // It would be asked for the answers of the other one.
+    EXPECT_EQ(self->connect("third", connection()), UCS_ERR_ALREADY_EXISTS);
+    EXPECT_FALSE(self->is_connected("third"));
 }
 
 TEST_P(nixl_worker, moves_within_the_agent_itself)
@@ -429,7 +510,7 @@ TEST_P(nixl_worker, moves_within_the_agent_itself)
     ASSERT_EQ(end_of(*moved), UCS_OK);
     EXPECT_TRUE(std::ranges::equal(std::span(second, memory_length), wanted));
     EXPECT_EQ(self->take_notices(), (worker::notices{{"self", "to myself"}}));
-    self->end_region(*target);
+    self->end_region(target);
     munmap(second, memory_length);
 }
 
