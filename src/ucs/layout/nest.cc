@@ -1,6 +1,7 @@
 #include "nest.h"
 
 #include "checked.h"
+#include "sys/secret.h"
 
 #include <algorithm>
 #include <format>
@@ -24,10 +25,11 @@ std::uint64_t word_of(const nest_item& item)
            static_cast<std::uint64_t>(item.stride) * 0xc2b2ae3d27d4eb4fu + static_cast<std::uint64_t>(item.offset);
 }
 
+// Peers choose layouts, and so the nodes.
 std::uint64_t hash_of(std::uint64_t count, std::uint64_t length, std::span<const nest_item> items)
 {
     // Each step waits for the one before, so several rows of steps go on at a time.
-    std::uint64_t rows[4] = {mix(mix(items.size(), count), length), 1, 2, 3};
+    std::uint64_t rows[4] = {mix(mix(items.size() ^ process_secret(), count), length), 1, 2, 3};
     std::size_t i         = 0;
     for (; i + 4 <= items.size(); i += 4) {
         for (std::size_t row = 0; row < 4; ++row) {
