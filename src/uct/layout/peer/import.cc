@@ -123,7 +123,8 @@ namespace
 // The generation is unique in the memory of a process.
 using window_name = std::tuple<std::int32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 using peer_name   = std::tuple<std::int32_t, std::uint64_t, std::uint64_t>;
-using region_name = std::tuple<const shm_peer*, std::uint64_t, std::uint64_t, std::uint64_t>;
+// With the descriptor: files of different file systems may have the same inode.
+using region_name = std::tuple<const shm_peer*, std::int32_t, std::uint64_t, std::uint64_t, std::uint64_t>;
 
 window_name name_of(const shm_key& key)
 {
@@ -312,7 +313,7 @@ result<std::shared_ptr<mapped_region>> importer::map_memory(const imported_windo
 
 result<std::shared_ptr<mapped_region>> importer::find_region(const imported_window& of_window, const shm_place& place)
 {
-    auto& known = regions[{of_window.owner.get(), place.inode, place.file_offset, place.length}];
+    auto& known = regions[{of_window.owner.get(), place.fd, place.inode, place.file_offset, place.length}];
     if (auto mapped = known.lock()) {
         return mapped;
     }
