@@ -111,7 +111,8 @@ own_window window_of_rows(ucp_context_h context, std::size_t length_of_block)
 struct target_process {
     std::unique_ptr<worker> agent = worker::create("agent");
     std::array<watched_region, 2> regions{watched_region(*agent), watched_region(*agent)};
-    test::context other_context{{.features = UCP_FEATURE_RMA | UCP_FEATURE_AM, .config = {{"TLS", "posix,lay_shm,lay_copy"}}}};
+    test::context other_context{
+        {.features = UCP_FEATURE_RMA | UCP_FEATURE_AM, .config = {{"TLS", "posix,lay_shm,lay_copy"}}}};
     ucp_worker_h other = test::open_worker(other_context.get());
     ucp_ep_h to_agent  = nullptr;
     std::vector<own_window> windows; // by chosen length of the blocks
