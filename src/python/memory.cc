@@ -48,6 +48,7 @@ struct memory_object {
         if (!process.is_here()) {
             new std::optional(std::move(memory));
         }
+        memory.reset(); // before the array goes, whose memory it makes private again
     }
 };
 
@@ -136,6 +137,9 @@ nb::object array_of(nb::handle memory, nb::handle shape, nb::handle dtype)
 {
     const auto& object = nb::cast<const memory_object&>(memory);
     object.require_open();
+    if (object.shared != nullptr) {
+        raise(PyExc_ValueError, "Memory: it is that of an array, use the array");
+    }
     const nb::module_ numpy = nb::module_::import_("numpy");
     // ndarray() gives a buffer back at once and keeps only its object; an array of bytes keeps the buffer.
     return numpy.attr("ndarray")(shape, numpy.attr("dtype")(dtype), numpy.attr("asarray")(memory));
@@ -166,7 +170,8 @@ closed before they end. After fork() the child has the same memory.)doc")
         .def_prop_ro("closed", [](const memory_object& memory) { return !memory.memory; })
         .def("array", &array_of, nb::arg("shape"), nb::arg("dtype") = "u1",
              nb::sig("def array(self, shape: Integers, dtype: Any = 'u1') -> Any"),
-             "A new array of NumPy at the start of this memory. Raises TypeError if it does not fit.")
+             "A new array of NumPy at the start of this memory, which memory() made. Raises TypeError if it does not "
+             "fit, ValueError if the memory is that of an array.")
         .def("close", &memory_object::close,
              "Releases the memory; private memory is private again. Windows over it lose their remote keys. Raises "
              "BufferError while arrays over it exist. Closing twice is allowed.")

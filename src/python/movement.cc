@@ -59,7 +59,14 @@ void check_type(const array& one, const array& other)
 
 nb::object numpy_empty(nb::handle shape, nb::handle dtype)
 {
-    static PyObject* const found = nb::object(nb::module_::import_("numpy").attr("empty")).release().ptr();
+    // Set with the GIL, which an import gives up. Who had the guard of C++ meanwhile would be waited for with the GIL.
+    static PyObject* found = nullptr;
+    if (found == nullptr) {
+        nb::object imported = nb::module_::import_("numpy").attr("empty");
+        if (found == nullptr) {
+            found = imported.release().ptr();
+        }
+    }
     return nb::handle(found)(shape, dtype);
 }
 

@@ -63,11 +63,11 @@ std::string carrier_of(const window_object& window)
 
 } // namespace
 
-window_object::window_object(ucp_context_h context, std::unique_ptr<operand> shown) : _shown(std::move(shown))
+window_object::window_object(ucp_context_h context, std::unique_ptr<operand>&& shown)
 {
-    _window = checked(_shown->name(), [&] {
-        return ucx_layout::window::map(context, _shown->layout().handle(), _shown->const_bases());
-    });
+    _window = checked(shown->name(),
+                      [&] { return ucx_layout::window::map(context, shown->layout().handle(), shown->const_bases()); });
+    _shown  = std::move(shown);
 }
 
 window_object::~window_object()
@@ -77,11 +77,16 @@ window_object::~window_object()
 
 void window_object::close()
 {
+    end();
+}
+
+std::unique_ptr<operand> window_object::end()
+{
     if (!_process.is_here()) {
         new std::optional(std::move(_window)); // it is its parent's, and stays until this process ends
     }
     _window.reset();
-    _shown.reset();
+    return std::move(_shown);
 }
 
 const ucx_layout::window& window_object::get() const

@@ -10,13 +10,15 @@ namespace ucxl::python
 class window_object
 {
 public:
-    // `context` may be null.
-    window_object(ucp_context_h context, std::unique_ptr<operand> shown);
+    // `context` may be null. Takes the arrays only if there is a window then.
+    window_object(ucp_context_h context, std::unique_ptr<operand>&& shown);
     ~window_object();
     window_object(const window_object&)            = delete;
     window_object& operator=(const window_object&) = delete;
 
     void close();
+    // The same, but the arrays are still kept: by the result.
+    std::unique_ptr<operand> end();
     bool is_open() const { return _window.has_value(); }
     const ucx_layout::window& get() const;
     const operand& shown() const { return *_shown; }

@@ -40,6 +40,14 @@ void check_ucx(ucs_status_t status, const char* where)
     }
 }
 
+// With the GIL, and without the worker's lock.
+void let_go(const std::vector<operation_ptr>& ended)
+{
+    for (const auto& each : ended) {
+        each->bytes.reset();
+    }
+}
+
 } // namespace
 
 worker::worker()
@@ -74,6 +82,14 @@ void worker::require_open() const
     }
 }
 
+void worker::require_peer() const
+{
+    require_open();
+    if (_peer == nullptr) {
+        raise(PyExc_ValueError, "the connection has no peer yet, or none any more");
+    }
+}
+
 nb::bytes worker::address() const
 {
     require_open();
@@ -101,10 +117,7 @@ void worker::connect(const nb::bytes& address)
 // A window over what is not contiguous.
 operation_ptr worker::prepare(const char* name, nb::handle array, const layout_object* layout, direction way)
 {
-    require_open();
-    if (_peer == nullptr) {
-        raise(PyExc_ValueError, "the connection has no peer yet, or none any more");
-    }
+    require_peer();
     auto made   = std::make_shared<operation>();
     made->name  = name;
     made->bytes = std::make_unique<operand>(array, "array", layout_or_null(layout));
@@ -117,8 +130,10 @@ operation_ptr worker::prepare(const char* name, nb::handle array, const layout_o
         made->address = static_cast<std::byte*>(made->bytes->bases().front()) + described.bounds().front().lb;
     } else {
         const std::scoped_lock guard(_lock);
-        made->window  = std::make_unique<window_object>(_context, std::move(made->bytes));
-        made->address = made->window->get().address();
+        if (is_open()) { // else start() says so
+            made->window  = std::make_unique<window_object>(_context, std::move(made->bytes));
+            made->address = made->window->get().address();
+        }
     }
     return made;
 }
@@ -127,23 +142,36 @@ operation_ptr worker::prepare(const char* name, nb::handle array, const layout_o
 template <typename Start>
 operation_ptr worker::start(operation_ptr made, Start&& begin)
 {
-    const std::scoped_lock guard(_lock);
-    ucp_request_param_t param{};
-    if (made->window != nullptr) {
-        param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
-        param.memh         = made->window->get().memh();
+    std::vector<operation_ptr> ended;
+    bool has_peer = false;
+    {
+        const std::scoped_lock guard(_lock);
+        has_peer = is_open() && _peer != nullptr; // another thread may have closed it
+        if (has_peer) {
+            ucp_request_param_t param{};
+            if (made->window != nullptr) {
+                param.op_attr_mask = UCP_OP_ATTR_FIELD_MEMH;
+                param.memh         = made->window->get().memh();
+            }
+            param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL * (made->is_receive ? 1U : 0U);
+            made->call = begin(param);
+            if (UCS_PTR_IS_PTR(made->call)) {
+                _running.push_back(made);
+                progress_locked();
+            } else {
+                made->status = UCS_PTR_STATUS(made->call);
+                made->call   = nullptr;
+                _ended.push_back(made);
+            }
+            ended = ended_locked();
+        } else {
+            made->end_window();
+        }
     }
-    param.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL * (made->is_receive ? 1U : 0U);
-    made->call = begin(param);
-    if (!UCS_PTR_IS_PTR(made->call)) {
-        made->status = UCS_PTR_STATUS(made->call);
-        made->call   = nullptr;
-        made->let_go();
-    } else {
-        _running.push_back(made);
-        progress_locked();
+    let_go(ended);
+    if (!has_peer) {
+        require_peer();
     }
-    let_go_of_ended();
     return made;
 }
 
@@ -175,30 +203,29 @@ operation_ptr worker::prepare_remote(const char* name, nb::handle array, const l
     return made;
 }
 
-operation_ptr worker::put(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
-                          std::size_t remote_length)
+operation_ptr worker::put(nb::handle array, const layout_object* layout, std::uint64_t remote,
+                          const std::shared_ptr<ucp_rkey>& key, std::size_t remote_length)
 {
     const auto made = prepare_remote("put", array, layout, direction::out, remote_length);
+    made->key       = key;
     return start(made, [&](const ucp_request_param_t& param) {
-        return ucx().put(_peer, made->address, made->length, remote, key, &param);
+        return ucx().put(_peer, made->address, made->length, remote, key.get(), &param);
     });
 }
 
-operation_ptr worker::get(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
-                          std::size_t remote_length)
+operation_ptr worker::get(nb::handle array, const layout_object* layout, std::uint64_t remote,
+                          const std::shared_ptr<ucp_rkey>& key, std::size_t remote_length)
 {
     const auto made = prepare_remote("get", array, layout, direction::in, remote_length);
+    made->key       = key;
     return start(made, [&](const ucp_request_param_t& param) {
-        return ucx().get(_peer, made->address, made->length, remote, key, &param);
+        return ucx().get(_peer, made->address, made->length, remote, key.get(), &param);
     });
 }
 
 operation_ptr worker::flush()
 {
-    require_open();
-    if (_peer == nullptr) {
-        raise(PyExc_ValueError, "the connection has no peer any more");
-    }
+    require_peer();
     auto made  = std::make_shared<operation>();
     made->name = "flush";
     return start(made, [&](const ucp_request_param_t& param) { return ucx().ep_flush(_peer, &param); });
@@ -224,8 +251,18 @@ std::unique_ptr<window_object> worker::show(nb::handle array, const layout_objec
     if (shown->length() == 0) {
         raise(PyExc_ValueError, "array: it has no bytes");
     }
-    const std::scoped_lock guard(_lock);
-    return std::make_unique<window_object>(_context, std::move(shown));
+    shown->require_target(); // the peer may put there
+    std::unique_ptr<window_object> window;
+    {
+        const std::scoped_lock guard(_lock);
+        if (is_open()) { // another thread may have closed it
+            window = std::make_unique<window_object>(_context, std::move(shown));
+        }
+    }
+    if (window == nullptr) {
+        require_open();
+    }
+    return window;
 }
 
 std::string worker::pack_key(const window_object& shown)
@@ -244,21 +281,31 @@ std::string worker::pack_key(const window_object& shown)
     return bytes;
 }
 
-ucp_rkey_h worker::unpack_key(std::string_view bytes)
+std::shared_ptr<ucp_rkey> worker::unpack_key(std::string_view bytes)
 {
-    require_open();
+    require_peer();
     std::string packed(bytes);
     packed.resize(std::max(packed.size(), longest_key));
-    ucp_rkey_h key = nullptr;
-    const std::scoped_lock guard(_lock);
-    check_ucx(ucx().ep_rkey_unpack(_peer, packed.data(), &key), "key: ucp_ep_rkey_unpack");
-    return key;
+    ucp_rkey_h key      = nullptr;
+    ucs_status_t status = UCS_ERR_NOT_CONNECTED;
+    {
+        const std::scoped_lock guard(_lock);
+        if (is_open() && _peer != nullptr) { // another thread may have closed it
+            status = ucx().ep_rkey_unpack(_peer, packed.data(), &key);
+        }
+    }
+    check_ucx(status, "key: ucp_ep_rkey_unpack");
+    return {key, [this](ucp_rkey_h ended) { destroy_key(ended); }};
 }
 
+// In a child of fork() the lock may be that of a thread of the parent.
 void worker::destroy_key(ucp_rkey_h key)
 {
+    if (!_process.is_here()) {
+        return;
+    }
     const std::scoped_lock guard(_lock);
-    if (is_open() && _process.is_here()) {
+    if (is_open()) {
         ucx().rkey_destroy(key);
     }
 }
@@ -286,22 +333,28 @@ bool worker::progress_locked()
     return is_busy;
 }
 
-void worker::let_go_of_ended()
+// What has ended since the last call. To be let go without the lock.
+std::vector<operation_ptr> worker::ended_locked()
 {
-    for (const auto& each : std::exchange(_ended, {})) {
-        each->let_go();
+    for (const auto& each : _ended) {
+        each->end_window();
     }
+    return std::exchange(_ended, {});
 }
 
 bool worker::progress()
 {
     require_open();
-    const std::scoped_lock guard(_lock);
+    std::vector<operation_ptr> ended;
     bool is_busy = false;
-    for (int i = 0; i < rounds_of_spin && progress_locked(); ++i) {
-        is_busy = true;
+    {
+        const std::scoped_lock guard(_lock);
+        for (int i = 0; i < rounds_of_spin && is_open() && progress_locked(); ++i) {
+            is_busy = true;
+        }
+        ended = ended_locked();
     }
-    let_go_of_ended();
+    let_go(ended);
     return is_busy;
 }
 
@@ -338,10 +391,12 @@ void worker::wait(const operation* awaited, double seconds, int socket)
                 now = clock::now();
             }
         }
+        std::vector<operation_ptr> ended;
         {
             const std::scoped_lock guard(_lock);
-            let_go_of_ended();
+            ended = ended_locked();
         }
+        let_go(ended);
         if (PyErr_CheckSignals() != 0) {
             throw nb::python_error();
         }
@@ -358,7 +413,18 @@ void worker::close()
     if (!_process.is_here() || !is_open()) {
         return; // all of it is the parent's
     }
-    const std::scoped_lock guard(_lock);
+    std::vector<operation_ptr> ended;
+    {
+        const std::scoped_lock guard(_lock);
+        if (is_open()) { // another thread may have closed it
+            ended = close_locked();
+        }
+    }
+    let_go(ended);
+}
+
+std::vector<operation_ptr> worker::close_locked()
+{
     const auto& ucp = ucx();
     for (const auto& each : _running) {
         ucp.request_cancel(_worker, each->call);
@@ -375,13 +441,16 @@ void worker::close()
     if (UCS_PTR_IS_PTR(closing)) {
         ucp.request_free(closing);
     }
-    let_go_of_ended();
+    // UCX ends the process if a worker with requests that belong to somebody is destroyed.
     for (const auto& each : std::exchange(_running, {})) {
+        ucp.request_free(std::exchange(each->call, nullptr));
         each->status = UCS_ERR_CANCELED;
-        each->let_go();
+        _ended.push_back(each);
     }
+    auto ended = ended_locked();
     ucp.worker_destroy(std::exchange(_worker, nullptr));
     ucp.cleanup(std::exchange(_context, nullptr));
+    return ended;
 }
 
 namespace
@@ -440,16 +509,8 @@ public:
         _key = _owner->unpack_key({static_cast<const char*>(key.data()) + sizeof(header), key.size() - sizeof(header)});
     }
 
-    ~remote() { close(); }
-    remote(const remote&)            = delete;
-    remote& operator=(const remote&) = delete;
-
-    void close()
-    {
-        if (_key != nullptr) {
-            _owner->destroy_key(std::exchange(_key, nullptr));
-        }
-    }
+    // Operations that run keep the key.
+    void close() { _key.reset(); }
 
     std::size_t length() const { return _length; }
 
@@ -476,7 +537,7 @@ private:
     worker_ptr _owner;
     std::uint64_t _address = 0;
     std::size_t _length    = 0;
-    ucp_rkey_h _key        = nullptr;
+    std::shared_ptr<ucp_rkey> _key; // the owner outlives it
 };
 
 } // namespace

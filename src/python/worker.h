@@ -1,8 +1,8 @@
 // Worker, Operation, Exposed and Remote of Python: one context and one worker of UCX with one peer, and what runs.
 //
 // Threads: every call of UCX is made under the worker's lock. Who holds that lock never waits for the GIL, so the GIL
-// may be held while waiting for the lock. What an operation uses (arrays, window) is let go with the GIL held, after
-// its end.
+// may be held while waiting for the lock. After the end of an operation its window ends under the lock; its arrays are
+// let go after that, with the GIL: what they call then may give up the GIL.
 #pragma once
 
 #include "layout_object.h"
@@ -26,13 +26,17 @@ struct operation {
     ucs_status_t status   = UCS_INPROGRESS;
     std::size_t received  = 0; // by a receive
     bool is_receive       = false;
+    std::shared_ptr<ucp_rkey> key; // of the memory of the peer
 
     bool is_done() const { return status != UCS_INPROGRESS; }
-    // With the GIL.
-    void let_go()
+    // Under the lock.
+    void end_window()
     {
-        window.reset();
-        bytes.reset();
+        if (window != nullptr) {
+            bytes = window->end();
+            window.reset();
+        }
+        key.reset();
     }
 };
 
@@ -51,17 +55,17 @@ public:
 
     operation_ptr send(nb::handle array, const layout_object* layout, std::uint64_t tag);
     operation_ptr receive(nb::handle array, const layout_object* layout, std::uint64_t tag);
-    operation_ptr put(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
-                      std::size_t remote_length);
-    operation_ptr get(nb::handle array, const layout_object* layout, std::uint64_t remote, ucp_rkey_h key,
-                      std::size_t remote_length);
+    operation_ptr put(nb::handle array, const layout_object* layout, std::uint64_t remote,
+                      const std::shared_ptr<ucp_rkey>& key, std::size_t remote_length);
+    operation_ptr get(nb::handle array, const layout_object* layout, std::uint64_t remote,
+                      const std::shared_ptr<ucp_rkey>& key, std::size_t remote_length);
     operation_ptr flush();
     operation_ptr disconnect();
 
     std::unique_ptr<window_object> show(nb::handle array, const layout_object* layout);
     std::string pack_key(const window_object& shown);
-    ucp_rkey_h unpack_key(std::string_view bytes);
-    void destroy_key(ucp_rkey_h key);
+    // The worker outlives it.
+    std::shared_ptr<ucp_rkey> unpack_key(std::string_view bytes);
 
     // Makes UCX work for a while, with the GIL; whether anything happened.
     bool progress();
@@ -78,10 +82,13 @@ private:
     operation_ptr prepare(const char* name, nb::handle array, const layout_object* layout, direction way);
     operation_ptr prepare_remote(const char* name, nb::handle array, const layout_object* layout, direction way,
                                  std::size_t remote_length);
+    void require_peer() const;
     template <typename Start>
     operation_ptr start(operation_ptr made, Start&& start);
+    void destroy_key(ucp_rkey_h key);
     bool progress_locked();
-    void let_go_of_ended();
+    std::vector<operation_ptr> ended_locked();
+    std::vector<operation_ptr> close_locked();
 
     made_here _process;
     ucp_context_h _context = nullptr;

@@ -12,7 +12,9 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
+import weakref
 
 import numpy as np
 import ucx_layout as ul
@@ -95,6 +97,38 @@ def peer_threads(peer):
         each.join()
 
 
+def peer_killed_with_text_that_nobody_has_read(peer):
+    peer.exchange()
+    peer.exchange(b"text")
+
+
+def peer_close_beside_a_peer_that_does_not_go_on(peer):
+    peer.exchange()
+    time.sleep(2)
+
+
+def peer_long_texts(peer):
+    assert peer.exchange(b"b" * (1 << 24)) == b"a" * (1 << 24)
+
+
+def peer_text_without_answer(peer):
+    time.sleep(0.5)
+
+
+def peer_arrays_that_run_python_at_their_end(peer):
+    for _ in range(20):
+        time.sleep(0.01)  # it is waited for then
+        peer.send(np.ones(8))
+
+
+def peer_children_of_threads(peer):
+    with peer.expose(np.zeros(8)) as exposed:
+        peer.exchange(exposed.key)
+        peer.exchange()
+        peer.send(np.zeros(8))
+        peer.exchange()
+
+
 class Connections(unittest.TestCase):
     def setUp(self):
         self.name = self._testMethodName.removeprefix("test_")
@@ -110,7 +144,7 @@ class Connections(unittest.TestCase):
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.fail(f"the peer does not end: {self.process.communicate()[1]}")
-        if self.name != "killed":
+        if not self.name.startswith("killed"):
             self.assertEqual(self.process.returncode, 0, errors)
 
     def test_column(self):
@@ -179,6 +213,62 @@ class Connections(unittest.TestCase):
             asyncio.run(asyncio.wait_for(self.wait_for(self.peer.irecv(np.zeros(3))), 10))
         self.assertLess(time.monotonic() - begin, 10)
 
+    def test_killed_with_text_that_nobody_has_read(self):
+        self.peer.exchange()
+        time.sleep(0.2)
+        self.process.kill()
+        self.process.wait()
+        with self.assertRaisesRegex(ConnectionResetError, "the peer has closed"):
+            self.peer.recv(np.zeros(3), timeout=10)
+
+    def test_close_beside_a_peer_that_does_not_go_on(self):
+        self.peer.exchange()
+        self.peer.isend(np.ones(1 << 20))
+        with unittest.mock.patch("ucx_layout._connection._CLOSE", 0.1):
+            self.peer.close()
+        self.assertTrue(self.peer.closed)
+
+    def test_long_texts(self):
+        self.assertEqual(self.peer.exchange(b"a" * (1 << 24)), b"b" * (1 << 24))
+
+    def test_text_without_answer(self):
+        with self.assertRaises(TimeoutError):
+            self.peer.exchange(b"text", timeout=0.1)
+        with self.assertRaisesRegex(ConnectionError, "an earlier exchange"):
+            self.peer.exchange()
+
+    def test_arrays_that_run_python_at_their_end(self):
+        def work():
+            for _ in range(20):
+                array = np.zeros(8)
+                weakref.finalize(array, time.sleep, 0.001)  # gives up the GIL
+                request = self.peer.irecv(array)
+                del array
+                request.wait()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        while thread.is_alive():
+            self.peer.progress()
+
+    def test_children_of_threads(self):
+        """A thread of the parent may have any lock at the fork."""
+        remote = self.peer.remote(self.peer.exchange())
+        thread = threading.Thread(target=lambda: self.peer.recv(np.zeros(8)))
+        thread.start()
+        for _ in range(10):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                signal.alarm(5)
+                remote.close()
+                os._exit(0)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.peer.exchange()
+        thread.join()
+        self.peer.exchange()
+
     async def wait_for(self, request):
         await request
 
@@ -193,6 +283,7 @@ class Connections(unittest.TestCase):
                 (IndexError, "^array: the layout reaches", lambda: self.peer.send(fixed, layout=ul.contiguous(25))),
                 (ValueError, "^key: these 3 bytes are no key", lambda: self.peer.remote(b"abc")),
                 (ValueError, "^array: it has no bytes", lambda: self.peer.expose(np.zeros(0))),
+                (ValueError, "^array: the array is read-only", lambda: self.peer.expose(fixed)),
                 (TimeoutError, "not done after 0.05 s", lambda: self.peer.recv(np.zeros(3), timeout=0.05))):
             with self.assertRaisesRegex(kind, message):
                 call()

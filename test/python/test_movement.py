@@ -1,6 +1,7 @@
 """gather(), scatter() and copy(): every byte, what is refused, references and threads."""
 import ctypes
 import gc
+import subprocess
 import sys
 import threading
 import unittest
@@ -280,6 +281,20 @@ class BadInput(unittest.TestCase):
         self.check(TypeError, "^source: the DLPack device is no", ul.gather, NoCapsule(("a", 0), 3))
         huge = np.lib.stride_tricks.as_strided(np.zeros(1), (2**40, 2**10), (0, 0))
         self.check(ValueError, "^source: the array is longer", ul.gather, huge)
+
+
+class FirstUse(unittest.TestCase):
+    def test_by_several_threads(self):
+        """Nothing has imported NumPy before."""
+        subprocess.run([sys.executable, "-c", """
+import threading, ucx_layout
+memory = memoryview(bytearray(64))[::2]
+threads = [threading.Thread(target=ucx_layout.gather, args=(memory,)) for _ in range(4)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+"""], timeout=60, check=True)
 
 
 if __name__ == "__main__":

@@ -97,6 +97,22 @@ class Memory(unittest.TestCase):
         memory.close()
         self.assertEqual(sys.getrefcount(array), before)
 
+    def test_shared_arrays_have_no_other_array(self):
+        with ul.share(private_array(1 << 18)) as memory, self.assertRaisesRegex(ValueError, "use the array"):
+            memory.array(8)
+
+    def test_share_that_is_dropped_ends_before_its_array(self):
+        def mappings():
+            with open("/proc/self/maps", encoding="utf-8") as maps:
+                return sum("rw-s" in line for line in maps)
+
+        before = mappings()
+        for _ in range(5):
+            array = private_array(1 << 20)
+            memory = ul.share(array)
+            del array, memory
+        self.assertEqual(mappings(), before)
+
     def test_share_of_a_shared_mapping(self):
         segment = shared_memory.SharedMemory(create=True, size=1 << 16)
         try:

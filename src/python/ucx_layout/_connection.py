@@ -56,13 +56,14 @@ class Connection:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._worker = _core.Worker()
+        self._is_out_of_step = False  # an exchange() ended half-way
         control.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         control.settimeout(30)
         control.sendall(_HELLO)
+        control.setblocking(False)  # a socket with a timeout would wait in send(), and UCX would not work meanwhile
         if self._read(len(_HELLO)) != _HELLO:
             raise ConnectionError("the other side is no ucx_layout of this version")
-        self._write_text(self._worker.address())
-        self._worker.connect(self._read_text())
+        self._worker.connect(self._exchange(self._worker.address(), 30.0))
 
     # Operations
 
@@ -87,7 +88,7 @@ class Connection:
 
     def expose(self, array: "Array", *, layout: Optional[Layout] = None) -> Exposed:
         """Lets the peer put to and get from an array. The peer needs its `key`, for remote(). Close it when the peer is
-        done; until then the array is kept."""
+        done; until then the array is kept. Raises ValueError if it is read-only, or shows a byte twice."""
         return self._worker.expose(array, layout)
 
     def remote(self, key: bytes) -> Remote:
@@ -121,9 +122,9 @@ class Connection:
     def exchange(self, text: bytes = b"", timeout: Optional[float] = None) -> bytes:
         """Gives the peer some bytes and returns those that it gives by its exchange(): keys, shapes, "done".
 
-        Works for the peer's operations meanwhile. At most 16 MB, by TCP."""
-        self._write_text(text)
-        return self._read_text(timeout)
+        Works for the peer's operations meanwhile. At most 16 MB, by TCP. After a TimeoutError the peer may have a part
+        of it: only close() is possible then, and other calls that need no exchange()."""
+        return self._exchange(text, timeout)
 
     def progress(self) -> bool:
         """Lets UCX work for a moment; whether anything happened."""
@@ -168,10 +169,9 @@ class Connection:
         return bool(look.poll(0))
 
     def _has_peer_gone(self) -> bool:
-        try:
-            return self._is_readable() and self._control.recv(1, socket.MSG_PEEK) == b""
-        except OSError:
-            return True
+        look = select.poll()
+        look.register(self._control, select.POLLRDHUP)  # bytes that nobody has read do not hide it
+        return bool(look.poll(0))
 
     def _check_peer(self, gone: Optional[float]) -> Optional[float]:
         """When the peer was first seen to have gone, given what an earlier call returned. Raises some time after."""
@@ -221,16 +221,43 @@ class Connection:
                 found += part
         return found
 
-    def _write_text(self, text: bytes) -> None:
+    def _exchange(self, text: bytes, timeout: Optional[float]) -> bytes:
+        """Writes and reads in turns: neither side may wait for the other one to read."""
         if len(text) > _MAX_TEXT:
             raise ValueError(f"text: {len(text)} bytes, {_MAX_TEXT} at most")
-        self._control.sendall(struct.pack("!I", len(text)) + text)
+        if self._is_out_of_step:
+            raise ConnectionError("an earlier exchange() did not end; close the connection")
+        self._is_out_of_step = True
+        until = None if timeout is None else time.monotonic() + timeout
+        left_out = memoryview(struct.pack("!I", len(text)) + text)
+        found, wanted = bytearray(), 4
+        while left_out or len(found) < wanted:
+            left = 1.0 if until is None else until - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(f"no answer of the peer after {timeout} s")
+            sent = self._send_some(left_out)
+            left_out = left_out[sent:]
+            if len(found) < wanted and self._is_readable():
+                part = self._control.recv(wanted - len(found))
+                if not part:
+                    raise ConnectionResetError("the peer has closed the connection or ended")
+                found += part
+                if wanted == 4 == len(found):
+                    wanted += struct.unpack("!I", found)[0]
+                    if wanted - 4 > _MAX_TEXT:
+                        raise ConnectionError(f"the peer announces {wanted - 4} bytes, {_MAX_TEXT} at most")
+            elif sent == 0:
+                self._worker.wait(None, min(left, _PAUSE if left_out else 1.0), self._control.fileno())
+        self._is_out_of_step = False
+        return bytes(found[4:])
 
-    def _read_text(self, timeout: Optional[float] = None) -> bytes:
-        length = struct.unpack("!I", self._read(4, timeout))[0]
-        if length > _MAX_TEXT:
-            raise ConnectionError(f"the peer announces {length} bytes, {_MAX_TEXT} at most")
-        return self._read(length, timeout)
+    def _send_some(self, text: memoryview) -> int:
+        if not text:
+            return 0
+        try:
+            return self._control.send(text)
+        except BlockingIOError:
+            return 0
 
 
 def listen(port: int, host: str = "localhost", timeout: Optional[float] = None) -> Connection:

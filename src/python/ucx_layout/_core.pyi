@@ -133,7 +133,7 @@ class Memory:
 
     def array(self, shape: Integers, dtype: Any = 'u1') -> Any:
         """
-        A new array of NumPy at the start of this memory. Raises TypeError if it does not fit.
+        A new array of NumPy at the start of this memory, which memory() made. Raises TypeError if it does not fit, ValueError if the memory is that of an array.
         """
 
     def close(self) -> None:
