@@ -387,6 +387,14 @@ extent array::bounds() const
     return found;
 }
 
+int array::traverse(visitproc visit, void* arg) const
+{
+    Py_VISIT(_object.ptr());
+    Py_VISIT(_capsule.ptr());
+    Py_VISIT(_buffer.view.obj);
+    return 0;
+}
+
 void array::require_writable() const
 {
     if (_is_read_only) {

@@ -57,6 +57,8 @@ public:
 
     void require_writable() const;
     void require_contiguous() const;
+    // What it refers to, for tp_traverse of the object that has it.
+    int traverse(visitproc visit, void* arg) const;
 
 private:
     bool take_buffer();

@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include "collected.h"
 #include "layout_object.h"
 #include "ucx.h"
 
@@ -41,6 +42,15 @@ struct memory_object {
         }
         memory.reset();
         shared.reset();
+    }
+
+    // For collected.h.
+    int traverse(visitproc visit, void* arg) const { return shared == nullptr ? 0 : shared->traverse(visit, arg); }
+    void clear()
+    {
+        if (exports == 0) {
+            close();
+        }
     }
 
     ~memory_object()
@@ -129,10 +139,6 @@ void release_buffer(PyObject* self, Py_buffer*)
     --nb::inst_ptr<memory_object>(self)->exports;
 }
 
-PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&get_buffer)},
-                              {Py_bf_releasebuffer, reinterpret_cast<void*>(&release_buffer)},
-                              {0, nullptr}};
-
 nb::object array_of(nb::handle memory, nb::handle shape, nb::handle dtype)
 {
     const auto& object = nb::cast<const memory_object&>(memory);
@@ -158,7 +164,12 @@ bool made_here::is_here() const
 
 void bind_memory(nb::module_& module)
 {
-    nb::class_<memory_object>(module, "Memory", nb::type_slots(buffer_slots), nb::is_final(),
+    PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&get_buffer)},
+                           {Py_bf_releasebuffer, reinterpret_cast<void*>(&release_buffer)},
+                           traverse_slot<memory_object>(),
+                           clear_slot<memory_object>(),
+                           {0, nullptr}};
+    nb::class_<memory_object>(module, "Memory", nb::type_slots(slots), nb::is_final(),
                               R"doc(Memory that processes of this host reach in one pass. Made by memory() and share().
 
 A context manager that closes it. What memory() made has the buffer protocol: arrays over it keep it, and it cannot be

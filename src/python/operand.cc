@@ -72,6 +72,16 @@ void operand::require_target() const
     }
 }
 
+int operand::traverse(visitproc visit, void* arg) const
+{
+    for (const array& each : _arrays) {
+        if (const int stopped = each.traverse(visit, arg); stopped != 0) {
+            return stopped;
+        }
+    }
+    return 0;
+}
+
 bool operand::may_overlap(const operand& other) const
 {
     for (std::size_t i = 0; i < _bases.size(); ++i) {

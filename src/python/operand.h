@@ -35,6 +35,9 @@ public:
     bool may_overlap(const operand& other) const;
     bool may_overlap(const std::byte* data, std::size_t length) const;
 
+    // As array's.
+    int traverse(visitproc visit, void* arg) const;
+
 private:
     void check_bounds() const;
 

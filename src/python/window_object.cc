@@ -1,5 +1,6 @@
 #include "window_object.h"
 
+#include "collected.h"
 #include "layout_object.h"
 #include "ucx.h"
 
@@ -102,8 +103,9 @@ const ucx_layout::window& window_object::get() const
 
 void bind_window(nb::module_& module)
 {
+    PyType_Slot slots[] = {traverse_slot<window_object>(), clear_slot<window_object>(), {0, nullptr}};
     nb::class_<window_object>(
-        module, "Window", nb::is_final(),
+        module, "Window", nb::type_slots(slots), nb::is_final(),
         R"doc(Arrays of any strides as one buffer of UCX. Made by window(); a context manager that closes it.
 
 It has an address and a length, which calls of UCX take as those of any buffer. Nobody else can use them: the CPU cannot

@@ -22,6 +22,9 @@ public:
     bool is_open() const { return _window.has_value(); }
     const ucx_layout::window& get() const;
     const operand& shown() const { return *_shown; }
+    // For collected.h.
+    void clear() { close(); }
+    int traverse(visitproc visit, void* arg) const { return _shown == nullptr ? 0 : _shown->traverse(visit, arg); }
 
 private:
     made_here _process;

@@ -1,5 +1,7 @@
 #include "worker.h"
 
+#include "collected.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -485,6 +487,9 @@ public:
     std::size_t length() const { return _shown->get().length(); }
     // A closed worker has ended the context in which the window had a handle.
     void close() { _shown->close(); }
+    // For collected.h.
+    void clear() { close(); }
+    int traverse(visitproc visit, void* arg) const { return _shown->traverse(visit, arg); }
 
 private:
     worker_ptr _owner;
@@ -548,7 +553,8 @@ void bind_worker(nb::module_& module)
     nb::class_<operation>(module, "Operation", nb::is_final(), "What one call of a Worker began.")
         .def_prop_ro("done", &operation::is_done)
         .def("result", &result_of, "Bytes moved; raises the error of the operation.");
-    nb::class_<exposed>(module, "Exposed", nb::is_final(),
+    PyType_Slot slots[] = {traverse_slot<exposed>(), clear_slot<exposed>(), {0, nullptr}};
+    nb::class_<exposed>(module, "Exposed", nb::type_slots(slots), nb::is_final(),
                         "An array that the peer may read and write, until it is closed. Keeps the array.")
         .def_prop_ro("key", &exposed::key, "What the peer needs for Connection.remote().")
         .def_prop_ro("length", &exposed::length, "Packed bytes.")

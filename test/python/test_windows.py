@@ -7,6 +7,7 @@ import subprocess
 import sys
 import unittest
 import warnings
+import weakref
 from multiprocessing import shared_memory
 
 import numpy as np
@@ -206,6 +207,18 @@ ucp.ucp_context_print_info(context, ctypes.c_void_p.in_dll(ctypes.CDLL(None), "s
         ul.window(array[:, 1])  # dropped without close()
         gc.collect()
         self.assertEqual(sys.getrefcount(array), references)
+
+    def test_in_a_cycle_is_collected(self):
+        class Array(np.ndarray):
+            pass
+
+        for make in (ul.window, ul.share):
+            array = private_array(1 << 16).view(Array)
+            array.keeps = make(array)
+            gone = weakref.ref(array)
+            del array
+            gc.collect()
+            self.assertIsNone(gone(), make)
 
     def test_of_a_block_table(self):
         cache = np.zeros((100, 64), np.uint8)
