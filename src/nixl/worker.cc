@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <random>
 
 namespace ucxl::nixl
@@ -297,13 +298,19 @@ ucs_status_t worker::receive(void* self, const void* /*header*/, std::size_t /*h
                              std::size_t length, const ucp_am_recv_param_t* param)
 {
     auto& receiver = *static_cast<worker*>(self);
-    auto content   = decode({static_cast<const char*>(data), length});
-    if (!content || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
-        log_error("{} bytes that are no message were received", length);
-        return UCS_OK;
+    try {
+        auto content = decode({static_cast<const char*>(data), length});
+        if (!content || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+            log_error("{} bytes that are no message were received", length);
+        } else if (content->kind != message_kind::show && content->kind != message_kind::fetch) {
+            receiver._received.push_back(std::move(*content));
+        } else if ((param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0) {
+            // Now, because UCX ends an endpoint that nobody here has made when its connection fails.
+            receiver.answer(*content, param->reply_ep);
+        }
+    } catch (const std::bad_alloc&) {
+        log_error("no memory for a message of {} bytes", length);
     }
-    const bool has_sender = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) != 0;
-    receiver._received.push_back({std::move(*content), has_sender ? param->reply_ep : nullptr});
     return UCS_OK;
 }
 
@@ -326,29 +333,30 @@ message_status worker::send(ucp_ep_h to, message content)
     return status;
 }
 
-void worker::handle(const received_message& received)
+void worker::answer(const message& asked, ucp_ep_h to)
 {
-    const message& content = received.content;
+    if (asked.kind == message_kind::show) {
+        send(to, _shown.show(asked, _regions, _context));
+    } else {
+        send_fetched(asked, to);
+    }
+}
+
+void worker::handle(const message& content)
+{
     switch (content.kind) {
-    case message_kind::show:
-        if (received.answer_to != nullptr) {
-            send(received.answer_to, _shown.show(content, _regions, _context));
-        }
-        break;
     case message_kind::shown:
         handle_shown(content);
         break;
     case message_kind::drop:
         _shown.drop(content.sender, content.window);
         break;
-    case message_kind::fetch:
-        if (received.answer_to != nullptr) {
-            send_fetched(content, received.answer_to);
-        }
-        break;
     case message_kind::moved:
         handle_moved(content);
         break;
+    case message_kind::show:
+    case message_kind::fetch:
+        break; // answered when they came
     case message_kind::notice: {
         const std::scoped_lock guard(_notices_lock);
         _notices.emplace_back(content.name, content.bytes);

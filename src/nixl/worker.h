@@ -66,11 +66,6 @@ public:
 private:
     friend struct release_transfer;
 
-    struct received_message {
-        message content;
-        ucp_ep_h answer_to;
-    };
-
     explicit worker(std::string agent) : _agent(std::move(agent)), _process(own_pid()) {}
 
     bool start();
@@ -87,7 +82,8 @@ private:
     std::shared_ptr<piece> answered(std::uint64_t number, std::uint64_t answerer);
     bool set_handler(unsigned id, ucp_am_recv_callback_t call);
     message_status send(ucp_ep_h to, message content);
-    void handle(const received_message& received);
+    void handle(const message& content);
+    void answer(const message& asked, ucp_ep_h to);
     void handle_shown(const message& answer);
 
     bool progress_locked();
@@ -141,7 +137,7 @@ private:
     std::uint64_t _last_number = 0;
     std::chrono::steady_clock::time_point _last_look;
     shown_windows _shown;
-    std::vector<received_message> _received;
+    std::vector<message> _received;                                    // that need no answer
     std::unordered_map<std::uint64_t, std::shared_ptr<piece>> _pieces; // with an answer to come
     std::vector<std::shared_ptr<region>> _unended;                     // deregistered, but still used by UCX
     std::set<transfer*> _transfers;                                    // all that are prepared

@@ -3,6 +3,7 @@
 
 #include "active_messages.h"
 #include "log.h"
+#include "outcome.h"
 #include "worker.h"
 
 #include <cstddef>
@@ -110,7 +111,11 @@ bool worker::take_data(const data_header& header, std::span<const std::byte> dat
     }
     // The window stays until UCX has ended it: end_region() waits for that.
     return receive_rendezvous(_worker, data, static_cast<std::byte*>(to->window.address()) + header.offset,
-                              to->window.memh(), [to, answer](ucs_status_t ended) { answer(ended); }) == UCS_INPROGRESS;
+                              to->window.memh(), [to, answer](ucs_status_t ended) {
+                                  if (outcome_of(ended) != outcome::disconnected && ended != UCS_ERR_CANCELED) {
+                                      answer(ended); // else the sender's endpoint may be gone
+                                  }
+                              }) == UCS_INPROGRESS;
 }
 
 // Out of a window of this agent.
