@@ -307,7 +307,7 @@ int operate(Next* next, const Origin& own_origin, const Result& own_result, cons
     const bool uses_origin = may_take && reduced.reads_origin() && is_used(own_origin);
     const bool uses_result = may_take && is_used(own_result);
     if ((uses_origin || uses_result) && operations::has_room() &&
-        (has_true_request(reduced, form) || find_known(target.type) == nullptr)) [[unlikely]] {
+        (has_true_request(reduced, form) || own_types::has(target.type))) [[unlikely]] {
         constexpr bool is_reduced = std::is_same_v<Operator, operator_of>;
         try {
             pending.push_back({win, target.rank, std::make_shared<operation>()});

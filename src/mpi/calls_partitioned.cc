@@ -20,7 +20,7 @@ class held_partitions final : public held
 {
 public:
     held_partitions(packed_side&& side, int number, MPI_Count count, direction way)
-        : _side(std::move(side)), _count(count), _way(way), _has_arrived(static_cast<std::size_t>(number))
+        : _side(std::move(side)), _count(count), _way(way), _has_arrived(static_cast<std::size_t>(number), true)
     {
         is_persistent = true;
     }
@@ -66,7 +66,7 @@ private:
     const MPI_Count _count; // elements of one partition
     const direction _way;
     std::mutex _lock;
-    std::vector<bool> _has_arrived;
+    std::vector<bool> _has_arrived; // all of them before the first start
 };
 
 template <typename Next, typename Buffer>
@@ -148,7 +148,7 @@ UCXL_MPI_CALL own_MPI_Parrived(MPI_Request request, int partition, int* flag)
 {
     const int result = next_MPI_Parrived(request, partition, flag);
     if (result == MPI_SUCCESS && *flag != 0) {
-        if (auto* const things = partitions_of(request); things != nullptr && things->is_running()) {
+        if (auto* const things = partitions_of(request); things != nullptr) {
             things->note_arrival(partition);
         }
     }

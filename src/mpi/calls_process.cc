@@ -65,6 +65,25 @@ int end_mpi(End&& end)
     return end();
 }
 
+// Programs and libraries may end their requests and windows in what MPI calls when it deletes the attributes of
+// MPI_COMM_SELF, first of all. The oldest of these is the library's own, and stops it.
+int end_world()
+{
+    bool is_last = false;
+    {
+        const std::lock_guard guard(lock);
+        is_last = num_users > 0 && --num_users == 0;
+        if (is_last && !library::stops_with_mpi()) {
+            library::stop();
+        }
+    }
+    const int result = next_MPI_Finalize();
+    if (is_last) {
+        contexts::end();
+    }
+    return result;
+}
+
 } // namespace
 
 UCXL_MPI_CALL own_MPI_Init(int* argc, char*** argv)
@@ -79,7 +98,7 @@ UCXL_MPI_CALL own_MPI_Init_thread(int* argc, char*** argv, int required, int* pr
 
 UCXL_MPI_CALL own_MPI_Finalize()
 {
-    return end_mpi([] { return next_MPI_Finalize(); });
+    return end_world();
 }
 
 UCXL_MPI_CALL own_MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session)

@@ -51,11 +51,13 @@ int stop_with_mpi(MPI_Comm /*comm*/, int /*keyval*/, void* /*value*/, void* /*ex
     return MPI_SUCCESS;
 }
 
+std::atomic<bool> is_attached{false};
+
 void attach_stop()
 {
     int keyval = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(copy_none<MPI_Comm>, stop_with_mpi, &keyval, nullptr) == MPI_SUCCESS) {
-        PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+        is_attached = PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr) == MPI_SUCCESS;
         PMPI_Comm_free_keyval(&keyval); // it lives as long as what is attached
     }
 }
@@ -68,6 +70,11 @@ void leave_to_mpi(const char* reason)
 }
 
 } // namespace
+
+bool library::stops_with_mpi()
+{
+    return is_attached;
+}
 
 bool library::has_world()
 {

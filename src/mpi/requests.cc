@@ -70,9 +70,10 @@ bool requests::has_ended(MPI_Request request) noexcept
 
 void requests::end(held& things) noexcept
 {
+    const std::lock_guard guard(things._lock);
     if (things._is_running) {
-        things._is_running = false;
         things.end();
+        things._is_running = false;
     }
 }
 
@@ -125,6 +126,7 @@ void requests::begin(int count, const MPI_Request* array) noexcept
     for (const MPI_Request each : std::span(array, static_cast<std::size_t>(count))) {
         held* const things = find(each);
         if (things != nullptr && things->is_persistent) {
+            const std::lock_guard guard(things->_lock);
             things->begin();
             things->_is_running = true;
         }
@@ -139,6 +141,7 @@ void requests::cancel_begin(int count, const MPI_Request* array) noexcept
     for (const MPI_Request each : std::span(array, static_cast<std::size_t>(count))) {
         held* const things = find(each);
         if (things != nullptr && things->is_persistent) {
+            const std::lock_guard guard(things->_lock);
             things->_is_running = false;
         }
     }

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 
 namespace ucxl::mpi
 {
@@ -34,16 +35,14 @@ public:
     // Whether end() does anything.
     virtual bool must_end() const { return false; }
 
-    // Whether a persistent request was started and has not ended.
-    bool is_running() const { return _is_running; }
-
     held_windows windows;
     bool is_persistent = false;
 
 private:
     friend class requests;
     friend class ending_requests;
-    bool _is_running     = false;
+    std::mutex _lock;             // of `_is_running`, and held until end() is over: another thread may ask meanwhile
+    bool _is_running     = false; // started, and not ended
     MPI_Request _request = MPI_REQUEST_NULL;
     MPI_Request* _place  = nullptr; // where the caller of a call that may end it has it
     held* _next          = nullptr; // in a chain of the table, or of an ending_requests
