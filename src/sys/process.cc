@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include "fork.h"
 #include "hash.h"
 
 #include <array>
@@ -114,12 +115,26 @@ std::optional<process_status> status_of_process(pid_t pid)
     return status;
 }
 
+namespace
+{
+
+std::mutex& identity_lock()
+{
+    static std::mutex& lock = *[] {
+        auto* const made = new std::mutex;
+        hold_over_fork<[]() -> std::mutex& { return identity_lock(); }>();
+        return made;
+    }();
+    return lock;
+}
+
+} // namespace
+
 process_identity process_identity::own()
 {
     // Asked of the system again only after a fork or a change of the user: a key is unpacked for every rendezvous.
-    static std::mutex& lock = *new std::mutex;
     static process_identity known{};
-    const std::lock_guard guard(lock);
+    const std::lock_guard guard(identity_lock());
     if (known.pid != own_pid() || known.user != geteuid()) {
         known = ask_system();
     }

@@ -4,6 +4,7 @@
 #include "numbered_handle.h"
 #include "options.h"
 #include "uct/layout/copy/md.h"
+#include "uct/layout/peer/export.h"
 #include "window_figures.h"
 
 #include "abi/log.h"
@@ -28,6 +29,7 @@ map_state& map_state::instance()
         window_figures::instance();
         window_registry::hold_lock_over_fork();
         region_table::instance();
+        hold_exports_over_fork();
         auto* created = new map_state;
         // A child forked while another thread maps must not inherit a held lock.
         hold_over_fork<[]() -> std::mutex& { return instance().lock; }>();

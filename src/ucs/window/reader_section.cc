@@ -75,21 +75,27 @@ std::atomic<bool> has_several_readers{!can_interrupt_readers()};
 namespace
 {
 
+void enlist(reader_slot& slot)
+{
+    const std::lock_guard guard(list_lock());
+    slot.next = all_slots;
+    if (slot.next != nullptr) {
+        become_shared();
+        slot.next->prev = &slot;
+    }
+    all_slots   = &slot;
+    this_reader = &slot;
+}
+
+// Of a thread whose listed_slot has ended: handlers of exit() and destructors of keys may open sections, too.
+thread_local constinit bool has_ended         = false;
+thread_local constinit reader_slot* late_slot = nullptr; // stays in the list
+
 // The slot of a thread, in the list from its first section to the end of the thread.
 class listed_slot
 {
 public:
-    listed_slot()
-    {
-        const std::lock_guard guard(list_lock());
-        _slot.next = all_slots;
-        if (_slot.next != nullptr) {
-            become_shared();
-            _slot.next->prev = &_slot;
-        }
-        all_slots   = &_slot;
-        this_reader = &_slot;
-    }
+    listed_slot() { enlist(_slot); }
     ~listed_slot()
     {
         const std::lock_guard guard(list_lock());
@@ -97,6 +103,8 @@ public:
         if (_slot.next != nullptr) {
             _slot.next->prev = _slot.prev;
         }
+        this_reader = nullptr;
+        has_ended   = true;
     }
     listed_slot(const listed_slot&)            = delete;
     listed_slot& operator=(const listed_slot&) = delete;
@@ -111,6 +119,13 @@ private:
 
 reader_slot& make_slot()
 {
+    if (has_ended) {
+        if (late_slot == nullptr) {
+            late_slot = new reader_slot;
+            enlist(*late_slot);
+        }
+        return *late_slot;
+    }
     static thread_local listed_slot own;
     return own.get();
 }

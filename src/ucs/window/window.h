@@ -28,6 +28,7 @@
 #include "sys/error.h"
 #include "ucs/pack/pack_plan.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,11 @@ struct window_binding {
 
     // Whether peers of this host can map all of the bytes.
     bool is_shared() const { return !regions.empty(); }
+    // Whether the program may have other memory there soon: it takes a region back.
+    bool is_withdrawn() const
+    {
+        return std::ranges::any_of(regions, [](const auto& held) { return held != nullptr && held->is_withdrawn(); });
+    }
     // Whether the CPU can reach the bytes only by copies.
     bool is_indirect() const { return indirect != nullptr || has_indirect_bases; }
 };

@@ -6,6 +6,7 @@
 #include "ucs/window/window.h"
 
 #include "abi/log.h"
+#include "sys/fork.h"
 
 #include <algorithm>
 #include <atomic>
@@ -36,17 +37,12 @@ shm_access access_of(const window_binding& binding)
     return binding.is_shared() ? shm_access::mapping : shm_access::process;
 }
 
-bool is_withdrawn(const region_ptr& held)
-{
-    return held != nullptr && held->is_withdrawn();
-}
-
 bool is_exportable(const window_binding& binding, shm_access access, std::size_t min_block)
 {
     const layout& described    = *binding.plan->source_layout();
     const std::uint64_t blocks = described.blocks().count;
     return access == access_of(binding) && blocks != 0 && !binding.is_indirect() &&
-           described.packed_length() / blocks >= min_block && std::ranges::none_of(binding.regions, is_withdrawn);
+           described.packed_length() / blocks >= min_block && !binding.is_withdrawn();
 }
 
 // Most windows have no key for a given access; nothing of them is copied.
@@ -77,7 +73,14 @@ private:
 
 exporter& exporter::instance()
 {
-    static exporter& owner = *new exporter; // never destroyed: destructors that run later may release windows
+    // Never destroyed: destructors that run later may release windows.
+    static exporter& owner = *[] {
+        static_cast<void>(process_identity::own()); // fork takes its lock after this one, as prepare() does
+        window_registry::hold_lock_over_fork();
+        auto* const made = new exporter;
+        hold_over_fork<[]() -> std::mutex& { return instance().lock; }>();
+        return made;
+    }();
     return owner;
 }
 
@@ -264,6 +267,11 @@ shm_key export_or_none(const void* address, shm_access access, std::size_t min_b
 
 } // namespace
 
+void hold_exports_over_fork()
+{
+    exporter::instance();
+}
+
 shm_key no_access_key()
 {
     shm_key key{};
@@ -303,7 +311,7 @@ void update_exported_window(const void* address) noexcept
         return;
     }
     // A region may be withdrawn while a window is bound to it; windows over it are looked for afterwards.
-    if (record->key.access != access_of(binding) || std::ranges::any_of(binding.regions, is_withdrawn)) {
+    if (record->key.access != access_of(binding) || binding.is_withdrawn()) {
         ended = std::exchange(binding.attachment->value, nullptr);
         return;
     }

@@ -31,6 +31,9 @@ inline const board_file* own_board() noexcept
     return board_of_process.load(std::memory_order_acquire);
 }
 
+// Fork takes the lock of exports after those that are held over it from now on.
+void hold_exports_over_fork();
+
 // Returns a key that every peer refuses.
 shm_key no_access_key();
 

@@ -5,6 +5,7 @@
 
 #include "abi/log.h"
 #include "sys/clock.h"
+#include "sys/fork.h"
 #include "sys/guarded_range.h"
 #include "sys/pages.h"
 #include "ucs/layout/walk.h"
@@ -179,7 +180,13 @@ std::span<const std::shared_ptr<mapped_region>> regions_of(const imported_window
 
 importer& importer::instance()
 {
-    static importer& owner = *new importer; // never destroyed: destructors that run later may destroy keys
+    // Never destroyed: destructors that run later may destroy keys.
+    static importer& owner = *[] {
+        static_cast<void>(process_identity::own()); // fork takes its lock after this one, as acquire() does
+        auto* const made = new importer;
+        hold_over_fork<[]() -> std::mutex& { return instance().lock; }>();
+        return made;
+    }();
     return owner;
 }
 

@@ -208,7 +208,8 @@ turn take_part(found_pass& pass)
     // Nothing from here on waits: the requester waits for the pieces that are taken.
     const reader_section section;
     const window* const own = find_own(request);
-    if (own == nullptr || own->generation() != generation || !own->binding().is_shared()) {
+    if (own == nullptr || own->generation() != generation || !own->binding().is_shared() ||
+        own->binding().is_withdrawn()) {
         return {0, true};
     }
     const auto here = resolve(section, reinterpret_cast<const void*>(request.owner_address), request.length);
