@@ -60,29 +60,44 @@ struct transfer {
     tile::side memory() const { return {*plan, bases(), total}; }
 };
 
-// Every operation needs a transfer, so each thread keeps finished ones for reuse.
+// Every operation needs a transfer, so each thread keeps finished ones for reuse. Handlers of exit() and destructors of
+// static objects may begin operations, too: the pool of the thread has ended then.
 class transfer_pool
 {
 public:
-    static transfer_pool& of_thread()
+    static std::unique_ptr<transfer> take()
     {
-        thread_local transfer_pool pool;
-        return pool;
+        auto* const pool = of_thread();
+        return pool != nullptr && pool->_size > 0 ? std::move(pool->_free[--pool->_size])
+                                                  : std::make_unique<transfer>();
     }
 
-    std::unique_ptr<transfer> take() { return _size > 0 ? std::move(_free[--_size]) : std::make_unique<transfer>(); }
-
-    void give(std::unique_ptr<transfer> done)
+    static void give(std::unique_ptr<transfer> done)
     {
-        if (_size < _free.size()) {
-            _free[_size++] = std::move(done);
+        auto* const pool = of_thread();
+        if (pool != nullptr && pool->_size < pool->_free.size()) {
+            pool->_free[pool->_size++] = std::move(done);
         }
     }
 
 private:
+    ~transfer_pool() { _has_ended = true; }
+
+    static transfer_pool* of_thread()
+    {
+        if (_has_ended) {
+            return nullptr;
+        }
+        thread_local transfer_pool pool;
+        return &pool;
+    }
+
+    static thread_local constinit bool _has_ended; // needs no destructor, so it can be read until the thread is gone
     std::array<std::unique_ptr<transfer>, 32> _free;
     std::size_t _size = 0;
 };
+
+thread_local constinit bool transfer_pool::_has_ended = false;
 
 // Splits [offset, offset + length) at the borders of elements and calls fn(element, offset in it, length, bytes done
 // before) for each part.
@@ -159,7 +174,7 @@ void* start(void* context, const void* buffer, std::size_t count, bool is_send)
     std::unique_ptr<transfer> started;
     const char* reason = "are one element; there is no memory for the state of the operation";
     try {
-        started = transfer_pool::of_thread().take();
+        started = transfer_pool::take();
         reason  = fill(*started, datatype, buffer, count, is_send);
     } catch (const std::exception&) { // a container throws it without memory
         started.reset();
@@ -247,7 +262,7 @@ void finish(void* state)
         if (!ended->is_send && ended->together.is_used()) {
             ended->together.flush(ended->memory());
         }
-        transfer_pool::of_thread().give(std::move(ended));
+        transfer_pool::give(std::move(ended));
         datatype->remove_user();
     }
 }
@@ -276,8 +291,9 @@ ucs_status_t create(ucp_layout& layout, ucp_datatype_t* datatype_p)
     auto made   = std::make_unique<layout_datatype>(retain(&layout), std::move(*element));
     auto& table = datatype_table::instance();
     const std::lock_guard guard(table.lock);
-    if (ucp_dt_create_generic(&operations, made.get(), &made->value) != UCS_OK) {
-        return log_no_memory("ucp_layout_datatype_create");
+    if (const auto status = ucp_dt_create_generic(&operations, made.get(), &made->value); status != UCS_OK) {
+        ucs_error("ucp_layout_datatype_create: ucp_dt_create_generic failed (%d)", static_cast<int>(status));
+        return status;
     }
     rollback undo([&] { ucp_dt_destroy(made->value); });
     table.all.emplace(made->value, made.get());

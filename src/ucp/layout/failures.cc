@@ -171,7 +171,7 @@ ucs_status_t ucp_layout_print_hooks(FILE* stream)
         for (const hook& each : all_hooks()) {
             text += describe(each);
         }
-        if (std::fputs(text.c_str(), stream) < 0) {
+        if (std::fputs(text.c_str(), stream) < 0 || std::fflush(stream) != 0) {
             ucs_error("ucp_layout_print_hooks: writing failed: %m");
             return UCS_ERR_IO_ERROR;
         }

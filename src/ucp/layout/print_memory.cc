@@ -136,7 +136,7 @@ ucs_status_t print_memory(pid_t pid, FILE* stream)
                   static_cast<int>(pid));
         return UCS_ERR_NO_ELEM;
     }
-    if (std::fputs(describe(pid == 0 ? getpid() : pid, figures).c_str(), stream) < 0) {
+    if (std::fputs(describe(pid == 0 ? getpid() : pid, figures).c_str(), stream) < 0 || std::fflush(stream) != 0) {
         ucs_error("ucp_layout_print_memory: writing failed: %m");
         return UCS_ERR_IO_ERROR;
     }

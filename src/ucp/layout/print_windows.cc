@@ -63,7 +63,7 @@ ucs_status_t print_windows(pid_t pid, FILE* stream)
                   static_cast<int>(pid));
         return UCS_ERR_NO_ELEM;
     }
-    if (std::fputs(describe(figures).c_str(), stream) < 0) {
+    if (std::fputs(describe(figures).c_str(), stream) < 0 || std::fflush(stream) != 0) {
         ucs_error("ucp_layout_print_windows: writing failed: %m");
         return UCS_ERR_IO_ERROR;
     }

@@ -112,7 +112,7 @@ ucs_status_t print(ucp_layout& layout, FILE* stream, unsigned flags)
         }
         text += (*plan)->describe();
     }
-    if (std::fputs(text.c_str(), stream) < 0) {
+    if (std::fputs(text.c_str(), stream) < 0 || std::fflush(stream) != 0) {
         ucs_error("ucp_layout_print: writing failed: %m");
         return UCS_ERR_IO_ERROR;
     }

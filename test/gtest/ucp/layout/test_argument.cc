@@ -324,6 +324,25 @@ TEST_F(argument, a_garbage_kind_is_refused)
     EXPECT_EQ(ucp_layout_create(&params, &made), UCS_ERR_INVALID_PARAM);
 }
 
+TEST_F(argument, a_stream_that_takes_nothing_is_an_error)
+{
+    const auto made    = must(layout::create_contig(8));
+    FILE* const stream = std::fopen("/dev/full", "w");
+    ASSERT_NE(stream, nullptr);
+    const auto expect_failure = [&](const char* function, ucs_status_t status) {
+        EXPECT_EQ(status, UCS_ERR_IO_ERROR) << function;
+    };
+    for (const char* function :
+         {"ucp_layout_print", "ucp_layout_print_hooks", "ucp_layout_print_memory", "ucp_layout_print_windows"}) {
+        logs().expect(std::string(function) + ": writing failed");
+    }
+    expect_failure("ucp_layout_print", ucp_layout_print(made.get(), stream, UCP_LAYOUT_PRINT_TEXT));
+    expect_failure("ucp_layout_print_hooks", ucp_layout_print_hooks(stream));
+    expect_failure("ucp_layout_print_memory", ucp_layout_print_memory(0, stream));
+    expect_failure("ucp_layout_print_windows", ucp_layout_print_windows(0, stream));
+    std::fclose(stream);
+}
+
 TEST_F(argument, garbage_print_flags_are_refused)
 {
     const auto made    = must(layout::create_contig(8));

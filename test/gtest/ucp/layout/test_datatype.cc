@@ -9,11 +9,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 namespace
@@ -305,6 +308,48 @@ TEST_F(layout_datatype, offsets_may_be_whole_addresses)
     EXPECT_EQ(loop.transfer({nullptr, 1, type.get()}, contiguous(received.data(), 100)), UCS_OK);
     EXPECT_EQ(std::ranges::count(received, 7), 100);
     munmap(low, length);
+}
+
+// What a destructor of a key does, after those of the thread's own objects.
+struct late_pack {
+    ucp_layout_datatype_attr_t attr{};
+    std::string packed      = std::string(8, ' ');
+    bool is_in_freed_memory = false;
+
+    static void run(void* self)
+    {
+        auto& late = *static_cast<late_pack*>(self);
+        std::vector<std::unique_ptr<char[]>> blocks; // if something was freed, one of these is at its address
+        for (std::size_t size = 48; size <= 256; size += 16) {
+            for (int i = 0; i < 40; ++i) {
+                blocks.push_back(std::make_unique<char[]>(size));
+            }
+        }
+        void* const state = late.attr.operations.start_pack(late.attr.context, "a.b.c.d.e.f.g.h.", 1);
+        late.is_in_freed_memory =
+            std::ranges::any_of(blocks, [&](const auto& each) { return each.get() == static_cast<char*>(state); });
+        late.attr.operations.pack(state, 0, late.packed.data(), late.packed.size());
+        late.attr.operations.finish(state);
+    }
+};
+
+TEST_F(layout_datatype, operations_may_begin_when_the_thread_ends)
+{
+    const auto type = must(datatype::create(must(layout::create_strided(1, {{8, 2}}))));
+    late_pack late;
+    late.attr.field_mask = UCP_LAYOUT_DATATYPE_ATTR_FIELD_OPERATIONS | UCP_LAYOUT_DATATYPE_ATTR_FIELD_CONTEXT;
+    ASSERT_EQ(ucp_layout_datatype_query(type.get(), &late.attr), UCS_OK);
+    pthread_key_t key{};
+    ASSERT_EQ(pthread_key_create(&key, &late_pack::run), 0);
+    std::thread([&] {
+        pthread_setspecific(key, &late);
+        for (int i = 0; i < 2; ++i) {
+            late.attr.operations.finish(late.attr.operations.start_pack(late.attr.context, "a.b.c.d.e.f.g.h.", 1));
+        }
+    }).join();
+    pthread_key_delete(key);
+    EXPECT_EQ(late.packed, "abcdefgh");
+    EXPECT_FALSE(late.is_in_freed_memory);
 }
 
 TEST_F(layout_datatype, destroy_of_a_foreign_datatype_is_refused)
