@@ -740,6 +740,18 @@ TEST_P(mpi_program, memory_does_not_grow_with_the_number_of_datatypes)
     }
 }
 
+TEST_P(mpi_program, requests_may_end_in_a_flush_and_in_finalize)
+{
+    const auto ended = run(GetParam(), 2, GetParam().with_ucx, {built("mpi_end_calls_") + GetParam().programs},
+                           {{"UCX_LAYOUT_MPI_TYPES", "all"}, {"UCX_LAYOUT_MPI_REPORT", "y"}});
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    for (const char* const name : {"get: 0 wrong", "finalize: 0 wrong"}) {
+        const auto first = ended.out.find(name);
+        ASSERT_NE(first, std::string::npos) << ended.output();
+        EXPECT_NE(ended.out.find(name, first + 1), std::string::npos) << ended.output();
+    }
+}
+
 // Where there are windows, UCX looks at the buffer of each message, and starts later.
 TEST_P(mpi_program, has_windows_only_where_messages_may_go_by_them)
 {
