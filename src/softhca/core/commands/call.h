@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -172,5 +173,7 @@ command_entries qp_transition_commands();
 command_entries resource_commands();
 command_entries srq_commands();
 command_entries vhca_commands();
+// All of these.
+std::array<command_entries, 10> command_families();
 
 } // namespace ucxl::softhca

@@ -16,9 +16,7 @@ using prm::command_status;
 
 const command_entry* find_entry(prm::command opcode)
 {
-    for (const command_entries family :
-         {qp_commands(), qp_transition_commands(), mkey_commands(), cq_commands(), srq_commands(), dct_commands(),
-          vhca_commands(), resource_commands(), port_commands(), capability_commands()}) {
+    for (const command_entries family : command_families()) {
         const auto found = std::ranges::find(family, opcode, &command_entry::opcode);
         if (found != family.end()) {
             return &*found;
@@ -67,6 +65,12 @@ void count(statistics& counts, prm::command opcode, command_status status)
 }
 
 } // namespace
+
+std::array<command_entries, 10> command_families()
+{
+    return {qp_commands(),  qp_transition_commands(), mkey_commands(),     cq_commands(),   srq_commands(),
+            dct_commands(), vhca_commands(),          resource_commands(), port_commands(), capability_commands()};
+}
 
 command_status execute_command(command_call& call, std::size_t output_bytes, prm::command opcode)
 {

@@ -88,9 +88,7 @@ const std::vector<command_entry>& all_commands()
 {
     static const auto all = [] {
         std::vector<command_entry> made;
-        for (const command_entries family :
-             {qp_commands(), qp_transition_commands(), mkey_commands(), cq_commands(), srq_commands(), dct_commands(),
-              vhca_commands(), resource_commands(), port_commands(), capability_commands()}) {
+        for (const command_entries family : command_families()) {
             made.insert(made.end(), family.begin(), family.end());
         }
         return made;
