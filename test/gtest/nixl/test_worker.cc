@@ -198,6 +198,19 @@ protected:
         return self->prepare(way, list_of(own->info().id, here), "other", list_of(board.memory.id, there));
     }
 
+    // A write that has moved all blocks before.
+    transfer_ptr posted_beside_stopped_agent()
+    {
+        draw_blocks(num_blocks);
+        auto moved = must(prepare(direction::write));
+        self->post(*moved, std::nullopt);
+        EXPECT_EQ(end_of(*moved), UCS_OK);
+        stop_other();
+        self->post(*moved, std::nullopt);
+        progress(20);
+        return moved;
+    }
+
     // What `to` has to be after a transfer from `from`.
     static bytes expected(const unsigned char* to, const unsigned char* from, const std::vector<std::size_t>& targets,
                           const std::vector<std::size_t>& sources)
@@ -417,13 +430,7 @@ TEST_P(nixl_worker, an_agent_that_was_killed_ends_what_runs_and_what_comes)
 
 TEST_P(nixl_worker, an_agent_that_is_killed_while_bytes_move_ends_the_transfer)
 {
-    draw_blocks(num_blocks);
-    const auto moved = must(prepare(direction::write));
-    self->post(*moved, std::nullopt);
-    ASSERT_EQ(end_of(*moved), UCS_OK);
-    stop_other();
-    self->post(*moved, std::nullopt);
-    progress(20);
+    const auto moved = posted_beside_stopped_agent();
     other->kill();
     other.reset();
     const auto status = end_of(*moved);
@@ -436,13 +443,7 @@ TEST_P(nixl_worker, an_agent_that_is_killed_while_bytes_move_ends_the_transfer)
 // The memory is the program's only after the end.
 TEST_P(nixl_worker, a_transfer_has_no_end_while_an_agent_that_does_not_go_on_may_take_its_bytes)
 {
-    draw_blocks(num_blocks);
-    const auto moved = must(prepare(direction::write));
-    self->post(*moved, std::nullopt);
-    ASSERT_EQ(end_of(*moved), UCS_OK);
-    stop_other();
-    self->post(*moved, std::nullopt);
-    progress(20);
+    const auto moved     = posted_beside_stopped_agent();
     const bool is_in_ucx = !GetParam().is_one_sided() && !GetParam().is_far; // the endpoint to another host is closed
     EXPECT_EQ(self->end(*moved), is_in_ucx ? UCS_ERR_BUSY : UCS_OK);
     continue_other();
