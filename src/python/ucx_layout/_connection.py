@@ -61,7 +61,7 @@ class Connection:
         control.settimeout(30)
         control.sendall(_HELLO)
         control.setblocking(False)  # a socket with a timeout would wait in send(), and UCX would not work meanwhile
-        if self._read(len(_HELLO)) != _HELLO:
+        if self._read_hello() != _HELLO:
             raise ConnectionError("the other side is no ucx_layout of this version")
         self._worker.connect(self._exchange(self._worker.address(), 30.0))
 
@@ -206,16 +206,16 @@ class Connection:
 
     # The control socket
 
-    def _read(self, length: int, timeout: Optional[float] = 30.0) -> bytes:
-        until = None if timeout is None else time.monotonic() + timeout
+    def _read_hello(self) -> bytes:
+        until = time.monotonic() + 30
         found = b""
-        while len(found) < length:
-            left = 1.0 if until is None else until - time.monotonic()
+        while len(found) < len(_HELLO):
+            left = until - time.monotonic()
             if left <= 0:
-                raise TimeoutError(f"no answer of the peer after {timeout} s")
+                raise TimeoutError("no answer of the peer after 30.0 s")
             self._worker.wait(None, min(left, 1.0), self._control.fileno())
             if self._is_readable():
-                part = self._control.recv(length - len(found))
+                part = self._control.recv(len(_HELLO) - len(found))
                 if not part:
                     raise ConnectionResetError("the peer has closed the connection or ended")
                 found += part
