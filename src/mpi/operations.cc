@@ -2,6 +2,7 @@
 
 #include "requests.h"
 
+#include <iterator>
 #include <utility>
 
 namespace ucxl::mpi
@@ -13,6 +14,7 @@ namespace
 struct operation_table {
     std::mutex lock;
     pending_operations all;
+    std::uint64_t last_number = 0;
 };
 
 // Not destroyed at exit: other threads may still be in MPI.
@@ -69,39 +71,49 @@ void operations::add(pending_operations&& one) noexcept
     const std::lock_guard guard(table().lock);
     auto& all = table().all;
     // Those that ended with their requests.
-    while (!all.empty() && all.front().moved->is_done()) {
+    while (!all.empty() && all.front().ending_calls == 0 && all.front().moved->is_done()) {
         done.splice(done.end(), all, all.begin());
     }
+    one.front().number = ++table().last_number;
     all.splice(all.end(), one);
     _number.store(all.size(), std::memory_order_relaxed);
 }
 
-void ending_operations::take(MPI_Win win, int target) noexcept
+void ending_operations::hold() noexcept
 {
     const std::lock_guard guard(table().lock);
+    for (auto& each : table().all) {
+        if (has(each)) {
+            ++each.ending_calls;
+            _last_number = each.number;
+        }
+    }
+}
+
+void ending_operations::release(bool are_complete) noexcept
+{
+    pending_operations done; // released after the lock
+    std::unique_lock guard(table().lock);
     auto& all = table().all;
-    for (auto each = all.begin(); each != all.end();) {
+    for (auto each = all.begin(); each != all.end() && each->number <= _last_number;) {
         const auto current = each++;
-        if (current->win == win && (target == all_targets || current->target == target)) {
-            _taken.splice(_taken.end(), all, current);
+        if (!has(*current)) {
+            continue;
+        }
+        if (are_complete && !current->moved->is_done()) {
+            guard.unlock();
+            if (current->moved->may_finish()) {
+                current->moved->finish();
+            }
+            guard.lock();
+            // Another call may have taken out the next one.
+            each = std::next(current);
+        }
+        if (--current->ending_calls == 0 && current->moved->is_done()) {
+            done.splice(done.end(), all, current);
         }
     }
     operations::_number.store(all.size(), std::memory_order_relaxed);
-}
-
-int ending_operations::settle(int result) noexcept
-{
-    for (auto each = _taken.begin(); result == MPI_SUCCESS && each != _taken.end();) {
-        const auto current = each++;
-        if (current->moved->may_finish()) {
-            current->moved->finish();
-            _taken.erase(current);
-        }
-    }
-    if (!_taken.empty()) {
-        operations::add(std::move(_taken));
-    }
-    return result;
 }
 
 } // namespace ucxl::mpi

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -55,6 +56,10 @@ struct pending_operation {
     MPI_Win win;
     int target;
     operation_ptr moved;
+    // The order in which they were added.
+    std::uint64_t number = 0;
+    // The calls that may complete it and have not returned yet. It stays in the list for them.
+    std::size_t ending_calls = 0;
 };
 using pending_operations = std::list<pending_operation>;
 
@@ -75,7 +80,8 @@ private:
     static std::atomic<std::size_t> _number, _length;
 };
 
-// The operations that a call may complete, taken out while MPI does it: another thread may start new ones.
+// The operations that a call may complete: those of a window and a target that were added before the call. They stay in
+// the list until they are unpacked, because a flush of another thread must not return earlier.
 //
 //     ending_operations ending(win, rank);
 //     return ending.settle(PMPI_Win_flush(rank, win));
@@ -84,19 +90,33 @@ class ending_operations
 public:
     static constexpr int all_targets = -1;
 
-    ending_operations(MPI_Win win, int target) noexcept
+    ending_operations(MPI_Win win, int target) noexcept : _win(win), _target(target)
     {
         if (operations::any()) [[unlikely]] {
-            take(win, target);
+            hold();
         }
     }
-    // Completes them, or puts them back if MPI failed. Returns the result.
-    int settle(int result) noexcept;
+    // Completes them, unless MPI failed: then a later call does. Returns the result.
+    int settle(int result) noexcept
+    {
+        if (_last_number != 0) [[unlikely]] {
+            release(result == MPI_SUCCESS);
+        }
+        return result;
+    }
 
 private:
-    void take(MPI_Win win, int target) noexcept;
+    bool has(const pending_operation& each) const
+    {
+        return each.win == _win && (_target == all_targets || each.target == _target);
+    }
+    void hold() noexcept;
+    void release(bool are_complete) noexcept;
 
-    pending_operations _taken;
+    const MPI_Win _win;
+    const int _target;
+    // Of the last operation that this holds.
+    std::uint64_t _last_number = 0;
 };
 
 } // namespace ucxl::mpi

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <span>
+#include <string_view>
 
 namespace ucxl::test
 {
@@ -49,7 +49,7 @@ int run(int argc, char** argv)
 int main(int argc, char** argv)
 {
     int provided           = MPI_THREAD_SINGLE;
-    const bool has_threads = argc > 3 && std::strcmp(argv[3], "threads") == 0;
+    const bool has_threads = argc > 3 && std::string_view(argv[3]).starts_with("threads");
     MPI_Init_thread(&argc, &argv, has_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     if (has_threads && provided != MPI_THREAD_MULTIPLE) {
         std::printf("this MPI has no threads\n");

@@ -1,7 +1,11 @@
 // One-sided operations with derived datatypes at the origin, and numbers or the same datatype at the target.
 #include "calls.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace ucxl::test
 {
@@ -335,6 +339,53 @@ void run_many_operations(round_seed seed)
     MPI_Win_free(&win);
 }
 
+// Several threads get, each into memory of its own, and flush the same target. A flush completes the gets of all threads,
+// and none may return before its own get is in memory, whichever flush brings it.
+void run_flushing_threads(round_seed seed)
+{
+    constexpr int number = 3, turns = 50, columns = 1 << 18;
+    const int peer       = own_rank ^ 1;
+    current_call         = "flushing threads";
+    std::vector<unsigned> memory(columns), wanted(columns);
+    for (unsigned i = 0; i < columns; ++i) {
+        memory[i] = static_cast<unsigned>(own_rank) * columns + i + 1;
+        wanted[i] = static_cast<unsigned>(peer) * columns + i + 1;
+    }
+    MPI_Datatype type;
+    MPI_Type_vector(columns, 1, 2, MPI_UNSIGNED, &type);
+    MPI_Type_commit(&type);
+    MPI_Win win;
+    MPI_Win_create(memory.data(), columns * sizeof(unsigned), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_lock_all(0, win);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < number; ++thread) {
+        threads.emplace_back([&, thread] {
+            random numbers(derive_seed(seed, static_cast<std::uint64_t>(10 * own_rank + thread)));
+            std::vector<unsigned> got(2 * columns);
+            for (int turn = 0; turn < turns; ++turn) {
+                std::ranges::fill(got, 0u);
+                MPI_Get(got.data(), 1, type, peer, 0, columns, MPI_UNSIGNED, win);
+                std::this_thread::sleep_for(std::chrono::microseconds(numbers.below(1000)));
+                MPI_Win_flush(peer, win);
+                for (std::size_t i = 0; i < columns; ++i) {
+                    if (got[2 * i] != wanted[i] || got[2 * i + 1] != 0) {
+                        ++wrong;
+                        break;
+                    }
+                }
+            }
+        });
+    }
+    for (std::thread& each : threads) {
+        each.join();
+    }
+    expect(wrong == 0, std::to_string(wrong) + " of " + std::to_string(number * turns) + " gets were not complete");
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+    MPI_Type_free(&type);
+}
+
 // No datatype, with a window that returns errors, in a program whose communicators do not.
 void run_errors_of_window(round_seed /*seed*/)
 {
@@ -390,6 +441,7 @@ void add_one_sided_calls(std::vector<call_test>& calls)
     all.push_back({"many-operations", run_many_operations, true});
     all.push_back({"errors-of-window", run_errors_of_window, true});
     calls.insert(calls.end(), all.begin(), all.end());
+    calls.push_back({"threads-flush", run_flushing_threads, true});
     // By name only: Open MPI 5.0.7 over its own transports ends now and then, or brings wrong bytes.
     calls.push_back({"one-sided",
                      [all](round_seed seed) {

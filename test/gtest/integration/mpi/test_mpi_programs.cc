@@ -216,6 +216,13 @@ TEST_P(mpi_program, threads_use_datatypes_at_the_same_time)
     }
 }
 
+TEST_P(mpi_program, threads_flush_the_same_target_at_the_same_time)
+{
+    const auto ended = calls(2, "1", {"threads-flush"}, mpich_sleeps);
+    EXPECT_EQ(ended.status, 0) << ended.output();
+    EXPECT_THAT(ended.output(), HasSubstr("2 comparisons, 0 wrong"));
+}
+
 // Not what Open MPI gets otherwise: datatypes of UCX.
 TEST_P(mpi_program, all_calls_move_random_datatypes_by_windows)
 {
