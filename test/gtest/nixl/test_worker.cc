@@ -375,6 +375,25 @@ TEST_P(nixl_worker, bytes_outside_of_registered_memory_are_refused_by_their_owne
     EXPECT_EQ(end_of(*moved), UCS_ERR_OUT_OF_RANGE);
 }
 
+// The owner needs addresses for all of them.
+TEST_P(nixl_worker, more_bytes_than_an_agent_may_name_are_refused_by_their_owner)
+{
+    constexpr std::size_t repeats = (std::size_t{160} << 30) / memory_length;
+    block_list from, into;
+    for (std::size_t i = 0; i < repeats; ++i) {
+        from.add(own->info().id, 0, memory_length);
+        into.add(board.memory.id, 0, memory_length);
+    }
+    const auto moved = must(self->prepare(direction::write, std::move(from), "other", std::move(into)));
+    self->post(*moved, std::nullopt);
+    EXPECT_EQ(end_of(*moved), UCS_ERR_NO_RESOURCE);
+    // The next one needs few.
+    draw_blocks(64);
+    const auto next = must(prepare(direction::write));
+    self->post(*next, std::nullopt);
+    EXPECT_EQ(end_of(*next), UCS_OK);
+}
+
 TEST_P(nixl_worker, memory_that_was_deregistered_is_not_found)
 {
     draw_blocks(64);
