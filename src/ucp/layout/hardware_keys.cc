@@ -92,6 +92,8 @@ public:
         _registry.destroy(const_cast<window*>(freed));
     }
 
+    address_range addresses_of_arena() const override { return _registry.addresses_of_arena(); }
+
     result<void> set_foreign(const foreign_memory& memory) const override
     {
         _registry.set_foreign(memory);

@@ -264,6 +264,13 @@ bool window_registry::holds_windows(const void* address, std::uint64_t length) c
     return false;
 }
 
+address_range window_registry::addresses_of_arena() const
+{
+    const std::size_t length = _arena_length.load(std::memory_order_acquire);
+    const std::uintptr_t base = _base.load(std::memory_order_relaxed);
+    return length == 0 ? address_range{} : address_range{base - margin, base + length + margin};
+}
+
 // Of a range that touches the arena or its margins, as offsets. Empty if it touches the margins only.
 window_registry::arena_range window_registry::part_in_arena(const void* address, std::uint64_t length) const
 {

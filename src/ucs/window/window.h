@@ -26,6 +26,7 @@
 #include "window_carrier.h"
 
 #include "sys/error.h"
+#include "sys/mapped_ranges.h"
 #include "ucs/pack/pack_plan.h"
 
 #include <algorithm>
@@ -200,6 +201,7 @@ public:
         const std::uintptr_t from  = reinterpret_cast<std::uintptr_t>(address);
         return reserved != 0 && (from - first < reserved + 2 * margin || length > first - from);
     }
+    address_range addresses_of_arena() const; // margins included; none before reserve()
     // The type that UCX knows the address as, which is in the arena or its margins. Wait-free.
     ucs_memory_type_t memory_type_at(const void* address) const;
     // Null until the first window is created, constant afterwards.

@@ -14,6 +14,7 @@
 #include "foreign_memory.h"
 #include "indirect_memory.h"
 #include "sys/error.h"
+#include "sys/mapped_ranges.h"
 #include "ucs/layout/layout.h"
 
 #include <cstddef>
@@ -75,6 +76,8 @@ class window_directory
 {
 public:
     virtual bool in_arena(const void* address, std::uint64_t length) const = 0; // some byte, margins included
+    // All addresses of the arena, margins included. After set_foreign() they stay the same.
+    virtual address_range addresses_of_arena() const = 0;
     // The window that holds the address. Throws std::bad_alloc.
     virtual std::optional<window_content> find(const void* address) const = 0;
     // UCX registers the range, some byte of which is in the arena, in the domain. As

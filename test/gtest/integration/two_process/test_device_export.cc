@@ -10,6 +10,7 @@
 #include "support/printed_text.h"
 #include "support/random.h"
 #include "support/wait_until.h"
+#include "uct/ib/mlx5/domain/exported_handle.h"
 
 #include <algorithm>
 #include <csignal>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -577,7 +579,7 @@ void announced(const peer_arguments& arguments)
 
 const scenario announcing("export.announce", announced);
 
-// Garbage, handles cut off and handles of another process are refused.
+// Garbage, handles with changed bytes and handles that name memory of the importing process are refused.
 void forged(const peer_arguments& arguments)
 {
     const context_handle context(arguments);
@@ -599,6 +601,22 @@ void forged(const peer_arguments& arguments)
             const imported_memory imported(context.get(), changed);
             check(imported.status() != UCS_OK, "byte {} of a handle was changed, and it was imported",
                   static_cast<std::ptrdiff_t>(at) - part);
+        }
+        // A copy of own memory at such an address would go to the other process.
+        const auto* const memory = reinterpret_cast<const std::byte*>(&session);
+        const std::byte* const first = nullptr;
+        for (const auto& [address, length] :
+             {std::pair(memory, 8ul), std::pair(memory - 65536, 1ul << 20), std::pair(first, ~0ul)}) {
+            bytes changed        = other.packed;
+            std::byte* const own = changed.data() + part;
+            auto handle          = mlx5::unpack_exported(own);
+            check(handle.has_value() && handle->is_window, "no handle of a window");
+            handle->address      = reinterpret_cast<std::uintptr_t>(address);
+            handle->memory_bytes = length;
+            mlx5::pack(*handle, std::span<std::byte, mlx5::exported_handle::length>(own, 152));
+            const imported_memory imported(context.get(), changed);
+            check(imported.status() != UCS_OK, "a handle of {} bytes at {} was imported", length,
+                  static_cast<const void*>(address));
         }
         const imported_memory imported(context.get(), other.packed);
         check_ok(imported.status(), "import of the handle itself");

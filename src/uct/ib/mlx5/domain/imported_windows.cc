@@ -1,6 +1,10 @@
 #include "imported_windows.h"
 
 #include "abi/log.h"
+#include "sys/pages.h"
+#include "sys/reserved_addresses.h"
+#include "sys/rollback.h"
+#include "ucs/layout/limits.h"
 
 #include <algorithm>
 #include <exception>
@@ -14,6 +18,11 @@ namespace
 std::uintptr_t number_of(const void* address)
 {
     return reinterpret_cast<std::uintptr_t>(address);
+}
+
+std::uint64_t page_before(std::uint64_t address)
+{
+    return address & ~std::uint64_t{page_length() - 1};
 }
 
 // Whether the device did it. Who asked reports the failure; this says why.
@@ -44,14 +53,20 @@ imported_windows& imported_windows::instance()
 result<void> imported_windows::add(const exported_handle& handle, const alias_table::entry& alias,
                                    staged_copies& copies, const window_directory& windows)
 {
+    UCXL_TRY(windows.set_foreign(*this));
     {
         const std::lock_guard guard(_lock);
+        _arena = windows.addresses_of_arena();
+        if (!reserve(handle.address, handle.memory_bytes)) {
+            return fail(errc::unsupported,
+                        std::format("memory of this process is at some of the {} bytes at 0x{:x}, or they cannot be "
+                                    "reserved",
+                                    handle.memory_bytes, handle.address));
+        }
+        rollback undo([&] { free_reserved(handle.address, handle.memory_bytes); });
         _ranges.emplace(handle.address, range{handle.memory_bytes, &alias, &copies});
+        undo.cancel();
         _longest = std::max(_longest, handle.memory_bytes);
-    }
-    if (auto known = windows.set_foreign(*this); !known) {
-        remove(handle.address, alias);
-        return known;
     }
     if (windows.holds_windows(reinterpret_cast<const void*>(handle.address), handle.memory_bytes)) {
         remove(handle.address, alias);
@@ -67,8 +82,65 @@ void imported_windows::remove(std::uintptr_t address, const alias_table::entry& 
     const auto [first, last] = _ranges.equal_range(address);
     const auto found         = std::find_if(first, last, [&](const auto& each) { return each.second.alias == &alias; });
     if (found != last) {
+        const std::uint64_t length = found->second.length;
         _ranges.erase(found);
+        free_reserved(address, length);
     }
+}
+
+template <typename Visit>
+void imported_windows::for_each_own_part(std::uintptr_t address, std::uint64_t length, Visit&& visit) const
+{
+    std::uint64_t at        = page_before(address);
+    const std::uint64_t end = round_to_pages(address + length);
+    const auto visit_before = [&](std::uint64_t next) {
+        if (at < std::min(next, end)) {
+            visit(address_range{at, std::min(next, end)});
+        }
+    };
+    bool is_before_arena  = _arena.start < _arena.end;
+    const auto pass_arena = [&](std::uint64_t before) {
+        if (is_before_arena && _arena.start <= before) {
+            visit_before(_arena.start);
+            at              = std::max(at, _arena.end);
+            is_before_arena = false;
+        }
+    };
+    for_each_near(at, end - at, [&](std::uintptr_t start, const range& known) {
+        pass_arena(page_before(start));
+        visit_before(page_before(start));
+        at = std::max(at, round_to_pages(start + known.length));
+    });
+    pass_arena(end);
+    visit_before(end);
+}
+
+bool imported_windows::reserve(std::uintptr_t address, std::uint64_t length) const
+{
+    if (length > limits::max_length || address > std::uintptr_t{INTPTR_MAX} - length) {
+        return false; // no process has such addresses
+    }
+    std::uint64_t reserved_to = 0;
+    bool is_free              = true;
+    for_each_own_part(address, length, [&](const address_range& part) {
+        is_free = is_free && reserved_addresses::take(part);
+        if (is_free) {
+            reserved_to = part.end;
+        }
+    });
+    if (!is_free) {
+        for_each_own_part(address, length, [&](const address_range& part) {
+            if (part.end <= reserved_to) {
+                reserved_addresses::give_back(part);
+            }
+        });
+    }
+    return is_free;
+}
+
+void imported_windows::free_reserved(std::uintptr_t address, std::uint64_t length) const noexcept
+{
+    for_each_own_part(address, length, reserved_addresses::give_back);
 }
 
 template <typename Visit>

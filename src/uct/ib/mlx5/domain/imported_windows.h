@@ -3,10 +3,14 @@
 //
 // Two processes may have windows at the same addresses. Then nobody can tell whose are meant, and copies are refused;
 // transfers by keys are not concerned.
+//
+// The addresses come from the other process. They are reserved here, so that no memory of this process is, or comes to
+// be, at one of them: copies of it would go to the other process.
 #pragma once
 
 #include "alias_table.h"
 #include "staged_copies.h"
+#include "sys/mapped_ranges.h"
 #include "ucs/window/window_keys.h"
 
 #include <map>
@@ -21,7 +25,7 @@ public:
     // Of the process.
     static imported_windows& instance();
 
-    // `alias` and `copies` stay until remove(). Errors: unsupported (a window of this process has such an address).
+    // `alias` and `copies` stay until remove(). Errors: unsupported (memory of this process has such an address).
     result<void> add(const exported_handle& handle, const alias_table::entry& alias, staged_copies& copies,
                      const window_directory& windows);
     // Waits for copies that are under way.
@@ -41,12 +45,18 @@ private:
     // Calls visit(start, range) for those that may touch the range.
     template <typename Visit>
     void for_each_near(std::uintptr_t address, std::uint64_t length, Visit&& visit) const;
+    // Calls visit(range) for the parts of whole pages that are neither in the arena nor in another window of _ranges.
+    template <typename Visit>
+    void for_each_own_part(std::uintptr_t address, std::uint64_t length, Visit&& visit) const;
+    bool reserve(std::uintptr_t address, std::uint64_t length) const;
+    void free_reserved(std::uintptr_t address, std::uint64_t length) const noexcept;
     // The one that holds all of it, or null.
     const range* find(std::uintptr_t address, std::uint64_t length) const;
 
     mutable std::shared_mutex _lock; // shared while the device copies
     std::multimap<std::uintptr_t, range> _ranges;
     std::uint64_t _longest = 0;
+    address_range _arena{};
 };
 
 } // namespace ucxl::mlx5
