@@ -107,6 +107,10 @@ const char* address_range::reserve(std::size_t length, bool has_huge_pages)
     if (has_limit(RLIMIT_AS, UINT64_MAX)) {
         return "the addresses of this process are limited (ulimit -v)";
     }
+    // A child could have no copy of the pieces, which are not counted, because they are shared.
+    if (has_limit(RLIMIT_DATA, UINT64_MAX)) {
+        return "the data of this process are limited (ulimit -d)";
+    }
     if (is_overcommit_off()) {
         return "the system does not overcommit memory (vm.overcommit_memory=2)";
     }
@@ -261,6 +265,46 @@ heap_memory_kind address_range::tell(unsigned index, heap_memory& memory) const
     return heap_memory_shared;
 }
 
+namespace
+{
+
+// By a system call: programs protect pages of their blocks, and to read these would be a fault.
+bool read_all(int fd, off_t from, std::byte* to, std::size_t length)
+{
+    while (length > 0) {
+        const long done = call(SYS_pread64, fd, to, length, from);
+        if (done <= 0) {
+            return false;
+        }
+        from += done;
+        to += done;
+        length -= static_cast<std::size_t>(done);
+    }
+    return true;
+}
+
+// False if the file cannot be read: another thread may close it.
+bool read_data(int fd, off_t first, std::size_t length, std::byte* to)
+{
+    const off_t end = first + static_cast<off_t>(length);
+    for (off_t hole = first; hole < end;) {
+        const off_t data = lseek(fd, hole, SEEK_DATA);
+        if (data < 0 && errno == ENXIO) {
+            return true; // nothing but a hole
+        }
+        if (data >= end) {
+            return true;
+        }
+        hole = std::min<off_t>(lseek(fd, data, SEEK_HOLE), end);
+        if (data < 0 || hole < data || !read_all(fd, data, to + (data - first), static_cast<std::size_t>(hole - data))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
 // Private memory with what the piece has now, or null. Holes of the file stay holes.
 std::byte* address_range::copy_of(const piece& copied)
 {
@@ -270,20 +314,9 @@ std::byte* address_range::copy_of(const piece& copied)
         return nullptr;
     }
     call(SYS_madvise, copy, copied.length, MADV_HUGEPAGE); // it is written at once, and takes a third of the time then
-    if (!is_file(copied.fd, copied.inode)) {
+    if (!is_file(copied.fd, copied.inode) ||
+        !read_data(copied.fd, static_cast<off_t>(copied.file_offset), copied.length, copy)) {
         std::memcpy(copy, copied.start, copied.length); // nobody knows where the holes are
-        return copy;
-    }
-    const auto first = static_cast<off_t>(copied.file_offset);
-    const auto end   = first + static_cast<off_t>(copied.length);
-    for (off_t hole = first; hole < end;) {
-        const off_t data = lseek(copied.fd, hole, SEEK_DATA);
-        if (data < 0 || data >= end) {
-            break;
-        }
-        hole            = std::min<off_t>(lseek(copied.fd, data, SEEK_HOLE), end);
-        const auto from = static_cast<std::size_t>(data - first);
-        std::memcpy(copy + from, copied.start + from, static_cast<std::size_t>(hole - data));
     }
     return copy;
 }

@@ -60,13 +60,19 @@ public:
     range_guard& operator=(const range_guard&) = delete;
 };
 
-// What a thread does in jemalloc; with the errno from before, as free() has to leave it.
+// What a thread does in jemalloc; with the errno from before, as free() has to leave it. malloc() is no cancellation
+// point, and a thread that ended in it would keep the locks.
 class inside
 {
 public:
-    inside() { is_inside = true; }
+    inside()
+    {
+        is_inside = true;
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &_cancellation);
+    }
     ~inside()
     {
+        pthread_setcancelstate(_cancellation, nullptr);
         is_inside = false;
         errno     = _errno;
     }
@@ -74,7 +80,8 @@ public:
     inside& operator=(const inside&) = delete;
 
 private:
-    const int _errno = errno;
+    const int _errno  = errno;
+    int _cancellation = PTHREAD_CANCEL_ENABLE;
 };
 
 void* take(extent_hooks_t* /*hooks*/, void* address, std::size_t length, std::size_t alignment, bool* zero,
@@ -158,7 +165,9 @@ bool make_arena()
 }
 
 // An allocation has jemalloc's locks when it takes this one, so fork has to take them first, too. What is registered
-// last is called first, and a constructor of jemalloc registers its handlers.
+// last is called first, and a constructor of jemalloc registers its handlers. The library is linked to be the first
+// that is initialised (-z initfirst): handlers of the program's libraries allocate before a fork, and write into
+// their blocks in the child.
 [[gnu::constructor(101)]] void hold_over_fork()
 {
     pthread_atfork(

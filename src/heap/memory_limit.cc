@@ -22,15 +22,18 @@ namespace
 // Version 1 names as many bytes as fit into pages below 2^63 where there is no limit.
 constexpr std::size_t no_limit = std::size_t{1} << 60;
 
-// Nothing is read where there is a word: "max" is no limit.
-std::size_t number_in(const char* folder, const char* name, std::size_t otherwise)
+using path = char[PATH_MAX];
+
+bool put_path(path& joined, const char* folder, const char* name)
 {
-    char path[PATH_MAX];
-    if (std::snprintf(path, sizeof(path), "%s/%s", folder, name) >= static_cast<int>(sizeof(path))) {
-        return otherwise;
-    }
+    return std::snprintf(joined, sizeof(joined), "%s/%s", folder, name) < static_cast<int>(sizeof(joined));
+}
+
+// Nothing is read where there is a word: "max" is no limit.
+std::size_t number_in(const char* file, std::size_t otherwise)
+{
     char text[32];
-    read_text(path, text);
+    read_text(file, text);
     char* end         = nullptr;
     const auto number = std::strtoull(text, &end, 10);
     return end == text ? otherwise : number;
@@ -60,7 +63,8 @@ bool memory_limit::find(const char* groups, const char* mounted)
     static constexpr names version_1{"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"};
     static constexpr names version_2{"", "memory.max", "memory.current"};
     _bytes = no_limit;
-    char text[4096];
+    // Not on the stack, as what follows: threads with small ones allocate, too.
+    static char text[4096];
     read_text(groups, text);
     char* rest = nullptr;
     // ID:CONTROLLERS:GROUP, without controllers in version 2. A controller belongs to one version.
@@ -80,17 +84,16 @@ bool memory_limit::find(const char* groups, const char* mounted)
 
 void memory_limit::look_at_groups_up_from(const char* group, const char* mounted, const names& named)
 {
-    char folder[PATH_MAX];
+    static path folder, limit;
     if (std::snprintf(folder, sizeof(folder), "%s%s%s", mounted, named.root, group) >=
         static_cast<int>(sizeof(folder))) {
         return;
     }
     for (const std::size_t root = std::strlen(mounted) + std::strlen(named.root);;) {
-        const std::size_t here = number_in(folder, named.limit, no_limit);
-        if (here < _bytes) {
+        const std::size_t here = put_path(limit, folder, named.limit) ? number_in(limit, no_limit) : no_limit;
+        if (here < _bytes && put_path(_usage, folder, named.usage)) {
             _bytes = here;
-            _named = &named;
-            std::strcpy(_folder, folder);
+            std::strcpy(_limit, limit);
         }
         if (std::strlen(folder) <= root) {
             return;
@@ -101,8 +104,8 @@ void memory_limit::look_at_groups_up_from(const char* group, const char* mounted
 
 bool memory_limit::is_near() const
 {
-    const std::size_t limit = number_in(_folder, _named->limit, no_limit);
-    const std::size_t used  = number_in(_folder, _named->usage, 0);
+    const std::size_t limit = number_in(_limit, no_limit);
+    const std::size_t used  = number_in(_usage, 0);
     return limit < no_limit && (used >= limit || limit - used < limit / 4);
 }
 

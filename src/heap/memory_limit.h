@@ -32,9 +32,8 @@ private:
 
     void look_at_groups_up_from(const char* group, const char* mounted, const names& named);
 
-    char _folder[PATH_MAX]{}; // of the group
-    const names* _named = nullptr;
-    std::size_t _bytes  = 0;
+    char _limit[PATH_MAX]{}, _usage[PATH_MAX]{}; // files of the group
+    std::size_t _bytes = 0;
 };
 
 } // namespace ucxl::heap

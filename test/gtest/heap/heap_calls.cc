@@ -4,6 +4,7 @@
 // usage: heap_calls CASE; ends with status 0, or says what is wrong
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -352,6 +354,53 @@ void forks_among_threads()
     }
 }
 
+// As memory behind an array is protected to find who writes there.
+void protected_pages()
+{
+    void* made = nullptr;
+    CHECK(posix_memalign(&made, page, mb) == 0);
+    char* const block = filled(static_cast<char*>(made), mb, 1);
+    CHECK(is_shared(block) && mprotect(block, page, PROT_NONE) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        CHECK(!is_shared(block) && holds(block + page, mb - page, 1));
+        std::exit(0);
+    }
+    CHECK(wait_for(child) == 0);
+    CHECK(mprotect(block, page, PROT_READ | PROT_WRITE) == 0 && holds(block, mb, 1));
+    std::free(block);
+}
+
+// The first large block looks at files of the kernel.
+void cancelled()
+{
+    std::atomic<int> step{0};
+    char* block = nullptr;
+    std::thread thread([&] {
+        pthread_cancel(pthread_self());
+        block = static_cast<char*>(std::malloc(mb));
+        step  = 1;
+        pthread_testcancel();
+        step = 2;
+    });
+    thread.join();
+    CHECK(step == 1 && is_shared(filled(block, mb, 1)));
+    std::free(block);
+}
+
+// The first large block of all, in a thread with the smallest stack.
+void small_stack()
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void* block = nullptr;
+    CHECK(pthread_attr_init(&attributes) == 0 &&
+          pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN)) == 0);
+    CHECK(pthread_create(&thread, &attributes, [](void*) { return std::malloc(mb); }, nullptr) == 0);
+    CHECK(pthread_join(thread, &block) == 0 && is_shared(block));
+    std::free(block);
+}
+
 // These have the parent's memory, or none of it.
 void other_children()
 {
@@ -545,6 +594,9 @@ constexpr test_case cases[] = {
     {"plain", plain},
     {"forks", forks},
     {"forks_among_threads", forks_among_threads},
+    {"protected_pages", protected_pages},
+    {"cancelled", cancelled},
+    {"small_stack", small_stack},
     {"other_children", other_children},
     {"closed_descriptors", closed_descriptors},
     {"high_descriptor", high_descriptor},

@@ -144,6 +144,21 @@ TEST(heap, is_copied_while_other_threads_allocate)
     EXPECT_TRUE(passes("forks_among_threads"));
 }
 
+TEST(heap, with_protected_pages_is_copied_for_the_child)
+{
+    EXPECT_TRUE(passes("protected_pages"));
+}
+
+TEST(heap, is_no_place_to_cancel_a_thread)
+{
+    EXPECT_TRUE(passes("cancelled"));
+}
+
+TEST(heap, begins_on_the_smallest_stack)
+{
+    EXPECT_TRUE(passes("small_stack"));
+}
+
 TEST(heap, of_a_process_that_spawns_stays_as_it_is)
 {
     EXPECT_TRUE(passes("other_children"));
@@ -184,14 +199,16 @@ TEST(heap, serves_before_main_and_after_it)
     EXPECT_TRUE(passes("early_and_late"));
 }
 
-TEST(heap, stays_out_where_addresses_are_limited)
+TEST(heap, stays_out_where_addresses_or_data_are_limited)
 {
-    const std::string line = "ulimit -v 8000000; UCX_LOG_LEVEL=info LD_PRELOAD=" HEAP_LIBRARY " exec " +
-                             program_path("heap_calls") + " plain";
-    const ended_process ended = process("/bin/sh", {"-c", line}).wait();
-    EXPECT_EQ(ended.status, 0) << ended.output();
-    EXPECT_EQ(ended.err, "ucx-layout-heap INFO  large allocations are plain memory: the addresses of this process are "
-                         "limited (ulimit -v)\n");
+    for (const auto& [option, limited] : {std::pair{"-v", "addresses"}, std::pair{"-d", "data"}}) {
+        const std::string line = std::string("ulimit ") + option + " 8000000; UCX_LOG_LEVEL=info LD_PRELOAD=" +
+                                 HEAP_LIBRARY + " exec " + program_path("heap_calls") + " plain";
+        const ended_process ended = process("/bin/sh", {"-c", line}).wait();
+        EXPECT_EQ(ended.status, 0) << ended.output();
+        EXPECT_EQ(ended.err, std::string("ucx-layout-heap INFO  large allocations are plain memory: the ") + limited +
+                                 " of this process are limited (ulimit " + option + ")\n");
+    }
 }
 
 TEST(heap, names_an_option_with_a_bad_value)

@@ -154,6 +154,52 @@ end program
     expect_same(file("program"));
 }
 
+// Libraries that a program is linked with are initialised before what it preloads, as a rule. Handlers that they
+// register then run while the heap is held, and before the child has its copy.
+TEST_F(heap_programs, libraries_allocate_and_write_in_their_handlers_of_fork)
+{
+    const std::string compiler = has_command("gcc") ? "gcc" : "gcc-14";
+    if (!has_command(compiler)) {
+        GTEST_SKIP() << "no C compiler";
+    }
+    const std::string library = written("library.c", R"(
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+char* block;
+static char* freed;
+static void before(void) { freed = memset(malloc(1 << 20), 3, 1 << 20); }
+static void after(void) { free(freed); }
+static void in_child(void) { memset(block, 2, 1 << 20); free(freed); }
+__attribute__((constructor)) static void begin(void) { pthread_atfork(before, after, in_child); }
+)");
+    const std::string program = written("program.c", R"(
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char* block;
+int main(void)
+{
+    int status = 1;
+    block = memset(malloc(1 << 20), 1, 1 << 20);
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(block[0] == 2 && block[99999] == 2 ? 0 : 1);
+    }
+    alarm(20);
+    waitpid(child, &status, 0);
+    return status == 0 && block[0] == 1 && block[99999] == 1 ? 0 : 1;
+}
+)");
+    ASSERT_EQ(shell(compiler + " -shared -fPIC -o " + file("liblibrary.so") + " " + library).status, 0);
+    ASSERT_EQ(shell(compiler + " -o " + file("program") + " " + program + " " + file("liblibrary.so") +
+                    " -Wl,-rpath," + file(""))
+                  .status,
+              0);
+    expect_same(file("program"));
+}
+
 #if defined(HAVE_OPENMPI) || defined(HAVE_MPICH)
 // The table of libmpi_layout says what the CPU of a process has copied. In one pass, the receiver's copies all.
 void expect_one_pass(const std::string& launch, const std::string& mpi)
