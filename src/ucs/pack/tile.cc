@@ -47,10 +47,16 @@ std::uint64_t tile_length(const layout& layout)
 void tile::start(std::uint64_t length)
 {
     _begin = _end = 0;
-    if (length > 0 && _buffer == nullptr) {
+    _length = length;
+}
+
+bool tile::is_used()
+{
+    if (_length > 0 && _buffer == nullptr) {
         _buffer.reset(new (std::nothrow) buffer);
+        _length = _buffer == nullptr ? 0 : _length;
     }
-    _length = _buffer == nullptr ? 0 : length;
+    return _length > 0;
 }
 
 std::uint64_t tile::rest(const side& memory, std::uint64_t offset) const

@@ -42,13 +42,14 @@ public:
         std::uint64_t length; // packed bytes
     };
 
-    // Of these many bytes, at most max_tile_length. Without memory, or with 0, is_used() is false, and no other
-    // function may be called.
+    // Of these many bytes, at most max_tile_length.
     void start(std::uint64_t length);
-    bool is_used() const { return _length > 0; }
+    // Asked before the first bytes move, and not before: the buffer is made then, because an operation that is
+    // cancelled is never given back. False without memory, or with 0: then no function below may be called.
+    bool is_used();
     void read(const side& memory, std::uint64_t offset, std::uint64_t length, std::byte* to);
     void write(const side& memory, std::uint64_t offset, std::uint64_t length, const std::byte* from);
-    // Writes what is still here.
+    // Writes what is still here, if anything. May be called in any case.
     void flush(const side& memory);
 
 private:
