@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace ucxl
@@ -38,5 +39,13 @@ public:
 private:
     int _fd = -1;
 };
+
+// The same file under a number from 3 on: what a program writes to its standard output goes to number 1, also if the
+// program closed that before the library opened the file. Nothing, with errno, if there is no other number.
+inline owned_fd above_standard_ones(owned_fd file)
+{
+    constexpr int first = STDERR_FILENO + 1;
+    return file && file.get() < first ? owned_fd(fcntl(file.get(), F_DUPFD_CLOEXEC, first)) : std::move(file);
+}
 
 } // namespace ucxl

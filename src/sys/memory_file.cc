@@ -14,7 +14,7 @@ namespace ucxl
 
 result<owned_fd> make_memory_file(const char* name, std::uint64_t length, int seals)
 {
-    owned_fd file(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    owned_fd file = above_standard_ones(owned_fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
     if (!file || ftruncate(file.get(), static_cast<off_t>(length)) != 0 || fcntl(file.get(), F_ADD_SEALS, seals) != 0) {
         return fail(errc::no_memory, std::format("no file of {} bytes in memory: {}", length, std::strerror(errno)));
     }

@@ -80,21 +80,18 @@ bool has_library(pid_t pid)
 
 void* make_process_page(const char* name, std::size_t length) noexcept
 {
-    const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) {
+    owned_fd file = above_standard_ones(owned_fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)));
+    // Sealed, so that nobody who opens the file can shrink it.
+    if (!file || ftruncate(file.get(), static_cast<off_t>(length)) != 0 ||
+        fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         return nullptr;
     }
-    // Sealed, so that nobody who opens the file can shrink it.
-    if (ftruncate(fd, static_cast<off_t>(length)) == 0 &&
-        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-        void* const mapped = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (mapped != MAP_FAILED) {
-            keep_open(fd);
-            return mapped;
-        }
+    void* const mapped = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (mapped == MAP_FAILED) {
+        return nullptr;
     }
-    close(fd);
-    return nullptr;
+    keep_open(file.release());
+    return mapped;
 }
 
 process_page_state read_process_page(pid_t pid, const char* name, std::uint64_t form, std::span<std::uint64_t> words)
