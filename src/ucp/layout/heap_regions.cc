@@ -3,8 +3,8 @@
 #include "abi/log.h"
 #include "sys/fork.h"
 #include "sys/heap_memory.h"
-#include "ucs/window/region.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -24,7 +24,7 @@ public:
             region_table::instance(); // fork takes its lock after ours
             auto* const made = new heap_regions;
             hold_over_fork<[]() -> std::mutex& { return instance()._lock; }>();
-            pthread_atfork(nullptr, nullptr, [] { instance().withdraw(); });
+            pthread_atfork(nullptr, nullptr, [] { instance().withdraw_in_child(); });
             return made;
         }();
         return only;
@@ -48,6 +48,15 @@ public:
         _num_seen.store(piece, std::memory_order_release);
     }
 
+    region_ptr find(const void* start, std::uint64_t length)
+    {
+        share_new();
+        const std::lock_guard guard(_lock);
+        const auto found = std::ranges::find_if(
+            _regions, [&](const region_ptr& each) { return !each->is_withdrawn() && each->holds(start, length); });
+        return found == _regions.end() ? nullptr : *found;
+    }
+
 private:
     heap_regions() : _tell(find_heap_memory()) {}
 
@@ -67,10 +76,10 @@ private:
     }
 
     // In a child the heap is a private copy, and peers must not get keys that name the file of the parent.
-    void withdraw() const
+    void withdraw_in_child() const
     {
         for (const region_ptr& each : _regions) {
-            each->withdraw();
+            each->withdraw_in_child();
         }
     }
 
@@ -88,6 +97,12 @@ void share_heap()
     if (heap.has_heap()) {
         heap.share_new();
     }
+}
+
+region_ptr region_of_heap(const void* start, std::uint64_t length)
+{
+    heap_regions& heap = heap_regions::instance();
+    return heap.has_heap() ? heap.find(start, length) : nullptr;
 }
 
 } // namespace ucxl

@@ -1,4 +1,5 @@
 // ucp_layout_memory_*: the handles of regions.
+#include "heap_regions.h"
 #include "numbered_handle.h"
 #include "ucp_layout.h"
 
@@ -28,7 +29,9 @@ constexpr std::uint64_t known_attributes = UCP_LAYOUT_MEMORY_ATTR_FIELD_ADDRESS 
 
 struct held_memory {
     region_ptr held;
-    bool is_of_caller;
+    std::byte* start     = nullptr;
+    std::uint64_t length = 0;
+    bool is_of_caller    = false; // and not of the library or of the heap
 };
 
 class memory_table
@@ -63,11 +66,10 @@ public:
         return found != _all.end() ? found->second : refuse(function, memory);
     }
 
-    held_memory remove(const char* function, ucp_layout_memory_h memory)
+    void remove(ucp_layout_memory_h memory) noexcept
     {
         const std::lock_guard guard(_lock);
-        const auto found = _all.extract(memory);
-        return found ? std::move(found.mapped()) : refuse(function, memory);
+        _all.erase(memory);
     }
 
 private:
@@ -193,10 +195,17 @@ result<region_ptr> make_region(const ucp_layout_memory_params_t& params)
 
 result<held_memory> make(const ucp_layout_memory_params_t& params)
 {
+    if (has(params, UCP_LAYOUT_MEMORY_PARAM_FIELD_ADDRESS)) {
+        if (auto shared = region_of_heap(params.address, params.length)) {
+            return held_memory{std::move(shared), static_cast<std::byte*>(params.address), params.length};
+        }
+    }
     auto made = UCXL_TRY(make_region(params));
     UCXL_TRY(region_table::instance().add(made));
-    const bool is_of_caller = made->origin() != region_origin::library;
-    return held_memory{std::move(made), is_of_caller};
+    std::byte* const start     = made->start();
+    const std::uint64_t length = made->length();
+    const bool is_of_caller    = made->origin() != region_origin::library;
+    return held_memory{std::move(made), start, length, is_of_caller};
 }
 
 } // namespace
@@ -219,16 +228,18 @@ ucs_status_t ucp_layout_memory_create(const ucp_layout_memory_params_t* params, 
 ucs_status_t ucp_layout_memory_destroy(ucp_layout_memory_h memory)
 {
     return checked(__func__, {{"memory", memory}}, [&] {
-        const held_memory ended = memory_table::instance().remove("ucp_layout_memory_destroy", memory);
+        const held_memory ended = memory_table::instance().find("ucp_layout_memory_destroy", memory);
         if (ended.held == nullptr) {
             return UCS_ERR_INVALID_PARAM;
         }
+        // Any of it may find no memory, and all of it can be done again: the handle stays until the end.
         if (ended.is_of_caller) {
             region_table::instance().remove(*ended.held);
             for (const std::byte* const address : window_registry::instance().windows_over(*ended.held)) {
                 withdraw_exported_window(address);
             }
         }
+        memory_table::instance().remove(memory);
         return UCS_OK;
     });
 }
@@ -245,10 +256,10 @@ ucs_status_t ucp_layout_memory_query(ucp_layout_memory_h memory, ucp_layout_memo
             return UCS_ERR_INVALID_PARAM;
         }
         if ((attr->field_mask & UCP_LAYOUT_MEMORY_ATTR_FIELD_ADDRESS) != 0) {
-            attr->address = found.held->start();
+            attr->address = found.start;
         }
         if ((attr->field_mask & UCP_LAYOUT_MEMORY_ATTR_FIELD_LENGTH) != 0) {
-            attr->length = found.held->length();
+            attr->length = found.length;
         }
         return UCS_OK;
     });

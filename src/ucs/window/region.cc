@@ -137,7 +137,7 @@ result<region_ptr> region::share(std::byte* start, std::uint64_t length, int fd,
 {
     const auto first = reinterpret_cast<std::uintptr_t>(start);
     std::shared_ptr<region> made(new region);
-    made->_file = owned_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    made->_file = above_standard_ones(owned_fd(fcntl(fd, F_DUPFD_CLOEXEC, 0)));
     struct stat status{};
     struct statfs system{};
     if (!made->_file || fstat(fd, &status) != 0 || fstatfs(fd, &system) != 0) {
@@ -198,6 +198,12 @@ void region::take_from_parent() const noexcept
     }
 }
 
+void region::withdraw_in_child() const noexcept
+{
+    _is_withdrawn.store(true);
+    _file = {};
+}
+
 // Never destroyed: destructors that run later may look for regions.
 region_table& region_table::instance()
 {
@@ -209,6 +215,13 @@ region_table& region_table::instance()
         return made;
     }();
     return only;
+}
+
+// Handlers of fork() that the program registers write in the child, maybe into memory that was moved. In a child those
+// are called first that were registered first.
+[[gnu::constructor(201)]] static void make_region_table_at_load()
+{
+    region_table::instance();
 }
 
 region_table::~region_table()

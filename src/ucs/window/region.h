@@ -88,13 +88,15 @@ public:
     void withdraw() const noexcept;
     // In a child of fork(), of memory that was moved.
     void take_from_parent() const noexcept;
+    // In a child of fork(), of memory that the child does not show: the file lives no longer than the parent does.
+    void withdraw_in_child() const noexcept;
     bool is_withdrawn() const { return _is_withdrawn.load(std::memory_order_acquire); }
 
 private:
     region() = default;
     result<void> learn_inode();
 
-    owned_fd _file;
+    mutable owned_fd _file;
     owned_mapping _mapping; // nothing if the memory is the caller's
     region_origin _origin      = region_origin::library;
     std::byte* _start          = nullptr;

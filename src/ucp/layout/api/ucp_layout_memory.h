@@ -86,6 +86,9 @@ typedef struct ucp_layout_memory_params {
  * best done at the start. A child of fork() has the memory for itself, but sees what the parent writes later in
  * pages that the child has not written.
  *
+ * Blocks of a heap in shared memory (libucx_layout_heap) are shared already: the handle then stands for memory that stays
+ * as it is, also after @ref ucp_layout_memory_destroy.
+ *
  * A file that cannot be sealed, as those of shm_open(3), must not become shorter while it is shared. If it does, nobody
  * gets a signal for that but who touches memory of its own: operations of peers fail (UCX_LAY_SHM_MAP_UNSEALED).
  *
@@ -114,7 +117,10 @@ ucs_status_t ucp_layout_memory_create(const ucp_layout_memory_params_t *params, 
  *
  * @param [in] memory  From @ref ucp_layout_memory_create.
  *
- * @return UCS_OK or UCS_ERR_INVALID_PARAM (not such a handle, or already released).
+ * @return UCS_OK                 Success,
+ *         UCS_ERR_INVALID_PARAM  not such a handle, or already released,
+ *         UCS_ERR_NO_MEMORY      out of memory: the handle is still one, and the call may be repeated. Until it succeeds
+ *                                the memory has to stay mapped.
  *
  * @note Thread safe with respect to other memory.
  */

@@ -48,11 +48,32 @@ struct column_window {
     std::expected<ucx_layout::window, ucs_status_t> window;
 };
 
+// As programs do that share their arrays themselves. These are shared already, and stay so.
+void share_and_release(std::byte* memory, std::size_t length)
+{
+    ucp_layout_memory_params_t params{};
+    params.field_mask = UCP_LAYOUT_MEMORY_PARAM_FIELD_LENGTH | UCP_LAYOUT_MEMORY_PARAM_FIELD_ADDRESS |
+                        UCP_LAYOUT_MEMORY_PARAM_FIELD_FLAGS;
+    params.length              = length;
+    params.address             = memory;
+    params.flags               = UCP_LAYOUT_MEMORY_FLAG_MOVE;
+    ucp_layout_memory_h shared = nullptr;
+    check(ucp_layout_memory_create(&params, &shared) == UCS_OK, "memory of the heap cannot be shared");
+    ucp_layout_memory_attr_t attr{};
+    attr.field_mask = UCP_LAYOUT_MEMORY_ATTR_FIELD_ADDRESS | UCP_LAYOUT_MEMORY_ATTR_FIELD_LENGTH;
+    check(ucp_layout_memory_query(shared, &attr) == UCS_OK && attr.address == memory && attr.length == length,
+          "it is {} bytes at {}", attr.length, attr.address);
+    check(ucp_layout_memory_destroy(shared) == UCS_OK, "memory of the heap cannot be released");
+}
+
 // Role 0 puts a pattern into one column of role 1's matrix, and gets another column.
 void round_of_owner(session& session, test::random& random, std::vector<block>& kept)
 {
     constexpr std::size_t rows = 128;
     block matrix               = allocate(random);
+    if (random.one_in(2)) {
+        share_and_release(matrix.get(), rows * pitch);
+    }
     for (std::size_t row = 0; row < rows; ++row) {
         std::memset(matrix.get() + row * pitch, static_cast<int>(row), pitch);
     }

@@ -9,7 +9,10 @@
 #include <ucp_layout.hpp>
 
 #include <array>
+#include <cstdint>
 #include <vector>
+
+#include <unistd.h>
 
 namespace
 {
@@ -179,6 +182,38 @@ TEST_F(failing_allocations_of_map, of_an_exclusive_window_leave_nothing_behind)
 TEST_F(failing_allocations_of_map, with_memory_leave_nothing_behind)
 {
     check_map(_context.get(), UCP_LAYOUT_MAP_FLAG_ALLOCATE);
+}
+
+// What was not done yet is done by the next try.
+TEST_F(failing_allocations_of_map, on_release_of_shared_memory_keep_its_handle)
+{
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    std::byte* const start = _memory.data() + (-reinterpret_cast<std::uintptr_t>(_memory.data()) & (page - 1));
+    ucp_layout_memory_params_t params{};
+    params.field_mask = UCP_LAYOUT_MEMORY_PARAM_FIELD_LENGTH | UCP_LAYOUT_MEMORY_PARAM_FIELD_ADDRESS |
+                        UCP_LAYOUT_MEMORY_PARAM_FIELD_FLAGS;
+    params.length              = page;
+    params.address             = start;
+    params.flags               = UCP_LAYOUT_MEMORY_FLAG_MOVE;
+    ucp_layout_memory_h memory = nullptr;
+    ASSERT_EQ(ucp_layout_memory_create(&params, &memory), UCS_OK);
+    const auto of     = must(layout::parse("strided(4,8,16)"));
+    const auto window = must(ucx_layout::window::map(_context.get(), of, start));
+
+    const auto is_handle = [&] {
+        ucp_layout_memory_attr_t attr{};
+        attr.field_mask = UCP_LAYOUT_MEMORY_ATTR_FIELD_LENGTH;
+        return ucp_layout_memory_query(memory, &attr) == UCS_OK;
+    };
+    ucs_status_t status = UCS_OK;
+    const auto failures = fail_every_allocation([&] {
+        status = ucp_layout_memory_destroy(memory);
+        return status == UCS_OK || (status == UCS_ERR_NO_MEMORY && is_handle());
+    });
+    EXPECT_GT(failures, 0) << "allocation " << -failures - 1;
+    EXPECT_EQ(status, UCS_OK);
+    logs().allow("no handle of shared memory");
+    EXPECT_FALSE(is_handle());
 }
 
 TEST_F(failing_allocations_of_map, on_rebind_keep_the_old_bases)
