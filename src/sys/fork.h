@@ -1,6 +1,9 @@
 // Lets fork hold a lock, so that a child does not inherit it from a thread that it does not have. Fork takes the locks
 // in the opposite order of these calls. A lock that is taken under others must come before them.
 //
+// A lock that others take under locks of theirs is registered when the library is loaded, by a constructor of priority
+// 200; the next ones, which are taken under nothing else, by one of 201.
+//
 // Example: hold_over_fork<[]() -> std::mutex& { return table::instance()._lock; }>(); // once, for ever
 #pragma once
 

@@ -9,6 +9,7 @@
 #include "abi/log.h"
 #include "abi/ucx.h"
 #include "abi/window_types.h"
+#include "sys/fork.h"
 #include "ucs/layout/build.h"
 #include "ucs/sys/argument.h"
 #include "ucs/window/arena.h"
@@ -41,7 +42,11 @@ struct kept_watch {
 // Never destroyed: contexts may be made until the process ends.
 kept_watch& kept()
 {
-    static kept_watch& only = *new kept_watch;
+    static kept_watch& only = *[] {
+        auto* const made = new kept_watch;
+        hold_over_fork<[]() -> std::mutex& { return kept().lock; }>();
+        return made;
+    }();
     return only;
 }
 

@@ -19,6 +19,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include <pthread.h>
+
 using namespace ucxl;
 
 namespace
@@ -214,7 +216,7 @@ std::size_t pack(void* state, std::size_t offset, void* dest, std::size_t max_le
     auto* const to                = static_cast<std::byte*>(dest);
     const std::uint64_t available = sent.total - std::min<std::uint64_t>(offset, sent.total);
     const std::uint64_t length    = std::min<std::uint64_t>(max_length, available);
-    if (sent.together.is_used() && length < sent.total) {
+    if (length < sent.total && sent.together.is_used()) {
         sent.together.read(sent.memory(), offset, length, to);
         return length;
     }
@@ -259,7 +261,7 @@ void finish(void* state)
     if (state != nullptr) {
         std::unique_ptr<transfer> ended(static_cast<transfer*>(state));
         layout_datatype* const datatype = ended->datatype;
-        if (!ended->is_send && ended->together.is_used()) {
+        if (!ended->is_send) {
             ended->together.flush(ended->memory());
         }
         transfer_pool::give(std::move(ended));
@@ -277,8 +279,30 @@ struct datatype_table {
     // Never destroyed: destructors that run later may release datatypes.
     static datatype_table& instance()
     {
-        static auto& table = *new datatype_table;
+        static auto& table = *[] {
+            auto* const made = new datatype_table;
+            pthread_atfork([] { instance().lock_all(); }, [] { instance().unlock_all(); },
+                           [] { instance().unlock_all(); });
+            return made;
+        }();
         return table;
+    }
+
+private:
+    void lock_all()
+    {
+        lock.lock();
+        for (const auto& each : all) {
+            each.second->plans.lock();
+        }
+    }
+
+    void unlock_all()
+    {
+        for (const auto& each : all) {
+            each.second->plans.unlock();
+        }
+        lock.unlock();
     }
 };
 

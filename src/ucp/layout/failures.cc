@@ -1,5 +1,6 @@
 // ucp_layout_failure_query, ucp_layout_failure_watch and ucp_layout_print_hooks.
 #include "ucp_layout_failure.h"
+#include "sys/fork.h"
 #include "ucs/sys/argument.h"
 #include "uct/layout/base/failure.h"
 #include "uct/layout/messages/hooks.h"
@@ -45,8 +46,19 @@ struct watcher {
 
 watcher& the_watcher()
 {
-    static watcher& only = *new watcher; // never destroyed: destructors that run later may report failures
+    // Never destroyed: destructors that run later may report failures.
+    static watcher& only = *[] {
+        auto* const made = new watcher;
+        hold_over_fork<[]() -> std::mutex& { return the_watcher().lock; }>();
+        return made;
+    }();
     return only;
+}
+
+// Failures are told under locks of others, so fork takes it after these: it is made when the library is loaded.
+[[gnu::constructor(200)]] void make_watcher_at_load()
+{
+    the_watcher();
 }
 
 void tell(const failure& told, void*)

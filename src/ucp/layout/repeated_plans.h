@@ -25,6 +25,10 @@ public:
     // of layouts, no memory).
     const pack_plan& get(std::uint64_t count) noexcept;
 
+    // Around fork: a child must not get the plans while another thread changes them.
+    void lock() { _lock.lock(); }
+    void unlock() { _lock.unlock(); }
+
 private:
     const pack_plan& find_or_compile(std::uint64_t count);
 

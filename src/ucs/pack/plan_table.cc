@@ -17,7 +17,10 @@ plan_table& plan_table::instance()
 }
 
 // Other folders take it under locks of theirs, so fork takes it after these: it is made when the library is loaded.
-[[maybe_unused]] static const plan_table& at_load = plan_table::instance();
+[[gnu::constructor(200)]] static void make_plan_table_at_load()
+{
+    plan_table::instance();
+}
 
 pack_plan_ptr plan_table::find(const layout& wanted)
 {

@@ -2,6 +2,7 @@
 
 #include "abi/log.h"
 #include "abi/ucx.h"
+#include "sys/fork.h"
 
 #include <cstdlib>
 #include <format>
@@ -16,8 +17,19 @@ namespace
 
 std::mutex& table_lock()
 {
-    static std::mutex& lock = *new std::mutex; // of all tables; UCX's list has none
+    // Of all tables; UCX's list has none.
+    static std::mutex& lock = *[] {
+        auto* const made = new std::mutex;
+        hold_over_fork<[]() -> std::mutex& { return table_lock(); }>();
+        return made;
+    }();
     return lock;
+}
+
+// Others read options under locks of theirs, so fork takes it after these: it is made when the library is loaded.
+[[gnu::constructor(200)]] void make_table_lock_at_load()
+{
+    table_lock();
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "failure_page.h"
 
+#include "sys/fork.h"
 #include "ucs/sys/log_limit.h"
 
 #include "abi/log.h"
@@ -30,8 +31,19 @@ struct watcher {
 
 watcher& the_watcher()
 {
-    static watcher& only = *new watcher; // never destroyed: destructors that run later may report failures
+    // Never destroyed: destructors that run later may report failures.
+    static watcher& only = *[] {
+        auto* const made = new watcher;
+        hold_over_fork<[]() -> std::mutex& { return the_watcher().lock; }>();
+        return made;
+    }();
     return only;
+}
+
+// Failures are told under locks of others, so fork takes it after these: it is made when the library is loaded.
+[[gnu::constructor(200)]] void make_watcher_at_load()
+{
+    the_watcher();
 }
 
 void log(const failure& failure)

@@ -1,6 +1,7 @@
 #include "failure_page.h"
 
 #include "process_page.h"
+#include "sys/fork.h"
 #include "sys/process.h"
 
 #include <cstdlib>
@@ -23,8 +24,18 @@ struct own_page {
 
 own_page& the_page()
 {
-    static own_page& page = *new own_page;
+    static own_page& page = *[] {
+        auto* const made = new own_page;
+        hold_over_fork<[]() -> std::mutex& { return the_page().lock; }>();
+        return made;
+    }();
     return page;
+}
+
+// Others take it under locks of theirs, so fork takes it after these: it is made when the library is loaded.
+[[gnu::constructor(200)]] void make_failure_page_at_load()
+{
+    the_page();
 }
 
 // Without a file the counts are in private memory, and only this process can read them.

@@ -1,5 +1,6 @@
 #include "memory_figures.h"
 
+#include "sys/fork.h"
 #include "sys/process.h"
 #include "uct/layout/base/process_page.h"
 
@@ -49,8 +50,18 @@ struct own_page {
 
 own_page& the_page()
 {
-    static own_page& page = *new own_page;
+    static own_page& page = *[] {
+        auto* const made = new own_page;
+        hold_over_fork<[]() -> std::mutex& { return the_page().lock; }>();
+        return made;
+    }();
     return page;
+}
+
+// Others take it under locks of theirs, so fork takes it after these: it is made when the library is loaded.
+[[gnu::constructor(200)]] void make_page_at_load()
+{
+    the_page();
 }
 
 bool is_present(const own_page& own)
