@@ -32,13 +32,16 @@ host_is_enough() {
         "${CXX:-g++}" -std=c++23 -fsyntax-only -x c++ - 2> /dev/null
 }
 
-# part NAME COMMAND...: runs the command, and for `check` notes how long it took.
+# part NAME COMMAND...: runs the command, and for `check` notes how long it took. It has the command's status, and
+# leaves errexit to it, which `"$@" || return` would switch off inside the command.
 part() {
-    local name=$1 begin=${EPOCHREALTIME/[.,]/}
+    local name=$1 begin=${EPOCHREALTIME/[.,]/} status
     shift
     "$@"
+    status=$?
     [ -z "${UCXL_DEV_TIMES:-}" ] ||
         printf '%9.1f s  %s\n' "$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))e-1" "$name" >> "$top/build/times"
+    return "$status"
 }
 
 packages_of() {

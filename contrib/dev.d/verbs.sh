@@ -218,9 +218,9 @@ make_configure() {
 }
 
 # Several sources at once, see contrib/dev.d/unity. Where speed is measured, the libraries are compiled as users compile
-# them.
+# them. `|| return` is for callers with `||`, which switches errexit off.
 in_build() {
-    local variant=$1 dir=$top/build/$1 how=()
+    local variant=$1 dir=$top/build/$1 how=() makefiles=
     shift
     case $variant in
     bench | nixl) how=(--as-users) ;;
@@ -230,13 +230,12 @@ in_build() {
     # Each source alone, as users compile it.
     debug | clang | g++-13) ;;
     *)
-        make -C "$dir" --no-print-directory -s Makefile >&2
-        "$top/contrib/dev.d/unity" "$dir" "$top" "${how[@]}"
-        export MAKEFILES=$dir/unity.mk
+        make -C "$dir" --no-print-directory -s Makefile >&2 || return
+        "$top/contrib/dev.d/unity" "$dir" "$top" "${how[@]}" || return
+        makefiles=$dir/unity.mk
         ;;
     esac
-    make -C "$dir" -j "$jobs" --no-print-directory -s V=0 "$@" >&2
-    unset MAKEFILES
+    MAKEFILES=$makefiles make -C "$dir" -j "$jobs" --no-print-directory -s V=0 "$@" >&2
 }
 
 # Tests, and only they, are compiled to be there soon and not to be fast. So the compiler looks less closely, and takes
