@@ -54,6 +54,9 @@ root_prefix() {
         return 0
     elif command -v sudo > /dev/null && sudo -n true 2> /dev/null; then
         echo "sudo -n -E"
+    elif host_is_enough; then
+        echo "contrib/dev: this runs in a Debian root ($root_suite), which needs root (or sudo without a password)" >&2
+        return 1
     else
         echo "contrib/dev: this host has no UCX 1.16 to 1.23 with a C++23 compiler, and making a Debian 13 root needs" \
              "root (or sudo without a password). Install these instead: $(packages_of demo) $(packages_of base)" >&2

@@ -78,6 +78,19 @@ other_arch() {
     esac
 }
 
+# require_known_arch [--arch ARCH ...]: fails unless there is a check for that processor.
+require_known_arch() {
+    local arch
+    arch=$(other_arch "$@")
+    case $arch in
+    '' | arm64) ;;
+    *)
+        echo "contrib/dev: there is no check for processor '$arch' (arm64)" >&2
+        return 2
+        ;;
+    esac
+}
+
 verb_packages() {
     packages_of demo
     [ "$1" = demo ] || packages_of base
@@ -275,14 +288,7 @@ verb_demo() {
 verb_check() {
     local variant=release arch
     arch=$(other_arch "$@")
-    case $arch in
-    '') ;;
-    arm64) variant=$arch ;;
-    *)
-        echo "contrib/dev: there is no check for processor '$arch' (arm64)" >&2
-        return 2
-        ;;
-    esac
+    [ -z "$arch" ] || variant=$arch
     [ "${1:-}" != --arch ] || shift 2
     [ "${1:-}" != --suite ] || [ -n "${UCXL_DEV_COPY:-}" ] || run_in_copy check "$@"
     verb_build "$variant"
