@@ -3,15 +3,22 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import limited
 
 RUNNING = set()  # the processes that lead the sessions of running tests
+STARTING = threading.RLock()  # held until a test that starts is in RUNNING
+ENDING = threading.Event()  # no other test starts
 
 
 def end_all(signum, _frame):
-    for process in list(RUNNING):
+    """Handles a signal. The main thread starts no test itself, so it can wait here for another thread that does."""
+    ENDING.set()
+    with STARTING:
+        running = list(RUNNING)
+    for process in running:
         limited.end(process.pid)
     sys.stdout.flush()
     os._exit(128 + signum)
@@ -26,9 +33,12 @@ class Outcome:
 
 def run(name, command, env, report, timeout):
     outcome, begin = Outcome(name), time.monotonic()
-    process = limited.start(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, errors="replace")
-    RUNNING.add(process)
+    with STARTING:
+        if ENDING.is_set():
+            return outcome  # to nobody
+        process = limited.start(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, errors="replace")
+        RUNNING.add(process)
     try:
         outcome.output = process.communicate(timeout=timeout)[0]
     except subprocess.TimeoutExpired:

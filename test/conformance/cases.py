@@ -8,11 +8,17 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 UCX_WITH_VERBS = "a UCX with transports for network cards"  # not every distribution's has them
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 HERE = os.path.dirname(os.path.abspath(__file__))
+STOP = threading.Event()  # set it to end what runs
+
+
+class Interrupted(Exception):
+    """STOP is set, so what ran has no result."""
 
 
 @dataclasses.dataclass
@@ -106,12 +112,14 @@ class Device:
 
 
 def wait(process, timeout_s):
-    """The status of a process that leads a session, or None if it did not end in time."""
+    """The status of a process that leads a session, or None if it did not end in time. Throws Interrupted."""
     used, moved = 0.0, time.monotonic()
     while used < timeout_s and time.monotonic() < moved + timeout_s:
         try:
             return process.wait(1.0)
         except subprocess.TimeoutExpired:
+            if STOP.is_set():
+                raise Interrupted from None
             now = processor_seconds(process.pid)
             if now > used:
                 used, moved = now, time.monotonic()

@@ -5,17 +5,15 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 
-from cases import FAILED, PASSED, SKIPPED, Result, end_group, processor_seconds
+from cases import FAILED, PASSED, SKIPPED, STOP, Result, end_group, processor_seconds
 
 TEST_TIMEOUT_S = 300  # processor time of one test; it may go as long without using any
 LOG_LIMIT = 64 << 20  # bytes; a test that polls for ever may print as long
 BEGIN = re.compile(r"\[ RUN      \] (\S+)")
 END = re.compile(r"\[       OK \] |\[  FAILED  \] ")
 SKIP = re.compile(r"\[ +SKIP +\] ?\(?(.*?)\)?$")
-STOP = threading.Event()  # set it to end what runs
 ERROR = re.compile(r"^.*(?:Failure$|assertion|\bERROR\b|\bFATAL\b|Caught signal).*$", re.M)
 
 
