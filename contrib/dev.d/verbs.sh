@@ -483,8 +483,8 @@ verb_models() { exec "$top/test/models/run" "$@"; }
 verb_fuzz() { exec "$top/test/fuzz/run" "$top" "${1:-60}" "${@:2}"; }
 verb_fmt() {
     cd "$top" || return
-    git ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 contrib/dev.d/wrap-comments
-    git ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 clang-format-19 -i
+    git -c safe.directory='*' ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 contrib/dev.d/wrap-comments
+    git -c safe.directory='*' ls-files -z '*.h' '*.hpp' '*.cc' '*.c' | xargs -0 clang-format-19 -i
 }
 verb_lint() {
     verb_build release
