@@ -79,13 +79,12 @@ unsigned remove_segments_of(unsigned killed)
     return removed;
 }
 
-// Files that were not there before, and stay.
-std::set<std::string> left_behind(const std::set<std::string>& before)
+// Files that stay.
+std::set<std::string> left_behind()
 {
     std::set<std::string> left;
     for (int tries = 0; tries < 20; ++tries) {
         left = shared_files();
-        std::erase_if(left, [&](const auto& name) { return before.contains(name); });
         if (left.empty()) {
             break;
         }
@@ -156,8 +155,11 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
 {
     own_program();
     const bool has_own_shared_memory = take_own_shared_memory();
-    const auto before                = shared_files();
-    const auto end                   = clock::now() + std::chrono::duration<double, std::ratio<60>>(minutes);
+    if (!has_own_shared_memory) {
+        std::printf("this process has no /dev/shm of its own: nobody looks at what is left behind there, which may "
+                    "belong to others\n");
+    }
+    const auto end     = clock::now() + std::chrono::duration<double, std::ratio<60>>(minutes);
     std::size_t rounds = 0, left = 0;
     unsigned over_heap = 0; // kills
     unsigned of_mpi    = 0; // rounds
@@ -165,8 +167,11 @@ int soak_for(double minutes, std::uint64_t seed, bool is_one_round)
     outcome all;
     for (bool is_first = true; is_first || (!is_one_round && clock::now() < end); is_first = false, ++seed, ++rounds) {
         const auto [plan, round, has_heap, may_leave] = run_round(seed);
-        of_ucx += has_own_shared_memory ? remove_segments_of(may_leave) : 0;
-        const auto files = left_behind(before);
+        std::set<std::string> files;
+        if (has_own_shared_memory) {
+            of_ucx += remove_segments_of(may_leave);
+            files = left_behind();
+        }
         if (!round.is_good() || round.blocked > 0 || !files.empty()) {
             std::printf("round %lu%s: %s\n%s", seed, round.blocked > 0 ? " (a queue of UCX is blocked)" : "",
                         plan.c_str(), round.told.c_str());
