@@ -124,6 +124,8 @@ ucs_status_t am_channel::place(void* data, std::size_t length, bool is_rendezvou
     } else if (UCS_PTR_IS_PTR(request)) {
         _arrivals.back() = {.data = data, .started = true, .request = request};
         return UCS_INPROGRESS;
+    } else {
+        _method.after_receive(0);
     }
     return UCS_OK;
 }
