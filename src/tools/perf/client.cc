@@ -232,7 +232,7 @@ settings settings_for(const options& options, const layout_pair& base, std::uint
     settings.pass_memh   = options.pass_memh;
     settings.validate    = options.validate;
     settings.live_data   = options.live_data;
-    const auto most      = std::max<std::uint64_t>(1, in_flight_bytes / size);
+    const auto most      = std::max<std::uint64_t>(1, in_flight_bytes / std::max<std::uint64_t>(1, size));
     settings.outstanding = options.outstanding.value_or(
         static_cast<std::uint32_t>(std::min<std::uint64_t>(info_of(options.test).outstanding, most)));
     return settings;

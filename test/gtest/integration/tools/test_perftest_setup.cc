@@ -325,6 +325,13 @@ INSTANTIATE_TEST_SUITE_P(
         bad_line{{"--self", "-t", "contended_fadd", "--json"}, "--json: contended_fadd does not take it"},
         bad_line{{"localhost", "-t", "contended_fadd", "-n", "5"}, "-n: the server of contended_fadd decides it"}));
 
+TEST(perftest_layout, without_bytes_is_refused)
+{
+    const outcome result = run_tool(tool, {"--self", "-t", "tag_lat", "-l", "contig(0,8)"});
+    EXPECT_EQ(1, result.status);
+    EXPECT_EQ("ucx_layout_perftest: the send layout has no bytes\n", result.err);
+}
+
 TEST(perftest_output, csv_has_as_many_fields_as_its_header)
 {
     const outcome result =
