@@ -1,6 +1,7 @@
 #include "write_file.h"
 
 #include "tools/common/failure.h"
+#include "tools/common/output.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -102,9 +103,8 @@ void write_file(const std::string& path, const std::string& bytes)
 
 void print(const std::string& text)
 {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-        tools::give_up("standard output: {}", std::strerror(errno));
-    }
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    tools::flush_output();
 }
 
 } // namespace ucxl::info

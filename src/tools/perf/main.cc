@@ -6,6 +6,7 @@
 #include "tools/common/failure.h"
 #include "tools/common/log.h"
 #include "tools/common/number.h"
+#include "tools/common/output.h"
 #include "xgvmi_setup.h"
 
 #include <algorithm>
@@ -278,7 +279,11 @@ int main(int argc, char** argv)
         ucxl::tools::log_to_stderr();
         int exit_status                     = EXIT_SUCCESS;
         const std::optional<options> parsed = parse_options(argc, argv, &exit_status);
-        return parsed ? run(*parsed) : exit_status;
+        if (parsed) {
+            exit_status = run(*parsed);
+        }
+        ucxl::tools::flush_output();
+        return exit_status;
     } catch (const std::exception& error) {
         fmt::print(stderr, "ucx_layout_perftest: {}\n", error.what());
         return EXIT_FAILURE;

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "report_json.h"
+#include "tools/common/output.h"
 #include "tools/common/print_layout.h"
 #include "tools/common/value_of.h"
 
@@ -20,7 +21,7 @@ constexpr double megabyte    = 1024 * 1024; // as in ucx_perftest
 void print_line(const std::string& line)
 {
     std::puts(line.c_str());
-    std::fflush(stdout);
+    tools::flush_output();
 }
 
 std::string words_text(const settings& settings)

@@ -332,6 +332,17 @@ TEST(perftest_layout, without_bytes_is_refused)
     EXPECT_EQ("ucx_layout_perftest: the send layout has no bytes\n", result.err);
 }
 
+TEST(perftest_output, that_is_lost_is_a_failure)
+{
+    for (const char* const format : {"", "--json"}) {
+        process lost("/bin/sh",
+                     {"-c", "exec \"$0\" --self -t tag_lat -s 8 -n 10 $1 > /dev/full", program_path(tool), format});
+        const outcome result = lost.wait();
+        EXPECT_EQ(1, result.status) << format;
+        EXPECT_THAT(result.err, StartsWith("ucx_layout_perftest: standard output: No space left on device\n"));
+    }
+}
+
 TEST(perftest_output, csv_has_as_many_fields_as_its_header)
 {
     const outcome result =
