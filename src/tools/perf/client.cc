@@ -48,7 +48,7 @@ public:
 private:
     struct lane {
         report_row row;
-        std::uint64_t per_round    = 1;
+        std::uint64_t per_round    = 1; // where the number of messages is not given
         clock::time_point last_row = clock::now();
     };
 
@@ -144,17 +144,16 @@ void client_run::warm_up(std::size_t index)
             done += count;
         }
     }
-    const std::uint64_t rounds = _options.rounds;
     if (_options.iterations != 0) {
-        one.per_round = std::max<std::uint64_t>(1, _options.iterations / rounds);
         return;
     }
     if (per_message == 0) {
         per_message = measure(index, 1, unused);
     }
-    const double fitting = _options.seconds / static_cast<double>(rounds) / per_message;
-    one.per_round        = static_cast<std::uint64_t>(
-        std::clamp(fitting, 1.0, static_cast<double>(max_automatic) / static_cast<double>(rounds) + 1));
+    const auto rounds    = static_cast<double>(_options.rounds);
+    const double fitting = _options.seconds / rounds / per_message;
+    one.per_round =
+        static_cast<std::uint64_t>(std::clamp(fitting, 1.0, static_cast<double>(max_automatic) / rounds + 1));
 }
 
 void client_run::measure_rounds()
@@ -164,9 +163,8 @@ void client_run::measure_rounds()
     for (std::uint64_t round = 0; round < rounds; ++round) {
         for (std::size_t index = 0; index < _lanes.size(); ++index) {
             lane& one = _lanes[index];
-            // The last round takes the remainder.
-            const bool rest           = _options.iterations != 0 && round + 1 == rounds;
-            const std::uint64_t count = rest ? _options.iterations - one.per_round * (rounds - 1) : one.per_round;
+            const std::uint64_t count =
+                _options.iterations != 0 ? part_of_round(_options.iterations, rounds, round) : one.per_round;
             measure(index, count, one.row.statistics);
             if (since(one.last_row) >= report_interval_seconds) {
                 _report.progress(one.row);

@@ -77,12 +77,11 @@ std::vector<report_row> measure_mem_map(const options& options, session& session
     for (const operation& each : operations) {
         rows.push_back({.name = each.name, .statistics = method_statistics(1)});
     }
-    const std::uint64_t total     = options.iterations != 0 ? options.iterations : default_iterations;
-    const std::uint64_t rounds    = std::min<std::uint64_t>(options.rounds, total);
-    const std::uint64_t per_round = total / rounds;
+    const std::uint64_t total  = options.iterations != 0 ? options.iterations : default_iterations;
+    const std::uint64_t rounds = std::min<std::uint64_t>(options.rounds, total);
     for (std::uint64_t round = 0; round < rounds; ++round) {
         for (std::size_t i = 0; i < operations.size(); ++i) {
-            measure(operations[i], per_round, rows[i].statistics);
+            measure(operations[i], part_of_round(total, rounds, round), rows[i].statistics);
             report.progress(rows[i]);
         }
     }

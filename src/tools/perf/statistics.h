@@ -31,6 +31,13 @@ private:
 
 double median(std::vector<double> values);
 
+// How many of `total` messages are in that round. The last one takes the remainder.
+constexpr std::uint64_t part_of_round(std::uint64_t total, std::uint64_t rounds, std::uint64_t round)
+{
+    const std::uint64_t each = total / rounds;
+    return round + 1 < rounds ? each : total - each * (rounds - 1);
+}
+
 // ways: messages per measured interval (2 in a ping-pong).
 class method_statistics
 {

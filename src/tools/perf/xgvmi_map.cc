@@ -61,15 +61,14 @@ std::vector<report_row> measure_xgvmi_map(const options& options, session& sessi
     for (const char* const name : names) {
         rows.push_back({.name = name, .statistics = method_statistics(1)});
     }
-    const std::uint64_t total     = options.iterations != 0 ? options.iterations : default_iterations;
-    const std::uint64_t rounds    = std::min<std::uint64_t>(options.rounds, total);
-    const std::uint64_t per_round = total / rounds;
-    for (std::uint64_t i = 0; i < options.warmup.value_or(per_round / 10 + 1); ++i) {
+    const std::uint64_t total  = options.iterations != 0 ? options.iterations : default_iterations;
+    const std::uint64_t rounds = std::min<std::uint64_t>(options.rounds, total);
+    for (std::uint64_t i = 0; i < options.warmup.value_or(total / rounds / 10 + 1); ++i) {
         share_once(session, owner, kind);
     }
     for (std::uint64_t round = 0; round < rounds; ++round) {
         std::array<std::vector<double>, num_steps> seconds;
-        for (std::uint64_t i = 0; i < per_round; ++i) {
+        for (std::uint64_t i = 0; i < part_of_round(total, rounds, round); ++i) {
             const step_seconds once = share_once(session, owner, kind);
             for (std::size_t each = 0; each < num_steps; ++each) {
                 seconds[each].push_back(once[each]);

@@ -140,9 +140,13 @@ TEST(perftest_memory, of_a_heap_needs_the_heap)
 TEST(perftest_mem_map, reports_every_operation)
 {
     const outcome result =
-        run_tool("ucx_layout_perftest", {"--self", "-t", "mem_map", "-l", "strided(64,8,32)", "-n", "30", "--json"});
+        run_tool("ucx_layout_perftest", {"--self", "-t", "mem_map", "-l", "strided(64,8,32)", "-n", "21", "--json"});
     ASSERT_EQ(0, result.status) << result.err << result.out;
     const json document = json::parse(result.out);
+    for (const json& row : document.at("runs").at(0).at("results")) {
+        EXPECT_EQ(21, row.at("iterations"));
+        EXPECT_EQ(11, row.at("rounds"));
+    }
     EXPECT_EQ((string_set{"fresh", "cached", "rebind", "ucp_mem_map"}),
               names_in(document.at("runs").at(0).at("results")));
 }
