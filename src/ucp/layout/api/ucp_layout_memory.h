@@ -86,8 +86,8 @@ typedef struct ucp_layout_memory_params {
  * best done at the start. A child of fork() has the memory for itself, but sees what the parent writes later in
  * pages that the child has not written.
  *
- * Blocks of a heap in shared memory (libucx_layout_heap) are shared already: the handle then stands for memory that stays
- * as it is, also after @ref ucp_layout_memory_destroy.
+ * Blocks of a heap in shared memory (libucx_layout_heap) are shared already: the handle then stands for memory that
+ * stays as it is, also after @ref ucp_layout_memory_destroy.
  *
  * A file that cannot be sealed, as those of shm_open(3), must not become shorter while it is shared. If it does, nobody
  * gets a signal for that but who touches memory of its own: operations of peers fail (UCX_LAY_SHM_MAP_UNSEALED).

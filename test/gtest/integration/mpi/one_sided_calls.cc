@@ -339,8 +339,8 @@ void run_many_operations(round_seed seed)
     MPI_Win_free(&win);
 }
 
-// Several threads get, each into memory of its own, and flush the same target. A flush completes the gets of all threads,
-// and none may return before its own get is in memory, whichever flush brings it.
+// Several threads get, each into memory of its own, and flush the same target. A flush completes the gets of all
+// threads, and none may return before its own get is in memory, whichever flush brings it.
 void run_flushing_threads(round_seed seed)
 {
     constexpr int number = 3, turns = 50, columns = 1 << 18;
