@@ -54,6 +54,17 @@ void forward_signals()
     }
 }
 
+// Whose parent ignores SIGCHLD, inherits that, and the system then keeps no status of its children. Returns the action
+// from before.
+struct sigaction wait_for_children()
+{
+    struct sigaction usual  = {};
+    struct sigaction before = {};
+    usual.sa_handler        = SIG_DFL;
+    ::sigaction(SIGCHLD, &usual, &before);
+    return before;
+}
+
 [[noreturn]] void execute(const std::vector<std::string>& command, const std::vector<variable>& environment)
 {
     for (const variable& each : environment) {
@@ -78,8 +89,10 @@ ending run_command(const std::vector<std::string>& command, const std::vector<va
     const sigset_t held = forwarded_set();
     sigset_t before;
     ::sigprocmask(SIG_BLOCK, &held, &before);
-    const pid_t started = ::fork();
+    const struct sigaction inherited = wait_for_children();
+    const pid_t started              = ::fork();
     if (started == 0) {
+        ::sigaction(SIGCHLD, &inherited, nullptr);
         ::sigprocmask(SIG_SETMASK, &before, nullptr);
         execute(command, environment);
     }
@@ -91,10 +104,16 @@ ending run_command(const std::vector<std::string>& command, const std::vector<va
     child = started;
     forward_signals();
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
-    int status = 0;
-    while (::waitpid(started, &status, 0) < 0 && errno == EINTR) {
+    int status  = 0;
+    pid_t ended = 0;
+    while ((ended = ::waitpid(started, &status, 0)) < 0 && errno == EINTR) {
     }
-    child = 0;
+    const int error = errno;
+    child           = 0;
+    if (ended < 0) {
+        fmt::print(stderr, "softhca-run: waitpid: {}\n", std::strerror(error));
+        return {.status = 126, .signal = 0};
+    }
     return WIFSIGNALED(status) ? ending{.status = 0, .signal = WTERMSIG(status)}
                                : ending{.status = WEXITSTATUS(status), .signal = 0};
 }

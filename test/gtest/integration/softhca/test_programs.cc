@@ -268,6 +268,14 @@ TEST(softhca_run, passes_on_exit_status_and_signal)
     EXPECT_EQ(run({}, {"/"}).status, 126);
 }
 
+TEST(softhca_run, passes_on_the_exit_status_though_its_parent_ignores_children)
+{
+    const char* const ignoring = "env --ignore-signal=CHLD";
+    EXPECT_EQ(run({}, {"sh", "-c", "exit 7"}, ignoring).status, 7);
+    const outcome found = run({}, {"grep", "SigIgn", "/proc/self/status"}, ignoring);
+    EXPECT_THAT(found.output, HasSubstr("10000\n")) << "the command still ignores them"; // bit 16: SIGCHLD
+}
+
 TEST(softhca_run, passes_on_signals_that_it_gets)
 {
     const outcome found =
