@@ -198,12 +198,13 @@ bool write_completion(environment& device, std::uint32_t cqn, completion& cqe, c
 }
 
 // The CQE is in shared memory, so that it is written even if this process ends. Nothing that can fail is held back, nor
-// what someone waits for who does not poll.
+// what someone waits for who does not poll, nor the marker of a resize, which belongs into the old buffer.
 bool hold_back(environment& device, std::uint32_t cqn, const completion& cqe, const queue_step& step)
 {
     cq_record* const cq = device.memory.cqs.find(cqn);
     if (cq == nullptr || cq->overflowed || cq->armed != cq_arm::none || full(device, *cq) || !next_place(*cq) ||
-        is_error(*cqe.entry) || !device.order->holds_back(device, cqn)) {
+        is_error(*cqe.entry) || (*cqe.entry).get(cqe64::opcode) == prm::cqe_opcode::resize_cq ||
+        !device.order->holds_back(device, cqn)) {
         return false;
     }
     std::ranges::copy(cqe.data, cq->held.begin());

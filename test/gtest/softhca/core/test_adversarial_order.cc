@@ -9,6 +9,7 @@
 #include <string>
 
 #include "softhca/core/queues/adversarial_order.h"
+#include "softhca/core/queues/completion.h"
 #include "softhca/core/queues/piece_order.h"
 #include "umr_request_maker.h"
 
@@ -433,6 +434,20 @@ TEST_F(adversarial, a_completion_held_back_is_written_before_anything_can_miss_i
         }
         EXPECT_EQ(b_receives.poll_all().size(), 1u);
         EXPECT_FALSE(b_receives.record().holds);
+    }
+}
+
+// The owner looks for it in the old buffer, and the queue has the new one when the command returns.
+TEST_F(adversarial, the_marker_of_a_resize_is_never_held_back)
+{
+    for (std::uint64_t seed = 0; seed < seeds; seed++) {
+        choose(seed);
+        completion marker;
+        (*marker.entry).put<cqe_opcode::resize_cq>(prm::cqe64::opcode);
+        environment device = a.device();
+        ASSERT_TRUE(ucxl::softhca::complete(device, a_sends.number, marker));
+        ASSERT_FALSE(a_sends.record().holds) << seed;
+        a_sends.poll_all();
     }
 }
 
