@@ -191,9 +191,14 @@ void doorbell_pages::ring(page& slot, std::size_t offset, unsigned width, std::u
 bool doorbell_pages::step(page& slot, std::size_t offset, void* context, doorbell_taker& taker)
 {
     auto* const start = reinterpret_cast<void*>(slot.address.load());
-    slot.steppers.fetch_add(1);
+    // A thread that had finished its own step may have closed the page before this one executed its instruction: then
+    // this is the same step again.
+    const bool counted = step_here.page == start;
+    if (!counted) {
+        slot.steppers.fetch_add(1);
+    }
     if (::mprotect(start, page_bytes, PROT_READ | PROT_WRITE) != 0) {
-        slot.steppers.fetch_sub(1);
+        slot.steppers.fetch_sub(counted ? 0 : 1);
         return false;
     }
     if (_disowned.load()) {

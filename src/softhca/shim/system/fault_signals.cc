@@ -40,7 +40,6 @@ struct signal_slot {
 
 constinit signal_slot slots[]            = {{SIGSEGV}, {SIGBUS}, {SIGTRAP}};
 constinit std::atomic<fault_taker> taker = nullptr;
-constinit std::atomic_flag installing    = ATOMIC_FLAG_INIT;
 
 signal_slot* slot_of(int number)
 {
@@ -122,18 +121,17 @@ bool is_ours(const struct sigaction& action)
     return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_fault;
 }
 
+// Several threads may do this at once: then the program's action is the one that the first of them found, or what the
+// program has set since. A thread returns with our handler in place, because its next instruction may need it.
 void install(signal_slot& slot)
 {
-    if (installing.test_and_set()) {
-        return; // another thread is installing
-    }
+    wanted_action* before = slot.wanted.load(std::memory_order_acquire);
     struct sigaction current;
     if (libc().sigaction(slot.number, nullptr, &current) == 0 && !is_ours(current)) {
-        slot.wanted.store(keep(current), std::memory_order_release);
+        slot.wanted.compare_exchange_strong(before, keep(current), std::memory_order_acq_rel);
         const struct sigaction ours = our_action();
         libc().sigaction(slot.number, &ours, nullptr);
     }
-    installing.clear();
 }
 
 } // namespace

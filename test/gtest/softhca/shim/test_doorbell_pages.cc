@@ -61,6 +61,18 @@ struct recorder final : doorbell_taker {
 
 doorbell_pages* pages = nullptr;
 recorder* heard       = nullptr;
+// Closes the page once before the interrupted thread goes on, as another thread may that has just made its own step.
+std::atomic<bool> closes_page = false;
+
+bool handle_fault(int signal, siginfo_t& fault, void* context)
+{
+    const bool handled = pages != nullptr && pages->handle(signal, fault, context, *heard);
+    if (handled && closes_page.exchange(false)) {
+        const auto address = reinterpret_cast<std::uintptr_t>(fault.si_addr);
+        ::mprotect(reinterpret_cast<void*>(address & ~(page - 1)), page, PROT_READ);
+    }
+    return handled;
+}
 
 // A file with the layout of the fabric's, and two adjacent doorbell pages mapped.
 class doorbells : public ::testing::Test
@@ -70,9 +82,7 @@ protected:
     {
         pages = &_pages;
         heard = &_heard;
-        install_fault_handlers([](int signal, siginfo_t& fault, void* context) {
-            return pages != nullptr && pages->handle(signal, fault, context, *heard);
-        });
+        install_fault_handlers(handle_fault);
         _file = ::memfd_create("doorbells", MFD_CLOEXEC);
         EXPECT_EQ(::ftruncate(_file, static_cast<off_t>(fabric_memory::uar_offset(100))), 0);
         _page = static_cast<std::byte*>(::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, _file,
@@ -221,6 +231,19 @@ TEST_F(doorbells, an_unknown_instruction_is_executed_and_its_store_found)
     EXPECT_EQ(_heard.rung.back(), std::pair(std::size_t{0x900}, std::uint64_t{0x5678}));
     _heard.rung.clear();
     at<std::uint64_t>(0x800) = 9; // traps again
+    EXPECT_THAT(_heard.rung, ElementsAre(Pair(0x800, 9)));
+}
+
+TEST_F(doorbells, a_page_closed_under_an_unknown_instruction_traps_again_behind_it)
+{
+    _pages.add(first_uar, true);
+    locate();
+    closes_page         = true;
+    std::uint64_t value = 0x1234;
+    asm volatile("xchg %0, (%1)" : "+r"(value) : "r"(_page + 0x800) : "memory");
+    EXPECT_THAT(_heard.rung, ElementsAre(Pair(0x800, 0x1234)));
+    _heard.rung.clear();
+    at<std::uint64_t>(0x800) = 9;
     EXPECT_THAT(_heard.rung, ElementsAre(Pair(0x800, 9)));
 }
 
