@@ -101,7 +101,7 @@ inline wake_at(time)
 #endif
     };
     if
-    :: time < before ->
+    :: time < before || !started ->
         changes++;
 #ifdef COUNTED_FIRST
         wake();

@@ -79,8 +79,8 @@ void wake_timer::wake_at(std::uint64_t time_ns)
     std::uint64_t due = _due.load();
     while (time_ns < due && !_due.compare_exchange_weak(due, time_ns)) {
     }
-    if (time_ns >= due) {
-        return;
+    if (time_ns >= due && _started.load()) {
+        return; // a thread that could not be made for the earlier time is tried again
     }
     _changes.fetch_add(1);
     if (_started.load()) {

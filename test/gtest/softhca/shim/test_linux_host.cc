@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <semaphore>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,25 @@ fabric_memory make_memory(const fabric_options& options = {})
 {
     return ucxl::test::must(fabric_memory::create(options));
 }
+
+// A limit of this process is that low as long as this exists.
+class lowered_limit
+{
+public:
+    lowered_limit(__rlimit_resource which, rlim_t value) : _which(which)
+    {
+        ::getrlimit(_which, &_before);
+        const rlimit low{.rlim_cur = value, .rlim_max = _before.rlim_max};
+        EXPECT_EQ(::setrlimit(_which, &low), 0);
+    }
+    ~lowered_limit() { ::setrlimit(_which, &_before); }
+    lowered_limit(const lowered_limit&)            = delete;
+    lowered_limit& operator=(const lowered_limit&) = delete;
+
+private:
+    __rlimit_resource _which;
+    rlimit _before{};
+};
 
 TEST(process_identity, a_process_is_its_id_and_its_start)
 {
@@ -309,17 +329,18 @@ struct call_counter {
     std::counting_semaphore<> calls{0};
 };
 
+void count_call(void* argument)
+{
+    auto* const called = static_cast<call_counter*>(argument);
+    ++called->count;
+    called->calls.release();
+}
+
 TEST(wake_timer, calls_at_the_earliest_time_once_and_not_after_its_end)
 {
     using namespace std::chrono_literals;
     call_counter counter;
-    wake_timer timer(
-        [](void* argument) {
-            auto* const called = static_cast<call_counter*>(argument);
-            ++called->count;
-            called->calls.release();
-        },
-        &counter);
+    wake_timer timer(count_call, &counter);
     const std::uint64_t start = monotonic_ns();
     timer.wake_at(start + 5'000'000'000);
     timer.wake_at(start + 2'000'000);
@@ -338,6 +359,24 @@ TEST(wake_timer, calls_at_the_earliest_time_once_and_not_after_its_end)
     }
     EXPECT_FALSE(counter.calls.try_acquire_for(5ms)); // nothing announces that nothing comes: its time has to pass
     EXPECT_EQ(counter.count.load(), last);
+}
+
+TEST(wake_timer, makes_its_thread_at_a_later_request_when_it_could_not)
+{
+    ucxl::test::forked_process other([](ucxl::test::forked_process&) {
+        (void)::setuid(65534); // the limit is not for the user root
+        ucxl::test::give_up_privileges();
+        call_counter counter;
+        wake_timer timer(count_call, &counter);
+        {
+            const lowered_limit no_thread(RLIMIT_NPROC, 0);
+            timer.wake_at(0);
+        }
+        EXPECT_EQ(counter.count.load(), 0);
+        timer.wake_at(monotonic_ns() + 60'000'000'000);
+        EXPECT_TRUE(counter.calls.try_acquire_for(std::chrono::seconds(4)));
+    });
+    EXPECT_EQ(other.join(), 0);
 }
 
 } // namespace
