@@ -22,7 +22,7 @@ struct statistics {
     std::uint64_t error_completions;
     std::uint64_t completion_events;
     std::uint64_t async_events;
-    std::uint64_t lost_events; // their channel was full and could not grow
+    std::uint64_t lost_events; // their channel was full and could not grow, or no descriptor was free to open it
     std::uint64_t doorbells;
     std::uint64_t rnr_waits;
     std::uint64_t transport_retries;

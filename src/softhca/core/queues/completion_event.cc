@@ -20,13 +20,14 @@ std::uint32_t entries_behind(std::uint32_t consumer, std::uint32_t ahead)
 
 void fire(environment& device, cq_record& cq, std::uint8_t sequence)
 {
-    cq.armed        = cq_arm::none;
-    cq.arm_sequence = sequence;
-    // Without a channel nobody would get the event and increment the sequence number.
-    cq.event_fired = cq.completion_events.channel >= 0;
+    cq.armed                 = cq_arm::none;
+    cq.arm_sequence          = sequence;
+    const std::uint32_t sent = cq.completion_events.sent;
     device.memory.counts.completion_events++;
     device.outside.notify(cq.owner.client, cq.completion_events,
                           static_cast<std::uint32_t>(prm::event_type::completion));
+    // Nobody gets an event that was lost, or has no channel, and increments the sequence number.
+    cq.event_fired = cq.completion_events.sent != sent;
 }
 
 } // namespace

@@ -26,6 +26,14 @@ constexpr std::uint64_t worth_sleeping_ns = 200'000;
 // allocate.
 [[gnu::tls_model("initial-exec")]] constinit thread_local const linux_host* holder = nullptr;
 
+// A channel of this process to which the model keeps a writer, see make_event_channel(). A file that the program has
+// meanwhile under the same number is not open in that way: writing to it may block, or raise SIGPIPE.
+bool is_kept_writer(int channel)
+{
+    const int flags = libc().fcntl(channel, F_GETFL);
+    return flags >= 0 && (flags & (O_ACCMODE | O_NONBLOCK)) == (O_RDWR | O_NONBLOCK);
+}
+
 } // namespace
 
 linux_host::linux_host(arena& records, shared_lock& lock, const process_identity& process, std::string trace_file,
@@ -183,23 +191,44 @@ void linux_host::notify(client_id client, event_route& route, std::uint32_t type
     errno = saved;
 }
 
+// Without a free descriptor another process does not get its events; this one does. Other failures: it waits for none.
+void linux_host::count_lost(int error)
+{
+    _records.counts.lost_events += error == -EMFILE || error == -ENFILE ? 1 : 0;
+}
+
+bool linux_host::count_up(int process, int counter, std::span<const std::byte> bytes)
+{
+    if (!is_event_fd(process, counter)) {
+        return false;
+    }
+    const bool mine  = process == _process.process;
+    const int opened = mine ? counter : borrow_descriptor(process, counter);
+    if (opened < 0) {
+        count_lost(opened);
+        return false;
+    }
+    const bool written = libc().write(opened, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+    if (!mine) {
+        libc().close(opened);
+    }
+    return written;
+}
+
 bool linux_host::deliver(int process, const event_route& route, const event_record& event)
 {
     const event_format format = format_of(route.kind);
     const auto bytes          = std::span(event.bytes).first(event.length);
     if (format == event_format::devx_count) {
-        const int counter = is_event_fd(process, route.channel) ? borrow_descriptor(process, route.channel) : -EBADF;
-        if (counter < 0) {
-            return false;
-        }
-        const bool written = libc().write(counter, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-        libc().close(counter);
-        return written;
+        return count_up(process, route.channel, bytes);
     }
     // Opened for reading as well, so that writing never fails for want of a reader. Not kept open: the program may
     // close and open channels under the same number.
-    const int channel = reopen_descriptor(process, route.channel, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    const bool kept = process == _process.process && is_kept_writer(route.channel);
+    const int channel =
+        kept ? route.channel : reopen_descriptor(process, route.channel, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (channel < 0) {
+        count_lost(channel);
         return false;
     }
     struct stat found{};
@@ -212,7 +241,11 @@ bool linux_host::deliver(int process, const event_route& route, const event_reco
         written = append_event(channel, bytes);
         _records.counts.lost_events += written ? 0 : 1;
     }
-    libc().close(channel);
+    if (!kept) {
+        libc().close(channel);
+    } else if (format == event_format::devx_data) {
+        libc().fcntl(channel, F_SETFL, O_NONBLOCK); // events that drop_events() writes back at once are no packet
+    }
     return written;
 }
 

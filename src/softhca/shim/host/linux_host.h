@@ -60,6 +60,8 @@ private:
     bool foreign_gone(const piece& part);
     move_status move_runs(process_mover& mover, std::span<const piece> to, std::span<const piece> from);
     void believe_ended(pid_t process);
+    void count_lost(int error);
+    bool count_up(int process, int counter, std::span<const std::byte> bytes);
     bool deliver(int process, const event_route& route, const event_record& event);
 
     arena& _records;

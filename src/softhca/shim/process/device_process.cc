@@ -87,6 +87,10 @@ device_process* device_process::make()
         memory = *found;
     }
     const process_identity process = own_identity();
+    if (process.start_time == 0) {
+        say("/proc does not tell when this process was started");
+        return nullptr;
+    }
     std::unique_ptr<device_process> made(new device_process(*memory, process, given.trace));
     auto attached = fabric::attach(memory->bytes(), made->_host, process);
     if (!attached) {

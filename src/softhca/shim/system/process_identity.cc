@@ -2,10 +2,25 @@
 
 #include "sys/process.h"
 
+#include <cerrno>
+#include <csignal>
 #include <unistd.h>
 
 namespace ucxl::softhca
 {
+
+namespace
+{
+
+bool exists(std::int32_t process)
+{
+    const int saved  = errno;
+    const bool found = ::kill(process, 0) == 0 || errno != ESRCH;
+    errno            = saved;
+    return found;
+}
+
+} // namespace
 
 process_identity own_identity()
 {
@@ -17,7 +32,12 @@ process_identity own_identity()
 bool is_running(const process_identity& process)
 {
     const auto status = status_of_process(process.process);
-    return status && status->state != 'Z' && status->state != 'X' && status->start_time == process.start_time;
+    // /proc cannot be read without a free descriptor. That says nothing about the process, and who takes it for ended
+    // releases what it uses.
+    if (!status) {
+        return exists(process.process);
+    }
+    return status->state != 'Z' && status->state != 'X' && status->start_time == process.start_time;
 }
 
 } // namespace ucxl::softhca

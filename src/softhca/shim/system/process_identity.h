@@ -10,7 +10,8 @@ namespace ucxl::softhca
 
 process_identity own_identity();
 
-// Whether exactly that process runs. A zombie does not run.
+// Whether exactly that process runs. A zombie does not run. Where /proc cannot be read, any process of that number will
+// do.
 bool is_running(const process_identity& process);
 
 } // namespace ucxl::softhca

@@ -155,6 +155,17 @@ TEST_F(completion_queues, a_late_request_is_the_one_already_answered)
     EXPECT_EQ(woken(), 2u);
 }
 
+TEST_F(completion_queues, a_request_is_not_answered_by_an_event_that_was_lost)
+{
+    near.loses_events = true;
+    queue.arm(0);
+    complete_one();
+    EXPECT_EQ(woken(), 0u);
+    near.loses_events = false;
+    queue.arm(0); // the number is the same, because nobody got the event
+    EXPECT_EQ(woken(), 1u);
+}
+
 TEST_F(completion_queues, repeating_a_request_is_one_request)
 {
     queue.arm(0);

@@ -204,7 +204,10 @@ void test_process::notify(client_id client, event_route& route, std::uint32_t ty
     if (when_notified) {
         when_notified(type);
     }
-    ++route.sent;
+    if (loses_events) {
+        return;
+    }
+    route.sent += route.channel >= 0 ? 1 : 0;
     _machine.notifications.push_back({client, route, type});
 }
 

@@ -86,6 +86,7 @@ public:
     std::uint64_t woken_at_ns   = UINT64_MAX; // the earliest requested time that has not passed
     std::uint64_t refused_moves = 0;          // moves of memory that does not exist
     unsigned ways_given         = 0;
+    bool loses_events           = false;                   // as a system without room for them
     std::function<void(std::uint32_t type)> when_notified; // called before the event is recorded
 
 private:

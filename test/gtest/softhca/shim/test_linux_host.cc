@@ -19,6 +19,7 @@
 #include <optional>
 #include <poll.h>
 #include <semaphore>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -88,6 +89,14 @@ TEST(process_identity, one_that_was_not_waited_for_does_not_run)
          tries < 1000 && ::waitid(P_PID, static_cast<id_t>(child.process), nullptr, WEXITED | WNOWAIT) != 0; ++tries) {
     }
     EXPECT_FALSE(is_running(child));
+}
+
+TEST(process_identity, a_process_runs_until_it_is_known_to_have_ended)
+{
+    const process_identity self = own_identity();
+    const lowered_limit no_descriptor(RLIMIT_NOFILE, 0); // for the files of /proc
+    EXPECT_TRUE(is_running(self));
+    EXPECT_FALSE(is_running({.process = 0x3fffffff, .start_time = self.start_time}));
 }
 
 TEST(fabric_memory, another_process_opens_it_by_its_place)
@@ -310,6 +319,52 @@ TEST(linux_host, an_event_that_the_system_has_no_room_for_is_lost_and_counted_as
         EXPECT_EQ(full.unread(), tried - 10);
     });
     EXPECT_EQ(other.join(), 0);
+}
+
+// As make_event_channel() keeps it.
+int kept_writer(int pipe_end)
+{
+    return ::open(("/proc/self/fd/" + std::to_string(pipe_end)).c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+}
+
+TEST(linux_host, events_of_this_process_need_no_free_descriptor)
+{
+    const fabric_memory memory = make_memory();
+    user here(memory);
+    channel mine;
+    event_route route    = mine.route();
+    route.channel        = kept_writer(route.channel);
+    const int counter    = ::eventfd(0, EFD_NONBLOCK);
+    const auto kind_of   = [](event_format format) { return static_cast<std::uint32_t>(format); };
+    event_route counting = {.channel = counter, .kind = kind_of(event_format::devx_count)};
+    ASSERT_TRUE(subscribe(counting.kind, 0));
+    {
+        const lowered_limit no_descriptor(RLIMIT_NOFILE, 0);
+        here.host.notify(here.host.self(), route, 0);
+        here.host.notify(here.host.self(), counting, 0);
+    }
+    EXPECT_EQ(route.sent, 1U);
+    EXPECT_EQ(mine.unread(), 1U);
+    EXPECT_EQ(counting.sent, 1U);
+    EXPECT_EQ(memory.records().counts.lost_events, 0U);
+    ::close(counter);
+    ::close(route.channel);
+}
+
+TEST(linux_host, an_event_for_another_process_is_lost_without_a_free_descriptor_and_counted_as_that)
+{
+    const fabric_memory memory = make_memory();
+    user here(memory);
+    channel theirs;
+    event_route route = theirs.route();
+    ucxl::test::forked_process other([&](ucxl::test::forked_process&) {
+        user there(memory);
+        const lowered_limit no_descriptor(RLIMIT_NOFILE, 0);
+        there.host.notify(here.host.self(), route, 0);
+        EXPECT_EQ(route.sent, 0U);
+    });
+    EXPECT_EQ(other.join(), 0);
+    EXPECT_EQ(memory.records().counts.lost_events, 1U);
 }
 
 TEST(linux_host, a_file_in_place_of_a_channel_is_left_alone)
