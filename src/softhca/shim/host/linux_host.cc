@@ -22,8 +22,8 @@ constexpr std::uint64_t believed_ns = 1'000'000;
 // Shorter times are spent in a loop: timers of the kernel are late by more than that.
 constexpr std::uint64_t worth_sleeping_ns = 200'000;
 
-// The host whose lock this thread holds, for signal handlers that interrupted it. Fixed offsets: handlers must not
-// allocate.
+// The host whose lock this thread holds, or is about to take or to let go: between the two steps a signal handler must
+// not take it, either. Fixed offsets: handlers must not allocate.
 [[gnu::tls_model("initial-exec")]] constinit thread_local const linux_host* holder = nullptr;
 
 // A channel of this process to which the model keeps a writer, see make_event_channel(). A file that the program has
@@ -49,15 +49,14 @@ bool linux_host::held_here() const
 
 bool linux_host::lock()
 {
-    const bool died = _lock.lock();
-    holder          = this;
-    return died;
+    holder = this;
+    return _lock.lock();
 }
 
 void linux_host::unlock()
 {
-    holder = nullptr;
     _lock.unlock();
+    holder = nullptr;
 }
 
 bool linux_host::find_run(const piece& part, std::uint64_t skip, memory_run& found)

@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <fcntl.h>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace ucxl::softhca
@@ -365,6 +367,38 @@ TEST(linux_host, an_event_for_another_process_is_lost_without_a_free_descriptor_
     });
     EXPECT_EQ(other.join(), 0);
     EXPECT_EQ(memory.records().counts.lost_events, 1U);
+}
+
+std::atomic<const linux_host*> interrupted_host = nullptr;
+std::atomic<bool> seen_held                     = false;
+
+// A handler that rings a doorbell would wait for the lock under the thread that it interrupted.
+TEST(linux_host, a_thread_counts_as_holder_from_before_it_has_the_lock)
+{
+    const fabric_memory memory = make_memory();
+    user here(memory);
+    struct sigaction look   = {};
+    struct sigaction before = {};
+    look.sa_handler         = [](int) {
+        if (interrupted_host.load()->held_here()) {
+            seen_held = true;
+        }
+    };
+    ::sigaction(SIGUSR1, &look, &before);
+    interrupted_host = &here.host;
+    (void)memory.lock().lock();
+    std::jthread locks([&here] {
+        (void)here.host.lock();
+        here.host.unlock();
+    });
+    for (int tries = 0; tries < 100 && !seen_held; ++tries) {
+        ::pthread_kill(locks.native_handle(), SIGUSR1);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_TRUE(seen_held);
+    memory.lock().unlock();
+    locks.join();
+    ::sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST(linux_host, a_file_in_place_of_a_channel_is_left_alone)
