@@ -23,19 +23,13 @@ void before_close(int fd)
     forget_virtual(fd);
 }
 
-void after_copy(int from, int to)
-{
-    device_process* const here = device_process::current();
-    if (here != nullptr && to >= 0 && (here->files().owns(from) || here->files().owns(to)) && here->is_this_process()) {
-        here->files().duplicated(from, to);
-    }
-}
-
 int copied(int from, int to)
 {
-    const int saved = errno;
-    after_copy(from, to);
-    errno = saved;
+    if (to >= 0) {
+        const int saved = errno;
+        device_process::duplicated(from, to);
+        errno = saved;
+    }
     return to;
 }
 
@@ -43,22 +37,6 @@ int fcntl_any(int fd, int command, void* argument)
 {
     const int done = libc().fcntl(fd, command, argument);
     return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? copied(fd, done) : done;
-}
-
-// No process has descriptors from here on.
-constexpr unsigned most_descriptors = 1U << 20;
-
-void before_close_range(unsigned first, unsigned last)
-{
-    device_process* const here = device_process::current();
-    if (here == nullptr || !here->is_this_process()) {
-        return;
-    }
-    for (unsigned fd = first; fd <= std::min(last, most_descriptors); ++fd) {
-        if (here->files().owns(static_cast<int>(fd))) {
-            here->files().closing(static_cast<int>(fd));
-        }
-    }
 }
 
 } // namespace
@@ -105,7 +83,7 @@ SOFTHCA_INTERPOSED int close(int fd)
 SOFTHCA_INTERPOSED int close_range(unsigned first, unsigned last, int flags) noexcept
 {
     if ((static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0) {
-        before_close_range(first, last);
+        device_process::closing(first, last);
     }
     return libc().close_range(first, last, flags);
 }

@@ -84,26 +84,35 @@ std::optional<std::string> absolute(int directory, const char* path)
     return base ? std::optional(*base + "/" + path) : std::nullopt;
 }
 
-struct found_path {
-    std::string path;
-    const sysfs_tree& tree;
-    device_process& process;
-};
-
-std::optional<found_path> find_path(int directory, const char* path)
+// One of our paths. The process may end in another thread meanwhile.
+class found_path
 {
-    auto whole = absolute(directory, path);
-    if (!whole) {
-        return std::nullopt;
+public:
+    found_path(int directory, const char* path)
+    {
+        auto whole = absolute(directory, path);
+        if (!whole) {
+            return;
+        }
+        const int saved = errno;
+        _process        = device_process::attach();
+        errno           = saved;
+        if (_process != nullptr && _process->files().files().covers(*whole)) {
+            _path = std::move(*whole);
+            _inside.emplace(*_process);
+        }
     }
-    const int saved               = errno;
-    device_process* const process = device_process::attach();
-    errno                         = saved;
-    if (process == nullptr || !process->files().files().covers(*whole)) {
-        return std::nullopt;
-    }
-    return found_path{.path = std::move(*whole), .tree = process->files().files(), .process = *process};
-}
+    explicit operator bool() const { return _inside && *_inside; }
+
+    const std::string& path() const { return _path; }
+    const sysfs_tree& tree() const { return _process->files().files(); }
+    kernel& files() const { return _process->files(); }
+
+private:
+    std::string _path;
+    device_process* _process = nullptr;
+    std::optional<device_process::visit> _inside;
+};
 
 int fail(int error)
 {
@@ -214,34 +223,34 @@ std::optional<virtual_entries> entries_of(const sysfs_tree& tree, const sysfs_no
 
 std::optional<int> open_virtual(int directory, const char* path, int flags)
 {
-    const auto found = find_path(directory, path);
+    const found_path found(directory, path);
     if (!found) {
         return std::nullopt;
     }
-    const sysfs_node* const node = found->tree.find(found->path, (flags & O_NOFOLLOW) == 0);
+    const sysfs_node* const node = found.tree().find(found.path(), (flags & O_NOFOLLOW) == 0);
     if (node == nullptr) {
         return fail((flags & O_CREAT) != 0 ? EACCES : ENOENT);
     }
     switch (node->kind) {
     case sysfs_kind::device:
-        return found->process.files().open(found->path, flags);
+        return found.files().open(found.path(), flags);
     case sysfs_kind::directory:
-        return open_directory_at(found->path, flags);
+        return open_directory_at(found.path(), flags);
     case sysfs_kind::link:
         return fail(ELOOP);
     case sysfs_kind::file:
         break;
     }
-    return (flags & O_DIRECTORY) != 0 ? fail(ENOTDIR) : open_file(found->tree.text_of(*node), flags);
+    return (flags & O_DIRECTORY) != 0 ? fail(ENOTDIR) : open_file(found.tree().text_of(*node), flags);
 }
 
 std::optional<int> stat_virtual(int directory, const char* path, bool follow, struct stat& into)
 {
-    const auto found = find_path(directory, path);
+    const found_path found(directory, path);
     if (!found) {
         return std::nullopt;
     }
-    const sysfs_node* const node = found->tree.find(found->path, follow);
+    const sysfs_node* const node = found.tree().find(found.path(), follow);
     if (node == nullptr) {
         return fail(ENOENT);
     }
@@ -278,11 +287,11 @@ std::optional<int> access_virtual(int directory, const char* path, int mode)
 
 std::optional<ssize_t> readlink_virtual(int directory, const char* path, char* into, std::size_t room)
 {
-    const auto found = find_path(directory, path);
+    const found_path found(directory, path);
     if (!found) {
         return std::nullopt;
     }
-    const sysfs_node* const node = found->tree.find(found->path, false);
+    const sysfs_node* const node = found.tree().find(found.path(), false);
     if (node == nullptr || node->kind != sysfs_kind::link) {
         return fail(node == nullptr ? ENOENT : EINVAL);
     }
@@ -293,11 +302,11 @@ std::optional<ssize_t> readlink_virtual(int directory, const char* path, char* i
 
 std::optional<std::string> realpath_virtual(const char* path)
 {
-    const auto found = find_path(AT_FDCWD, path);
+    const found_path found(AT_FDCWD, path);
     if (!found) {
         return std::nullopt;
     }
-    auto real = found->tree.real_path(found->path);
+    auto real = found.tree().real_path(found.path());
     if (!real) {
         errno = ENOENT;
         return std::string();
@@ -307,8 +316,8 @@ std::optional<std::string> realpath_virtual(const char* path)
 
 std::optional<virtual_entries> entries_virtual(int directory, const char* path)
 {
-    const auto found = find_path(directory, path);
-    return found ? entries_of(found->tree, found->tree.find(found->path)) : std::nullopt;
+    const found_path found(directory, path);
+    return found ? entries_of(found.tree(), found.tree().find(found.path())) : std::nullopt;
 }
 
 std::optional<virtual_entries> entries_virtual(int fd)

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
@@ -28,6 +29,9 @@ constexpr std::uint64_t watch_period_ns = 50'000;
 
 // How long the end of the process waits for threads inside the model.
 constexpr std::uint64_t patience_ns = 200'000'000;
+
+// No process has descriptors from here on.
+constexpr unsigned most_descriptors = 1U << 20;
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local unsigned visits_here = 0;
 
@@ -61,6 +65,7 @@ std::expected<fabric_memory, std::string> find_memory(const settings& given)
 
 constinit std::atomic<device_process*> device_process::_current = nullptr;
 constinit std::atomic<device_process*> device_process::_newest  = nullptr;
+constinit std::atomic<pid_t> device_process::_memory_owner      = 0;
 
 device_process::device_process(const fabric_memory& memory, const process_identity& process, std::string trace_file)
     : _memory(memory), _process(process),
@@ -124,6 +129,7 @@ device_process* device_process::attach()
         hooked = true;
     }
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    _memory_owner.store(made->_process.process);
     made->_previous = _newest.load();
     _newest.store(made, std::memory_order_release);
     _current.store(made, std::memory_order_release);
@@ -152,25 +158,18 @@ bool device_process::is_this_process() const
     return in_use() && ::getpid() == _process.process;
 }
 
-// Counts the threads inside the fabric, so that the end of the process does not release it under them.
-class device_process::visit
+bool device_process::is_own_memory()
 {
-public:
-    explicit visit(device_process& process) : _to(process.enter() ? &process : nullptr) {}
-    ~visit()
-    {
-        if (_to != nullptr) {
-            --visits_here;
-            _to->leave();
-        }
-    }
-    visit(const visit&)            = delete;
-    visit& operator=(const visit&) = delete;
-    explicit operator bool() const { return _to != nullptr; }
+    return ::getpid() == _memory_owner.load();
+}
 
-private:
-    device_process* _to;
-};
+device_process::visit::~visit()
+{
+    if (_to != nullptr) {
+        --visits_here;
+        _to->leave();
+    }
+}
 
 bool device_process::enter()
 {
@@ -213,13 +212,47 @@ device_process* device_process::heir()
 void device_process::closing(int fd)
 {
     for (device_process* at = _newest.load(std::memory_order_acquire); at != nullptr; at = at->_previous) {
-        if (!at->_kernel->owns(fd)) {
+        if (at->_kernel->owns(fd) && is_own_memory()) {
+            at->forget(static_cast<unsigned>(fd), static_cast<unsigned>(fd));
+        }
+    }
+}
+
+void device_process::closing(unsigned first, unsigned last)
+{
+    for (device_process* at = _newest.load(std::memory_order_acquire); at != nullptr; at = at->_previous) {
+        if (is_own_memory()) {
+            at->forget(first, last);
+        }
+    }
+}
+
+// The number may become that of any file, also when the device cannot be told: the process has ended, or is a child of
+// fork() with the files of its parent, or this is a signal handler that interrupted the model.
+void device_process::forget(unsigned first, unsigned last)
+{
+    const visit inside(*this);
+    const bool tells = inside && visits_here == 1;
+    for (unsigned fd = first; fd <= std::min(last, most_descriptors); ++fd) {
+        if (tells) {
+            _kernel->closing(static_cast<int>(fd));
+        } else {
+            _kernel->disown(static_cast<int>(fd));
+        }
+    }
+}
+
+void device_process::duplicated(int from, int to)
+{
+    for (device_process* at = _newest.load(std::memory_order_acquire); at != nullptr; at = at->_previous) {
+        if ((!at->_kernel->owns(from) && !at->_kernel->owns(to)) || !is_own_memory()) {
             continue;
         }
-        if (at->is_this_process()) {
-            at->_kernel->closing(fd);
-        } else if (at->_child.load() == ::getpid()) {
-            at->_kernel->disown(fd);
+        const visit inside(*at);
+        if (inside && visits_here == 1) {
+            at->_kernel->duplicated(from, to);
+        } else {
+            at->_kernel->disown(to);
         }
     }
 }
@@ -342,6 +375,7 @@ void device_process::after_fork_in_parent()
 
 void device_process::after_fork_in_child()
 {
+    _memory_owner.store(::getpid());
     if (device_process* const inherited = _current.exchange(nullptr)) {
         inherited->_ended.store(true);
         inherited->_child.store(::getpid());

@@ -38,13 +38,30 @@ public:
     // when there is none.
     static device_process* owner_of(int fd);
 
+    // As long as this exists, the end of the process does not release the fabric under this thread. False when the
+    // process has ended already.
+    class visit
+    {
+    public:
+        explicit visit(device_process& process) : _to(process.enter() ? &process : nullptr) {}
+        ~visit();
+        visit(const visit&)            = delete;
+        visit& operator=(const visit&) = delete;
+        explicit operator bool() const { return _to != nullptr; }
+
+    private:
+        device_process* _to;
+    };
+
     // Whether this is the process that attached, not its child, and it has not ended.
     bool in_use() const;
-    // The same, also in a child that runs on our memory until it executes a program (vfork).
-    bool is_this_process() const;
 
-    // A descriptor is about to be closed. Does nothing in a child that runs on our memory (vfork).
+    // For all that own such a descriptor: called before the C library closes it, or those from `first` to `last`, and
+    // after it copied `from` to `to`. Do nothing in a child that runs on our memory until it executes a program
+    // (vfork).
     static void closing(int fd);
+    static void closing(unsigned first, unsigned last);
+    static void duplicated(int from, int to);
 
     kernel& files() { return *_kernel; }
     int ioctl(int fd, unsigned long request, void* argument);
@@ -65,8 +82,6 @@ public:
     void ring(std::uint32_t uar, std::size_t offset, std::uint64_t value) override;
 
 private:
-    class visit;
-
     explicit device_process(const fabric_memory& memory, const process_identity& process, std::string trace_file);
     static device_process* make();
     static std::optional<fabric_memory>& shared_memory();
@@ -83,6 +98,10 @@ private:
     bool prepare_call();
     bool enter();
     void leave() { _visitors.fetch_sub(1); }
+    // Also false in a child that runs on our memory.
+    bool is_this_process() const;
+    static bool is_own_memory();
+    void forget(unsigned first, unsigned last);
 
     int open_device_file(function_id function, int flags) override;
     std::uint64_t uar_map_offset(std::uint32_t uar) override;
@@ -105,6 +124,7 @@ private:
 
     static std::atomic<device_process*> _current;
     static std::atomic<device_process*> _newest; // current or ended; objects are never deleted
+    static std::atomic<pid_t> _memory_owner;     // another one calls getpid() in a child of vfork()
 
     fabric_memory _memory;
     process_identity _process;

@@ -13,10 +13,12 @@ int fork_child_inherits_nothing(int);
 int fork_child_makes_its_own(int);
 int fork_child_closes_descriptors(int);
 int fork_child_opens_anew(int);
+int closes_descriptors_after_a_failed_exec(int);
 int clock_of_completions(int);
 int vfork_and_spawn(int);
 int execute_another_program(int);
 int exit_with_busy_threads(int);
+int exit_with_opening_threads(int);
 int exit_without_closing(int);
 int close_all_descriptors(int);
 

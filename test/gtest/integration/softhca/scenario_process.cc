@@ -12,6 +12,7 @@
 #include <infiniband/mlx5dv.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -105,23 +106,58 @@ int fork_child_makes_its_own(int)
     return 0;
 }
 
+namespace
+{
+
+// Without the wrappers, which may notice that the number is taken anew.
+void expect_reusable(int number)
+{
+    const int file = ::memfd_create("other", 0);
+    if ((file != number && ::syscall(SYS_dup3, file, number, 0) != number) || ::write(number, "text", 4) != 4) {
+        die("a file with the number of a descriptor that was closed");
+    }
+}
+
+} // namespace
+
 // A descriptor number that the child closed may be reused by any file.
 int fork_child_closes_descriptors(int)
 {
     endpoint here(4096);
     here.connect(here.own());
-    const pid_t child = ::fork();
-    if (child == 0) {
-        const int number = here.context()->cmd_fd;
-        ::close(number);
-        const int file = ::memfd_create("other", 0);
-        if (::dup2(file, number) != number || ::write(number, "text", 4) != 4) {
-            die("a file with the number of a descriptor that was closed");
+    const int number              = here.context()->cmd_fd;
+    void (*const close_it[])(int) = {
+        [](int fd) { ::close(fd); },
+        [](int fd) { ::close_range(static_cast<unsigned>(fd), static_cast<unsigned>(fd), 0); },
+        [](int fd) { ::closefrom(fd); },
+        [](int fd) { ::dup2(STDERR_FILENO, fd); },
+    };
+    for (const auto close_in_child : close_it) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            close_in_child(number);
+            expect_reusable(number);
+            ::_exit(0);
         }
-        ::_exit(0);
+        expect_status(child, 0, "the child");
     }
-    expect_status(child, 0, "the child");
     work(here);
+    return 0;
+}
+
+// The device files of a process that could not execute another program are closed as any file.
+int closes_descriptors_after_a_failed_exec(int)
+{
+    auto* const here = new endpoint(4096); // not closed: the device is gone
+    const int number = here->context()->cmd_fd;
+    if (::execl("/no/such/program", "program", nullptr) != -1 || errno != ENOENT) {
+        die("execl");
+    }
+    ::close(number);
+    expect_reusable(number);
+    endpoint again(4096);
+    again.connect(again.own());
+    work(again);
     return 0;
 }
 
@@ -171,6 +207,15 @@ int vfork_and_spawn(int)
 {
     endpoint here(4096);
     here.connect(here.own());
+    const pid_t forked = ::fork();
+    if (forked == 0) {
+        expect_status(run_in_vforked_child(), 0, "the program of the child");
+        if (ibv_alloc_pd(here.context()) == nullptr) {
+            die("the program closed descriptors of the child");
+        }
+        ::_exit(0);
+    }
+    expect_status(forked, 0, "the child");
     for (int i = 0; i < 20; ++i) {
         expect_status(run_in_vforked_child(), 0, "the program");
         work(here);
@@ -217,6 +262,31 @@ int exit_with_busy_threads(int)
     }
     for (int busy = 0; busy < 3; busy = running.load()) {
         running.wait(busy);
+    }
+    std::exit(0);
+}
+
+// Threads that open and close devices while the process ends.
+int exit_with_opening_threads(int)
+{
+    static std::atomic<int> opened = 0;
+    for (int i = 0; i < 3; ++i) {
+        std::thread([] {
+            ibv_device** const devices = ibv_get_device_list(nullptr);
+            for (;;) {
+                ibv_context* const context = ibv_open_device(devices[0]);
+                if (context == nullptr) {
+                    continue; // the device is gone
+                }
+                (void)ibv_alloc_pd(context);
+                ibv_close_device(context);
+                ++opened;
+                opened.notify_one();
+            }
+        }).detach();
+    }
+    for (int seen = 0; seen < 30; seen = opened.load()) {
+        opened.wait(seen);
     }
     std::exit(0);
 }

@@ -103,6 +103,7 @@ TEST_P(scenario, goes_well)
 INSTANTIATE_TEST_SUITE_P(programs, scenario,
                          ::testing::Values("loopback", "completion_events", "fork_child_inherits_nothing",
                                            "fork_child_makes_its_own", "fork_child_closes_descriptors",
+                                           "closes_descriptors_after_a_failed_exec", "exit_with_opening_threads",
                                            "clock_of_completions", "fork_child_opens_anew", "vfork_and_spawn",
                                            "execute_another_program", "exit_with_busy_threads", "exit_without_closing",
                                            "close_all_descriptors", "blocked_signals_and_direct_doorbells",
