@@ -113,6 +113,7 @@ device_process* device_process::attach()
     if (device_process* const here = current()) {
         return here;
     }
+    const uncancelled entire;
     const std::lock_guard hold(attaching);
     if (device_process* const here = current()) {
         return here;
@@ -413,6 +414,7 @@ void device_process::before_program()
 
 void device_process::end()
 {
+    const uncancelled entire;
     _ended.store(true);
     _pages.disown();
     // exit() in a signal handler that interrupted the model: other processes find out that this one has ended.

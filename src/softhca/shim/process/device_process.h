@@ -14,6 +14,7 @@
 #include "softhca/shim/doorbell/pages.h"
 #include "softhca/shim/host/fabric_memory.h"
 #include "softhca/shim/host/linux_host.h"
+#include "softhca/shim/system/uncancelled.h"
 #include "softhca/shim/uverbs/kernel.h"
 
 namespace ucxl::softhca
@@ -50,6 +51,7 @@ public:
         explicit operator bool() const { return _to != nullptr; }
 
     private:
+        uncancelled _entire;
         device_process* _to;
     };
 

@@ -10,6 +10,8 @@
 #include <ctime>
 #include <fcntl.h>
 #include <infiniband/mlx5dv.h>
+#include <poll.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -356,6 +358,53 @@ int clock_of_completions(int)
     if (after <= before || difference < -2'000'000'000 || difference > 3'000'000'000) {
         die("the clock is " + std::to_string(difference) + " ns from the time of day");
     }
+    return 0;
+}
+
+namespace
+{
+
+void expect_event(endpoint& here)
+{
+    pollfd wait{.fd = here.channel()->fd, .events = POLLIN, .revents = 0};
+    ibv_cq* which = nullptr;
+    void* what    = nullptr;
+    if (::poll(&wait, 1, 5000) != 1 || ibv_get_cq_event(here.channel(), &which, &what) != 0 || which != here.queue()) {
+        die("the event of the completion queue did not come");
+    }
+    ibv_ack_cq_events(which, 1);
+}
+
+} // namespace
+
+// A thread that is cancelled ends at its next cancellation point, not inside the device.
+int cancelled_thread(int)
+{
+    endpoint here(4096, 16, true);
+    here.connect(here.own());
+    pthread_t thread{};
+    const auto body = [](void* given) -> void* {
+        auto& device = *static_cast<endpoint*>(given);
+        ::pthread_cancel(::pthread_self());
+        ibv_comp_channel* const another = ibv_create_comp_channel(device.context());
+        (void)ibv_req_notify_cq(device.queue(), 0);
+        device.write(0, 2048, 64, 1);
+        if (another != nullptr) {
+            ::pthread_testcancel();
+        }
+        return nullptr;
+    };
+    if (::pthread_create(&thread, nullptr, body, &here) != 0) {
+        die("pthread_create");
+    }
+    void* ended = nullptr;
+    ::pthread_join(thread, &ended);
+    if (ended != PTHREAD_CANCELED) {
+        die("the thread was not cancelled behind its calls");
+    }
+    expect_event(here);
+    here.finish_one();
+    work(here);
     return 0;
 }
 

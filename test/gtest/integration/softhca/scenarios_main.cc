@@ -34,6 +34,7 @@ constexpr named scenarios[] = {
     SCENARIO(exit_with_busy_threads),
     SCENARIO(exit_with_opening_threads),
     SCENARIO(exit_without_closing),
+    SCENARIO(cancelled_thread),
     SCENARIO(close_all_descriptors),
     SCENARIO(unread_events),
     SCENARIO(events_that_wait_for_their_acknowledgement),
