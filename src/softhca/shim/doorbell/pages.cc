@@ -39,7 +39,7 @@ struct mapping {
 template <typename Use>
 void for_each_mapping(std::uint64_t device, std::uint64_t inode, Use use)
 {
-    FILE* const maps = libc().fopen("/proc/self/maps", "re");
+    FILE* const maps = libc().fopen("/proc/thread-self/maps", "re");
     if (maps == nullptr) {
         return;
     }

@@ -2,7 +2,8 @@
 // thread; it is decoded and given to the device as a doorbell. A page that does not trap is plain memory, and its users
 // tell the device themselves (direct_verbs.h).
 //
-// The addresses of pages are read from /proc/self/maps, because UCX's hooks of mmap() bypass those of others.
+// The addresses of pages are read from /proc/thread-self/maps, because UCX's hooks of mmap() bypass those of others.
+// /proc/self would be empty once the main thread has ended.
 #pragma once
 
 #include <array>

@@ -56,7 +56,7 @@ std::optional<std::string> real_directory(int directory)
     if (directory == AT_FDCWD) {
         return ::getcwd(text.data(), text.size()) != nullptr ? std::optional(std::string(text.data())) : std::nullopt;
     }
-    const std::string link = std::format("/proc/self/fd/{}", directory);
+    const std::string link = std::format("/proc/thread-self/fd/{}", directory);
     const ssize_t length   = libc().readlink(link.c_str(), text.data(), text.size());
     return length > 0 ? std::optional(std::string(text.data(), static_cast<std::size_t>(length))) : std::nullopt;
 }

@@ -21,7 +21,7 @@ constexpr std::uint64_t populated_bytes = std::uint64_t{1} << 20;
 
 int check_mappings(std::uint64_t first, std::uint64_t end, bool writable)
 {
-    FILE* const maps = libc().fopen("/proc/self/maps", "re");
+    FILE* const maps = libc().fopen("/proc/thread-self/maps", "re");
     if (maps == nullptr) {
         return 0;
     }

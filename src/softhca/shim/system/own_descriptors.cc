@@ -31,20 +31,38 @@ int to_high_descriptor(int descriptor)
     return high;
 }
 
+namespace
+{
+
+using path_text = std::array<char, 64>;
+
+// The folder of this process is empty once its main thread has ended by pthread_exit(), those of the other threads are
+// not.
+path_text path_of(int process, int descriptor)
+{
+    path_text path;
+    if (process == ::getpid()) {
+        std::snprintf(path.data(), path.size(), "/proc/thread-self/fd/%d", descriptor);
+    } else {
+        std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", process, descriptor);
+    }
+    return path;
+}
+
+} // namespace
+
 int reopen_descriptor(int process, int descriptor, int flags)
 {
-    std::array<char, 64> path;
-    std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", process, descriptor);
-    const int opened = libc().open(path.data(), flags);
+    const path_text path = path_of(process, descriptor);
+    const int opened     = libc().open(path.data(), flags);
     return opened < 0 ? -errno : opened;
 }
 
 bool is_event_fd(int process, int fd)
 {
     constexpr std::string_view name = "anon_inode:[eventfd]";
-    std::array<char, 64> path;
+    const path_text path            = path_of(process, fd);
     std::array<char, 64> target;
-    std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", process, fd);
     const ssize_t length = libc().readlink(path.data(), target.data(), target.size());
     return length >= 0 && std::string_view(target.data(), static_cast<std::size_t>(length)) == name;
 }

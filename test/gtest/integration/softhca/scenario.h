@@ -21,6 +21,7 @@ int exit_with_busy_threads(int);
 int exit_with_opening_threads(int);
 int exit_without_closing(int);
 int cancelled_thread(int);
+int outlives_its_main_thread(int);
 int close_all_descriptors(int);
 
 int unread_events(int);

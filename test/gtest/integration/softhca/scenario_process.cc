@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <fstream>
 #include <infiniband/mlx5dv.h>
 #include <poll.h>
 #include <pthread.h>
@@ -406,6 +407,37 @@ int cancelled_thread(int)
     here.finish_one();
     work(here);
     return 0;
+}
+
+// /proc/self and the memory of /proc/PID end with the first thread.
+int outlives_its_main_thread(int)
+{
+    std::thread([] {
+        const double until = ucxl::test::seconds_now() + 5;
+        char state         = 'R';
+        while (state != 'Z') {
+            std::ifstream("/proc/self/stat").ignore(100, ')').ignore(1).get(state);
+            if (ucxl::test::seconds_now() > until) {
+                die("the main thread did not end");
+            }
+        }
+        endpoint here(4096, 16, true);
+        here.connect(here.own());
+        (void)ibv_req_notify_cq(here.queue(), 0);
+        here.write(0, 2048, 64, 1);
+        expect_event(here);
+        here.finish_one();
+        mlx5dv_obj object{};
+        mlx5dv_qp direct{};
+        object.qp.in  = here.queue_pair();
+        object.qp.out = &direct;
+        if (mlx5dv_init_obj(&object, MLX5DV_OBJ_QP) != 0) {
+            die("mlx5dv_init_obj");
+        }
+        work(here);
+        ::_exit(0);
+    }).detach();
+    ::pthread_exit(nullptr);
 }
 
 int completion_events(int)

@@ -35,6 +35,7 @@ constexpr named scenarios[] = {
     SCENARIO(exit_with_opening_threads),
     SCENARIO(exit_without_closing),
     SCENARIO(cancelled_thread),
+    SCENARIO(outlives_its_main_thread),
     SCENARIO(close_all_descriptors),
     SCENARIO(unread_events),
     SCENARIO(events_that_wait_for_their_acknowledgement),

@@ -104,13 +104,13 @@ INSTANTIATE_TEST_SUITE_P(
     programs, scenario,
     ::testing::Values("loopback", "completion_events", "fork_child_inherits_nothing", "fork_child_makes_its_own",
                       "fork_child_closes_descriptors", "closes_descriptors_after_a_failed_exec", "cancelled_thread",
-                      "exit_with_opening_threads", "clock_of_completions", "fork_child_opens_anew", "vfork_and_spawn",
-                      "execute_another_program", "exit_with_busy_threads", "exit_without_closing",
-                      "close_all_descriptors", "blocked_signals_and_direct_doorbells", "handler_that_posts",
-                      "local_libraries", "unread_events", "events_that_wait_for_their_acknowledgement",
-                      "unread_completion_events", "unread_limit_events", "unread_events_behind_closed_descriptors",
-                      "events_read_by_threads", "completion_queue_overrun", "queue_pair_events",
-                      "path_migration_is_refused", "initiator_outlives_targets"),
+                      "exit_with_opening_threads", "outlives_its_main_thread", "clock_of_completions",
+                      "fork_child_opens_anew", "vfork_and_spawn", "execute_another_program", "exit_with_busy_threads",
+                      "exit_without_closing", "close_all_descriptors", "blocked_signals_and_direct_doorbells",
+                      "handler_that_posts", "local_libraries", "unread_events",
+                      "events_that_wait_for_their_acknowledgement", "unread_completion_events", "unread_limit_events",
+                      "unread_events_behind_closed_descriptors", "events_read_by_threads", "completion_queue_overrun",
+                      "queue_pair_events", "path_migration_is_refused", "initiator_outlives_targets"),
     [](const auto& each) { return std::string(each.param); });
 
 TEST(programs, a_fault_handler_of_a_program_gets_its_own_faults_only)
