@@ -1,8 +1,10 @@
 // Errors that the library detects itself, with the field named, and errors that only the device can detect.
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "key_test.h"
@@ -362,6 +364,37 @@ TEST_F(key_errors_of_queue_pairs, that_take_no_raw_requests_are_refused)
         return ibv_create_qp(pair.pd(), &plain);
     };
     expect_refused(create, "not created for raw work requests");
+}
+
+// libmlx5 would write the first request that has no room over one that waits, or to address 0 if there was none before.
+TEST_F(key_errors_of_queue_pairs, that_are_full_keep_what_was_posted)
+{
+    const auto memory   = zeroed(64);
+    const auto from     = patterned(64);
+    const auto region   = new_region();
+    const ibv_sge piece = memory->piece(0, 64);
+    logs().expect("no room for 2 requests");
+    for (const bool has_bound : {false, true}) {
+        SCOPED_TRACE(has_bound);
+        ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK);
+        std::ranges::fill(memory->bytes, std::uint8_t{0});
+        std::size_t posted = 0;
+        try {
+            for (;; ++posted) {
+                pair.post_write(from->piece(posted % 64, 1), memory->address() + posted % 64, memory->mr->rkey);
+            }
+        } catch (const std::runtime_error&) { // no room
+        }
+        ASSERT_GE(posted, 64u);
+        EXPECT_EQ(uct_mlx5_layout_post_bind(pair.qp(), &region, 1, 77, 1), UCS_ERR_NO_RESOURCE);
+        for (std::size_t i = 0; i < posted; ++i) {
+            ASSERT_EQ(pair.wait().status, IBV_WC_SUCCESS) << i;
+        }
+        EXPECT_EQ(memory->bytes, from->bytes);
+        ASSERT_EQ(uct_mlx5_layout_post_bind(pair.qp(), &region, 1, 78, 1), UCS_OK) << "it was still prepared";
+        EXPECT_EQ(pair.wait().wr_id, 78u);
+        EXPECT_EQ(write_to(region, 0, 64), IBV_WC_SUCCESS);
+    }
 }
 
 TEST_F(key_errors_of_queue_pairs, without_room_for_the_longest_request_are_refused)

@@ -41,6 +41,22 @@ std::unexpected<error> takes_no_raw_requests()
     return fail(errc::unsupported, "the queue pair was not created for raw work requests");
 }
 
+// libmlx5 writes the first raw request that has no room over one that waits, or to address 0. For a memory window of
+// more than 2 GiB it looks for room and then refuses to bind it, so this posts nothing either way.
+bool has_room(ibv_qp* qp)
+{
+    ibv_mw window{};
+    window.context = qp->context;
+    window.pd      = qp->pd;
+    window.type    = IBV_MW_TYPE_2;
+    ibv_send_wr too_large{};
+    too_large.opcode                   = IBV_WR_BIND_MW;
+    too_large.bind_mw.mw               = &window;
+    too_large.bind_mw.bind_info.length = std::uint64_t{1} << 32;
+    ibv_send_wr* refused               = nullptr;
+    return ibv_post_send(qp, &too_large, &refused) != ENOMEM;
+}
+
 bool has_link_layer_addresses(const ibv_port_attr& port)
 {
     return port.link_layer == IBV_LINK_LAYER_INFINIBAND;
@@ -76,6 +92,12 @@ result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, work_
     if (raw == nullptr) {
         return takes_no_raw_requests();
     }
+    const auto no_room = [&] {
+        return fail(errc::no_resource, std::format("no room for {} requests in the send queue", requests.size()));
+    };
+    if (!has_room(qp)) {
+        return no_room();
+    }
     ibv_qp_ex* const extended = ibv_qp_to_qp_ex(qp);
     ibv_wr_start(extended);
     for (const request_bytes& request : requests) {
@@ -84,9 +106,7 @@ result<void> post_raw(ibv_qp* qp, std::span<const request_bytes> requests, work_
         mlx5dv_wr_raw_wqe(raw, request.bytes.data());
     }
     if (const int error = ibv_wr_complete(extended); error != 0) {
-        return error == ENOMEM
-                   ? fail(errc::no_resource, std::format("no room for {} requests in the send queue", requests.size()))
-                   : fail_errno("posting bind requests", error);
+        return error == ENOMEM ? no_room() : fail_errno("posting bind requests", error);
     }
     return {};
 }
