@@ -172,35 +172,38 @@ result<void> bind_queue::make()
     if (qp == nullptr) {
         return fail_errno("a queue pair for binding");
     }
+    UCXL_TRY(connect(qp.get()));
     _qp          = std::move(qp); // ends the old one, which uses the old completion queue
     _cq          = std::move(cq);
     _max_request = longest_request(wanted.cap.max_inline_data);
-    return connect();
+    _is_lost     = false;
+    return {};
 }
 
-result<void> bind_queue::connect()
+result<void> bind_queue::connect(ibv_qp* qp) const
 {
     ibv_port_attr port{};
     if (const int error = ibv_query_port(_pd->context, _port, &port); error != 0) {
         return fail_errno("the port of the bind queue", error);
     }
     if (port.state != IBV_PORT_ACTIVE) {
-        return fail(errc::unsupported, std::format("port {} is not active, and the bind queue is connected through it "
-                                                   "(state {})",
-                                                   _port, ibv_port_state_str(port.state)));
+        // It may come up later.
+        return fail(errc::io_error, std::format("port {} is not active, and the bind queue is connected through it "
+                                                "(state {})",
+                                                _port, ibv_port_state_str(port.state)));
     }
     ibv_qp_attr attr{};
     attr.qp_state        = IBV_QPS_INIT;
     attr.port_num        = _port;
     attr.qp_access_flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    int error = ibv_modify_qp(_qp.get(), &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    int error = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     if (error != 0) {
         return fail_errno("the bind queue to INIT", error);
     }
     attr                    = {};
     attr.qp_state           = IBV_QPS_RTR;
     attr.path_mtu           = port.active_mtu;
-    attr.dest_qp_num        = _qp->qp_num;
+    attr.dest_qp_num        = qp->qp_num;
     attr.max_dest_rd_atomic = 1;
     attr.min_rnr_timer      = 12;
     attr.ah_attr.port_num   = _port;
@@ -219,7 +222,7 @@ result<void> bind_queue::connect()
                                     _port));
         }
     }
-    error = ibv_modify_qp(_qp.get(), &attr,
+    error = ibv_modify_qp(qp, &attr,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error != 0) {
@@ -233,12 +236,19 @@ result<void> bind_queue::connect()
     attr.max_rd_atomic = 1;
     constexpr int ready =
         IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
-    error = ibv_modify_qp(_qp.get(), &attr, ready);
+    error = ibv_modify_qp(qp, &attr, ready);
     return error == 0 ? result<void>() : fail_errno("the bind queue to RTS", error);
 }
 
 result<void> bind_queue::post(std::span<request_bytes> requests)
 {
+    if (_is_lost) {
+        UCXL_TRY(make());
+        for (request_bytes& request : requests) {
+            const prm::view<prm::wqe_control_segment> control(std::span(request.bytes).first<prm::wqe_unit_bytes>());
+            (void)control.set(prm::wqe_control_segment::qpn, qpn() & 0xffffff);
+        }
+    }
     make_signaled(requests.back());
     return post_raw(_qp.get(), requests, {.first = 0, .step = 1});
 }
@@ -290,6 +300,7 @@ result<ibv_wc> bind_queue::finish(const result<void>& posted)
         return done;
     }
     if (auto again = make(); !again) {
+        _is_lost = true;
         return fail(again.error().code,
                     std::format("{}, and no new queue: {}", done ? "a request failed" : done.error().message,
                                 again.error().message));

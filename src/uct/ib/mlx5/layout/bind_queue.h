@@ -55,7 +55,7 @@ private:
     bind_queue() = default;
 
     result<void> make();
-    result<void> connect();
+    result<void> connect(ibv_qp* qp) const;
     result<void> post(std::span<request_bytes> requests);
     result<bool> attempt(void (*fill)(ibv_qp_ex*, const ibv_sge&, std::uint64_t, std::uint32_t, std::uint64_t),
                          const ibv_sge& local, std::uint64_t remote, std::uint32_t rkey, std::uint64_t operand);
@@ -72,7 +72,8 @@ private:
     std::string _refusal;
     clock::time_point _asked; // when the device was last asked whether it still answers
     std::unique_ptr<std::atomic<bool>> _failed = std::make_unique<std::atomic<bool>>(false);
-    cq_owner _cq; // outlives the queue pair
+    bool _is_lost                              = false; // the queue failed, and there was no other one yet
+    cq_owner _cq;                                       // outlives the queue pair
     qp_owner _qp;
 };
 
