@@ -102,6 +102,20 @@ TEST_F(key_errors, regions_nest_as_deep_as_the_device_says_and_no_deeper)
     EXPECT_EQ(uct_mlx5_layout_set_sg(new_region(), 0, 1, &piece), UCS_ERR_EXCEEDS_LIMIT);
 }
 
+TEST_F(key_errors, regions_that_are_only_prepared_count_as_deep_as_they_will_be)
+{
+    const uct_mlx5_layout_attr_t caps = capabilities();
+    const auto memory                 = patterned(4096);
+    ibv_sge piece                     = memory->piece(0, 1000);
+    for (std::uint32_t level = 1; level <= caps.max_depth; ++level) {
+        const auto region = new_region();
+        ASSERT_EQ(uct_mlx5_layout_set_sg(region, UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_OK) << level;
+        piece = {0, 1000, about(region).lkey};
+    }
+    logs().expect("over the limit");
+    EXPECT_EQ(uct_mlx5_layout_set_sg(new_region(), UCT_MLX5_LAYOUT_SET_WITH_POST_WR, 1, &piece), UCS_ERR_EXCEEDS_LIMIT);
+}
+
 TEST_F(key_errors, a_failed_set_leaves_the_layout_there_was)
 {
     const auto memory = zeroed(4096);

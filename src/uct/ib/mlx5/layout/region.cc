@@ -107,7 +107,7 @@ result<device_limits> region::limits_for(std::span<const source_base> bases) con
     unsigned below = 0;
     for (const source_base& base : bases) {
         const auto found = _domain.bound.find(base.lkey);
-        below            = std::max(below, found == _domain.bound.end() ? 0 : found->second->cost().depth);
+        below            = std::max(below, found == _domain.bound.end() ? 0 : found->second->depth());
     }
     return limits_above(below, _domain, _options, _overlay.has_value());
 }

@@ -1,6 +1,7 @@
 // A memory key with its layout: lowered, with keys and memory for the entries, and bound.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -56,6 +57,8 @@ public:
     std::uint64_t address() const { return _options.address; }
     std::uint64_t length() const { return _bound.length; }
     const plan_cost& cost() const { return _bound.cost; }
+    // Of the deeper one of the layout in force and the one prepared.
+    unsigned depth() const { return std::max(_bound.cost.depth, _prepared.cost.depth); }
     bool is_prepared() const { return !_prepared.requests.empty(); }
     // The current layout; null without one.
     const layout* shown() const { return _bound.shown.get(); }
