@@ -4,13 +4,16 @@
 #include <ctime>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "key_test.h"
+#include "support/verbs.h"
 #include "ucs/layout/build.h"
 #include "ucs/layout/wire.h"
 #include "ucs/sys/log_limit.h"
+#include "uct/ib/mlx5/layout/api_support.h"
 
 namespace ucxl::test
 {
@@ -409,6 +412,70 @@ TEST_F(key_errors_of_queue_pairs, that_are_full_keep_what_was_posted)
         EXPECT_EQ(pair.wait().wr_id, 78u);
         EXPECT_EQ(write_to(region, 0, 64), IBV_WC_SUCCESS);
     }
+}
+
+// Layouts that need a key below the region's own.
+class key_errors_of_posted_layouts : public key_errors
+{
+protected:
+    static constexpr std::size_t pieces = 100;
+
+    ucs_status_t set_pieces(uct_mlx5_layout_region_h region, const buffer& memory, unsigned flags)
+    {
+        std::vector<ibv_sge> list;
+        for (std::size_t i = 0; i < pieces; ++i) {
+            list.push_back(memory.piece(16 * i + i * i % 7, 8));
+        }
+        return uct_mlx5_layout_set_sg(region, flags, list.size(), list.data());
+    }
+
+    void fail_queue_pair()
+    {
+        ibv_qp_attr failed{};
+        failed.qp_state = IBV_QPS_ERR;
+        worked(ibv_modify_qp(pair.qp(), &failed, IBV_QP_STATE), "ERR");
+    }
+
+    const std::unique_ptr<buffer> first = zeroed(16 * pieces + 16), second = zeroed(16 * pieces + 16),
+                                  other = zeroed(16 * pieces + 16);
+};
+
+TEST_F(key_errors_of_posted_layouts, that_were_never_bound_leave_the_keys_of_the_one_before_to_its_region)
+{
+    const auto region = new_region(4);
+    ASSERT_EQ(set_pieces(region, *first, 0), UCS_OK);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(set_pieces(region, *second, UCT_MLX5_LAYOUT_SET_WITH_POST_WR), UCS_OK);
+        fail_queue_pair();
+        ASSERT_EQ(uct_mlx5_layout_post_bind(pair.qp(), &region, 1, 1, 1), UCS_OK);
+        EXPECT_EQ(pair.wait().status, IBV_WC_WR_FLUSH_ERR);
+        pair.reconnect();
+        ASSERT_EQ(set_pieces(region, *second, UCT_MLX5_LAYOUT_SET_WITH_POST_WR), UCS_OK);
+        ASSERT_EQ(set_pieces(region, *second, UCT_MLX5_LAYOUT_SET_WITH_POST_WR), UCS_OK) << "instead of the last one";
+        ASSERT_EQ(set_pieces(new_region(4), *other, 0), UCS_OK);
+        const auto ones = zeroed(8 * pieces);
+        std::ranges::fill(ones->bytes, std::uint8_t{1});
+        (void)pair.write(ones->piece(0, 8 * pieces), 0, about(region).rkey);
+        EXPECT_EQ(std::ranges::count(other->bytes, 1), 0) << i;
+        pair.reconnect();
+    }
+    ASSERT_EQ(set_pieces(region, *second, 0), UCS_OK);
+    EXPECT_EQ(write_to(region, 0, 8 * pieces), IBV_WC_SUCCESS);
+}
+
+TEST_F(key_errors_of_posted_layouts, use_the_same_keys_again)
+{
+    const auto region = new_region(4);
+    std::size_t keys  = 0;
+    for (int i = 0; i < 200; ++i) {
+        ASSERT_EQ(set_pieces(region, *first, UCT_MLX5_LAYOUT_SET_WITH_POST_WR), UCS_OK);
+        ASSERT_EQ(uct_mlx5_layout_post_bind(pair.qp(), &region, 1, 1, 1), UCS_OK);
+        ASSERT_EQ(pair.wait().status, IBV_WC_SUCCESS);
+        EXPECT_EQ(write_to(region, 0, 8 * pieces), IBV_WC_SUCCESS);
+        keys = i == 2 ? domain->value.keys.num_existing() : keys;
+    }
+    EXPECT_EQ(domain->value.keys.num_existing(), keys);
+    EXPECT_GT(keys, 0u);
 }
 
 TEST_F(key_errors_of_queue_pairs, without_room_for_the_longest_request_are_refused)

@@ -113,12 +113,13 @@ result<void> post_all(ibv_qp* qp, std::span<region* const> regions, std::uint64_
     std::vector<request_bytes> requests;
     for (region* const one : regions) {
         one->append_requests(qp->qp_num, requests);
+        one->expect_posting();
     }
     encode_key_fence(qp->qp_num, {.signaled = signaled}, requests.emplace_back());
     UCXL_TRY(post_raw(qp, requests, {.first = wr_id}));
     const std::lock_guard guard(shared.lock);
     for (region* const one : regions) {
-        one->adopt();
+        one->adopt_posted();
     }
     return {};
 }

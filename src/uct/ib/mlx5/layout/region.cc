@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace ucxl::mlx5
 {
@@ -79,27 +80,86 @@ result<std::unique_ptr<region>> region::create(domain& domain, const region_opti
     return std::unique_ptr<region>(new region(domain, options, std::move(root), std::move(overlay)));
 }
 
+// What leads to the nested keys ends before others get them.
 region::~region()
 {
+    {
+        const std::lock_guard guard(_domain.lock);
+        _domain.bound.erase(key());
+    }
+    const bool root_is_spare = _options.pool != nullptr && !_is_bound;
+    _overlay.reset();
+    if (!root_is_spare) {
+        _root.mkey.reset();
+    }
     const std::lock_guard guard(_domain.lock);
+    if (root_is_spare) {
+        (_domain.*_options.pool).give_back(std::move(_root));
+    } else if (_options.pool != nullptr) {
+        _bound.keys.clear(); // the device did not invalidate the root, so it may not have ended it either
+    }
+    note_executed();
     release(_bound);
     release(_prepared);
-    _domain.bound.erase(key());
-    if (_options.pool != nullptr && !_is_bound) {
-        _overlay.reset();
-        (_domain.*_options.pool).give_back(std::move(_root));
-    }
 }
 
 void region::release(binding& unused) noexcept
 {
     for (key_pool::key& key : unused.keys) {
-        _domain.keys.give_back(std::move(key));
+        give_back(std::move(key));
     }
-    for (const staging::room& room : unused.memory) {
+    give_back(unused.memory);
+    unused = {};
+}
+
+void region::give_back(key_pool::key&& unused) noexcept
+{
+    if (!_has_posted) {
+        _domain.keys.give_back(std::move(unused));
+        return;
+    }
+    try {
+        _own_keys.push_back(std::move(unused));
+    } catch (const std::bad_alloc&) {
+        // Then it ends, and leads nowhere.
+    }
+}
+
+void region::give_back(const std::vector<staging::room>& unused) noexcept
+{
+    for (const staging::room& room : unused) {
         _domain.memory.give_back(room);
     }
-    unused = {};
+}
+
+result<key_pool::key> region::take_key(std::uint32_t entries)
+{
+    const auto fits = std::ranges::find_if(_own_keys, [&](const auto& each) { return each.room >= entries; });
+    if (fits == _own_keys.end()) {
+        return _domain.keys.take(entries);
+    }
+    key_pool::key taken = std::move(*fits);
+    _own_keys.erase(fits);
+    return taken;
+}
+
+void region::expect_posting()
+{
+    _posted_memory.reserve(max_posted_lists + 1);
+    _has_posted = true;
+}
+
+void region::note_executed() noexcept
+{
+    _has_posted = false;
+    for (key_pool::key& key : _own_keys) {
+        give_back(std::move(key));
+    }
+    _own_keys.clear();
+    for (const auto& memory : _posted_memory) {
+        give_back(memory);
+    }
+    _posted_memory.clear();
 }
 
 result<device_limits> region::limits_for(std::span<const source_base> bases) const
@@ -153,7 +213,7 @@ result<void> region::add_key(const plan& all, std::size_t id, std::span<const so
     const plan_key& wanted = all.keys[id];
     bind_request request   = request_for_root(wanted.length);
     if (id + 1 != all.keys.size()) {
-        auto taken = UCXL_TRY(_domain.keys.take(wanted.octowords));
+        auto taken = UCXL_TRY(take_key(wanted.octowords));
         request    = {.key = taken.mkey->lkey, .rights = nested_rights(), .length = wanted.length, .start_address = {}};
         to.keys.push_back(std::move(taken));
     }
@@ -263,8 +323,26 @@ void region::encode_suspension(std::uint32_t qpn, request_bytes& request) const
     encode_invalidate(_root.mkey->lkey, qpn, _domain.change_flags(), request);
 }
 
-// The device has executed the requests, so nothing may fail here.
 void region::adopt() noexcept
+{
+    note_executed();
+    replace_bound();
+}
+
+void region::adopt_posted() noexcept
+{
+    if (!_bound.memory.empty()) {
+        _posted_memory.push_back(std::exchange(_bound.memory, {})); // has room
+        if (_posted_memory.size() > max_posted_lists) {
+            give_back(_posted_memory.front());
+            _posted_memory.erase(_posted_memory.begin());
+        }
+    }
+    replace_bound();
+}
+
+// The device has the requests, so nothing may fail here.
+void region::replace_bound() noexcept
 {
     release(_bound);
     _bound = std::move(_prepared);
@@ -282,7 +360,9 @@ void region::forget(bool is_invalidated) noexcept
     if (!is_invalidated) {
         _bound.keys.clear();
         _prepared.keys.clear();
+        _own_keys.clear();
     }
+    note_executed();
     release(_bound);
     release(_prepared);
     _domain.bound.erase(key());

@@ -71,8 +71,13 @@ public:
 
     // Appends the requests of the prepared layout, for the queue pair `qpn`.
     void append_requests(std::uint32_t qpn, std::vector<request_bytes>& to) const;
-    // The prepared layout is in force from now on.
+    // The domain's own queue has executed the requests of the prepared layout, which is in force from now on.
     void adopt() noexcept;
+    // A queue of the caller has them, and may fail before it executes them: then the first key still shows an older
+    // layout. So the keys below it stay with this region until the domain's own queue has changed the first one.
+    void adopt_posted() noexcept;
+    // Before a queue of the caller gets the requests.
+    void expect_posting();
 
     void append_invalidation(std::uint32_t qpn, std::vector<request_bytes>& to) const;
     // Binds the first key again after an invalidation; the keys below it never changed. Only for windows with a layout.
@@ -109,7 +114,16 @@ private:
     result<void> add_key(const plan& all, std::size_t id, std::span<const source_base> bases, binding& to);
     result<void> add_request(const bind_request& request, key_kind kind, std::uint32_t turns,
                              std::span<const resolved_entry> entries, binding& to);
+    void replace_bound() noexcept;
     void release(binding& unused) noexcept;
+    void give_back(key_pool::key&& unused) noexcept;
+    void give_back(const std::vector<staging::room>& unused) noexcept;
+    result<key_pool::key> take_key(std::uint32_t entries);
+    // The device follows the first key to the layout in force or to none, and has read its entries.
+    void note_executed() noexcept;
+
+    // The device reads entries in memory when it executes the request. No more than that may be under way at once.
+    static constexpr std::size_t max_posted_lists = 64;
 
     domain& _domain;
     const region_options _options;
@@ -117,7 +131,11 @@ private:
     std::optional<address_overlay> _overlay; // over the root, so it must end first
     binding _bound;
     binding _prepared;
-    bool _is_bound = false; // the device may follow the first key
+    bool _is_bound   = false; // the device may follow the first key
+    bool _has_posted = false; // it may follow it to an older layout
+    // Of older layouts. This region may use the keys again.
+    std::vector<key_pool::key> _own_keys;
+    std::vector<std::vector<staging::room>> _posted_memory; // the oldest first
 };
 
 } // namespace ucxl::mlx5

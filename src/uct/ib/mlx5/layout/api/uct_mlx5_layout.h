@@ -248,7 +248,8 @@ ucs_status_t uct_mlx5_layout_set_wire(uct_mlx5_layout_region_h region, unsigned 
  * @brief Put layouts that were set with WITH_POST_WR into force, by work requests on a queue pair of the caller.
  *
  * Requests posted to @e qp after this call may use the regions at once. Requests on other queue pairs may use them
- * after a completion: that of @e wr_id if @e signaled is set, or that of any later request on @e qp.
+ * after a completion: that of @e wr_id if @e signaled is set, or that of any later request on @e qp. At most 64 layouts
+ * of one region may be under way at once.
  *
  * @param [in] qp           A queue pair of the same protection domain, in state RTS, created by mlx5dv_create_qp with
  *                          MLX5DV_QP_EX_WITH_RAW_WQE and max_inline_data of at least 832, which makes room for the
