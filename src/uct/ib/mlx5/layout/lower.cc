@@ -124,12 +124,12 @@ private:
             return expanded(count, outer, outer.stride, [&](const item& moved) { return once(moved); });
         }
         std::vector<run> runs;
-        for (std::size_t i = 0; i < children.size(); ++i) {
-            const placed all = repeated_entry(count, outer, i);
+        for (const item& one : children) {
+            const placed all = repeated_entry(count, outer, one);
             if (!all) {
                 return all;
             }
-            const std::uint64_t each = children[i].child->packed_length;
+            const std::uint64_t each = one.child->packed_length;
             runs.push_back({{all->space, all->offset, each}, static_cast<std::int64_t>(each)});
         }
         return _builder.interleave(count * inner_count, runs);
@@ -186,9 +186,8 @@ private:
     }
 
     // All iterations of both loops for one entry of the inner one.
-    placed repeated_entry(std::uint64_t count, const item& outer, std::size_t index)
+    placed repeated_entry(std::uint64_t count, const item& outer, const item& one)
     {
-        const item one = children_of(outer)[index];
         if (const auto lowest = selectable(std::span(&one, 1))) {
             return selected(count, outer, *lowest, {one});
         }
@@ -223,6 +222,7 @@ private:
         }
         std::vector<extent_of> pieces;
         for (std::uint64_t turn = 0; turn < count; ++turn) {
+            UCXL_TRY(_builder.note_work(1));
             item moved = one;
             moved.offset += static_cast<std::int64_t>(turn) * stride;
             const placed piece = lowered(moved);

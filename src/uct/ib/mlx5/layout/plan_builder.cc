@@ -35,6 +35,11 @@ plan_entry entry_for(const extent_of& piece)
     return {piece.space.key, piece.space.target, piece.offset, piece.length, 0};
 }
 
+std::uint64_t pieces_of(std::uint64_t length, std::uint64_t max_bytes)
+{
+    return length / max_bytes + (length % max_bytes != 0 ? 1 : 0);
+}
+
 // Appends entries for the whole range, each short enough for its field.
 void append_pieces(const extent_of& whole, std::uint64_t max_bytes, std::vector<plan_entry>& entries)
 {
@@ -51,6 +56,16 @@ std::unexpected<error> plan_builder::too_many_entries(std::uint64_t wanted) cons
 {
     return fail(errc::exceeds_limit,
                 std::format("{} translation entries are over the limit of {}", wanted, _limits.max_entries));
+}
+
+result<void> plan_builder::note_work(std::uint64_t pieces)
+{
+    _work += pieces;
+    if (_work / max_work_per_entry > _limits.max_entries) {
+        return fail(errc::exceeds_limit, std::format("{} pieces looked at are over the limit of {} times {} entries",
+                                                     _work, max_work_per_entry, _limits.max_entries));
+    }
+    return {};
 }
 
 std::optional<misfit> plan_builder::misfit_of(std::uint64_t count, std::span<const run> runs) const
@@ -87,6 +102,7 @@ bool plan_builder::fits_repeat_block(std::uint64_t count, std::span<const run> r
 
 plan_builder::placed plan_builder::interleave(std::uint64_t count, std::span<const run> runs)
 {
+    UCXL_TRY(note_work(runs.size()));
     if (runs.size() == 1 && runs[0].stride == static_cast<std::int64_t>(runs[0].first.length)) {
         return extent_of{runs[0].first.space, runs[0].first.offset, runs[0].first.length * count};
     }
@@ -109,6 +125,7 @@ plan_builder::placed plan_builder::interleave(std::uint64_t count, std::span<con
 
 plan_builder::placed plan_builder::concatenate(std::span<const extent_of> pieces)
 {
+    UCXL_TRY(note_work(pieces.size()));
     std::vector<extent_of> joined;
     joined.reserve(pieces.size());
     for (const extent_of& piece : pieces) {
@@ -122,11 +139,7 @@ plan_builder::placed plan_builder::concatenate(std::span<const extent_of> pieces
     if (joined.size() == 1) {
         return joined[0];
     }
-    std::vector<plan_entry> entries;
-    for (const extent_of& piece : joined) {
-        append_pieces(piece, _limits.max_list_bytes, entries);
-    }
-    return list(entries);
+    return list_of(joined);
 }
 
 // A list that is too long becomes a list of lists, as deep as needed.
@@ -241,10 +254,21 @@ plan_builder::placed plan_builder::add_key(plan_key key, std::span<const plan_en
     return extent_of{{true, id}, 0, key.length};
 }
 
-plan_builder::placed plan_builder::list_of_one(const extent_of& whole)
+plan_builder::placed plan_builder::list_of(std::span<const extent_of> pieces)
 {
+    std::uint64_t count = 0;
+    for (const extent_of& piece : pieces) {
+        count += pieces_of(piece.length, _limits.max_list_bytes);
+        if (count > _limits.max_entries) {
+            return too_many_entries(count);
+        }
+    }
+    UCXL_TRY(note_work(count)); // equal lists become one key, so the limit of a plan's entries does not count them
     std::vector<plan_entry> entries;
-    append_pieces(whole, _limits.max_list_bytes, entries);
+    entries.reserve(count);
+    for (const extent_of& piece : pieces) {
+        append_pieces(piece, _limits.max_list_bytes, entries);
+    }
     return list(entries);
 }
 
@@ -257,11 +281,11 @@ result<plan> plan_builder::finish(const extent_of& whole)
 {
     placed root = whole;
     if (!whole.space.key || whole.offset != 0 || whole.length != _plan.keys[whole.space.target].length) {
-        root = list_of_one(whole);
+        root = list_of(std::span(&whole, 1));
     }
     // If a key is too long for the room, a short one goes over it: all keys below are as long as the device allows.
     if (root && !fits_root(_plan.keys[root->space.target])) {
-        root = list_of_one(*root);
+        root = list_of(std::span(&*root, 1));
     }
     if (!root) {
         return std::unexpected(root.error());

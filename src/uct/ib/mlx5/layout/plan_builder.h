@@ -42,6 +42,9 @@ public:
 
     const device_limits& limits() const { return _limits; }
     std::unexpected<error> too_many_entries(std::uint64_t wanted) const;
+    // Of all pieces that the plan is made of, also those that join or repeat others and leave no entry. A layout of few
+    // bytes may have so many that to look at them takes days.
+    result<void> note_work(std::uint64_t pieces);
 
     // Piece 0 of all runs, then piece 1 of all runs, ... as one range.
     placed interleave(std::uint64_t count, std::span<const run> runs);
@@ -57,13 +60,16 @@ private:
     bool fits_repeat_block(std::uint64_t count, std::span<const run> runs);
     placed repeat_block(std::uint64_t count, std::span<const run> runs);
     placed list(std::span<const plan_entry> entries);
-    placed list_of_one(const extent_of& whole);
+    placed list_of(std::span<const extent_of> pieces);
     bool fits_root(const plan_key& key) const;
     placed add_key(plan_key key, std::span<const plan_entry> entries);
     bool uniform_entities(std::span<const plan_entry> entries, std::uint8_t& log_size) const;
     unsigned depth_of(std::span<const plan_entry> entries) const;
 
+    static constexpr std::uint64_t max_work_per_entry = 4; // of the most that a plan may have
+
     const device_limits& _limits;
+    std::uint64_t _work = 0;
     plan _plan;
     std::multimap<std::uint64_t, std::uint32_t> _by_hash; // the keys made so far
 };

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 namespace ucxl::test
 {
 namespace
@@ -140,6 +142,28 @@ TEST(lowering, refuses_more_blocks_than_the_caller_allows)
     ASSERT_FALSE(made.has_value());
     EXPECT_EQ(made.error().code, errc::exceeds_limit);
     EXPECT_NE(made.error().message.find("1000"), std::string::npos) << made.error().message;
+}
+
+// Layouts whose wire forms have a few bytes. To look at all their pieces takes minutes, or more memory than there is.
+TEST(lowering, looks_at_few_more_pieces_than_it_may_have_entries)
+{
+    mlx5::device_limits limits;
+    limits.max_entries = 1 << 16;
+    for (const auto& [text, has_plan] :
+         {std::pair("strided(10000,strided(2,1,35184372088832),8)", true), // of single blocks, and not of chunks
+          std::pair("strided(10000,strided(10000,strided(2,1,-3),0),1)", false),
+          std::pair("strided(60000,iov(strided(10000,strided(2,1,-3),0)@0,contig(1,1)@100),0)", false)}) {
+        SCOPED_TRACE(text);
+        const auto of = parse_text(text);
+        ASSERT_TRUE(of.has_value()) << of.error().message;
+        const std::clock_t begin = std::clock();
+        const auto made          = mlx5::lower(**of, limits);
+        EXPECT_LT(std::clock() - begin, CLOCKS_PER_SEC);
+        ASSERT_EQ(made.has_value(), has_plan);
+        if (!has_plan) {
+            EXPECT_EQ(made.error().code, errc::exceeds_limit);
+        }
+    }
 }
 
 TEST(lowering, stride_of_16_bits_repeats_and_one_more_does_not)
