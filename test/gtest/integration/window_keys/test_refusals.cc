@@ -8,6 +8,7 @@
 #include "support/log_guard.h"
 
 #include <array>
+#include <cstdlib>
 #include <format>
 #include <ostream>
 #include <regex>
@@ -165,6 +166,29 @@ TEST_P(refused_uses, are_found_before_a_window_has_keys)
         EXPECT_TRUE(device.stop_failing()) << "nothing was refused";
     }
     EXPECT_EQ(device.objects(), before);
+}
+
+void change_device(const std::string& change)
+{
+    const std::string command = "env -u LD_PRELOAD " SOFTHCA_RUN " --change " + change;
+    check(std::system(command.c_str()) == 0, "{} failed", command);
+}
+
+TEST(port, that_was_down_at_the_first_window_is_asked_again)
+{
+    log_guard logs;
+    logs.allow("windows get no hardware keys");
+    own_peer peer;
+    change_device("port_down:mlx5_0");
+    shown_memory early(spec::strided(spec::block(64), {{611, 160}}));
+    check_ok(early.map(peer.context()), "ucp_layout_map");
+    EXPECT_FALSE(early.has_key());
+    EXPECT_TRUE(early.why_no_key().contains("not active")) << early.why_no_key();
+    change_device("port_up:mlx5_0");
+    shown_memory late(spec::strided(spec::block(64), {{612, 160}}));
+    check_ok(late.map(peer.context()), "ucp_layout_map");
+    EXPECT_TRUE(late.has_key()) << late.why_no_key();
+    late.exchange(peer);
 }
 
 constexpr auto no_atomics = "none by keys of windows (use: ";
