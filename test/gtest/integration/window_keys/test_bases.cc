@@ -1,5 +1,6 @@
 // Windows over memory that a device cannot register: the CPU carries them, the reason says so, and what can be moved
 // is right. Where memory is missing or read-only only between blocks that are far apart, they have keys.
+#include "device_control.h"
 #include "own_peer.h"
 
 #include "support/carrier_reason.h"
@@ -140,6 +141,80 @@ TEST_F(bases, that_become_writable_get_a_key)
     expect_sent_right(window);
     expect_received_right(window, pages, pages);
 }
+
+// So many blocks so far apart that the window's own key does not have room for them, and there is a key below it.
+class bases_mapped_again : public testing::TestWithParam<const char*>
+{
+protected:
+    static constexpr std::size_t blocks = 100, block = 64, stride = 65552, bytes = blocks * stride;
+
+    bases_mapped_again() { map_memory(); }
+    ~bases_mapped_again() override
+    {
+        _device.stop_failing();
+        munmap(_memory, bytes);
+    }
+
+    // At the address it had, if there was one.
+    void map_memory()
+    {
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (_memory != nullptr ? MAP_FIXED : 0);
+        if (_memory != nullptr) {
+            check(munmap(_memory, bytes) == 0, "munmap failed");
+        }
+        void* const found = mmap(_memory, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+        check(found != MAP_FAILED, "mmap failed");
+        _memory = static_cast<std::byte*>(found);
+        ++_salt;
+        for (std::size_t i = 0; i < blocks * block; ++i) {
+            _memory[place_of(i)] = byte_of(i);
+        }
+    }
+
+    std::byte byte_of(std::size_t i) const { return static_cast<std::byte>(i * 11 + i / 256 + _salt); }
+    static std::size_t place_of(std::size_t i) { return i / block * stride + i % block; }
+
+    ucx_layout::window mapped()
+    {
+        const auto layout = ucx_layout::layout::create_strided(block, {{blocks, stride}});
+        auto window       = ucx_layout::window::map(_peer.context(), layout.value(), _memory);
+        check(window.has_value(), "ucp_layout_map");
+        return std::move(*window);
+    }
+
+    void expect_sent_right(const ucx_layout::window& window)
+    {
+        std::vector<std::byte> got(blocks * block);
+        check_ok(_peer.send(window.address(), got.data(), got.size()), "a send");
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            ASSERT_EQ(got[i], byte_of(i)) << i;
+        }
+    }
+
+    own_peer _peer;
+    const device_control _device;
+    std::byte* _memory = nullptr;
+    unsigned _salt     = 0;
+};
+
+TEST_P(bases_mapped_again, get_a_key_when_the_device_makes_one_again)
+{
+    {
+        const auto window = mapped();
+        ASSERT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << carrier_reason(window);
+        expect_sent_right(window);
+    }
+    map_memory();
+    _device.fail(GetParam());
+    EXPECT_EQ(mapped().carrier(), UCP_LAYOUT_CARRIER_COPIES);
+    EXPECT_TRUE(_device.stop_failing());
+    const auto window = mapped();
+    EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << carrier_reason(window);
+    expect_sent_right(window);
+}
+
+INSTANTIATE_TEST_SUITE_P(window_keys, bases_mapped_again,
+                         testing::Values("command:create_mkey,times=all", "wqe:umr,times=all"));
 
 TEST_F(bases, that_are_read_only_between_the_blocks_leave_a_key)
 {

@@ -135,6 +135,15 @@ void window_key::suspend() noexcept
     _bound.held.clear();
 }
 
+void window_key::end_bound() noexcept
+{
+    if (_region->may_be_bound()) {
+        _region.reset();
+    }
+    _bound.bases.clear(); // so that nothing is taken for what the region still shows
+    _bound.held.clear();
+}
+
 result<void> window_key::resume()
 {
     if (!_is_suspended) {
@@ -149,7 +158,7 @@ result<void> window_key::resume()
     auto done          = is_same && _region->length() != 0 ? mlx5::resume(*_region) : show_bound();
     _is_suspended      = !done;
     if (!done) {
-        _bound.held.clear();
+        end_bound();
     }
     return done;
 }
@@ -175,15 +184,12 @@ result<void> window_key::rebind(std::vector<std::byte*> bases, shown_memory&& sh
         return {};
     }
     _is_suspended = true;
-    if (!was_suspended) {
-        if (!show_bound()) {
-            ucs_warn("the key 0x%x of the window at %p shows nothing any more: %s", key(),
-                     static_cast<void*>(_content.address), done.error().message.c_str());
-            _bound.held.clear();
-            if (_region->may_be_bound()) {
-                _region.reset();
-            }
-        }
+    if (was_suspended) {
+        end_bound();
+    } else if (!show_bound()) {
+        ucs_warn("the key 0x%x of the window at %p shows nothing any more: %s", key(),
+                 static_cast<void*>(_content.address), done.error().message.c_str());
+        end_bound();
     }
     return done;
 }

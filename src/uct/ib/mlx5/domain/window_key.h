@@ -63,7 +63,7 @@ public:
 
     // Peers and local users are refused from now on. A key that cannot be invalidated is destroyed.
     void suspend() noexcept;
-    // Errors: the key stays suspended.
+    // Errors: the key stays suspended, or is lost if the device may still follow it.
     result<void> resume();
     // Errors: the key shows the bases as before, or is suspended or lost if the device failed.
     result<void> rebind(std::vector<std::byte*> bases, shown_memory&& shown);
@@ -76,6 +76,9 @@ private:
     // Errors: the key was destroyed.
     result<void> check_region() const;
     result<void> bind(bool replace);
+    // After a failure that left the key suspended: the next resumption binds it anew. A key that the device may still
+    // follow is destroyed.
+    void end_bound() noexcept;
     // Shows what _bound holds, whatever the region showed before. Errors: the key is suspended.
     result<void> show_bound(const lowered_layout* ahead = nullptr);
 

@@ -57,7 +57,8 @@ result<bool> window_records::resume_if_known(const window_content& content)
     if (known == nullptr) {
         return false;
     }
-    if (known->key->content().shape != content.shape || known->key->content().bases != content.bases) {
+    if (known->key->is_lost() || known->key->content().shape != content.shape ||
+        known->key->content().bases != content.bases) {
         remove_locked(content.address);
         return false;
     }
