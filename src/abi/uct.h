@@ -89,9 +89,17 @@ struct mkey_pack_params {
 
 // Nobody here reads these parameters.
 struct mem_reg_params;
-struct mem_attach_params;
 struct rkey_compare_params;
 struct rkey_unpack_params;
+
+// Releases before 1.19 end after `flags`.
+struct mem_attach_params {
+    enum field : std::uint64_t { has_flags = 1u << 0, has_mkey_size = 1u << 1 };
+
+    std::uint64_t field_mask;
+    std::uint64_t flags;
+    std::size_t mkey_size;
+};
 
 // Releases before 1.18 end after `scope`.
 struct is_reachable_params {

@@ -75,8 +75,11 @@ void pack(const exported_handle& handle, std::span<std::byte, exported_handle::l
     std::memcpy(bytes.data(), &packed, sizeof(packed));
 }
 
-bool is_exported_handle(const void* bytes)
+bool is_exported_handle(const void* bytes, std::optional<std::size_t> size)
 {
+    if (size && *size != exported_handle::length) {
+        return false;
+    }
     wire packed;
     std::memcpy(&packed, bytes, offsetof(wire, version));
     return packed.no_key == no_index && packed.mark == our_mark;

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace ucxl::mlx5
@@ -54,8 +55,9 @@ struct exported_handle {
 
 void pack(const exported_handle& handle, std::span<std::byte, exported_handle::length> bytes);
 
-// Whether the bytes are of this library. Reads six of them: that many has every exported key.
-bool is_exported_handle(const void* bytes);
+// Whether the bytes are of this library. Reads six of them: that many has every exported key. `size`: how many there
+// are, where UCX tells (from 1.19).
+bool is_exported_handle(const void* bytes, std::optional<std::size_t> size = {});
 
 // Errors: malformed. Reads `length` bytes; is_exported_handle() must be true.
 result<exported_handle> unpack_exported(const void* bytes);

@@ -223,7 +223,8 @@ ucs_status_t window_domain::export_memory(uct_mem_h memh, void* address, std::si
 
 ucs_status_t window_domain::mem_attach(const void* exported_key, abi::mem_attach_params* params, uct_mem_h* memh)
 {
-    if (!is_exported_handle(exported_key)) {
+    const bool has_size = (params->field_mask & abi::mem_attach_params::has_mkey_size) != 0;
+    if (!is_exported_handle(exported_key, has_size ? std::optional(params->mkey_size) : std::nullopt)) {
         return domain_layer::mem_attach(exported_key, params, memh);
     }
     // UCP tries all domains that the handle may belong to, and logs it if none fits.

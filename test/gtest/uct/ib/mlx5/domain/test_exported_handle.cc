@@ -74,4 +74,14 @@ TEST(exported_handle, is_told_from_a_key_of_ucx_by_six_bytes)
     EXPECT_FALSE(is_exported_handle(stock.data()));
 }
 
+// A peer may send less than a handle that begins like one.
+TEST(exported_handle, of_another_length_is_none)
+{
+    packed_bytes bytes;
+    pack({}, bytes);
+    EXPECT_TRUE(is_exported_handle(bytes.data(), bytes.size()));
+    EXPECT_FALSE(is_exported_handle(bytes.data(), 6));
+    EXPECT_FALSE(is_exported_handle(bytes.data(), bytes.size() - 1));
+}
+
 } // namespace
