@@ -1,6 +1,7 @@
 // Windows over memory that a device cannot register: the CPU carries them, the reason says so, and what can be moved
 // is right. Where memory is missing or read-only only between blocks that are far apart, they have keys.
 #include "device_control.h"
+#include "dpu.h"
 #include "own_peer.h"
 
 #include "support/carrier_reason.h"
@@ -174,10 +175,10 @@ protected:
     std::byte byte_of(std::size_t i) const { return static_cast<std::byte>(i * 11 + i / 256 + _salt); }
     static std::size_t place_of(std::size_t i) { return i / block * stride + i % block; }
 
-    ucx_layout::window mapped()
+    ucx_layout::window mapped(std::size_t offset = 0)
     {
         const auto layout = ucx_layout::layout::create_strided(block, {{blocks, stride}});
-        auto window       = ucx_layout::window::map(_peer.context(), layout.value(), _memory);
+        auto window       = ucx_layout::window::map(_peer.context(), layout.value(), _memory + offset);
         check(window.has_value(), "ucp_layout_map");
         return std::move(*window);
     }
@@ -211,6 +212,30 @@ TEST_P(bases_mapped_again, get_a_key_when_the_device_makes_one_again)
     const auto window = mapped();
     EXPECT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << carrier_reason(window);
     expect_sent_right(window);
+}
+
+TEST_P(bases_mapped_again, are_exported_when_the_device_makes_a_key_again)
+{
+    log_guard logs;
+    logs.allow("ucp_memh_pack");
+    dpu_side dpu;
+    ASSERT_TRUE(is_of_the_library(exported(mapped().memh())));
+    map_memory();
+    const auto window = mapped();
+    ASSERT_EQ(window.carrier(), UCP_LAYOUT_CARRIER_KEYS) << carrier_reason(window);
+    const auto beside = mapped(block); // takes the spare key below
+    _device.fail(GetParam());
+    EXPECT_TRUE(exported(window.memh()).empty());
+    EXPECT_TRUE(_device.stop_failing());
+    const auto packed = exported(window.memh());
+    ASSERT_TRUE(is_of_the_library(packed));
+    const imported_memory imported(dpu.context(), packed);
+    check_ok(imported.status(), "import");
+    std::vector<std::byte> got(blocks * block);
+    ASSERT_EQ(dpu.read(imported, window.address(), got), UCS_OK);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        ASSERT_EQ(got[i], byte_of(i)) << i;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(window_keys, bases_mapped_again,
